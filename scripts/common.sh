@@ -1,15 +1,15 @@
-# What the scripts share. Sourced by them, from the root of the tree. Functions that have variables run in a shell of their own.
+# Functions that the scripts share; sourced from the root of the tree. Functions with variables run in a subshell.
 
 say() {
     printf '\n== %s\n' "$*"
 }
 
-# What meson.build looks for by pkg-config and by name: tests/bench_scripts holds this against it.
+# The packages and programs that meson.build looks for; tests/bench_scripts compares these lists with it.
 packages_looked_for='openblas scipy-openblas mkl-sdl jansson cmocka ompi-c mpich'
 programs_looked_for='c++ python3 doxygen mpirun.openmpi mpirun mpirun.mpich mpiexec.hydra valgrind localedef nvcc /usr/local/cuda/bin/nvcc bin2c
     /usr/local/cuda/bin/bin2c'
 
-# surroundings: all that a configuration depends on besides its options, a line each, which begins with its name.
+# surroundings: prints what a configuration depends on besides its options, a line each that begins with a name.
 surroundings() {
     printf 'meson %s\n' "$(meson --version)"
     printf 'cc %s %s\n' "${CC:-cc}" "$(${CC:-cc} --version 2> /dev/null | head -n 1)"
@@ -23,7 +23,7 @@ surroundings() {
     printf 'cuda %s\n' "$(nvcc --version 2> /dev/null | tail -n 1)"
 }
 
-# changed_since FILE: the names of the surroundings that are not as they were when they were written to it.
+# changed_since FILE: prints the names of surroundings that differ from those in FILE.
 changed_since() {
     if [ -f "$1" ]; then
         surroundings | grep -vxF -f "$1" | cut -d ' ' -f 1 | tr '\n' ' '
@@ -32,8 +32,8 @@ changed_since() {
     fi
 }
 
-# reconfigure DIRECTORY OPTION..: brings a build directory up to date with what is installed now, and says for what. Options that are not
-# given stay. A directory of another compiler or Meson is made anew; otherwise Meson is told to look again for packages that it found.
+# reconfigure DIRECTORY OPTION..: configures a build directory again if its surroundings changed, and prints which. Options that are not
+# given stay. For another compiler, flags or Meson the directory is made anew; else Meson looks again for packages that it cached.
 reconfigure() (
     directory=$1
     shift
@@ -47,7 +47,7 @@ reconfigure() (
     surroundings > "$directory/surroundings.txt"
 )
 
-# configure DIRECTORY OPTION..: makes a build directory once; later calls touch it only where the options, or what is installed, changed.
+# configure DIRECTORY OPTION..: makes a build directory; later calls configure it again only if the options or the surroundings changed.
 configure() (
     directory=$1
     shift
@@ -62,7 +62,7 @@ configure() (
     printf '%s\n' "$*" > "$directory/options.txt"
 )
 
-# build_tool DIRECTORY: builds the tool and the Llama, for release; a directory that is there keeps its options.
+# build_tool DIRECTORY: builds the tool and the Llama, for release; an existing directory keeps its options.
 build_tool() (
     mkdir -p "$1"
     if [ -f "$1/build.ninja" ]; then
@@ -74,30 +74,30 @@ build_tool() (
     ninja -C "$1" tools/tessera examples/llama/tessera-llama > "$1/build.log" || { cat "$1/build.log"; return 1; }
 )
 
-# Warnings are errors where CI is set, never for users: a newer compiler must not break their build.
+# Prints true, to make warnings errors, if CI is set; never for users, whose newer compiler must not break the build.
 werror() {
     [ -n "${CI:-}" ] && echo true || echo false
 }
 
-# The OpenBLAS of PyPI that was tried with this tree.
+# The OpenBLAS of PyPI that this tree was tested with.
 newer_blas='scipy-openblas32==0.3.34.481.3'
 
-# warns_of_blas DIRECTORY: true if the BLAS that the build's layers take has kernels for less than this processor.
+# warns_of_blas DIRECTORY: true if the BLAS of the build's layers lacks kernels for this processor.
 warns_of_blas() {
     "$1/tools/tessera" info --json | python3 -c 'import json, sys
 sys.exit(not any(row["warning"] for row in json.load(sys.stdin)["providers"][:1]))'
 }
 
-# install_newer_blas VENV: an OpenBLAS and its pkg-config file, in a directory of its own.
+# install_newer_blas VENV: installs an OpenBLAS and its pkg-config file in a virtual environment of its own.
 install_newer_blas() {
     python3 -c 'import ensurepip' 2> /dev/null || scripts/packages blas || return 1
     python3 -m venv "$1" && "$1/bin/pip" install --quiet "$newer_blas" || return 1
     "$1/bin/python" -c 'import scipy_openblas32 as blas; print(blas.get_pkg_config())' > "$1/scipy-openblas.pc"
 }
 
-# fit_blas DIRECTORY TARGET..: where the BLAS of a build does not know this processor, as Debian's OpenBLAS does not know those that are
-# newer than it, the build gets a newer one from PyPI, into itself, and the targets are built again. Where none can be had it stays as it
-# is. Says what it does. What is installed of this tree never needs PyPI.
+# fit_blas DIRECTORY TARGET..: if the BLAS of a build lacks kernels for this processor, as Debian's OpenBLAS does for newer ones, installs
+# a newer BLAS from PyPI into the build directory, and builds the targets again. If that fails the build stays as it is. Prints what it
+# does. Builds that users install never need PyPI.
 fit_blas() (
     fitted=$(cd "$1" && pwd)
     shift

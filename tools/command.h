@@ -1,18 +1,21 @@
 /**
- * What a subcommand of `tessera` is: a row of a table, with the options that it takes.
+ * A subcommand of `tessera`: a row of a table, with the options that it takes.
  *
- * All options of all subcommands are rows of one table too (options.c), so that an option means the same everywhere. Every function that
- * may fail returns the tool's exit status, having printed one line on standard error where that is not 0.
+ * The options of all subcommands are rows of one table (options.c), so that an option has one
+ * meaning. A function that can fail returns the tool's exit status, and has printed one line on
+ * standard error where the status is not 0.
  */
 #ifndef TESSERA_TOOLS_COMMAND_H
 #define TESSERA_TOOLS_COMMAND_H
 
+#include <tessera/api.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <tessera/api.h>
 
-/** Exit statuses; formats of results and options say when. */
+/** Exit statuses: 0 done, 1 understood but refused or failed, 2 options or text that do not
+ * parse. */
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 typedef enum tool_option {
@@ -66,68 +69,78 @@ typedef enum tool_option {
 
 #define TAKES(name) (UINT64_C(1) << OPT_##name)
 
-/** Most words of a command that are no options, and most options of one command line. */
+/** Upper bounds: the operands (words that are not options) of a command, and the options on one
+ * command line. */
 enum { MAX_OPERANDS = 2, MAX_GIVEN = 128 };
 
-/** What was given: the text of each option's value ("" for a flag), NULL for what was not. */
+/** The arguments of one command line. */
 typedef struct tool_arguments {
-    const char *value[OPT_COUNT];      /**< of an option that is repeated: the last */
-    const char *operand[MAX_OPERANDS]; /**< all that the command takes */
+    const char
+        *value[OPT_COUNT]; /**< text of each option's value: "" for a flag, NULL if not given, the last if repeated */
+    const char *operand[MAX_OPERANDS]; /**< operand_count of them, none of them NULL */
     struct {
         tool_option option;
         const char *value;
-    } given[MAX_GIVEN]; /**< all options, in the order in which they stand there */
+    } given[MAX_GIVEN]; /**< every option given, in the order of the command line */
     int given_count;
 } tool_arguments;
 
 typedef struct tool_command {
-    const char *name;     /**< "bench linear" */
-    const char *summary;  /**< half a line */
-    const char *details;  /**< paragraphs for --help */
-    const char *examples; /**< lines for --help */
-    uint64_t takes;       /**< bit 1 << option; --help is taken by all */
-    uint64_t repeats;     /**< likewise, of those that may be given more than once */
-    uint64_t requires_all;
-    const char *operands; /**< words that it needs besides options, "OLD.json NEW.json"; NULL: none */
+    const char *name;      /**< "bench linear" */
+    const char *summary;   /**< half a line, for the list of commands */
+    const char *details;   /**< paragraphs for --help */
+    const char *examples;  /**< lines for --help */
+    uint64_t takes;        /**< a bit 1 << option for each option taken; --help is always taken */
+    uint64_t repeats;      /**< a bit 1 << option for each option that may be given more than once */
+    uint64_t requires_all; /**< a bit 1 << option for each option that must be given */
+    const char *operands;  /**< names of the operands, "OLD.json NEW.json"; NULL: the command takes none */
     int operand_count;
-    const char *output; /**< what its --output is; NULL: the folder of shards */
+    const char *output; /**< help text of --output; NULL: the usual text, of a folder of shards */
     int (*run)(const tool_arguments *given);
 } tool_command;
 
-extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
-    bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command,
-    bench_simulate_command, bench_suite_command, bench_kernels_command;
+extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command,
+    bench_linear_command, bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command,
+    bench_plan_command, bench_compare_command, bench_simulate_command, bench_suite_command, bench_kernels_command;
 
-/** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
+/** Reads a subcommand's arguments, argv[1] to argv[argc - 1]. `*help`: --help is among them.
+ * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`. */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);
 
 /** Prints a subcommand's --help. */
 void options_help(const tool_command *command);
 
-/** Prints `tessera: SENTENCE` on standard error, in one line whatever the arguments hold, and returns `status`. */
+/** Prints `tessera: SENTENCE` on standard error as one line, with `?` for control characters, and
+ * returns `status`. */
 int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);
 
-/** Tells the user what the tool waits for, as complain() does, and is no failure. Any thread. */
+/** Prints a line as complain() does, to tell what the tool waits for; it is not a failure. Any
+ * thread. */
 void remark(const char *format, ...) TSR_PRINTF(1, 2);
 
-/** complain() with the library's sentence. */
+/** complain() with the sentence of the library's last error. */
 int complain_status(int status);
 
-/** What was complained of last; "" before that. */
+/** The last sentence of complain(); "" before the first. */
 const char *complaint(void);
 
-/** printf() to standard output. What cannot be written, or formatted, is told by finish_stdout(). */
+/** printf() to standard output. finish_stdout() reports a failure. */
 void say(const char *format, ...) TSR_PRINTF(1, 2);
 
-/** The text as it is; NULL stands for a lack of memory, and is told as that. */
+/** Prints the text as it is. NULL stands for a text that there was no memory for; finish_stdout()
+ * reports it. */
 void say_text(const char *text);
 
-/** Says that something had no memory which could not tell its caller, so that the answer is not what it should be. */
+/** Records a lack of memory in code that cannot report it to its caller; finish_stdout() reports
+ * it, since the answer may be wrong. */
 void say_memory_is_short(void);
+
+/** True after say_memory_is_short(), unless an earlier failure of say() or say_text() was recorded.
+ */
 bool memory_was_short(void);
 
-/** Writes out what standard output still holds; a failure of any say(), and a lack of memory, shows
- * here. */
+/** Flushes standard output. Complains and returns EXIT_REFUSED if any say() failed or memory was
+ * short. */
 int finish_stdout(void);
 
 #endif

@@ -1,28 +1,39 @@
-/* tessera: the library's tool. One file a subcommand; this one finds it. */
+/* tessera: the library's tool. Each subcommand has a file; this file finds the subcommand. */
 #include "cli/report.h"
 #include "command.h"
 #include "place/engines.h"
 #include "place/held_log.h"
 #include "place/mpi_library.h"
 
+#include <tessera/version.h>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <tessera/version.h>
 #include <unistd.h>
 
 static const tool_command *const commands[] = {
-    &info_command,           &layout_command,          &plan_command,       &redistribute_command,  &bench_redistribute_command,
+    &info_command,
+    &layout_command,
+    &plan_command,
+    &redistribute_command,
+    &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
-    &bench_linear_command,   &bench_product_command,
+    &bench_linear_command,
+    &bench_product_command,
 #endif
-    &bench_dispatch_command, &bench_calibrate_command, &bench_plan_command, &bench_compare_command, &bench_simulate_command,
-    &bench_suite_command,    &bench_kernels_command,
+    &bench_dispatch_command,
+    &bench_calibrate_command,
+    &bench_plan_command,
+    &bench_compare_command,
+    &bench_simulate_command,
+    &bench_suite_command,
+    &bench_kernels_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
-/** How many of the words in `argv` are the command's name; 0 if it is another. */
+/* The number of words of `name` if argv[0], argv[1], .. begin with them; else 0. */
 static int name_words(const char *name, int argc, char **argv)
 {
     int words = 0;
@@ -46,21 +57,23 @@ static int print_help(const char *prefix)
 {
     say("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
     list_commands(prefix);
-    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
+    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard "
+        "error.\n"
         "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
     return EXIT_DONE;
 }
 
 static bool asks_for(const char *word, const char *option)
 {
-    return word != NULL && strcmp(word, option) == 0;
+    return word && strcmp(word, option) == 0;
 }
 
-/** Of the engines that are asked for, whether some, and whether others, run on the processes that a launcher started. */
+/* Sorts the engines given: `*processes` if one of them is mpi, or none is given; `*others` if one
+ * is not mpi. */
 static void sort_engines(const tool_arguments *given, bool *processes, bool *others)
 {
     static const char name[] = "mpi";
-    *processes = given->value[OPT_ENGINE] == NULL;
+    *processes = !given->value[OPT_ENGINE];
     *others = false;
     for (int i = 0; i < given->given_count; i++) {
         if (given->given[i].option != OPT_ENGINE)
@@ -76,16 +89,18 @@ static void sort_engines(const tool_arguments *given, bool *processes, bool *oth
     }
 }
 
-/** What runs in one process is run by the first of those that were launched, and the others have nothing to do. */
+/* Under a launcher: a command that does not use mpi runs in the process of rank 0 alone. */
 static int run_launched(const tool_command *command, const tool_arguments *given)
 {
     bool processes = false, others = false;
-    const bool may_run = (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE] != NULL; /* else it only computes */
+    const bool may_run =
+        (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE]; /* without --validate it only computes */
     if ((command->takes & TAKES(ENGINE)) != 0 && may_run)
         sort_engines(given, &processes, &others);
     if (processes && others)
-        return complain(EXIT_USAGE,
-                        "--engine: under a launcher mpi runs on all processes, and other engines in one of them; run them apart");
+        return complain(
+            EXIT_USAGE,
+            "--engine: under a launcher mpi runs on all processes, and other engines in one of them; run them apart");
     return processes || mpi_launched_rank() == 0 ? command->run(given) : EXIT_DONE;
 }
 
@@ -116,16 +131,17 @@ static int run_command(int argc, char **argv)
         say("tessera %s\n", tsr_version());
         return EXIT_DONE;
     }
-    if (argv[1] == NULL)
+    if (!argv[1])
         return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
-    if (asks_for(argv[1], "bench") && argv[2] == NULL)
+    if (asks_for(argv[1], "bench") && !argv[2])
         return complain(EXIT_USAGE, "bench needs to be told which; try 'tessera bench --help'");
     if (asks_for(argv[1], "bench"))
         return complain(EXIT_USAGE, "there is no benchmark '%s'; try 'tessera bench --help'", argv[2]);
     return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
 }
 
-/** Standard streams that are closed are taken, by what cannot be written to, so that no file of the command's becomes one of them. */
+/* Opens /dev/null, for reading, in place of each closed standard stream, so that no file of the
+ * command gets its descriptor. */
 static void take_closed_streams(void)
 {
     int file;
@@ -139,7 +155,7 @@ static void take_closed_streams(void)
 int main(int argc, char **argv)
 {
     take_closed_streams();
-    /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
+    /* Writing beyond the file size limit then fails with EFBIG, and the command cleans up. */
     signal(SIGXFSZ, SIG_IGN);
     json_begin();
     held_log_begin();

@@ -3,31 +3,35 @@
 #include "place/held_log.h"
 #include "place/mpi_library.h"
 
+#include <tessera/status.h>
+
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/status.h>
 
-/** Keys beyond any character, so that no option has a short form by accident. */
+/* argp's keys lie beyond every character, so that an option without a letter has no short form. */
 #define KEY(option) (0x100 + (int)(option))
 
 static const struct {
     const char *name, *value, *help;
-    char letter; /**< the short form; 0: none */
+    char letter; /* the short form; 0: none */
 } rows[OPT_COUNT] = {
-    [OPT_MESH] = {"mesh", "MESH", "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
+    [OPT_MESH] = {"mesh", "MESH",
+                  "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
     [OPT_TO_MESH] = {"to-mesh", "MESH", "the grid of ranks that it moves to, where that is another one"},
     [OPT_SHAPE] = {"shape", "SHAPE", "the global shape: 31x3, or scalar"},
-    [OPT_PLACEMENTS] = {"placements", "PLACEMENTS", "one placement for each mesh dim: R, P, P(max), S(0), S(1;balanced), .."},
+    [OPT_PLACEMENTS] = {"placements", "PLACEMENTS",
+                        "one placement for each mesh dim: R, P, P(max), S(0), S(1;balanced), .."},
     [OPT_FROM] = {"from", "PLACEMENTS", "the placements that the tensor has: one for each mesh dim, as R, P, S(0)"},
     [OPT_TO] = {"to", "PLACEMENTS", "the placements that it shall have"},
     [OPT_DTYPE] = {"dtype", "DTYPE", "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128"},
     [OPT_INPUT] = {"input", "X.npy", "the global tensor"},
     [OPT_INPUT_SHARDS] = {"input-shards", "DIR", "the folder in which rank-N.npy is rank N's local tensor"},
-    [OPT_OUTPUT] = {"output", "PATH", "where the result goes: a folder, made if need be, for rank-N.npy, each rank's local tensor"},
+    [OPT_OUTPUT] = {"output", "PATH",
+                    "where the result goes: a folder, made if need be, for rank-N.npy, each rank's local tensor"},
     [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},
     [OPT_HIDDEN] = {"hidden", "N", "features that go in and come out"},
     [OPT_INTERMEDIATE] = {"intermediate", "N", "features between the two layers"},
@@ -35,32 +39,43 @@ static const struct {
     [OPT_BEGIN] = {"begin", "BYTES", "the first size of a sweep: 64, 4K, 16M, 1G, 1T", 'b'},
     [OPT_END] = {"end", "BYTES", "the last one; without it, there is one size", 'e'},
     [OPT_FACTOR] = {"factor", "F", "from each size to the next; 2 without it", 'f'},
-    [OPT_ITERATIONS] = {"iterations", "N", "how often to measure; 11 without it, in calibrate 5, in suite as its benchmarks need", 'n'},
-    [OPT_WARM_UP] = {"warm-up", "N", "how often to run before; without it 2, in bench plan 1, in dispatch and calibrate for 0.3 s", 'w'},
-    [OPT_CALLS] = {"calls", "N", "how many calls a time is the mean of; by default as many as take long enough to be timed"},
-    [OPT_NEW_RESULT] = {"new-result", NULL, "each call makes a new result, as tsr_redistribute() does, and frees the one before"},
+    [OPT_ITERATIONS] = {"iterations", "N",
+                        "how often to measure; 11 without it, in calibrate 5, in suite as its benchmarks need", 'n'},
+    [OPT_WARM_UP] = {"warm-up", "N",
+                     "how often to run before; without it 2, in bench plan 1, in dispatch and calibrate for 0.3 s",
+                     'w'},
+    [OPT_CALLS] = {"calls", "N",
+                   "how many calls a time is the mean of; by default as many as take long enough to be timed"},
+    [OPT_NEW_RESULT] = {"new-result", NULL,
+                        "each call makes a new result, as tsr_redistribute() does, and frees the one before"},
     [OPT_CHECK] = {"check", "0|1", "1, the default: compare results with what they must be, after timing", 'c'},
     [OPT_RANKS] = {"ranks", "N", "how many ranks there are"},
     [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},
     [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory; the default) or message (pack, send, unpack)"},
     [OPT_OBJECTIVE] = {"objective", "WHAT", "what is made least: bytes (the default) or time"},
     [OPT_MAX_WORKSPACE] = {"max-workspace", "BYTES", "the most workspace that the move may take on any rank"},
-    [OPT_RANKS_PER_NODE] = {"ranks-per-node", "N", "ranks 0 to N-1 share a node, the next N the next; without it, all share one"},
-    [OPT_NODES] = {"nodes", "LIST", "nodes of any sizes: how many ranks each has, 7,8, or the node of every rank, [0,1,0,1]"},
+    [OPT_RANKS_PER_NODE] = {"ranks-per-node", "N",
+                            "ranks 0 to N-1 share a node, the next N the next; without it, all share one"},
+    [OPT_NODES] = {"nodes", "LIST",
+                   "nodes of any sizes: how many ranks each has, 7,8, or the node of every rank, [0,1,0,1]"},
     [OPT_RANK] = {"rank", "N", "whose plan; nothing is computed for other ranks"},
     [OPT_RELABEL] = {"relabel", NULL, "choose the order of the destination's ranks that keeps most bytes in place"},
     [OPT_SAVE] = {"save", "FILE", "write the plan, for any rank to load"},
     [OPT_SVG] = {"svg", "FILE", "draw a picture of what is said"},
-    [OPT_SWEEP] = {"sweep", NULL, "a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks"},
+    [OPT_SWEEP] = {"sweep", NULL,
+                   "a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks"},
     [OPT_ENGINE] = {"engine", "ENGINE",
-                    "what ranks are: threads (the default), mpi (processes; the default where mpirun started several) or nccl (GPUs)"},
+                    "what ranks are: threads (the default), mpi (processes; the default where mpirun started several) "
+                    "or nccl (GPUs)"},
     [OPT_DEVICE] = {"device", "DEVICE", "where tensors lie: host (the default) or cuda"},
     [OPT_LOSS] = {"loss", "SHARE", "how much slower is refused: 0.1, the default, is a tenth more time"},
-    [OPT_LINKS] = {"links", "TEXT", "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
+    [OPT_LINKS] = {"links", "TEXT",
+                   "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
     [OPT_VALIDATE] = {"validate", NULL, "measure links and moves here, and say how far the model is off"},
     [OPT_QUICK] = {"quick", NULL, "small sizes: seconds instead of minutes"},
     [OPT_KERNEL] = {"kernel", "KERNEL", "what is measured: copy, reduce or reduce-to-all; the first two without it"},
-    [OPT_RUN_BYTES] = {"run-bytes", "BYTES", "how many bytes lie together: 4K; from 1K to 1M without it, and all of them"},
+    [OPT_RUN_BYTES] = {"run-bytes", "BYTES",
+                       "how many bytes lie together: 4K; from 1K to 1M without it, and all of them"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
     [OPT_CSV] = {"csv", NULL, "print comma-separated values"},
     [OPT_HELP] = {"help", NULL, "print this help"},
@@ -76,7 +91,7 @@ static int key_of(int option)
     return rows[option].letter != 0 ? rows[option].letter : KEY(option);
 }
 
-/** The option that the command takes under that key, or OPT_COUNT. */
+/* The option with this key, if the command takes it; else OPT_COUNT. */
 static int option_of(const tool_command *command, int key)
 {
     int option = 0;
@@ -85,7 +100,7 @@ static int option_of(const tool_command *command, int key)
     return option;
 }
 
-/* The last complaint of this process. */
+/* The last sentence of complain() in this process. */
 static char sentence[2048];
 
 const char *complaint(void)
@@ -103,7 +118,7 @@ static void write_sentence(char *to, size_t room, const char *format, va_list ar
 
 static void print_sentence(int rank, const char *text)
 {
-    /* Where both go to one place, what was printed first stands first. */
+    /* Keeps the order of the lines where standard output and standard error go to one place. */
     fflush(stdout);
     if (rank > 0)
         fprintf(stderr, "tessera: rank %d: %s\n", rank, text);
@@ -127,7 +142,7 @@ int complain(int status, const char *format, ...)
     va_start(arguments, format);
     write_sentence(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    /* Options that don't parse are those of all ranks of a launcher, of which one speaks. */
+    /* All ranks of a launcher have the same options, so rank 0 alone complains of them. */
     const int rank = mpi_launched_rank();
     if (status == EXIT_USAGE && rank > 0)
         return status;
@@ -145,11 +160,13 @@ static int complain_about_letter(const tool_command *command, const char *word)
 {
     const int option = option_of(command, word[1]);
     if (option == OPT_COUNT)
-        return complain(EXIT_USAGE, "unknown option '%s'; most options are long, try 'tessera %s --help'", word, command->name);
+        return complain(EXIT_USAGE, "unknown option '%s'; most options are long, try 'tessera %s --help'", word,
+                        command->name);
     return complain(EXIT_USAGE, "option '%s' needs a value: -%c %s", word, word[1], rows[option].value);
 }
 
-/** Says what is wrong with the word that getopt stumbled over; 0 if nothing is. */
+/* Complains of a word that getopt() refused, and returns EXIT_USAGE; EXIT_DONE if nothing is wrong
+ * with it. */
 static int complain_about_word(const tool_command *command, const char *word)
 {
     if (word[0] != '-' || word[1] == '\0')
@@ -172,8 +189,9 @@ static int complain_about_word(const tool_command *command, const char *word)
         return complain(EXIT_USAGE, "unknown option '%s'; try 'tessera %s --help'", word, command->name);
     if (matches > 1)
         return complain(EXIT_USAGE, "option '%s' may mean several; try 'tessera %s --help'", word, command->name);
-    if (rows[found].value != NULL)
-        return complain(EXIT_USAGE, "option '--%s' needs a value: --%s %s", rows[found].name, rows[found].name, rows[found].value);
+    if (rows[found].value)
+        return complain(EXIT_USAGE, "option '--%s' needs a value: --%s %s", rows[found].name, rows[found].name,
+                        rows[found].value);
     if (word[2 + length] == '=')
         return complain(EXIT_USAGE, "option '--%s' takes no value", rows[found].name);
     return EXIT_DONE;
@@ -182,11 +200,11 @@ static int complain_about_word(const tool_command *command, const char *word)
 typedef struct reading {
     const tool_command *command;
     tool_arguments *out;
-    int operands; /**< how many there were so far */
+    int operands; /* operands read so far */
     int status;
 } reading;
 
-/** getopt may, or may not, have stepped past the word that it did not like. */
+/* Looks at two words, since getopt() may or may not have stepped past the word that it refused. */
 static int complain_about_option(const tool_command *command, const struct argp_state *state)
 {
     for (int i = state->next - 1; i <= state->next && i < state->argc; i++) {
@@ -210,10 +228,10 @@ static error_t take_operand(reading *r, const char *word)
 static error_t take_value(reading *r, tool_option option, const char *value)
 {
     tool_arguments *const out = r->out;
-    const bool repeats = (r->command->repeats & UINT64_C(1) << option) != 0 || rows[option].value == NULL;
-    if (out->value[option] != NULL && !repeats) {
-        r->status = complain(EXIT_USAGE, "--%s is given twice, as '%s' and as '%s'; %s takes one", rows[option].name, out->value[option],
-                             value, r->command->name);
+    const bool repeats = (r->command->repeats & UINT64_C(1) << option) != 0 || !rows[option].value;
+    if (out->value[option] && !repeats) {
+        r->status = complain(EXIT_USAGE, "--%s is given twice, as '%s' and as '%s'; %s takes one", rows[option].name,
+                             out->value[option], value, r->command->name);
         return EINVAL;
     }
     if (out->given_count == MAX_GIVEN) {
@@ -234,12 +252,12 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     if (key == ARGP_KEY_ERROR && r->status == EXIT_DONE)
         r->status = complain_about_option(r->command, state);
     const int option = option_of(r->command, key);
-    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value != NULL ? value : "");
+    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value ? value : "");
 }
 
 static const char *help_of(const tool_command *command, int option)
 {
-    return option == OPT_OUTPUT && command->output != NULL ? command->output : rows[option].help;
+    return option == OPT_OUTPUT && command->output ? command->output : rows[option].help;
 }
 
 static void list_options(const tool_command *command, struct argp_option list[OPT_COUNT + 1])
@@ -247,24 +265,28 @@ static void list_options(const tool_command *command, struct argp_option list[OP
     int used = 0;
     for (int i = 0; i < OPT_COUNT; i++)
         if (taken(command, i))
-            list[used++] = (struct argp_option){
-                .name = rows[i].name, .key = key_of(i), .arg = rows[i].value, .doc = help_of(command, i), .group = i + 1};
+            list[used++] = (struct argp_option){.name = rows[i].name,
+                                                .key = key_of(i),
+                                                .arg = rows[i].value,
+                                                .doc = help_of(command, i),
+                                                .group = i + 1};
     list[used] = (struct argp_option){0};
 }
 
 static int require_options(const tool_command *command, const tool_arguments *given)
 {
     for (int i = 0; i < OPT_COUNT; i++)
-        if ((command->requires_all & UINT64_C(1) << i) != 0 && given->value[i] == NULL)
-            return complain(EXIT_USAGE, "%s needs --%s %s; try 'tessera %s --help'", command->name, rows[i].name, rows[i].value,
-                            command->name);
+        if ((command->requires_all & UINT64_C(1) << i) != 0 && !given->value[i])
+            return complain(EXIT_USAGE, "%s needs --%s %s; try 'tessera %s --help'", command->name, rows[i].name,
+                            rows[i].value, command->name);
     return EXIT_DONE;
 }
 
 static int require_all(const reading *r)
 {
     if (r->operands < r->command->operand_count)
-        return complain(EXIT_USAGE, "%s needs %s; try 'tessera %s --help'", r->command->name, r->command->operands, r->command->name);
+        return complain(EXIT_USAGE, "%s needs %s; try 'tessera %s --help'", r->command->name, r->command->operands,
+                        r->command->name);
     return require_options(r->command, r->out);
 }
 
@@ -284,11 +306,11 @@ int options_read(const tool_command *command, int argc, char **argv, tool_argume
     return *help ? EXIT_DONE : require_all(&r);
 }
 
-/* argp's own help aborts, or ends early, where memory is short. */
+/* argp's own help is not used: it aborts, or ends early, where memory is short. */
 void options_help(const tool_command *command)
 {
-    say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands != NULL ? " " : "",
-        command->operands != NULL ? command->operands : "");
+    say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands ? " " : "",
+        command->operands ? command->operands : "");
     help_words(command->details, 0, 0);
     say_text("\n");
     for (int i = 0; i < OPT_COUNT; i++)

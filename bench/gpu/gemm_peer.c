@@ -1,26 +1,29 @@
 /*
- * The device's GEMM next to cuBLASLt called directly, in turns: what the library adds between its table and the same product.
+ * Times the GEMM of the device's table in turns with cuBLASLt called directly, to show what the
+ * library adds to a product.
  *
  * usage: gemm-peer DTYPE M N K TRANS_A TRANS_B SAMPLES CALLS
  *
- * Row-major c[M,N] = a b on GPU 0, operands of small numbers; a sample is CALLS products on one stream, from an idle GPU until it is idle
- * again. Prints one line of JSON: both times of a product (median, least and most of SAMPLES), their ratio, and whether both gave the same
+ * Computes row-major c[M,N] = a b on GPU 0, of small numbers. A sample is CALLS products on one
+ * stream, from an idle GPU until it is idle again. Prints one line of JSON: both times of a product
+ * (median, minimum and maximum of SAMPLES), their ratio, and whether both results have the same
  * bits.
  */
+#include <tessera/cuda.h>
+#include <tessera/sys/device.h>
+
 #include <cublasLt.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/cuda.h>
-#include <tessera/sys/device.h>
 #include <time.h>
 
-/* What NVIDIA's guide recommends for Hopper, and the library asks for at most. */
+/* Bytes: what NVIDIA's guide recommends for Hopper, and the most that the library asks for. */
 #define WORKSPACE_BYTES ((size_t)32 << 20)
 #define WARM_UPS        3
 
-/* What cuBLASLt wants to be told of a dtype. */
+/* cuBLASLt's types for a dtype. */
 typedef struct type_row {
     tsr_dtype dtype;
     cudaDataType_t type, scale;
@@ -34,7 +37,7 @@ static const type_row types[] = {
     {TSR_BF16, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
 };
 
-/* cuBLASLt thinks in columns: c' = b' a'. */
+/* The direct product. cuBLASLt is column-major, so it computes the transposes: c' = b' a'. */
 typedef struct direct {
     cublasLtHandle_t handle;
     cublasLtMatmulDescOpaque_t product;
@@ -49,7 +52,7 @@ typedef struct peer {
     void *self;
     tsr_stream stream;
     const type_row *type;
-    tsr_gemm gemm; /* ours; the direct product writes to `other` instead of c */
+    tsr_gemm gemm; /* the library's product; the direct product writes to `other` instead of c */
     void *other;
     direct direct;
     int samples, calls;
@@ -76,7 +79,7 @@ static int read_number(const char *text, int64_t least, int64_t *out)
     *out = strtoll(text, &end, 10);
     if (errno == 0 && *end == '\0' && *text != '\0' && *out >= least && *out <= INT32_MAX)
         return 0;
-    fprintf(stderr, "gemm-peer: '%s' is no number from %d to 2^31-1\n", text, (int)least);
+    fprintf(stderr, "gemm-peer: '%s' is not a number from %d to 2^31-1\n", text, (int)least);
     return 2;
 }
 
@@ -116,7 +119,7 @@ static int allocate(peer *p, size_t bytes, void **out)
     return p->table->alloc(p->self, 0, bytes, NULL, out) == TSR_OK ? 0 : fail_status();
 }
 
-/* Numbers that are exact in every dtype. */
+/* Makes a matrix of small numbers that are exact in every dtype. */
 static int make_operand(peer *p, int64_t count, const void **out)
 {
     const size_t bytes = (size_t)count * tsr_dtype_bytes(p->gemm.c_dtype);
@@ -124,7 +127,7 @@ static int make_operand(peer *p, int64_t count, const void **out)
     void *const host = malloc(bytes);
     void *self, *memory = NULL;
     const tsr_device_table *const convert = tsr_device_driver_table(NULL, &self);
-    int failed = values == NULL || host == NULL ? fail("there is no memory on the host", 0) : allocate(p, bytes, &memory);
+    int failed = !values || !host ? fail("there is no memory on the host", 0) : allocate(p, bytes, &memory);
     *out = memory;
     for (int64_t i = 0; !failed && i < count; i++)
         values[i] = (double)(i * 37 % 101 - 50) / 64;
@@ -151,14 +154,14 @@ static int make_operands(peer *p)
         return 1;
     if (allocate(p, result_bytes(p), &g->c) != 0 || allocate(p, result_bytes(p), &p->other) != 0)
         return 1;
-    if (p->table->gemm_workspace != NULL && p->table->gemm_workspace(p->self, 0, g, &g->workspace_bytes) != TSR_OK)
+    if (p->table->gemm_workspace && p->table->gemm_workspace(p->self, 0, g, &g->workspace_bytes) != TSR_OK)
         return fail_status();
     if (g->workspace_bytes > 0 && allocate(p, g->workspace_bytes, &g->workspace) != 0)
         return 1;
     return allocate(p, WORKSPACE_BYTES, &p->direct.workspace);
 }
 
-/* A matrix that is stored in `rows` rows of `columns`. */
+/* Describes a matrix that is stored as `rows` rows of `columns` elements. */
 static int describe_matrix(cublasLtMatrixLayout_t out, cudaDataType_t type, int64_t rows, int64_t columns)
 {
     const int status = (int)cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, columns);
@@ -188,20 +191,21 @@ static int describe_product(peer *p)
 static int choose_algorithm(peer *p)
 {
     static const cublasLtMatmulPreferenceAttributes_t operands[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     const uint64_t most = WORKSPACE_BYTES;
     const uint32_t aligned = 256;
     direct *const d = &p->direct;
     cublasLtMatmulPreferenceOpaque_t preference;
     int count = 0, status = (int)cublasLtMatmulPreferenceInit(&preference);
     if (status == 0)
-        status = (int)cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
+        status = (int)cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                                           sizeof most);
     for (size_t i = 0; status == 0 && i < sizeof operands / sizeof *operands; i++)
         status = (int)cublasLtMatmulPreferenceSetAttribute(&preference, operands[i], &aligned, sizeof aligned);
     if (status == 0)
-        status = (int)cublasLtMatmulAlgoGetHeuristic(d->handle, &d->product, &d->left, &d->right, &d->result, &d->result, &preference, 1,
-                                                     &d->found, &count);
+        status = (int)cublasLtMatmulAlgoGetHeuristic(d->handle, &d->product, &d->left, &d->right, &d->result,
+                                                     &d->result, &preference, 1, &d->found, &count);
     return status == 0 && count == 1 ? 0 : fail("cuBLASLt chose no algorithm", status);
 }
 
@@ -217,9 +221,10 @@ static int multiply_direct(peer *p)
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
     const int wide = g->c_dtype == TSR_F64;
-    const int status = (int)cublasLtMatmul(d->handle, &d->product, wide ? (const void *)&wide_one : &one, g->b, &d->left, g->a, &d->right,
-                                           wide ? (const void *)&wide_zero : &zero, p->other, &d->result, p->other, &d->result,
-                                           &d->found.algo, d->workspace, WORKSPACE_BYTES, p->stream);
+    const int status =
+        (int)cublasLtMatmul(d->handle, &d->product, wide ? (const void *)&wide_one : &one, g->b, &d->left, g->a,
+                            &d->right, wide ? (const void *)&wide_zero : &zero, p->other, &d->result, p->other,
+                            &d->result, &d->found.algo, d->workspace, WORKSPACE_BYTES, p->stream);
     return status == 0 ? 0 : fail("cublasLtMatmul", status);
 }
 
@@ -253,7 +258,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In turns, so that what slows the GPU down slows both. */
+/* Times both products in turns, so that other load slows both. */
 static int measure(peer *p, double *ours, double *directly)
 {
     double unused;
@@ -272,7 +277,7 @@ static int same_bits(peer *p, int *same)
 {
     const size_t bytes = result_bytes(p);
     char *const results = malloc(2 * bytes);
-    if (results == NULL)
+    if (!results)
         return fail("there is no memory on the host", 0);
     int failed = p->table->copy(p->self, 0, results, p->gemm.c, bytes, TSR_COPY_TO_HOST, p->stream) != TSR_OK ||
                  p->table->copy(p->self, 0, results + bytes, p->other, bytes, TSR_COPY_TO_HOST, p->stream) != TSR_OK;
@@ -284,32 +289,35 @@ static int same_bits(peer *p, int *same)
 
 static void print_spread(const char *name, const double *sorted, int count)
 {
-    printf("\"%s\": {\"median\": %.9g, \"min\": %.9g, \"max\": %.9g}, ", name, (sorted[(count - 1) / 2] + sorted[count / 2]) / 2, sorted[0],
-           sorted[count - 1]);
+    printf("\"%s\": {\"median\": %.9g, \"min\": %.9g, \"max\": %.9g}, ", name,
+           (sorted[(count - 1) / 2] + sorted[count / 2]) / 2, sorted[0], sorted[count - 1]);
 }
 
 static int report(peer *p, const double *ours, const double *directly)
 {
     const tsr_gemm *const g = &p->gemm;
     const int n = p->samples;
-    const double our_median = (ours[(n - 1) / 2] + ours[n / 2]) / 2, direct_median = (directly[(n - 1) / 2] + directly[n / 2]) / 2;
+    const double our_median = (ours[(n - 1) / 2] + ours[n / 2]) / 2,
+                 direct_median = (directly[(n - 1) / 2] + directly[n / 2]) / 2;
     int same;
     if (same_bits(p, &same) != 0)
         return 1;
-    printf("{\"bench\": \"gemm\", \"device\": \"cuda\", \"dtype\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"trans_a\": %d, "
+    printf("{\"bench\": \"gemm\", \"device\": \"cuda\", \"dtype\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
+           "\"trans_a\": %d, "
            "\"trans_b\": %d, ",
            tsr_dtype_name(g->c_dtype), (long long)g->m, (long long)g->n, (long long)g->k, g->trans_a, g->trans_b);
     print_spread("seconds", ours, n);
     print_spread("direct_seconds", directly, n);
-    printf("\"of_direct\": %.6g, \"flops\": %.6g, \"same_bits\": %s, \"samples\": %d, \"calls\": %d}\n", direct_median / our_median,
-           2.0 * (double)g->m * (double)g->n * (double)g->k / our_median, same ? "true" : "false", n, p->calls);
+    printf("\"of_direct\": %.6g, \"flops\": %.6g, \"same_bits\": %s, \"samples\": %d, \"calls\": %d}\n",
+           direct_median / our_median, 2.0 * (double)g->m * (double)g->n * (double)g->k / our_median,
+           same ? "true" : "false", n, p->calls);
     return 0;
 }
 
 static int run(peer *p)
 {
     double *const times = calloc(2 * (size_t)p->samples, sizeof *times);
-    if (times == NULL)
+    if (!times)
         return fail("there is no memory on the host", 0);
     int failed = make_operands(p);
     if (!failed)
@@ -328,12 +336,12 @@ static void finish(peer *p)
 {
     const tsr_gemm *const g = &p->gemm;
     const void *const memory[] = {g->a, g->b, g->c, p->other, g->workspace, p->direct.workspace};
-    if (p->direct.handle != NULL)
+    if (p->direct.handle)
         cublasLtDestroy(p->direct.handle);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        if (memory[i] != NULL)
+        if (memory[i])
             p->table->free(p->self, 0, (void *)memory[i], 0, NULL);
-    if (p->stream != NULL)
+    if (p->stream)
         p->table->stream_destroy(p->self, 0, p->stream);
     tsr_device_driver_destroy(p->driver);
 }

@@ -1,4 +1,4 @@
-"""The figures: what is measured, what it must come to, and how it is read from the benchmarks' own JSON."""
+"""The figures: the benchmarks to run, their goals, and how to read a figure from their JSON."""
 import json
 import shlex
 
@@ -26,7 +26,8 @@ def moves(toy):
 
 
 def layers(toy):
-    """Of numbers of many bits: what is checked is mostly zeros, of which a GPU draws less power."""
+    """With --check 0, for inputs of many bits: checked inputs are mostly zeros, with which a GPU
+    draws less power."""
     sizes = ["16", "24", "40"] if toy else ["8192", "8192", "28672"]
     command = ["bench", "linear", "--mesh", "1", "--tokens", sizes[0], "--hidden", sizes[1], "--intermediate", sizes[2], "--dtype",
                "bf16", "--iterations", "2" if toy else "11", "--check", "0", "--device", "cuda", "--json"]
@@ -66,7 +67,7 @@ def read_lines(out):
 
 
 def answer(place, program, words, kept):
-    """(lines, why there are none) of a benchmark, which is run once however many figures it gives."""
+    """(lines, reason why there are none) of a benchmark, which runs once for all its figures."""
     command = (program, *words)
     if command not in kept:
         status, out, error = place.run(command, SECONDS, CUDA_VISIBLE_DEVICES=place.environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
@@ -76,7 +77,7 @@ def answer(place, program, words, kept):
 
 
 def measure(place, row, program, kept):
-    """A benchmark that fails, or whose results are wrong, has measured nothing."""
+    """The figure of a row. "measured" is None if the benchmark fails, as for wrong results."""
     name, unit, goal, words, reading = row
     lines, reason = answer(place, program, words, kept)
     measured = reading(lines) if lines else None
@@ -90,7 +91,7 @@ def measure(place, row, program, kept):
 
 
 def run_figures(place):
-    """In a dry run there are no goals: only that all was measured counts."""
+    """Measures all figures. A dry run has no goals, and is ok if all were measured."""
     print("figures", flush=True)
     toy = place.dry_run
     rows = [(row, place.tool) for source in (moves, layers, enqueuing) for row in source(toy)] + [(row, place.gemm_peer) for row in products(toy)]

@@ -1,4 +1,5 @@
-"""What a report of scripts/gpu-check is of: the machine, and the versions of what ran. Facts that cannot be found out are null."""
+"""Facts for a report of scripts/gpu-check: the machine, and the versions of what ran. Unknown facts
+are null."""
 import ctypes
 import os
 import pathlib
@@ -10,7 +11,8 @@ import machine as host  # noqa: E402
 
 
 def missing():
-    """Why there is no GPU to check on, asked of the driver itself, before anything is built; None if there is one."""
+    """The reason why there is no GPU to check on, by the driver itself, before anything is built;
+    None if there is one."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:

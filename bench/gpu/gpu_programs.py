@@ -1,4 +1,4 @@
-"""The built programs: where they are, the tests that use a GPU, and the same under compute-sanitizer."""
+"""Runs the built programs: the tests that use a GPU, and these under compute-sanitizer."""
 import importlib.machinery
 import importlib.util
 import json
@@ -8,17 +8,17 @@ import subprocess
 import sys
 import time
 
-# Calls that fail are asked for by some tests; what matters is memory.
+# Failed calls are not reported: some tests make them on purpose.
 SANITIZERS = {"memcheck": ["--report-api-errors", "no"], "racecheck": []}
-# What a sanitizer returns when it has found something.
+# The exit status of a sanitizer that found an error.
 FOUND = 99
 TEST_SECONDS, SANITIZER_SECONDS = 600, 900
-# Moves under the sanitizers: every way in which kernels read peers.
+# Moves to run under the sanitizers: they use every way in which kernels read peers.
 MOVES = (("S(0)", "S(1)", "bf16"), ("P", "S(0)", "f32"), ("P", "R", "i32"))
 
 
 class Place:
-    """A build, on this machine's GPUs or, in a dry run, over the emulated ones."""
+    """A build, on this machine's GPUs or, in a dry run, on emulated ones."""
 
     def __init__(self, root, build, dry_run):
         self.root, self.build, self.dry_run = root, build, dry_run
@@ -33,7 +33,8 @@ class Place:
         counting.exec_module(self.counting)
 
     def run(self, command, seconds, **environment):
-        """(exit status, standard output, standard error); a program that takes longer is ended, with status None."""
+        """(exit status, standard output, standard error) of a program; after `seconds` it is ended,
+        with status None."""
         command = [str(word) for word in command]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=self.build, env={**self.environment, **environment})
@@ -54,7 +55,7 @@ class Place:
         return next((line.strip() for line in reversed(out) if line.strip()), None)
 
     def tests(self):
-        """Meson's tests of the suite: those that use a GPU, or some on the emulated machine in their place."""
+        """Meson's tests that use a GPU or, in a dry run, tests on the emulated machine."""
         wanted = "gpu-dry-run" if self.dry_run else "gpu"
         information = self.build / "meson-info"
         recorded = json.loads((information / "meson-info.json").read_text())["directories"]
@@ -62,7 +63,8 @@ class Place:
         return [self.settled(row, recorded) for row in rows if wanted in (suite.split(":")[-1] for suite in row["suite"])]
 
     def settled(self, row, recorded):
-        """A test as it is run here: a build may have been carried from another machine, sources from another folder."""
+        """A test with its paths adjusted: build and sources may have been moved here from other
+        folders or another machine."""
         moved = ((recorded["build"], str(self.build)), (recorded["source"], str(self.root)))
 
         def here(path):
@@ -119,7 +121,8 @@ def find_sanitizer():
 
 
 def subjects(place):
-    """(name, command, environment): conformance programs, whose sweeps are thinned, and moves between ranks."""
+    """(name, command, environment) of the programs to sanitize: the tests that are compiled
+    programs, with sweeps thinned, and moves."""
     for test in place.tests():
         if test["command"][0] != sys.executable:
             yield test["name"], test["command"], {**test["environment"], "TSR_TEST_THIN": "1"}
@@ -130,7 +133,7 @@ def subjects(place):
 
 
 def run_sanitizers(place):
-    """In a dry run the programs run by themselves."""
+    """Runs each program under each sanitizer; in a dry run without them."""
     path, found = find_sanitizer(), {}
     if path is None and not place.dry_run:
         return {"ok": False, "reason": "there is no compute-sanitizer, which comes with the CUDA toolkit"}

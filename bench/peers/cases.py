@@ -1,10 +1,11 @@
-"""What is measured: moves of a square f32 tensor over sizes, an MLP of two layers, the decoding of a small Llama."""
+"""The cases: moves of a square f32 tensor over sizes, an MLP of two layers, and decoding by a small
+Llama."""
 import json
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
 SIDES = [4, 32, 128, 256, 512, 1024, 2048, 4096, 8192]  # 64 bytes to 256 MiB
 MLPS = [(8, 128, 512), (512, 1024, 4096), (1024, 2048, 8192)]  # tokens, hidden, intermediate
-SMALL = 64 << 10  # bytes: such moves are measured more often
+SMALL = 64 << 10  # bytes: moves up to this size get more rounds
 QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
 
 
@@ -15,7 +16,7 @@ def moves(quick, sides=None):
 
 
 def payload_bytes(case, ranks):
-    """What is written into all destination shards."""
+    """Bytes of all destination shards together."""
     return case["bytes"] * (ranks if case["to"] == "R" else 1)
 
 
@@ -25,8 +26,9 @@ def linears(quick):
 
 
 def decodes(shakespeare, doubled, ranks):
-    """The model with its own 3 key/value heads, and with each of them twice: the same function, which 2 ranks divide evenly. On one rank
-    too, where a peer may be faster than by its ranks."""
+    """Decoding with the model's own 3 key/value heads, and with each head twice: the same function,
+    whose heads 2 ranks divide evenly. Also on one rank, where a peer may be faster than on
+    several."""
     expected = json.loads((shakespeare / "expected.json").read_text())["cases"][0]
     for count in sorted({1, ranks}):
         for path, heads in ((shakespeare, 3), (doubled, 6)):
@@ -35,13 +37,14 @@ def decodes(shakespeare, doubled, ranks):
 
 
 def rounds(case, quick):
-    """Times of small moves are of cache lines that go from core to core. Where the system puts them makes these two to three times as long,
-    for a minute or more, so that few rounds are easily of one state alone."""
+    """The number of rounds. Small moves take more: their times depend on cache lines that travel
+    between cores, and the placement of these may double or triple the times for a minute or more,
+    so that a few rounds could all see one state."""
     if quick:
         return 1
     return 9 if case["kind"] == "move" and case["bytes"] <= SMALL else 3
 
 
 def count_wrong_ids(found, expected):
-    """Tokens that are others, missing, or too many."""
+    """The number of tokens that differ, are missing, or are too many."""
     return sum(a != b for a, b in zip(found, expected)) + abs(len(found) - len(expected))

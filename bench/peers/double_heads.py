@@ -1,4 +1,5 @@
-"""Writes a Llama checkpoint with every key/value head twice: the same function of its input, on more ranks that divide the heads.
+"""Writes a Llama checkpoint with every key/value head twice: the same function, whose heads twice
+as many ranks can divide.
 
 usage: double_heads.py MODEL_DIR OUT_DIR
 """

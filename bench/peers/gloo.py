@@ -1,10 +1,10 @@
-"""What a rank of torch.distributed on gloo asks of all of them; a process alone is all of them."""
+"""Reductions over all ranks of torch.distributed on gloo, or in a single process without it."""
 import torch
 import torch.distributed as dist
 
 
 def most(number):
-    """The greatest that any rank has: the seconds of the slowest one."""
+    """The maximum over all ranks, as of seconds."""
     if not dist.is_initialized():
         return number
     found = torch.tensor(number, dtype=torch.float64)

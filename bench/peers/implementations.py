@@ -1,4 +1,5 @@
-"""How each implementation is asked for a case. An answer has "seconds", a list of samples, or says why it is "refused"."""
+"""Asks each implementation for a case. An answer has "seconds", a list of samples, or "refused",
+the reason why there is none."""
 import json
 import os
 import select
@@ -9,19 +10,19 @@ import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds for an answer
-WARM_LOOPS = 3  # of Tessera's moves: it runs one before these to find how many calls fill it, which the peers' own 4 contain
+WARM_LOOPS = 3  # of Tessera's moves, besides the loop in which it counts its calls; the peers' 4 loops include that one
 
-# One thread a rank for everybody.
+# One thread for each rank of any implementation.
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 XLA = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
-# Open MPI's leave to run for anybody, and more ranks than cores; from version 5 on the latter has another name.
+# Lets Open MPI run as root, and with more ranks than cores (from version 5 on by another variable).
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 QUIET = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
 
 
 def figures_of(output):
-    """The JSON objects of a program's lines; none where any line is something else."""
+    """The JSON objects of a program's lines; an empty list if a line is anything else."""
     try:
         lines = [json.loads(line) for line in output.splitlines()]
     except ValueError:
@@ -34,7 +35,7 @@ def refusal(command, why):
 
 
 def end(process):
-    """A launcher that is asked to end ends what it launched."""
+    """Terminates a process; a launcher then ends its processes. Kills it after 5 seconds."""
     process.terminate()
     try:
         process.communicate(timeout=5)
@@ -44,8 +45,8 @@ def end(process):
 
 
 def run(command, environment=None, patience=PATIENCE):
-    """The JSON lines that a program prints, at least one; what prints none says why. A program whose figures are there has answered,
-    whatever its exit status: it fails where it found elements wrong, which is an answer."""
+    """The JSON lines that a program prints, or one line with "refused". A program that prints
+    figures has answered even if it fails because elements are wrong."""
     command = [str(word) for word in command]
     try:
         process = subprocess.Popen(command, env={**os.environ, **SINGLE, **(environment or {})}, stdin=subprocess.DEVNULL,
@@ -64,7 +65,7 @@ def run(command, environment=None, patience=PATIENCE):
     if process.returncode != 0:
         said = [line.strip() for line in complaints.splitlines() if line.strip("- ")]
         return [{"refused": said[0]}] if said else refusal(command, f"exit status {process.returncode}")
-    return refusal(command, f"its output is no figure: {output[:60]!r}" if output else "it printed nothing")
+    return refusal(command, f"its output is not a figure: {output[:60]!r}" if output else "it printed nothing")
 
 
 def sizes(shape):
@@ -72,8 +73,8 @@ def sizes(shape):
 
 
 class Tessera:
-    """The tool of a build directory: rank threads, or processes of the launcher of an MPI. Moves write into one result again and again,
-    unless each call is to make a new one."""
+    """The tool of a build directory, on rank threads or, with a launcher, on processes of an MPI.
+    Moves write into one result again and again, or with `new_results` make one at each call."""
 
     def __init__(self, build, ranks, name="tessera", launcher=(), new_results=False):
         self.tool, self.llama, self.ranks = build / "tools" / "tessera", build / "examples" / "llama" / "tessera-llama", ranks
@@ -117,7 +118,7 @@ class Tessera:
 
 
 class Memcpy:
-    """The payload copied by as many threads as ranks, each an equal part."""
+    """memcpy() of the payload by as many threads as ranks, an equal part each."""
 
     name = "memcpy"
 
@@ -132,14 +133,16 @@ class Memcpy:
 
 
 def launcher_of(mpirun, ranks):
-    """Open MPI's or MPICH's; processes are on cores of their own where there are so many."""
+    """The command of Open MPI's or MPICH's launcher; binds each process to a core if there are
+    enough cores."""
     return [mpirun, "-n", ranks, *(["--bind-to", "core"] if ranks <= len(os.sched_getaffinity(0)) else [])]
 
 
 class Mpi:
-    """A process a rank, each on a core of its own: by the collectives that do a move, or by hand, where a loop adds."""
+    """An MPI, with a process for each rank: moves by its collectives or, in BY_HAND, by a
+    collective and a loop that adds."""
 
-    # The result of allreduce contains what P to S(0) asks for.
+    # allreduce does P to S(0) too: its result contains the shard.
     WAYS = {("S(0)", "S(1)"): ["alltoallw", "pack+alltoall"], ("S(0)", "R"): ["allgather"],
             ("P", "S(0)"): ["reduce_scatter", "reduce_scatter_block", "allreduce"], ("P", "R"): ["allreduce"]}
     BY_HAND = {("P", "S(0)"): ["alltoall+add"], ("P", "R"): ["alltoall+add+allgather"]}
@@ -155,8 +158,9 @@ class Mpi:
 
 
 class Served:
-    """Python processes that stay while others are measured: they wait for a line, which costs nothing. Started when first asked, and again
-    after a refusal: who failed may have left the others in the midst of a call."""
+    """Python processes that stay between cases, waiting for a line of input, which costs no
+    processor time. They are started at the first case, and again after a refusal, since a rank that
+    failed may have left its peers within a call."""
 
     def __init__(self, name, ways, command, processes, environment, log, patience=PATIENCE):
         self.name, self.ways, self.command, self.count, self.environment, self.log = name, ways, command, processes, environment, log
@@ -176,10 +180,10 @@ class Served:
             for process in self.processes:
                 process.stdin.write(line + "\n")
         except BrokenPipeError:
-            pass  # what is read next says so
+            pass  # hear() will report it
 
     def hear(self):
-        """The first process answers for all."""
+        """Reads the answer, which the process of rank 0 gives for all."""
         ready, _, _ = select.select([self.processes[0].stdout], [], [], self.patience)
         if not ready:
             return {"refused": f"no answer within {self.patience} seconds"}
@@ -187,7 +191,7 @@ class Served:
         if not line:
             return {"refused": f"its processes ended ({self.log})"}
         answer = figures_of(line)
-        return answer[0] if answer else {"refused": f"its output is no figure: {line[:60]!r}"}
+        return answer[0] if answer else {"refused": f"its output is not a figure: {line[:60]!r}"}
 
     def ask(self, case, way, samples):
         try:
@@ -202,7 +206,8 @@ class Served:
         return answer
 
     def finish(self, grace=10):
-        """They end when there is nothing more to read; who does not within so many seconds is ended."""
+        """Closes the input of the processes, which ends them; kills those that run on after `grace`
+        seconds."""
         for process in self.processes:
             try:
                 process.stdin.close()
@@ -234,7 +239,7 @@ def transformers_ways(ranks):
 
 
 def served(directory, ranks):
-    """The peers in Python, from the virtual environment of a directory."""
+    """The peers in Python, run in the virtual environment in `directory`."""
     def peer(name, ways, script, processes, environment):
         command = [str(directory / "venv" / "bin" / "python"), os.path.join(HERE, script)]
         return Served(name, ways, command, processes, environment, directory / f"{name}.log")

@@ -1,7 +1,8 @@
-"""JAX on CPU devices, one process, a device a rank, as its documentation uses it.
+"""JAX on CPU devices, in one process with a device for each rank, used as its documentation does.
 
 https://docs.jax.dev/en/latest/notebooks/Distributed_arrays_and_automatic_parallelization.html and
-https://docs.jax.dev/en/latest/notebooks/shard_map.html; an unreduced tensor is what the devices hold inside shard_map.
+https://docs.jax.dev/en/latest/notebooks/shard_map.html; a Partial tensor is the devices' terms
+inside shard_map.
 """
 import jax
 import numpy
@@ -18,7 +19,8 @@ def sharded(array, mesh, spec):
 
 
 def reduce_to(mesh, target):
-    """From (ranks * rows, columns), every device's rows being its term, to the sum in the target's layout."""
+    """A function from an array of shape (ranks * rows, columns), in which each device's rows are
+    its term, to the sum in the target's layout."""
     if target == "R":
         body = lambda t: jax.lax.psum(t, "x")  # noqa: E731
     else:
@@ -37,8 +39,8 @@ def way_of(case, mesh):
 
 
 def again(x):
-    """An array of the same memory. An array keeps the copy for the host that device_put goes through, so moving it again costs
-    less."""
+    """A new array on the same memory. An array caches the host copy that device_put makes, so
+    moving the same array again would cost less."""
     return jax.make_array_from_single_device_arrays(x.shape, x.sharding, [shard.data for shard in x.addressable_shards])
 
 

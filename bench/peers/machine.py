@@ -1,4 +1,5 @@
-"""What a run is of: the machine, the sources, and the versions of all that was measured. Facts that nothing tells are null."""
+"""Facts of a run: the machine, the sources, and the versions of what was measured. Unknown facts
+are null."""
 import datetime
 import glob
 import json
@@ -20,7 +21,7 @@ def output_of(*command):
 
 
 def said(*command):
-    """The first line that a command prints, or null."""
+    """The first line that a command prints; None if there is none."""
     lines = output_of(*command).splitlines()
     return lines[0].strip() if lines else None
 
@@ -41,7 +42,7 @@ def contents(path):
 
 
 def objects(text, kind):
-    """JSON, or nothing of its kind."""
+    """The JSON value in `text` if it is of type `kind`, else an empty one."""
     try:
         found = json.loads(text or "null")
     except ValueError:
@@ -55,7 +56,8 @@ def memory_gib():
 
 
 def caches():
-    """Of the first core: what each level holds, and how many of this machine's threads share it."""
+    """The caches of the first core: each one's level, type and size, and the cores that share
+    it."""
     for folder in sorted(glob.glob("/sys/devices/system/cpu/cpu0/cache/index*")):
         level, kind, size = (contents(f"{folder}/{name}") for name in ("level", "type", "size"))
         shared = contents(f"{folder}/shared_cpu_list")
@@ -72,21 +74,21 @@ def threads_per_core():
 
 
 def commit():
-    """Of the sources: a commit, with changes or without."""
+    """The commit of the sources, with " with changes" after it if tracked files differ."""
     name = said("git", "-C", ROOT, "rev-parse", "--short=12", "HEAD")
     changed = output_of("git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no")
     return name and name + (" with changes" if changed.strip() else "")
 
 
 def built(build):
-    """How the library was built."""
+    """The compiler and the build type of a build directory."""
     options = {one["name"]: one["value"] for one in objects(contents(build / "meson-info" / "intro-buildoptions.json"), list)}
     return {"compiler": field(build / "meson-logs" / "meson-log.txt", "C compiler for the host machine:"),
             "buildtype": options.get("buildtype")}
 
 
 def mpi_version(mpirun):
-    """The launcher's line with a number; MPICH's has that it is a version before it."""
+    """The first line of `mpirun --version` with a digit, without MPICH's "Version:"."""
     lines = (line.strip() for line in output_of(mpirun, "--version").splitlines() if any(letter.isdigit() for letter in line))
     return next(lines, "").removeprefix("Version:").strip() or None
 
@@ -99,12 +101,13 @@ def versions(tool, venv, mpis):
 
 
 def clock(seconds=None):
-    """Local time, as lines tell it; without seconds it is now's."""
+    """Local time in the format of lines; now, without `seconds`."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
 
 
 def describe(build, venv=None, mpis=()):
-    """`venv` is where the peers in Python are, `mpis` are (name, mpirun)."""
+    """The line about the machine. `venv` is the virtual environment of the peers in Python; `mpis`
+    are pairs (name, mpirun)."""
     tool = build / "tools" / "tessera"
     info = objects(output_of(tool, "info", "--json"), dict)
     host = next((device for device in info.get("devices", []) if device["name"] == "host"), {})

@@ -1,4 +1,5 @@
-/* BYTES copied by THREADS threads at once, each an equal part, with the C library's memcpy: memcpy_moves THREADS BYTES SAMPLES. */
+/* Copies BYTES by THREADS threads at once, an equal part each, with the C library's memcpy():
+ * memcpy_moves THREADS BYTES SAMPLES. */
 #include "pages.h"
 #include "timing.h"
 
@@ -6,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Each thread writes its own row of the seconds; thread 0 sets the calls, between two barriers. */
+/* What the threads share. Each thread writes only its own row of `seconds`; thread 0 sets `calls`
+ * between two barriers. */
 typedef struct team {
     pthread_barrier_t together;
     int threads, samples;
-    size_t bytes; /**< of a thread */
-    int calls;    /**< in a sample */
+    size_t bytes; /* bytes of a thread */
+    int calls;    /* calls in a sample */
     double *seconds;
 } team;
 
@@ -25,7 +27,7 @@ typedef struct member {
 static char *allocate(size_t bytes, int value)
 {
     char *const at = allocate_pages(bytes);
-    if (at == NULL)
+    if (!at)
         abort();
     memset(at, value, bytes);
     return at;
@@ -36,13 +38,13 @@ static double copy_calls(char *dst, const char *src, size_t bytes, int calls)
     const double start = clock_seconds();
     for (int i = 0; i < calls; i++) {
         memcpy(dst, src, bytes);
-        /* The compiler must not drop copies that the next one overwrites. */
+        /* keeps the compiler from dropping copies that the next copy overwrites */
         __asm__ volatile("" : : "r"(dst) : "memory");
     }
     return (clock_seconds() - start) / calls;
 }
 
-/** All threads copy as often; the seconds a call are this thread's. */
+/* Copies t->calls times between two barriers; returns this thread's seconds of a copy. */
 static double copy_together(team *t, char *dst, const char *src)
 {
     pthread_barrier_wait(&t->together);
@@ -51,7 +53,7 @@ static double copy_together(team *t, char *dst, const char *src)
     return seconds;
 }
 
-/** The first call touches the memory. Thread 0 decides how many calls fill a sample. */
+/* Warms up; the first copies touch the memory. Thread 0 decides how many calls fill a sample. */
 static void warm_up(const member *m, char *dst, const char *src)
 {
     team *const t = m->team;
@@ -78,7 +80,8 @@ static void *run_member(void *arg)
     return NULL;
 }
 
-/** Leaves each sample's slowest time in thread 0's row. */
+/* Joins the threads, and leaves the slowest time of each sample in thread 0's row. Returns the
+ * number of threads with wrong copies. */
 static long long join(team *t, member *members)
 {
     long long wrong = 0;
@@ -103,7 +106,7 @@ int main(int argc, char **argv)
     t.bytes = (size_t)(atoll(argv[2]) / t.threads);
     t.seconds = calloc((size_t)t.threads * (size_t)t.samples, sizeof *t.seconds);
     member *const members = calloc((size_t)t.threads, sizeof *members);
-    if (t.seconds == NULL || members == NULL)
+    if (!t.seconds || !members)
         abort();
     pthread_barrier_init(&t.together, NULL, (unsigned)t.threads);
     for (int i = 0; i < t.threads; i++) {

@@ -1,19 +1,22 @@
-/* One move of a rows x columns f32 tensor by MPI: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES. Both sizes divide by RANKS. */
+/* Measures one move of a ROWS x COLUMNS f32 tensor by MPI: mpirun -n RANKS mpi_moves WAY ROWS
+ * COLUMNS SAMPLES. RANKS must divide both sizes. */
 #include "pages.h"
 #include "reference.h"
 #include "timing.h"
 
 #include <mpi.h>
+
 #include <stdlib.h>
 #include <string.h>
 
-/** One rank's side. Row blocks are S(0), column blocks S(1). */
+/* One rank's side. Row blocks are S(0), column blocks S(1). */
 typedef struct move {
     int rank, ranks;
     int rows, columns;
     float *src, *dst;
-    float *packed; /**< pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: everybody's terms of this rank's row block */
-    MPI_Datatype *sends, *receives; /**< alltoallw: a box for each peer */
+    float *packed; /* pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: all ranks' terms of this
+                      rank's row block */
+    MPI_Datatype *sends, *receives; /* alltoallw: a box for each peer */
     int *ones, *zeros, *counts;
 } move;
 
@@ -30,8 +33,8 @@ static int block_columns(const move *m)
 static MPI_Datatype box(int rows, int columns, int box_rows, int box_columns, int row, int column)
 {
     MPI_Datatype type;
-    MPI_Type_create_subarray(2, (int[]){rows, columns}, (int[]){box_rows, box_columns}, (int[]){row, column}, MPI_ORDER_C, MPI_FLOAT,
-                             &type);
+    MPI_Type_create_subarray(2, (int[]){rows, columns}, (int[]){box_rows, box_columns}, (int[]){row, column},
+                             MPI_ORDER_C, MPI_FLOAT, &type);
     MPI_Type_commit(&type);
     return type;
 }
@@ -58,7 +61,7 @@ static void run_alltoallw(move *m)
     MPI_Alltoallw(m->src, m->ones, m->zeros, m->sends, m->dst, m->ones, m->zeros, m->receives, MPI_COMM_WORLD);
 }
 
-/** What a peer sends are whole rows of the destination, so nothing is unpacked. */
+/* A peer's part consists of whole rows of the destination, so it needs no unpacking. */
 static void run_pack_alltoall(move *m)
 {
     const int r = block_rows(m), c = block_columns(m);
@@ -90,7 +93,7 @@ static void run_allreduce(move *m)
     MPI_Allreduce(m->src, m->dst, m->rows * m->columns, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/** The sum of `ranks` terms of `count` elements, which lie one behind the other, in the order of the ranks. */
+/* Sums `ranks` contiguous terms of `count` elements each, in the order of the ranks. */
 static void add(float *restrict to, const float *restrict terms, size_t count, int ranks)
 {
     if (ranks == 1) {
@@ -104,7 +107,7 @@ static void add(float *restrict to, const float *restrict terms, size_t count, i
             to[i] += terms[(size_t)p * count + i];
 }
 
-/** Into the row block at `to`. */
+/* Exchanges the terms, and writes the sum of this rank's row block to `to`. */
 static void alltoall_and_add(move *m, float *to)
 {
     const int count = block_rows(m) * m->columns;
@@ -149,7 +152,7 @@ static const struct way *find_way(const char *name)
     return NULL;
 }
 
-/** Rows and columns of a shard, and where it begins. */
+/* The size of a shard, and the row and column at which it begins. */
 typedef struct shard {
     int rows, columns, row, column;
 } shard;
@@ -193,7 +196,7 @@ static long long count_wrong(const move *m, int from, int to)
     return all;
 }
 
-/** Seconds a call, on the slowest rank. */
+/* Seconds of a call on the slowest rank, the mean of `calls`. */
 static double time_calls(move *m, const struct way *way, int calls)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -209,7 +212,7 @@ static float *allocate(const shard *s)
 {
     const size_t bytes = (size_t)s->rows * (size_t)s->columns * sizeof(float);
     float *const at = allocate_pages(bytes);
-    if (at == NULL)
+    if (!at)
         MPI_Abort(MPI_COMM_WORLD, 1);
     memset(at, 0, bytes);
     return at;
@@ -224,7 +227,7 @@ static void start(move *m, const struct way *way)
     m->packed = allocate(&from);
     m->sends = malloc(2 * n * sizeof *m->sends);
     m->ones = malloc(3 * n * sizeof *m->ones);
-    if (m->sends == NULL || m->ones == NULL)
+    if (!m->sends || !m->ones)
         MPI_Abort(MPI_COMM_WORLD, 1);
     m->receives = m->sends + n;
     m->zeros = m->ones + n;
@@ -235,13 +238,13 @@ static void start(move *m, const struct way *way)
         m->counts[p] = block_rows(m) * m->columns;
     }
     fill(m, way->from);
-    if (way->prepare != NULL)
+    if (way->prepare)
         way->prepare(m);
 }
 
 static void finish(move *m, const struct way *way)
 {
-    if (way->finish != NULL)
+    if (way->finish)
         way->finish(m);
     free(m->src);
     free(m->dst);
@@ -250,7 +253,8 @@ static void finish(move *m, const struct way *way)
     free(m->ones);
 }
 
-/** Returns how many calls fill a sample. All ranks know the slowest one's time, so they decide alike. */
+/* Warms up, and returns how many calls fill a sample. All ranks use the slowest rank's time, so
+ * they return the same number. */
 static int warm_up(move *m, const struct way *way)
 {
     int calls = 1;
@@ -263,7 +267,7 @@ static int warm_up(move *m, const struct way *way)
 static void run(move *m, const struct way *way, int samples)
 {
     double *const seconds = malloc((size_t)samples * sizeof *seconds);
-    if (seconds == NULL)
+    if (!seconds)
         MPI_Abort(MPI_COMM_WORLD, 1);
     start(m, way);
     const int calls = warm_up(m, way);
@@ -292,14 +296,14 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &m.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &m.ranks);
     const struct way *const way = argc == 5 ? find_way(argv[1]) : NULL;
-    m.rows = way != NULL ? atoi(argv[2]) : 0;
-    m.columns = way != NULL ? atoi(argv[3]) : 0;
-    const int samples = way != NULL ? atoi(argv[4]) : 0;
+    m.rows = way ? atoi(argv[2]) : 0;
+    m.columns = way ? atoi(argv[3]) : 0;
+    const int samples = way ? atoi(argv[4]) : 0;
     const char *const refused = complaint(&m, samples);
-    if (refused == NULL)
+    if (!refused)
         run(&m, way, samples);
     else if (m.rank == 0)
         fprintf(stderr, "%s\n", refused);
     MPI_Finalize();
-    return refused == NULL ? 0 : 2;
+    return !refused ? 0 : 2;
 }

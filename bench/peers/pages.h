@@ -1,4 +1,5 @@
-/* Memory as Tessera's tensors have it (tsr_allocate()): what is large lies on pages of 2 MiB, where the system gives them. */
+/* Memory like that of Tessera's tensors (tsr_allocate()): large blocks lie on pages of 2 MiB, if
+ * the system provides them. */
 #ifndef PEERS_PAGES_H
 #define PEERS_PAGES_H
 
@@ -8,13 +9,14 @@
 #define SMALL_PAGE ((size_t)4 << 10)
 #define LARGE_PAGE ((size_t)2 << 20)
 
-/** Freed by free(); NULL where there is no memory. Whole pages only are asked to be large, as what lies behind them belongs to others. */
+/** Allocates memory, which free() frees; NULL if there is none. A large block is rounded up to
+ * whole large pages, since other data must not share its last one. */
 static inline void *allocate_pages(size_t bytes)
 {
     const size_t page = bytes >= 2 * LARGE_PAGE ? LARGE_PAGE : SMALL_PAGE;
     const size_t whole = (bytes + page - 1) / page * page;
     void *const at = aligned_alloc(page, whole);
-    if (at != NULL && page == LARGE_PAGE)
+    if (at && page == LARGE_PAGE)
         (void)madvise(at, whole, MADV_HUGEPAGE);
     return at;
 }

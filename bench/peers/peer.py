@@ -1,6 +1,8 @@
-"""What the peers in Python share: the tensor that they move, how a call is timed, and the conversation with the harness.
+"""Functions that the peers in Python share: the tensor to move, the timing of calls, and the
+protocol with the harness.
 
-A peer reads a case a line from its standard input and answers a line: {"seconds": [..], "wrong": 0}, or {"refused": "why"}.
+A peer reads lines from standard input, a case each, and answers each with a line: {"seconds": [..],
+"wrong": 0}, or {"refused": "why"}.
 """
 import json
 import os
@@ -14,7 +16,7 @@ SAMPLE_SECONDS, WARM_LOOPS, MOST_CALLS = 0.02, 4, 10000  # the first two as in t
 
 
 def reference(shape, ranks=None):
-    """The whole tensor of reference.h, or, where ranks are given, the sum of their terms."""
+    """The whole tensor of reference.h or, with `ranks`, the sum of their terms."""
     value = (numpy.arange(shape[0] * shape[1], dtype=numpy.int32) % 1009 - 500).astype(numpy.float32).reshape(shape)
     return value if ranks is None else ranks * value + numpy.float32(ranks * (ranks + 1) // 2)
 
@@ -24,16 +26,17 @@ def term(shape, rank):
 
 
 def calls_in_sample(seconds):
-    """How many calls fill a sample, where one takes so long."""
+    """The number of calls in a sample, if a call takes `seconds`."""
     return max(1, min(MOST_CALLS, int(SAMPLE_SECONDS / max(seconds, 1e-9))))
 
 
 def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda: None, slowest=lambda seconds: seconds):
-    """Seconds a call, of several samples that are loops of about SAMPLE_SECONDS, or one call that takes longer. The first call, which
-    may plan and compile, and one that says how many fill a loop are followed by WARM_LOOPS of such loops.
+    """Seconds of a call, for each of several samples. A sample is a loop of about SAMPLE_SECONDS,
+    or one call if that takes longer. Before the samples come a first call, which may plan and
+    compile, a call that tells how many fill a loop, and WARM_LOOPS loops.
 
-    Each call is given one of as many sources, which are made before the clock runs. All ranks decide by the slowest one's time, so that
-    they make as many calls.
+    `sources(calls)` makes an argument for each call, before the clock starts. All ranks use the
+    time of the slowest rank, so that they make equal numbers of calls.
     """
 
     def sample(calls):
@@ -52,19 +55,20 @@ def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda
 
 
 def refusal(error):
-    """A failure's type and first line."""
+    """A refusal with the type and the first line of an error."""
     return {"refused": f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"}
 
 
 def serve(answer, speaks=True):
-    """Answers every case; what libraries print goes to standard error, and so does where a case failed. A failing rank that does not speak
-    ends, which whoever waits for it hears of; the harness starts all of them anew."""
+    """Answers every case, on rank 0 (`speaks`) with a line on standard output; all other output
+    goes to standard error, with the traceback of a failure. Another rank that fails exits, so that
+    its peers fail too and the harness starts all of them anew."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
         try:
             said = answer(json.loads(line))
-        except Exception as error:  # whatever a library raises, the harness hears of it
+        except Exception as error:  # the harness must hear of any failure
             traceback.print_exc()
             if not speaks:
                 sys.exit(1)

@@ -1,4 +1,5 @@
-/* The tensor that every peer moves, so that each one's result is held against the same numbers: all of them exact in f32. */
+/* The tensor that every peer moves: all results are checked against the same numbers, which are
+ * exact in f32. */
 #ifndef PEERS_REFERENCE_H
 #define PEERS_REFERENCE_H
 
@@ -10,7 +11,7 @@ static inline float reference_value(int64_t index)
     return (float)(index % 1009 - 500);
 }
 
-/** A rank's term of the element, where the tensor is Partial(sum). */
+/** A rank's term of the element, if the tensor is Partial(sum). */
 static inline float reference_term(int64_t index, int rank)
 {
     return reference_value(index) + (float)(rank + 1);

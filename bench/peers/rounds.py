@@ -1,4 +1,4 @@
-"""Asks implementations for a case in turns, several rounds, and makes lines of what they answer."""
+"""Asks implementations for a case in turns, in several rounds, and makes lines of their answers."""
 import functools
 import statistics
 
@@ -9,21 +9,22 @@ BANDWIDTHS = ("peak", "limit")
 
 
 def spread(samples):
-    """Of a round: a list of samples, or what the tool says of its own."""
+    """The spread of a round, from a list of samples, or as the tool gives it."""
     if isinstance(samples, dict):
         return samples
     return {"median": statistics.median(samples), "min": min(samples), "max": max(samples)}
 
 
 def combine(rounds):
-    """The median of the rounds' medians, which are told too, and the least and the most of all samples."""
+    """The median of the rounds' medians, these medians, and the minimum and maximum of all
+    samples."""
     medians = [one["median"] for one in rounds]
     return {"median": statistics.median(medians), "min": min(one["min"] for one in rounds), "max": max(one["max"] for one in rounds),
             "rounds": medians}
 
 
 def figures(answers, one):
-    """What was measured in all rounds: of one pass of the layers, or of all there is."""
+    """The figures of all rounds; `one` names a pass of the layers, or is None."""
     for key in MEASURED:
         found = [answer[key][one] if one else answer[key] for answer in answers if key in answer]
         if found:
@@ -36,7 +37,7 @@ def figures(answers, one):
 
 
 def count_samples(answer):
-    """Of a round. What tells its spread alone says how many samples that is of."""
+    """The number of samples in a round. An answer with a spread has it in "samples"."""
     if "samples" in answer:
         return answer["samples"]
     one = answer["seconds"]
@@ -44,8 +45,8 @@ def count_samples(answer):
 
 
 def circumstances(answers):
-    """When and how it was measured, and what others did meanwhile: "others" is the largest share of the cores in a round, null where no
-    round's is known."""
+    """When and how often a figure was measured. "others" is the largest share of the cores that
+    other processes used in a round; null if it is unknown in all rounds."""
     others = [answer["others"] for answer in answers if answer["others"] is not None]
     return {"rounds": len(answers), "samples": max(map(count_samples, answers)), "asked": sum(answer["asked"] for answer in answers),
             "began": machine.clock(answers[0]["began"]), "ended": machine.clock(answers[-1]["ended"]),
@@ -53,7 +54,8 @@ def circumstances(answers):
 
 
 def lines(case, name, way, answers):
-    """An implementation's lines for a case: one, or one for each pass of the layers. What nobody checked is null, not 0 wrong."""
+    """The lines of an implementation for a case: one, or one for each pass of the layers. "wrong"
+    is null for results that were not checked."""
     named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids")}
     head = {**named, "implementation": name, "way": way}
     refused = [answer["refused"] for answer in answers if "refused" in answer]

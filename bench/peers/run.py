@@ -1,8 +1,10 @@
-"""Measures Tessera and its peers: the same cases, ranks and sizes, in turns. Used by scripts/bench-peers, which prepares all of it.
+"""Measures Tessera and its peers: the same cases, ranks and sizes, in turns. scripts/bench-peers
+prepares the peers and runs this.
 
-Writes a JSON line for the machine, then one for each implementation, way and case. "seconds" are of one call on the slowest rank: the
-median of the rounds' medians ("rounds"), and the least and most of all samples. In a round everybody is asked in turn, and, with
-patience, again where others disturbed it.
+Writes a JSON line about the machine, then one for each implementation, way and case. "seconds" are
+of one call on the slowest rank: the median of the rounds' medians ("rounds"), and the minimum and
+maximum of all samples. In a round each implementation is asked in turn and, with --patience, again
+if other processes disturbed it.
 """
 import argparse
 import json
@@ -16,7 +18,7 @@ from implementations import Memcpy, Mpi, Served, Tessera, launcher_of, served
 from quiet import Quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SAMPLES = 3  # in a round
+SAMPLES = 3  # samples in a round
 
 
 def all_cases(options):
@@ -32,7 +34,8 @@ def all_cases(options):
 
 
 def implementations(options):
-    """Ours and the peers; of every MPI its own ways, those by hand and Tessera's engine, under the same launcher."""
+    """All implementations: Tessera's, memcpy, the peers in Python and, for each MPI, its own ways,
+    those by hand, and Tessera's engine."""
     every = [Tessera(options.build, options.ranks), Tessera(options.build, options.ranks, "tessera-new", new_results=True),
              Memcpy(options.directory / "memcpy_moves", options.ranks)]
     for name, mpirun in options.mpi:
@@ -50,12 +53,12 @@ def tell(line):
 
 
 def failure(line):
-    """Peers may refuse a case; nobody may be wrong."""
+    """True for a wrong result of any implementation, and for a case that Tessera refused."""
     return bool(line.get("wrong")) or ("refused" in line and line["implementation"].startswith("tessera"))
 
 
 def measure(chosen, running, quiet, quick, output):
-    """Writes a line for every figure as it comes. Returns whether any failed."""
+    """Measures all cases and writes each line at once. Returns True if any failed."""
     failed = False
     for case in chosen:
         for line in rounds.measure(case, running, quiet, cases.rounds(case, quick), SAMPLES):
@@ -71,7 +74,7 @@ def counts(text):
     except ValueError:
         found = [0]
     if min(found) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is no list of whole numbers from 1, like 32,8192')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a list of whole numbers from 1, like 32,8192')
     return found
 
 
@@ -90,7 +93,8 @@ def named_launcher(text):
 
 
 def refuse_unwritable(parser, path):
-    """Before anything is installed or measured. What is there stays as it is, and what is not there is not left behind."""
+    """Refuses an --output that cannot be written, before anything is installed or measured. Leaves
+    an existing file as it is, and no new one."""
     absent = not path.exists()
     try:
         with open(path, "a"):

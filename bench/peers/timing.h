@@ -1,12 +1,13 @@
-/* How the peers in C time a move, and what they print. */
+/* Timing of moves, and the answer to the harness, for the peers in C. */
 #ifndef PEERS_TIMING_H
 #define PEERS_TIMING_H
 
 #include <stdio.h>
 #include <time.h>
 
-/** A sample is a loop of calls that takes about so long, or one call that takes longer. Two calls, of which the second says how many fill
- * a loop, and so many loops come before the first sample. */
+/** Seconds of a sample, a loop of calls, or one call if that takes longer; the number of loops
+ * before the first sample, after two calls of which the second tells how many fill a loop; and the
+ * upper bound of the calls of a loop. */
 #define SAMPLE_SECONDS 0.02
 #define WARM_LOOPS     4
 #define MOST_CALLS     10000000
@@ -18,14 +19,14 @@ static inline double clock_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/** How many calls fill a sample, where one takes so long. */
+/** The number of calls in a sample, if a call takes `seconds`. */
 static inline int calls_in_sample(double seconds)
 {
     const double calls = seconds > 0 ? SAMPLE_SECONDS / seconds : MOST_CALLS;
     return calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int)calls;
 }
 
-/** The one line that the harness reads. */
+/** Prints the line that the harness reads. */
 static inline void print_answer(const double *seconds, int samples, long long wrong)
 {
     printf("{\"seconds\": [");

@@ -1,4 +1,5 @@
-"""PyTorch DTensor on gloo, one process a rank, as its documentation uses it; started like torchrun starts ranks.
+"""PyTorch DTensor on gloo, with a process for each rank, used as its documentation does; started as
+torchrun starts ranks.
 
 https://docs.pytorch.org/docs/stable/distributed.tensor.html and https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html
 """
@@ -21,14 +22,14 @@ def measure(call, samples):
 
 
 def count(wrong):
-    """Of all ranks."""
+    """The sum of a number over all ranks."""
     total = torch.tensor(int(wrong))
     dist.all_reduce(total)
     return total.item()
 
 
 def part(whole, placement, mesh):
-    """This rank's local tensor: a copy, as a program's own would be."""
+    """This rank's local tensor, as a copy."""
     if not isinstance(placement, Shard):
         return whole
     return whole.chunk(mesh.size(), placement.dim)[mesh.get_local_rank()].contiguous()
@@ -38,7 +39,7 @@ def move(mesh, case):
     shape, source, target = case["shape"], PLACEMENTS[case["from"]], PLACEMENTS[case["to"]]
     whole = peer.term(shape, mesh.get_local_rank()) if source.is_partial() else peer.reference(shape)
     local = part(torch.from_numpy(whole), source, mesh)
-    # Shards need not be of one size, so that the whole cannot be told from one.
+    # shape and stride are given, since shards may differ in size.
     x = DTensor.from_local(local, mesh, [source], run_check=False, shape=torch.Size(shape), stride=(shape[1], 1))
     seconds = measure(lambda: x.redistribute(mesh, [target]), case["samples"])
     local = x.redistribute(mesh, [target]).to_local()
@@ -47,7 +48,7 @@ def move(mesh, case):
 
 
 def ternary(rows, columns, seed):
-    """Numbers whose products and sums over these sizes are exact in f32, in any order."""
+    """A matrix of -1, 0 and 1: products and sums of these sizes are exact in f32, in any order."""
     return torch.randint(-1, 2, (rows, columns), generator=torch.Generator().manual_seed(seed)).float()
 
 
@@ -68,13 +69,13 @@ def whole_of(tensor):
 
 
 def used(tensor):
-    """A layer's result may still be on its way: reading an element waits for it."""
+    """Waits for a layer's result, which may be asynchronous, by reading an element."""
     tensor[0, 0].item()
     return tensor
 
 
 def step(mlp, x, dy):
-    """y, and the gradients of x and of both weights, as whole tensors."""
+    """y and the gradients of x and of both weights, as whole tensors."""
     mlp.zero_grad()
     x.grad = None
     y = mlp(x)

@@ -1,4 +1,5 @@
-"""transformers' tensor parallelism on gloo, one process a rank, as its documentation uses it; one rank: no parallelism.
+"""The tensor parallelism of transformers on gloo, with a process for each rank, used as its
+documentation does; on one rank without it.
 
 https://huggingface.co/docs/transformers/v5.17.0/tensor_parallelism
 """
@@ -28,8 +29,8 @@ def generate(model, ids, tokens):
 
 
 def decode(case):
-    """Seconds a token after the first one, a run of all tokens less a run of one, on the slowest rank, and the most tokens that a run of
-    any rank got wrong."""
+    """Seconds of a token after the first one (a run of all tokens minus a run of one), on the
+    slowest rank, and the greatest number of wrong tokens in a run of any rank."""
     model, ids, expected = load(case), case["prompt_ids"], case["ids"]
     tokens, seconds, wrong = len(expected), [], 0
     with torch.inference_mode():

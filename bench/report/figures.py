@@ -1,32 +1,36 @@
-"""What files of scripts/bench-peers hold, as the report asks for it."""
+"""The figures in files of scripts/bench-peers, as the report needs them."""
 import collections
 
 from noise import bandwidth_of, exactly, greatest, seconds_of
 from reading import Unreadable, read
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
-#: All others are MPIs, Tessera over one ("tessera-NAME"), or what a program does by hand with one's collectives ("NAME-by-hand").
+#: Other implementations are MPIs, Tessera over an MPI ("tessera-NAME"), or moves by hand with an
+#: MPI's collectives ("NAME-by-hand").
 NAMES = {"tessera": "Tessera", "tessera-new": "Tessera, new result", "mpi": "MPI", "mpich": "MPICH", "jax": "JAX",
          "pytorch": "PyTorch DTensor", "transformers": "transformers", "memcpy": "memcpy"}
 NO_MPI = NAMES.keys() - {"mpi", "mpich"}
-#: Who makes a new result at each call.
+#: Implementations that make a new result at each call.
 MAKERS = ["jax", "pytorch"]
 
-# Least ratios of a peer's time to ours: (bytes, peer), then one for each of MOVES.
+# Goals for the ratio of a peer's time to ours: (bytes, peer), then the least ratio for each of
+# MOVES.
 GOALS = [((1 << 28, "pytorch"), (20, 20, 20, 8)), ((1 << 28, "jax"), (5, 5, 5, 5)), ((1 << 28, "mpi"), (1.5, 1.25, 4, 4)),
          ((1 << 12, "pytorch"), (500,) * 4), ((1 << 12, "jax"), (75,) * 4)]
 DECODE_GOAL = 100
-# Of the engine over MPI: to the same MPI's own ways, and of the best copy.
+# Goals of Tessera over an MPI: the least ratio to the MPI's own ways, by bytes, and the least share
+# of the best copy.
 ENGINE_GOALS = [(1 << 28, (1.5, 1.25, 4, 4)), (1 << 12, (1,) * 4)]
 COPY_GOAL, COPY_GOAL_BYTES, COPY_GOAL_MOVES = 0.8, 1 << 28, MOVES[:2]
-# Where it is told what programs do by hand, without a goal.
+# The sizes and moves for which the report shows moves by hand, without a goal.
 BY_HAND_BYTES, BY_HAND_MOVES = (1 << 28, 1 << 12), MOVES[2:]
 
-#: What tells one case from another, and one figure from another.
+#: The fields that identify a case, and those that identify a figure.
 CASE = ("kind", "from", "to", "bytes", "tokens", "hidden", "intermediate", "pass", "kv_heads")
 KEY = (*CASE, "implementation", "way", "ranks")
 
-#: A ratio that is wanted to be `least`, or None where no goal is set. `new` is that of Tessera with a new result, held against the same.
+#: A `ratio` whose goal is `least` (None: no goal). `new` is the ratio of Tessera with a new result,
+#: with the same goal.
 Goal = collections.namedtuple("Goal", "what against least ratio new", defaults=(None,))
 
 
@@ -41,12 +45,14 @@ def name_of(implementation):
 
 
 def rank_counts(lines):
-    """Of how many ranks figures are. Decoding on one rank stands beside any."""
+    """The numbers of ranks of the figures, without decoding on one rank, which any report may
+    have."""
     return {line["ranks"] for line in lines if line["kind"] != "decode" or line["ranks"] > 1}
 
 
 def agree(paths, files):
-    """One report is of one machine, one commit and one number of ranks. That number."""
+    """The number of ranks of a report. Files must be of one machine, one commit and one number of
+    ranks."""
     first, counts = files[0][0], {}
     for path, (machine, *lines) in zip(paths, files):
         other = sorted(key for key in {**machine, **first} if machine.get(key) != first.get(key))
@@ -62,7 +68,7 @@ def agree(paths, files):
 
 class Figures:
     def __init__(self, *paths):
-        """What a later file measured again replaces what an earlier one says."""
+        """Reads the files; a figure in a later file replaces the same figure in an earlier one."""
         files = [read(path) for path in paths]
         self.ranks = agree(paths, files)
         self.machine = files[0][0]
@@ -78,14 +84,14 @@ class Figures:
         return sorted({line["bytes"] for line in self.measured if line["kind"] == "move"})
 
     def engines(self):
-        """(Tessera over an MPI, that MPI)"""
+        """Pairs (Tessera over an MPI, that MPI)."""
         return [(f"tessera-{mpi}", mpi) for mpi in self.mpis]
 
     def has(self, implementation, kind="move"):
         return any(line["implementation"] == implementation and line["kind"] == kind for line in self.measured)
 
     def best(self, kind, implementation, **fields):
-        """Of an implementation's ways, the fastest; None where it was not measured."""
+        """The line of an implementation's fastest way; None if it was not measured."""
         found = [line for line in self.measured if line["kind"] == kind and line["implementation"] == implementation
                  and all(line.get(key) == value for key, value in fields.items())]
         return min(found, key=lambda line: line["seconds"]["median"], default=None)
@@ -98,29 +104,30 @@ class Figures:
         return line and seconds_of(line)
 
     def ratio(self, peer, move, size, ours="tessera"):
-        """The peer's time over ours; None where one was not measured."""
+        """The peer's time over ours; None if either was not measured."""
         return ratio_of(self.move(peer, move, size), self.move(ours, move, size))
 
     def share(self, implementation, move, size):
-        """Of the limit, which the tool defines, and measures in the same rounds."""
+        """The share of the limit that the tool measured in the same rounds."""
         line, tool = self.move(implementation, move, size), self.move("tessera", move, size)
         limit = tool and bandwidth_of(tool, "limit")
         return rate_of(line).over(limit) if line and limit else None
 
     def share_of_copy(self, implementation, move, size):
-        """Of the best plain copy of the payload that anybody made in the run."""
+        """The share of the best plain copy of the payload in the run, by memcpy or the tool."""
         line, copied = self.move(implementation, move, size), self.move("memcpy", move, size)
         here = [one for one in self.measured if one["kind"] == "move" and (one["from"], one["to"], one["bytes"]) == (*move, size)]
         rates = [rate for rate in (copied and rate_of(copied), *(bandwidth_of(one, "peak") for one in here)) if rate]
         return rate_of(line).over(greatest(rates)) if line and rates else None
 
     def decode_ratio(self, ranks):
-        """Of transformers on so many ranks, to ours on all, with the model that both can run."""
+        """The time of transformers on `ranks` ranks over ours on all, with the model that both can
+        run."""
         return ratio_of(self.best("decode", "transformers", kv_heads=6, ranks=ranks),
                         self.best("decode", "tessera", kv_heads=6, ranks=self.ranks))
 
     def goals(self):
-        """In the order of the report."""
+        """The goals in the order of the report."""
         for (size, peer), least in GOALS:
             for move, goal in zip(MOVES, least):
                 new = [self.ratio(peer, move, size, "tessera-new")] if peer in MAKERS else []
@@ -132,7 +139,7 @@ class Figures:
         yield from self.by_hand("tessera", self.mpis)
 
     def engine_goals(self, ours, mpi):
-        """The same for Tessera over an MPI."""
+        """The goals of Tessera over an MPI."""
         for move in COPY_GOAL_MOVES:
             yield Goal(moved_text(move, COPY_GOAL_BYTES), "the best plain copy", COPY_GOAL, self.share_of_copy(ours, move, COPY_GOAL_BYTES))
         for size, least in ENGINE_GOALS:
@@ -141,7 +148,7 @@ class Figures:
         yield from self.by_hand(ours, [mpi])
 
     def by_hand(self, ours, mpis):
-        """What a program of the MPIs' collectives and a loop takes, where that was measured."""
+        """The ratios to moves by hand that were measured, without goals."""
         for size in BY_HAND_BYTES:
             for move in BY_HAND_MOVES:
                 for peer in (f"{mpi}-by-hand" for mpi in mpis):
@@ -150,7 +157,7 @@ class Figures:
                         yield Goal(moved_text(move, size), name_of(peer), None, ratio)
 
     def rivals(self):
-        """Who is held against whom: (ours, peer)."""
+        """Pairs (ours, peer) that are compared."""
         for peer in (*MAKERS, "transformers"):
             yield "tessera", peer
         for peer in MAKERS:
@@ -161,7 +168,8 @@ class Figures:
                 yield engine, peer
 
     def compared(self):
-        """(what, ours, theirs) of all that both measured, lines of their fastest ways, on however many ranks."""
+        """(what, our line, the peer's line) of each case that both measured, by their fastest ways,
+        on any number of ranks."""
         for case in dict.fromkeys(tuple(line.get(key) for key in CASE) for line in self.measured):
             fields = dict(zip(CASE, case))
             for ours, peer in self.rivals():
@@ -170,7 +178,7 @@ class Figures:
                     yield subject(pair[0]), *pair
 
     def behind(self):
-        """(what, our line, the peer's, ratio) where a peer is faster."""
+        """(what, our line, the peer's line, ratio) of each case in which a peer is faster."""
         for what, ours, theirs in self.compared():
             ratio = ratio_of(theirs, ours)
             if ratio.value < 1:
@@ -182,7 +190,7 @@ def ratio_of(theirs, ours):
 
 
 def rate_of(line):
-    """At which it makes its payload."""
+    """Bytes of the payload a second."""
     return exactly(line["payload_bytes"]).over(seconds_of(line))
 
 
@@ -191,7 +199,7 @@ def moved_text(move, size):
 
 
 def subject(line):
-    """What a line is of, in words."""
+    """The case of a line in words."""
     if line["kind"] == "move":
         return moved_text((line["from"], line["to"]), line["bytes"])
     if line["kind"] == "linear":
@@ -207,7 +215,7 @@ def byte_text(size):
 
 
 def unit_of(seconds):
-    """(its name, how many of it a second has)"""
+    """(name of the unit, units in a second) for a time."""
     return next(((name, per_second) for limit, name, per_second in ((1e-6, "ns", 1e9), (1e-3, "us", 1e6), (1, "ms", 1e3))
                  if seconds < limit), ("s", 1))
 
@@ -218,5 +226,5 @@ def time_text(seconds):
 
 
 def rounded(value):
-    """Three digits, without an exponent."""
+    """The value with three digits, without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -1,65 +1,83 @@
-"""docs/benchmarks.md from the figures of one run, or of several."""
+"""Makes docs/benchmarks.md from figures."""
 from figures import MAKERS, MOVES, byte_text, name_of, rounded, time_text, unit_of
 from noise import exactly, interval_of, seconds_of
 
-DISTURBED = 0.1  # share of the cores beyond which a figure says so
-EVEN = 0.02  # an interval that goes as far down as up, but for so much of the figure, is told as one number
+DISTURBED = 0.1  # share of the cores that other processes used, above which a figure mentions it
+EVEN = 0.02  # an interval whose two sides differ by at most this share of the figure is written as one number
 
 INTRODUCTION = """# Benchmarks
 
-Tessera and its peers on one machine: the same moves, sizes and ranks, in turns, one thread a rank for all of them. Only ratios of one
-run mean something; absolute times are this machine's on that day. `scripts/bench-report` wrote this page from the figures of
-`scripts/bench-peers`; [what holds for any run](benchmarks/remarks.md) is written by hand.{more}
+Tessera and its peers on one machine: the same moves, sizes and ranks, in turns, one thread a rank
+for all of them. Only ratios within one run mean something; absolute times are those of this machine
+on that day. `scripts/bench-report` wrote this page from the figures of `scripts/bench-peers`;
+[what holds for any run](benchmarks/remarks.md) is written by hand.{more}
 
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
 
-The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json){times}.
+The figures of this page are in
+[benchmarks/peers.json](benchmarks/peers.json){times}.
 
-A figure is the median of its rounds' medians; in a round everybody is asked in turn. Behind it stands its noise: the interval between two
-rounds in which the median of endlessly many rounds would lie at least three times of four, of 3 rounds all that they span, of 9 from the
-third to the seventh. It is told as `1.01 us (0.52 to 1.30)`, or as `±4%` where it goes about as far down as up{known}. A ratio's goes from
-the lowest of one over the highest of the other to the highest over the lowest. Verdicts go by these intervals: a goal is met within its
-noise where the interval has ratios that miss it, and not met within its noise where it has some that meet it.
-`others 23%` stands where other processes used more than a tenth of the cores in a round. Every peer's result is held against one
-reference, element by element, and Tessera's against that of `tessera bench`: {checked}.
+In each round all implementations are measured in turn. A figure is the median of its rounds'
+medians. After it comes its noise: an interval between two rounds that contains the median of
+endlessly many rounds with a chance of at least three in four. Of 3 rounds it is all that they span;
+of 9 rounds it goes from the third to the seventh. It is written as `1.01 us (0.52 to 1.30)`, or as
+`±4%` where it goes about as far down as up{known}. The interval of a ratio goes from the
+lowest of one figure over the highest of the other to the highest over the lowest. Verdicts go by
+these intervals: a goal is met within its noise where the interval also has ratios that miss it, and
+not met within its noise where it also has ratios that meet it. `others 23%` says that other
+processes used more than a tenth of the cores in a round. The results of every peer are compared
+with one reference, element by element, and Tessera's with that of `tessera bench`: {checked}.
 """
 
 GOALS = """\
-How many times a peer's time is Tessera's, which writes into the memory of its last result again. PyTorch and JAX make a new result at
-each call; `with a new result` is Tessera's when it does so too (`tsr_redistribute()`), held against the same goal. MPI is the fastest of
-its own collectives. `MPI by hand` is what a program makes of them where no collective does the move well, an `MPI_Alltoall` of the terms,
-a loop that adds them, and, for P to R, an `MPI_Allgather`: no goal is set against it. {ranks}
+A ratio is a peer's time over Tessera's, which writes into the memory of its last result. PyTorch
+and JAX make a new result at each call; `with a new result` is Tessera's ratio when it does so too
+(`tsr_redistribute()`), with the same goal. MPI is the fastest of its own collectives. `MPI by hand`
+is what a program makes of them where no collective does the move well, an `MPI_Alltoall` of the
+terms, a loop that adds them, and, for P to R, an `MPI_Allgather`: it has no goal.
+{ranks}
 """
 
 MOVING = """\
-Of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured between Tessera's own moves: the time of a move
-that reads every term of the source once and writes every result once, at the rate at which the best plain copy reads and writes. Up to
-some MiB tensors stay in the caches, where a loop of the same call finds them. In the pictures whiskers go as far as the noise. Shares of
-tensors below 256 KiB are not drawn: the copy that the limit goes by is over before ranks could have met.
+Moves of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured
+between Tessera's own moves: the time of a move that reads every term of the source once and writes
+every result once, at the rate at which the best plain copy reads and writes. Up to some MiB tensors
+stay in the caches, where a loop of one call finds them. In the pictures whiskers show the noise.
+Shares of tensors below 256 KiB are not drawn: the copy that gives the limit is over before ranks
+could have met.
 """
 
 ENGINE = """\
-Ranks are processes that an MPI's launcher started, each on a core of its own, and move by Tessera's engine for that MPI; its peer is what
-the same MPI does by itself, by its fastest collective. The best plain copy is the best that anybody made of the payload in this run.
+Ranks are processes that an MPI's launcher started, each on a core of its own, and move by Tessera's
+engine for that MPI; the peer is what that MPI does by itself, by its fastest collective. The best
+plain copy is the fastest copy of the payload that any implementation made in this run.
 """
 
 BEHIND = """\
-Every figure at which a peer was faster, by their fastest ways: {count} of {compared}. Tessera with a new result is held against those that
-make one too, Tessera and its engines over MPI also against what a program of MPI's collectives does by hand.
+Every figure at which a peer was faster, by their fastest ways: {count} of {compared}.
+Tessera with a new result is compared with peers that make one too, Tessera and its engines over MPI
+also with what a program of MPI's collectives does by hand.
 """
 
 LAYERS = """\
-A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both weights. `of its GEMMs` is the
-time of the same local products called directly, by each implementation's own BLAS, over that of the layers: Tessera's in turns with them,
-PyTorch's after them. PyTorch's forward records the graph that its backward needs, and its backward makes new gradients; Tessera's forward
-records nothing, and its gradients go into the same memory again.
+A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both
+weights. `of its GEMMs` is the time of the layers' local products called directly, by each
+implementation's own BLAS, over the time of the layers: Tessera's products are timed in turns with
+its layers, PyTorch's after them. PyTorch's forward records the graph that its backward needs, and
+its backward makes new gradients; Tessera's forward records nothing, and its gradients go into the
+memory of the last ones.
 """
 
 DECODING = """\
-Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters, greedily, after the prompt. Its
-3 key/value heads do not divide by 2 ranks; with each of them twice it is the same function of its input, and gives the same text. On one
-rank transformers runs as a plain script, without its tensor parallelism.
+Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters,
+greedily, after the prompt. Its 3 key/value heads do not divide by 2 ranks. A copy of the model with
+each of these heads twice is the same function of its input, and gives the same text. On one rank
+transformers runs as a plain script, without its tensor parallelism.
+"""
+
+OTHERS = """\
+Measured likewise, each on a day of its own. Their pages have the same tables.
 """
 
 ASKED = """\
@@ -75,18 +93,20 @@ ASKED = """\
 | transformers | `generate` of a model loaded with a `DistributedConfig` of as many devices as ranks, on gloo; on one rank of a model loaded plainly | processes |
 | memcpy | the C library's, of the payload, by as many threads as ranks | threads |
 
-Where an implementation has several ways, its fastest counts. The scripts are in [`bench/peers`](../bench/peers/README.md).
+Where an implementation has several ways, its fastest counts. The scripts are in
+[`bench/peers`](../bench/peers/README.md).
 """
 
 SAMPLED = """\
-A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is a call
-or two and four such loops, of Tessera's layers three, of transformers one text, and of `tessera-llama` the prompt. Before each loop of
-Tessera's moves, those of its warm-up too, the tool times plain copies into the same destination, some 60 ms of them.
+A sample is a loop of calls of about 20 ms on the slowest rank, or one call that takes longer; for
+tokens it is a text. Warm-up is a call or two and four such loops, three loops for Tessera's layers,
+one text for transformers, and the prompt for `tessera-llama`. Before each loop of Tessera's moves,
+also in the warm-up, the tool times plain copies into the same destination, for some 60 ms.
 """
 
 
 def table(head, rows, figures_from=1):
-    """Columns of figures, which begin at that one, are set to the right."""
+    """Lines of a Markdown table; columns from `figures_from` on are aligned to the right."""
     yield "| " + " | ".join(head) + " |"
     yield "| " + " | ".join("---" if i < figures_from else "--:" for i in range(len(head))) + " |"
     for row in rows:
@@ -95,7 +115,7 @@ def table(head, rows, figures_from=1):
 
 
 def noise_text(measured, scale=1):
-    """Nothing where it is not known. `scale` is how many of the unit that the figure is told in it has."""
+    """The noise in words; "" if unknown. `scale` converts the number to the unit of the figure."""
     if measured.interval is None:
         return ""
     least, most = measured.interval
@@ -122,13 +142,13 @@ def measured_text(measured):
 
 
 def range_of(values):
-    """As "3", or as "1 to 3"."""
+    """"3", or "1 to 3"."""
     values = sorted(values)
     return f"{values[0]}" if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
 
 
 def others(figures):
-    """How much of the cores was not ours."""
+    """A sentence about the share of the cores that other processes used."""
     known = sorted(line["others"] for line in figures.measured if line.get("others") is not None)
     if not known:
         return "not known"
@@ -147,7 +167,7 @@ def measured_when(figures):
 
 
 def listed(*facts):
-    """Those that are known."""
+    """The known facts, separated by commas."""
     return ", ".join(str(fact) for fact in facts if fact)
 
 
@@ -169,7 +189,8 @@ def machine(figures):
 
 
 def judge(measured, goal):
-    """A goal is met for sure, or not at all, where no ratio of the interval says otherwise."""
+    """The verdict on a goal, "within its noise" if a ratio of the interval would give the other
+    verdict."""
     if measured is None or goal is None:
         return ""
     met = measured.value >= goal
@@ -185,7 +206,7 @@ def goal_cells(measured, goal):
 
 
 def goal_table(goals, makers):
-    """`makers` are against whom Tessera with a new result has columns of its own."""
+    """A table of goals; for peers in `makers` it has columns for Tessera with a new result."""
     head = ("what", "against", "at least", "measured", "", *(("with a new result", "") if makers else ()))
     rows = []
     for goal in goals:
@@ -211,7 +232,7 @@ def goals(figures):
 
 
 def who(figures, line):
-    """By name, and by ranks where they are not those of the report."""
+    """The name of an implementation, with its ranks if they are not those of the report."""
     return name_of(line["implementation"]) + ("" if line["ranks"] == figures.ranks else f", {ranks_text(line['ranks'])}")
 
 
@@ -241,13 +262,13 @@ def limit_cell(figures, move, size):
 
 
 def compared_names(figures):
-    """In the order of the columns."""
+    """The implementations of moves, in the order of the columns."""
     engines = [engine for engine, _ in figures.engines()]
     return ["tessera", "tessera-new", *engines, *figures.mpis, *(f"{mpi}-by-hand" for mpi in figures.mpis), *MAKERS, "memcpy"]
 
 
 def moves_table(figures, move):
-    """Columns are those that have a figure of this move."""
+    """The table of a move, with the implementations and sizes that have a figure."""
     sizes = [size for size in figures.sizes() if any(figures.move(name, move, size) for name in compared_names(figures))]
     names = [name for name in compared_names(figures) if any(figures.move(name, move, size) for size in sizes)]
     rows = [(byte_text(size), *(cell(figures, name, move, size) for name in names), limit_cell(figures, move, size)) for size in sizes]
@@ -257,7 +278,7 @@ def moves_table(figures, move):
 
 
 def moves(figures, drawn):
-    """`drawn` are captions of the pictures that there are, by their names."""
+    """The section of moves. `drawn`: the captions of the existing pictures, by name."""
     if not figures.sizes():
         return
     yield "## Moves\n"
@@ -283,7 +304,7 @@ def layers(figures):
 
 
 def speed_text(measured):
-    """Tokens a second."""
+    """A rate of tokens a second in words."""
     return f"{measured.value:,.0f}{noise_text(measured)}{others_text(measured)}"
 
 
@@ -301,7 +322,7 @@ def decoding(figures):
 
 
 def refused(figures):
-    """Of moves and layers; decoding tells its own."""
+    """The section of refused moves and layers; refused decoding is in its own section."""
     lines = [line for line in figures.refused if line["kind"] != "decode"]
     if not lines:
         return
@@ -314,7 +335,7 @@ def refused(figures):
 
 
 def sampled(figures):
-    """What was done, of every implementation and kind of figure."""
+    """The section about samples, of every implementation and kind of figure."""
     groups = {}
     for line in figures.measured:
         groups.setdefault((name_of(line["implementation"]), line["kind"]), []).append(line)
@@ -345,9 +366,40 @@ def times(figures):
     return ", with the time at which each was measured" if all("began" in line for line in figures.measured) else ""
 
 
-def write(figures, drawn, more=""):
-    """The page; `drawn` are captions of the pictures that there are, by their names, `more` is what else to read."""
+def met(goals):
+    """As "18 of 20": those that are met, of those that were measured."""
+    known = [(ratio, least) for ratio, least in goals if ratio is not None and least is not None]
+    return f"{sum(ratio.value >= least for ratio, least in known)} of {len(known)}" if known else "none was measured"
+
+
+def other_processors(others):
+    """`others` are (figures, the address of their page)."""
+    if not others:
+        return
+    yield "## Other processors\n"
+    yield OTHERS
+    rows = []
+    for there, address in others:
+        goals = list(there.goals())
+        rows.append((f"[{listed(there.machine.get('processor')) or 'not known'}]({address})", there.machine.get("date") or "not known",
+                     met((goal.ratio, goal.least) for goal in goals),
+                     met((goal.new, goal.least) for goal in goals if goal.against in map(name_of, MAKERS))))
+    yield from table(("processor", "measured", "goals that are met", "with a new result"), rows, 2)
+
+
+def inside_folder(text):
+    """The text of a page that lies beside its pictures, in a folder of benchmarks/."""
+    for before, after in (("](benchmarks/remarks.md", "](../remarks.md"), ("](benchmarks/simulation.md", "](../simulation.md"),
+                          ("](benchmarks/", "]("), ("[benchmarks/peers.json]", "[peers.json]"), ("](tool.md", "](../../tool.md"),
+                          ("](../examples/", "](../../../examples/"), ("](../bench/", "](../../../bench/")):
+        text = text.replace(before, after)
+    return text
+
+
+def write(figures, drawn, more="", others=()):
+    """The page. `drawn`: the captions of the existing pictures, by name; `more`: a sentence about
+    further reading; `others`: the figures and addresses of other processors' pages."""
     introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), more=more)
-    parts = [introduction, *machine(figures), *goals(figures), *behind(figures), *moves(figures, drawn), *layers(figures),
+    parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn), *layers(figures),
              *decoding(figures), *refused(figures), "## How each one is asked\n", ASKED, *sampled(figures)]
     return "\n".join(parts)

@@ -1,25 +1,26 @@
-"""The plots of the moves: time, share of the limit, ratio of each peer to Tessera, and of each MPI to Tessera's engine over it. Each is
-None where nothing was measured for it."""
+"""The plots of moves: time, share of the limit, ratio of each peer to Tessera, and of each MPI to
+Tessera's engine over it. A plot without figures is None."""
 import collections
 import math
 
 from figures import MAKERS, MOVES, byte_text, name_of, time_text
 from plot import Axis, picture
 
-SHARE_FROM = 1 << 18  # below, a copy is over before the ranks have met
-TICK_DISTANCE = 0.16  # of an axis that texts below it need
-SLOTS = ("mpi", "mpich")  # styles of the first MPIs; others are in the tables alone
+SHARE_FROM = 1 << 18  # bytes: below, a copy takes less time than a barrier of the ranks
+TICK_DISTANCE = 0.16  # share of an axis that a text below it needs
+SLOTS = ("mpi", "mpich")  # the styles of the first two MPIs; further MPIs are only in the tables
 
 CAPTIONS = {"time": "time of a call against the tensor's size", "share": "share of the limit against the tensor's size",
             "ratio": "ratio of each peer's time to Tessera's against the tensor's size",
             "engines": "ratio of each MPI's time to that of Tessera over it against the tensor's size"}
 
-#: What is drawn: by a style of plot.py, under a label; `measured` of (move, size) is None where nothing was.
+#: A series: a style of plot.py, a label, and a function `measured` of (move, size), which returns
+#: None without a figure.
 Series = collections.namedtuple("Series", "style label measured")
 
 
 def size_axis(sizes):
-    """A tick at every size, with its text where there is room, from the greatest down."""
+    """An axis with a tick at every size, and texts where there is room, from the greatest down."""
     low, high = sizes[0] / 1.3, sizes[-1] * 1.3
     texts, last = {}, math.inf
     for size in reversed(sizes):
@@ -40,13 +41,15 @@ def fifths(values):
 
 
 def points_of(one, move, sizes):
-    """[(size, value, least, most)], of what was measured; without noise where that is not known."""
+    """[(size, value, least, most)] of the figures; least and most are the value if the noise is
+    unknown."""
     found = ((size, one.measured(move, size)) for size in sizes)
     return [(size, measured.value, *(measured.interval or (measured.value, measured.value))) for size, measured in found if measured]
 
 
 def draw(series, sizes, title, titles, axis, level=None):
-    """`titles` are those of the axes, across and up; `axis` makes the one that goes up from all values."""
+    """A picture, or None without figures. `titles` are those of the horizontal and the vertical
+    axis; `axis` makes the vertical axis from all values."""
     drawn = {move: {one.style: points_of(one, move, sizes) for one in series if points_of(one, move, sizes)} for move in MOVES}
     values = [value for by_style in drawn.values() for points in by_style.values() for _, *three in points for value in three]
     if not values:
@@ -58,12 +61,13 @@ def draw(series, sizes, title, titles, axis, level=None):
 
 
 def slots(figures):
-    """(slot, MPI)"""
+    """Pairs (style, MPI)."""
     return list(zip(SLOTS, figures.mpis))
 
 
 def everybody(figures, measured):
-    """Tessera in its ways, and its peers in theirs; `measured` is of (implementation, move, size)."""
+    """Series for Tessera's implementations and its peers; `measured` is a function of
+    (implementation, move, size)."""
     over_mpi = [(f"tessera-{slot}", f"tessera-{mpi}") for slot, mpi in slots(figures)]
     names = [*((name, name) for name in ("tessera", "tessera-new")), *over_mpi, *slots(figures), *((maker, maker) for maker in MAKERS)]
     return [series_of(style, name_of(name), measured, name) for style, name in names]
@@ -86,7 +90,7 @@ def share(figures):
 
 
 def ratios(figures, pairs, title):
-    """Of (style, label, peer, ours)."""
+    """A picture of the ratios of `pairs`, which are (style, label, peer, ours)."""
     def measured(peer, ours, move, size):
         return figures.ratio(peer, move, size, ours)
 
@@ -109,7 +113,7 @@ def engines(figures):
 
 
 def plain_time(seconds):
-    """Of a power of ten."""
+    """The text of a time that is a power of ten."""
     return time_text(seconds).replace(".00", "").replace(".0", "")
 
 

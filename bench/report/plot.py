@@ -1,11 +1,11 @@
-"""Line plots as SVG text: a grid of panels under one legend. Each series has a mark, a dash and a shade of its own, so that a picture in
-black and white says the same."""
+"""Line plots as SVG text: a grid of panels under one legend. Each series has its own mark, dash and
+shade, so that series differ in black and white too."""
 import math
 
 WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 920, 360, 230
 LEFT, TOP, GAP_X, GAP_Y = 70, 86, 100, 76
 
-# style: (colour, dash, width, mark, whether that is filled)
+# style: (colour, dash, width, mark, True if the mark is filled)
 STYLES = {
     "tessera": ("#000000", "", 2.4, "circle", True),
     "tessera-new": ("#000000", "10 3", 1.7, "plus", False),
@@ -25,7 +25,7 @@ LEGEND_TOP, LEGEND_ROW = 46, 22
 
 
 class Axis:
-    """A scale from values to a line of pixels; the ticks are (value, text)."""
+    """A scale from values to 0 .. 1 along a side of a panel; the ticks are (value, text)."""
 
     def __init__(self, low, high, ticks, logarithmic=True):
         self.scale = math.log if logarithmic else float
@@ -50,7 +50,7 @@ def line_between(x1, y1, x2, y2, colour="#d8d8d8", width=1.0, dash=""):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"{dashed}/>'
 
 
-R = 4.2  # half of a mark
+R = 4.2  # half of the width of a mark
 CORNERS = {"square": ((-R, -R), (R, -R), (R, R), (-R, R)), "diamond": ((0, -R - 1), (R + 1, 0), (0, R + 1), (-R - 1, 0)),
            "triangle": ((0, -R - 1), (R + 1, R), (-R - 1, R)), "wedge": ((0, R + 1), (R + 1, -R), (-R - 1, -R))}
 STROKES = {"cross": ((-R, -R, R, R), (-R, R, R, -R)), "plus": ((-R - 1, 0, R + 1, 0), (0, -R - 1, 0, R + 1))}
@@ -81,7 +81,7 @@ def path_through(points, name):
 
 
 class Panel:
-    """One plot, its origin at the lower left."""
+    """One plot; `left` and `bottom` are its origin."""
 
     def __init__(self, left, bottom, title, across, up):
         self.left, self.bottom, self.title, self.across, self.up = left, bottom, title, across, up
@@ -107,7 +107,8 @@ class Panel:
         yield line_between(self.left, self.bottom, right, self.bottom, "#555555")
 
     def draw(self, series):
-        """The series are {name: [(x, y, least, most)]}; what spans least to most is drawn as a whisker. Ours comes last, on top."""
+        """Draws series, {name: [(x, y, least, most)]}, with whiskers from least to most. Tessera's
+        is drawn last, on top."""
         for name, points in sorted(series.items(), key=lambda item: item[0] == "tessera"):
             places = [(self.x(x), self.y(y)) for x, y, _, _ in points]
             for x, _, least, most in points:
@@ -118,7 +119,7 @@ class Panel:
 
 
 def placed(names):
-    """(style, text) in rows: (style, text, x, row)."""
+    """Places the entries of a legend in rows: yields (style, text, x, row)."""
     x, row = LEFT, 0
     for style, text in names:
         wide = 66 + 7.2 * len(text)
@@ -137,8 +138,8 @@ def legend(places):
 
 
 def picture(title, names, panels, titles, level=None):
-    """Panels are (title, across, up, series), two in a row, `titles` those of their axes. A level is a value that is ruled across every
-    panel."""
+    """The picture as SVG. Panels are (title, across, up, series), two in a row; `titles` are those
+    of the axes. `level` is a value at which each panel gets a line."""
     places = list(placed(names))
     top = TOP + places[-1][3] * LEGEND_ROW
     height = top + (len(panels) + 1) // 2 * (PANEL_HEIGHT + GAP_Y)

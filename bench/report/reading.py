@@ -1,4 +1,4 @@
-"""Files of scripts/bench-peers, read so strictly that the rest may rely on them."""
+"""Reads files of scripts/bench-peers, with all checks that the rest of the report relies on."""
 import json
 import math
 
@@ -47,7 +47,7 @@ def is_texts(value):
     return value is None or (isinstance(value, list) and all(map(is_text, value)))
 
 
-#: What holds of a field wherever it stands, and how it is called.
+#: The check of each field, in any line, and the words for it in errors.
 TEXT, COUNT, SPREAD = (is_text, "text"), (is_count, "a whole number from 1"), (is_spread, "positive seconds with a median")
 SHARE, RATES = (is_share, "null or a number from 0"), (is_rates, "a list of numbers from 0")
 FIELDS = {
@@ -60,7 +60,7 @@ FIELDS = {
     "threads_per_core": (lambda value: value is None or is_count(value), "null or a whole number from 1"),
     "versions": (is_versions, "an object of names and versions"), "caches": (is_texts, "null or a list of texts"),
 }
-#: What a line must have, by its kind: of any, and of one with a figure.
+#: The fields that a line must have: always, by its kind, and by its kind if it has a figure.
 ALWAYS = ("kind", "implementation", "way", "ranks")
 CASES = {"move": ("from", "to", "bytes"), "linear": ("tokens", "hidden", "intermediate"), "decode": ("kv_heads",)}
 FIGURES = {"move": ("payload_bytes",), "linear": ("pass", "gemm_seconds"), "decode": ()}
@@ -68,7 +68,7 @@ MEASURED = ("seconds", "rounds", "samples")
 
 
 def wrong_field(line, wanted):
-    """What is wrong with a line, in words, or None."""
+    """What is wrong with the fields of a line, in words; None if nothing is."""
     for field in wanted:
         if field not in line:
             return f'it has no "{field}"'
@@ -92,23 +92,23 @@ def parsed(path, number, text, last):
     except ValueError as error:
         cut = last and number > 1 and not text.endswith("\n")
         raise Unreadable(f"{path}, line {number}: it was cut off: leave it out, or measure again" if cut
-                         else f"{path}, line {number}: it is no JSON, so scripts/bench-peers did not write it") from error
+                         else f"{path}, line {number}: it is not JSON, so scripts/bench-peers did not write it") from error
 
 
 def read(path):
-    """The machine, then the figures and what was refused."""
+    """The lines of a file: the machine, then figures and refusals. Raises Unreadable."""
     try:
         with open(path, encoding="utf-8") as text:
             texts = [(number, line) for number, line in enumerate(text, 1) if line.strip()]
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror}") from error
     except ValueError as error:
-        raise Unreadable(f"{path}: it is no text, so scripts/bench-peers did not write it") from error
+        raise Unreadable(f"{path}: it is not text, so scripts/bench-peers did not write it") from error
     lines = [(number, parsed(path, number, line, (number, line) == texts[-1])) for number, line in texts]
     if not lines or not isinstance(lines[0][1], dict) or lines[0][1].get("kind") != "machine":
-        raise Unreadable(f'{path}: its first line is no {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
+        raise Unreadable(f'{path}: its first line is not {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
     for number, line in lines:
-        wrong = ("it is no object" if not isinstance(line, dict)
+        wrong = ("it is not an object" if not isinstance(line, dict)
                  else wrong_field(line, ()) if line is lines[0][1] else wrong_figure(line))
         if wrong:
             raise Unreadable(f"{path}, line {number}: {wrong}")

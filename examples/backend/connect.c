@@ -1,12 +1,14 @@
-/* How ranks get their connections: the first ones by paths in a directory, those of groups through connections that they have. */
+/* Makes the connections of ranks: the first ones by paths in a directory, those of groups over
+ * existing connections. */
 #include "wire.h"
+
+#include <tessera/sys/status.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <tessera/sys/status.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +16,8 @@ static tsr_status path_of(const char *directory, int rank, struct sockaddr_un *p
 {
     *path = (struct sockaddr_un){.sun_family = AF_UNIX};
     if ((size_t)snprintf(path->sun_path, sizeof path->sun_path, "%s/%d", directory, rank) >= sizeof path->sun_path)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "sockets: the path of directory \"%s\" is too long for a socket", directory);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "sockets: the path of directory \"%s\" is too long for a socket",
+                              directory);
     return TSR_OK;
 }
 
@@ -32,7 +35,7 @@ static tsr_status listen_at(const wire *w, const struct sockaddr_un *path, int *
     return TSR_OK;
 }
 
-/* A rank that has not come yet has no path, or does not listen there. */
+/* Retries until `peer` listens: until then its path is missing or refuses connections. */
 static tsr_status connect_to(const wire *w, int peer, const struct sockaddr_un *path, int made)
 {
     const struct timespec pause = {0, 1000000};
@@ -40,7 +43,8 @@ static tsr_status connect_to(const wire *w, int peer, const struct sockaddr_un *
         if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
             return wire_fail("connecting to the socket", peer);
         if (w->timeout_ms > 0 && waited >= w->timeout_ms)
-            return tsr_status_set(TSR_ERROR_PEER, "sockets: rank %d did not come within %lld ms", peer, (long long)w->timeout_ms);
+            return tsr_status_set(TSR_ERROR_PEER, "sockets: rank %d did not come within %lld ms", peer,
+                                  (long long)w->timeout_ms);
         nanosleep(&pause, NULL);
     }
     if (send(made, &w->rank, sizeof w->rank, MSG_NOSIGNAL) != sizeof w->rank)
@@ -61,7 +65,8 @@ static tsr_status connect_lower(const wire *w, const char *directory)
     return TSR_OK;
 }
 
-/* The next rank that connects says which it is. Meanwhile its socket, or the one that listens, has this rank's own place. */
+/* Accepts one connection, whose first bytes are the peer's rank. Meanwhile sockets[own rank] is the
+ * listening socket. */
 static tsr_status accept_one(const wire *w)
 {
     int peer = -1;
@@ -69,9 +74,11 @@ static tsr_status accept_one(const wire *w)
     const int made = accept(w->sockets[w->rank], NULL, NULL);
     if (made < 0)
         return wire_fail("accepting at the socket", w->rank);
-    if (recv(made, &peer, sizeof peer, MSG_WAITALL) != sizeof peer || peer <= w->rank || peer >= w->ranks || w->sockets[peer] >= 0) {
+    if (recv(made, &peer, sizeof peer, MSG_WAITALL) != sizeof peer || peer <= w->rank || peer >= w->ranks ||
+        w->sockets[peer] >= 0) {
         close(made);
-        return tsr_status_set(TSR_ERROR_IO, "sockets: what connects to rank %d of %d is no other rank", w->rank, w->ranks);
+        return tsr_status_set(TSR_ERROR_IO, "sockets: a connection to rank %d of %d does not come from another rank",
+                              w->rank, w->ranks);
     }
     w->sockets[peer] = made;
     return TSR_OK;
@@ -91,7 +98,7 @@ tsr_status wire_connect(wire *w, const char *directory)
     return status;
 }
 
-/* One byte, with which a descriptor goes. */
+/* A message of one byte, with room for the descriptor that travels with it. */
 typedef union ancillary {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -99,7 +106,8 @@ typedef union ancillary {
 
 static struct msghdr byte_with(struct iovec *byte, ancillary *descriptor)
 {
-    return (struct msghdr){.msg_iov = byte, .msg_iovlen = 1, .msg_control = descriptor->bytes, .msg_controllen = sizeof descriptor->bytes};
+    return (struct msghdr){
+        .msg_iov = byte, .msg_iovlen = 1, .msg_control = descriptor->bytes, .msg_controllen = sizeof descriptor->bytes};
 }
 
 static tsr_status send_descriptor(const wire *w, int peer, int descriptor)

@@ -1,19 +1,20 @@
 /*
- * backend [RANKS]: a program whose ranks are processes, over the communicator of sockets.h. It cuts a tensor along rows, moves it to
- * columns, and runs a linear layer whose weight is cut.
+ * backend [RANKS]: a program whose ranks are processes, over the communicator of sockets.h. It cuts
+ * a tensor along rows, moves it to columns, and runs a linear layer whose weight is cut.
  */
 #include "sockets.h"
+
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 #include <unistd.h>
 
 enum { ROWS = 4, COLUMNS = 3, OUTPUTS = 8, TIMEOUT_MS = 60000 };
 
-/* What a rank has made, in the order in which it was made. */
+/* The objects of one rank, in the order in which it makes them. */
 typedef struct things {
     tsr_mesh *mesh;
     tsr_dtensor *rows, *columns, *weight, *part, *y;

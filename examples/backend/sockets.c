@@ -2,11 +2,12 @@
 
 #include "wire.h"
 
-#include <stdlib.h>
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
 
-/* What a rank brings to a split. */
+#include <stdlib.h>
+
+/* The arguments of one rank's split. */
 typedef struct seat {
     int color, key;
 } seat;
@@ -21,16 +22,17 @@ static int count_ranks(void *self)
     return ((const wire *)self)->ranks;
 }
 
-static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                           tsr_device device, tsr_stream stream)
+static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count, tsr_device device, tsr_stream stream)
 {
     (void)stream;
     if (device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "sockets: messages lie in memory of the host, and this is on another device");
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "sockets: messages lie in memory of the host, and this is on another device");
     return wire_exchange(self, sends, send_count, receives, receive_count);
 }
 
-/* `mine` of every rank becomes all[r]; with no bytes, a barrier. */
+/* Sends `mine` to every other rank; rank r's arrives in all[r]. With `bytes` 0 it is a barrier. */
 static tsr_status gather(wire *w, void *mine, void *all, size_t bytes)
 {
     const size_t others = (size_t)w->ranks - 1;
@@ -63,7 +65,8 @@ static void destroy(void *self)
     wire_destroy(self);
 }
 
-/* The rank of `r` among the ranks of its color, which is by key and then by rank; or how many there are, for r == ranks. */
+/* The rank that `r` gets among the ranks of `color`, which are ordered by key and then by rank. For
+ * r == ranks, the number of ranks of that color. */
 static int place_of(const wire *w, const seat *seats, int color, int r)
 {
     int place = 0;
@@ -74,7 +77,9 @@ static int place_of(const wire *w, const seat *seats, int color, int r)
     return place;
 }
 
-/* Of every two ranks the lower makes a connection, and gives the other its end. */
+/*
+ * For every two ranks of the group, the lower makes a connection and gives the other one end of it.
+ */
 static tsr_status connect_group(const wire *w, const seat *seats, wire *group)
 {
     const int color = seats[w->rank].color;
@@ -95,7 +100,8 @@ static tsr_status join_group(const wire *w, const seat *seats, void **out)
         *out = NULL;
         return TSR_OK;
     }
-    TSR_TRY(wire_create(place_of(w, seats, color, w->rank), place_of(w, seats, color, w->ranks), w->timeout_ms, &group));
+    TSR_TRY(
+        wire_create(place_of(w, seats, color, w->rank), place_of(w, seats, color, w->ranks), w->timeout_ms, &group));
     const tsr_status status = connect_group(w, seats, group);
     if (status == TSR_OK)
         *out = group;
@@ -149,7 +155,7 @@ tsr_status sockets_create(const char *directory, int rank, int ranks, int64_t ti
     return status;
 }
 
-/* What tessera-conformance looks for. */
+/* The symbol that tessera-conformance loads. */
 TSR_API tsr_comm_conformance tessera_conformance;
 
 tsr_status tessera_conformance(const char *directory, int rank, int ranks, int64_t timeout_ms, tsr_comm **out)

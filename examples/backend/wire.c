@@ -1,11 +1,12 @@
 #include "wire.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 tsr_status wire_create(int rank, int ranks, int64_t timeout_ms, wire **out)
@@ -76,7 +77,8 @@ static tsr_status poll_some(const wire *w, struct pollfd *polls, int count, int 
     if (ready < 0)
         return wire_fail("the socket", peer);
     if (ready == 0)
-        return tsr_status_set(TSR_ERROR_PEER, "sockets: rank %d did not come within %lld ms", peer, (long long)w->timeout_ms);
+        return tsr_status_set(TSR_ERROR_PEER, "sockets: rank %d did not come within %lld ms", peer,
+                              (long long)w->timeout_ms);
     return TSR_OK;
 }
 
@@ -86,7 +88,7 @@ tsr_status wire_wait(const wire *w, int peer, short events)
     return poll_some(w, &one, 1, peer);
 }
 
-/* The message of this direction that is on its way, or NULL. */
+/* The message that is being transferred in this direction; NULL when all are done. */
 static const tsr_message *current(lane *l, int peer)
 {
     while (l->at < l->end && l->at->peer != peer)
@@ -94,7 +96,7 @@ static const tsr_message *current(lane *l, int peer)
     return l->at < l->end ? l->at : NULL;
 }
 
-/* What is left of its length, or of its bytes. */
+/* The untransferred rest of the message's length, or after that of its data. */
 static char *rest_of(lane *l, const tsr_message *m, size_t *bytes)
 {
     if (l->done < sizeof l->length) {
@@ -114,7 +116,7 @@ static void advance(lane *l, size_t bytes)
     l->at++;
 }
 
-/* As much as the socket takes now. */
+/* Sends as much as the socket takes without waiting. */
 static tsr_status send_some(const wire *w, int peer)
 {
     lane *l = &w->sends[peer];
@@ -132,7 +134,7 @@ static tsr_status send_some(const wire *w, int peer)
     return TSR_OK;
 }
 
-/* As much as has come. */
+/* Receives as much as has arrived. */
 static tsr_status receive_some(const wire *w, int peer)
 {
     lane *l = &w->receives[peer];
@@ -147,19 +149,21 @@ static tsr_status receive_some(const wire *w, int peer)
         if (received <= 0)
             return wire_fail("receiving from the socket", peer);
         if (l->done + (size_t)received == sizeof l->length && l->length != m->bytes)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "sockets: rank %d sends %llu bytes to rank %d, which expects %zu", peer,
-                                  (unsigned long long)l->length, w->rank, m->bytes);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "sockets: rank %d sends %llu bytes to rank %d, which expects %zu",
+                                  peer, (unsigned long long)l->length, w->rank, m->bytes);
         advance(l, (size_t)received);
     }
     return TSR_OK;
 }
 
-/* Waits until something can go on; `*peer` is one that this rank waits for. False: all is done. */
+/* Lists the sockets to poll in `w->polls`; `*peer` is the last rank among them. Returns false when
+ * all messages are done. */
 static bool list_waits(const wire *w, int *count, int *peer)
 {
     *count = 0;
     for (int r = 0; r < w->ranks; r++) {
-        const short events = (short)((current(&w->sends[r], r) ? POLLOUT : 0) | (current(&w->receives[r], r) ? POLLIN : 0));
+        const short events =
+            (short)((current(&w->sends[r], r) ? POLLOUT : 0) | (current(&w->receives[r], r) ? POLLIN : 0));
         if (!events)
             continue;
         w->polls[(*count)++] = (struct pollfd){w->sockets[r], events, 0};
@@ -182,10 +186,12 @@ static tsr_status go_on(wire *w)
     return TSR_ERROR_PEER;
 }
 
-tsr_status wire_exchange(wire *w, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count)
+tsr_status wire_exchange(wire *w, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                         size_t receive_count)
 {
     if (w->broken)
-        return tsr_status_set(TSR_ERROR_PEER, "sockets: rank %d has failed in an earlier call, or another rank has", w->rank);
+        return tsr_status_set(TSR_ERROR_PEER, "sockets: rank %d has failed in an earlier call, or another rank has",
+                              w->rank);
     for (int r = 0; r < w->ranks; r++) {
         w->sends[r] = (lane){.at = sends, .end = send_count > 0 ? sends + send_count : sends};
         w->receives[r] = (lane){.at = receives, .end = receive_count > 0 ? receives + receive_count : receives};

@@ -1,10 +1,11 @@
 #include "attention.h"
+
 #include "kernels.h"
 
 #include <math.h>
 
-void llama_cache_store(const llama_cache *cache, const llama_heads *heads, const float *keys, const float *values, int64_t rows,
-                       int64_t first)
+void llama_cache_store(const llama_cache *cache, const llama_heads *heads, const float *keys, const float *values,
+                       int64_t rows, int64_t first)
 {
     const int64_t dim = heads->head_dim;
     for (int64_t r = 0; r < rows; r++)
@@ -16,17 +17,19 @@ void llama_cache_store(const llama_cache *cache, const llama_heads *heads, const
         }
 }
 
-/* Four rows of the keys a pass, so that scores travel less; the last passes take one. */
+/* Rows of keys per pass over the scores, so that these are loaded and stored less often. Rows that
+ * are left over take one pass each. */
 #define SCORE_ROWS 4
 
 /* scores[t] = scale * sum over d of query[d] * keys[d][t]. */
-LLAMA_KERNEL static void score(const float *restrict query, const float *restrict keys, int64_t dim, int64_t capacity, int64_t count,
-                               float scale, float *restrict scores)
+LLAMA_KERNEL static void score(const float *restrict query, const float *restrict keys, int64_t dim, int64_t capacity,
+                               int64_t count, float scale, float *restrict scores)
 {
     int64_t d = 0;
     memset(scores, 0, (size_t)count * sizeof(float));
     for (; d + SCORE_ROWS <= dim; d += SCORE_ROWS) {
-        const float *const a = keys + d * capacity, *const b = a + capacity, *const c = b + capacity, *const e = c + capacity;
+        const float *const a = keys + d * capacity, *const b = a + capacity, *const c = b + capacity,
+                           *const e = c + capacity;
         const float w = query[d] * scale, x = query[d + 1] * scale, y = query[d + 2] * scale, z = query[d + 3] * scale;
         for (int64_t t = 0; t < count; t++)
             scores[t] += (w * a[t] + x * b[t]) + (y * c[t] + z * e[t]);
@@ -36,12 +39,13 @@ LLAMA_KERNEL static void score(const float *restrict query, const float *restric
             scores[t] += query[d] * scale * keys[d * capacity + t];
 }
 
-/* Elements of a head whose sums stay in registers while the positions go by. */
+/* Elements of a head whose sums stay in registers during the loop over positions. */
 #define COMBINE_WIDTH 32
 
-/* out[d] = sum over t of weights[t] * values[t][d], for `width` of a head's elements, four positions a pass. */
-static inline void combine_some(const float *restrict weights, const float *restrict values, int64_t dim, int64_t count, int64_t width,
-                                float *restrict out)
+/* out[d] = sum over t of weights[t] * values[t][d], for `width` elements of a head, four positions
+ * per pass. */
+static inline void combine_some(const float *restrict weights, const float *restrict values, int64_t dim, int64_t count,
+                                int64_t width, float *restrict out)
 {
     float sums[COMBINE_WIDTH] = {0};
     int64_t t = 0;
@@ -58,8 +62,8 @@ static inline void combine_some(const float *restrict weights, const float *rest
         out[d] = sums[d];
 }
 
-LLAMA_KERNEL static void combine(const float *restrict weights, const float *restrict values, int64_t dim, int64_t count,
-                                 float *restrict out)
+LLAMA_KERNEL static void combine(const float *restrict weights, const float *restrict values, int64_t dim,
+                                 int64_t count, float *restrict out)
 {
     int64_t d = 0;
     for (; d + COMBINE_WIDTH <= dim; d += COMBINE_WIDTH)
@@ -68,8 +72,8 @@ LLAMA_KERNEL static void combine(const float *restrict weights, const float *res
         combine_some(weights, values + d, dim, count, dim - d, out + d);
 }
 
-void llama_attention(const llama_cache *cache, const llama_heads *heads, const float *queries, int64_t rows, int64_t first, float *scores,
-                     float *out)
+void llama_attention(const llama_cache *cache, const llama_heads *heads, const float *queries, int64_t rows,
+                     int64_t first, float *scores, float *out)
 {
     const int64_t dim = heads->head_dim;
     const float scale = 1.0f / sqrtf((float)dim);

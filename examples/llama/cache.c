@@ -1,7 +1,8 @@
 #include "cache.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 static tsr_status create_one(const llama_layouts *layouts, int64_t a, int64_t b, tsr_dtensor **out)
 {
@@ -24,8 +25,8 @@ static tsr_status create_layer(const llama_layouts *layouts, int64_t capacity, l
 tsr_status llama_caches_create(const llama_layouts *layouts, int64_t capacity, llama_layer_cache **out)
 {
     const int64_t layers = layouts->config->layers;
-    llama_layer_cache *const caches = calloc((size_t)layers, sizeof(*caches));
-    if (caches == NULL)
+    llama_layer_cache *const caches = calloc((size_t)layers, sizeof *caches);
+    if (!caches)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the caches of %lld layers", (long long)layers);
     for (int64_t i = 0; i < layers; i++) {
         const tsr_status status = create_layer(layouts, capacity, &caches[i]);
@@ -40,7 +41,7 @@ tsr_status llama_caches_create(const llama_layouts *layouts, int64_t capacity, l
 
 void llama_caches_destroy(llama_layer_cache *caches, int64_t layers)
 {
-    for (int64_t i = 0; caches != NULL && i < layers; i++) {
+    for (int64_t i = 0; caches && i < layers; i++) {
         tsr_dtensor_destroy(caches[i].keys);
         tsr_dtensor_destroy(caches[i].values);
     }

@@ -1,4 +1,5 @@
-/** The keys and values of past positions, of all layers: dtensors, cut by heads as the k and v layers are. */
+/** The keys and values of past positions in all layers: dtensors, cut by heads as the k and v
+ * layers are. */
 #ifndef LLAMA_CACHE_H
 #define LLAMA_CACHE_H
 
@@ -7,10 +8,10 @@
 typedef struct llama_layer_cache {
     tsr_dtensor *keys;   /**< (kv_heads, head_dim, capacity) */
     tsr_dtensor *values; /**< (kv_heads, capacity, head_dim) */
-    llama_cache local;   /**< what this rank has of them */
+    llama_cache local;   /**< this rank's part of both */
 } llama_layer_cache;
 
-/** One a layer, for `capacity` positions. */
+/** Makes one cache per layer, for `capacity` positions. */
 tsr_status llama_caches_create(const llama_layouts *layouts, int64_t capacity, llama_layer_cache **out);
 void llama_caches_destroy(llama_layer_cache *caches, int64_t layers);
 

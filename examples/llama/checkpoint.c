@@ -1,12 +1,14 @@
 #include "checkpoint.h"
+
 #include "file.h"
 #include "json.h"
+
+#include <tessera/sys/status.h>
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 #define SINGLE_NAME "model.safetensors"
@@ -45,7 +47,7 @@ static const part *find_part(const llama_checkpoint *checkpoint, const char *fil
 static tsr_status add_part(llama_checkpoint *checkpoint, const char *file_name)
 {
     part *const grown = realloc(checkpoint->parts, (checkpoint->part_count + 1) * sizeof(part));
-    if (grown == NULL)
+    if (!grown)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for file %.200s", checkpoint->directory, file_name);
     checkpoint->parts = grown;
     part *const added = &grown[checkpoint->part_count];
@@ -56,20 +58,22 @@ static tsr_status add_part(llama_checkpoint *checkpoint, const char *file_name)
     return safetensors_open(added->path, &added->file);
 }
 
-/* Names of files in the index may not lead out of the directory. */
+/* Refuses file names of the index that lead out of the directory. */
 static tsr_status check_file_name(const char *path, const char *tensor, const json_t *value)
 {
     const char *const name = json_is_string(value) ? json_string_value(value) : "";
-    if (name[0] == '\0' || strchr(name, '/') != NULL)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be mapped to the name of a file beside it, not to \"%.200s\"",
+    if (name[0] == '\0' || strchr(name, '/'))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: tensor %.200s must be mapped to the name of a file beside it, not to \"%.200s\"",
                               path, tensor, name);
     return TSR_OK;
 }
 
 static tsr_status check_tensor(const char *path, const char *tensor, const part *holder)
 {
-    if (safetensors_find(holder->file, tensor) == NULL)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s should be in %s, but is not", path, tensor, holder->path);
+    if (!safetensors_find(holder->file, tensor))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s should be in %s, but is not", path, tensor,
+                              holder->path);
     return TSR_OK;
 }
 
@@ -84,7 +88,7 @@ static tsr_status open_parts(const char *path, llama_checkpoint *checkpoint)
     {
         TSR_TRY(check_file_name(path, tensor, value));
         const char *const file_name = json_string_value(value);
-        if (find_part(checkpoint, file_name) == NULL)
+        if (!find_part(checkpoint, file_name))
             TSR_TRY(add_part(checkpoint, file_name));
         TSR_TRY(check_tensor(path, tensor, find_part(checkpoint, file_name)));
     }
@@ -98,7 +102,7 @@ static tsr_status load_index(const char *path, llama_checkpoint *checkpoint)
     json_error_t error;
     checkpoint->index = llama_json_load(file.data, file.bytes, &error);
     llama_file_finish(&file);
-    if (checkpoint->index == NULL)
+    if (!checkpoint->index)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: line %d: %s", path, error.line, error.text);
     return open_parts(path, checkpoint);
 }
@@ -122,14 +126,15 @@ static tsr_status open_directory(llama_checkpoint *checkpoint)
         return add_part(checkpoint, SINGLE_NAME);
     const tsr_status status = open_indexed(checkpoint);
     if (status == TSR_ERROR_IO && checkpoint->part_count == 0)
-        return tsr_status_set(status, "%s holds neither " SINGLE_NAME " nor a readable " INDEX_NAME, checkpoint->directory);
+        return tsr_status_set(status, "%s holds neither " SINGLE_NAME " nor a readable " INDEX_NAME,
+                              checkpoint->directory);
     return status;
 }
 
 tsr_status llama_checkpoint_open(const char *directory, llama_checkpoint **out)
 {
-    llama_checkpoint *const checkpoint = calloc(1, sizeof(*checkpoint));
-    if (checkpoint == NULL || (checkpoint->directory = strdup(directory)) == NULL) {
+    llama_checkpoint *const checkpoint = calloc(1, sizeof *checkpoint);
+    if (!checkpoint || !(checkpoint->directory = strdup(directory))) {
         free(checkpoint);
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory to open it", directory);
     }
@@ -143,7 +148,7 @@ tsr_status llama_checkpoint_open(const char *directory, llama_checkpoint **out)
 
 void llama_checkpoint_close(llama_checkpoint *checkpoint)
 {
-    if (checkpoint == NULL)
+    if (!checkpoint)
         return;
     for (size_t i = 0; i < checkpoint->part_count; i++) {
         safetensors_close(checkpoint->parts[i].file);
@@ -155,15 +160,17 @@ void llama_checkpoint_close(llama_checkpoint *checkpoint)
     free(checkpoint);
 }
 
-tsr_status llama_checkpoint_find(const llama_checkpoint *checkpoint, const char *name, const char **path, const safetensors_entry **entry)
+tsr_status llama_checkpoint_find(const llama_checkpoint *checkpoint, const char *name, const char **path,
+                                 const safetensors_entry **entry)
 {
     const part *holder = NULL;
-    if (checkpoint->index == NULL)
+    if (!checkpoint->index)
         holder = &checkpoint->parts[0];
-    else if (json_object_get(json_object_get(checkpoint->index, "weight_map"), name) != NULL)
-        holder = find_part(checkpoint, json_string_value(json_object_get(json_object_get(checkpoint->index, "weight_map"), name)));
-    const safetensors_entry *const found = holder != NULL ? safetensors_find(holder->file, name) : NULL;
-    if (found == NULL)
+    else if (json_object_get(json_object_get(checkpoint->index, "weight_map"), name))
+        holder = find_part(checkpoint,
+                           json_string_value(json_object_get(json_object_get(checkpoint->index, "weight_map"), name)));
+    const safetensors_entry *const found = holder ? safetensors_find(holder->file, name) : NULL;
+    if (!found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no tensor %s", checkpoint->directory, name);
     *path = holder->path;
     *entry = found;

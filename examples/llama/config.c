@@ -1,36 +1,38 @@
 #include "config.h"
+
 #include "file.h"
 #include "json.h"
 
-#include <math.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/* Larger than any model, and small enough that no product of three sizes overflows. */
+#include <math.h>
+#include <string.h>
+
+/* Larger than the sizes of any model, and small enough that no product of three sizes overflows. */
 #define SIZE_LIMIT  (INT64_C(1) << 20)
 #define TOKEN_LIMIT (INT64_C(1) << 31)
 
-/* What every reader below needs: the object, and what sentences call it. */
+/* The object to read from, and its name in error sentences. */
 typedef struct source {
     const char *name;
     json_t *object;
 } source;
 
-/* A field that is absent or null. */
+/* True if the field is absent or null. */
 static bool missing(source from, const char *key)
 {
     const json_t *const value = json_object_get(from.object, key);
-    return value == NULL || json_is_null(value);
+    return !value || json_is_null(value);
 }
 
 static tsr_status read_integer(source from, const char *key, int64_t least, int64_t most, int64_t *out)
 {
     const json_t *const value = json_object_get(from.object, key);
-    if (value == NULL)
+    if (!value)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no %s", from.name, key);
     if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > most)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a whole number from %lld to %lld", from.name, key, (long long)least,
-                              (long long)most);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a whole number from %lld to %lld", from.name, key,
+                              (long long)least, (long long)most);
     *out = json_integer_value(value);
     return TSR_OK;
 }
@@ -40,11 +42,11 @@ static tsr_status read_size(source from, const char *key, int64_t *out)
     return read_integer(from, key, 1, SIZE_LIMIT, out);
 }
 
-/* A positive, finite number. */
+/* Reads a positive, finite number. */
 static tsr_status read_number(source from, const char *key, double *out)
 {
     const json_t *const value = json_object_get(from.object, key);
-    if (value == NULL)
+    if (!value)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no %s", from.name, key);
     if (!json_is_number(value) || !isfinite(json_number_value(value)) || json_number_value(value) <= 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a number above 0", from.name, key);
@@ -65,15 +67,16 @@ static tsr_status read_bool(source from, const char *key, bool *out)
     return TSR_OK;
 }
 
-/* The one value of `key` that this program runs. */
+/* Refuses every value of `key` but `wanted`, the only one that this program supports. */
 static tsr_status expect_text(source from, const char *key, const char *wanted)
 {
     const json_t *const value = json_object_get(from.object, key);
     if (!json_is_string(value))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be text; this program runs \"%s\"", from.name, key, wanted);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be text; this program runs \"%s\"", from.name, key,
+                              wanted);
     if (strcmp(json_string_value(value), wanted) != 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is \"%.80s\"; this program runs \"%s\" only", from.name, key,
-                              json_string_value(value), wanted);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is \"%.80s\"; this program runs \"%s\" only", from.name,
+                              key, json_string_value(value), wanted);
     return TSR_OK;
 }
 
@@ -97,23 +100,25 @@ static tsr_status read_sizes(source from, llama_config *config)
 static tsr_status read_heads(source from, llama_config *config)
 {
     if (config->heads % config->kv_heads != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: num_attention_heads, %lld, must be a multiple of num_key_value_heads, %lld",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: num_attention_heads, %lld, must be a multiple of num_key_value_heads, %lld",
                               from.name, (long long)config->heads, (long long)config->kv_heads);
     if (!missing(from, "head_dim"))
         TSR_TRY(read_size(from, "head_dim", &config->head_dim));
     else if (config->hidden_size % config->heads == 0)
         config->head_dim = config->hidden_size / config->heads;
     else
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: hidden_size, %lld, must be a multiple of num_attention_heads, %lld, or head_dim be given", from.name,
-                              (long long)config->hidden_size, (long long)config->heads);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: hidden_size, %lld, must be a multiple of num_attention_heads, %lld, or head_dim be given", from.name,
+            (long long)config->hidden_size, (long long)config->heads);
     if (config->head_dim % 2 != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: head_dim, %lld, must be even: rotary positions turn pairs", from.name,
-                              (long long)config->head_dim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: head_dim, %lld, must be even: rotary positions turn pairs",
+                              from.name, (long long)config->head_dim);
     return TSR_OK;
 }
 
-/* A number, a list of them, or nothing. */
+/* Reads the end tokens: a number, a list of numbers, or absent. */
 static tsr_status read_end_tokens(source from, llama_config *config)
 {
     const json_t *const value = json_object_get(from.object, "eos_token_id");
@@ -121,12 +126,13 @@ static tsr_status read_end_tokens(source from, llama_config *config)
         return TSR_OK;
     const size_t count = json_is_array(value) ? json_array_size(value) : 1;
     if (count > LLAMA_MAX_END_TOKENS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: eos_token_id has %zu tokens; at most %d are supported", from.name, count,
-                              LLAMA_MAX_END_TOKENS);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: eos_token_id has %zu tokens; at most %d are supported",
+                              from.name, count, LLAMA_MAX_END_TOKENS);
     for (size_t i = 0; i < count; i++) {
         const json_t *const token = json_is_array(value) ? json_array_get(value, i) : value;
         if (!json_is_integer(token))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: eos_token_id must be a whole number or a list of them", from.name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: eos_token_id must be a whole number or a list of them",
+                                  from.name);
         config->end_tokens[i] = json_integer_value(token);
     }
     config->end_token_count = count;
@@ -152,12 +158,13 @@ static tsr_status read_llama3(source from, llama_rope_config *rope)
     TSR_TRY(read_number(from, "high_freq_factor", &rope->high_frequency_factor));
     TSR_TRY(read_number(from, "original_max_position_embeddings", &rope->original_positions));
     if (rope->high_frequency_factor <= rope->low_frequency_factor)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: high_freq_factor, %g, must be above low_freq_factor, %g", from.name,
-                              rope->high_frequency_factor, rope->low_frequency_factor);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: high_freq_factor, %g, must be above low_freq_factor, %g",
+                              from.name, rope->high_frequency_factor, rope->low_frequency_factor);
     return TSR_OK;
 }
 
-/* rope_parameters (transformers 5) or rope_scaling (before): the type is called rope_type, or type in the oldest files. */
+/* Reads the type from rope_parameters (transformers 5) or rope_scaling (earlier), where its key is
+ * rope_type, or type in the oldest files. */
 static tsr_status read_rope_type(source from, llama_rope_config *rope)
 {
     const char *const key = missing(from, "rope_type") ? "type" : "rope_type";
@@ -170,7 +177,8 @@ static tsr_status read_rope_type(source from, llama_rope_config *rope)
     if (strcmp(type, "llama3") == 0)
         return read_llama3(from, rope);
     if (strcmp(type, "linear") != 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is \"%.80s\"; this program knows default, linear and llama3", from.name, key,
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: %s is \"%.80s\"; this program knows default, linear and llama3", from.name, key,
                               type);
     rope->type = LLAMA_ROPE_LINEAR;
     return read_number(from, "factor", &rope->factor);
@@ -182,7 +190,8 @@ static tsr_status read_whole_rotary(source from)
     if (!missing(from, "partial_rotary_factor"))
         TSR_TRY(read_number(from, "partial_rotary_factor", &part));
     if (part != 1)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: partial_rotary_factor is %g; this program turns whole heads only (1)", from.name,
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: partial_rotary_factor is %g; this program turns whole heads only (1)", from.name,
                               part);
     return TSR_OK;
 }
@@ -197,7 +206,8 @@ static tsr_status read_rope_object(source from, const char *key, llama_rope_conf
     const char *field;
     json_t *value;
     json_object_foreach(inner.object, field, value) if (json_is_object(value)) return tsr_status_set(
-        TSR_ERROR_UNSUPPORTED, "%s: %s holds one object a kind of layer (\"%.80s\"); a Llama has one for all", from.name, key, field);
+        TSR_ERROR_UNSUPPORTED, "%s: %s holds one object a kind of layer (\"%.80s\"); a Llama has one for all",
+        from.name, key, field);
     if (!missing(inner, "rope_theta"))
         TSR_TRY(read_number(inner, "rope_theta", &rope->theta));
     TSR_TRY(read_whole_rotary(inner));
@@ -218,9 +228,10 @@ static tsr_status read_config(source from, llama_config *config)
 {
     TSR_TRY(expect_text(from, "model_type", "llama"));
     if (!missing(from, "quantization_config"))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: there is a quantization_config; this program runs f32, f16 and bf16 weights, not quantized ones",
-                              from.name);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "%s: there is a quantization_config; this program runs f32, f16 and bf16 weights, not quantized ones",
+            from.name);
     if (!missing(from, "hidden_act"))
         TSR_TRY(expect_text(from, "hidden_act", "silu"));
     TSR_TRY(read_sizes(from, config));
@@ -236,11 +247,12 @@ tsr_status llama_config_parse(const char *name, const char *text, size_t length,
 {
     json_error_t error;
     json_t *const root = llama_json_load(text, length, &error);
-    if (root == NULL)
+    if (!root)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: line %d: %s", name, error.line, error.text);
     llama_config config = {0};
-    const tsr_status status = json_is_object(root) ? read_config((source){name, root}, &config)
-                                                   : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a JSON object is expected", name);
+    const tsr_status status = json_is_object(root)
+                                  ? read_config((source){name, root}, &config)
+                                  : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a JSON object is expected", name);
     json_decref(root);
     if (status == TSR_OK)
         *out = config;

@@ -1,15 +1,16 @@
-/** What a Hugging Face config.json says about a Llama. Pure: text in, numbers out. */
+/** A Llama's configuration, from a Hugging Face config.json. Pure: text in, numbers out. */
 #ifndef LLAMA_CONFIG_H
 #define LLAMA_CONFIG_H
+
+#include <tessera/status.h>
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/status.h>
 
 typedef enum llama_rope_type { LLAMA_ROPE_DEFAULT, LLAMA_ROPE_LINEAR, LLAMA_ROPE_LLAMA3 } llama_rope_type;
 
-/** Rotary positions; the fields below `theta` belong to the types that scale. */
+/** Parameters of rotary positions. Fields below `theta` are set only for the types named. */
 typedef struct llama_rope_config {
     llama_rope_type type;
     double theta;
@@ -22,8 +23,8 @@ typedef struct llama_rope_config {
 
 typedef struct llama_config {
     int64_t vocab_size, hidden_size, intermediate_size, layers;
-    int64_t heads;    /**< of queries */
-    int64_t kv_heads; /**< of keys and values; divides heads */
+    int64_t heads;    /**< query heads */
+    int64_t kv_heads; /**< key/value heads; divides heads */
     int64_t head_dim;
     int64_t max_positions;
     double norm_epsilon;
@@ -36,13 +37,13 @@ typedef struct llama_config {
 } llama_config;
 
 /**
- * Reads `length` bytes of JSON; `name` is what sentences call them. TSR_ERROR_ARGUMENT: no JSON, a field missing, of the wrong type or out
- * of range. TSR_ERROR_UNSUPPORTED: another model than a Llama, quantized weights, a rope type or activation that this program does not
- * know.
+ * Reads `length` bytes of JSON, which error sentences call `name`. TSR_ERROR_ARGUMENT: not JSON, or
+ * a field is missing, of the wrong type or out of range. TSR_ERROR_UNSUPPORTED: the model is not a
+ * Llama, has quantized weights, or has a rope type or activation that this program does not know.
  */
 tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out);
 
-/** The same from a file. TSR_ERROR_IO: it cannot be read. */
+/** llama_config_parse() of a file. TSR_ERROR_IO: it cannot be read. */
 tsr_status llama_config_load(const char *path, llama_config *out);
 
 /** True if `token` ends the text. */

@@ -1,14 +1,15 @@
 #include "file.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
-/* Reads up to `most` bytes; a file that is cut short meanwhile has fewer. */
+/* Reads up to `most` bytes; fewer if the file is truncated meanwhile. */
 static tsr_status read_bytes(const char *path, int descriptor, size_t most, llama_file *file)
 {
     while (file->bytes < most) {
@@ -33,7 +34,7 @@ static tsr_status read_open(const char *path, int descriptor, size_t most, llama
         return tsr_status_set(TSR_ERROR_IO, "%s is not a regular file", path);
     const size_t size = (size_t)about.st_size, wanted = size < most ? size : most;
     llama_file file = {.data = malloc(wanted + 1), .size = size};
-    if (file.data == NULL)
+    if (!file.data)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for %zu bytes of it", path, wanted);
     const tsr_status status = read_bytes(path, descriptor, wanted, &file);
     if (status == TSR_OK)
@@ -60,8 +61,8 @@ tsr_status llama_file_read_description(const char *path, llama_file *out)
     TSR_TRY(llama_file_read(path, LLAMA_DESCRIPTION_BYTES, &file));
     if (file.size > file.bytes) {
         llama_file_finish(&file);
-        return tsr_status_set(TSR_ERROR_IO, "%s has %zu bytes, of which %zu can be read; at most %zu are allowed", path, file.size,
-                              file.bytes, LLAMA_DESCRIPTION_BYTES);
+        return tsr_status_set(TSR_ERROR_IO, "%s has %zu bytes, of which %zu can be read; at most %zu are allowed", path,
+                              file.size, file.bytes, LLAMA_DESCRIPTION_BYTES);
     }
     *out = file;
     return TSR_OK;

@@ -1,8 +1,9 @@
 #include "generate.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <time.h>
 
 double llama_seconds(void)
@@ -17,32 +18,36 @@ int64_t llama_request_positions(const llama_request *request)
     return request->prompt_count + (request->tokens > 0 ? request->tokens - 1 : 0);
 }
 
-/* Takes the next token from its logits. Returns false when the text is complete. */
-static bool take(const llama_model *model, const llama_request *request, const float *logits, llama_generation *generation)
+/* Chooses the next token from its logits. Returns false when the text is complete. */
+static bool take(const llama_model *model, const llama_request *request, const float *logits,
+                 llama_generation *generation)
 {
     if (generation->count == request->tokens)
         return false;
-    const int64_t token = llama_choose(&request->sampling, logits, model->config->vocab_size, (uint64_t)generation->count);
+    const int64_t token =
+        llama_choose(&request->sampling, logits, model->config->vocab_size, (uint64_t)generation->count);
     generation->ids[generation->count++] = token;
-    if (request->on_token != NULL && tsr_comm_rank(model->comm) == 0)
+    if (request->on_token && tsr_comm_rank(model->comm) == 0)
         request->on_token(request->user, token);
     return generation->count < request->tokens && !llama_config_ends(model->config, token);
 }
 
-static tsr_status keep_logits(const llama_model *model, const llama_request *request, const float *logits, llama_generation *generation)
+static tsr_status keep_logits(const llama_model *model, const llama_request *request, const float *logits,
+                              llama_generation *generation)
 {
     const size_t bytes = (size_t)(request->prompt_count * model->config->vocab_size) * sizeof(float);
     if (!request->all_logits || tsr_comm_rank(model->comm) != 0)
         return TSR_OK;
     generation->logits = malloc(bytes);
-    if (generation->logits == NULL)
+    if (!generation->logits)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the %zu bytes of the prompt's logits", bytes);
     memcpy(generation->logits, logits, bytes);
     return TSR_OK;
 }
 
-/* All tokens of the prompt at once; `*going` says whether to go on. */
-static tsr_status run_prompt(const llama_model *model, const llama_request *request, llama_generation *generation, bool *going)
+/* Runs all tokens of the prompt at once; `*going` says whether to generate more. */
+static tsr_status run_prompt(const llama_model *model, const llama_request *request, llama_generation *generation,
+                             bool *going)
 {
     const int64_t logit_rows = request->all_logits ? request->prompt_count : 1;
     llama_pass *pass;
@@ -61,7 +66,8 @@ static tsr_status run_prompt(const llama_model *model, const llama_request *requ
     return status;
 }
 
-static tsr_status run_decode(const llama_model *model, const llama_request *request, llama_generation *generation, bool going)
+static tsr_status run_decode(const llama_model *model, const llama_request *request, llama_generation *generation,
+                             bool going)
 {
     llama_pass *pass;
     const float *logits;
@@ -83,7 +89,7 @@ static tsr_status run_decode(const llama_model *model, const llama_request *requ
 tsr_status llama_generate(const llama_model *model, const llama_request *request, llama_generation *out)
 {
     llama_generation generation = {.ids = malloc((size_t)(request->tokens + 1) * sizeof(int64_t))};
-    if (generation.ids == NULL)
+    if (!generation.ids)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld tokens", (long long)request->tokens);
     bool going = false;
     tsr_status status = run_prompt(model, request, &generation, &going);

@@ -4,20 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of this process: there was no memory for something. */
+/* True once an allocation of Jansson's failed, in this process. */
 static bool lacked;
 
 static void *allocate(size_t bytes)
 {
     void *const memory = malloc(bytes);
-    lacked = lacked || memory == NULL;
+    lacked = lacked || !memory;
     return memory;
 }
 
 json_t *llama_json_load(const char *text, size_t bytes, json_error_t *error)
 {
     json_set_alloc_funcs(allocate, free);
-    json_t *const json = json_loadb(text != NULL ? text : "", bytes, JSON_REJECT_DUPLICATES, error);
+    json_t *const json = json_loadb(text ? text : "", bytes, JSON_REJECT_DUPLICATES, error);
     if (!lacked)
         return json;
     json_decref(json);

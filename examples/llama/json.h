@@ -1,16 +1,16 @@
-/** JSON that is read and written whole, or not at all: Jansson drops what it has no memory for in
- * some places, and does not say so. */
+/** JSON that is read or written whole, or not at all. (When memory is short, Jansson silently drops
+ * values in some places.) */
 #ifndef LLAMA_JSON_H
 #define LLAMA_JSON_H
 
 #include <jansson.h>
 
-/** json_loadb() that refuses duplicates. NULL with what is wrong in `error`, which may be a lack of
- * memory. */
+/** json_loadb() that refuses duplicate keys. Returns NULL, and the reason in `error`, if the text
+ * is bad or there is no memory. */
 json_t *llama_json_load(const char *text, size_t bytes, json_error_t *error);
 
-/** The object, which this takes, as text on the heap; NULL if there is no memory, also where `json`
- * is NULL for that reason. */
+/** Returns the object as text on the heap and releases the object. Returns NULL if there is no
+ * memory; `json` may be NULL for that reason too. */
 char *llama_json_take_text(json_t *json);
 
 #endif

@@ -46,7 +46,8 @@ static inline float sum_of(const float *x, int64_t count)
     return sum;
 }
 
-LLAMA_KERNEL void llama_rms_norm(const float *x, const float *weight, int64_t rows, int64_t width, float epsilon, float *y)
+LLAMA_KERNEL void llama_rms_norm(const float *x, const float *weight, int64_t rows, int64_t width, float epsilon,
+                                 float *y)
 {
     for (int64_t r = 0; r < rows; r++, x += width, y += width) {
         const float scale = 1.0f / sqrtf(sum_of_squares(x, width) / (float)width + epsilon);

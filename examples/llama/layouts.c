@@ -1,7 +1,8 @@
 #include "layouts.h"
 
-#include <stdio.h>
 #include <tessera/sys/status.h>
+
+#include <stdio.h>
 
 #define TEXT_BYTES 128
 
@@ -37,7 +38,8 @@ void llama_layouts_finish(llama_layouts *layouts)
     *layouts = (llama_layouts){0};
 }
 
-/* Query heads along tensor dim `dim`: whole groups, or, where the ranks are spread, single heads of each group. */
+/* Writes the placements that cut query heads along tensor dim `dim`: into whole groups, or, on a
+ * grid, into single heads of each group. */
 static void cut_queries(const llama_layouts *layouts, int dim, char *text)
 {
     const llama_config *const config = layouts->config;
@@ -48,13 +50,14 @@ static void cut_queries(const llama_layouts *layouts, int dim, char *text)
         snprintf(text, TEXT_BYTES, "S(%d;unit=%lld)", dim, group);
 }
 
-/* Key/value heads along tensor dim 0, of `size` elements each, copied along the group where the ranks are spread. */
+/* Writes the placements that cut key/value heads, of `size` elements each, along tensor dim 0. On a
+ * grid they are copied along the group. */
 static void cut_keys(const llama_layouts *layouts, int64_t size, char *text)
 {
     snprintf(text, TEXT_BYTES, "S(0;unit=%lld)%s", (long long)size, layouts->spread ? ",R" : "");
 }
 
-/* Where a linear layer lives, its sizes and how it is linear. */
+/* A linear layer's mesh, sizes and placements. */
 typedef struct cut {
     const tsr_mesh *mesh;
     int64_t out, in;
@@ -93,12 +96,14 @@ static void cut_linear(const llama_layouts *layouts, llama_linear_kind kind, cut
     }
 }
 
-tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight, tsr_layout **bias)
+tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight,
+                                tsr_layout **bias)
 {
     cut linear = {0};
     cut_linear(layouts, kind, &linear);
     tsr_layout *made;
-    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, layouts->dtype, &made));
+    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, layouts->dtype,
+                             &made));
     const tsr_status status = tsr_layout_parse(linear.mesh, linear.bias, 1, &linear.out, layouts->dtype, bias);
     if (status == TSR_OK)
         *weight = made;
@@ -133,7 +138,7 @@ tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t a, int64_t 
     return tsr_layout_parse(layouts->attention, text, 3, shape, TSR_F32, out);
 }
 
-/* The heads that a layer's rows on this rank make; cuts fall between heads. */
+/* Counts the heads in this rank's rows of a layer; cuts fall between heads. */
 static tsr_status count_heads(const llama_layouts *layouts, llama_linear_kind kind, int64_t *out)
 {
     tsr_layout *weight, *bias;
@@ -149,7 +154,8 @@ static tsr_status count_heads(const llama_layouts *layouts, llama_linear_kind ki
 
 tsr_status llama_layouts_heads(const llama_layouts *layouts, llama_heads *out)
 {
-    llama_heads heads = {.group = layouts->config->heads / layouts->config->kv_heads, .head_dim = layouts->config->head_dim};
+    llama_heads heads = {.group = layouts->config->heads / layouts->config->kv_heads,
+                         .head_dim = layouts->config->head_dim};
     TSR_TRY(count_heads(layouts, LLAMA_QUERY, &heads.count));
     TSR_TRY(count_heads(layouts, LLAMA_KEY, &heads.kv_count));
     *out = heads;

@@ -6,18 +6,20 @@
 #include "report.h"
 #include "text.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
-/* The last error as one line: names in it may come out of a hostile file. */
+/* Prints the last error as one line, without control characters: names in it may come from a
+ * hostile file. */
 static int fail(int code)
 {
     held_log_drop();
@@ -30,7 +32,7 @@ static int fail(int code)
 
 static tsr_status load_config(const llama_options *options, llama_config *out)
 {
-    if (options->random != NULL)
+    if (options->random)
         return llama_config_load(options->random, out);
     char *path;
     if (asprintf(&path, "%s/config.json", options->directory) < 0)
@@ -42,34 +44,37 @@ static tsr_status load_config(const llama_options *options, llama_config *out)
 
 static tsr_status read_prompt(const llama_options *options, const llama_config *config, llama_tokens *out)
 {
-    if (options->prompt != NULL)
+    if (options->prompt)
         return llama_tokens_from_text(config, options->prompt, out);
-    if (options->prompt_ids.ids == NULL)
+    if (!options->prompt_ids.ids)
         return llama_tokens_default(config, out);
     TSR_TRY(llama_tokens_check(config, &options->prompt_ids));
     return llama_tokens_copy(&options->prompt_ids, out);
 }
 
-/* As many tokens as were asked for, or as a short text has; never more than there are positions. */
-static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count, int64_t *out)
+/* The number of tokens to generate: as requested, else 128, or as many as positions are left. */
+static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count,
+                               int64_t *out)
 {
     const int64_t room = config->max_positions - prompt_count, usual = room < 128 ? room : 128;
     if (room < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the prompt has %lld tokens, but max_position_embeddings is %lld",
                               (long long)prompt_count, (long long)config->max_positions);
     if (options->tokens > room)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
-                              (long long)options->tokens, (long long)prompt_count, (long long)config->max_positions, (long long)room);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
+            (long long)options->tokens, (long long)prompt_count, (long long)config->max_positions, (long long)room);
     *out = options->tokens >= 0 ? options->tokens : usual;
     return TSR_OK;
 }
 
-/* Known before anything is computed or written: logits are saved last. */
+/* Checks the directory of the logits file before anything is computed, for the file is written
+ * last. */
 static tsr_status check_place(const char *path)
 {
     char *const copy = strdup(path);
-    if (copy == NULL)
+    if (!copy)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path");
     const int denied = access(dirname(copy), W_OK | X_OK);
     free(copy);
@@ -99,11 +104,12 @@ static tsr_status report(const llama_options *options, const llama_job *job, con
     return finish_stdout();
 }
 
-/* The file of logits gets its name when all is said: what cannot be told leaves none, and where there is none nothing is told. */
+/* Writes the logits, prints the report, and only then gives the logits file its name. If the report
+ * fails there is no file; if the logits cannot be written there is no report. */
 static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
 {
     fresh_file logits;
-    if (options->logits == NULL)
+    if (!options->logits)
         return report(options, job, outcome);
     TSR_TRY(prepare_logits(options->logits, job, outcome, &logits));
     const tsr_status status = report(options, job, outcome);
@@ -117,7 +123,7 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
 {
     llama_outcome outcome;
     TSR_TRY(llama_run(job, &outcome));
-    if (job->processes != NULL && !llama_processes_speak(job->processes)) {
+    if (job->processes && !llama_processes_speak(job->processes)) {
         llama_outcome_finish(&outcome);
         return TSR_OK;
     }
@@ -126,15 +132,15 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
     return status;
 }
 
-static tsr_status run_prompt(const llama_options *options, const llama_config *config, const llama_checkpoint *checkpoint,
-                             const llama_processes *processes)
+static tsr_status run_prompt(const llama_options *options, const llama_config *config,
+                             const llama_checkpoint *checkpoint, const llama_processes *processes)
 {
     llama_tokens prompt;
     TSR_TRY(read_prompt(options, config, &prompt));
     llama_job job = {
         .config = config,
         .source = {checkpoint, options->seed, options->weights},
-        .ranks = processes != NULL ? llama_processes_count(processes) : options->ranks,
+        .ranks = processes ? llama_processes_count(processes) : options->ranks,
         .processes = processes,
         .request = {.prompt = prompt.ids,
                     .prompt_count = prompt.count,
@@ -152,10 +158,10 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
 
 static tsr_status open_model(const llama_options *options, llama_config *config, llama_checkpoint **checkpoint)
 {
-    if (options->logits != NULL)
+    if (options->logits)
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, config));
-    return options->random == NULL ? llama_checkpoint_open(options->directory, checkpoint) : TSR_OK;
+    return !options->random ? llama_checkpoint_open(options->directory, checkpoint) : TSR_OK;
 }
 
 static tsr_status run_on(const llama_options *options, const llama_processes *processes)
@@ -163,7 +169,7 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
     llama_config config;
     llama_checkpoint *checkpoint = NULL;
     tsr_status status = open_model(options, &config, &checkpoint);
-    if (processes != NULL)
+    if (processes)
         status = llama_processes_agree(processes, status);
     if (status == TSR_OK)
         status = run_prompt(options, &config, checkpoint, processes);
@@ -171,10 +177,10 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
     return status;
 }
 
-/* Where a launcher started several, each is a rank, unless it is to have threads of its own. */
+/* True if ranks are processes: by --engine, else if a launcher started more than one. */
 static bool of_processes(const llama_options *options)
 {
-    return options->engine != NULL ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
+    return options->engine ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
 }
 
 static tsr_status run(const llama_options *options)
@@ -206,27 +212,28 @@ static tsr_status answer(const llama_options *options)
     return finish_stdout();
 }
 
-/*
- * Ranks are the threads that should compute. OpenBLAS starts others as soon as it is loaded, one a core, and they spin for about a tenth
- * of a second while they wait for work; only its environment can forbid that, so the program is started once more with it.
- */
+/* Only the ranks' threads should compute. OpenBLAS starts one thread per core as soon as it is
+ * loaded, and these spin for about a tenth of a second while they wait for work. Only the
+ * environment can forbid it, so the program starts itself once more with the variable set. */
 static void start_with_one_blas_thread(char **argv)
 {
     static const char *const variable = "OPENBLAS_NUM_THREADS";
-    if (getenv(variable) == NULL && setenv(variable, "1", 0) == 0)
+    if (!getenv(variable) && setenv(variable, "1", 0) == 0)
         execv("/proc/self/exe", argv);
 }
 
 int main(int argc, char **argv)
 {
     start_with_one_blas_thread(argv);
-    /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
+    /*
+     * Makes writing beyond the file size limit an ordinary error, after which files are cleaned up.
+     */
     signal(SIGXFSZ, SIG_IGN);
     held_log_begin();
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
-        return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks' options are the same */
-    /* What one process does alone the first of those that were launched does. */
+        return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
+    /* For work of a single process, only the first of the launched processes runs. */
     const bool idle = mpi_launched_rank() > 0 && (options.help || options.version || !of_processes(&options));
     const int code = idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
     llama_options_finish(&options);

@@ -1,7 +1,8 @@
 #include "model.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 static tsr_status fill(llama_model *model, const llama_source *source)
 {
@@ -13,10 +14,11 @@ static tsr_status fill(llama_model *model, const llama_source *source)
     return llama_caches_create(&model->layouts, model->capacity, &model->caches);
 }
 
-tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity, llama_model **out)
+tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
+                              llama_model **out)
 {
-    llama_model *const model = calloc(1, sizeof(*model));
-    if (model == NULL)
+    llama_model *const model = calloc(1, sizeof *model);
+    if (!model)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a model");
     model->comm = comm;
     model->config = config;
@@ -31,7 +33,7 @@ tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const 
 
 void llama_model_destroy(llama_model *model)
 {
-    if (model == NULL)
+    if (!model)
         return;
     llama_caches_destroy(model->caches, model->config->layers);
     llama_rope_finish(&model->rope);

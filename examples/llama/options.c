@@ -1,42 +1,44 @@
 #include "options.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
-/* Threads that one process starts at most. */
+/* The most threads that one process starts. */
 #define MOST_RANKS 4096
 
-const char *const llama_usage = "Usage: tessera-llama (MODEL_DIR | --random CONFIG.json) [OPTION...]\n"
-                                "Runs a Hugging Face Llama checkpoint, tensor-parallel on rank threads.\n"
-                                "\n"
-                                "      --ranks N          ranks to share the model (default 1)\n"
-                                "      --engine NAME      what ranks are: threads (default), or mpi: processes\n"
-                                "                         that mpirun started (the default under it)\n"
-                                "      --prompt TEXT      text to go on from, for models whose tokens are bytes (vocab_size 256)\n"
-                                "      --prompt-ids IDS   the same as token numbers: 1,2,3\n"
-                                "                         (default: the model's begin token, else a line feed or token 0)\n"
-                                "      --tokens N         tokens to generate at most (default 128, or as many as positions are left)\n"
-                                "      --temperature T    draw from softmax(logits / T) instead of taking the most likely token\n"
-                                "      --seed N           seed of drawing, and of random weights (default 0)\n"
-                                "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
-                                "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
-                                "                         or in f32 or bf16; sums are in f32 always\n"
-                                "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
-                                "      --json             print one JSON object instead of the text\n"
-                                "      --help, --version\n"
-                                "\n"
-                                "The text goes to standard output as it is generated, the report to standard error.\n"
-                                "Exit status: 0 done, 1 understood but refused or failed, 2 options that don't parse.\n"
-                                "\n"
-                                "Examples:\n"
-                                "  tessera-llama examples/llama/shakespeare --ranks 2 --prompt 'ROMEO:'\n"
-                                "  mpirun -n 2 tessera-llama examples/llama/shakespeare --engine mpi --prompt 'ROMEO:'\n"
-                                "  tessera-llama --random config.json --seed 1 --ranks 4 --prompt-ids 1,2,3 --tokens 64 --json\n";
+const char *const llama_usage =
+    "Usage: tessera-llama (MODEL_DIR | --random CONFIG.json) [OPTION...]\n"
+    "Runs a Hugging Face Llama checkpoint, tensor-parallel on rank threads.\n"
+    "\n"
+    "      --ranks N          ranks to share the model (default 1)\n"
+    "      --engine NAME      what ranks are: threads (default), or mpi: processes\n"
+    "                         that mpirun started (the default under it)\n"
+    "      --prompt TEXT      text to go on from, for models whose tokens are bytes (vocab_size 256)\n"
+    "      --prompt-ids IDS   the same as token numbers: 1,2,3\n"
+    "                         (default: the model's begin token, else a line feed or token 0)\n"
+    "      --tokens N         tokens to generate at most (default 128, or as many as positions are left)\n"
+    "      --temperature T    draw from softmax(logits / T) instead of taking the most likely token\n"
+    "      --seed N           seed of drawing, and of random weights (default 0)\n"
+    "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
+    "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
+    "                         or in f32 or bf16; sums are in f32 always\n"
+    "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
+    "      --json             print one JSON object instead of the text\n"
+    "      --help, --version\n"
+    "\n"
+    "The text goes to standard output as it is generated, the report to standard error.\n"
+    "Exit status: 0 done, 1 understood but refused or failed, 2 options that don't parse.\n"
+    "\n"
+    "Examples:\n"
+    "  tessera-llama examples/llama/shakespeare --ranks 2 --prompt 'ROMEO:'\n"
+    "  mpirun -n 2 tessera-llama examples/llama/shakespeare --engine mpi --prompt 'ROMEO:'\n"
+    "  tessera-llama --random config.json --seed 1 --ranks 4 --prompt-ids 1,2,3 --tokens 64 --json\n";
 
 enum {
     OPTION_RANKS = 256,
@@ -71,7 +73,7 @@ static const struct option KNOWN[] = {
     {0},
 };
 
-/* Digits only: no sign, no space. */
+/* Parses a number of digits only: no sign, no space. */
 static tsr_status parse_number(const char *option, const char *text, uint64_t most, uint64_t *out)
 {
     char *end;
@@ -110,7 +112,7 @@ static tsr_status parse_weights(const char *text, tsr_dtype *out)
         const char *name;
         tsr_dtype dtype;
     } kinds[] = {{"checkpoint", TSR_DTYPE_NONE}, {"f32", TSR_F32}, {"bf16", TSR_BF16}};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, text) == 0) {
             *out = kinds[i].dtype;
             return TSR_OK;
@@ -169,9 +171,9 @@ static tsr_status check(const llama_options *options, int operands)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "one MODEL_DIR is expected, not %d", operands);
     if ((operands == 1) == (options->random != NULL))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "either MODEL_DIR or --random CONFIG.json is expected; try --help");
-    if (options->prompt != NULL && options->prompt_ids.ids != NULL)
+    if (options->prompt && options->prompt_ids.ids)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt and --prompt-ids exclude each other");
-    if (options->engine != NULL && strcmp(options->engine, "threads") != 0 && strcmp(options->engine, "mpi") != 0)
+    if (options->engine && strcmp(options->engine, "threads") != 0 && strcmp(options->engine, "mpi") != 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--engine %s: the engines are threads and mpi", options->engine);
     return TSR_OK;
 }
@@ -183,7 +185,8 @@ static tsr_status parse(int argc, char **argv, llama_options *out)
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is no option, or takes no value; try --help", argv[optind - 1]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option, or takes no value; try --help",
+                                  argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out));
     }
     out->directory = argv[optind];

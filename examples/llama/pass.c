@@ -1,11 +1,14 @@
 #include "pass.h"
+
 #include "kernels.h"
+
+#include <tessera/sys/device.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
-/* A linear layer for the pass's shapes. All layers of the model share the plan: their layouts are the same. */
+/* A linear layer for the pass's shapes. All layers of the model share one plan, because their
+ * layouts are equal. */
 typedef struct stage {
     tsr_linear_plan *plan;
     tsr_dtensor *result;
@@ -27,7 +30,7 @@ struct llama_pass {
     int64_t bytes_received;
 };
 
-/* What `redistribute` costs this rank. */
+/* Sets `*bytes` to the bytes that this rank receives in a move from `from` to `to`. */
 static tsr_status count_bytes(const tsr_layout *from, const tsr_layout *to, int64_t *bytes)
 {
     tsr_plan *plan;
@@ -37,8 +40,9 @@ static tsr_status count_bytes(const tsr_layout *from, const tsr_layout *to, int6
     return TSR_OK;
 }
 
-/* A layer's result comes in its rule's own layout; asking for another one costs the way from there. */
-static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, int64_t *bytes)
+/* Sets `*bytes` to the bytes of moving a layer's result from the rule's own layout to `y`. */
+static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                    int64_t *bytes)
 {
     tsr_layout *own;
     TSR_TRY(tsr_linear_propagate(x, w, b, &own));
@@ -48,18 +52,20 @@ static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, co
 }
 
 /* `y` NULL: the layer's result stays as its rule leaves it, and nothing is communicated. */
-static tsr_status plan_stage(llama_pass *pass, const tsr_layout *x, const llama_linear *layer, const tsr_layout *y, stage *out)
+static tsr_status plan_stage(llama_pass *pass, const tsr_layout *x, const llama_linear *layer, const tsr_layout *y,
+                             stage *out)
 {
     const tsr_layout *const w = tsr_dtensor_layout(layer->weight);
-    const tsr_layout *const b = layer->bias != NULL ? tsr_dtensor_layout(layer->bias) : NULL;
+    const tsr_layout *const b = layer->bias ? tsr_dtensor_layout(layer->bias) : NULL;
     TSR_TRY(tsr_linear_plan_create(x, w, b, y, &out->plan));
     TSR_TRY(tsr_dtensor_create(tsr_linear_plan_result(out->plan), tsr_device_host(), &out->result));
     if (tsr_linear_plan_workspace_bytes(out->plan) > pass->workspace_bytes)
         pass->workspace_bytes = tsr_linear_plan_workspace_bytes(out->plan);
-    return y == NULL ? TSR_OK : count_stage_bytes(x, w, b, y, &out->bytes_received);
+    return !y ? TSR_OK : count_stage_bytes(x, w, b, y, &out->bytes_received);
 }
 
-/* Column-parallel q, k, v, attention on own heads, row-parallel o: the one meeting is its sum. */
+/* Column-parallel q, k, v; attention on the rank's own heads; row-parallel o. Only o's sum
+ * communicates. */
 static tsr_status plan_attention(llama_pass *pass, const tsr_layout *hidden)
 {
     const llama_linear *const linear = pass->model->weights.layers[0].linear;
@@ -71,13 +77,14 @@ static tsr_status plan_attention(llama_pass *pass, const tsr_layout *hidden)
     return plan_stage(pass, by_heads, &linear[LLAMA_ATTENTION_OUTPUT], hidden, &pass->linear[LLAMA_ATTENTION_OUTPUT]);
 }
 
-/* Column-parallel gate and up, row-parallel down: again one meeting. */
+/* Column-parallel gate and up, row-parallel down. Only down's sum communicates. */
 static tsr_status plan_mlp(llama_pass *pass, const tsr_layout *hidden)
 {
     const llama_linear *const linear = pass->model->weights.layers[0].linear;
     TSR_TRY(plan_stage(pass, hidden, &linear[LLAMA_GATE], NULL, &pass->linear[LLAMA_GATE]));
     TSR_TRY(plan_stage(pass, hidden, &linear[LLAMA_UP], NULL, &pass->linear[LLAMA_UP]));
-    return plan_stage(pass, tsr_dtensor_layout(pass->linear[LLAMA_GATE].result), &linear[LLAMA_DOWN], hidden, &pass->linear[LLAMA_DOWN]);
+    return plan_stage(pass, tsr_dtensor_layout(pass->linear[LLAMA_GATE].result), &linear[LLAMA_DOWN], hidden,
+                      &pass->linear[LLAMA_DOWN]);
 }
 
 /* The vocabulary-parallel output, gathered. */
@@ -85,7 +92,8 @@ static tsr_status plan_output(llama_pass *pass)
 {
     const llama_model *const model = pass->model;
     const tsr_mesh *const ranks = model->layouts.ranks;
-    const int64_t x_shape[] = {pass->logit_rows, model->config->hidden_size}, y_shape[] = {pass->logit_rows, model->config->vocab_size};
+    const int64_t x_shape[] = {pass->logit_rows, model->config->hidden_size},
+                  y_shape[] = {pass->logit_rows, model->config->vocab_size};
     tsr_layout *x, *y;
     TSR_TRY(llama_layouts_replicated(ranks, 2, x_shape, &x));
     tsr_status status = llama_layouts_replicated(ranks, 2, y_shape, &y);
@@ -110,7 +118,9 @@ static tsr_status plan_embedding(llama_pass *pass, const tsr_layout *hidden)
     return tsr_dtensor_create(hidden, tsr_device_host(), &pass->normed);
 }
 
-/* The hidden state is whole on every rank: the same bytes, seen as a tensor on either mesh. */
+/*
+ * The hidden state is whole on every rank, so that the same bytes serve as a tensor on either mesh.
+ */
 static tsr_status plan_layers(llama_pass *pass)
 {
     const llama_layouts *const layouts = &pass->model->layouts;
@@ -141,15 +151,16 @@ static tsr_status fill(llama_pass *pass)
         bytes_a_layer += pass->linear[kind].bytes_received;
     pass->bytes_received += model->config->layers * bytes_a_layer + pass->output.bytes_received;
     pass->scores = calloc((size_t)model->capacity, sizeof(float));
-    if (pass->scores == NULL)
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the scores of %lld positions", (long long)model->capacity);
+    if (!pass->scores)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the scores of %lld positions",
+                              (long long)model->capacity);
     return tsr_comm_alloc(model->comm, pass->workspace_bytes, &pass->workspace);
 }
 
 tsr_status llama_pass_create(const llama_model *model, int64_t rows, int64_t logit_rows, llama_pass **out)
 {
-    llama_pass *const pass = calloc(1, sizeof(*pass));
-    if (pass == NULL)
+    llama_pass *const pass = calloc(1, sizeof *pass);
+    if (!pass)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a pass of %lld tokens", (long long)rows);
     *pass = (llama_pass){.model = model, .rows = rows, .logit_rows = logit_rows, .workspace_bytes = 1};
     const tsr_status status = fill(pass);
@@ -168,7 +179,7 @@ static void finish_stage(stage *planned)
 
 void llama_pass_destroy(llama_pass *pass)
 {
-    if (pass == NULL)
+    if (!pass)
         return;
     for (int kind = 0; kind < LLAMA_LINEAR_KINDS; kind++)
         finish_stage(&pass->linear[kind]);
@@ -177,26 +188,30 @@ void llama_pass_destroy(llama_pass *pass)
     tsr_dtensor_destroy(pass->hidden);
     tsr_dtensor_destroy(pass->normed);
     tsr_dtensor_destroy(pass->attended);
-    if (pass->workspace != NULL)
+    if (pass->workspace)
         tsr_comm_free(pass->model->comm, pass->workspace, pass->workspace_bytes);
     free(pass->scores);
     free(pass);
 }
 
-static tsr_status run_stage(const llama_pass *pass, const stage *planned, const tsr_tensor *x, const llama_linear *layer)
+static tsr_status run_stage(const llama_pass *pass, const stage *planned, const tsr_tensor *x,
+                            const llama_linear *layer)
 {
     const tsr_tensor w = tsr_dtensor_to_local(layer->weight), y = tsr_dtensor_to_local(planned->result);
-    const tsr_tensor b = layer->bias != NULL ? tsr_dtensor_to_local(layer->bias) : (tsr_tensor){0};
-    return tsr_linear_plan_execute(planned->plan, x, &w, layer->bias != NULL ? &b : NULL, &y, pass->workspace, pass->workspace_bytes, NULL);
+    const tsr_tensor b = layer->bias ? tsr_dtensor_to_local(layer->bias) : (tsr_tensor){0};
+    return tsr_linear_plan_execute(planned->plan, x, &w, layer->bias ? &b : NULL, &y, pass->workspace,
+                                   pass->workspace_bytes, NULL);
 }
 
-static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, const tsr_dtensor *x, const llama_layer *layer)
+static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, const tsr_dtensor *x,
+                             const llama_layer *layer)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
     return run_stage(pass, &pass->linear[kind], &local, &layer->linear[kind]);
 }
 
-/* Each rank writes the rows of the tokens that it owns, in f32, and adds nothing for the others; the sum over ranks is the embedding. */
+/* Each rank writes the embeddings, in f32, of the tokens in its part of the vocabulary, and zeros
+ * for the others; the sum over ranks is the embedding. */
 static tsr_status embed(const llama_pass *pass, const int64_t *tokens)
 {
     const tsr_dtensor *const embedding = pass->model->weights.embedding;
@@ -210,7 +225,8 @@ static tsr_status embed(const llama_pass *pass, const int64_t *tokens)
     for (int64_t r = 0; r < pass->rows; r++, row += width) {
         const int64_t own = tokens[r] - offset[0], bytes = (int64_t)tsr_dtype_bytes(own_rows.dtype);
         if (own >= 0 && own < shape[0])
-            TSR_TRY(host->convert(self, 0, row, TSR_F32, (const char *)own_rows.data + own * width * bytes, own_rows.dtype, width, NULL));
+            TSR_TRY(host->convert(self, 0, row, TSR_F32, (const char *)own_rows.data + own * width * bytes,
+                                  own_rows.dtype, width, NULL));
         else
             memset(row, 0, (size_t)width * sizeof(float));
     }
@@ -221,15 +237,18 @@ static void norm(const llama_pass *pass, const tsr_dtensor *weight, int64_t rows
 {
     const llama_config *const config = pass->model->config;
     const float *const last = llama_local(pass->hidden) + (pass->rows - rows) * config->hidden_size;
-    llama_rms_norm(last, llama_local(weight), rows, config->hidden_size, (float)config->norm_epsilon, llama_local(pass->normed));
+    llama_rms_norm(last, llama_local(weight), rows, config->hidden_size, (float)config->norm_epsilon,
+                   llama_local(pass->normed));
 }
 
 static void add(const llama_pass *pass, llama_linear_kind kind)
 {
-    llama_add(llama_local(pass->hidden), llama_local(pass->linear[kind].result), pass->rows * pass->model->config->hidden_size);
+    llama_add(llama_local(pass->hidden), llama_local(pass->linear[kind].result),
+              pass->rows * pass->model->config->hidden_size);
 }
 
-static tsr_status run_attention(const llama_pass *pass, const llama_layer *layer, const llama_cache *cache, int64_t first)
+static tsr_status run_attention(const llama_pass *pass, const llama_layer *layer, const llama_cache *cache,
+                                int64_t first)
 {
     const llama_model *const model = pass->model;
     const llama_heads *const heads = &model->heads;

@@ -2,10 +2,11 @@
 
 #include "place/held_log.h"
 
-#include <stdio.h>
 #include <tessera/sys/status.h>
 
-/** Any sentence of the library. */
+#include <stdio.h>
+
+/* Room for any sentence of the library, NUL included. */
 #define SENTENCE_BYTES 1024
 
 tsr_status llama_processes_join(llama_processes *out)
@@ -14,7 +15,7 @@ tsr_status llama_processes_join(llama_processes *out)
     if (!mpi_library_open(&out->library, reason))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
     TSR_TRY(mpi_library_create_job(&out->library, &out->job));
-    if (llama_processes_speak(out) || (freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL))
+    if (llama_processes_speak(out) || (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr)))
         return TSR_OK;
     out->library.job_destroy(out->job);
     return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened");

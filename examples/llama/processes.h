@@ -1,4 +1,4 @@
-/** Ranks that are processes, started by mpirun: this one is a rank of theirs. */
+/** Ranks that are processes, started by mpirun: this process is one of them. */
 #ifndef LLAMA_PROCESSES_H
 #define LLAMA_PROCESSES_H
 
@@ -9,8 +9,8 @@ typedef struct llama_processes {
     tsr_mpi_job *job;
 } llama_processes;
 
-/** Opens the library of the MPI whose launcher started this process, and initializes it. From then on only rank 0 is heard. Undone by
- * llama_processes_leave(). */
+/** Opens the library of the MPI whose launcher started this process, and initializes it. From then
+ * on only rank 0 prints. Undone by llama_processes_leave(). */
 tsr_status llama_processes_join(llama_processes *out);
 void llama_processes_leave(llama_processes *processes);
 
@@ -19,11 +19,11 @@ int llama_processes_count(const llama_processes *processes);
 /** True on rank 0. */
 bool llama_processes_speak(const llama_processes *processes);
 
-/** tsr_threads_run() of the processes; `ranks` is how many there are. */
+/** Runs `main` on this process's rank, as tsr_threads_run() does on threads. */
 tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg);
 
-/** Collective, for what each rank does by itself: returns the status of the lowest rank that failed, with its sentence; TSR_OK if none did.
- */
+/** Collective, after work that each rank does by itself: returns the status of the lowest rank that
+ * failed, with its sentence; TSR_OK if no rank failed. */
 tsr_status llama_processes_agree(const llama_processes *processes, tsr_status status);
 
 #endif

@@ -1,13 +1,15 @@
-/** Numbers that depend on a seed, a stream's name and an index alone: every rank can make just its own, and all meshes get the same. */
+/** Random numbers that depend only on a seed, a stream's name and an index: every rank can make
+ * just its own, and all meshes get the same. */
 #ifndef LLAMA_RANDOM_H
 #define LLAMA_RANDOM_H
 
 #include <stdint.h>
 
-/** The stream of that name. */
+/** The stream called `name` for that seed. */
 uint64_t llama_random_stream(uint64_t seed, const char *name);
 
-/** 64 evenly distributed bits. The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over a counter. */
+/** 64 evenly distributed bits: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)
+ * over a counter. */
 static inline uint64_t llama_random_bits(uint64_t stream, uint64_t index)
 {
     uint64_t x = stream + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,16 +1,19 @@
-/** What a run tells: the text as it comes, then a report for people or one JSON object. */
+/**
+ * The output of a run: the text as it is generated, then a report for people or one JSON object.
+ */
 #ifndef LLAMA_REPORT_H
 #define LLAMA_REPORT_H
 
 #include "run.h"
 
-/** Writes one token to standard output at once: its byte, or its number. `user` is the const llama_config. */
+/** Writes one token to standard output at once: its byte for text models, else its number. `user`
+ * is the const llama_config. */
 void llama_print_token(const void *user, int64_t token);
 
-/** The report for people, on standard error. */
+/** Prints the report for people, on standard error. */
 void llama_report(const llama_job *job, const llama_outcome *outcome);
 
-/** The JSON object, on standard output. */
+/** Prints the JSON object, on standard output. */
 tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome);
 
 #endif

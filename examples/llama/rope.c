@@ -1,15 +1,18 @@
 #include "rope.h"
 
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 static const double PI = 3.14159265358979323846;
 
 /*
- * Llama 3.1 stretches the context by slowing down the pairs that turn slowly: those whose wave is longer than original / low_freq_factor
- * positions by `factor`, those shorter than original / high_freq_factor not at all, and those between by a blend of both.
- * (Source: models/llama3_1/api/model.py, apply_scaling, in github.com/meta-llama/llama-models; transformers, modeling_rope_utils.py.)
+ * Llama 3.1 extends the context by slowing down the pairs that rotate slowly. Pairs whose
+ * wavelength is longer than original / low_freq_factor positions are slowed by `factor`; those
+ * shorter than original / high_freq_factor are not; those between get a blend. (Source:
+ * models/llama3_1/api/model.py, apply_scaling, in github.com/meta-llama/llama-models; transformers,
+ * modeling_rope_utils.py.)
  */
 static double slow_down(const llama_rope_config *config, double frequency)
 {
@@ -18,7 +21,8 @@ static double slow_down(const llama_rope_config *config, double frequency)
         return frequency / config->factor;
     if (waves > config->high_frequency_factor)
         return frequency;
-    const double blend = (waves - config->low_frequency_factor) / (config->high_frequency_factor - config->low_frequency_factor);
+    const double blend =
+        (waves - config->low_frequency_factor) / (config->high_frequency_factor - config->low_frequency_factor);
     return (1 - blend) * frequency / config->factor + blend * frequency;
 }
 
@@ -37,16 +41,18 @@ tsr_status llama_rope_init(llama_rope *rope, const llama_rope_config *config, in
 {
     const int64_t half = head_dim / 2;
     float *const frequencies = calloc((size_t)half, sizeof(float));
-    *rope = (llama_rope){half, calloc((size_t)(positions * half), sizeof(float)), calloc((size_t)(positions * half), sizeof(float))};
-    if (frequencies == NULL || rope->cosines == NULL || rope->sines == NULL) {
+    *rope = (llama_rope){half, calloc((size_t)(positions * half), sizeof(float)),
+                         calloc((size_t)(positions * half), sizeof(float))};
+    if (!frequencies || !rope->cosines || !rope->sines) {
         free(frequencies);
         llama_rope_finish(rope);
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the rotary tables of %lld positions", (long long)positions);
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the rotary tables of %lld positions",
+                              (long long)positions);
     }
     llama_rope_frequencies(config, head_dim, frequencies);
     for (int64_t p = 0; p < positions; p++)
         for (int64_t i = 0; i < half; i++) {
-            /* Models are trained with the angle rounded to f32. */
+            /* Models are trained with angles rounded to f32. */
             const float angle = (float)p * frequencies[i];
             rope->cosines[p * half + i] = cosf(angle);
             rope->sines[p * half + i] = sinf(angle);
@@ -62,7 +68,7 @@ void llama_rope_finish(llama_rope *rope)
     *rope = (llama_rope){0};
 }
 
-/* Checkpoints in the Hugging Face order pair element i of a head with element i + half. */
+/* Rotates one head. In the Hugging Face order, element i of a head pairs with element i + half. */
 static void turn(float *head, const float *cosines, const float *sines, int64_t half)
 {
     for (int64_t i = 0; i < half; i++) {
@@ -77,5 +83,6 @@ void llama_rope_apply(const llama_rope *rope, float *x, int64_t rows, int64_t he
     const int64_t half = rope->half;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t h = 0; h < heads; h++)
-            turn(x + (r * heads + h) * 2 * half, rope->cosines + (first + r) * half, rope->sines + (first + r) * half, half);
+            turn(x + (r * heads + h) * 2 * half, rope->cosines + (first + r) * half, rope->sines + (first + r) * half,
+                 half);
 }

@@ -2,8 +2,9 @@
 
 #include "place/held_log.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 /* Shared by ranks that are threads; only rank 0 writes the outcome. */
 typedef struct shared {
@@ -11,20 +12,21 @@ typedef struct shared {
     llama_outcome *outcome;
 } shared;
 
-/* What each rank has counted comes together on rank 0. */
+/* Collects the counts of all ranks on rank 0. */
 static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
 {
     const tsr_device host = tsr_device_host();
     const int64_t received = generation->bytes_received_per_token;
     int64_t total = 0;
-    TSR_TRY(tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0, host, NULL));
+    TSR_TRY(
+        tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0, host, NULL));
     TSR_TRY(tsr_comm_all_reduce(model->comm, &received, &total, 1, TSR_I64, TSR_SUM, host, NULL));
     if (tsr_comm_rank(model->comm) == 0)
         outcome->bytes_received_per_token = total;
     return TSR_OK;
 }
 
-/* Every rank runs this program. */
+/* The program of every rank. */
 static tsr_status rank_main(tsr_comm *comm, void *arg)
 {
     const shared *const all = arg;
@@ -61,10 +63,11 @@ static tsr_status run_threads(int ranks, shared *all)
 tsr_status llama_run(const llama_job *job, llama_outcome *out)
 {
     llama_outcome outcome = {.bytes_read = calloc((size_t)job->ranks, sizeof(int64_t))};
-    if (outcome.bytes_read == NULL)
+    if (!outcome.bytes_read)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
     shared all = {job, &outcome};
-    const tsr_status status = job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
+    const tsr_status status =
+        job->processes ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
     if (status == TSR_OK)
         *out = outcome;
     else

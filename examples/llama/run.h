@@ -1,11 +1,11 @@
-/** One request on n ranks: threads, or processes of which this is one. */
+/** One request on n ranks, which are threads, or processes of which this is one. */
 #ifndef LLAMA_RUN_H
 #define LLAMA_RUN_H
 
 #include "generate.h"
 #include "processes.h"
 
-/** What every rank is given; all borrowed. */
+/** Input of every rank; all pointers are borrowed. */
 typedef struct llama_job {
     const llama_config *config;
     llama_source source;
@@ -15,13 +15,14 @@ typedef struct llama_job {
 } llama_job;
 
 typedef struct llama_outcome {
-    llama_generation generation;      /**< rank 0's; nothing in a process that is another */
-    double load_seconds;              /**< until the slowest rank was ready */
-    int64_t *bytes_read;              /**< of files, by each rank */
-    int64_t bytes_received_per_token; /**< by all ranks together */
+    llama_generation generation;      /**< rank 0's; empty in the processes of other ranks */
+    double load_seconds;              /**< until the slowest rank had loaded */
+    int64_t *bytes_read;              /**< bytes of files that each rank read */
+    int64_t bytes_received_per_token; /**< by all ranks together, per decoding step */
 } llama_outcome;
 
-/** Runs the job and returns when all ranks have returned: outcomes are rank 0's. Free `*out` with llama_outcome_finish(). */
+/** Runs the job and returns when all ranks have returned; `*out` is rank 0's. Free it with
+ * llama_outcome_finish(). */
 tsr_status llama_run(const llama_job *job, llama_outcome *out);
 void llama_outcome_finish(llama_outcome *outcome);
 

@@ -1,19 +1,21 @@
 #include "safetensors.h"
+
 #include "file.h"
 #include "json.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/* The bound of the reference implementation. */
+#include <stdlib.h>
+#include <string.h>
+
+/* The limit of the reference implementation, in bytes. */
 #define HEADER_LIMIT 100000000
 
 #define PREFIX_BYTES 8
 
 struct safetensors {
     size_t count;
-    safetensors_entry entries[]; /* by name */
+    safetensors_entry entries[]; /* sorted by name */
 };
 
 /* A file whose header is being read. */
@@ -28,30 +30,33 @@ static tsr_status read_dtype(const reader *from, const char *tensor, const json_
     const char *const text = json_is_string(value) ? json_string_value(value) : "";
     for (tsr_dtype dtype = TSR_F64; dtype < TSR_DTYPE_END; dtype++) {
         const char *const name = tsr_dtype_get(dtype)->safetensors;
-        if (name != NULL && strcmp(name, text) == 0) {
+        if (name && strcmp(name, text) == 0) {
             *out = dtype;
             return TSR_OK;
         }
     }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has dtype \"%.40s\", which is not known", from->name, tensor, text);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has dtype \"%.40s\", which is not known", from->name,
+                          tensor, text);
 }
 
-/* The shape, and in `bytes` what it takes with the entry's dtype. */
+/* Reads the shape, and sets `bytes` to the size of that many elements of the entry's dtype. */
 static tsr_status read_shape(const reader *from, const json_t *value, safetensors_entry *entry)
 {
     if (!json_is_array(value) || json_array_size(value) > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes", from->name,
-                              entry->name, TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes",
+                              from->name, entry->name, TSR_MAX_DIMS);
     entry->ndim = (int)json_array_size(value);
     entry->bytes = (int64_t)tsr_dtype_bytes(entry->dtype);
     for (int i = 0; i < entry->ndim; i++) {
         const json_t *const size = json_array_get(value, (size_t)i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must hold whole numbers, 0 or more", from->name,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: the shape of tensor %.200s must hold whole numbers, 0 or more", from->name,
                                   entry->name);
         entry->shape[i] = json_integer_value(size);
         if (__builtin_mul_overflow(entry->bytes, entry->shape[i], &entry->bytes))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s overflows", from->name, entry->name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s overflows", from->name,
+                                  entry->name);
     }
     return TSR_OK;
 }
@@ -60,14 +65,17 @@ static tsr_status read_offsets(const reader *from, const json_t *value, safetens
 {
     const json_t *const first = json_array_get(value, 0), *const last = json_array_get(value, 1);
     if (json_array_size(value) != 2 || !json_is_integer(first) || !json_is_integer(last))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: data_offsets of tensor %.200s must be two whole numbers", from->name, entry->name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: data_offsets of tensor %.200s must be two whole numbers",
+                              from->name, entry->name);
     const int64_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || end > from->data_bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: data_offsets of tensor %.200s are %lld to %lld, but the file holds %lld bytes of tensors", from->name,
-                              entry->name, (long long)begin, (long long)end, (long long)from->data_bytes);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: data_offsets of tensor %.200s are %lld to %lld, but the file holds %lld bytes of tensors", from->name,
+            entry->name, (long long)begin, (long long)end, (long long)from->data_bytes);
     if (end - begin != entry->bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has %lld bytes by its data_offsets, but %lld by its shape and dtype",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: tensor %.200s has %lld bytes by its data_offsets, but %lld by its shape and dtype",
                               from->name, entry->name, (long long)(end - begin), (long long)entry->bytes);
     entry->offset = from->data_offset + begin;
     return TSR_OK;
@@ -76,10 +84,11 @@ static tsr_status read_offsets(const reader *from, const json_t *value, safetens
 static tsr_status read_entry(const reader *from, const char *name, const json_t *value, safetensors_entry *entry)
 {
     entry->name = strdup(name);
-    if (entry->name == NULL)
+    if (!entry->name)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for the name of tensor %.200s", from->name, name);
     if (!json_is_object(value))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name,
                               name);
     TSR_TRY(read_dtype(from, name, json_object_get(value, "dtype"), &entry->dtype));
     TSR_TRY(read_shape(from, json_object_get(value, "shape"), entry));
@@ -100,16 +109,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Tensors lie one after the other, from the first byte to the last. */
+/* Checks that the tensors cover the data without gaps or overlaps. */
 static tsr_status check_gapless(const reader *from, safetensors *file)
 {
     int64_t at = from->data_offset;
     if (file->count > 0)
-        qsort(file->entries, file->count, sizeof(file->entries[0]), by_offset);
+        qsort(file->entries, file->count, sizeof file->entries[0], by_offset);
     for (size_t i = 0; i < file->count; i++) {
         const safetensors_entry *const entry = &file->entries[i];
         if (entry->offset != at)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s",
                                   from->name, entry->name, (long long)entry->offset, (long long)at,
                                   entry->offset < at ? "overlap" : "leave a gap");
         at += entry->bytes;
@@ -128,12 +138,12 @@ static tsr_status read_entries(const reader *from, json_t *header, safetensors *
     {
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        /* Counted before it is read, so that closing the file frees a name whose entry is refused. */
+        /* Counted before it is read, so that closing the file frees the name of a refused entry. */
         TSR_TRY(read_entry(from, name, value, &file->entries[file->count++]));
     }
     TSR_TRY(check_gapless(from, file));
     if (file->count > 0)
-        qsort(file->entries, file->count, sizeof(file->entries[0]), by_name);
+        qsort(file->entries, file->count, sizeof file->entries[0], by_name);
     return TSR_OK;
 }
 
@@ -141,8 +151,8 @@ static tsr_status read_header(const reader *from, json_t *header, safetensors **
 {
     if (!json_is_object(header))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header must be a JSON object", from->name);
-    safetensors *const file = calloc(1, sizeof(*file) + json_object_size(header) * sizeof(file->entries[0]));
-    if (file == NULL)
+    safetensors *const file = calloc(1, sizeof *file + json_object_size(header) * sizeof file->entries[0]);
+    if (!file)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for %zu tensors", from->name, json_object_size(header));
     const tsr_status status = read_entries(from, header, file);
     if (status == TSR_OK)
@@ -160,22 +170,27 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-/* Of the file's `size` bytes the first `known` are at hand, which hold the header. */
+/* Parses a file of `size` bytes, of which `data` has the first `known`, which should include the
+ * header. */
 static tsr_status parse_beginning(const char *name, const char *data, size_t known, size_t size, safetensors **out)
 {
     if (known < PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name, known);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name,
+                              known);
     const uint64_t header_bytes = little_endian((const unsigned char *)data);
     if (header_bytes > HEADER_LIMIT || header_bytes > size - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
                               name, (unsigned long long)header_bytes, size, HEADER_LIMIT);
     if (header_bytes > known - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: of a header of %llu bytes %zu are there", name,
+        return tsr_status_set(TSR_ERROR_IO,
+                              "%s: it was cut short while it was read: its header has %llu bytes, %zu are left", name,
                               (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
     json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);
-    if (header == NULL)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position, error.text);
+    if (!header)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position,
+                              error.text);
     const int64_t data_offset = PREFIX_BYTES + (int64_t)header_bytes;
     const reader from = {name, data_offset, (int64_t)size - data_offset};
     const tsr_status status = read_header(&from, header, out);
@@ -188,7 +203,7 @@ tsr_status safetensors_parse(const char *name, const void *data, size_t bytes, s
     return parse_beginning(name, data, bytes, bytes, out);
 }
 
-/* The prefix, and as much as it says that the header has. */
+/* Reads the prefix and the header; the prefix gives the header's length. */
 static tsr_status read_beginning(const char *path, llama_file *out)
 {
     llama_file prefix;
@@ -209,7 +224,7 @@ tsr_status safetensors_open(const char *path, safetensors **out)
 
 void safetensors_close(safetensors *file)
 {
-    if (file == NULL)
+    if (!file)
         return;
     for (size_t i = 0; i < file->count; i++)
         free(file->entries[i].name);
@@ -219,5 +234,5 @@ void safetensors_close(safetensors *file)
 const safetensors_entry *safetensors_find(const safetensors *file, const char *name)
 {
     const safetensors_entry key = {.name = (char *)(uintptr_t)name};
-    return file->count == 0 ? NULL : bsearch(&key, file->entries, file->count, sizeof(key), by_name);
+    return file->count == 0 ? NULL : bsearch(&key, file->entries, file->count, sizeof key, by_name);
 }

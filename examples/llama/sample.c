@@ -1,4 +1,5 @@
 #include "sample.h"
+
 #include "random.h"
 
 #include <math.h>

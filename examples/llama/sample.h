@@ -1,4 +1,5 @@
-/** The next token from its logits. Equal logits give equal tokens: every rank chooses by itself, and none has to tell the others. */
+/** The choice of the next token from its logits. Equal logits give equal tokens, so that every rank
+ * chooses by itself and ranks need not communicate. */
 #ifndef LLAMA_SAMPLE_H
 #define LLAMA_SAMPLE_H
 
@@ -9,7 +10,8 @@ typedef struct llama_sampling {
     uint64_t stream;    /**< of random numbers (random.h) */
 } llama_sampling;
 
-/** Greedy: the first of the largest. Otherwise drawn from softmax(logits / temperature) by the stream's number `step`. */
+/** The token of the largest logit, the first of several (greedy); or a token drawn from
+ * softmax(logits / temperature) by random number `step` of the stream. */
 int64_t llama_choose(const llama_sampling *sampling, const float *logits, int64_t count, uint64_t step);
 
 #endif

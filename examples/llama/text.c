@@ -1,10 +1,11 @@
 #include "text.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 bool llama_is_text(const llama_config *config)
 {
@@ -13,8 +14,8 @@ bool llama_is_text(const llama_config *config)
 
 static tsr_status allocate(size_t count, llama_tokens *out)
 {
-    int64_t *const ids = calloc(count + 1, sizeof(*ids));
-    if (ids == NULL)
+    int64_t *const ids = calloc(count + 1, sizeof *ids);
+    if (!ids)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a prompt of %zu tokens", count);
     *out = (llama_tokens){ids, (int64_t)count};
     return TSR_OK;
@@ -23,9 +24,10 @@ static tsr_status allocate(size_t count, llama_tokens *out)
 tsr_status llama_tokens_from_text(const llama_config *config, const char *text, llama_tokens *out)
 {
     if (!llama_is_text(config))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "--prompt is text, whose bytes are tokens where vocab_size is 256; here it is %lld: use --prompt-ids",
-                              (long long)config->vocab_size);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "--prompt is text, whose bytes are tokens where vocab_size is 256; here it is %lld: use --prompt-ids",
+            (long long)config->vocab_size);
     if (text[0] == '\0')
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt is empty: a model needs at least one token to begin with");
     TSR_TRY(allocate(strlen(text), out));
@@ -37,11 +39,12 @@ tsr_status llama_tokens_from_text(const llama_config *config, const char *text, 
 tsr_status llama_tokens_copy(const llama_tokens *tokens, llama_tokens *out)
 {
     TSR_TRY(allocate((size_t)tokens->count, out));
-    memcpy(out->ids, tokens->ids, (size_t)tokens->count * sizeof(*out->ids));
+    memcpy(out->ids, tokens->ids, (size_t)tokens->count * sizeof *out->ids);
     return TSR_OK;
 }
 
-/* One number of the list, with the spaces around it; NULL if there is none. */
+/* Parses one number of the list with the spaces around it; returns the end, or NULL if there is no
+ * number. */
 static const char *parse_id(const char *at, int64_t *id)
 {
     while (isspace((unsigned char)*at))
@@ -61,8 +64,9 @@ static tsr_status parse_ids(const char *list, llama_tokens *out)
     const char *at = list;
     for (out->count = 0;; at++) {
         const char *const end = parse_id(at, &out->ids[out->count]);
-        if (end == NULL || (*end != ',' && *end != '\0'))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt-ids: at \"%.40s\" a token number is expected, as in 1,2,3", at);
+        if (!end || (*end != ',' && *end != '\0'))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "--prompt-ids: at \"%.40s\" a token number is expected, as in 1,2,3", at);
         out->count++;
         at = end;
         if (*at == '\0')
@@ -87,8 +91,10 @@ tsr_status llama_tokens_check(const llama_config *config, const llama_tokens *to
     for (int64_t i = 0; i < tokens->count; i++)
         if (tokens->ids[i] < 0 || tokens->ids[i] >= config->vocab_size)
             return tsr_status_set(
-                TSR_ERROR_ARGUMENT, "--prompt-ids: token %lld, number %lld of the prompt, is not in 0 to %lld (vocab_size is %lld)",
-                (long long)tokens->ids[i], (long long)i + 1, (long long)config->vocab_size - 1, (long long)config->vocab_size);
+                TSR_ERROR_ARGUMENT,
+                "--prompt-ids: token %lld, number %lld of the prompt, is not in 0 to %lld (vocab_size is %lld)",
+                (long long)tokens->ids[i], (long long)i + 1, (long long)config->vocab_size - 1,
+                (long long)config->vocab_size);
     return TSR_OK;
 }
 
@@ -102,7 +108,8 @@ tsr_status llama_tokens_default(const llama_config *config, llama_tokens *out)
     return TSR_OK;
 }
 
-/* What may follow a first byte of UTF-8 (Unicode Standard, table 3-7): how many bytes, and the range of the first of them. */
+/* The bytes that may follow a first byte of UTF-8 (Unicode Standard, table 3-7): their number, -1
+ * for an invalid first byte, and the range of the first of them. */
 typedef struct lead {
     int following;
     unsigned char least, most;
@@ -119,12 +126,14 @@ static lead lead_of(unsigned char byte)
     return (lead){byte < 0x80 ? 0 : -1, 0, 0};
 }
 
-/* How many tokens from `at` on make one character, or the beginning of one; `*whole` says which. */
+/* The number of tokens from `at` on that make one character (`*whole` true), or only its valid
+ * beginning (false). */
 static int64_t measure(const int64_t *at, int64_t count, bool *whole)
 {
     lead expected = lead_of((unsigned char)at[0]);
     int64_t length = 1;
-    while (length <= expected.following && length < count && at[length] >= expected.least && at[length] <= expected.most) {
+    while (length <= expected.following && length < count && at[length] >= expected.least &&
+           at[length] <= expected.most) {
         length++;
         expected.least = 0x80;
         expected.most = 0xbf;

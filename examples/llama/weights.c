@@ -1,18 +1,20 @@
 #include "weights.h"
+
 #include "random.h"
+
+#include <tessera/sys/device.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 /* Random tensors are `center` plus a uniform deviation of at most `width`. */
 typedef struct spread {
     float center, width;
 } spread;
 
-/* What a load needs everywhere. */
+/* The state of a load. */
 typedef struct loader {
     const llama_layouts *layouts;
     const llama_source *source;
@@ -29,18 +31,21 @@ static void print_shape(int ndim, const int64_t *shape, char text[TSR_MAX_DIMS *
         length += (size_t)snprintf(text + length, capacity - length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
 }
 
-static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry, const tsr_layout *layout)
+static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry,
+                              const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);
     const int64_t *const shape = tsr_layout_shape(layout);
-    if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof(shape[0])) != 0) {
+    if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof shape[0]) != 0) {
         char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
         print_shape(entry->ndim, entry->shape, found);
         print_shape(ndim, shape, wanted);
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)", path, name, found, wanted);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)", path,
+                              name, found, wanted);
     }
     if (entry->dtype != TSR_F32 && entry->dtype != TSR_F16 && entry->dtype != TSR_BF16)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
                               tsr_dtype_name(entry->dtype));
     return TSR_OK;
 }
@@ -57,7 +62,7 @@ static tsr_status read_file(const loader *from, const char *name, const tsr_layo
     return TSR_OK;
 }
 
-/* From f32, rounding once. */
+/* Writes f32 values to `to`, rounding once. */
 static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t first, int64_t count)
 {
     void *self;
@@ -65,8 +70,10 @@ static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t firs
     return tsr_device_driver_table(NULL, &self)->convert(self, 0, at, to->dtype, row, TSR_F32, count, NULL);
 }
 
-/* Every element by its global index, so that all meshes get the same tensor. None of our cuts leaves a rank two intervals of a dim. */
-static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
+/* Makes every element from its global index, so that all meshes get the same tensor. Assumes that a
+ * rank has one interval per dim, as with all cuts of this program. */
+static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values,
+                              tsr_dtensor **out)
 {
     const int matrix = tsr_layout_ndim(layout) > 1;
     const int64_t width = matrix ? tsr_layout_shape(layout)[1] : 1;
@@ -77,7 +84,7 @@ static tsr_status make_random(const loader *from, const char *name, const tsr_la
     const int64_t columns = matrix ? shape[1] : 1, first_column = matrix ? offset[1] : 0;
     const tsr_tensor local = tsr_dtensor_to_local(*out);
     float *const elements = malloc((size_t)(columns + 1) * sizeof(float));
-    tsr_status status = elements != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
+    tsr_status status = elements ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
     for (int64_t row = 0; row < shape[0] && status == TSR_OK; row++) {
         for (int64_t column = 0; column < columns; column++) {
             const int64_t index = (offset[0] + row) * width + first_column + column;
@@ -91,10 +98,11 @@ static tsr_status make_random(const loader *from, const char *name, const tsr_la
 
 static tsr_status load(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
 {
-    return from->source->checkpoint != NULL ? read_file(from, name, layout, out) : make_random(from, name, layout, values, out);
+    return from->source->checkpoint ? read_file(from, name, layout, out) : make_random(from, name, layout, values, out);
 }
 
-/* Keeps the size of vectors that go through a matrix of `in` columns: a uniform deviation of variance 1 / in. */
+/* The spread that keeps the norm of vectors through a matrix of `in` columns: a uniform deviation
+ * of variance 1 / in. */
 static spread spread_of_matrix(int64_t in)
 {
     return (spread){0, (float)sqrt(3.0 / (double)in)};
@@ -118,7 +126,8 @@ static tsr_status load_vocabulary(const loader *from, const char *name, tsr_dten
     return status;
 }
 
-/* How checkpoints name the linear layers, and which of them have a bias if the configuration says so. */
+/* The linear layers' names in checkpoints. `in_mlp` says which of mlp_bias and attention_bias in
+ * the configuration tells whether there is a bias. */
 static const struct {
     const char *name;
     int in_mlp;
@@ -136,10 +145,10 @@ static tsr_status load_linear(const loader *from, int64_t index, llama_linear_ki
     char name[128];
     tsr_layout *weight, *bias;
     TSR_TRY(llama_layouts_linear(from->layouts, kind, &weight, &bias));
-    snprintf(name, sizeof(name), "model.layers.%lld.%s.weight", (long long)index, LINEAR_NAMES[kind].name);
+    snprintf(name, sizeof name, "model.layers.%lld.%s.weight", (long long)index, LINEAR_NAMES[kind].name);
     tsr_status status = load(from, name, weight, spread_of_matrix(tsr_layout_shape(weight)[1]), &out->weight);
     if (status == TSR_OK && biased) {
-        snprintf(name, sizeof(name), "model.layers.%lld.%s.bias", (long long)index, LINEAR_NAMES[kind].name);
+        snprintf(name, sizeof name, "model.layers.%lld.%s.bias", (long long)index, LINEAR_NAMES[kind].name);
         status = load(from, name, bias, (spread){0, 0.1f}, &out->bias);
     }
     tsr_layout_destroy(weight);
@@ -150,9 +159,9 @@ static tsr_status load_linear(const loader *from, int64_t index, llama_linear_ki
 static tsr_status load_layer(const loader *from, int64_t index, llama_layer *out)
 {
     char name[128];
-    snprintf(name, sizeof(name), "model.layers.%lld.input_layernorm.weight", (long long)index);
+    snprintf(name, sizeof name, "model.layers.%lld.input_layernorm.weight", (long long)index);
     TSR_TRY(load_norm(from, name, &out->attention_norm));
-    snprintf(name, sizeof(name), "model.layers.%lld.post_attention_layernorm.weight", (long long)index);
+    snprintf(name, sizeof name, "model.layers.%lld.post_attention_layernorm.weight", (long long)index);
     TSR_TRY(load_norm(from, name, &out->mlp_norm));
     for (int kind = 0; kind < LLAMA_LINEAR_KINDS; kind++)
         TSR_TRY(load_linear(from, index, (llama_linear_kind)kind, &out->linear[kind]));
@@ -171,7 +180,8 @@ static tsr_status load_all(const loader *from, llama_weights *out)
     return TSR_OK;
 }
 
-/* `*dtype` becomes that of a tensor of the checkpoint, or f32 if it was another already. What is missing is said when it is loaded. */
+/* Sets `*dtype` to that of the tensor `name`, or to f32 if it already was another one. A missing
+ * tensor is reported when it is loaded. */
 static void join_dtype(const llama_checkpoint *checkpoint, const char *name, tsr_dtype *dtype)
 {
     const char *path;
@@ -185,15 +195,15 @@ tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *so
     static const char *const parts[] = {"weight", "bias"};
     tsr_dtype dtype = TSR_DTYPE_NONE;
     char name[128];
-    if (source->dtype != TSR_DTYPE_NONE || source->checkpoint == NULL)
+    if (source->dtype != TSR_DTYPE_NONE || !source->checkpoint)
         return source->dtype != TSR_DTYPE_NONE ? source->dtype : TSR_F32;
     join_dtype(source->checkpoint, "model.embed_tokens.weight", &dtype);
     if (!config->tied_embeddings)
         join_dtype(source->checkpoint, "lm_head.weight", &dtype);
     for (int64_t i = 0; i < config->layers * LLAMA_LINEAR_KINDS * 2; i++) {
         const int64_t layer = i / 2 / LLAMA_LINEAR_KINDS;
-        snprintf(name, sizeof(name), "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name,
-                 parts[i % 2]);
+        snprintf(name, sizeof name, "model.layers.%lld.%s.%s", (long long)layer,
+                 LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name, parts[i % 2]);
         join_dtype(source->checkpoint, name, &dtype);
     }
     return dtype == TSR_F16 || dtype == TSR_BF16 ? dtype : TSR_F32;
@@ -203,7 +213,7 @@ tsr_status llama_weights_load(const llama_layouts *layouts, const llama_source *
 {
     const int64_t layer_count = layouts->config->layers;
     llama_weights weights = {.layers = calloc((size_t)layer_count, sizeof(llama_layer)), .layer_count = layer_count};
-    if (weights.layers == NULL)
+    if (!weights.layers)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld layers", (long long)layer_count);
     const loader from = {layouts, source, &weights};
     const tsr_status status = load_all(&from, &weights);
@@ -222,7 +232,7 @@ static void finish_linear(llama_linear *linear)
 
 void llama_weights_finish(llama_weights *weights)
 {
-    for (int64_t i = 0; weights->layers != NULL && i < weights->layer_count; i++) {
+    for (int64_t i = 0; weights->layers && i < weights->layer_count; i++) {
         llama_layer *const layer = &weights->layers[i];
         tsr_dtensor_destroy(layer->attention_norm);
         tsr_dtensor_destroy(layer->mlp_norm);

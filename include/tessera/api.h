@@ -1,14 +1,15 @@
 /**
  * @file
- * How public functions are marked: everything without TSR_API stays inside the shared libraries.
+ * Marks of public functions. A function without TSR_API stays inside the shared libraries.
  */
 #ifndef TESSERA_API_H
 #define TESSERA_API_H
 
 #if defined(__GNUC__)
-/** Marks what the shared libraries export. */
+/** Exports a function from the shared libraries. */
 #define TSR_API __attribute__((visibility("default")))
-/** Lets compilers check a format, argument `format`, against the arguments from `first` on. */
+/** Lets compilers check the format string, argument number `format`, against the arguments from
+ * number `first` on. */
 #define TSR_PRINTF(format, first) __attribute__((__format__(__printf__, format, first)))
 #else
 #define TSR_API

@@ -2,11 +2,17 @@
  * @file
  * A sharded tensor: a layout and this rank's local tensor. PyTorch's DTensor, JAX's sharded Array.
  *
- * Reference-counted; its layout never changes but by tsr_redistribute_in_place(). Calls marked collective are made by every rank of the
- * mesh's communicator, ranks outside the mesh included (for them they are no-ops on empty shards). On a device with streams a dtensor is
- * valid in the order of the stream on which it was written; calls without a stream work on the default one. After the communicator's end
- * (tsr_comm_destroy()) dtensors over it can be read, retained and destroyed; calls that communicate over it or make another dtensor on it
- * return TSR_ERROR_STATE.
+ * Reference-counted. Its layout never changes except by tsr_redistribute_in_place(). Calls marked
+ * collective are made by every rank of the mesh's communicator, also by ranks outside the mesh, for
+ * which they do nothing on empty shards.
+ *
+ * @par Streams
+ * On a device with streams, a dtensor's values are ready in the order of the stream that wrote
+ * them; calls without a stream work on the default one.
+ *
+ * @par After the communicator's end
+ * After tsr_comm_destroy(), dtensors over the communicator can be read, retained and destroyed.
+ * Calls that communicate over it, or make another dtensor on it, return TSR_ERROR_STATE.
  */
 #ifndef TESSERA_DTENSOR_H
 #define TESSERA_DTENSOR_H
@@ -21,123 +27,159 @@ extern "C" {
 /** A layout and this rank's local tensor. */
 typedef struct tsr_dtensor tsr_dtensor;
 
-/** An uninitialised dtensor on `device`: for tsr_redistribute_into(). The layout is retained and its mesh must have a communicator. Does
- * not communicate. */
-TSR_API tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out);
+/** An uninitialised dtensor on `device`, as a destination for tsr_redistribute_into(). The layout
+ * is retained; its mesh must have a communicator. Does not communicate. */
+TSR_API tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device,
+                                      tsr_dtensor **out);
 
 /** Options of tsr_distribute_tensor(). */
 typedef struct tsr_distribute_options {
     size_t size;     /**< sizeof(tsr_distribute_options) */
-    int source_rank; /**< -1: `global` is present, with the same values, on every rank, and nothing is communicated; else only this rank's
-                        is read */
+    int source_rank; /**< -1: every rank gives `global` with the same values, and nothing is
+                          communicated; else the rank whose `global` is read */
 } tsr_distribute_options;
 
 /** Every rank has the global tensor; nothing is communicated. */
-#define TSR_DISTRIBUTE_OPTIONS_INIT                                                                                                        \
-    {                                                                                                                                      \
-        sizeof(tsr_distribute_options), -1                                                                                                 \
+#define TSR_DISTRIBUTE_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(tsr_distribute_options), -1                                                         \
     }
 
 /**
- * Distributes a global tensor over `mesh`; `placements` has as many entries as the mesh has dims, which are read unseen. Every rank keeps a
- * copy of its own shard; `global` may be strided and is the caller's again on return, on a device with streams too, where it is ready when
- * the call is made. A Partial placement holds terms that reduce to the global value: for sum the coordinate 0 holds it and the others -0.0
- * (0 for integers), for prod the others hold 1, for avg, min and max all hold it. With a source rank (of the mesh's communicator) the call
- * is collective, all ranks give the shape and dtype, and `data` is read on that rank only.
+ * Distributes a global tensor over `mesh`. `placements` must have as many entries as the mesh has
+ * dims: the array's length is not checked. Every rank keeps a copy of its own shard. `global` may
+ * be strided. It must be ready when the call is made and is the caller's again on return, on a
+ * device with streams too. With a source rank (of the mesh's communicator) the call is collective:
+ * all ranks give shape and dtype, and `data` is read on that rank alone.
+ *
+ * A Partial placement holds terms that reduce to the global value. For sum, coordinate 0 holds the
+ * value and the others -0.0 (0 for integers); for prod, the others hold 1; for avg, min and max,
+ * all hold the value.
  */
-TSR_API tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
+TSR_API tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
+                                         const tsr_placement *placements,
                                          const tsr_distribute_options *options, tsr_dtensor **out);
 
 /**
- * tsr_distribute_tensor() with the placements as text (placement.h), one per mesh dim: "R,S(0)". Of an array nobody can tell how many it
- * has; a text with another number than the mesh has dims is refused. Every rank has `global`; nothing is communicated. Errors as
- * tsr_distribute_tensor(); those of the text point at the character.
+ * tsr_distribute_tensor() with the placements as text (placement.h), one per mesh dim: "R,S(0)".
+ * Here the number is checked: a text with more or fewer placements than the mesh has dims is
+ * refused. Every rank has `global`; nothing is communicated. Errors as for tsr_distribute_tensor();
+ * errors in the text point at the character.
  */
-TSR_API tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh, const char *placements, tsr_dtensor **out);
+TSR_API tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh,
+                                  const char *placements, tsr_dtensor **out);
 
 /**
- * tsr_distribute_tensor() of a tensor in a file: row-major at byte `offset` of `path`, stored as `dtype`, little-endian. Each rank reads
- * only the bytes that its layout owns, and converts between floating types where the layout's dtype differs, rounding once. `*bytes_read`,
- * where not NULL, is what this rank read. Does not communicate. TSR_ERROR_IO: the file cannot be read or is too short.
- * TSR_ERROR_UNSUPPORTED: a conversion other than between f64, f32, f16, bf16, f8e4m3 and f8e5m2.
+ * tsr_distribute_tensor() of a tensor in a file: row-major at byte `offset` of `path`, stored as
+ * `dtype`, little-endian. Each rank reads only the bytes that its layout owns. Where the layout's
+ * dtype differs, floating types are converted, rounding once. `*bytes_read`, where not NULL, gets
+ * the number of bytes that this rank read. Does not communicate. TSR_ERROR_IO: the file cannot be
+ * read or is too short. TSR_ERROR_UNSUPPORTED: a conversion other than between f64, f32, f16, bf16,
+ * f8e4m3 and f8e5m2.
  */
-TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, int64_t *bytes_read,
+TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype,
+                                       const tsr_layout *layout, int64_t *bytes_read,
                                        tsr_dtensor **out);
 
 /** Options of tsr_dtensor_from_local(). */
 typedef struct tsr_from_local_options {
     size_t size; /**< sizeof(tsr_from_local_options) */
-    int check;   /**< 1: collective; compares layouts across ranks and fails on all of them where they differ */
+    int check;   /**< 1: collective; compares layouts across ranks, and if any differ the call
+                      fails on every rank */
 } tsr_from_local_options;
 
 /** Nothing is compared across ranks. */
-#define TSR_FROM_LOCAL_OPTIONS_INIT                                                                                                        \
-    {                                                                                                                                      \
-        sizeof(tsr_from_local_options), 0                                                                                                  \
+#define TSR_FROM_LOCAL_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(tsr_from_local_options), 0                                                          \
     }
 
-/** A dtensor over the caller's memory, which is borrowed and must outlive it; strides are free, but where they make elements overlap
- * (tsr_tensor_overlaps()) it can only be read. TSR_ERROR_ARGUMENT: `local` is not what the layout gives this rank (the sentence says what
- * would be). */
-TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
-                                          tsr_dtensor **out);
+/**
+ * A dtensor over the caller's memory, which is borrowed and must outlive it. Strides are free, but
+ * where they make elements overlap (tsr_tensor_overlaps()) the dtensor can only be read.
+ * TSR_ERROR_ARGUMENT: `local` does not fit the layout's part for this rank (the sentence says what
+ * would).
+ */
+TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout,
+                                          const tsr_from_local_options *options, tsr_dtensor **out);
 
-/** One reference more, and one back (NULL is fine); the memory goes with the last, unless it is the caller's: on the host to the context,
- * which keeps it for a new dtensor where it is large (tsr_context_options.kept_bytes), on a device when that has done all that it was
- * given. Neither communicates. */
+/** Adds a reference and returns `dtensor`. Does not communicate. */
 TSR_API tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor);
-TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor); /**< gives one reference back */
+
+/**
+ * Gives one reference back; NULL is fine. Does not communicate. The last one frees the memory,
+ * unless it is the caller's. On the host it goes to the context, which keeps large blocks for new
+ * dtensors (tsr_context_options.kept_bytes); on a device it is freed once the device has done all
+ * its work.
+ */
+TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor);
 
 /** The layout; borrowed. */
 TSR_API const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor);
 
-/** This rank's local tensor as a view: borrowed, valid as long as the dtensor. A rank outside the mesh gets shape {0} and no data. */
+/** This rank's local tensor as a view: borrowed, valid as long as the dtensor. A rank outside the
+ * mesh gets shape {0} and no data. */
 TSR_API tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor);
 
 /*
- * Errors of redistributions. A fault of one rank's arguments is told to its peers, which get TSR_ERROR_PEER with that rank and its
- * sentence, and the communicator stays usable. Not told is a rank whose `x` (`dy`, x[0]) is NULL, which has no communicator to tell it
- * over. Nor is one that cannot say where to move to (all other arguments but `out`), if the mesh keeps a plan from x's layout for which
- * ranks do not meet over the whole communicator: a plan by which nothing crosses ranks, on a mesh of some of the ranks, or where executions
- * tell nobody (TSR_COMM_UNCHECKED in sys/comm.h; messages of tensors on a device). That rank returns alone.
+ * Errors of redistributions. If one rank's arguments are wrong, its peers get TSR_ERROR_PEER with
+ * that rank and its sentence, and the communicator stays usable. There are two exceptions, in which
+ * the rank returns alone and its peers are not told:
+ *
+ * - Its `x` (`dy`, x[0]) is NULL: it has no communicator to tell them over.
+ * - It cannot say where to move to (any other argument but `out` is bad), and the mesh keeps a plan
+ *   from x's layout by which ranks do not meet over the whole communicator. Such a plan moves
+ *   nothing between ranks, or its mesh has only some of the ranks, or its executions tell peers
+ *   nothing (TSR_COMM_UNCHECKED in sys/comm.h; messages of tensors on a device).
  */
 
-/** Collective: the same tensor under other placements, in new contiguous memory. `placements` has as many entries as the mesh has dims,
- * which are read unseen. On top of tsr_redistribute_into(). */
-TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out);
+/** Collective: the same tensor under other placements, in new contiguous memory. `placements` must
+ * have as many entries as the mesh has dims: the array's length is not checked. Built on
+ * tsr_redistribute_into(). The caller owns `*out`. */
+TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements,
+                                    tsr_dtensor **out);
 
-/** Collective: tsr_redistribute() with the placements as text (placement.h), one per mesh dim: "S(0),R". Another number of them is refused,
- * as is a text with more than 1024 numbers in lists of sizes and blocks; errors of the text point at the character. */
-TSR_API tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out);
+/** Collective: tsr_redistribute() with the placements as text (placement.h), one per mesh dim:
+ * "S(0),R". A text with more or fewer placements is refused, and so is one with more than 1024
+ * numbers in its lists of sizes and blocks; errors in the text point at the character. */
+TSR_API tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements,
+                                       tsr_dtensor **out);
 
 /**
- * Collective: writes `x` into `y`, whose layouts are of one global shape and dtype on one mesh. The first call for a pair of layouts
- * (and a device: ranks go over to others together) plans, prepares and keeps plan and workspace in a bounded cache of the mesh; later calls
- * allocate and plan nothing. Memory may be shared where tsr_plan_in_place() would allow it. The kept workspace serves one stream after the
- * other. What a graph holds is tsr_plan_execute(): what is kept here may be evicted before the graph is replayed.
+ * Collective: writes `x` into `y`. Their layouts have the same global shape and dtype, on one mesh.
+ * They may share memory where tsr_plan_in_place() would allow it.
+ *
+ * The first call for a pair of layouts and a device plans, prepares, and keeps plan and workspace
+ * in a bounded cache of the mesh; later calls allocate and plan nothing. Ranks change to another
+ * device together. The kept workspace serves one stream after the other. To capture a graph, use
+ * tsr_plan_execute(): what the mesh keeps may be evicted before the graph is replayed.
  */
 TSR_API tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 
-/**
- * Collective: tsr_redistribute_into() for `count` tensors that share one exchange, as a model's parameters do: x[i] into y[i], all on one
- * mesh and device; shapes and dtypes may differ. The plan is kept for these layouts in this order. No y overlaps another tensor.
- */
-TSR_API tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream);
+/** Collective: tsr_redistribute_into() for `count` tensors that share one exchange, such as a
+ * model's parameters: x[i] into y[i], all on one mesh and device. Shapes and dtypes may differ. The
+ * plan is kept for these layouts in this order. No y may overlap another tensor. */
+TSR_API tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x,
+                                          tsr_dtensor *const *y, tsr_stream stream);
 
-/** Collective: changes `x` itself to other placements, one per mesh dim, in its own memory. TSR_ERROR_UNSUPPORTED where the plan is not
- * tsr_plan_in_place().
- */
-TSR_API tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream);
+/** Collective: changes `x` itself to other placements, one per mesh dim, in its own memory.
+ * TSR_ERROR_UNSUPPORTED: tsr_plan_in_place() is 0 for the move's plan. */
+TSR_API tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placements,
+                                             tsr_stream stream);
 
-/** Collective: the backward of tsr_redistribute(): takes `dy`, in the gradient layout of the result, to the gradient layout of `x_layout`
- * (tsr_layout_gradient()). */
-TSR_API tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx);
+/** Collective: the backward of tsr_redistribute(). Moves `dy`, in the gradient layout of the
+ * forward's result, to the gradient layout of `x_layout` (tsr_layout_gradient()). The caller owns
+ * `*dx`. */
+TSR_API tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout,
+                                             tsr_dtensor **dx);
 
-/** Collective: the whole tensor on every rank of the mesh: redistributes to Replicate on every mesh dim. Read it with
- * tsr_dtensor_to_local(). */
+/** Collective: the whole tensor on every rank of the mesh: redistributes to Replicate on every mesh
+ * dim. Read it with tsr_dtensor_to_local(). The caller owns `*out`. */
 TSR_API tsr_status tsr_full_tensor(const tsr_dtensor *x, tsr_dtensor **out);
 
-/** How the cache of a mesh did: calls that found their plan, calls that planned, plans held now. */
+/**
+ * Figures of a mesh's plan cache: calls that found their plan, calls that planned, plans held now.
+ */
 typedef struct tsr_cache_statistics {
     int64_t hits, misses, entries;
 } tsr_cache_statistics;

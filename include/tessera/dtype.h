@@ -1,18 +1,20 @@
 /**
  * @file
- * Element types: one table that every other map in the library reads.
+ * Element types: one table, which every other map of dtypes in the library reads.
  */
 #ifndef TESSERA_DTYPE_H
 #define TESSERA_DTYPE_H
 
-#include <stddef.h>
 #include <tessera/status.h>
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Zero is no dtype, so that a zeroed tsr_tensor is refused rather than taken for f64. */
+/** Element types. Zero is not a dtype, so that a zeroed tsr_tensor is refused instead of read as
+ * f64. */
 typedef enum tsr_dtype {
     TSR_DTYPE_NONE = 0,
     TSR_F64,
@@ -35,36 +37,52 @@ typedef enum tsr_dtype {
     TSR_DTYPE_END
 } tsr_dtype;
 
-/** What kind of number a dtype is. */
-typedef enum tsr_dtype_class { TSR_CLASS_FLOAT, TSR_CLASS_SIGNED, TSR_CLASS_UNSIGNED, TSR_CLASS_BOOL, TSR_CLASS_COMPLEX } tsr_dtype_class;
+/** The kind of number that a dtype holds. */
+typedef enum tsr_dtype_class {
+    TSR_CLASS_FLOAT,
+    TSR_CLASS_SIGNED,
+    TSR_CLASS_UNSIGNED,
+    TSR_CLASS_BOOL,
+    TSR_CLASS_COMPLEX
+} tsr_dtype_class;
 
 /** How the terms of a Partial placement combine. */
-typedef enum tsr_reduce_op { TSR_SUM = 0, TSR_AVG, TSR_MIN, TSR_MAX, TSR_PROD, TSR_REDUCE_OP_END } tsr_reduce_op;
+typedef enum tsr_reduce_op {
+    TSR_SUM = 0,
+    TSR_AVG,
+    TSR_MIN,
+    TSR_MAX,
+    TSR_PROD,
+    TSR_REDUCE_OP_END
+} tsr_reduce_op;
 
-/** One row of the table. `npy` is the descr with which the dtype travels in .npy files (bf16 and f8 as unsigned integers). */
+/** One row of the table. */
 typedef struct tsr_dtype_info {
     tsr_dtype dtype;
-    const char *name; /**< "f32": what text and JSON say */
+    const char *name; /**< "f32": the name in text and JSON */
     size_t bytes;
     tsr_dtype_class kind;
-    unsigned reduce_ops;     /**< bit 1u << op is set for each op that Partial may have with this dtype */
-    const char *npy;         /**< "<f4", "<u2", "|u1" and so on */
-    const char *safetensors; /**< "F32", "BF16" and so on; NULL where the format has none */
+    unsigned reduce_ops;     /**< bit 1u << op is set for each op that Partial may have with this
+                                  dtype */
+    const char *npy;         /**< the descr in .npy files, "<f4" and so on; bf16 and f8 travel as
+                                  unsigned integers, "<u2" and "|u1" */
+    const char *safetensors; /**< "F32", "BF16" and so on; NULL where the format lacks the dtype */
 } tsr_dtype_info;
 
-/** The row of `dtype`, or NULL if it is none. Static; any thread. */
+/** The row of `dtype`, or NULL if it is not a dtype. Static; any thread. */
 TSR_API const tsr_dtype_info *tsr_dtype_get(tsr_dtype dtype);
 
-/** The dtype with that name ("f32"). TSR_ERROR_ARGUMENT names what is known. */
+/** The dtype with that name ("f32"). TSR_ERROR_ARGUMENT: unknown; the sentence lists the known
+ * names. */
 TSR_API tsr_status tsr_dtype_parse(const char *name, tsr_dtype *out);
 
-/** Bytes of one element, 0 for no dtype. */
+/** Bytes of one element; 0 if `dtype` is not a dtype. */
 TSR_API size_t tsr_dtype_bytes(tsr_dtype dtype);
 
-/** "f32", or "none". */
+/** The dtype's name, such as "f32"; "none" if it is not a dtype. Static. */
 TSR_API const char *tsr_dtype_name(tsr_dtype dtype);
 
-/** "sum", "avg", "min", "max", "prod"; "none" for anything else. */
+/** "sum", "avg", "min", "max" or "prod"; "none" for anything else. Static. */
 TSR_API const char *tsr_reduce_op_name(tsr_reduce_op op);
 
 #ifdef __cplusplus

@@ -1,32 +1,50 @@
 /**
  * @file
- * MPI: communicators over MPI_Comm, in libtessera-mpi-ompi and libtessera-mpi-mpich, one library an implementation. A rank is a process.
+ * MPI: communicators over MPI_Comm, in libtessera-mpi-ompi and libtessera-mpi-mpich, one library
+ * per implementation. A rank is a process.
  *
- * Ranks of one node share memory: what tsr_comm_alloc() gives lies at the same address in all of them, and plans read it in place, as
- * among rank threads. Tensors in other memory are copied there first, which each rank decides by itself at every execution: for that
- * tsr_plan_prepare() allocates room for the local source, and for the destination where peers write it, beside any workspace and beyond
- * max_workspace. Over several nodes plans send messages, which ranks of one node copy from that memory where they lie there. Reductions
- * that add up inside nodes first need host memory, which prepare allocates too, likewise beyond max_workspace: up to 4 MiB, or 192
- * elements for each rank that reduces where that is more. The communicator keeps, for each set of ranks, the largest room that a plan has
- * asked for, until it is destroyed. Device memory is refused: ranks with GPUs are NCCL's.
+ * @par Memory
+ * Ranks of one node share memory: what tsr_comm_alloc() returns lies at the same address in all of
+ * them, and plans read it in place, as among rank threads. Tensors in other memory are copied there
+ * first; each rank decides this by itself at every execution. For these copies tsr_plan_prepare()
+ * allocates room for the local source, and for the destination if peers write it, beside any
+ * workspace and beyond max_workspace. Over several nodes plans send messages; ranks of one node
+ * copy them from shared memory where they lie there. Device memory is refused: ranks with GPUs use
+ * NCCL.
  *
- * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
- * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. A call
- * that gives up, for whatever reason, first waits for transfers that both sides have begun, for two seconds at most, and for ten within
- * a node as long as the peer runs and copies. Then memory of the call is the caller's again, but for what has not ended by then, because a
- * rank is dead, stopped or cut off or has given up at the same time: MPI may touch that until MPI_Finalize().
+ * @par Reductions inside nodes
+ * Reductions that add up inside nodes first need host memory, which tsr_plan_prepare() also
+ * allocates beyond max_workspace: up to 4 MiB, or 192 elements for each rank that reduces where
+ * that is more. The communicator keeps, for each set of ranks, the largest room that a plan has
+ * asked for, until it is destroyed.
  *
- * Within a node a rank whose process has ended is named within a second by those who wait for it. So are ranks that wait for one another in
- * different communicators of one tsr_comm_from_mpi(), all within a node, because they called in different orders: unless MPI was
- * initialized for more than one thread, where another thread may be about to call. Elsewhere a call waits until the timeout, and tells the
- * log after five seconds which ranks it waits for. Ranks of different nodes do not see what the others wait for.
+ * @par Threads and timeouts
+ * MPI must be initialized, with at least MPI_THREAD_FUNNELED if the process has threads. Calls of a
+ * communicator come from the thread that MPI allows. MPI's calls are polled; if nothing comes for
+ * `timeout_ms` they give up, and the communicator is broken. A call that gives up, for any reason,
+ * first waits for transfers that both sides have begun: for at most two seconds, and within a node
+ * for at most ten while the peer runs and copies. Then the call's memory is the caller's again,
+ * except for transfers that have still not ended because a rank is dead, stopped, cut off or gave
+ * up at the same time: MPI may touch their memory until MPI_Finalize().
  *
- * A message of tsr_comm_exchange() that is not as long as its receiver expects is told to all ranks where they share one node, and else to
- * the receiver alone, in the same words: to tell all, every exchange would have to wait for all ranks once more.
+ * @par Lost and late ranks
+ * Within a node, a rank whose process has ended is named within a second by the ranks that wait for
+ * it. So are ranks of one node that wait for one another in different communicators of one
+ * tsr_comm_from_mpi(), because they called in different orders; but not if MPI was initialized for
+ * more than one thread, where another thread may be about to call. Elsewhere a call waits until the
+ * timeout, and after five seconds tells the log which ranks it waits for. Ranks of different nodes
+ * do not see what the others wait for.
  *
- * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
- * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its
- * end.
+ * @par Errors in exchanges
+ * If a message of tsr_comm_exchange() is not as long as its receiver expects, all ranks are told
+ * where they share one node. Otherwise only the receiver is told, in the same words: to tell all,
+ * every exchange would have to wait for all ranks once more.
+ *
+ * @par Aborts
+ * A rank that aborts, or leaves while others go on, tells ranks on other nodes by messages.
+ * tsr_comm_abort() sends them itself if its thread may call MPI: any thread with
+ * MPI_THREAD_MULTIPLE, else the main thread where that one may. Otherwise the rank's next call
+ * sends them, or its end.
  */
 #ifndef TESSERA_MPI_H
 #define TESSERA_MPI_H
@@ -41,61 +59,84 @@ extern "C" {
 typedef struct tsr_mpi_options {
     size_t size;          /**< sizeof(tsr_mpi_options) */
     tsr_context *context; /**< retained; NULL: defaults */
-    int64_t timeout_ms;   /**< how long a call waits while nothing comes from its peers; 0: for ever. TSR_TIMEOUT_MS overrides */
-    int no_split;         /**< 1: it is lent and may not be split, so that plans make do without groups */
-    int unchecked;        /**< 1: executions by messages compare nothing (TSR_COMM_UNCHECKED in tessera/sys/comm.h) */
-    int no_sharing;       /**< 1: messages within a node too */
-    int64_t chunk_bytes;  /**< longer messages travel in pieces of so many bytes; 0: 2^30, more is not possible */
+    int64_t timeout_ms;   /**< how long a call waits while nothing comes from its peers; 0: for
+                               ever. TSR_TIMEOUT_MS overrides it */
+    int no_split;         /**< 1: the communicator is lent and may not be split; plans then do
+                               without groups */
+    int unchecked;        /**< 1: executions by messages compare nothing (TSR_COMM_UNCHECKED in
+                               tessera/sys/comm.h) */
+    int no_sharing;       /**< 1: ranks of one node use messages too */
+    int64_t chunk_bytes;  /**< longer messages travel in pieces of at most this many bytes; 0:
+                               2^30, which is also the most */
 } tsr_mpi_options;
 
-/** Ten minutes. */
-#define TSR_MPI_OPTIONS_INIT                                                                                                               \
-    {                                                                                                                                      \
-        sizeof(tsr_mpi_options), 0, 600000, 0, 0, 0, 0                                                                                     \
+/** A timeout of ten minutes; everything else off. */
+#define TSR_MPI_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tsr_mpi_options), 0, 600000, 0, 0, 0, 0                                             \
     }
 
 #ifdef MPI_VERSION
 /**
- * Declared where <mpi.h> was included before. Collective: duplicates `comm`, an intra-communicator, which is not used afterwards and keeps
- * its error handler; `*out` is destroyed before MPI_Finalize(). MPI is never initialized nor finalized here. `options` may be NULL.
- * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is left to MPI_Finalize(), which then waits
- * for the others for a second at most, and its number stays in use; MPICH has about two thousand. TSR_ERROR_STATE: MPI is not initialized,
- * or is finalized, or this is not the thread that may call it; or the MPI that answers is not the one this library is for; or the launcher
- * of another MPI started several processes, of which MPI knows this one alone. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an
- * inter-communicator, an option out of range.
+ * A communicator over a duplicate of `comm`. Declared if <mpi.h> was included before. Collective.
+ * `comm` must be an intra-communicator; it is not used afterwards and keeps its error handler.
+ * `options` may be NULL. The caller destroys `*out` before MPI_Finalize(). This library's
+ * communicators never initialize or finalize MPI.
+ *
+ * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is
+ * left to MPI_Finalize(), which then waits at most a second for the others. Its number stays in
+ * use; MPICH has about two thousand numbers.
+ *
+ * TSR_ERROR_STATE: MPI is not initialized, or is finalized; this is not the thread that may call
+ * it; the MPI in use is not the one that this library is for; or the launcher of another MPI
+ * started several processes, of which MPI knows only this one. TSR_ERROR_ARGUMENT, on this rank
+ * alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
  */
 TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
 #endif
 
-/** For programs that have nothing of MPI but a launcher (`mpirun -n 4 program`). */
+/** A launched program (`mpirun -n 4 program`), for programs that do not use MPI themselves. */
 typedef struct tsr_mpi_job tsr_mpi_job;
 
-/** Initializes MPI with MPI_THREAD_FUNNELED, unless that was done; a program that no launcher started is a job of one rank. The caller
- * frees `*out` with tsr_mpi_job_destroy(). Errors as for tsr_comm_from_mpi(). */
+/** Initializes MPI with MPI_THREAD_FUNNELED, unless it is initialized already. Without a launcher
+ * the program is a job of one rank. The caller frees `*out` with tsr_mpi_job_destroy(). Errors as
+ * for tsr_comm_from_mpi(). */
 TSR_API tsr_status tsr_mpi_job_create(tsr_mpi_job **out);
 
-/** Finalizes MPI if the job had initialized it, but not where a peer was lost, for whom that would wait: then the launcher ends the job
- * when the process ends. NULL is fine. */
+/** Finalizes MPI if the job had initialized it. If a peer was lost it does not, for MPI_Finalize()
+ * would wait for that peer; the launcher then ends the job when the process ends. NULL is fine. */
 TSR_API void tsr_mpi_job_destroy(tsr_mpi_job *job);
 
-TSR_API int tsr_mpi_job_rank(const tsr_mpi_job *job); /**< this process */
-TSR_API int tsr_mpi_job_size(const tsr_mpi_job *job); /**< how many were launched */
+TSR_API int tsr_mpi_job_rank(const tsr_mpi_job *job); /**< this process's rank */
+TSR_API int tsr_mpi_job_size(const tsr_mpi_job *job); /**< the number of launched processes */
 
-/** What this library's MPI calls itself ("Open MPI v4.1.4, .."), in the manner of snprintf(): returns the length of the whole text. Before
- * MPI is initialized too. */
+/** The name and version of this library's MPI ("Open MPI v4.1.4, .."), like snprintf(): returns the
+ * length of the whole text. Works before MPI is initialized too. */
 TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
 
 /**
- * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
- * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its rank and its sentence ("returned
- * io without a sentence" where main set none). A rank that does not come to the end within the timeout is TSR_ERROR_PEER. Where this rank
- * has lost a peer already it waits a second at most for the others, and then returns the failure that main returned; where main coped with
- * the loss, and returned TSR_OK, it returns TSR_ERROR_PEER, which names the ranks that did not come. A rank that comes later gets what its
- * own main returned if that is a failure, else TSR_ERROR_PEER, which names the rank that went on after a loss. A rank that is struck while
- * main's communicator is made is named. A rank that never came to this call, or is struck at its very beginning, is not named, for MPI's
- * collectives do not tell which rank is missing. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
+ * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of
+ * main. `options` may be NULL.
+ *
+ * Returns TSR_OK if all ranks did. Otherwise every rank gets the status of the lowest rank that
+ * failed for a reason of its own (not TSR_ERROR_PEER), with that rank's number and sentence
+ * ("returned io without a sentence" where main set none). TSR_ERROR_STATE: a rank was lost in an
+ * earlier run.
+ *
+ * @par Ranks that do not come to the end
+ * TSR_ERROR_PEER: a rank did not come to the end within the timeout. If this rank has already lost
+ * a peer, it waits at most a second for the others. Then it returns the failure that main returned;
+ * if main coped with the loss and returned TSR_OK, it returns TSR_ERROR_PEER, which names the ranks
+ * that did not come. A rank that comes later returns its own main's failure, if any, else
+ * TSR_ERROR_PEER, which names the rank that went on after a loss.
+ *
+ * @par Which ranks are named
+ * A rank that dies or hangs while main's communicator is made is named. A rank that never came to
+ * this call, or dies or hangs at its very beginning, is not: MPI's collectives do not tell which
+ * rank is missing.
  */
-TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
+TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg,
+                                   const tsr_mpi_options *options);
 
 #ifdef __cplusplus
 }

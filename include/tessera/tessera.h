@@ -2,31 +2,50 @@
  * @file
  * Tessera: sharded tensors on device meshes.
  *
- * Ownership. An object that a call makes (create, from, parse, split, slice, with, ..) is the caller's, who frees it with the object's
- * destroy; destroying NULL is fine. Accessors borrow: what they give out lives as long as the object. Contexts, meshes, layouts, plans
- * and dtensors are reference-counted and retain what they refer to; arrays and text that they are given are copied. A communicator's handle
- * is ended by tsr_comm_destroy(), not by the last reference: what lies over it can be read and destroyed afterwards, in any order and by
- * any thread, while calls that communicate say that it is gone (TSR_ERROR_STATE). Outputs are written only on success.
+ * @par Ownership
+ * An object that a call makes (create, from, parse, split, slice, with, ..) belongs to the caller,
+ * who frees it with the object's destroy; destroying NULL is fine. Accessors borrow: what they
+ * return lives as long as the object. Contexts, meshes, layouts, plans and dtensors are
+ * reference-counted. They retain the objects that they are given, and copy arrays and text. Outputs
+ * are written only on success.
  *
- * Threads. Contexts, meshes, layouts and plans are immutable: any thread may use them at once. A rank is its communicator handle,
- * never the calling thread; one call may be in flight per handle (a second one is refused, TSR_ERROR_STATE), and dtensors belong to their
- * mesh's handle. Every rank makes the same collective calls in the same order (SPMD).
+ * @par Communicators
+ * A communicator's handle ends with tsr_comm_destroy(), not with the last reference. Meshes and
+ * dtensors over it can still be read and destroyed, in any order and by any thread; calls that
+ * communicate over it return TSR_ERROR_STATE.
  *
- * Streams. A call that takes a stream is done in that stream's order. On the host there is one stream, NULL, and a call is done when it
- * returns. On a device with streams it is enqueued: the host waits for the hosts of peers, never for the device. What a rank's stream held
- * when the call was made comes first, also for peers that read its memory, and what it is given afterwards follows all that they do there.
- * So memory stays as it is until the stream has passed the call: to write it again, or to free it, on the same stream is right at once, on
- * another one after an event or a wait. Calls that move and take no stream work on the device's default one (NULL). All memory of a call is
- * on one kind of device on all ranks; which one of the kind is each rank's own choice. Rank threads capture a call into a graph together,
- * all streams forked from one capture and joined to it.
+ * @par Threads
+ * Contexts, meshes, layouts and plans are immutable: any thread may use them at any time. A rank is
+ * its communicator handle, never the calling thread. One call may be in flight per handle; a second
+ * one is refused (TSR_ERROR_STATE). A dtensor belongs to its mesh's handle. Every rank makes the
+ * same collective calls in the same order (SPMD).
  *
- * Lifetimes. A driver may be destroyed before communicators, meshes and dtensors that have used it, and goes with the last of them; a
- * stream lives as long as a call that was started on it is not finished.
+ * @par Streams
+ * A call that takes a stream is done in that stream's order. On the host there is one stream, NULL,
+ * and a call is done when it returns. On a device with streams the call is enqueued: the host waits
+ * for the hosts of peers, never for the device. A call that moves data and takes no stream works on
+ * the device's default stream (NULL).
  *
- * Errors. Every fallible call returns a tsr_status; tsr_status_message() has the sentence. The library never aborts, exits or prints
- * uninvited.
+ * @par Order on a stream
+ * Work that a rank's stream held before the call comes first, also for peers that read the rank's
+ * memory. Work that the stream is given afterwards follows all that peers do in that memory. So a
+ * call's memory must stay as it is until the stream has passed the call. On the same stream it may
+ * be written or freed at once; on another stream, after an event or a wait.
  *
- * Sizes and offsets are int64_t elements unless a name says bytes. Tensors are row-major; a linear weight is (out_features, in_features).
+ * @par Devices
+ * All memory of a call is on one kind of device on all ranks; each rank chooses which device of
+ * that kind. Rank threads capture a call into a graph together: all their streams are forked from
+ * one capture and joined to it. A driver may be destroyed before communicators, meshes and dtensors
+ * that have used it; it is freed with the last of them. A stream must live until every call that
+ * was started on it is finished.
+ *
+ * @par Errors
+ * Every call that can fail returns a tsr_status; tsr_status_message() has the sentence. The library
+ * never aborts, exits or prints uninvited.
+ *
+ * @par Sizes
+ * Sizes and offsets are int64_t elements unless a name says bytes. Tensors are row-major; a linear
+ * weight is (out_features, in_features).
  */
 #ifndef TESSERA_H
 #define TESSERA_H

@@ -1,6 +1,7 @@
 /**
  * @file
- * The version of these headers. The build reads the library's version and its soname from the three numbers here.
+ * The version of these headers. The build reads the library's version and soname from these three
+ * numbers.
  */
 #ifndef TESSERA_VERSION_H
 #define TESSERA_VERSION_H
@@ -18,7 +19,8 @@
 extern "C" {
 #endif
 
-/** The version of the library that was loaded, as "major.minor.patch". Static text; any thread; does not communicate. */
+/** The version of the library that was loaded, as "major.minor.patch". Static text; any thread;
+ * does not communicate. */
 TSR_API const char *tsr_version(void);
 
 #ifdef __cplusplus

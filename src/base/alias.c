@@ -1,29 +1,33 @@
 /*
  * Whether two elements of a tensor share memory, decided by integers alone.
  *
- * Two do exactly if some d, not all 0, has |d[i]| < shape[i] and d[0] strides[0] + d[1] strides[1] + .. = 0. Nearly every tensor is told
- * apart by steps that need no search: dims along which no such d can differ from 0 are left out, one after the other. What is left then
- * is searched, within a bound.
+ * Two elements share memory exactly if there are index differences d, not all 0, with |d[i]| <
+ * shape[i] and d[0] strides[0] + d[1] strides[1] + .. = 0. Most tensors need no search: a dim where
+ * d[i] must be 0 is left out, then the next, until no dim is left. Dims that stay are searched,
+ * within a bound.
  */
-#include <stdlib.h>
-#include <tessera/tensor.h>
-
 #include "base/checked.h"
 
-/* Values tried at most: some milliseconds. */
+#include <tessera/tensor.h>
+
+#include <stdlib.h>
+
+/* The search tries at most this many values of d, which takes some milliseconds; after that the
+ * tensor counts as overlapping. */
 #define MOST_TRIED (1 << 16)
 
-/* A dim of which no more matters than this: d is at most `most` either way. */
+/* One dim of the search: `stride` in elements, at least 0; -most <= d <= most. */
 typedef struct dim {
     int64_t stride, most;
 } dim;
 
-/* The dims that may differ, by descending stride. */
+/* The dims whose d may differ from 0, by descending stride. */
 typedef struct dims {
     int count, tried;
     dim at[TSR_MAX_DIMS];
-    int64_t reach[TSR_MAX_DIMS + 1];   /* of the dims from here on: the largest |sum|; 0 behind the last */
-    int64_t divisor[TSR_MAX_DIMS + 1]; /* the greatest that the strides from here on have in common; 0 behind the last */
+    int64_t reach[TSR_MAX_DIMS + 1]; /* reach[i]: the largest |sum| of dims i to the last; reach[count] is 0 */
+    int64_t divisor[TSR_MAX_DIMS +
+                    1]; /* divisor[i]: greatest common divisor of strides i to the last; divisor[count] is 0 */
 } dims;
 
 static int64_t divisor_of(int64_t a, int64_t b)
@@ -53,7 +57,7 @@ static void sum_up(dims *all)
     }
 }
 
-/* What all strides but that of dim `i` have in common. */
+/* The greatest common divisor of all strides but that of dim `i`; 0: there are no other dims. */
 static int64_t divisor_without(const dims *all, int i)
 {
     int64_t divisor = 0;
@@ -62,12 +66,14 @@ static int64_t divisor_without(const dims *all, int i)
     return divisor;
 }
 
-/* True if d[i] is 0: any other is too far for the other dims together, or no sum that their strides have. */
+/* True if d[i] must be 0: any other d[i] * stride is more than the other dims can sum to, or not a
+ * multiple of their divisor. */
 static bool is_apart(const dims *all, int i)
 {
     const dim *d = &all->at[i];
     const int64_t others = all->reach[0] - d->stride * d->most, divisor = divisor_without(all, i);
-    const int64_t step = divisor / divisor_of(divisor, d->stride); /* d[i] is a multiple of it; 0: there are no others */
+    const int64_t step =
+        divisor / divisor_of(divisor, d->stride); /* d[i] is a multiple of `step`; 0: there are no other dims */
     return step == 0 || step > d->most || step > others / d->stride;
 }
 
@@ -89,7 +95,7 @@ static void leave_out_all(dims *all)
     }
 }
 
-/* More elements than places for them. */
+/* True if the tensor has more elements than memory places that they can take. */
 static bool is_crowded(const dims *all)
 {
     const int64_t places = all->reach[0] / (all->divisor[0] ? all->divisor[0] : 1) + 1;
@@ -100,7 +106,8 @@ static bool is_crowded(const dims *all)
     return false;
 }
 
-/* The x from 0 to modulus - 1 with value x = 1 modulo `modulus`, where they have no divisor in common. */
+/* The x from 0 to modulus - 1 for which value * x is 1 modulo `modulus`; `value` and `modulus` have
+ * no common divisor. */
 static int64_t inverse(int64_t value, int64_t modulus)
 {
     int64_t a = modulus, b = value % modulus, x = 0, y = 1;
@@ -112,7 +119,7 @@ static int64_t inverse(int64_t value, int64_t modulus)
     return modulus == 1 ? 0 : x < 0 ? x + modulus : x;
 }
 
-/* a b modulo `modulus`, which is at most 2^62; neither is negative. */
+/* a * b modulo `modulus`, which is at most 2^62; neither factor is negative. */
 static int64_t multiply_modulo(int64_t a, int64_t b, int64_t modulus)
 {
     int64_t product = 0;
@@ -122,8 +129,8 @@ static int64_t multiply_modulo(int64_t a, int64_t b, int64_t modulus)
     return product;
 }
 
-/* Of the x >= `from` for which `rest` + x stride is a multiple of `divisor`, the first; `*step` is how far the next is. The caller has seen
- * to it that there are some. */
+/* The first x >= `from` for which rest + x * stride is a multiple of `divisor`; the next one is
+ * x + *step. The caller has checked that such x exist. */
 static int64_t first_met(int64_t rest, int64_t stride, int64_t divisor, int64_t from, int64_t *step)
 {
     const int64_t common = divisor_of(stride, divisor), modulus = divisor / common;
@@ -144,8 +151,9 @@ static int64_t floor_div(int64_t a, int64_t b)
     return -ceil_div(-a, b);
 }
 
-/* True if dims from `i` on can add up to -rest. `is_free`: a dim before `i` differs, so these need not. Of d and -d one is enough: the
- * first that is not 0 is positive. */
+/* True if dims from `i` on can sum to -rest, or if the search ran out of tries. `is_free`: some d
+ * before `i` is not 0, so all d from `i` on may be 0. d and -d are equivalent, so the first d that
+ * is not 0 is taken positive. */
 static bool search_dims(dims *all, int i, int64_t rest, bool is_free)
 {
     if (i == all->count)
@@ -167,13 +175,15 @@ static bool search_dims(dims *all, int i, int64_t rest, bool is_free)
     return false;
 }
 
-/* The dims that have more than one element; which way a stride goes does not matter. False where elements are 2^61 apart. */
+/* Takes the dims of more than one element; the sign of a stride does not matter. False if elements
+ * are 2^61 or more apart. */
 static bool take_dims(const tsr_tensor *tensor, dims *all)
 {
     int64_t reach = 0, span;
     all->count = all->tried = 0;
     for (int i = 0; i < tensor->ndim; i++) {
-        const int64_t stride = tensor->strides[i] < -INT64_MAX ? INT64_MAX : llabs(tensor->strides[i]), most = tensor->shape[i] - 1;
+        const int64_t stride = tensor->strides[i] < -INT64_MAX ? INT64_MAX : llabs(tensor->strides[i]),
+                      most = tensor->shape[i] - 1;
         if (most <= 0)
             continue;
         if (!tsr_multiply(stride, most, &span) || !tsr_add(reach, span, &reach))

@@ -25,7 +25,7 @@ void tsr_attachments_finish(tsr_attachments *attachments, tsr_context *context)
     pthread_mutex_destroy(&attachments->making);
 }
 
-static tsr_attached *find(tsr_attachments *attachments, const tsr_attachment_kind *kind)
+static tsr_attached *find_attached(tsr_attachments *attachments, const tsr_attachment_kind *kind)
 {
     tsr_attached *at = atomic_load_explicit(&attachments->first, memory_order_acquire);
     while (at && at->kind != kind)
@@ -33,8 +33,8 @@ static tsr_attached *find(tsr_attachments *attachments, const tsr_attachment_kin
     return at;
 }
 
-/* One thread at a time. */
-static tsr_status make(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind)
+/* The caller holds the lock `making`. */
+static tsr_status make_attached(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind)
 {
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(tsr_attached), &memory));
@@ -48,16 +48,17 @@ static tsr_status make(tsr_attachments *attachments, tsr_context *context, const
     return status;
 }
 
-tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind, void **out)
+tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind,
+                               void **out)
 {
     tsr_status status = TSR_OK;
-    if (!find(attachments, kind)) {
+    if (!find_attached(attachments, kind)) {
         pthread_mutex_lock(&attachments->making);
-        if (!find(attachments, kind))
-            status = make(attachments, context, kind);
+        if (!find_attached(attachments, kind))
+            status = make_attached(attachments, context, kind);
         pthread_mutex_unlock(&attachments->making);
     }
     if (status == TSR_OK)
-        *out = find(attachments, kind)->made;
+        *out = find_attached(attachments, kind)->made;
     return status;
 }

@@ -1,10 +1,13 @@
-/** The attachments of a context (tessera/sys/attachment.h): a list that only grows, so that it is read without a lock. */
+/** The attachments of a context (tessera/sys/attachment.h): a list that only grows, so that it is
+ * read without a lock.
+ */
 #ifndef TSR_BASE_ATTACHMENT_H
 #define TSR_BASE_ATTACHMENT_H
 
+#include <tessera/sys/attachment.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
-#include <tessera/sys/attachment.h>
 
 typedef struct tsr_attached tsr_attached;
 
@@ -15,10 +18,13 @@ typedef struct tsr_attachments {
 
 void tsr_attachments_init(tsr_attachments *attachments);
 
-/** Of the context in which they stand; the newest goes first. */
+/** Destroys all attachments, the newest first. `context` is the context that contains
+ * `attachments`. */
 void tsr_attachments_finish(tsr_attachments *attachments, tsr_context *context);
 
-/** What tsr_context_attachment() says, of the context in which they stand. */
-tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind, void **out);
+/** Does what tsr_context_attachment() says; `context` is the context that contains
+ * `attachments`. */
+tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind,
+                               void **out);
 
 #endif

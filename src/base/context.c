@@ -1,11 +1,9 @@
 
 #include "base/context.h"
-#include "base/links.h"
-
-#include <tessera/context.h>
 
 #include "base/attachment.h"
 #include "base/environment.h"
+#include "base/links.h"
 #include "base/memory/memory.h"
 #include "base/memory/pool.h"
 #include "base/options.h"
@@ -13,6 +11,10 @@
 #include "base/profile.h"
 #include "base/references.h"
 #include "base/settings.h"
+
+#include <tessera/context.h>
+#include <tessera/sys/status.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,21 +22,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <tessera/sys/status.h>
 
 #define DEFAULT_PLAN_CACHE   64
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
 #define DEFAULT_KEPT_BYTES   ((size_t)1 << 30)
 
-/* Up to so many bytes malloc() goes by lists of its own, which posix_memalign() passes by: aligned memory takes several times as long. A
- * sanitizer is to see where blocks begin and end: to it all but empty ones are large. */
+/* Blocks up to this many bytes come from malloc(), whose lists of small blocks posix_memalign()
+ * does not use: it takes several times as long. AddressSanitizer must see where blocks begin and
+ * end, so under it all blocks but empty ones come from posix_memalign(). */
 #ifdef __SANITIZE_ADDRESS__
 #define SMALL_BYTES ((size_t)0)
 #else
 #define SMALL_BYTES ((size_t)64 << 10)
 #endif
 
-/* Aligned within what malloc() gave, whose address stands in front. It is a multiple of 16, so that there is room for that. */
+/* A block aligned inside one of malloc(), whose address is stored right before it. malloc() aligns
+ * to 16 bytes, so there is room for the address. */
 static void *allocate_small(size_t bytes, size_t alignment)
 {
     char *given = malloc(bytes + alignment);
@@ -72,18 +75,22 @@ static void log_to_stderr(void *user, tsr_log_level level, const char *line)
 static tsr_status check_options(const tsr_context_options *options)
 {
     if (!options->allocator.allocate != !options->allocator.release)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.allocator has %s but no %s; give both or neither",
-                              options->allocator.allocate ? "allocate" : "release", options->allocator.allocate ? "release" : "allocate");
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "tsr_context_create: options.allocator has %s but no %s; give both or neither",
+            options->allocator.allocate ? "allocate" : "release", options->allocator.allocate ? "release" : "allocate");
     if ((unsigned)options->log_level > TSR_LOG_DEBUG)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.log_level is %d, not %d (silent) to %d (debug)",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_create: options.log_level is %d, not %d (silent) to %d (debug)",
                               (int)options->log_level, TSR_LOG_SILENT, TSR_LOG_DEBUG);
     if (options->plan_entries > TSR_MOST_PLAN_ENTRIES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.plan_entries is %zu; at most %zu (2^40) can be allowed",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_create: options.plan_entries is %zu; at most %zu (2^40) can be allowed",
                               options->plan_entries, TSR_MOST_PLAN_ENTRIES);
     return TSR_OK;
 }
 
-/* What is kept must not be why a program that may have little finds no memory elsewhere. */
+/* A program with a limited address space keeps at most an eighth of it, so that kept blocks do not
+ * starve its other allocations. */
 static size_t default_kept_bytes(void)
 {
     struct rlimit limit;
@@ -98,8 +105,8 @@ static size_t kept_bytes(const tsr_context_options *options)
     return options->kept_bytes ? options->kept_bytes : default_kept_bytes();
 }
 
-/* What may fail once the settings hold a profile. */
-static tsr_status choose(const tsr_context_options *options, tsr_settings *settings)
+/* The steps of decide() that may fail while the settings own a profile. */
+static tsr_status choose_settings(const tsr_context_options *options, tsr_settings *settings)
 {
     TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));
     if (options->kernels)
@@ -107,14 +114,16 @@ static tsr_status choose(const tsr_context_options *options, tsr_settings *setti
     return tsr_environment_apply(options->environment, options->environment_user, settings);
 }
 
-/* The options, overridden by the environment. What they hold is to be released by the caller, but not after an error. */
+/* Fills the settings from the options, overridden by the environment. On success the caller
+ * releases settings->measured; after an error nothing is held. */
 static tsr_status decide(const tsr_context_options *given, tsr_settings *settings)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     TSR_TRY(tsr_options_read("tsr_context_create", given, &options, sizeof options));
     TSR_TRY(check_options(&options));
     *settings = (tsr_settings){
-        .allocator = options.allocator.allocate ? options.allocator : (tsr_allocator){allocate_libc, release_libc, NULL},
+        .allocator =
+            options.allocator.allocate ? options.allocator : (tsr_allocator){allocate_libc, release_libc, NULL},
         .huge_pages = !options.allocator.allocate,
         .kept_bytes = kept_bytes(&options),
         .log = options.log ? options.log : log_to_stderr,
@@ -124,28 +133,25 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
         .way = TSR_WAY_MEASURED,
         .blas = options.blas,
-        .timeout_ms = -1,
-        .spin = -2,
-        .stall_ms = -1,
         .profile = options.profile ? *options.profile : tsr_cost_default(),
     };
     if (options.measured)
         tsr_settings_set_profile(settings, options.measured);
-    const tsr_status status = choose(&options, settings);
+    const tsr_status status = choose_settings(&options, settings);
     if (status != TSR_OK) {
         tsr_profile_destroy(settings->measured);
         return status;
     }
-    /* An allocator that a program brings decides for itself what it keeps. */
+    /* A program's own allocator decides for itself which blocks it keeps. */
     if (options.allocator.allocate)
         settings->kept_bytes = 0;
-    /* Asked once: every call on the host device wants to know. */
+    /* Asked once here, because every call on the host device reads it. */
     if (!settings->kernels)
         settings->kernels = tsr_processor_kernels();
     return TSR_OK;
 }
 
-/* Both options and the environment lend their text. */
+/* The text of options and of the environment is borrowed, so the context copies it. */
 static tsr_status copy_blas(tsr_context *context)
 {
     tsr_settings *const settings = &context->settings;
@@ -163,7 +169,9 @@ static tsr_status create_pool(tsr_settings *settings)
     if (settings->kept_bytes == 0)
         return TSR_OK;
     settings->pool = tsr_pool_create(settings->kept_bytes);
-    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for a list of what is kept");
+    return settings->pool
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for the list of kept blocks");
 }
 
 tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out)
@@ -212,7 +220,8 @@ void tsr_context_destroy(tsr_context *context)
     tsr_release(context, (void *)context->settings.blas);
     tsr_pool_destroy(context->settings.pool);
     tsr_profile_destroy(context->settings.measured);
-    /* The allocator has to outlive the block that it is written in. */
+    /* The allocator's functions stand in the block that is released, so they are copied out
+     * first. */
     tsr_context last = {.settings = context->settings};
     tsr_release(&last, context);
 }
@@ -259,7 +268,7 @@ tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kin
 
 int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)
 {
-    return context->settings.timeout_ms >= 0 ? context->settings.timeout_ms : otherwise;
+    return tsr_setting_or(context->settings.timeout_ms, otherwise);
 }
 
 tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out)

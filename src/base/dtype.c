@@ -1,12 +1,14 @@
-#include <tessera/dtype.h>
-
 #include "base/text/text.h"
-#include <string.h>
+
+#include <tessera/dtype.h>
 #include <tessera/sys/status.h>
+
+#include <string.h>
 
 #define REDUCE(op) (1u << TSR_##op)
 
-/* design: avg would round integers, an order is all that bool has, and complex numbers have none. */
+/* design: avg would round integers; bool has only an order (min, max); complex numbers have no
+ * order. */
 #define FLOAT_OPS   (REDUCE(SUM) | REDUCE(AVG) | REDUCE(MIN) | REDUCE(MAX) | REDUCE(PROD))
 #define INTEGER_OPS (REDUCE(SUM) | REDUCE(MIN) | REDUCE(MAX) | REDUCE(PROD))
 #define BOOL_OPS    (REDUCE(MIN) | REDUCE(MAX))

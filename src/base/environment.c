@@ -1,12 +1,14 @@
 #include "base/environment.h"
 
 #include "base/processor.h"
+
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
-/* Fits an int64_t also in nanoseconds. */
+/* About 31 years; small enough that its nanoseconds fit an int64_t. */
 #define LONGEST_TIMEOUT_MS INT64_C(1000000000000)
 #define LARGEST_SPIN       INT64_C(1000000000000)
 #define LARGEST_CACHE      (INT64_C(1) << 20)
@@ -17,9 +19,16 @@ static tsr_status parse_number(const char *name, const char *value, int64_t low,
     errno = 0;
     const long long number = strtoll(value, &end, 10);
     if (end == value || *end || errno || number < low || number > high)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is \"%.64s\", not a number from %lld to %lld", name, value, (long long)low,
-                              (long long)high);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is \"%.64s\", not a number from %lld to %lld", name, value,
+                              (long long)low, (long long)high);
     *out = number;
+    return TSR_OK;
+}
+
+static tsr_status parse_setting(const char *name, const char *value, int64_t low, int64_t high, tsr_setting *out)
+{
+    TSR_TRY(parse_number(name, value, low, high, &out->value));
+    out->is_set = true;
     return TSR_OK;
 }
 
@@ -48,17 +57,17 @@ static tsr_status apply_blas(const char *value, tsr_settings *settings)
 
 static tsr_status apply_timeout(const char *value, tsr_settings *settings)
 {
-    return parse_number("TSR_TIMEOUT_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->timeout_ms);
+    return parse_setting("TSR_TIMEOUT_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->timeout_ms);
 }
 
 static tsr_status apply_spin(const char *value, tsr_settings *settings)
 {
-    return parse_number("TSR_SPIN", value, -1, LARGEST_SPIN, &settings->spin);
+    return parse_setting("TSR_SPIN", value, -1, LARGEST_SPIN, &settings->spin);
 }
 
 static tsr_status apply_stall(const char *value, tsr_settings *settings)
 {
-    return parse_number("TSR_STALL_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->stall_ms);
+    return parse_setting("TSR_STALL_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->stall_ms);
 }
 
 static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)
@@ -99,28 +108,33 @@ static const struct {
 } table[] = {
     {{"TSR_LOG", "What is logged: silent (the default), error, warn, info or debug."}, apply_log},
     {{"TSR_KERNELS",
-      "Kernels of the host device: portable, avx2 or avx512 instead of the best that the processor runs, and how large moves "
+      "Kernels of the host device: portable, avx2 or avx512 instead of the best that the processor runs, and how large "
+      "moves "
       "go: measured (the default), fixed, plain, plain-ahead, plain-rows, stream, stream-ahead or stream-rows."},
      apply_kernels},
-    {{"TSR_BLAS",
-      "Which BLAS linear layers multiply by on the host: names (openblas, scipy-openblas, onednn, mkl), paths of libraries, a list "
-      "of those, or auto; the one that libtessera links by default."},
+    {{"TSR_BLAS", "Which BLAS linear layers multiply by on the host: names (openblas, scipy-openblas, onednn, mkl), "
+                  "paths of libraries, a list "
+                  "of those, or auto; the one that libtessera links by default."},
      apply_blas},
-    {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."}, apply_timeout},
-    {{"TSR_SPIN",
-      "How often a waiting rank thread looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
+    {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."},
+     apply_timeout},
+    {{"TSR_SPIN", "How often a waiting rank thread polls before it sleeps; -1, the default: by the number of cores, 0: "
+                  "it sleeps at once."},
      apply_spin},
-    {{"TSR_STALL_MS", "How many milliseconds rank threads that all wait in different communicators are left to, while other threads may "
-                      "call; 0: for ever."},
+    {{"TSR_STALL_MS",
+      "After how many milliseconds rank threads that all wait, in different communicators, count as stalled although "
+      "other threads may still call for them; 0: never."},
      apply_stall},
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
-    {{"TSR_PLAN_ENTRIES", "How many entries of lists and steps one plan, or another question about layouts, may take; 8388608 by default."},
+    {{"TSR_PLAN_ENTRIES",
+      "How many entries of lists and steps one plan, or another question about layouts, may take; 8388608 by default."},
      apply_plan_entries},
-    {{"TSR_KEPT_BYTES",
-      "How many bytes of large results that were destroyed a context keeps for new ones; 1073741824 by default, 0: none."},
+    {{"TSR_KEPT_BYTES", "How many bytes of destroyed large results a context keeps as memory for new ones; 1073741824 "
+                        "by default, 0: none."},
      apply_kept},
-    {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH, and the "
-                  "tables that tessera bench calibrate measures."},
+    {{"TSR_COST",
+      "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH, and the "
+      "tables that tessera bench calibrate measures."},
      apply_cost},
 };
 
@@ -150,14 +164,15 @@ void tsr_settings_set_profile(tsr_settings *settings, tsr_profile *profile)
 static tsr_status set_instructions(tsr_settings *settings, const char *source, const char *name)
 {
     if (!tsr_processor_runs(name))
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is \"%s\", but the best that this processor runs is \"%s\"", source, name,
-                              tsr_processor_kernels());
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is \"%s\", but the best that this processor runs is \"%s\"",
+                              source, name, tsr_processor_kernels());
     settings->kernels = name;
     return TSR_OK;
 }
 
-/* A set of instructions or a way, each once. */
-static tsr_status set_word(tsr_settings *settings, const char *source, const char *text, const char *word, size_t length)
+/* One word of the list: a set of instructions or a way. */
+static tsr_status set_word(tsr_settings *settings, const char *source, const char *text, const char *word,
+                           size_t length)
 {
     char copy[16] = "";
     if (length < sizeof copy)
@@ -168,7 +183,8 @@ static tsr_status set_word(tsr_settings *settings, const char *source, const cha
         return set_instructions(settings, source, name);
     if (way == TSR_WAY_END)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s is \"%.64s\", not portable, avx2 or avx512, nor " TSR_WAY_NAMES ", nor one of each with a comma between",
+                              "%s is \"%.64s\", not portable, avx2 or avx512, nor " TSR_WAY_NAMES
+                              ", nor one of each with a comma between",
                               source, text);
     settings->way = way;
     return TSR_OK;

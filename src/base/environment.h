@@ -4,15 +4,18 @@
 
 #include "base/settings.h"
 
-/** Overrides `settings` by what `get` (NULL: getenv) knows; a variable that is empty counts as not set. TSR_ERROR_ARGUMENT: a value that is
- * not known. */
+/** Overrides `settings` by the variables that `get` returns (NULL: getenv()); an empty variable
+ * counts as not set. TSR_ERROR_ARGUMENT: a value is not one that the variable takes;
+ * TSR_ERROR_UNAVAILABLE: TSR_KERNELS names kernels that this processor does not run. */
 tsr_status tsr_environment_apply(const char *(*get)(void *user, const char *name), void *user, tsr_settings *settings);
 
-/** Asks for kernels by name, from the option or variable `source`. TSR_ERROR_ARGUMENT: no such name; TSR_ERROR_UNAVAILABLE: not on this
- * processor. */
+/** Sets kernels and way by the names in `kernels`, with commas between; `source`, an option or
+ * variable, begins an error's sentence. TSR_ERROR_ARGUMENT: there is no such name;
+ * TSR_ERROR_UNAVAILABLE: this processor does not run these kernels. */
 tsr_status tsr_settings_set_kernels(tsr_settings *settings, const char *source, const char *kernels);
 
-/** Times plans by `profile`, of which the settings get a reference where it has tables, in the place of the one before. */
+/** Makes `profile` the one that plans are timed by, in the place of the profile before. If it has
+ * tables, the settings take a reference of their own. */
 void tsr_settings_set_profile(tsr_settings *settings, tsr_profile *profile);
 
 #endif

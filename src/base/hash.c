@@ -2,7 +2,7 @@
 
 uint64_t tsr_hash_text(uint64_t hash, const char *text)
 {
-    /* NULL and "" differ: the first has no terminating word. */
+    /* NULL hashes to another value than "", which is the word 0 alone. */
     if (!text)
         return tsr_hash_word(hash, UINT64_MAX);
     for (; *text; text++)

@@ -1,5 +1,5 @@
-/** FNV-1a over 64-bit words, each with a shift after it that brings high bits down: fingerprints that ranks compare. Not for hostile
- * input. */
+/** Fingerprints that ranks compare: FNV-1a over 64-bit words, with a shift after each word that
+ * brings high bits down. Not for hostile input. */
 #ifndef TSR_BASE_HASH_H
 #define TSR_BASE_HASH_H
 
@@ -15,7 +15,7 @@ static inline uint64_t tsr_hash_word(uint64_t hash, uint64_t word)
     return hash ^ (hash >> 29);
 }
 
-/** `text` may be NULL. */
+/** Hashes the characters of `text` and its end; `text` may be NULL. */
 uint64_t tsr_hash_text(uint64_t hash, const char *text);
 
 static inline uint64_t tsr_hash_words(uint64_t hash, const int64_t *words, size_t count)

@@ -1,10 +1,11 @@
 #include "base/links.h"
 
-#include <math.h>
-#include <tessera/sys/status.h>
-
 #include "base/text/decimal.h"
 #include "base/text/text.h"
+
+#include <tessera/sys/status.h>
+
+#include <math.h>
 
 #define NUMBER_BYTES 32
 
@@ -24,10 +25,11 @@ static tsr_status check_link(const char *source, const char *name, const tsr_lin
 {
     char text[NUMBER_BYTES];
     if (!isfinite(link->latency) || link->latency < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s.latency is %s; it is a number of seconds, 0 or more", source, name,
-                              number(link->latency, text));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s.latency is %s; it is a number of seconds, 0 or more", source,
+                              name, number(link->latency, text));
     if (!isfinite(link->bandwidth) || link->bandwidth <= 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s.bandwidth is %s; it is a number of bytes a second, more than 0", source, name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: %s.bandwidth is %s; it is a number of bytes a second, more than 0", source, name,
                               number(link->bandwidth, text));
     return TSR_OK;
 }
@@ -38,9 +40,10 @@ tsr_status tsr_profile_check(const char *source, const tsr_cost_profile *profile
     TSR_TRY(check_link(source, "inside", &profile->inside));
     TSR_TRY(check_link(source, "between", &profile->between));
     if (profile->inside.latency > profile->between.latency)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: inside.latency is %s, more than between.latency, %s; the model needs a step inside a node to begin no "
-                              "later than one between nodes",
-                              source, number(profile->inside.latency, inside), number(profile->between.latency, between));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: inside.latency is %s, more than between.latency, %s; the model needs a step inside a node to begin no "
+            "later than one between nodes",
+            source, number(profile->inside.latency, inside), number(profile->between.latency, between));
     return TSR_OK;
 }

@@ -1,10 +1,10 @@
+#include "base/settings.h"
+
 #include <tessera/sys/log.h>
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "base/settings.h"
 
 #define LINE_BYTES 1024
 
@@ -20,7 +20,8 @@ void tsr_log(const tsr_context *context, tsr_log_level level, const char *format
     va_end(arguments);
     if (length < 0)
         return;
-    /* A sink that writes would let a thread be cancelled in the middle of whatever is logged. */
+    /* A sink that writes is a cancellation point: without this a thread could be cancelled in the
+     * middle of the work that logs. */
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     settings->log(settings->log_user, level, line);

@@ -1,7 +1,8 @@
 #include "base/options.h"
 
-#include <string.h>
 #include <tessera/sys/status.h>
+
+#include <string.h>
 
 tsr_status tsr_options_read(const char *call, const void *given, void *known, size_t bytes)
 {
@@ -10,9 +11,10 @@ tsr_status tsr_options_read(const char *call, const void *given, void *known, si
     size_t size;
     memcpy(&size, given, sizeof size);
     if (size <= sizeof size || size > bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: options.size is %zu, but this library knows %zu bytes; start from the .._INIT of its headers", call,
-                              size, bytes);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: options.size is %zu, but this library knows %zu bytes; start from the .._INIT of its headers", call,
+            size, bytes);
     memcpy(known, given, size);
     return TSR_OK;
 }

@@ -1,4 +1,5 @@
-/** Option structs that begin with `size_t size`, as every call reads them: for back ends too. */
+/** How every call reads an option struct that begins with `size_t size`; declared in sys/options.h,
+ * because back ends use it too. */
 #ifndef TSR_BASE_OPTIONS_H
 #define TSR_BASE_OPTIONS_H
 

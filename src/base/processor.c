@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Ascending: a processor that runs one runs those before it. */
+/* Ascending: a processor that runs kernels of one name runs those of all names before it. */
 static const char *const names[] = {"portable", "avx2", "avx512"};
 
 enum { PORTABLE, AVX2, AVX512, NAMES };
@@ -16,14 +16,16 @@ enum { PORTABLE, AVX2, AVX512, NAMES };
 #define LEAF7_AVX2   (1u << 5)
 #define LEAF7_AVX512 ((1u << 16) | (1u << 17) | (1u << 30) | (1u << 31)) /* F, DQ, BW, VL */
 
-/* What the processor has and the operating system saves the registers of. */
+/* Feature bits of the processor, without those whose registers the operating system does not
+ * save. */
 typedef struct features {
     uint32_t leaf1, leaf7;
 } features;
 
 /*
- * Not __builtin_cpu_supports(), which brings a static constructor into whatever links it. The C library has asked the processor already:
- * under a hypervisor every CPUID traps, at microseconds each.
+ * Not __builtin_cpu_supports(), which brings a static constructor into every program that links it.
+ * Where the C library has asked the processor already, its answer is taken: under a hypervisor
+ * every CPUID traps and takes microseconds.
  */
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
@@ -80,7 +82,7 @@ static int best(void)
 }
 #endif
 
-static int find(const char *kernels)
+static int find_name(const char *kernels)
 {
     for (int i = 0; i < NAMES; i++)
         if (strcmp(kernels, names[i]) == 0)
@@ -95,11 +97,11 @@ const char *tsr_processor_kernels(void)
 
 bool tsr_processor_runs(const char *kernels)
 {
-    return find(kernels) <= best();
+    return find_name(kernels) <= best();
 }
 
 const char *tsr_processor_name(const char *kernels)
 {
-    const int found = find(kernels);
+    const int found = find_name(kernels);
     return found < NAMES ? names[found] : NULL;
 }

@@ -1,17 +1,19 @@
-/** Which of the host's kernels this processor, under this operating system, runs. Any thread; cheap where the C library
- * knows (glibc since 2.33), microseconds where the processor has to be asked under a hypervisor. */
+/** Which of the host's kernels run on this processor and operating system. Any thread. Cheap if the
+ * C library knows the answer (glibc since 2.33); else the processor is asked, which takes
+ * microseconds under a hypervisor. */
 #ifndef TSR_BASE_PROCESSOR_H
 #define TSR_BASE_PROCESSOR_H
 
 #include <stdbool.h>
 
-/** The best of "portable", "avx2" (AVX2, FMA, F16C) and "avx512" (also AVX-512 F, BW, DQ, VL). Static text. */
+/** The best kernels that run here: "portable", "avx2" (AVX2, FMA, F16C) or "avx512" (also AVX-512
+ * F, BW, DQ, VL). Static text. */
 const char *tsr_processor_kernels(void);
 
-/** Whether kernels of that name run here; false for a name that there is not. */
+/** True if the kernels of this name run here; false also for an unknown name. */
 bool tsr_processor_runs(const char *kernels);
 
-/** The static text equal to `kernels`, or NULL if there are no kernels of that name on any processor. */
+/** The static text equal to `kernels`; NULL: no processor has kernels of this name. */
 const char *tsr_processor_name(const char *kernels);
 
 #endif

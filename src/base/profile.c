@@ -1,12 +1,13 @@
 #include "base/profile.h"
 
+#include "base/hash.h"
+#include "base/profile_text.h"
+
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
-
-#include "base/hash.h"
-#include "base/profile_text.h"
 
 static bool says_more_than_links(const tsr_profile_content *content)
 {
@@ -24,7 +25,8 @@ static tsr_status write_text(tsr_profile *profile)
     tsr_profile_append(&counted, &profile->content);
     tsr_text written = {malloc(counted.length + 1), counted.length + 1, 0};
     if (!written.buffer)
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for %zu bytes of text", written.capacity);
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for %zu bytes of text",
+                              written.capacity);
     tsr_profile_append(&written, &profile->content);
     profile->text = written.buffer;
     profile->length = written.length;
@@ -38,7 +40,8 @@ tsr_status tsr_profile_parse(const char *text, tsr_profile **out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_profile_parse: %s is NULL", text ? "out" : "text");
     tsr_profile *profile = calloc(1, sizeof *profile);
     if (!profile)
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for a profile of %zu bytes", sizeof *profile);
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for a profile of %zu bytes",
+                              sizeof *profile);
     profile->references = 1;
     tsr_status status = tsr_profile_read(text, &profile->content);
     if (status == TSR_OK)
@@ -87,8 +90,8 @@ int tsr_profile_has_tables(const tsr_profile *profile)
     return profile->has_tables;
 }
 
-/* About the logarithm to base 2: straight between powers of two, so that it takes no more than what every processor rounds alike, for all
- * ranks must come to the same plan. */
+/* About the logarithm to base 2, linear between powers of two. It uses only operations that every
+ * processor rounds alike, because all ranks must come to the same plan. */
 static double logarithm(double value)
 {
     int exponent;
@@ -96,7 +99,7 @@ static double logarithm(double value)
     return (double)exponent + 2 * fraction - 2;
 }
 
-/* Where `key` lies between `below` and `above`: 0 to 1 from the one to the other, and on beyond. */
+/* The place of `key` on a logarithmic scale: 0 at `below`, 1 at `above`, less or more outside. */
 static double share_between(double below, double above, double key)
 {
     return (logarithm(key) - logarithm(below)) / (logarithm(above) - logarithm(below));
@@ -107,7 +110,7 @@ static double between(double below, double above, double share)
     return below + share * (above - below);
 }
 
-/* Of the points of a row the one that the key is not below; the first where it is below all. */
+/* Index of the last point of a row whose key is at most `key`; 0 if there is none. */
 static size_t find_point(const tsr_row *row, double key)
 {
     size_t point = 0;
@@ -136,17 +139,19 @@ double tsr_profile_meeting_seconds(const tsr_profile *profile, int64_t ranks)
     return share > 1 && above < below ? above : between(below, above, share);
 }
 
-/* Seconds a byte. */
+/* Seconds per byte when `touched` bytes are touched, by one row. */
 static double pace_of_row(const tsr_row *row, double touched)
 {
     const size_t point = find_point(row, touched);
     const double pace = 1 / row->at[point].value;
     if (point + 1 == row->count || touched <= row->at[point].key)
         return pace;
-    return between(pace, 1 / row->at[point + 1].value, share_between(row->at[point].key, row->at[point + 1].key, touched));
+    return between(pace, 1 / row->at[point + 1].value,
+                   share_between(row->at[point].key, row->at[point + 1].key, touched));
 }
 
-/* Of the rows of a table, which are not none, the last whose run is not above `run`, else the first. */
+/* Index of the last row of a table whose run is at most `run`; 0 if there is none. The table has a
+ * row at least. */
 static size_t find_row(const tsr_table *table, int64_t run)
 {
     size_t row = 0;
@@ -155,7 +160,8 @@ static size_t find_row(const tsr_table *table, int64_t run)
     return row;
 }
 
-/* A whole box is no longer run: it is packed nowhere. So no run is between the longest and the whole. */
+/* Seconds per byte, by a table. A whole box is not just a longer run: it is never packed. So
+ * nothing is interpolated between the longest run and TSR_RUN_WHOLE. */
 static double pace_of(const tsr_table *table, int64_t run, double touched)
 {
     const size_t at = find_row(table, run);
@@ -163,7 +169,8 @@ static double pace_of(const tsr_table *table, int64_t run, double touched)
     const double pace = pace_of_row(row, touched);
     if (at + 1 == table->count || run <= row->run || row[1].run == TSR_RUN_WHOLE)
         return pace;
-    return between(pace, pace_of_row(row + 1, touched), share_between((double)row->run, (double)row[1].run, (double)run));
+    return between(pace, pace_of_row(row + 1, touched),
+                   share_between((double)row->run, (double)row[1].run, (double)run));
 }
 
 double tsr_profile_work_seconds(const tsr_profile *profile, tsr_work work, int64_t run, double touched, double bytes)

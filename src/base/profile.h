@@ -1,26 +1,26 @@
-/** What a cost profile holds. */
+/** The content of a cost profile. */
 #ifndef TSR_BASE_PROFILE_H
 #define TSR_BASE_PROFILE_H
 
-#include <tessera/profile.h>
-
 #include "base/references.h"
 
-#define TSR_ROW_POINTS    32 /* of a row, at most */
-#define TSR_TABLE_ROWS    8  /* of a kind of work, at most */
-#define TSR_TABLE_KINDS   3  /* by tsr_work */
-#define TSR_PROFILE_SPANS 2  /* single numbers: step and piece */
+#include <tessera/profile.h>
 
-/** A number by a key that grows: a rate by touched bytes, seconds by ranks. */
+#define TSR_ROW_POINTS    32 /* most points of a row */
+#define TSR_TABLE_ROWS    8  /* most rows of a kind of work */
+#define TSR_TABLE_KINDS   3  /* kinds of work: the values of tsr_work */
+#define TSR_PROFILE_SPANS 2  /* single numbers of seconds: step and piece */
+
+/** Numbers by ascending keys: rates by touched bytes, or seconds by ranks. */
 typedef struct tsr_row {
-    int64_t run; /**< of rates: the row's */
+    int64_t run; /**< bytes; in a row of rates alone */
     size_t count;
     struct {
         double key, value;
     } at[TSR_ROW_POINTS];
 } tsr_row;
 
-/** The rows of a kind of work, by run. */
+/** The rows of a kind of work, by ascending run. */
 typedef struct tsr_table {
     size_t count;
     tsr_row rows[TSR_TABLE_ROWS];
@@ -28,9 +28,9 @@ typedef struct tsr_table {
 
 typedef struct tsr_profile_content {
     tsr_cost_profile links;
-    double spans[TSR_PROFILE_SPANS]; /**< seconds: a plan, and a box */
+    double spans[TSR_PROFILE_SPANS]; /**< seconds per plan (step) and per box (piece) */
     bool has_spans[TSR_PROFILE_SPANS];
-    tsr_row meeting; /**< seconds by ranks; of no points: it is not known */
+    tsr_row meeting; /**< seconds by ranks; without points: not known */
     tsr_table work[TSR_TABLE_KINDS];
 } tsr_profile_content;
 
@@ -38,9 +38,9 @@ struct tsr_profile {
     tsr_references references;
     tsr_profile_content content;
     bool has_tables;
-    char *text; /**< as it is printed: what is compared and saved */
+    char *text; /**< as tsr_profile_print() writes it; profiles are compared and saved by this text */
     size_t length;
-    uint64_t hash; /**< of the text */
+    uint64_t hash; /**< of `text` */
 };
 
 /** The text of a profile, borrowed. */

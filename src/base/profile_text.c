@@ -1,18 +1,20 @@
 #include "base/profile_text.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <tessera/sys/status.h>
-
 #include "base/links.h"
 #include "base/text/decimal.h"
 #include "base/text/scan.h"
 
+#include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
+
 static const char *const link_names[] = {"inside=", "between="};
 static const char *const span_names[TSR_PROFILE_SPANS] = {"step=", "piece="};
-static const char *const work_names[TSR_TABLE_KINDS] = {[TSR_WORK_COPY] = "copy@", [TSR_WORK_KEEP] = "keep@", [TSR_WORK_SUM] = "sum@"};
+static const char *const work_names[TSR_TABLE_KINDS] = {
+    [TSR_WORK_COPY] = "copy@", [TSR_WORK_KEEP] = "keep@", [TSR_WORK_SUM] = "sum@"};
 
-/* A profile's text, line by line, so that errors in a file quote the line. */
+/* Reads a profile's text line by line, so that an error in a file quotes its line. */
 typedef struct reader {
     tsr_scan scan;
     int64_t line;
@@ -28,7 +30,7 @@ static void begin_line(reader *r, const char *text)
     r->scan = (tsr_scan){r->what, text, 0};
 }
 
-/* To the next word, over comments and line ends; false at the end of the text. */
+/* Moves to the next word, past comments and line ends; false at the end of the text. */
 static bool next_word(reader *r)
 {
     for (;;) {
@@ -67,18 +69,20 @@ static tsr_status read_link(tsr_scan *scan, tsr_link *link)
     return read_end(scan);
 }
 
-/* So far from the ends of doubles, reciprocals and differences are numbers too. */
+/* Values stay so far from the limits of a double that their reciprocals and differences are
+ * finite. */
 static tsr_status read_value(tsr_scan *scan, bool is_rate, double *out)
 {
     const size_t begin = scan->at;
     TSR_TRY(is_rate ? read_rate(scan, "a number of bytes a second, as 1.6e10", out)
                     : tsr_scan_decimal(scan, "a number of seconds, as 5e-7", out));
     if (*out > 1e30 || (is_rate && *out < 1e-30))
-        return tsr_scan_refuse(scan, begin, is_rate ? "a rate of a row is from 1e-30 to 1e30" : "seconds are 1e30 at most");
+        return tsr_scan_refuse(scan, begin,
+                               is_rate ? "a rate of a row is from 1e-30 to 1e30" : "seconds are 1e30 at most");
     return TSR_OK;
 }
 
-/* A key above the last, ":" and a value, and so on after commas. */
+/* Reads KEY:VALUE,KEY:VALUE,..; keys ascend. */
 static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
 {
     do {
@@ -86,7 +90,8 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
         int64_t key = 0;
         if (row->count == TSR_ROW_POINTS)
             return tsr_scan_refuse(scan, begin, "a row has at most 32 numbers");
-        TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53, rates ? "a number of bytes, as 8192" : "a number of ranks, as 4", &key));
+        TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53,
+                                rates ? "a number of bytes, as 8192" : "a number of ranks, as 4", &key));
         if (row->count > 0 && (double)key <= row->at[row->count - 1].key)
             return tsr_scan_refuse(scan, begin, "each key of a row is greater than the one before it");
         if (!tsr_scan_accept(scan, ":"))
@@ -98,7 +103,8 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
     return read_end(scan);
 }
 
-/* Before which row one of this run stands, or which it is. */
+/* Index of the first row whose run is at least `run`: that row, or the place where it is to be
+ * inserted. */
 static size_t place_of_run(const tsr_table *table, int64_t run)
 {
     size_t row = 0;
@@ -107,7 +113,7 @@ static size_t place_of_run(const tsr_table *table, int64_t run)
     return row;
 }
 
-/* Behind "copy@": a run, "=" and the row. */
+/* Reads what follows "copy@": a run, "=" and a row. `begin` is where the word begins. */
 static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
 {
     int64_t run = TSR_RUN_WHOLE;
@@ -126,7 +132,7 @@ static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
     return read_row(scan, true, &table->rows[place]);
 }
 
-/* Which of the names comes next, and steps over it; `count`: none of them. */
+/* Index of the name that comes next, which is stepped over; `count`: none of them. */
 static size_t accept_one(tsr_scan *scan, const char *const *names, size_t count)
 {
     size_t which = 0;
@@ -153,12 +159,14 @@ static tsr_status read_table(reader *r)
         return read_end(&r->scan);
     }
     if (tsr_scan_accept(&r->scan, "meeting="))
-        return r->out->meeting.count > 0 ? refuse_second(&r->scan, begin, "row") : read_row(&r->scan, false, &r->out->meeting);
+        return r->out->meeting.count > 0 ? refuse_second(&r->scan, begin, "row")
+                                         : read_row(&r->scan, false, &r->out->meeting);
     const size_t work = accept_one(&r->scan, work_names, TSR_TABLE_KINDS);
     if (work < TSR_TABLE_KINDS)
         return read_work(&r->scan, begin, &r->out->work[work]);
-    return tsr_scan_expected(&r->scan, begin,
-                             "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, keep@ or sum@");
+    return tsr_scan_expected(
+        &r->scan, begin,
+        "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, keep@ or sum@");
 }
 
 static tsr_status read_entry(reader *r)

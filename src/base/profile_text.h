@@ -5,10 +5,11 @@
 #include "base/profile.h"
 #include "base/text/text.h"
 
-/** The text as tsr_profile_parse() reads it, links that are left out being those of tsr_cost_default(). */
+/** Reads a text as tsr_profile_parse() does; links that it leaves out are those of
+ * tsr_cost_default(). */
 tsr_status tsr_profile_read(const char *text, tsr_profile_content *out);
 
-/** The text as tsr_profile_print() writes it. */
+/** Appends the text that tsr_profile_print() writes. */
 void tsr_profile_append(tsr_text *text, const tsr_profile_content *content);
 
 #endif

@@ -16,7 +16,7 @@ static bool is_less(const heap *h, size_t a, size_t b)
     return h->compare(h->at + a * h->bytes, h->at + b * h->bytes, h->arg) < 0;
 }
 
-/* By words as far as they go. */
+/* Swaps by 8-byte words, then the bytes that are left. */
 static void swap(const heap *h, size_t a, size_t b)
 {
     char *x = h->at + a * h->bytes, *y = h->at + b * h->bytes;
@@ -51,7 +51,7 @@ static void reverse(const heap *h, size_t begin, size_t end)
         swap(h, begin, --end);
 }
 
-/* The end of what is sorted from `begin` on. */
+/* The end of the ascending run that starts at `begin`. */
 static size_t run_end(const heap *h, size_t begin, size_t count)
 {
     size_t end = begin + 1;
@@ -60,8 +60,9 @@ static size_t run_end(const heap *h, size_t begin, size_t count)
     return end;
 }
 
-/* True, and the array is sorted, if it was so already, but for where it begins. */
-static bool rotate(const heap *h, size_t count)
+/* Sorts an array that is ascending, or ascending but rotated (3 4 1 2), and returns true; else
+ * false. */
+static bool sort_rotated(const heap *h, size_t count)
 {
     const size_t middle = run_end(h, 0, count);
     if (middle >= count)
@@ -77,7 +78,7 @@ static bool rotate(const heap *h, size_t count)
 void tsr_sort(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg)
 {
     const heap h = {array, bytes, compare, arg};
-    if (rotate(&h, count))
+    if (sort_rotated(&h, count))
         return;
     for (size_t root = count / 2; root-- > 0;)
         sift_down(&h, root, count);

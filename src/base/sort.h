@@ -4,11 +4,13 @@
 
 #include <stddef.h>
 
-/** Below, at or above 0, as for qsort(). `arg` is what tsr_sort() was given. */
+/** Returns less than, equal to or more than 0, as for qsort(). `arg` is passed on from
+ * tsr_sort(). */
 typedef int tsr_compare(const void *a, const void *b, const void *arg);
 
-/** Sorts `count` elements of `bytes`, ascending. Allocates nothing, where qsort() may behind the context's back. Not stable. What is sorted
- * already, or but for where it begins (3 4 1 2), costs a pass or two. */
+/** Sorts `count` elements of `bytes` bytes each, ascending. Not stable. Allocates nothing; qsort()
+ * may, and not from the context's allocator. An array that is sorted already, or sorted but rotated
+ * (3 4 1 2), takes a pass or two. */
 void tsr_sort(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg);
 
 #endif

@@ -30,7 +30,7 @@ const char *tsr_status_message(void)
 
 tsr_status tsr_status_set(tsr_status status, const char *format, ...)
 {
-    /* The arguments may point into the last sentence, to say more about it. */
+    /* Written aside first, because the arguments may point into the last sentence. */
     tsr_kept_sentence next;
     next.status = status;
     va_list arguments;

@@ -1,7 +1,7 @@
-#include <tessera/tensor.h>
-
 #include "base/checked.h"
+
 #include <tessera/sys/status.h>
+#include <tessera/tensor.h>
 
 tsr_device tsr_device_host(void)
 {
@@ -11,7 +11,7 @@ tsr_device tsr_device_host(void)
 tsr_tensor tsr_tensor_contiguous(void *data, tsr_dtype dtype, int ndim, const int64_t *shape)
 {
     tsr_tensor tensor = {.data = data, .dtype = dtype, .device = tsr_device_host(), .ndim = ndim};
-    /* Unsigned, because the product of a shape that nobody has checked may wrap. */
+    /* Unsigned, because the product of an unchecked shape may wrap. */
     uint64_t stride = 1;
     for (int d = (ndim < TSR_MAX_DIMS ? ndim : TSR_MAX_DIMS) - 1; d >= 0; d--) {
         tensor.shape[d] = shape[d];
@@ -24,7 +24,8 @@ tsr_tensor tsr_tensor_contiguous(void *data, tsr_dtype dtype, int ndim, const in
 static tsr_status check_shape(const tsr_tensor *tensor, bool *empty)
 {
     if (tensor->ndim < 0 || tensor->ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: ndim is %d, not 0 to %d", tensor->ndim, TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: ndim is %d, not 0 to %d", tensor->ndim,
+                              TSR_MAX_DIMS);
     for (int d = 0; d < tensor->ndim; d++) {
         if (tensor->shape[d] < 0)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: shape[%d] is %lld, which is negative", d,
@@ -42,11 +43,13 @@ tsr_status tsr_tensor_count(const tsr_tensor *tensor, int64_t *count)
     TSR_TRY(check_shape(tensor, &empty));
     const int64_t element = (int64_t)tsr_dtype_bytes(tensor->dtype);
     if (element == 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: dtype %d is none", (int)tensor->dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: dtype is %d, which is not a dtype",
+                              (int)tensor->dtype);
     int64_t bytes = element;
     for (int d = 0; d < tensor->ndim && !empty; d++)
         if (!tsr_multiply(bytes, tensor->shape[d], &bytes))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: up to shape[%d] = %lld there are more than 2^63-1 bytes of %s", d,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_tensor_count: up to shape[%d] = %lld there are more than 2^63-1 bytes of %s", d,
                                   (long long)tensor->shape[d], tsr_dtype_name(tensor->dtype));
     *count = empty ? 0 : bytes / element;
     return TSR_OK;
@@ -60,7 +63,7 @@ int tsr_tensor_is_contiguous(const tsr_tensor *tensor)
         if (tensor->shape[d] == 0)
             return 1;
         rows_fit = rows_fit && (tensor->shape[d] == 1 || tensor->strides[d] == stride);
-        /* Past an overflow no stride can fit any more. */
+        /* After an overflow no stride can fit any more. */
         if (!tsr_multiply(stride, tensor->shape[d], &stride))
             stride = -1;
     }

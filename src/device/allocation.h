@@ -1,11 +1,13 @@
-/** Memory on a device: the host's comes from the context's allocator, any other's from its driver. */
+/** Memory on a device: host memory comes from the context's allocator, other memory from the
+ * device's driver. */
 #ifndef TSR_DEVICE_ALLOCATION_H
 #define TSR_DEVICE_ALLOCATION_H
 
 #include "base/memory/memory.h"
 #include "device/device.h"
 
-/** 0 bytes give NULL. */
+/** Allocates `bytes` without a stream; the caller releases `*out` by tsr_device_release(). For 0
+ * bytes `*out` is NULL. */
 static inline tsr_status tsr_device_allocate(tsr_context *context, tsr_device device, size_t bytes, void **out)
 {
     if (bytes == 0) {
@@ -18,7 +20,7 @@ static inline tsr_status tsr_device_allocate(tsr_context *context, tsr_device de
     return ops.table->alloc(ops.self, ops.index, bytes, NULL, out);
 }
 
-/** NULL is fine. */
+/** Releases memory of tsr_device_allocate(), of `bytes` bytes; NULL is fine. */
 static inline void tsr_device_release(tsr_context *context, tsr_device device, void *memory, size_t bytes)
 {
     if (!device.driver) {

@@ -1,13 +1,16 @@
 #include "device/device.h"
+
 #include "base/settings.h"
 #include "device/driver.h"
 #include "device/host/choose.h"
 #include "device/host/host.h"
-#include <inttypes.h>
+
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What has no rank does not measure. */
+/* The host's entry without a communicator, which alone has measured choices: a pinned way, or (self
+ * NULL) the fixed rule. */
 static tsr_device_ops resolve_host(const tsr_context *context, int index)
 {
     if (!context)
@@ -38,7 +41,8 @@ const char *tsr_device_print(tsr_device device, char *text)
 tsr_status tsr_refuse_host(const char *name, tsr_device device, tsr_stream stream)
 {
     if (device.index != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", name, device.index);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", name,
+                              device.index);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stream is %p, but the host has one stream, NULL", name, stream);
 }
 
@@ -52,7 +56,7 @@ tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_s
     return status == TSR_OK ? settled : tsr_status_restore(&kept, status);
 }
 
-/* The bits of one part of a number: what adds nothing, and one. */
+/* Per dtype, the bits of one part of a number: the identity of sum and of prod. */
 static const struct {
     uint64_t zero, one;
     size_t part_bytes;
@@ -76,7 +80,7 @@ static const struct {
     [TSR_C128] = {UINT64_C(0x8000000000000000), UINT64_C(0x3ff0000000000000), 8},
 };
 
-/* In this machine's byte order. */
+/* Writes the low `bytes` bytes of `bits` in this machine's byte order. */
 static void put_bits(unsigned char *to, uint64_t bits, size_t bytes)
 {
     const uint8_t byte = (uint8_t)bits;
@@ -95,7 +99,8 @@ void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value)
         put_bits(value + part, op == TSR_PROD ? 0 : real, part);
 }
 
-tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op, tsr_stream stream)
+tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op,
+                                    tsr_stream stream)
 {
     tsr_box_fill fill = {.dst = tensor->data, .element_bytes = tsr_dtype_bytes(tensor->dtype), .ndim = tensor->ndim};
     tsr_dtype_identity(tensor->dtype, op, fill.value);

@@ -1,7 +1,9 @@
 #include "device/driver.h"
+
 #include "base/hash.h"
 #include "base/processor.h"
 #include "device/host/host.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +14,14 @@ typedef struct entry_row {
     size_t offset;
 } entry_row;
 
-#define ROW(entry)                                                                                                                         \
-    {                                                                                                                                      \
-#entry, offsetof(tsr_device_table, entry)                                                                                          \
-    }
+/* clang-format off */
+#define ROW(entry) {#entry, offsetof(tsr_device_table, entry)}
+/* clang-format on */
 
-static const entry_row required[] = {ROW(count), ROW(alloc), ROW(free), ROW(copy), ROW(copy_boxes), ROW(fill), ROW(reduce), ROW(convert)};
+static const entry_row required[] = {ROW(count),      ROW(alloc), ROW(free),   ROW(copy),
+                                     ROW(copy_boxes), ROW(fill),  ROW(reduce), ROW(convert)};
 
-/* A device that has one of these has all. */
+/* A table has either all of these entries or none. */
 static const entry_row streams[] = {ROW(stream_create), ROW(stream_destroy), ROW(stream_synchronize), ROW(event_create),
                                     ROW(event_destroy), ROW(event_record),   ROW(event_wait)};
 
@@ -32,7 +34,7 @@ static bool has_entry(const tsr_device_table *table, const entry_row *row)
     return function != NULL;
 }
 
-/* The first row that the table has (or lacks), or NULL. */
+/* The first of `rows` that the table has (`present`) or lacks; NULL: there is no such row. */
 static const entry_row *find_row(const tsr_device_table *table, const entry_row *rows, size_t count, bool present)
 {
     for (size_t i = 0; i < count; i++)
@@ -44,25 +46,30 @@ static const entry_row *find_row(const tsr_device_table *table, const entry_row 
 static tsr_status check_table(const tsr_device_table *table)
 {
     if (table->size < sizeof *table)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_driver_create: table->size is %zu; it must be at least %zu", table->size,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_device_driver_create: table->size is %zu; it must be at least %zu", table->size,
                               sizeof *table);
     if (!table->name || !table->name[0])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_driver_create: the table lacks the required entry \"name\"");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_device_driver_create: the table lacks the required entry \"name\"");
     const entry_row *const missing = find_row(table, required, LENGTH(required), false);
     if (missing)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_driver_create: the table of device \"%s\" lacks the required entry \"%s\"",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_device_driver_create: the table of device \"%s\" lacks the required entry \"%s\"",
                               table->name, missing->name);
     const entry_row *const some = find_row(table, streams, LENGTH(streams), true);
     const entry_row *const none = find_row(table, streams, LENGTH(streams), false);
     if (some && none)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_device_driver_create: the table of device \"%s\" has \"%s\" but lacks \"%s\"; stream and event entries "
+                              "tsr_device_driver_create: the table of device \"%s\" has \"%s\" but lacks \"%s\"; "
+                              "stream and event entries "
                               "come all together or not at all",
                               table->name, some->name, none->name);
     return TSR_OK;
 }
 
-/* What is behind the name is what a device does: functions, and constants of theirs. */
+/* Hashes the name and every entry behind it, which are functions and constants: together they say
+ * what a device does. */
 static uint64_t kind_of(const tsr_device_table *table)
 {
     const char *const functions = (const char *)&table->count;

@@ -2,8 +2,10 @@
 
 #include "base/checked.h"
 #include "base/memory/memory.h"
-#include <string.h>
+
 #include <tessera/sys/comm.h>
+
+#include <string.h>
 
 int64_t tsr_mesh_limit(const tsr_comm *comm)
 {
@@ -23,7 +25,8 @@ tsr_status tsr_mesh_describe(const char *call, tsr_context *context, tsr_comm *c
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ndim is %d; a mesh has 1 to %d dims", call, ndim, TSR_MAX_DIMS);
     if (!shape)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: shape is NULL, but ndim is %d", call, ndim);
-    *out = (tsr_mesh_description){.call = call, .context = context, .comm = comm, .numbered = true, .ranks = ranks, .named = names};
+    *out = (tsr_mesh_description){
+        .call = call, .context = context, .comm = comm, .numbered = true, .ranks = ranks, .named = names};
     out->asks_comm = comm != NULL;
     out->grid.ndim = ndim;
     memcpy(out->grid.shape, shape, (size_t)ndim * sizeof *shape);
@@ -39,10 +42,11 @@ static tsr_status check_shape(tsr_mesh_description *description)
     grid->count = 1;
     for (int d = 0; d < grid->ndim; d++) {
         if (grid->shape[d] < 1)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: shape[%d] is %lld; a mesh dim has at least 1 rank", description->call, d,
-                                  (long long)grid->shape[d]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: shape[%d] is %lld; a mesh dim has at least 1 rank",
+                                  description->call, d, (long long)grid->shape[d]);
         if (!tsr_multiply(grid->count, grid->shape[d], &grid->count) || grid->count > limit)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: up to shape[%d] = %lld there are more ranks than the %lld that %s",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: up to shape[%d] = %lld there are more ranks than the %lld that %s",
                                   description->call, d, (long long)grid->shape[d], (long long)limit,
                                   description->comm ? "the communicator has" : "an abstract mesh can have");
     }
@@ -53,13 +57,16 @@ static tsr_status check_name(const tsr_mesh_description *description, int dim)
 {
     const char *name = description->names[dim];
     if (!name)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: names[%d] is NULL; name all dims or none", description->call, dim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: names[%d] is NULL; name all dims or none", description->call,
+                              dim);
     if (!*name || name[tsr_mesh_name_length(name)])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: names[%d] is \"%.64s\"; a name has letters, digits and _, and no digit first",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: names[%d] is \"%.64s\"; a name has letters, digits and _, and no digit first",
                               description->call, dim, name);
     for (int d = 0; d < dim; d++)
         if (strcmp(description->names[d], name) == 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dims %d and %d would both be called \"%.64s\"", description->call, d, dim, name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dims %d and %d would both be called \"%.64s\"",
+                                  description->call, d, dim, name);
     return TSR_OK;
 }
 
@@ -68,13 +75,14 @@ static tsr_status check_ranks(const tsr_mesh_description *description)
     const int64_t limit = tsr_mesh_limit(description->comm);
     for (int64_t i = 0; i < description->grid.count; i++)
         if (description->ranks[i] < 0 || description->ranks[i] >= limit)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] is %lld, not 0 to %lld", description->call, (long long)i,
-                                  (long long)description->ranks[i], (long long)limit - 1);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] is %lld, not 0 to %lld", description->call,
+                                  (long long)i, (long long)description->ranks[i], (long long)limit - 1);
     return TSR_OK;
 }
 
-/* That ranks first + the sum of coordinate * stride are in range and all different. Nothing overflows: sizes multiply to less than 2^31, so
- * coordinates add up to less, and strides are checked to be below 2^31. */
+/* Checks that the ranks first + the sum of coordinate * stride are in range and all different.
+ * Nothing overflows: sizes multiply to less than 2^31, so coordinates add up to less than 2^31, and
+ * strides are checked to be below 2^31. */
 static tsr_status check_strides(const tsr_mesh_description *description)
 {
     tsr_grid grid = description->grid;
@@ -88,15 +96,16 @@ static tsr_status check_strides(const tsr_mesh_description *description)
             *(stride < 0 ? &lowest : &highest) += stride * (grid.shape[d] - 1);
     }
     if (!inside || lowest < 0 || highest >= limit)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: from rank %lld on, the strides leave the ranks 0 to %lld", description->call,
-                              (long long)grid.first, (long long)limit - 1);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: from rank %lld on, the strides leave the ranks 0 to %lld",
+                              description->call, (long long)grid.first, (long long)limit - 1);
     if (!tsr_grid_nest(&grid))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a stride is not larger than what the smaller ones add up to: list the ranks",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: a stride is not larger than the sum that smaller strides reach: list the ranks",
                               description->call);
     return TSR_OK;
 }
 
-/* Completes the grid if it is regular, and says so. */
+/* True, with the grid completed, if it is regular; false: its ranks need a list. */
 static bool make_regular(const tsr_mesh_description *description, tsr_grid *grid)
 {
     if (description->ranks)
@@ -125,7 +134,7 @@ static void copy_names(const tsr_mesh_description *description, tsr_mesh *mesh, 
     }
 }
 
-/* What the mesh is to know of nodes, as a reference of its own. */
+/* The node map of the mesh to be made, as a new reference. */
 static tsr_status take_nodes(const tsr_mesh_description *description, tsr_node_map **out)
 {
     if (description->asks_comm)
@@ -134,13 +143,15 @@ static tsr_status take_nodes(const tsr_mesh_description *description, tsr_node_m
     return TSR_OK;
 }
 
-/* The block: the mesh, then, for an irregular grid, the list and its sorted positions, then the names. Takes over `nodes` where it makes
- * the mesh. */
-static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *grid, tsr_node_map *nodes, tsr_mesh **out)
+/* Makes one block: the mesh, then, for an irregular grid, the list and its sorted positions, then
+ * the names. On success the mesh owns `nodes`. */
+static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *grid, tsr_node_map *nodes,
+                            tsr_mesh **out)
 {
     const size_t listed = make_regular(description, grid) ? 0 : (size_t)grid->count;
     void *block;
-    TSR_TRY(tsr_allocate(description->context, sizeof(tsr_mesh) + 2 * listed * sizeof(int32_t) + names_bytes(description), &block));
+    TSR_TRY(tsr_allocate(description->context,
+                         sizeof(tsr_mesh) + 2 * listed * sizeof(int32_t) + names_bytes(description), &block));
     tsr_mesh *mesh = block;
     int32_t *list = (int32_t *)(mesh + 1);
     int64_t twice[2];
@@ -148,11 +159,13 @@ static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *g
         tsr_release(description->context, block);
         if (description->repeated)
             *description->repeated = twice[1];
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] and ranks[%lld] are both %lld", description->call, (long long)twice[0],
-                              (long long)twice[1], (long long)description->ranks[twice[0]]);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] and ranks[%lld] are both %lld", description->call,
+                              (long long)twice[0], (long long)twice[1], (long long)description->ranks[twice[0]]);
     }
-    *mesh = (tsr_mesh){
-        .context = tsr_context_retain(description->context), .comm = tsr_comm_retain(description->comm), .grid = *grid, .nodes = nodes};
+    *mesh = (tsr_mesh){.context = tsr_context_retain(description->context),
+                       .comm = tsr_comm_retain(description->comm),
+                       .grid = *grid,
+                       .nodes = nodes};
     mesh->references = 1;
     mesh->hash = tsr_grid_hash(grid);
     copy_names(description, mesh, (char *)(list + 2 * listed));

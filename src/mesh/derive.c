@@ -1,15 +1,16 @@
 /* Meshes made from a mesh: slice, flatten, unflatten. */
 #include "mesh/derive.h"
 
-#include <tessera/mesh.h>
-
 #include "base/memory/memory.h"
 #include "base/text/scan.h"
 #include "base/text/text.h"
 #include "mesh/build.h"
+
+#include <tessera/mesh.h>
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* Some dims of a mesh, ascending. */
 typedef struct chosen {
@@ -22,7 +23,7 @@ static size_t token_length(const char *text)
     return strcspn(text, ", ");
 }
 
-/* The dim that the token names, or whose index it is, or -1. */
+/* The dim whose name or index the token is; -1: there is no such dim. */
 static int match_dim(const tsr_mesh *mesh, const char *token, size_t length)
 {
     for (int d = 0; d < mesh->grid.ndim; d++) {
@@ -48,7 +49,7 @@ static tsr_status unknown_dim(const tsr_mesh *mesh, tsr_scan *scan)
     return tsr_scan_refuse(scan, scan->at, reason);
 }
 
-/* At least one dim, in mesh order. */
+/* Reads a list of dims: at least one, in mesh order. `call` begins errors' sentences. */
 static tsr_status choose_dims(const tsr_mesh *mesh, const char *call, const char *dims, chosen *out)
 {
     char what[64];
@@ -68,10 +69,11 @@ static tsr_status choose_dims(const tsr_mesh *mesh, const char *call, const char
     return dims[scan.at] ? tsr_scan_expected(&scan, scan.at, "\",\" or the end") : TSR_OK;
 }
 
-/* A mesh like `mesh`, without dims yet. */
+/* Describes a mesh like `mesh`; dims are added by the caller. */
 static tsr_mesh_description describe_like(const tsr_mesh *mesh, const char *call)
 {
-    tsr_mesh_description description = {.call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
+    tsr_mesh_description description = {
+        .call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
     description.grid.first = mesh->grid.first;
     description.nodes = mesh->nodes;
     return description;
@@ -86,11 +88,11 @@ static void add_dim(tsr_mesh_description *description, int64_t size, int64_t str
 }
 
 /*
- * Builds from ranks that have to be listed: those that `source` gives, in the order of its coordinates, when dims[i] of the coordinate
- * walks over its whole size and the others stay as in `base`.
+ * Builds a mesh from a list of ranks: those of `source`, in the order of its coordinates, where the
+ * dims in `walked` take all their values and the other dims stay as in `base`.
  */
-static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked, const int64_t *base,
-                               tsr_mesh **out)
+static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked,
+                               const int64_t *base, tsr_mesh **out)
 {
     tsr_grid walk = {.ndim = walked->count, .count = 1};
     for (int i = 0; i < walked->count; i++) {
@@ -122,7 +124,8 @@ static chosen all_dims(const tsr_mesh *mesh)
     return all;
 }
 
-/* Builds from the ranks of `mesh` in their order: listed, unless the grid of the description is complete. */
+/* Builds a mesh with the ranks of `mesh`, in their order. If the grid of the description is not
+ * `complete` (has no strides), the ranks are listed. */
 static tsr_status build_reshaped(tsr_mesh_description *description, const tsr_mesh *mesh, bool complete, tsr_mesh **out)
 {
     const chosen all = all_dims(mesh);
@@ -151,7 +154,8 @@ tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out
     return tsr_mesh_build(&description, out);
 }
 
-/* The stride of dims [begin, end) taken as one. False if they do not follow on from one another. */
+/* The stride of dims [begin, end) merged into one dim. False if no single stride reaches all their
+ * ranks. */
 static bool merge_strides(const tsr_grid *grid, int begin, int end, int64_t *merged)
 {
     int64_t stride = 0, size = 1;
@@ -175,7 +179,8 @@ static int64_t merge_sizes(const tsr_grid *grid, int begin, int end)
     return size;
 }
 
-/* The names of dims [begin, end), joined by "_"; the caller releases `*out`, NULL for an unnamed mesh. */
+/* The names of dims [begin, end), joined by "_"; the caller releases `*out`, which is NULL for an
+ * unnamed mesh. */
 static tsr_status join_names(const tsr_mesh *mesh, int begin, int end, void **out)
 {
     *out = NULL;
@@ -215,7 +220,8 @@ tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **o
         TSR_TRY(choose_dims(mesh, "tsr_mesh_flatten", dims, &merged));
     const int begin = merged.dims[0], end = begin + merged.count;
     if (merged.dims[merged.count - 1] != end - 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_flatten: dims \"%.200s\" are not adjacent; slice them out first", dims);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_flatten: dims \"%.200s\" are not adjacent; slice them out first", dims);
     void *name;
     TSR_TRY(join_names(mesh, begin, end, &name));
     const tsr_status status = flatten_range(mesh, begin, end, name, out);
@@ -223,26 +229,31 @@ tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **o
     return status;
 }
 
-static tsr_status check_unflatten(const tsr_mesh *mesh, int dim, int ndim, const int64_t *shape, const char *const *names)
+static tsr_status check_unflatten(const tsr_mesh *mesh, int dim, int ndim, const int64_t *shape,
+                                  const char *const *names)
 {
     if (ndim < 1 || ndim > TSR_MAX_DIMS + 1 - mesh->grid.ndim)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: ndim is %d; the mesh has %d dims already and can have %d", ndim,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_unflatten: ndim is %d; the mesh has %d dims already and can have %d", ndim,
                               mesh->grid.ndim, TSR_MAX_DIMS);
     if (mesh->names[0] && !names)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: names is NULL, but the mesh has named dims");
     if (!mesh->names[0] && names && mesh->grid.ndim > 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: names must be NULL, because the other dims have none");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_unflatten: names must be NULL, because the other dims have none");
     int64_t product = 1;
     for (int i = 0; i < ndim; i++) {
         const int64_t rest = mesh->grid.shape[dim] / product;
         if (shape[i] < 1 || rest % shape[i] != 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "tsr_mesh_unflatten: shape[%d] is %lld, which does not divide the %lld ranks left of dim %d", i,
-                                  (long long)shape[i], (long long)rest, dim);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "tsr_mesh_unflatten: shape[%d] is %lld, which does not divide the %lld ranks left of dim %d", i,
+                (long long)shape[i], (long long)rest, dim);
         product *= shape[i];
     }
     if (product != mesh->grid.shape[dim])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: shape has %lld ranks in all, but dim %d has %lld",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_unflatten: shape has %lld ranks in all, but dim %d has %lld",
                               (long long)product, dim, (long long)mesh->grid.shape[dim]);
     return TSR_OK;
 }
@@ -257,8 +268,8 @@ static void split_dim(const tsr_grid *grid, int dim, int ndim, const int64_t *sh
     }
 }
 
-tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
-                              tsr_mesh **out)
+tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape,
+                              const char *const *names, tsr_mesh **out)
 {
     if (!mesh || !dim || !shape || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: mesh, dim, shape and out must not be NULL");
@@ -278,7 +289,8 @@ tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, c
     return build_reshaped(&description, mesh, !mesh->grid.list, out);
 }
 
-/* All of `mesh` as the description has it otherwise. */
+/* Builds a mesh with all dims and ranks of `mesh`; communicator and nodes are those of the
+ * description. */
 static tsr_status build_copy(tsr_mesh_description *description, const tsr_mesh *mesh, tsr_mesh **out)
 {
     for (int d = 0; d < mesh->grid.ndim; d++)

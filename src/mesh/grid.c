@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ bool tsr_grid_nest(tsr_grid *grid)
     return order_dims(grid);
 }
 
-/* Row-major positions of a grid's dims. */
+/* The row-major position of a coordinate. */
 static int64_t position_of(const tsr_grid *grid, const int64_t *coordinate)
 {
     int64_t position = 0;
@@ -104,7 +105,8 @@ bool tsr_grid_fit(tsr_grid *grid, const int64_t *ranks)
         grid->strides[d] = grid->shape[d] > 1 ? ranks[step] - ranks[0] : 0;
         step *= grid->shape[d];
     }
-    /* No overflow: the sizes multiply to less than 2^31, so the coordinates add up to less, and strides are below 2^31. */
+    /* No overflow: the sizes multiply to less than 2^31, so coordinates add up to less than 2^31,
+     * and strides are below 2^31. */
     int64_t coordinate[TSR_MAX_DIMS] = {0};
     int64_t position = 0;
     do {
@@ -145,7 +147,7 @@ int64_t tsr_grid_rank(const tsr_grid *grid, const int64_t *coordinate)
     return grid->list ? grid->list[position_of(grid, coordinate)] : regular_rank(grid, coordinate);
 }
 
-/* Where the first one from `rank` up stands in `sorted`, or the count. */
+/* The index in `sorted` of the lowest rank that is at least `rank`; the count if there is none. */
 static int64_t find_listed(const tsr_grid *grid, int64_t rank)
 {
     int64_t low = 0, high = grid->count;
@@ -168,7 +170,8 @@ static bool locate_listed(const tsr_grid *grid, int64_t rank, int64_t *coordinat
     return true;
 }
 
-/* Nested strides make the coordinate the digits of the rank's distance from the lowest, counted backwards where a stride is negative. */
+/* With nested strides the coordinate consists of the digits of rank - lowest; where a stride is
+ * negative, the digit counts backwards. */
 static bool locate_regular(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
 {
     int64_t rest = rank - grid->lowest;
@@ -195,7 +198,9 @@ bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
     return rank >= grid->lowest && locate_regular(grid, rank, coordinate);
 }
 
-/* The rank's digits as far as it has them, or else one more in the last place where that is possible. */
+/* tsr_grid_from() of a regular grid. If the rank's digits are a coordinate, the rank itself. Else
+ * the last of its valid digits that can grow is increased by one, and the digits behind that become
+ * 0. */
 static int64_t from_regular(const tsr_grid *grid, int64_t rank)
 {
     int64_t rest = rank - grid->lowest, base = grid->lowest, next = INT64_MAX;
@@ -220,7 +225,8 @@ int64_t tsr_grid_from(const tsr_grid *grid, int64_t rank)
     return at < grid->count ? grid->list[grid->sorted[at]] : INT64_MAX;
 }
 
-/* The sizes, and strides, of the dims that vary, in their order. */
+/* Sizes and strides of the dims of size > 1, in mesh order; returns their number. Strides of a
+ * listed grid count as 0. */
 static int condense(const tsr_grid *grid, int64_t *shape, int64_t *strides)
 {
     int count = 0;

@@ -1,26 +1,29 @@
 #include "mesh/mesh.h"
 
-#include <tessera/mesh.h>
-
 #include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/text/text.h"
 #include "mesh/build.h"
-#include <string.h>
+
+#include <tessera/mesh.h>
 #include <tessera/sys/comm.h>
 
-tsr_status tsr_mesh_create(tsr_comm *comm, int ndim, const int64_t *shape, const char *const *names, const int64_t *ranks, tsr_mesh **out)
+#include <string.h>
+
+tsr_status tsr_mesh_create(tsr_comm *comm, int ndim, const int64_t *shape, const char *const *names,
+                           const int64_t *ranks, tsr_mesh **out)
 {
     if (!comm || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_create: %s",
                               comm ? "out is NULL" : "comm is NULL; tsr_mesh_create_abstract() needs none");
     tsr_mesh_description description;
-    TSR_TRY(tsr_mesh_describe("tsr_mesh_create", tsr_comm_context(comm), comm, ndim, shape, names, ranks, &description));
+    TSR_TRY(
+        tsr_mesh_describe("tsr_mesh_create", tsr_comm_context(comm), comm, ndim, shape, names, ranks, &description));
     return tsr_mesh_build(&description, out);
 }
 
-tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, const int64_t *shape, const char *const *names, const int64_t *ranks,
-                                    tsr_mesh **out)
+tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, const int64_t *shape, const char *const *names,
+                                    const int64_t *ranks, tsr_mesh **out)
 {
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_create_abstract: out is NULL");
@@ -32,8 +35,8 @@ tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, const int64_
     return status;
 }
 
-tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int ndim, const int64_t *shape, const char *const *names,
-                                   int64_t first, const int64_t *strides, tsr_mesh **out)
+tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int ndim, const int64_t *shape,
+                                   const char *const *names, int64_t first, const int64_t *strides, tsr_mesh **out)
 {
     tsr_mesh_description description;
     TSR_TRY(tsr_mesh_describe(call, NULL, NULL, ndim, shape, names, NULL, &description));
@@ -119,7 +122,8 @@ tsr_status tsr_mesh_find(const tsr_mesh *mesh, const char *name, int *dim)
         }
         tsr_text_append(&list, "%s%s", d ? ", " : "", mesh->names[d] ? mesh->names[d] : "(unnamed)");
     }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_find: the mesh has no dim \"%.64s\"; its dims are %s", name, known);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_find: the mesh has no dim \"%.64s\"; its dims are %s", name,
+                          known);
 }
 
 tsr_status tsr_mesh_rank_at(const tsr_mesh *mesh, const int64_t *coordinate, int64_t *rank)
@@ -137,7 +141,8 @@ tsr_status tsr_mesh_rank_at(const tsr_mesh *mesh, const int64_t *coordinate, int
 tsr_status tsr_mesh_coordinate_of(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate, int *inside)
 {
     if (!mesh || !coordinate || !inside)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_coordinate_of: mesh, coordinate and inside must not be NULL");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_coordinate_of: mesh, coordinate and inside must not be NULL");
     *inside = tsr_mesh_locate(mesh, rank, coordinate);
     return TSR_OK;
 }
@@ -199,7 +204,8 @@ void *tsr_mesh_slot(const tsr_mesh *mesh)
 
 void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data))
 {
-    /* No part of the value that const protects; every mesh lies in allocated, writable memory. */
+    /* const protects the value of a mesh, and the slot is not part of it; every mesh lies in
+     * allocated, writable memory. */
     tsr_mesh *writable = (tsr_mesh *)mesh;
     writable->slot = data;
     writable->slot_destroy = destroy;

@@ -1,35 +1,36 @@
 /* The text of a mesh: `2x4` or `dp=2,tp=4`, then optionally `@8` or `@[3,1,0,2]`. */
-#include <tessera/mesh.h>
-
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/text/scan.h"
 #include "base/text/text.h"
 #include "mesh/build.h"
-#include <stdio.h>
-#include <string.h>
+
+#include <tessera/mesh.h>
 #include <tessera/sys/status.h>
 
-/* What the text says; names point into the text and end where the "=" stands. */
+#include <stdio.h>
+#include <string.h>
+
+/* A mesh's text as it is read; names are kept as places in the text. */
 typedef struct parsed {
     tsr_scan scan;
     int64_t limit;
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
-    int64_t count; /* of ranks */
+    int64_t count; /* ranks: the product of `shape` */
     bool named;
-    size_t names[TSR_MAX_DIMS]; /* where each begins */
+    size_t names[TSR_MAX_DIMS]; /* index in the text where each name begins */
     size_t lengths[TSR_MAX_DIMS];
     int64_t first;
-    size_t list; /* where the first rank of a list stands, or 0 */
+    size_t list; /* index in the text of the first rank of a list; 0: no list */
 } parsed;
 
 static tsr_status too_many_ranks(parsed *p, size_t at, int64_t wanted)
 {
     char reason[128];
-    snprintf(reason, sizeof reason, "up to here there are ranks up to %lld, but only 0 to %lld can be had", (long long)wanted - 1,
-             (long long)p->limit - 1);
+    snprintf(reason, sizeof reason, "up to here the mesh has ranks up to %lld, but only 0 to %lld are possible",
+             (long long)wanted - 1, (long long)p->limit - 1);
     return tsr_scan_refuse(&p->scan, at, reason);
 }
 
@@ -90,7 +91,8 @@ static tsr_status read_rank(parsed *p, int64_t *rank)
     return tsr_scan_number(&p->scan, 0, p->limit - 1, expected, rank);
 }
 
-/* `ranks` is NULL the first time, when only the form is checked and nobody knows yet how much room to make. */
+/* Reads a list of ranks. `ranks` is NULL in the first pass, which only checks the text before
+ * memory is allocated. */
 static tsr_status read_list(parsed *p, int64_t *ranks)
 {
     char expected[64];
@@ -131,7 +133,7 @@ static tsr_status read_mesh(parsed *p)
     return p->scan.text[p->scan.at] ? tsr_scan_expected(&p->scan, p->scan.at, expected) : TSR_OK;
 }
 
-/* Points at the `index`-th rank of the list. */
+/* The error points at the `index`-th rank of the list. */
 static tsr_status refuse_repeated(parsed *p, int64_t index)
 {
     p->scan.at = p->list;
@@ -142,8 +144,10 @@ static tsr_status refuse_repeated(parsed *p, int64_t index)
     return tsr_scan_refuse(&p->scan, p->scan.at, "this rank was listed before");
 }
 
-/* `names` has room for the text; `ranks` for the list, or is NULL. */
-static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, char *names, int64_t *ranks, tsr_mesh **out)
+/* `names` has room for the whole text; `ranks` has room for the list, or is NULL if there is no
+ * list. */
+static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, char *names, int64_t *ranks,
+                               tsr_mesh **out)
 {
     tsr_mesh_description description;
     const char *ends[TSR_MAX_DIMS] = {0};
@@ -156,7 +160,8 @@ static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, 
     if (ranks)
         TSR_TRY(read_list(p, ranks));
     int64_t repeated = -1;
-    TSR_TRY(tsr_mesh_describe("tsr_mesh_parse", context, comm, p->ndim, p->shape, p->named ? ends : NULL, ranks, &description));
+    TSR_TRY(tsr_mesh_describe("tsr_mesh_parse", context, comm, p->ndim, p->shape, p->named ? ends : NULL, ranks,
+                              &description));
     description.grid.first = p->first;
     description.repeated = &repeated;
     const tsr_status status = tsr_mesh_build(&description, out);
@@ -188,7 +193,7 @@ tsr_status tsr_mesh_parse(tsr_comm *comm, tsr_context *context, const char *text
     return status;
 }
 
-/* Whether ranks go first, first + 1, .. */
+/* True if the ranks are first, first + 1, .. */
 static bool numbered(const tsr_grid *grid)
 {
     tsr_grid plain = *grid;

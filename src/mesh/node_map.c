@@ -4,25 +4,30 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/grid.h"
-#include <string.h>
+
 #include <tessera/sys/status.h>
 
-/* In a sentence; of more, the first. */
+#include <string.h>
+
+/* A sentence lists at most this many numbers. */
 #define MOST_NUMBERS 32
 
 static tsr_status check_nodes(const char *what, const tsr_nodes *nodes)
 {
     if (nodes->ranks_per_node < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s.ranks_per_node is %lld: how many ranks share a node, or 0 where nodes are listed or not known", what,
-                              (long long)nodes->ranks_per_node);
+                              "%s.ranks_per_node is %lld; it is the number of ranks that share a node, or 0 if nodes "
+                              "are listed or not known",
+                              what, (long long)nodes->ranks_per_node);
     if (nodes->count < 0 || nodes->count > TSR_GRID_RANKS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.count is %lld: the nodes of 0 to %lld ranks can be listed", what,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s.count is %lld; it is the number of ranks whose nodes are listed, 0 to %lld", what,
                               (long long)nodes->count, (long long)TSR_GRID_RANKS);
     if (nodes->count > 0 && !nodes->node)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.node is NULL, but count is %lld", what, (long long)nodes->count);
     if (nodes->count > 0 && nodes->ranks_per_node > 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has %lld ranks a node and a list of %lld ranks: give one of the two", what,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s has %lld ranks a node and a list of %lld ranks: give one of the two", what,
                               (long long)nodes->ranks_per_node, (long long)nodes->count);
     return TSR_OK;
 }
@@ -62,7 +67,8 @@ static int by_node_and_rank(const void *a, const void *b, const void *arg)
     return x < y ? -1 : x > y;
 }
 
-/* node[rank] becomes the lowest rank with the number that `given` has for it; `order` is memory for as many ranks. */
+/* node[rank] becomes the lowest rank on the same node, by the numbers in `given`; `order` is
+ * scratch memory for `ranks` numbers. */
 static void find_lowest(const int64_t *given, int64_t ranks, int32_t *order, int64_t *node)
 {
     for (int64_t i = 0; i < ranks; i++)
@@ -74,8 +80,9 @@ static void find_lowest(const int64_t *given, int64_t ranks, int32_t *order, int
     }
 }
 
-/* Numbers nodes in the order of their lowest ranks, which `node` has; returns how many there are. A node's lowest rank comes before the
- * others, and has its number by then. */
+/* Replaces each rank's entry in `node`, the lowest rank on its node, by the node's number, in the
+ * order of lowest ranks; returns how many nodes there are. A node's lowest rank comes first, so its
+ * entry is a number already when the other ranks read it. */
 static int64_t number_nodes(int64_t *node, int64_t ranks)
 {
     int64_t count = 0;
@@ -84,7 +91,7 @@ static int64_t number_nodes(int64_t *node, int64_t ranks)
     return count;
 }
 
-/* Counts where the members of each node begin, then lists them. `starts` has zeros for count + 1 nodes. */
+/* Fills `starts` and `members` (node_map.h). `starts` comes as count + 1 zeros. */
 static void list_members(const int64_t *node, int64_t ranks, int64_t count, int32_t *starts, int32_t *members)
 {
     for (int64_t i = 0; i < ranks; i++)
@@ -107,7 +114,7 @@ static int64_t find_largest(const int32_t *starts, int64_t count)
     return largest;
 }
 
-/* n where ranks lie as `ranks_per_node` n says, else 0. */
+/* n if the ranks lie as ranks_per_node = n says; else 0. */
 static int64_t find_each(const int64_t *node, int64_t ranks)
 {
     int64_t each = 0;
@@ -119,12 +126,14 @@ static int64_t find_each(const int64_t *node, int64_t ranks)
     return each;
 }
 
-/* One block: the map, nodes, members, and starts, for which there is room as if each rank had a node to itself. */
+/* Makes one block: the map, node, members, and starts; the latter has room for as many nodes as
+ * ranks. */
 static tsr_status make_listed(tsr_context *context, const tsr_nodes *nodes, tsr_node_map **out)
 {
     const size_t ranks = (size_t)nodes->count;
     void *memory;
-    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_node_map) + ranks * sizeof(int64_t) + (2 * ranks + 1) * sizeof(int32_t), &memory));
+    TSR_TRY(tsr_allocate_zeroed(
+        context, sizeof(tsr_node_map) + ranks * sizeof(int64_t) + (2 * ranks + 1) * sizeof(int32_t), &memory));
     tsr_node_map *map = memory;
     int64_t *node = (int64_t *)(map + 1);
     int32_t *members = (int32_t *)(node + ranks), *starts = members + ranks;
@@ -218,7 +227,8 @@ int64_t tsr_node_map_place(const tsr_node_map *map, int64_t rank)
     return range.begin;
 }
 
-/* Nodes hold ranks one after the other exactly where these stand in order among the members. */
+/* True if each node holds consecutive ranks and nodes follow one another: then the members are 0,
+ * 1, 2, .. */
 static bool is_in_order(const tsr_node_map *map)
 {
     for (int64_t i = 0; i < map->ranks; i++)
@@ -227,7 +237,7 @@ static bool is_in_order(const tsr_node_map *map)
     return true;
 }
 
-/* The sizes of nodes, "7, 8", or the node of each rank, "0, 1, 0, 1". */
+/* Appends the size of each node, "7, 8", or the node of each rank, "0, 1, 0, 1". */
 static void append_numbers(tsr_text *text, const tsr_node_map *map, bool sizes)
 {
     const int64_t count = sizes ? map->count : map->ranks;

@@ -1,30 +1,34 @@
-/** How ranks learn that one of them failed on its own before they wait for it. */
+/** How ranks learn that one of them failed, before they would wait for it. */
 #ifndef TSR_OPS_AGREEMENT_H
 #define TSR_OPS_AGREEMENT_H
 
 #include "ops/blas/choice.h"
+
 #include <tessera/dtensor.h>
 
 /**
- * Collective: `local` is how this rank's own part of a call went, whatever the fault. TSR_OK if all went well; a rank that failed gets its
- * own status back, with its sentence; the others TSR_ERROR_PEER with the sentence of the lowest rank that failed. The communicator stays
- * usable.
+ * Collective. `local` is the status of this rank's own part of a call. TSR_OK if no rank failed.
+ * Else a rank that failed gets its own status back, with its sentence; the others get
+ * TSR_ERROR_PEER with the sentence of the lowest rank that failed. The communicator stays usable.
  */
 tsr_status tsr_agree(tsr_comm *comm, tsr_status local);
 
 /**
- * tsr_agree(), and in the same meeting on what ranks multiply by, so that replicas have the same bits. `choice` is this rank's own; where
- * all have the same providers it stays, else it becomes those that all have, in the order of the lowest rank that multiplies, with
- * the kernels that all run. A choice of none, on another device, goes with everything. TSR_ERROR_UNSUPPORTED on all ranks, with a sentence
- * that names two of them: there is nothing that all have.
+ * tsr_agree(), which also agrees on the providers and kernels that multiply, so that replicas have
+ * the same bits. `choice` begins as this rank's own. Its providers stay if all ranks have the same;
+ * else they become those that all ranks have, in the order of the lowest rank that multiplies. Its
+ * kernels become the best that all ranks run. A rank without providers, on another device, agrees
+ * to anything. TSR_ERROR_UNSUPPORTED on all ranks, with a sentence that names two of them: no
+ * provider is on all ranks.
  */
 tsr_status tsr_agree_on_provider(tsr_comm *comm, tsr_status local, tsr_choice *choice);
 
-/** Over which a call agrees: that of the first of `count` layouts that is there and has one, so that a rank which lacks an operand can
- * still tell its peers. NULL: none has. */
+/** The communicator over which a call agrees: that of the first of `count` layouts, some of them
+ * NULL, that has one. So a rank whose operand is missing can still tell its peers. NULL: no layout
+ * has a communicator. */
 tsr_comm *tsr_agreement_comm(const tsr_layout *const *layouts, int count);
 
-/** The layout of a dtensor that may be NULL. */
+/** The layout of a dtensor; NULL for NULL. */
 const tsr_layout *tsr_agreement_layout(const tsr_dtensor *tensor);
 
 #endif

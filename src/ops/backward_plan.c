@@ -2,38 +2,42 @@
 #include "ops/gradients.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
-#include <string.h>
+
 #include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
+
+#include <string.h>
 
 #define CALLER "tsr_linear_backward_plan"
 
 static const char *const names[TSR_GRADIENTS] = {"dx", "dw", "db"};
 
-/* dx, dw or db, if the plan has it. */
+/* dx, dw or db; not `present`: the plan does not have it. */
 typedef struct gradient {
     bool present;
-    tsr_local_form own, wanted; /* as the rule leaves it, and as it is wanted */
-    tsr_plan *move;             /* own to wanted; NULL where they are the same */
+    tsr_local_form own, wanted; /* the gradient in its rule's layout, and in the layout that the caller wants */
+    tsr_plan *move;             /* own to wanted; NULL if they are equal */
 } gradient;
 
-/* Workspace: dy as the products want it, where it moves; one gradient as its rule leaves it, where it moves on; then what products and
- * moves want. Gradients are made one after the other, so all use the same. */
+/* The workspace has three parts: dy in the products' layout, if it moves; one gradient in its
+ * rule's layout, if any gradient moves; and the workspace of products and moves. Gradients are made
+ * one after the other, so they share the last two parts. */
 struct tsr_linear_backward_plan {
     tsr_context *context;
     tsr_comm *comm;
     tsr_device device;
     tsr_choice choice;
-    tsr_local_form x, w, dy, aligned; /* aligned: dy as the products want it */
-    tsr_plan *align;                  /* dy to aligned; NULL where they are the same */
+    tsr_local_form x, w, dy, aligned; /* aligned: dy in the products' layout */
+    tsr_plan *align;                  /* dy to aligned; NULL if they are equal */
     gradient gradients[TSR_GRADIENTS];
     bool inside;
     size_t dy_bytes, own_bytes, moving_bytes;
     tsr_matmul_needs needs;
 };
 
-/* What a caller of tsr_linear_backward_plan_create() gives. */
+/* The layouts that tsr_linear_backward_plan_create() is given. */
 typedef struct request {
     const tsr_layout *x, *w, *b, *dy, *gradients[TSR_GRADIENTS];
 } request;
@@ -83,7 +87,8 @@ static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
     return TSR_OK;
 }
 
-/* What this rank's products want, whatever the strides that they will meet. */
+/* Measures the packing and workspace that this rank's products need for any strides of the
+ * operands. */
 static tsr_status measure_products(tsr_linear_backward_plan *plan)
 {
     const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs, .any_strides = true};
@@ -109,23 +114,25 @@ static void measure_moves(tsr_linear_backward_plan *plan)
         const gradient *g = &plan->gradients[i];
         if (!g->move)
             continue;
-        plan->own_bytes = tsr_layer_larger(plan->own_bytes, tsr_local_form_bytes(&g->own));
-        plan->moving_bytes = tsr_layer_larger(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
+        plan->own_bytes = tsr_larger_bytes(plan->own_bytes, tsr_local_form_bytes(&g->own));
+        plan->moving_bytes = tsr_larger_bytes(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
     }
 }
 
 static tsr_status check_products(const tsr_linear_backward_plan *plan)
 {
-    const tsr_dtype dy = tsr_layout_dtype(plan->dy.layout), x = tsr_layout_dtype(plan->x.layout), w = tsr_layout_dtype(plan->w.layout);
+    const tsr_dtype dy = tsr_layout_dtype(plan->dy.layout), x = tsr_layout_dtype(plan->x.layout),
+                    w = tsr_layout_dtype(plan->w.layout);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         const gradient *g = &plan->gradients[i];
         if (g->present)
-            TSR_TRY(tsr_gradient_check_device(CALLER "_create", i, plan->device, dy, x, w, tsr_layout_dtype(g->own.layout)));
+            TSR_TRY(tsr_gradient_check_device(CALLER "_create", i, plan->device, dy, x, w,
+                                              tsr_layout_dtype(g->own.layout)));
     }
     return TSR_OK;
 }
 
-static tsr_status measure(tsr_linear_backward_plan *plan)
+static tsr_status measure_backward_plan(tsr_linear_backward_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
@@ -136,7 +143,7 @@ static tsr_status measure(tsr_linear_backward_plan *plan)
     return inside ? measure_products(plan) : TSR_OK;
 }
 
-static tsr_status prepare(const tsr_linear_backward_plan *plan)
+static tsr_status prepare_moves(const tsr_linear_backward_plan *plan)
 {
     if (plan->align)
         TSR_TRY(tsr_plan_prepare(plan->align, plan->comm));
@@ -152,14 +159,17 @@ static tsr_status check_request(const request *r, const void *out)
     if (!r->x || !r->w || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL", !r->x ? "x" : !r->w ? "w" : "out");
     if (!r->gradients[TSR_DX] && !r->gradients[TSR_DW] && !r->gradients[TSR_DB])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: dx, dw and db are all NULL; a backward has one of them at least");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              CALLER "_create: dx, dw and db are all NULL; a backward has one of them at least");
     if (r->gradients[TSR_DB] && !r->b)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: db is asked for, but b is NULL");
     return tsr_layer_check_runs(CALLER "_create", r->x);
 }
 
-/* This rank's own part; after an error too there may be a plan to destroy. */
-static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
+ * the plan. */
+static tsr_status make_backward_plan(tsr_comm *comm, const request *r, tsr_device device,
+                                     tsr_linear_backward_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
     void *memory;
@@ -169,21 +179,22 @@ static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_
     *out = plan;
     TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
     TSR_TRY(fill_plan(plan, r));
-    return measure(plan);
+    return measure_backward_plan(plan);
 }
 
-static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+static tsr_status create_backward_plan(tsr_comm *comm, const request *r, tsr_device device,
+                                       tsr_linear_backward_plan **out)
 {
     tsr_linear_backward_plan *plan = NULL;
     tsr_choice none = {.count = 0};
     tsr_status status = check_request(r, out);
     if (status == TSR_OK)
-        status = make(comm, r, device, &plan);
+        status = make_backward_plan(comm, r, device, &plan);
     status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
     if (status == TSR_OK)
         tsr_choice_hold(&plan->choice);
     if (status == TSR_OK)
-        status = prepare(plan);
+        status = prepare_moves(plan);
     if (status == TSR_OK)
         *out = plan;
     else
@@ -191,9 +202,9 @@ static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, ts
     return status;
 }
 
-tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
-                                           const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
-                                           tsr_linear_backward_plan **out)
+tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                           const tsr_layout *dy, const tsr_layout *dx, const tsr_layout *dw,
+                                           const tsr_layout *db, tsr_device device, tsr_linear_backward_plan **out)
 {
     const request r = {x, w, b, dy, {dx, dw, db}};
     const tsr_layout *const layouts[] = {x, w, b, dy, dx, dw, db};
@@ -201,7 +212,7 @@ tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout
     if (!comm)
         return check_request(&r, out);
     TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
-    return tsr_comm_let_go(comm, create(comm, &r, device, out));
+    return tsr_comm_let_go(comm, create_backward_plan(comm, &r, device, out));
 }
 
 void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
@@ -216,7 +227,7 @@ void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
     }
     tsr_plan_destroy(plan->align);
     tsr_local_form *const forms[] = {&plan->w, &plan->x, &plan->dy, &plan->aligned};
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         tsr_local_form_release(forms[i]);
     tsr_context *context = plan->context;
     tsr_release(context, plan);
@@ -230,10 +241,10 @@ const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan
 
 size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *plan)
 {
-    return plan->dy_bytes + plan->own_bytes + tsr_layer_larger(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
+    return plan->dy_bytes + plan->own_bytes + tsr_larger_bytes(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
 }
 
-/* One execution, and how it goes on this rank. */
+/* One execution; `status` is this rank's first failure. */
 typedef struct execution {
     const tsr_linear_backward_plan *plan;
     tsr_gradient_sources from;
@@ -243,8 +254,9 @@ typedef struct execution {
     tsr_status status;
 } execution;
 
-static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
-                                  const tsr_tensor *const *results, const void *workspace, size_t bytes, tsr_stream stream)
+static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                  const tsr_tensor *dy, const tsr_tensor *const *results, const void *workspace,
+                                  size_t bytes, tsr_stream stream)
 {
     TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, plan->device));
     if (plan->gradients[TSR_DW].present)
@@ -252,9 +264,11 @@ static tsr_status check_execution(const tsr_linear_backward_plan *plan, const ts
     if (plan->gradients[TSR_DX].present)
         TSR_TRY(tsr_local_form_check(&plan->w, CALLER "_execute", "w", w, plan->device));
     for (int i = 0; i < TSR_GRADIENTS; i++)
-        TSR_TRY(tsr_local_form_check_result(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i], plan->device));
+        TSR_TRY(tsr_local_form_check_result(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i],
+                                            plan->device));
     TSR_TRY(tsr_layer_check_stream(CALLER "_execute", plan->device, stream));
-    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_backward_plan_workspace_bytes(plan));
+    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes,
+                                     tsr_linear_backward_plan_workspace_bytes(plan));
 }
 
 static void *part_at(const execution *e, size_t offset)
@@ -262,14 +276,14 @@ static void *part_at(const execution *e, size_t offset)
     return e->workspace ? e->workspace + offset : NULL;
 }
 
-/* What lies behind dy and the gradient of the moment. */
+/* Where the third part of the workspace begins, behind dy and one gradient. */
 static size_t rest_offset(const tsr_linear_backward_plan *plan)
 {
     return plan->dy_bytes + plan->own_bytes;
 }
 
-/* Peers go through the same moves, whatever happened here. */
-static void move(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
+/* All ranks go through the same moves: after a failure this rank takes part in a move as failed. */
+static void move_tensor(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
 {
     const size_t rest = rest_offset(e->plan);
     if (e->status != TSR_OK)
@@ -286,7 +300,7 @@ static void align_dy(execution *e, const tsr_tensor *dy)
         return;
     }
     e->from.dy = tsr_local_form_tensor(&plan->aligned, e->workspace, plan->device);
-    move(e, plan->align, dy, &e->from.dy);
+    move_tensor(e, plan->align, dy, &e->from.dy);
 }
 
 static void make_gradient(execution *e, int which, const tsr_tensor *result)
@@ -301,10 +315,11 @@ static void make_gradient(execution *e, int which, const tsr_tensor *result)
         e->status = tsr_gradient_compute(which, &site, &e->from, &own);
     }
     if (g->move)
-        move(e, g->move, &own, result);
+        move_tensor(e, g->move, &own, result);
 }
 
-static tsr_status execute(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *const *results)
+static tsr_status execute_backward_plan(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
+                                        const tsr_tensor *const *results)
 {
     const tsr_linear_backward_plan *plan = e->plan;
     e->status = check_execution(plan, x, w, dy, results, e->workspace, e->bytes, e->stream);
@@ -320,7 +335,8 @@ static tsr_status execute(execution *e, const tsr_tensor *x, const tsr_tensor *w
     return e->status;
 }
 
-/* Without a move nobody is told anything, and the handle is not used. */
+/* True if the plan moves anything; else executions do not communicate, and do not use the
+ * communicator's handle. */
 static bool moves(const tsr_linear_backward_plan *plan)
 {
     bool some = plan->align;
@@ -329,9 +345,10 @@ static bool moves(const tsr_linear_backward_plan *plan)
     return some;
 }
 
-tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
-                                            const tsr_tensor *dy, const tsr_tensor *dx, const tsr_tensor *dw, const tsr_tensor *db,
-                                            void *workspace, size_t bytes, tsr_stream stream)
+tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x,
+                                            const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *dx,
+                                            const tsr_tensor *dw, const tsr_tensor *db, void *workspace, size_t bytes,
+                                            tsr_stream stream)
 {
     if (!plan)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
@@ -340,7 +357,7 @@ tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
     execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
     if (!moves(plan))
-        return execute(&e, x, w, dy, results);
+        return execute_backward_plan(&e, x, w, dy, results);
     TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
-    return tsr_comm_let_go(plan->comm, execute(&e, x, w, dy, results));
+    return tsr_comm_let_go(plan->comm, execute_backward_plan(&e, x, w, dy, results));
 }

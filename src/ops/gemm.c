@@ -2,18 +2,19 @@
 
 #include "ops/rows.h"
 #include "ops/widened.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* In f64, up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats a BLAS' gemm, which packs
- * b. */
+/* In f64 and with at most this many rows of c, products of vectors with panels of b that stay in
+ * the cache are faster than a BLAS' gemm, which packs b. */
 #define MAX_VECTOR_ROWS TSR_ROWS_MOST
 #define PANEL_BYTES     ((int64_t)128 << 10)
 #define PANEL_MULTIPLE  8
 #define BYTES           ((int64_t)sizeof(double))
 
-static tsr_status multiply(const tsr_blas_provider *provider, tsr_dtype dtype, const tsr_gemm *g)
+static tsr_status multiply_by_gemm(const tsr_blas_provider *provider, tsr_dtype dtype, const tsr_gemm *g)
 {
     const tsr_blas_gemm product = {.trans_a = g->trans_a,
                                    .trans_b = g->trans_b,
@@ -33,11 +34,11 @@ static tsr_status multiply(const tsr_blas_provider *provider, tsr_dtype dtype, c
 
 static tsr_status multiply_f32(const void *provider, const tsr_gemm *g)
 {
-    return multiply(provider, TSR_F32, g);
+    return multiply_by_gemm(provider, TSR_F32, g);
 }
 
-/* The rows of b as it is stored make a panel, so that every row of c reads it from the cache but the first. Stored [n,k], a panel gives
- * columns of c of its own; stored [k,n], it adds its terms to all of c. */
+/* A panel is some stored rows of b; the first row of c brings it into the cache for the others. If
+ * b is stored [n,k], a panel makes some columns of c; if [k,n], it adds some terms to all of c. */
 static tsr_status multiply_by_vectors(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
     const int64_t rows = g->trans_b ? g->n : g->k, cols = g->trans_b ? g->k : g->n;
@@ -66,7 +67,7 @@ static tsr_status multiply_by_vectors(const tsr_blas_provider *provider, const t
     return TSR_OK;
 }
 
-/* Every row of c becomes the bias, to which the product is then added. */
+/* Sets every row of c to the bias, to which the product is then added. */
 static void start_from_bias(const tsr_gemm *g)
 {
     const size_t bytes = tsr_dtype_bytes(g->c_dtype);
@@ -74,16 +75,17 @@ static void start_from_bias(const tsr_gemm *g)
         memcpy((char *)g->c + (size_t)(i * g->ldc) * bytes, g->bias, (size_t)g->n * bytes);
 }
 
-/* Operands of one dtype, which the provider multiplies as they are. */
+/* A product that the provider computes without widening the operands. The bias has c's dtype. */
 static tsr_status run_in_blas(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
-    const bool by_vectors = g->b_dtype == TSR_F64 && g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0 && provider->table->gemv_f64;
+    const bool by_vectors =
+        g->b_dtype == TSR_F64 && g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0 && provider->table->gemv_f64;
     tsr_gemm sum = *g;
     if (g->bias) {
         start_from_bias(g);
         sum.beta = 1;
     }
-    return by_vectors ? multiply_by_vectors(provider, &sum) : multiply(provider, g->b_dtype, &sum);
+    return by_vectors ? multiply_by_vectors(provider, &sum) : multiply_by_gemm(provider, g->b_dtype, &sum);
 }
 
 /* How the host computes a product. */
@@ -95,19 +97,21 @@ static way way_of(const tsr_gemm *g)
         return BY_ROWS;
     if (tsr_widened_takes(g))
         return WIDENED;
-    const bool uniform = g->a_dtype == g->b_dtype && g->b_dtype == g->c_dtype && (!g->bias || g->bias_dtype == g->c_dtype);
+    const bool uniform =
+        g->a_dtype == g->b_dtype && g->b_dtype == g->c_dtype && (!g->bias || g->bias_dtype == g->c_dtype);
     return uniform && (g->c_dtype == TSR_F32 || g->c_dtype == TSR_F64) ? IN_BLAS : NO_WAY;
 }
 
-/* Sizes that BLAS' integers hold. */
+/* TSR_ERROR_UNSUPPORTED: a size does not fit BLAS' 32-bit integers. */
 static tsr_status check_sizes(const tsr_gemm *g)
 {
     const int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i] > INT_MAX)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: BLAS takes up to %d", (long long)g->m,
-                                  (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, INT_MAX);
+                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: BLAS takes up to %d",
+                                  (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
+                                  (long long)g->ldb, (long long)g->ldc, INT_MAX);
     }
     return TSR_OK;
 }
@@ -118,7 +122,8 @@ static size_t host_workspace(const tsr_gemm *g)
     return w == BY_ROWS ? tsr_rows_workspace(g) : w == WIDENED ? tsr_widened_workspace(g) : 0;
 }
 
-/* What multiplies bf16 by bf16 as they are, with sums in f32; NULL: they are widened. */
+/* The provider that multiplies bf16 by bf16 without widening them, with sums in f32; NULL: they
+ * must be widened. */
 static const tsr_blas_provider *find_narrow(const tsr_choice *choice, const tsr_gemm *g)
 {
     const bool takes = g->a_dtype == TSR_BF16 && g->b_dtype == TSR_BF16 && g->c_dtype == TSR_F32 && g->alpha == 1 &&
@@ -132,7 +137,8 @@ static tsr_status run_by_provider(const tsr_choice *choice, const tsr_gemm *g, b
     const tsr_dtype dtype = widens ? TSR_F32 : g->c_dtype;
     const tsr_blas_provider *const provider = narrow ? narrow : tsr_choice_find(choice, dtype);
     if (!provider)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: no BLAS that all ranks have multiplies it", tsr_dtype_name(dtype));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: no BLAS that all ranks have multiplies it",
+                              tsr_dtype_name(dtype));
     const int token = tsr_provider_begin(provider);
     const tsr_status status = widens && !narrow ? tsr_widened_run(multiply_f32, provider, g) : run_in_blas(provider, g);
     tsr_provider_end(provider, token);
@@ -143,10 +149,12 @@ static tsr_status run_on_host(const tsr_choice *choice, const tsr_gemm *g)
 {
     const way w = way_of(g);
     if (w == NO_WAY)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s and %s to %s: the host multiplies f64, or f32, f16 and bf16",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "gemm of %s and %s to %s: the host multiplies f64, or f32, f16 and bf16",
                               tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
     if (g->workspace_bytes < host_workspace(g))
-        return tsr_status_set(TSR_ERROR_INTERNAL, "gemm m=%lld n=%lld k=%lld: a workspace of %zu bytes is given, but the host wants %zu",
+        return tsr_status_set(TSR_ERROR_INTERNAL,
+                              "gemm m=%lld n=%lld k=%lld: a workspace of %zu bytes is given, but the host wants %zu",
                               (long long)g->m, (long long)g->n, (long long)g->k, g->workspace_bytes, host_workspace(g));
     if (w == BY_ROWS)
         return tsr_rows_run(tsr_rows_kernels_for(choice->kernels), g);
@@ -173,22 +181,25 @@ tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *b
     return table->gemm_workspace ? table->gemm_workspace(self, device.index, gemm, bytes) : TSR_OK;
 }
 
-/* A device is asked by a product of nothing, which it need not search an algorithm for. */
+/* A device is asked for the workspace of an empty product, for which it need not search an
+ * algorithm. */
 tsr_status tsr_gemm_supported(const char *caller, tsr_device device, const tsr_gemm *dtypes)
 {
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
     size_t bytes;
     if (device.driver && !table->gemm)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
                               caller, table->name);
     if (device.driver)
         return tsr_gemm_workspace(device, dtypes, &bytes);
     if (device.index != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller, device.index);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller,
+                              device.index);
     if (way_of(dtypes) != NO_WAY)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16", caller,
-                          tsr_dtype_name(dtypes->a_dtype));
+                          "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16",
+                          caller, tsr_dtype_name(dtypes->a_dtype));
 }

@@ -1,6 +1,7 @@
 #include "ops/gradients.h"
 
 #include "ops/layer.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
 
 #define CALLER "tsr_linear_backward"
@@ -15,29 +16,32 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
 {
     bool fits = tsr_layout_ndim(dy) == tsr_layout_ndim(y) && tsr_layout_dtype(dy) == tsr_layout_dtype(y) &&
                 tsr_mesh_ndim(tsr_layout_mesh(dy)) == tsr_mesh_ndim(tsr_layout_mesh(y)) &&
-                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y)) && tsr_rule_is_of_one_comm(tsr_layout_mesh(dy), tsr_layout_mesh(y));
+                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y)) &&
+                tsr_rule_is_of_one_comm(tsr_layout_mesh(dy), tsr_layout_mesh(y));
     for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
         fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is not like the y that x, w and b give; its mesh, dtype and shape must be",
-                              caller);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape", caller);
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
                                   dim);
     }
     return TSR_OK;
 }
 
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_dtype dtype,
-                                  tsr_layout **out)
+tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w,
+                                  tsr_dtype dtype, tsr_layout **out)
 {
     const tsr_layout *const operands[] = {dy, which == TSR_DX ? w : which == TSR_DW ? x : NULL};
     return tsr_rule_apply(&rules[which], operands, &dtype, out);
 }
 
-tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x, tsr_dtype w,
-                                     tsr_dtype dtype)
+tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,
+                                     tsr_dtype w, tsr_dtype dtype)
 {
     const tsr_gemm product = {.size = sizeof product,
                               .a_dtype = dy,
@@ -71,7 +75,7 @@ static tsr_status compute_dw(const tsr_matmul_site *site, const tsr_gradient_sou
     return blocks.count > 0 ? TSR_OK : tsr_matrix_fill(site, to, 0);
 }
 
-/* The products that add up the rows, once the ones are there. */
+/* Adds up the rows of all blocks: products of the row `ones` with each block. */
 static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *blocks, tsr_matrix ones, tsr_matrix to)
 {
     for (int64_t i = 0; i < tsr_row_blocks_visited(blocks, site); i++) {
@@ -82,14 +86,15 @@ static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *bl
     return TSR_OK;
 }
 
-/* A row of ones times dy adds up its rows, in the same order whenever it is done. The ones lie at the front of the packing. */
+/* Adds up dy's rows as the product of a row of ones with dy, whose order of sums is always the
+ * same. The ones lie at the front of the packing memory. */
 static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *db)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->dy);
     const int64_t rows = blocks.first.rows;
     const tsr_dtype dtype = from->dy.dtype;
     const tsr_matrix to = tsr_matrix_of(db), ones = {site->packing, 1, rows, rows, 1, dtype};
-    const size_t front = tsr_layer_aligned((size_t)rows * tsr_dtype_bytes(dtype));
+    const size_t front = tsr_aligned_bytes((size_t)rows * tsr_dtype_bytes(dtype));
     tsr_matmul_needs needs = {0};
     const tsr_matmul_site behind = tsr_matmul_site_behind(site, front, &needs);
     if (blocks.count == 0)
@@ -100,9 +105,11 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
     return TSR_OK;
 }
 
-tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *to)
+tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
+                                const tsr_tensor *to)
 {
-    static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *, const tsr_tensor *) = {
+    static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *,
+                                                           const tsr_tensor *) = {
         [TSR_DX] = compute_dx, [TSR_DW] = compute_dw, [TSR_DB] = compute_db};
     return computations[which](site, from, to);
 }

@@ -2,6 +2,8 @@
 
 #include "ops/agreement.h"
 #include "ops/blas/provider.h"
+#include "ops/numbers.h"
+
 #include <tessera/sys/memory.h>
 
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
@@ -37,20 +39,22 @@ static bool same_device(tsr_device a, tsr_device b)
     return a.driver == b.driver && a.index == b.index;
 }
 
-tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names, int count)
+tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names,
+                                   int count)
 {
     int first = -1;
     for (int i = 0; i < count; i++) {
         first = first < 0 && operands[i] ? i : first;
         if (operands[i] && !same_device(operands[first]->device, operands[i]->device))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different devices; both must be on one", caller, names[first],
-                                  names[i]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: %s and %s are on different devices; both must be on one device", caller,
+                                  names[first], names[i]);
     }
     return TSR_OK;
 }
 
-tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                                    const tsr_layout *y)
+tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w,
+                                    const tsr_layout *b, const tsr_layout *y)
 {
     const tsr_gemm product = {.size = sizeof product,
                               .a_dtype = tsr_layout_dtype(x),
@@ -70,7 +74,8 @@ tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)
 {
     if (tsr_mesh_comm(tsr_layout_mesh(x)))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on an abstract mesh; a layer that runs needs a mesh over a communicator", caller);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: x is on an abstract mesh; a layer that runs needs a mesh over a communicator", caller);
 }
 
 tsr_status tsr_layer_plan_move(const char *caller, const tsr_layout *from, const tsr_layout *to, tsr_plan **out)
@@ -93,23 +98,24 @@ tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, 
 {
     if (bytes >= wanted && (workspace || wanted == 0))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: workspace %p of %zu bytes; the plan wants %zu bytes", caller, workspace, bytes, wanted);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: workspace %p of %zu bytes; the plan wants %zu bytes", caller,
+                          workspace, bytes, wanted);
 }
 
 size_t tsr_layer_needs_bytes(const tsr_matmul_needs *needs)
 {
-    return tsr_layer_aligned(needs->packing) + tsr_layer_aligned(needs->gemm);
+    return tsr_aligned_bytes(needs->packing) + tsr_aligned_bytes(needs->gemm);
 }
 
 void tsr_layer_place(tsr_matmul_site *site, const tsr_matmul_needs *needs, void *memory)
 {
-    const size_t packing = tsr_layer_aligned(needs->packing);
+    const size_t packing = tsr_aligned_bytes(needs->packing);
     site->packing = memory;
     site->workspace = needs->gemm > 0 ? (char *)memory + packing : NULL;
     site->workspace_bytes = needs->gemm;
 }
 
-/* Host memory is the context's, other memory the device's. */
+/* Host memory comes from the context, other memory from the device. */
 tsr_status tsr_layer_workspace_create(tsr_context *context, tsr_device device, size_t bytes, void **out)
 {
     if (!device.driver && bytes > 0)
@@ -133,7 +139,7 @@ void tsr_layer_workspace_destroy(tsr_context *context, tsr_device device, void *
     table->free(self, device.index, workspace, bytes, table->default_stream);
 }
 
-/* A rank outside the mesh has one dim of nothing. */
+/* On a rank outside the mesh the local tensor has one dim of size 0. */
 tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *memory, tsr_dtensor **out)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS] = {0};
@@ -141,13 +147,16 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(layout), coordinate, &inside));
     if (inside)
         TSR_TRY(tsr_layout_local(layout, coordinate, shape, NULL));
-    tsr_tensor local = tsr_tensor_contiguous(memory, tsr_layout_dtype(layout), inside ? tsr_layout_ndim(layout) : 1, shape);
+    tsr_tensor local =
+        tsr_tensor_contiguous(memory, tsr_layout_dtype(layout), inside ? tsr_layout_ndim(layout) : 1, shape);
     local.device = device;
     return tsr_dtensor_from_local(&local, layout, NULL, out);
 }
 
-/* Whether peers are told at all depends on where tensors are, which one that is none says. */
-tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream)
+/* The source is NULL, which fails; the destination is an invalid tensor (ndim -1) that only tells
+ * the device, on which it depends whether peers are told at all. */
+tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status,
+                               tsr_stream stream)
 {
     const tsr_tensor none = {.ndim = -1, .device = device};
     tsr_kept_sentence kept;

@@ -1,8 +1,9 @@
-#include <tessera/linear.h>
-
 #include "ops/agreement.h"
 #include "ops/layer.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
+
+#include <tessera/linear.h>
 #include <tessera/sys/comm.h>
 
 static const tsr_rule product_rule = {"tsr_linear", "linear: b k, o k -> b o", {"x", "w"}, 1};
@@ -16,11 +17,12 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
     return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, NULL, y);
 }
 
-/* One call of tsr_linear(). Its memory is one piece: y as the rule leaves it, if that moves on, then what the products want. */
+/* One call of tsr_linear(). Its memory is one block: y in the rule's layout, if y moves, then what
+ * the products need. */
 typedef struct call {
     const tsr_dtensor *x, *w, *b;
-    tsr_layout *own, *wanted; /* y's layout as the rule leaves it, and as the caller gets it */
-    bool moves;               /* these differ in more than what is written on mesh dims of size 1 */
+    tsr_layout *own, *wanted; /* y's layout by the rule, and the one that the caller gets */
+    bool moves;               /* own and wanted are not equal */
     tsr_comm *comm;
     tsr_context *context;
     tsr_device device;
@@ -32,7 +34,8 @@ typedef struct call {
 
 static tsr_status plan_call(call *c, const tsr_placement *y_placements)
 {
-    TSR_TRY(tsr_linear_propagate(tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w), c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
+    TSR_TRY(tsr_linear_propagate(tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
+                                 c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
     if (y_placements)
         TSR_TRY(tsr_layout_with(c->own, y_placements, &c->wanted));
     else
@@ -42,14 +45,15 @@ static tsr_status plan_call(call *c, const tsr_placement *y_placements)
     const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
     c->device = x.device;
     c->context = tsr_mesh_context(tsr_layout_mesh(c->own));
-    TSR_TRY(tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
+    TSR_TRY(
+        tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
     TSR_TRY(tsr_layer_check_products("tsr_linear", c->device, tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
                                      c->b ? tsr_dtensor_layout(c->b) : NULL, c->own));
     return tsr_layer_choose(c->context, c->device, &c->choice);
 }
 
-/* Products into `y`, or what they want, as the site says. */
-static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
+/* Computes the products into `y`, or measures their needs if the site measures. */
+static tsr_status multiply_into_y(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
 {
     const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
     const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
@@ -58,26 +62,26 @@ static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr
     return tsr_layer_forward(site, &x, &w, c->b && adds_bias ? &b : NULL, y);
 }
 
-/* y as the rule leaves it: where it has memory of its own that is not measured yet, only its strides count. */
-static tsr_status measure(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
+/* Measures the products for y in the rule's layout, without data: only its strides matter. */
+static tsr_status measure_call(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
 {
     int64_t shape[TSR_MAX_DIMS];
     TSR_TRY(tsr_layout_local(c->own, NULL, shape, NULL));
     const tsr_tensor y = tsr_tensor_contiguous(NULL, tsr_layout_dtype(c->own), tsr_layout_ndim(c->own), shape);
     site.needs = needs;
-    return multiply(c, &site, &y);
+    return multiply_into_y(c, &site, &y);
 }
 
-/* All that this call allocates. */
-static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
+/* Allocates everything that this call needs, and gives the site its part. */
+static tsr_status acquire_call(call *c, bool inside, tsr_matmul_site *site)
 {
     tsr_matmul_needs needs = {0};
     size_t own_bytes;
     TSR_TRY(tsr_dtensor_create(c->wanted, c->device, &c->y));
     if (inside)
-        TSR_TRY(measure(c, *site, &needs));
+        TSR_TRY(measure_call(c, *site, &needs));
     TSR_TRY(tsr_layout_local_bytes(c->own, NULL, &own_bytes));
-    own_bytes = c->moves ? tsr_layer_aligned(own_bytes) : 0;
+    own_bytes = c->moves ? tsr_aligned_bytes(own_bytes) : 0;
     c->bytes = own_bytes + tsr_layer_needs_bytes(&needs);
     TSR_TRY(tsr_layer_workspace_create(c->context, c->device, c->bytes, &c->memory));
     tsr_layer_place(site, &needs, c->memory ? (char *)c->memory + own_bytes : NULL);
@@ -87,25 +91,26 @@ static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
     return TSR_OK;
 }
 
-/* y as the rule leaves it. */
+/* Computes y in the rule's layout. */
 static tsr_status compute(call *c)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
     tsr_matmul_site site = tsr_layer_site(c->device, &c->choice, NULL);
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(c->own), coordinate, &inside));
-    TSR_TRY(acquire(c, inside, &site));
+    TSR_TRY(acquire_call(c, inside, &site));
     const tsr_tensor y = tsr_dtensor_to_local(c->computed);
     if (!inside)
         return TSR_OK;
     tsr_choice_hold(&c->choice);
-    const tsr_status status = multiply(c, &site, &y);
+    const tsr_status status = multiply_into_y(c, &site, &y);
     tsr_choice_release(&c->choice);
     return status;
 }
 
-/* Redistributes to the placements wanted, unless some rank failed before. */
-static tsr_status finish(const call *c, tsr_status local)
+/* Redistributes y to the wanted placements, unless a rank failed (`local` is this rank's
+ * status). */
+static tsr_status finish_result(const call *c, tsr_status local)
 {
     TSR_TRY(tsr_agree(c->comm, local));
     return c->moves ? tsr_redistribute_into(c->computed, c->y, NULL) : TSR_OK;
@@ -125,11 +130,14 @@ static tsr_status check_pointers(const tsr_dtensor *x, const tsr_dtensor *w, tsr
 {
     if (x && w && y)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be",
+                          !x   ? "x"
+                          : !w ? "w"
+                               : "y");
 }
 
-/* Ranks agree only where y moves on. */
-static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **y)
+/* Ranks agree, and so communicate, only if the caller gives placements for y. */
+static tsr_status run_call(call *c, const tsr_placement *y_placements, tsr_dtensor **y)
 {
     tsr_status status = check_pointers(c->x, c->w, y);
     if (status == TSR_OK)
@@ -137,14 +145,15 @@ static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **
     if (y_placements)
         status = tsr_agree_on_provider(c->comm, status, &c->choice);
     if (status == TSR_OK)
-        status = y_placements ? finish(c, compute(c)) : compute(c);
+        status = y_placements ? finish_result(c, compute(c)) : compute(c);
     if (status == TSR_OK)
         *y = tsr_dtensor_retain(c->y);
     clean_up(c);
     return status;
 }
 
-tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
+tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b,
+                      const tsr_placement *y_placements, tsr_dtensor **y)
 {
     const tsr_layout *const layouts[] = {tsr_agreement_layout(x), tsr_agreement_layout(w), tsr_agreement_layout(b)};
     call c = {.x = x, .w = w, .b = b, .comm = tsr_agreement_comm(layouts, 3)};
@@ -152,8 +161,8 @@ tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dten
         return check_pointers(x, w, y);
     if (!y_placements) {
         TSR_TRY(tsr_comm_check_open(c.comm, "tsr_linear"));
-        return run(&c, NULL, y);
+        return run_call(&c, NULL, y);
     }
     TSR_TRY(tsr_comm_hold(c.comm, "tsr_linear"));
-    return tsr_comm_let_go(c.comm, run(&c, y_placements, y));
+    return tsr_comm_let_go(c.comm, run_call(&c, y_placements, y));
 }

@@ -1,25 +1,26 @@
-#include <tessera/linear.h>
-
 #include "ops/agreement.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
+#include "ops/numbers.h"
+
+#include <tessera/linear.h>
 #include <tessera/sys/comm.h>
 
 #define CALLER "tsr_linear_backward"
 
-/* One of dx, dw and db, if it is asked for (`out`). */
+/* One of dx, dw and db; `out` is NULL if the caller does not ask for it. */
 typedef struct gradient {
     tsr_dtensor **out;
-    const tsr_layout *of;            /* the operand's layout */
-    const tsr_placement *placements; /* asked for; NULL: the gradient layout of `of` */
-    tsr_layout *own, *wanted;        /* as the rule leaves it, and as the caller gets it */
-    bool moves;                      /* these differ in more than what is written on mesh dims of size 1 */
-    size_t own_bytes;                /* of the call's memory, for one that moves */
+    const tsr_layout *of;            /* the layout of the operand whose gradient this is */
+    const tsr_placement *placements; /* those that the caller asks for; NULL: those of the gradient layout of `of` */
+    tsr_layout *own, *wanted;        /* the gradient's layout by its rule, and the one that the caller gets */
+    bool moves;                      /* own and wanted are not equal */
+    size_t own_bytes;                /* bytes for `computed` in the call's memory; 0 if it does not move */
     tsr_dtensor *computed, *finished;
 } gradient;
 
-/* One call. Its memory is one piece: dy as the products want it, if it has to move there, each gradient that moves, then what the products
- * want. */
+/* One call. Its memory is one block: dy in the products' layout, if it moves; each gradient that
+ * moves; then what the products need. */
 typedef struct backward {
     tsr_comm *comm;
     tsr_context *context;
@@ -27,7 +28,8 @@ typedef struct backward {
     tsr_choice choice;
     bool inside;
     const tsr_dtensor *x, *w, *dy;
-    tsr_layout *y, *dy_layout; /* y as the forward rule leaves it, and its gradient layout */
+    tsr_layout *y,
+        *dy_layout; /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
     bool dy_moves;
     size_t dy_bytes;
     gradient gradients[TSR_GRADIENTS];
@@ -41,10 +43,11 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
 {
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w);
     const tsr_dtype dtype = tsr_layout_dtype(g->of);
-    TSR_TRY(
-        tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x), tsr_layout_dtype(w), dtype));
+    TSR_TRY(tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x),
+                                      tsr_layout_dtype(w), dtype));
     TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, dtype, &g->own));
-    TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted));
+    TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted)
+                          : tsr_layout_gradient(g->of, &g->wanted));
     g->moves = !tsr_layout_equal(g->own, g->wanted);
     return TSR_OK;
 }
@@ -62,13 +65,15 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
 {
     TSR_TRY(check_pointers(call, b));
     call->context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(call->x)));
-    const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w), *dy = tsr_dtensor_layout(call->dy);
+    const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w),
+                     *dy = tsr_dtensor_layout(call->dy);
     TSR_TRY(tsr_linear_propagate(x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
     TSR_TRY(tsr_layout_gradient(call->y, &call->dy_layout));
     TSR_TRY(tsr_gradient_check_dy(CALLER, call->y, dy));
     const tsr_tensor local_x = tsr_dtensor_to_local(call->x), local_w = tsr_dtensor_to_local(call->w),
                      local_dy = tsr_dtensor_to_local(call->dy);
-    TSR_TRY(tsr_layer_check_devices(CALLER, (const tsr_tensor *[]){&local_x, &local_w, &local_dy}, (const char *[]){"x", "w", "dy"}, 3));
+    TSR_TRY(tsr_layer_check_devices(CALLER, (const tsr_tensor *[]){&local_x, &local_w, &local_dy},
+                                    (const char *[]){"x", "w", "dy"}, 3));
     call->device = local_x.device;
     call->dy_moves = !tsr_layout_equal(dy, call->dy_layout);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
@@ -82,8 +87,8 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
     return TSR_OK;
 }
 
-/* A contiguous local tensor of a layout, for measuring. */
-static tsr_status describe(const tsr_layout *layout, tsr_tensor *out)
+/* A contiguous local tensor of a layout without data, for measuring. */
+static tsr_status describe_local(const tsr_layout *layout, tsr_tensor *out)
 {
     int64_t shape[TSR_MAX_DIMS];
     TSR_TRY(tsr_layout_local(layout, NULL, shape, NULL));
@@ -91,17 +96,18 @@ static tsr_status describe(const tsr_layout *layout, tsr_tensor *out)
     return TSR_OK;
 }
 
-static tsr_status measure(backward *call)
+static tsr_status measure_backward(backward *call)
 {
     const tsr_matmul_site site = {.device = call->device, .needs = &call->needs};
-    tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x), tsr_dtensor_to_local(call->w)};
+    tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x),
+                                 tsr_dtensor_to_local(call->w)};
     if (call->dy_moves)
-        TSR_TRY(describe(call->dy_layout, &from.dy));
+        TSR_TRY(describe_local(call->dy_layout, &from.dy));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         tsr_tensor to;
         if (!call->gradients[i].out)
             continue;
-        TSR_TRY(describe(call->gradients[i].own, &to));
+        TSR_TRY(describe_local(call->gradients[i].own, &to));
         TSR_TRY(tsr_gradient_compute(i, &site, &from, &to));
     }
     return TSR_OK;
@@ -112,11 +118,11 @@ static tsr_status measure_moving(const tsr_layout *layout, bool moves, size_t *b
     *bytes = 0;
     if (moves)
         TSR_TRY(tsr_layout_local_bytes(layout, NULL, bytes));
-    *bytes = tsr_layer_aligned(*bytes);
+    *bytes = tsr_aligned_bytes(*bytes);
     return TSR_OK;
 }
 
-/* The parts of the call's memory, and all of it. */
+/* Sets the bytes of the parts of the call's memory, and of the whole. */
 static tsr_status size_memory(backward *call)
 {
     TSR_TRY(measure_moving(call->dy_layout, call->dy_moves, &call->dy_bytes));
@@ -130,7 +136,8 @@ static tsr_status size_memory(backward *call)
     return TSR_OK;
 }
 
-/* Where a gradient is computed, and where it goes. */
+/* Makes the dtensors of a gradient: `finished`, and `computed`, which lies in `memory` if the
+ * gradient moves. */
 static tsr_status acquire_gradient(const backward *call, gradient *g, void *memory)
 {
     TSR_TRY(tsr_dtensor_create(g->wanted, call->device, &g->finished));
@@ -140,11 +147,11 @@ static tsr_status acquire_gradient(const backward *call, gradient *g, void *memo
     return TSR_OK;
 }
 
-/* All that this call allocates; `*site` gets its part. */
-static tsr_status acquire(backward *call, tsr_matmul_site *site)
+/* Allocates everything that this call needs, and gives the site its part. */
+static tsr_status acquire_backward(backward *call, tsr_matmul_site *site)
 {
     if (call->inside)
-        TSR_TRY(measure(call));
+        TSR_TRY(measure_backward(call));
     TSR_TRY(size_memory(call));
     TSR_TRY(tsr_layer_workspace_create(call->context, call->device, call->bytes, &call->memory));
     char *at = call->memory;
@@ -162,7 +169,7 @@ static tsr_status acquire(backward *call, tsr_matmul_site *site)
     return TSR_OK;
 }
 
-/* A rank outside the mesh has gradients too, empty ones. */
+/* A rank outside the mesh computes nothing: its gradients are empty. */
 static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 {
     const tsr_gradient_sources from = {tsr_dtensor_to_local(call->aligned_dy), tsr_dtensor_to_local(call->x),
@@ -180,15 +187,15 @@ static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 }
 
 /* All ranks go through the same agreements and redistributions, whatever happens on one of them. */
-static tsr_status run(backward *call, tsr_status planned)
+static tsr_status run_backward(backward *call, tsr_status planned)
 {
     tsr_matmul_site site = tsr_layer_site(call->device, &call->choice, NULL);
     if (planned == TSR_OK)
-        planned = acquire(call, &site);
+        planned = acquire_backward(call, &site);
     if (planned == TSR_OK)
         planned = tsr_layer_choose(call->context, call->device, &call->choice);
     TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->choice));
-    /* The mirror of the redistribution with which tsr_linear() ended, if there was one. */
+    /* The reverse of the redistribution at the end of tsr_linear(), if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));
     TSR_TRY(tsr_agree(call->comm, compute_gradients(call, &site)));
@@ -216,8 +223,8 @@ static void clean_up(backward *call)
 }
 
 tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
-                               const tsr_placement *dx_placements, const tsr_placement *dw_placements, const tsr_placement *db_placements,
-                               tsr_dtensor **dx, tsr_dtensor **dw, tsr_dtensor **db)
+                               const tsr_placement *dx_placements, const tsr_placement *dw_placements,
+                               const tsr_placement *db_placements, tsr_dtensor **dx, tsr_dtensor **dw, tsr_dtensor **db)
 {
     const tsr_layout *const layouts[] = {tsr_agreement_layout(x), tsr_agreement_layout(w), tsr_agreement_layout(b),
                                          tsr_agreement_layout(dy)};
@@ -228,7 +235,7 @@ tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const
     if (!call.comm)
         return check_pointers(&call, b);
     TSR_TRY(tsr_comm_hold(call.comm, CALLER));
-    tsr_status status = run(&call, plan_backward(&call, b));
+    tsr_status status = run_backward(&call, plan_backward(&call, b));
     for (int i = 0; i < TSR_GRADIENTS && status == TSR_OK; i++) {
         if (call.gradients[i].out)
             *call.gradients[i].out = tsr_dtensor_retain(call.gradients[i].finished);

@@ -1,7 +1,9 @@
 #include "ops/agreement.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
+
 #include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
 
@@ -12,10 +14,10 @@ struct tsr_linear_plan {
     tsr_comm *comm;
     tsr_device device;
     tsr_choice choice;
-    tsr_local_form x, w, b, own, y; /* own: as the rule leaves y */
-    tsr_plan *move;                 /* own to y; NULL where they are the same */
+    tsr_local_form x, w, b, own, y; /* own: y in the rule's layout */
+    tsr_plan *move;                 /* own to y; NULL if they are equal */
     bool inside, adds_bias;
-    size_t own_bytes; /* of workspace: y as the rule leaves it where it moves on, then what products want */
+    size_t own_bytes; /* bytes of `own` at the front of the workspace; 0 if y does not move */
     tsr_matmul_needs needs;
 };
 
@@ -24,12 +26,14 @@ static tsr_tensor tensor_of(const tsr_linear_plan *plan, const tsr_local_form *f
     return tsr_local_form_tensor(form, NULL, plan->device);
 }
 
-/* What this rank's products want, whatever the strides that they will meet. */
-static tsr_status measure(tsr_linear_plan *plan)
+/* Measures the packing and workspace that this rank's products need for any strides of the
+ * operands. */
+static tsr_status measure_linear_plan(tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    TSR_TRY(tsr_layer_check_products(CALLER "_create", plan->device, plan->x.layout, plan->w.layout, plan->b.layout, plan->own.layout));
+    TSR_TRY(tsr_layer_check_products(CALLER "_create", plan->device, plan->x.layout, plan->w.layout, plan->b.layout,
+                                     plan->own.layout));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->own.layout), coordinate, &inside));
     TSR_TRY(tsr_layer_adds_bias(plan->own.layout, &plan->adds_bias));
     plan->inside = inside;
@@ -42,7 +46,8 @@ static tsr_status measure(tsr_linear_plan *plan)
     return tsr_layer_forward(&site, &x, &w, plan->b.layout && plan->adds_bias ? &b : NULL, &y);
 }
 
-static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y)
+static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                            const tsr_layout *y)
 {
     tsr_layout *own;
     if (y)
@@ -59,13 +64,17 @@ static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const ts
 static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const void *out)
 {
     if (!x || !w || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be",
+                              !x   ? "x"
+                              : !w ? "w"
+                                   : "out");
     return tsr_layer_check_runs(CALLER "_create", x);
 }
 
-/* This rank's own part; after an error too there may be a plan to destroy. */
-static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                       tsr_device device, tsr_linear_plan **out)
+/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
+ * the plan. */
+static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                   const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     void *memory;
@@ -75,17 +84,17 @@ static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w,
     *out = plan;
     TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
     TSR_TRY(fill_plan(plan, x, w, b, y));
-    return measure(plan);
+    return measure_linear_plan(plan);
 }
 
-static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                         tsr_device device, tsr_linear_plan **out)
+static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                     const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     tsr_linear_plan *plan = NULL;
     tsr_choice none = {.count = 0};
     tsr_status status = check_request(x, w, out);
     if (status == TSR_OK)
-        status = make(comm, x, w, b, y, device, &plan);
+        status = make_linear_plan(comm, x, w, b, y, device, &plan);
     status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
     if (status == TSR_OK)
         tsr_choice_hold(&plan->choice);
@@ -98,18 +107,19 @@ static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *
     return status;
 }
 
-tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_device device,
-                                     tsr_linear_plan **out)
+tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                     tsr_device device, tsr_linear_plan **out)
 {
     const tsr_layout *const layouts[] = {x, w, b, y};
     tsr_comm *const comm = tsr_agreement_comm(layouts, 4);
     if (!comm)
         return check_request(x, w, out);
     TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
-    return tsr_comm_let_go(comm, create(comm, x, w, b, y, device, out));
+    return tsr_comm_let_go(comm, create_linear_plan(comm, x, w, b, y, device, out));
 }
 
-tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_linear_plan **out)
+tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                  tsr_linear_plan **out)
 {
     return tsr_linear_plan_create_on(x, w, b, y, tsr_device_host(), out);
 }
@@ -121,7 +131,7 @@ void tsr_linear_plan_destroy(tsr_linear_plan *plan)
     tsr_choice_release(&plan->choice);
     tsr_plan_destroy(plan->move);
     tsr_local_form *const forms[] = {&plan->y, &plan->own, &plan->b, &plan->w, &plan->x};
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         tsr_local_form_release(forms[i]);
     tsr_context *context = plan->context;
     tsr_release(context, plan);
@@ -136,8 +146,8 @@ const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan)
 size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan)
 {
     const size_t moving = plan->move ? tsr_plan_workspace_bytes(plan->move) : 0;
-    /* Products are done before anything moves, so both use what lies behind the rule's own y. */
-    return plan->own_bytes + tsr_layer_larger(moving, tsr_layer_needs_bytes(&plan->needs));
+    /* Products are done before y moves, so products and move share the memory behind `own`. */
+    return plan->own_bytes + tsr_larger_bytes(moving, tsr_layer_needs_bytes(&plan->needs));
 }
 
 static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor *const *operands, const tsr_tensor *y,
@@ -152,52 +162,55 @@ static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor 
     return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_plan_workspace_bytes(plan));
 }
 
-/* What lies behind the rule's own y in the workspace. */
+/* The workspace behind `own`. */
 static void *rest_of(const tsr_linear_plan *plan, void *workspace)
 {
     return workspace ? (char *)workspace + plan->own_bytes : NULL;
 }
 
-/* Where the products of this execution go: y itself, or the front of the workspace if y still has to move. */
+/* The tensor that the products write: y itself, or the front of the workspace if y moves. */
 static tsr_tensor own_tensor(const tsr_linear_plan *plan, const tsr_tensor *y, void *workspace)
 {
     return plan->move ? tsr_local_form_tensor(&plan->own, workspace, plan->device) : *y;
 }
 
-static tsr_status multiply(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                           const tsr_tensor *own, void *workspace, tsr_stream stream)
+static tsr_status multiply_into_own(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                    const tsr_tensor *b, const tsr_tensor *own, void *workspace, tsr_stream stream)
 {
     tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, stream);
     tsr_layer_place(&site, &plan->needs, rest_of(plan, workspace));
     return tsr_layer_forward(&site, x, w, plan->adds_bias ? b : NULL, own);
 }
 
-static tsr_status execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b, const tsr_tensor *y,
-                          void *workspace, size_t bytes, tsr_stream stream)
+static tsr_status execute_linear_plan(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                      const tsr_tensor *b, const tsr_tensor *y, void *workspace, size_t bytes,
+                                      tsr_stream stream)
 {
     tsr_status status = check_execution(plan, (const tsr_tensor *[]){x, w, b}, y, workspace, bytes, stream);
     tsr_tensor own;
     if (status == TSR_OK) {
         own = own_tensor(plan, y, workspace);
-        status = multiply(plan, x, w, b, &own, workspace, stream);
+        status = multiply_into_own(plan, x, w, b, &own, workspace, stream);
     }
     if (!plan->move)
         return status;
     if (status == TSR_OK)
-        return tsr_plan_execute(plan->move, plan->comm, &own, y, rest_of(plan, workspace), bytes - plan->own_bytes, stream);
+        return tsr_plan_execute(plan->move, plan->comm, &own, y, rest_of(plan, workspace), bytes - plan->own_bytes,
+                                stream);
     return tsr_layer_take_part(plan->move, plan->comm, plan->device, status, stream);
 }
 
-/* Without a move there is nothing to be told, and the handle is not used. */
-tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                                   const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
+/* Without a move the call does not communicate, and does not use the communicator's handle. */
+tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                   const tsr_tensor *b, const tsr_tensor *y, void *workspace, size_t bytes,
+                                   tsr_stream stream)
 {
     if (!plan)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
     if (!plan->inside)
         return TSR_OK;
     if (!plan->move)
-        return execute(plan, x, w, b, y, workspace, bytes, stream);
+        return execute_linear_plan(plan, x, w, b, y, workspace, bytes, stream);
     TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
-    return tsr_comm_let_go(plan->comm, execute(plan, x, w, b, y, workspace, bytes, stream));
+    return tsr_comm_let_go(plan->comm, execute_linear_plan(plan, x, w, b, y, workspace, bytes, stream));
 }

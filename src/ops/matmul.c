@@ -1,25 +1,12 @@
 #include "ops/matmul.h"
 
+#include "ops/numbers.h"
 #include "ops/rows.h"
+
 #include <string.h>
 
-/* Rows of a, and columns of b, that are packed at a time. */
+/* The most rows of a, and columns of b, that are packed at a time. */
 #define TILE 64
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
 
 tsr_matrix tsr_matrix_transpose(tsr_matrix m)
 {
@@ -32,12 +19,13 @@ static tsr_matrix part_of(tsr_matrix m, int64_t row, int64_t rows, int64_t col, 
     return (tsr_matrix){data, rows, cols, m.row_stride, m.col_stride, m.dtype};
 }
 
-/* True if a gemm can take rows that are `m.row_stride` apart; writes their distance, which BLAS wants to be at least a row. */
+/* True if a gemm can take the matrix untransposed; `*ld` becomes the distance of its rows, which
+ * BLAS requires to be at least a row. */
 static bool has_plain_rows(tsr_matrix m, int64_t *ld)
 {
     if ((m.col_stride != 1 && m.cols != 1) || (m.row_stride < m.cols && m.rows != 1))
         return false;
-    *ld = larger(m.rows == 1 ? 1 : m.row_stride, m.cols);
+    *ld = tsr_larger(m.rows == 1 ? 1 : m.row_stride, m.cols);
     return true;
 }
 
@@ -50,8 +38,9 @@ static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
     return has_plain_rows(tsr_matrix_transpose(m), ld);
 }
 
-/* c = a b in the words of a gemm; false if the strides of the three don't allow one. */
-static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
+/* Describes c = a b as a gemm; false if the strides of a, b and c do not allow one. */
+static bool describe_gemm(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate,
+                          tsr_gemm *out)
 {
     tsr_gemm g = {.size = sizeof g,
                   .a_dtype = a.dtype,
@@ -67,32 +56,36 @@ static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, ts
                   .c = c.data,
                   .workspace = site->workspace,
                   .workspace_bytes = site->workspace_bytes};
-    if (!is_source_direct(a, &g.trans_a, &g.lda) || !is_source_direct(b, &g.trans_b, &g.ldb) || !has_plain_rows(c, &g.ldc))
+    if (!is_source_direct(a, &g.trans_a, &g.lda) || !is_source_direct(b, &g.trans_b, &g.ldb) ||
+        !has_plain_rows(c, &g.ldc))
         return false;
     *out = g;
     return true;
 }
 
-/* Likewise, or c' = b' a'. */
-static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
+/* Describes c = a b, or the transposed product c' = b' a', as a gemm; false if the strides allow
+ * neither. */
+static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate,
+                            tsr_gemm *out)
 {
-    return describe(site, a, b, c, accumulate, out) ||
-           describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
+    return describe_gemm(site, a, b, c, accumulate, out) ||
+           describe_gemm(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate,
+                         out);
 }
 
-/* Where the operands of a tile lie in the packing: one of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE).
- */
+/* Offsets of packed operands in the packing memory: rows of a, (TILE, k), at 0; columns of b,
+ * transposed (TILE, k); and a tile of c, (TILE, TILE). */
 typedef struct packed_tile {
     size_t b, c, bytes;
 } packed_tile;
 
 static packed_tile place_tile(tsr_matrix a, tsr_matrix b, tsr_matrix c)
 {
-    const int64_t rows = smaller(c.rows, TILE), cols = smaller(c.cols, TILE);
+    const int64_t rows = tsr_smaller(c.rows, TILE), cols = tsr_smaller(c.cols, TILE);
     packed_tile tile;
-    tile.b = aligned((size_t)(rows * a.cols) * tsr_dtype_bytes(a.dtype));
-    tile.c = tile.b + aligned((size_t)(cols * a.cols) * tsr_dtype_bytes(b.dtype));
-    tile.bytes = tile.c + aligned((size_t)(rows * cols) * tsr_dtype_bytes(c.dtype));
+    tile.b = tsr_aligned_bytes((size_t)(rows * a.cols) * tsr_dtype_bytes(a.dtype));
+    tile.c = tile.b + tsr_aligned_bytes((size_t)(cols * a.cols) * tsr_dtype_bytes(b.dtype));
+    tile.bytes = tile.c + tsr_aligned_bytes((size_t)(rows * cols) * tsr_dtype_bytes(c.dtype));
     return tile;
 }
 
@@ -104,11 +97,12 @@ static tsr_status raise_workspace(const tsr_matmul_site *site, const tsr_gemm *g
     return TSR_OK;
 }
 
-/* What the host wants of a product of at most so many rows and columns, whatever the strides: it asks for no less where there are more rows
- * or columns, but for the step from few rows to many. */
+/* Raises the needs to those of host products of up to m rows and n columns with any strides. More
+ * rows or columns never need less, except at the step from few rows (rows.h) to many, so both sides
+ * of it are asked for. */
 static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, int64_t m, int64_t n, tsr_dtype c)
 {
-    const int64_t rows[] = {m, smaller(m, TSR_ROWS_MOST)};
+    const int64_t rows[] = {m, tsr_smaller(m, TSR_ROWS_MOST)};
     for (int i = 0; i < 2; i++) {
         const tsr_gemm g = {.size = sizeof g,
                             .a_dtype = a.dtype,
@@ -124,7 +118,8 @@ static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matri
     return TSR_OK;
 }
 
-/* `g` is NULL where the strides don't allow a gemm of the whole. Tiles of a device go without a workspace. */
+/* Raises the needs to those of one product. `g` is NULL if the strides do not allow a gemm of the
+ * whole. On a device, tiles are multiplied without a workspace. */
 static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, tsr_matrix a, tsr_matrix b, tsr_matrix c)
 {
     tsr_matmul_needs *needs = site->needs;
@@ -136,7 +131,8 @@ static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, ts
     needs->packing = packing > needs->packing ? packing : needs->packing;
     if (site->device.driver)
         return TSR_OK;
-    const int64_t m = site->any_strides ? c.rows : smaller(c.rows, TILE), n = site->any_strides ? c.cols : smaller(c.cols, TILE);
+    const int64_t m = site->any_strides ? c.rows : tsr_smaller(c.rows, TILE),
+                  n = site->any_strides ? c.cols : tsr_smaller(c.cols, TILE);
     TSR_TRY(raise_any(site, a, b, m, n, c.dtype));
     return raise_any(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), n, m, c.dtype);
 }
@@ -158,21 +154,22 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
         packed_b = b;
     else
         TSR_TRY(tsr_matrix_copy(site, b, packed_b));
-    if (describe(site, packed_a, packed_b, c, accumulate, &g))
+    if (describe_gemm(site, packed_a, packed_b, c, accumulate, &g))
         return tsr_gemm_run(site->device, site->choice, &g, site->stream);
     if (accumulate)
         TSR_TRY(tsr_matrix_copy(site, c, packed_c));
-    describe(site, packed_a, packed_b, packed_c, accumulate, &g);
+    describe_gemm(site, packed_a, packed_b, packed_c, accumulate, &g);
     TSR_TRY(tsr_gemm_run(site->device, site->choice, &g, site->stream));
     return tsr_matrix_copy(site, packed_c, c);
 }
 
-static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c,
+                                    bool accumulate)
 {
     for (int64_t row = 0; row < c.rows; row += TILE) {
-        const int64_t rows = smaller(TILE, c.rows - row);
+        const int64_t rows = tsr_smaller(TILE, c.rows - row);
         for (int64_t col = 0; col < c.cols; col += TILE) {
-            const int64_t cols = smaller(TILE, c.cols - col);
+            const int64_t cols = tsr_smaller(TILE, c.cols - col);
             TSR_TRY(multiply_tile(site, part_of(a, row, rows, 0, a.cols), part_of(b, 0, b.rows, col, cols),
                                   part_of(c, row, rows, col, cols), accumulate));
         }
@@ -190,7 +187,8 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
     const bool direct = describe_either(site, a, b, c, accumulate, &g);
     if (site->needs)
         return raise_needs(site, direct ? &g : NULL, a, b, c);
-    return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
+    return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream)
+                  : multiply_by_tiles(site, a, b, c, accumulate);
 }
 
 tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs)
@@ -205,11 +203,13 @@ void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_
 {
     if (!site->needs)
         return;
-    site->needs->packing = front + needs->packing > site->needs->packing ? front + needs->packing : site->needs->packing;
+    site->needs->packing =
+        front + needs->packing > site->needs->packing ? front + needs->packing : site->needs->packing;
     site->needs->gemm = needs->gemm > site->needs->gemm ? needs->gemm : site->needs->gemm;
 }
 
-/* Every row of c becomes the bias, whose dtype c holds exactly. Another dtype than c's is packed, (1, n), and then converted. */
+/* Sets every row of c to the bias, whose values c's dtype holds exactly. A bias of another dtype is
+ * packed, (1, n), and converted first. */
 static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, tsr_matrix c)
 {
     void *self;
@@ -218,9 +218,15 @@ static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, 
         return TSR_OK;
     if (bias.dtype != c.dtype) {
         const tsr_matrix packed = {site->packing, 1, c.cols, c.cols, 1, bias.dtype};
-        tsr_matrix converted = {(char *)site->packing + aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)), 1, c.cols, 0, 1, c.dtype};
+        tsr_matrix converted = {(char *)site->packing + tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(bias.dtype)),
+                                1,
+                                c.cols,
+                                0,
+                                1,
+                                c.dtype};
         TSR_TRY(tsr_matrix_copy(site, bias, packed));
-        TSR_TRY(table->convert(self, site->device.index, converted.data, c.dtype, packed.data, bias.dtype, c.cols, site->stream));
+        TSR_TRY(table->convert(self, site->device.index, converted.data, c.dtype, packed.data, bias.dtype, c.cols,
+                               site->stream));
         bias = converted;
     }
     bias.row_stride = 0;
@@ -230,18 +236,18 @@ static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, 
 
 static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 {
-    return bias.dtype == c.dtype
-               ? 0
-               : aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) + aligned((size_t)c.cols * tsr_dtype_bytes(c.dtype));
+    return bias.dtype == c.dtype ? 0
+                                 : tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) +
+                                       tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(c.dtype));
 }
 
-/* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,
- * which costs less than the other way round: c is written first anyway. */
+/* A gemm adds a bias per column, so it must be a gemm of c, not of c'. Otherwise c is set to the
+ * bias and the product is added to it, which costs less than adding the bias afterwards. */
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
     tsr_gemm g;
-    const bool adds =
-        c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe(site, a, b, c, false, &g);
+    const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) &&
+                      describe_gemm(site, a, b, c, false, &g);
     if (adds) {
         g.bias = bias.data;
         g.bias_dtype = bias.dtype;
@@ -277,7 +283,7 @@ tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_mat
     return table->copy_boxes(self, site->device.index, &box, 1, site->stream);
 }
 
-/* The bits of 1, as far as the dtype has bytes, in this machine's order. */
+/* The bits of 1 in each dtype, in this machine's byte order. */
 static const struct {
     tsr_dtype dtype;
     union {
@@ -289,7 +295,7 @@ static const struct {
 
 static const void *find_one(tsr_dtype dtype)
 {
-    for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
+    for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
         if (ones[i].dtype == dtype)
             return &ones[i].one;
     }
@@ -316,7 +322,8 @@ tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value
     return table->fill(self, site->device.index, &fill, site->stream);
 }
 
-/* A dim of size 1 never stands in the way; otherwise its step must be that of the rows that it holds. */
+/* True if a dim of stride `stride` can be merged into the rows of `m`: one step of it is m.rows
+ * rows, or there is only one row. */
 static bool joins_rows(int64_t stride, tsr_matrix m)
 {
     return m.rows == 1 || stride == m.rows * m.row_stride;
@@ -325,7 +332,8 @@ static bool joins_rows(int64_t stride, tsr_matrix m)
 static tsr_matrix row_of(const tsr_tensor *tensor)
 {
     const int last = tensor->ndim - 1;
-    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last], tensor->dtype};
+    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last],
+                        tensor->dtype};
 }
 
 tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second)
@@ -351,8 +359,8 @@ tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *seco
     return blocks;
 }
 
-/* A product that is only measured has no data. */
-static void *move(void *data, int64_t bytes)
+/* NULL stays NULL: a product that is only measured has no data. */
+static void *move_pointer(void *data, int64_t bytes)
 {
     return data ? (char *)data + bytes : NULL;
 }
@@ -368,13 +376,14 @@ void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix 
     }
     *first = blocks->first;
     *second = blocks->second;
-    first->data = move(first->data, p * (int64_t)tsr_dtype_bytes(first->dtype));
-    second->data = move(second->data, q * (int64_t)tsr_dtype_bytes(second->dtype));
+    first->data = move_pointer(first->data, p * (int64_t)tsr_dtype_bytes(first->dtype));
+    second->data = move_pointer(second->data, q * (int64_t)tsr_dtype_bytes(second->dtype));
 }
 
 tsr_matrix tsr_matrix_of(const tsr_tensor *tensor)
 {
     if (tensor->ndim == 1)
         return row_of(tensor);
-    return (tsr_matrix){tensor->data, tensor->shape[0], tensor->shape[1], tensor->strides[0], tensor->strides[1], tensor->dtype};
+    return (tsr_matrix){tensor->data,       tensor->shape[0],   tensor->shape[1],
+                        tensor->strides[0], tensor->strides[1], tensor->dtype};
 }

@@ -1,9 +1,12 @@
 #include "ops/rows.h"
 
 #include "ops/epilogue.h"
+#include "ops/numbers.h"
+
 #include <string.h>
 
-/* Results of a row that are made before they are written. Where b is stored [k,n] their sums stay in the first cache. */
+/* Columns of c that are computed before they are written. If b is stored [k,n], their sums stay in
+ * the first-level cache. */
 #define PANEL 256
 _Static_assert(PANEL <= TSR_EPILOGUE_COLUMNS, "an epilogue takes a panel");
 
@@ -37,7 +40,7 @@ bool tsr_rows_takes(const tsr_gemm *g)
            is_taken(g->c_dtype);
 }
 
-/* True if the rows of a can be read as they are. */
+/* True if the rows of a need no packing: a is f32 and not transposed. */
 static bool has_plain_rows(const tsr_gemm *g)
 {
     return g->a_dtype == TSR_F32 && !g->trans_a;
@@ -45,31 +48,33 @@ static bool has_plain_rows(const tsr_gemm *g)
 
 size_t tsr_rows_workspace(const tsr_gemm *g)
 {
-    return has_plain_rows(g) ? 0 : ((size_t)(g->m * g->k) * sizeof(float) + 63) / 64 * 64;
+    return has_plain_rows(g) ? 0 : tsr_aligned_bytes((size_t)(g->m * g->k) * sizeof(float));
 }
 
-/* a, which is stored [k,m], as rows of f32. */
+/* Packs a, which is stored [k,m], as m rows of f32. */
 static tsr_status pack_transposed(const tsr_gemm *g, float *rows)
 {
     for (int64_t t = 0; t < g->k; t++) {
         float column[TSR_ROWS_MOST];
-        TSR_TRY(tsr_gemm_widen(column, (const char *)g->a + t * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype), g->a_dtype, g->m));
+        TSR_TRY(tsr_gemm_widen(column, (const char *)g->a + t * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype),
+                               g->a_dtype, g->m));
         for (int64_t i = 0; i < g->m; i++)
             rows[i * g->k + t] = column[i];
     }
     return TSR_OK;
 }
 
-static tsr_status pack(const tsr_gemm *g, float *rows)
+static tsr_status pack_rows(const tsr_gemm *g, float *rows)
 {
     if (g->trans_a)
         return pack_transposed(g, rows);
     for (int64_t i = 0; i < g->m; i++)
-        TSR_TRY(tsr_gemm_widen(rows + i * g->k, (const char *)g->a + i * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype), g->a_dtype, g->k));
+        TSR_TRY(tsr_gemm_widen(rows + i * g->k, (const char *)g->a + i * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype),
+                               g->a_dtype, g->k));
     return TSR_OK;
 }
 
-/* Nothing is done to sums that go to rows of f32 as they are. */
+/* True if the sums are the results, so that kernels write them to c. */
 static bool is_direct(const tsr_gemm *g)
 {
     return g->c_dtype == TSR_F32 && g->alpha == 1 && g->beta == 0 && !g->bias;
@@ -99,7 +104,7 @@ tsr_status tsr_rows_run(const tsr_rows_kernels *kernels, const tsr_gemm *g)
     if (!has_plain_rows(g)) {
         part.x = g->workspace;
         part.x_ld = g->k;
-        TSR_TRY(pack(g, g->workspace));
+        TSR_TRY(pack_rows(g, g->workspace));
     }
     return run_by_panels(kernel, g, part);
 }

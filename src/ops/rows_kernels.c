@@ -8,7 +8,8 @@
 #define NAME_(kernels) tsr_rows_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)
 
-/* The widest vector that the set has; lanes are made of as many as it takes. */
+/* Floats of the widest vector of the instruction set; PIECES of them are the TSR_ROWS_LANES
+ * lanes. */
 #if defined(__AVX512F__)
 #define PIECE 16
 #elif defined(__AVX2__)
@@ -18,8 +19,10 @@
 #endif
 #define PIECES (TSR_ROWS_LANES / PIECE)
 
-/* Results that are made at once: each row of weights is one more stream of memory, and each result a chain of sums of its own. With several
- * rows of x, weights that are in a register serve all of them; the sums must fit into the other registers. */
+/* Results that are computed at once. With one row of x: ROWS rows of weights, each a stream of
+ * memory and a chain of sums of its own. With several: SHARED_ROWS rows of weights times SHARED
+ * rows of x, so that weights in a register serve all these rows; all sums must fit into the other
+ * registers. */
 #define ROWS 4
 #if defined(__AVX512F__)
 #define SHARED_ROWS 4
@@ -35,8 +38,8 @@ typedef float quad __attribute__((vector_size(16)));
 
 #define INLINE __attribute__((always_inline))
 
-/* What kernels are made of, for a dtype of weights: a constant wherever kernels are made, so that it is inlined. The address is any:
- * tensors of files that are mapped need not be aligned. */
+/* Loads PIECE weights of one dtype as f32. A constant in every kernel, so that it is inlined. The
+ * address need not be aligned: tensors in mapped files may not be. */
 typedef piece load_piece(const void *at);
 
 static inline INLINE piece load_f32(const void *at)
@@ -66,7 +69,7 @@ static inline INLINE words load_codes(const void *at)
 }
 #endif
 
-/* The upper half of an f32. */
+/* A bf16 is the upper half of an f32. */
 static inline INLINE piece load_bf16(const void *at)
 {
     return (piece)(load_codes(at) << 16);
@@ -83,10 +86,12 @@ static inline INLINE piece load_f16(const void *at)
     return (piece)_mm256_cvtph_ps(_mm_loadu_si128(at));
 }
 #else
-/* A subnormal has the exponent of the smallest normal and no leading one, which the subtraction takes away again. */
+/* A subnormal has the smallest normal's exponent but no leading 1; it is given one, which the
+ * subtraction takes away. */
 static inline INLINE piece load_f16(const void *at)
 {
-    const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, shifted = magnitude << 13;
+    const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16,
+                shifted = magnitude << 13;
     const words normal = shifted + (UINT32_C(112) << 23);
     const words subnormal = (words)((piece)(shifted + (UINT32_C(113) << 23)) - 0x1p-14f);
     const words is_subnormal = (words)(magnitude < 0x400), is_special = (words)(magnitude > 0x7bff);
@@ -94,11 +99,12 @@ static inline INLINE piece load_f16(const void *at)
 }
 #endif
 
-/* 16 lanes to 4: s[l] + s[l + 8], then s[l] + s[l + 4]. */
+/* Folds 16 lanes to 4: s[l] + s[l + 8], then s[l] + s[l + 4]. */
 static inline INLINE quad fold_to_quad(const piece sum[PIECES])
 {
 #if defined(__AVX512F__)
-    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)sum[0]), _mm512_extractf32x8_ps((__m512)sum[0], 1));
+    const __m256 half =
+        _mm256_add_ps(_mm512_castps512_ps256((__m512)sum[0]), _mm512_extractf32x8_ps((__m512)sum[0], 1));
     return (quad)_mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 #elif defined(__AVX2__)
     const __m256 half = (__m256)(sum[0] + sum[1]);
@@ -108,7 +114,7 @@ static inline INLINE quad fold_to_quad(const piece sum[PIECES])
 #endif
 }
 
-/* Four results of four lanes each: (s[0] + s[2]) + (s[1] + s[3]). */
+/* Folds the 4 lanes of each of four results: (s[0] + s[2]) + (s[1] + s[3]). */
 static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 {
 #if defined(__SSE2__)
@@ -121,16 +127,17 @@ static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 #endif
 }
 
-/* Some rows of weights and of x, to be multiplied with one another. `rows` and `shared` are constant wherever blocks are made. */
+/* `rows` rows of weights and `shared` rows of x, each to be multiplied with each. Both counts are
+ * compile-time constants in every kernel. */
 typedef struct block {
     load_piece *load;
-    int64_t bytes; /* of an element of w */
+    int64_t bytes; /* bytes of an element of w */
     int rows, shared;
     const char *w[ROWS];
     const float *x[SHARED];
 } block;
 
-/* Sums of the lanes of each row of w with each row of x. */
+/* The lanes of sums of each row of w with each row of x. */
 typedef piece sums[ROWS][SHARED][PIECES];
 
 #define UNROLLED _Pragma("GCC unroll 4")
@@ -147,7 +154,8 @@ static inline INLINE void add_lanes(const block *b, int64_t t, sums sum)
     }
 }
 
-/* The terms from `t` on, fewer than lanes. They are filled up with zeros, whose products leave each sum as it is, for none is ever -0. */
+/* Adds the terms from `t` on, fewer than TSR_ROWS_LANES. They are padded with zeros, which leave
+ * each sum unchanged, because no sum is ever -0. */
 static inline INLINE void add_rest(const block *b, int64_t t, int64_t count, sums sum)
 {
     char w[TSR_ROWS_LANES * sizeof(float)] = {0};
@@ -158,12 +166,13 @@ static inline INLINE void add_rest(const block *b, int64_t t, int64_t count, sum
         UNROLLED for (int s = 0; s < b->shared; s++)
         {
             memcpy(x, b->x[s] + t, (size_t)count * sizeof(float));
-            UNROLLED for (int p = 0; p < PIECES; p++) sum[r][s][p] += load_f32(x + p * PIECE) * b->load(w + p * PIECE * b->bytes);
+            UNROLLED for (int p = 0; p < PIECES; p++) sum[r][s][p] +=
+                load_f32(x + p * PIECE) * b->load(w + p * PIECE * b->bytes);
         }
     }
 }
 
-/* to[s][r] for the first `count` rows of the block. */
+/* Computes to[s][r] for all rows s of x and the first `count` rows r of weights. */
 static inline INLINE void dot_block(const block *b, int64_t k, float *const *to, int count)
 {
     sums sum = {0};
@@ -184,14 +193,17 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
     }
 }
 
-/* Results of the rows of w from `j` on with those of x from `i` on. Where there are fewer rows than the block has, the last stands for the
- * others, and its results are written several times. */
-static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i, int rows, int shared)
+/* Computes the results of `rows` rows of w from `j` on with `shared` rows of x from `i` on. If
+ * fewer rows are left, the last row takes the place of the missing ones, and its results may be
+ * written several times. */
+static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i,
+                                   int rows, int shared)
 {
     block b = {.load = load, .bytes = bytes, .rows = rows, .shared = shared};
     const int64_t last_j = part->n - 1, last_i = part->m - 1;
     float *to[SHARED];
-    UNROLLED for (int r = 0; r < rows; r++) b.w[r] = (const char *)part->w + (j + r < last_j ? j + r : last_j) * part->w_ld * bytes;
+    UNROLLED for (int r = 0; r < rows; r++) b.w[r] =
+        (const char *)part->w + (j + r < last_j ? j + r : last_j) * part->w_ld * bytes;
     UNROLLED for (int s = 0; s < shared; s++)
     {
         const int64_t row = i + s < last_i ? i + s : last_i;
@@ -201,7 +213,8 @@ static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, 
     dot_block(&b, part->k, to, j + rows <= part->n ? rows : (int)(part->n - j));
 }
 
-/* Weights come from memory once: the rows of x that a block leaves find them in the cache. */
+/* Weights are read from memory once: for the rows of x behind the first block they are in the
+ * cache. */
 static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes)
 {
     if (part->m == 1) {
@@ -214,11 +227,13 @@ static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load,
             dot_rows(part, load, bytes, j, i, SHARED_ROWS, SHARED);
 }
 
-/* Rows of weights whose terms are added while a sum is in a register. */
+/* Rows of weights whose terms are added while a sum stays in a register. */
 #define TERMS 4
 
-/* Adds the terms of `terms` rows of weights from `t` on to the results from `j` on, of which there are `count`, a piece at most. */
-static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j, int terms, int count)
+/* Adds the terms of `terms` rows of weights from `t` on to `count` results from `j` on, PIECE at
+ * most. */
+static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j,
+                                    int terms, int count)
 {
     piece weights[TERMS];
     UNROLLED for (int r = 0; r < terms; r++)
@@ -260,14 +275,14 @@ static inline INLINE void make_terms(const tsr_rows_part *part, load_piece *load
         add_rows(part, load, bytes, t, 1);
 }
 
-#define DEFINE_KERNELS(dtype, bytes)                                                                                                       \
-    static void dots_##dtype(const tsr_rows_part *part)                                                                                    \
-    {                                                                                                                                      \
-        make_dots(part, load_##dtype, bytes);                                                                                              \
-    }                                                                                                                                      \
-    static void terms_##dtype(const tsr_rows_part *part)                                                                                   \
-    {                                                                                                                                      \
-        make_terms(part, load_##dtype, bytes);                                                                                             \
+#define DEFINE_KERNELS(dtype, bytes)                                                                                   \
+    static void dots_##dtype(const tsr_rows_part *part)                                                                \
+    {                                                                                                                  \
+        make_dots(part, load_##dtype, bytes);                                                                          \
+    }                                                                                                                  \
+    static void terms_##dtype(const tsr_rows_part *part)                                                               \
+    {                                                                                                                  \
+        make_terms(part, load_##dtype, bytes);                                                                         \
     }
 
 DEFINE_KERNELS(f32, 4)

@@ -1,11 +1,13 @@
 #include "ops/rule.h"
 
 #include "ops/rule_parse.h"
-#include <stdio.h>
-#include <string.h>
+
 #include <tessera/sys/status.h>
 
-/* Placements in an error: long lists of sizes are cut. */
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes for placements in an error; longer texts, with lists of sizes, are cut. */
 #define PLACEMENTS_TEXT 256
 
 typedef struct application {
@@ -13,7 +15,7 @@ typedef struct application {
     const tsr_layout *const *operands;
     tsr_rule_terms terms;
     int mesh_ndim;
-    int64_t shape[TSR_RULE_FACTORS]; /* by factor */
+    int64_t shape[TSR_RULE_FACTORS]; /* the size of each factor */
 } application;
 
 static const tsr_placement *placement_of(const application *a, int operand, int mesh_dim)
@@ -21,7 +23,7 @@ static const tsr_placement *placement_of(const application *a, int operand, int 
     return &tsr_layout_placements(a->operands[operand])[mesh_dim];
 }
 
-/* The factor that an operand's placement cuts, or -1. */
+/* The factor that an operand's placement on a mesh dim cuts; -1: it is not a Shard. */
 static int cut_factor(const application *a, int operand, int mesh_dim)
 {
     const tsr_placement *p = placement_of(a, operand, mesh_dim);
@@ -47,8 +49,10 @@ static const char *print(const tsr_placement *placements, int count, char *text)
 }
 
 /*
- * What `operand` would have to be next to `keeper` as it is: cut where and as `keeper` cuts a factor of both, else what it was if
- * that goes with a replicated keeper, else Replicate. `keep` false gives up what it was, which cuts that depend on others may force.
+ * Proposes placements of `operand` that fit those of `keeper`. On a mesh dim where `keeper` cuts a
+ * factor of both, `operand` is cut alike. Elsewhere it keeps its own placement if `keep` is set and
+ * the placement fits a replicated keeper, else it becomes Replicate. Without `keep` all own
+ * placements are given up, because some cuts are only possible beside others.
  */
 static void propose(const application *a, int operand, int keeper, bool keep, tsr_placement *out)
 {
@@ -56,7 +60,8 @@ static void propose(const application *a, int operand, int keeper, bool keep, ts
         const tsr_placement *own = placement_of(a, operand, dim), *other = placement_of(a, keeper, dim);
         const int factor = cut_factor(a, keeper, dim), own_factor = cut_factor(a, operand, dim);
         const int shared = factor < 0 ? -1 : tsr_rule_dim(&a->terms.operands[operand], factor);
-        const bool stays = own_factor >= 0 ? tsr_rule_dim(&a->terms.operands[keeper], own_factor) < 0 : is_linear_partial(own);
+        const bool stays =
+            own_factor >= 0 ? tsr_rule_dim(&a->terms.operands[keeper], own_factor) < 0 : is_linear_partial(own);
         out[dim] = tsr_replicate();
         if (shared >= 0)
             out[dim] = cut_along(other, shared);
@@ -65,13 +70,14 @@ static void propose(const application *a, int operand, int keeper, bool keep, ts
     }
 }
 
-static tsr_status refuse(const application *a, int operand, const tsr_placement *proposal, const char *why)
+static tsr_status refuse_operand(const application *a, int operand, const tsr_placement *proposal, const char *why)
 {
     char now[PLACEMENTS_TEXT], then[PLACEMENTS_TEXT];
     const char *name = a->rule->names[operand];
     print(tsr_layout_placements(a->operands[operand]), a->mesh_ndim, now);
     print(proposal, a->mesh_ndim, then);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->rule->caller, why, name, now, then);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->rule->caller, why,
+                          name, now, then);
 }
 
 static tsr_status refuse_beside(const application *a, int operand, int keeper, const char *why)
@@ -83,10 +89,11 @@ static tsr_status refuse_beside(const application *a, int operand, int keeper, c
         tsr_layout_destroy(possible);
     else
         propose(a, operand, keeper, false, proposal);
-    return refuse(a, operand, proposal, why);
+    return refuse_operand(a, operand, proposal, why);
 }
 
-/* The multiplied operand that `operand` has to go with: the pivot, or beside the pivot another one, or only itself. */
+/* The multiplied operand whose placements `operand` must fit: the pivot; for the pivot, another
+ * one; itself if there is no other. */
 static int companion_of(const application *a, int operand)
 {
     if (operand != a->rule->pivot)
@@ -98,7 +105,7 @@ static int companion_of(const application *a, int operand)
     return operand;
 }
 
-/* The operand to be changed of two that do not go together: not the pivot. */
+/* Refuses two operands that do not fit, and proposes to change one that is not the pivot. */
 static tsr_status refuse_pair(const application *a, int first, int second, const char *why)
 {
     return first == a->rule->pivot ? refuse_beside(a, second, first, why) : refuse_beside(a, first, second, why);
@@ -110,23 +117,27 @@ bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b)
     return first == second || !first || !second;
 }
 
-static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
+static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name,
+                              const tsr_mesh *other)
 {
     char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
-    tsr_mesh_print(first, ours, sizeof(ours));
-    tsr_mesh_print(other, theirs, sizeof(theirs));
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh", caller, first_name, ours,
-                          name, theirs);
+    tsr_mesh_print(first, ours, sizeof ours);
+    tsr_mesh_print(other, theirs, sizeof theirs);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh",
+                          caller, first_name, ours, name, theirs);
 }
 
-static tsr_status refuse_comm(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
+static tsr_status refuse_comm(const char *caller, const char *first_name, const tsr_mesh *first, const char *name,
+                              const tsr_mesh *other)
 {
     char mesh[PLACEMENTS_TEXT];
-    tsr_mesh_print(first, mesh, sizeof(mesh));
+    tsr_mesh_print(first, mesh, sizeof mesh);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: the communicators differ: %s and %s are on mesh %s, but over two communicators, of %d and of %d ranks; both "
+                          "%s: the communicators differ: %s and %s are on mesh %s, but over two communicators, of %d "
+                          "and of %d ranks; both "
                           "must be over one",
-                          caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)), tsr_comm_size(tsr_mesh_comm(other)));
+                          caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)),
+                          tsr_comm_size(tsr_mesh_comm(other)));
 }
 
 tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
@@ -138,7 +149,8 @@ tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const
     return tsr_rule_is_of_one_comm(a, b) ? TSR_OK : refuse_comm(caller, first_name, a, name, b);
 }
 
-/* Dims of size 1 count here: placements are written one a dim. */
+/* True if both meshes have the same dims, also those of size 1, because an operand has one
+ * placement per mesh dim. */
 static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
 {
     bool same = tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
@@ -150,7 +162,8 @@ static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
 static tsr_status check_meshes(const application *a)
 {
     for (int i = 1; i < a->terms.count; i++) {
-        TSR_TRY(tsr_rule_check_mesh(a->rule->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
+        TSR_TRY(
+            tsr_rule_check_mesh(a->rule->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
         const tsr_mesh *first = tsr_layout_mesh(a->operands[0]), *other = tsr_layout_mesh(a->operands[i]);
         if (!has_shape_of(first, other))
             return refuse_mesh(a->rule->caller, a->rule->names[0], first, a->rule->names[i], other);
@@ -163,7 +176,7 @@ static bool is_mixed_in_f32(tsr_dtype dtype)
     return dtype == TSR_F32 || dtype == TSR_F16 || dtype == TSR_BF16;
 }
 
-/* The result's dtype: the one that all have, or f32, which holds all of f32, f16 and bf16. */
+/* The result's dtype: the one that all operands have; f32 for a mixture of f32, f16 and bf16. */
 static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
 {
     const tsr_dtype first = tsr_layout_dtype(a->operands[0]);
@@ -173,28 +186,30 @@ static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
         if (dtype == first)
             continue;
         if (!is_mixed_in_f32(first) || !is_mixed_in_f32(dtype))
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
-                                  a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
+                a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
         *joined = TSR_F32;
     }
     return TSR_OK;
 }
 
-/* Reads the size of every factor, which all its operands must agree on. */
+/* Sets the size of every factor; all operands that have a factor must agree on its size. */
 static tsr_status check_sizes(application *a)
 {
     int owner[TSR_RULE_FACTORS], owner_dim[TSR_RULE_FACTORS];
-    memset(owner, -1, sizeof(owner));
+    memset(owner, -1, sizeof owner);
     for (int i = 0; i < a->terms.count; i++) {
         for (int dim = 0; dim < a->terms.operands[i].ndim; dim++) {
             const int factor = a->terms.operands[i].factor[dim];
             const int64_t size = tsr_layout_shape(a->operands[i])[dim];
             if (owner[factor] >= 0 && a->shape[factor] != size)
-                return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                      "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal", a->rule->caller,
-                                      dim, a->rule->names[i], (long long)size, owner_dim[factor], a->rule->names[owner[factor]],
-                                      (long long)a->shape[factor], a->rule->factors);
+                return tsr_status_set(
+                    TSR_ERROR_ARGUMENT,
+                    "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal",
+                    a->rule->caller, dim, a->rule->names[i], (long long)size, owner_dim[factor],
+                    a->rule->names[owner[factor]], (long long)a->shape[factor], a->rule->factors);
             owner[factor] = i;
             owner_dim[factor] = dim;
             a->shape[factor] = size;
@@ -203,13 +218,16 @@ static tsr_status check_sizes(application *a)
     return TSR_OK;
 }
 
-/* How an operand cuts one factor, as a layout of a tensor that has only this dim: layouts know when two ways to cut are the same. */
+/* A layout of a tensor with only this dim, cut as `operand` cuts `factor`: comparing layouts tells
+ * whether two operands cut alike. */
 static tsr_status create_factor_layout(const application *a, int operand, int factor, tsr_layout **out)
 {
     tsr_placement cuts[TSR_MAX_DIMS];
     for (int dim = 0; dim < a->mesh_ndim; dim++)
-        cuts[dim] = cut_factor(a, operand, dim) == factor ? cut_along(placement_of(a, operand, dim), 0) : tsr_replicate();
-    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), cuts, 1, &a->shape[factor], tsr_layout_dtype(a->operands[0]), out);
+        cuts[dim] =
+            cut_factor(a, operand, dim) == factor ? cut_along(placement_of(a, operand, dim), 0) : tsr_replicate();
+    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), cuts, 1, &a->shape[factor],
+                             tsr_layout_dtype(a->operands[0]), out);
 }
 
 static tsr_status cuts_alike(const application *a, int first, int second, int factor, bool *alike)
@@ -225,7 +243,7 @@ static tsr_status cuts_alike(const application *a, int first, int second, int fa
     return status;
 }
 
-/* Factors that two multiplied operands share must be cut alike. */
+/* Checks that two multiplied operands cut all their common factors alike. */
 static tsr_status check_shared_factors(const application *a, int first, int second)
 {
     const tsr_rule_term *ours = &a->terms.operands[first], *theirs = &a->terms.operands[second];
@@ -237,14 +255,15 @@ static tsr_status check_shared_factors(const application *a, int first, int seco
         if (alike)
             continue;
         char why[128];
-        snprintf(why, sizeof(why), "dim %d of %s and dim %d of %s are not cut alike", dim, a->rule->names[first], other,
+        snprintf(why, sizeof why, "dim %d of %s and dim %d of %s are not cut alike", dim, a->rule->names[first], other,
                  a->rule->names[second]);
         return refuse_pair(a, first, second, why);
     }
     return TSR_OK;
 }
 
-/* On one mesh dim all cuts must be of one factor, and a Partial stands among Replicates. */
+/* Checks that on a mesh dim two operands cut the same factor, and that beside a Partial the other
+ * operand is Replicate. */
 static tsr_status check_mesh_dim(const application *a, int first, int second, int dim)
 {
     const tsr_placement *ours = placement_of(a, first, dim), *theirs = placement_of(a, second, dim);
@@ -254,11 +273,11 @@ static tsr_status check_mesh_dim(const application *a, int first, int second, in
     if (ours->kind == TSR_SHARD && theirs->kind == TSR_SHARD) {
         if (cut_factor(a, first, dim) == cut_factor(a, second, dim))
             return TSR_OK;
-        snprintf(why, sizeof(why), "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim, ours->dim,
-                 a->rule->names[first], theirs->dim, a->rule->names[second]);
+        snprintf(why, sizeof why, "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim,
+                 ours->dim, a->rule->names[first], theirs->dim, a->rule->names[second]);
     } else {
         const bool partial_first = ours->kind == TSR_PARTIAL;
-        snprintf(why, sizeof(why), "%s is Partial on mesh dim %d, and %s not Replicate there",
+        snprintf(why, sizeof why, "%s is Partial on mesh dim %d, and %s not Replicate there",
                  a->rule->names[partial_first ? first : second], dim, a->rule->names[partial_first ? second : first]);
     }
     return refuse_pair(a, first, second, why);
@@ -271,8 +290,8 @@ static tsr_status check_partials(const application *a, int operand)
         if (p->kind != TSR_PARTIAL || is_linear_partial(p) || tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) == 1)
             continue;
         char why[128];
-        snprintf(why, sizeof(why), "%s is Partial(%s) on mesh dim %d, which no product passes on", a->rule->names[operand],
-                 tsr_reduce_op_name(p->op), dim);
+        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %d, which no product passes on",
+                 a->rule->names[operand], tsr_reduce_op_name(p->op), dim);
         return refuse_beside(a, operand, companion_of(a, operand), why);
     }
     return TSR_OK;
@@ -293,7 +312,8 @@ static tsr_status check_products(const application *a)
     return TSR_OK;
 }
 
-/* The first operand that is not replicated decides; the others agree, or the mesh dim has size 1 and it does not matter. */
+/* The result's placement on a mesh dim, by the first multiplied operand that is not Replicate
+ * there. Other operands agree with it, or the mesh dim has size 1. */
 static tsr_placement result_placement(const application *a, int dim)
 {
     for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
@@ -308,7 +328,8 @@ static tsr_placement result_placement(const application *a, int dim)
     return tsr_replicate();
 }
 
-/* An added operand is the result's twin on the dims that it has. Cuts on mesh dims of size 1 do not matter. */
+/* Checks that an added operand is cut like the result along its own dims, and replicated elsewhere.
+ * Mesh dims of size 1 do not matter. */
 static tsr_status check_added(const application *a, int operand, const tsr_placement *result)
 {
     tsr_placement wanted[TSR_MAX_DIMS];
@@ -324,8 +345,8 @@ static tsr_status check_added(const application *a, int operand, const tsr_place
     if (alike)
         return TSR_OK;
     char why[PLACEMENTS_TEXT + 64], text[PLACEMENTS_TEXT];
-    snprintf(why, sizeof(why), "%s is added to \"%s\"", a->rule->names[operand], print(result, a->mesh_ndim, text));
-    return refuse(a, operand, wanted, why);
+    snprintf(why, sizeof why, "%s is added to \"%s\"", a->rule->names[operand], print(result, a->mesh_ndim, text));
+    return refuse_operand(a, operand, wanted, why);
 }
 
 static tsr_status create_result(const application *a, tsr_dtype dtype, tsr_layout **out)
@@ -343,7 +364,8 @@ static tsr_status create_result(const application *a, tsr_dtype dtype, tsr_layou
     return tsr_layout_create(tsr_layout_mesh(a->operands[0]), placements, a->terms.result.ndim, shape, dtype, out);
 }
 
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype, tsr_layout **out)
+tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype,
+                          tsr_layout **out)
 {
     application a = {.rule = rule, .operands = operands, .mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(operands[0]))};
     tsr_dtype joined;

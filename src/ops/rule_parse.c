@@ -1,8 +1,9 @@
 #include "ops/rule_parse.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* The letters of one term, without its spaces. */
 typedef struct letters {
@@ -10,7 +11,8 @@ typedef struct letters {
     char at[TSR_MAX_DIMS];
 } letters;
 
-/* Reads letters up to the separator that ends the term, and returns what follows it; `*separator` is ',', '+', '-' (of "->") or NUL. */
+/* Reads the letters of one term, and returns the text behind its separator; `*separator` is ',',
+ * '+', '-' (of "->") or NUL. */
 static const char *read_letters(const char *text, letters *out, char *separator)
 {
     out->count = 0;
@@ -53,13 +55,14 @@ static void spell_out(tsr_rule_terms *terms, int *used, const letters *from, int
 static tsr_status refuse_ndim(const tsr_rule *rule, int operand, int ndim, const letters *term)
 {
     const int least = term->count - has_batch(term);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dim%s, but \"%s\" wants %s%d", rule->caller, rule->names[operand], ndim,
-                          ndim == 1 ? "" : "s", rule->factors, has_batch(term) ? "at least " : "", least);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dim%s, but \"%s\" wants %s%d", rule->caller,
+                          rule->names[operand], ndim, ndim == 1 ? "" : "s", rule->factors,
+                          has_batch(term) ? "at least " : "", least);
 }
 
 tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operands, tsr_rule_terms *out)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     memset(out->letter, 'b', TSR_MAX_DIMS);
     const char *text = strchr(rule->factors, ':') + 1;
     int used = TSR_MAX_DIMS, batch = -1;
@@ -73,8 +76,8 @@ tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operand
         if (own < 0 || (own > 0 && !has_batch(&term)))
             return refuse_ndim(rule, out->count, ndim, &term);
         if (has_batch(&term) && batch >= 0 && own != batch)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d batch dims, but the operands before it have %d", rule->caller,
-                                  rule->names[out->count], own, batch);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d batch dims, but the operands before it have %d",
+                                  rule->caller, rule->names[out->count], own, batch);
         batch = has_batch(&term) ? own : batch;
         spell_out(out, &used, &term, own, operand);
         out->count++;

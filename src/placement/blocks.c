@@ -22,7 +22,8 @@ static bool divides_evenly(const tsr_cut *cut, int64_t length)
            tsr_cut_size(cut, length, cut->parts - 1) == length / cut->parts;
 }
 
-/* Goes on by one cut, which deals out whole blocks, or the same part of each (`*inside`). False if it does neither. */
+/* Applies one cut to `share`: the cut deals out whole blocks, or (`*inside`) the same part of each
+ * block. False if it does neither. */
 static bool cut_share(tsr_block_share *share, const tsr_cut *cut, bool *inside)
 {
     if (cut->size_starts || cut->block_starts)

@@ -1,13 +1,13 @@
 #include "placement/check.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/text/text.h"
 #include "placement/placement.h"
 #include "placement/print.h"
 
-/* What the sentences quote. */
+#include <tessera/sys/status.h>
+
+/* The arguments of a layout, which errors quote. */
 typedef struct subject {
     const tsr_mesh *mesh;
     const tsr_placement *placements;
@@ -35,16 +35,17 @@ static tsr_status check_shape(int ndim, const int64_t *shape, tsr_dtype dtype)
     if (ndim > 0 && !shape)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "shape is NULL, but the tensor has %d dims", ndim);
     if (!tsr_dtype_get(dtype))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "dtype %d is none: use TSR_F32 or another constant of tsr_dtype", (int)dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%d is not a dtype: use TSR_F32 or another constant of tsr_dtype",
+                              (int)dtype);
     char text[TSR_SHAPE_TEXT];
     int64_t bytes = (int64_t)tsr_dtype_bytes(dtype);
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "shape %s: size %lld of dim %d is negative", tsr_shape_print(ndim, shape, text),
-                                  (long long)shape[i], i);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "shape %s: size %lld of dim %d is negative",
+                                  tsr_shape_print(ndim, shape, text), (long long)shape[i], i);
         if (shape[i] > 0 && !tsr_multiply(bytes, shape[i], &bytes))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "shape %s of %s has more than 2^63 - 1 bytes", tsr_shape_print(ndim, shape, text),
-                                  tsr_dtype_name(dtype));
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "shape %s of %s has more than 2^63 - 1 bytes",
+                                  tsr_shape_print(ndim, shape, text), tsr_dtype_name(dtype));
     }
     return TSR_OK;
 }
@@ -55,25 +56,27 @@ static tsr_status check_dim(const subject *s, const tsr_placement *p)
         return TSR_OK;
     const quote q = quote_of(s);
     if (s->ndim == 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" shard dim %d, but the tensor is a scalar: use R or P", q.placements,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "placements \"%s\" shard dim %d, but the tensor is a scalar: use R or P", q.placements,
                               p->dim);
     if (s->ndim == 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" shard dim %d, but the tensor %s has 1 dim (0)", q.placements, p->dim,
-                              q.shape);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" shard dim %d, but the tensor %s has %d dims (0 to %d)", q.placements,
-                          p->dim, q.shape, s->ndim, s->ndim - 1);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" shard dim %d, but the tensor %s has 1 dim (0)",
+                              q.placements, p->dim, q.shape);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" shard dim %d, but the tensor %s has %d dims (0 to %d)",
+                          q.placements, p->dim, q.shape, s->ndim, s->ndim - 1);
 }
 
 static tsr_status check_numbers(const subject *s, const char *name, const int64_t *numbers, size_t count)
 {
-    if ((numbers == NULL) != (count == 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "a placement's %s has %zu numbers at %s", name, count,
-                              numbers ? "an address: give their count" : "NULL");
+    if ((!numbers) != (count == 0))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "a placement's count of %s is %zu, but their address is %s", name,
+                              count, numbers ? "not NULL" : "NULL");
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++)
         if (numbers[i] < 0 || !tsr_add(sum, numbers[i], &sum))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "placements \"%s\": number %zu of %s is %lld; none may be negative, nor their sum overflow",
+                                  "placements \"%s\": number %zu of %s is %lld; numbers are at least 0, and their sum "
+                                  "is at most 2^63 - 1",
                                   quote_of(s).placements, i, name, (long long)numbers[i]);
     return TSR_OK;
 }
@@ -82,23 +85,25 @@ static tsr_status check_modifiers(const subject *s, int mesh_dim)
 {
     const tsr_placement *p = &s->placements[mesh_dim];
     if (p->interleave < 0 || p->unit < 0 || p->order < TSR_ORDER_DEFAULT)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "the Shard(%d) of mesh dim %d has interleave %lld, unit %lld, order %d: none may be negative but TSR_ORDER_DEFAULT", p->dim,
-            mesh_dim, (long long)p->interleave, (long long)p->unit, p->order);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "the Shard(%d) of mesh dim %d has interleave %lld, unit %lld, order %d: only order "
+                              "TSR_ORDER_DEFAULT may be negative",
+                              p->dim, mesh_dim, (long long)p->interleave, (long long)p->unit, p->order);
     TSR_TRY(check_numbers(s, "sizes", p->sizes, p->size_count));
     TSR_TRY(check_numbers(s, "blocks", p->blocks, p->block_count));
     if (p->sizes && (p->balanced || p->interleave || p->blocks || p->unit))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" combine sizes= with another modifier: sizes stand alone",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "placements \"%s\" combine sizes= with another modifier: sizes stand alone",
                               quote_of(s).placements);
     if (p->interleave && p->blocks)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\" combine interleave= with blocks=: use one of them",
                               quote_of(s).placements);
     const int64_t parts = tsr_mesh_size(s->mesh, mesh_dim);
     if (p->sizes && (int64_t)p->size_count != parts)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "placements \"%s\" give %zu sizes, but mesh dim %d has size %lld: exactly as many are needed",
-                              quote_of(s).placements, p->size_count, mesh_dim, (long long)parts);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "placements \"%s\" give %zu sizes, but mesh dim %d has size %lld: exactly as many are needed",
+            quote_of(s).placements, p->size_count, mesh_dim, (long long)parts);
     return TSR_OK;
 }
 
@@ -108,8 +113,9 @@ static tsr_status check_order_differs(const subject *s, int dim, int a, int b)
     if (tsr_placement_order(s->placements, a) != order)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "the cuts of tensor dim %d by mesh dims %d and %d both have order [%d], their mesh dim where none is given: each "
-                          "needs its own",
+                          "the cuts of tensor dim %d by mesh dims %d and %d both have order [%d] (by default the "
+                          "number of the mesh dim): "
+                          "each needs its own",
                           dim, a < b ? a : b, a < b ? b : a, order);
 }
 
@@ -134,21 +140,23 @@ static tsr_status check_partial(const subject *s, int mesh_dim)
     const tsr_reduce_op op = s->placements[mesh_dim].op;
     const tsr_dtype_info *info = tsr_dtype_get(s->dtype);
     if ((int)op < 0 || op >= TSR_REDUCE_OP_END)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the Partial of mesh dim %d has op %d, which is none: sum, avg, min, max and prod are",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "the Partial of mesh dim %d has op %d, which is not one of sum, avg, min, max and prod",
                               mesh_dim, (int)op);
     if (!(info->reduce_ops & 1u << op))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\": %s has no %s%s", quote_of(s).placements, info->name,
-                              tsr_reduce_op_name(op),
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\": %s has no %s%s", quote_of(s).placements,
+                              info->name, tsr_reduce_op_name(op),
                               info->kind == TSR_CLASS_BOOL      ? "; min and max are possible"
                               : info->kind == TSR_CLASS_COMPLEX ? "; sum, avg and prod are possible"
                               : op == TSR_AVG                   ? "; use sum, or a floating dtype"
                                                                 : "");
     for (int i = 0; i < mesh_dim; i++)
         if (s->placements[i].kind == TSR_PARTIAL && !ops_combine(s->placements[i].op, op))
-            return tsr_status_set(
-                TSR_ERROR_ARGUMENT,
-                "placements \"%s\" mix Partial ops %s and %s: the result would depend on their order; only sum with avg is possible",
-                quote_of(s).placements, tsr_reduce_op_name(s->placements[i].op), tsr_reduce_op_name(op));
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "placements \"%s\" mix Partial ops %s and %s: the result would depend on their "
+                                  "order; only sum with avg is possible",
+                                  quote_of(s).placements, tsr_reduce_op_name(s->placements[i].op),
+                                  tsr_reduce_op_name(op));
     return TSR_OK;
 }
 
@@ -162,12 +170,14 @@ static tsr_status check_placement(const subject *s, int mesh_dim)
     if (p->kind == TSR_PARTIAL)
         return check_partial(s, mesh_dim);
     if (p->kind != TSR_REPLICATE)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the placement of mesh dim %d has kind %d, which is none", mesh_dim, (int)p->kind);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "the placement of mesh dim %d has kind %d, which is not a tsr_placement_kind", mesh_dim,
+                              (int)p->kind);
     return TSR_OK;
 }
 
-tsr_status tsr_layout_check(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
-                            bool has_out)
+tsr_status tsr_layout_check(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
+                            tsr_dtype dtype, bool has_out)
 {
     if (!mesh || !placements || !has_out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "a layout needs a mesh, placements and out: %s is NULL",
@@ -184,7 +194,7 @@ tsr_status tsr_layout_check(const tsr_mesh *mesh, const tsr_placement *placement
 typedef struct chain {
     const tsr_layout *layout;
     int dim, count;
-    int mesh_dim[TSR_MAX_DIMS]; /* all cuts of the dim, those of size-1 mesh dims too */
+    int mesh_dim[TSR_MAX_DIMS]; /* the mesh dims that cut tensor dim `dim`, outermost first, also those of size 1 */
 } chain;
 
 static bool is_explicit(const chain *c, int level)
@@ -203,14 +213,15 @@ static tsr_status check_sum(const chain *c, int level, int64_t length)
         return TSR_OK;
     char placements[256];
     tsr_layout_print(layout, placements, sizeof placements);
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "placements \"%s\": the %s of mesh dim %d sum to %lld, but the piece of tensor dim %d that they cut has length %lld", placements,
-        sizes ? "sizes" : "blocks", c->mesh_dim[level], (long long)sum, c->dim, (long long)length);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "placements \"%s\": the %s of mesh dim %d sum to %lld, but the piece of tensor dim %d that "
+                          "they cut has length %lld",
+                          placements, sizes ? "sizes" : "blocks", c->mesh_dim[level], (long long)sum, c->dim,
+                          (long long)length);
 }
 
-/* The first part after `part` that has another size. Parts never get longer but where sizes are listed, so that they can be skipped without
- * looking at each; a mesh dim may have 2^31. */
+/* The first part after `part` with another size. Without listed sizes, sizes never grow from part
+ * to part, so a binary search skips equal ones; a mesh dim may have 2^31 parts. */
 static int64_t next_size(const tsr_cut *cut, int64_t length, int64_t part)
 {
     const int64_t size = tsr_cut_size(cut, length, part);
@@ -229,7 +240,7 @@ static int64_t next_size(const tsr_cut *cut, int64_t length, int64_t part)
     return low;
 }
 
-/* Visits one piece of each length that occurs; part lengths seldom have more than three values. */
+/* Checks one piece of each length that occurs; there are seldom more than three lengths. */
 static tsr_status check_level(const chain *c, int level, int64_t length)
 {
     if (is_explicit(c, level))

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 
-/* Where part `part` begins within one block of `length`; at part == parts this is the block's end. */
+/* Where part `part` begins within a block of `length`; for part == parts, the block's end. */
 static int64_t part_start(const tsr_cut *cut, int64_t length, int64_t part)
 {
     if (cut->size_starts)
@@ -24,7 +24,8 @@ static int64_t part_length(const tsr_cut *cut, int64_t length, int64_t part)
     return part_start(cut, length, part + 1) - part_start(cut, length, part);
 }
 
-/* The last index i with starts[i] <= at, skipping empty pieces: starts has count + 1 entries and at < starts[count]. */
+/* The last index i with starts[i] <= at, so never an empty piece; starts has count + 1 entries, and
+ * at < starts[count]. */
 static int64_t find_piece(const int64_t *starts, int64_t count, int64_t at)
 {
     int64_t low = 0, high = count;
@@ -69,8 +70,8 @@ static block block_at(const tsr_cut *cut, int64_t length, int64_t at)
     return block_get(cut, length, at / tsr_ceil_div(length, cut->interleave));
 }
 
-/* What part `part` holds of the blocks before `index`. All interleaved blocks but the last have one length; others are added up, from the
- * mark on where that is no further. */
+/* How many positions part `part` has in the blocks before `index`. All interleaved blocks but the
+ * last have one length; listed blocks are added up, from `mark` on if it is not past `index`. */
 static int64_t part_before(const tsr_cut *cut, int64_t length, int64_t part, int64_t index, tsr_cut_mark *mark)
 {
     if (!cut->block_starts)
@@ -101,8 +102,9 @@ static int64_t longest_size(const tsr_cut *cut)
     return longest;
 }
 
-/* Where sizes are not given part 0 is the longest, and grows with the piece. Only what it has of all interleaved blocks together may not:
- * a longer piece can have fewer of them. So all are counted as if they were as long as the first. */
+/* Without listed sizes part 0 is the longest, and it grows with the piece, except with
+ * `interleave`: a longer piece can have fewer blocks. So each of the blocks counts with the length
+ * of the first. */
 int64_t tsr_cut_most(const tsr_cut *cut, int64_t length)
 {
     if (cut->size_starts)
@@ -112,6 +114,59 @@ int64_t tsr_cut_most(const tsr_cut *cut, int64_t length)
     int64_t most;
     const bool fits = tsr_multiply(cut->interleave, part_length(cut, tsr_ceil_div(length, cut->interleave), 0), &most);
     return fits ? tsr_min_i64(most, length) : length;
+}
+
+bool tsr_cut_deals_intervals(const tsr_cut *cut)
+{
+    return !tsr_cut_interleaves(cut) && !cut->block_starts;
+}
+
+bool tsr_cut_interleaves(const tsr_cut *cut)
+{
+    return cut->interleave > 1;
+}
+
+bool tsr_cut_lists_sizes(const tsr_cut *cut)
+{
+    return cut->size_starts != NULL;
+}
+
+/* Only listed sizes can make a part longer than the one before it, so elsewhere the first and the
+ * last part tell of all. */
+bool tsr_cut_is_even(const tsr_cut *cut, int64_t length)
+{
+    const int64_t first = tsr_cut_size(cut, length, 0);
+    bool even = tsr_cut_size(cut, length, cut->parts - 1) == first;
+    for (int64_t part = 1; tsr_cut_lists_sizes(cut) && even && part < cut->parts; part++)
+        even = tsr_cut_size(cut, length, part) == first;
+    return even;
+}
+
+/* Full parts, then one that holds what is left. Of a balanced cut those with a unit more come
+ * first. */
+int tsr_cut_stretches(const tsr_cut *cut, int64_t length, tsr_cut_stretch *out)
+{
+    const int64_t units = tsr_ceil_div(length, cut->unit);
+    const int64_t share = cut->balanced ? units / cut->parts : tsr_ceil_div(units, cut->parts);
+    const int64_t wide = cut->balanced ? units % cut->parts : 0;
+    int count = 0;
+    int64_t part = 0, at = 0;
+    for (int narrow = wide == 0; narrow < 2; narrow++) {
+        const int64_t size = (share + !narrow) * cut->unit;
+        const int64_t full = size == 0 ? 0 : tsr_min_i64(narrow ? cut->parts - part : wide, (length - at) / size);
+        if (full > 0)
+            out[count++] = (tsr_cut_stretch){part, part + full, size};
+        part += full;
+        at += full * size;
+    }
+    if (at < length)
+        out[count++] = (tsr_cut_stretch){part, part + 1, length - at};
+    return count;
+}
+
+tsr_cut tsr_cut_balanced(int64_t parts, int64_t unit)
+{
+    return (tsr_cut){.parts = parts, .balanced = 1, .interleave = 1, .unit = unit};
 }
 
 int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at)
@@ -129,7 +184,8 @@ tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_ma
     return (tsr_run){part, part_before(cut, length, part, b.index, mark) + inside, at, end - start - inside};
 }
 
-/* The block in which position `at` of the part lies, and what the part has before it. */
+/* The block in which position `at` of the part lies, and how many positions the part has before
+ * that block. */
 static tsr_cut_mark find_block(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, const tsr_cut_mark *mark)
 {
     if (!cut->block_starts) {
@@ -141,7 +197,8 @@ static tsr_cut_mark find_block(const tsr_cut *cut, int64_t length, int64_t part,
     tsr_cut_mark found = {0};
     if (mark && mark->before <= at)
         found = *mark;
-    for (int64_t here; at - found.before >= (here = part_length(cut, block_get(cut, length, found.index).length, part)); found.index++)
+    for (int64_t here; at - found.before >= (here = part_length(cut, block_get(cut, length, found.index).length, part));
+         found.index++)
         found.before += here;
     return found;
 }

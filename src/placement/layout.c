@@ -1,9 +1,5 @@
 #include "placement/layout.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
@@ -12,7 +8,12 @@
 #include "placement/check.h"
 #include "placement/placement.h"
 
-/* The arrays of all placements, as prefix sums too, live behind the struct in one allocation. */
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* An upper bound of the numbers behind the struct, in its block: the lists of all placements and
+ * their prefix sums. */
 static size_t count_numbers(const tsr_placement *placements, int count)
 {
     size_t numbers = 0;
@@ -44,7 +45,8 @@ static const int64_t *sum_numbers(int64_t **free_numbers, const int64_t *numbers
     return starts;
 }
 
-/* `free_numbers` NULL: arrays stay the caller's, and there are no prefix sums. */
+/* `*free_numbers` is where the next list is copied to; NULL: lists stay the caller's, and there are
+ * no prefix sums. */
 static void take_placement(tsr_layout *layout, int mesh_dim, const tsr_placement *given, int64_t **free_numbers)
 {
     tsr_placement *p = &layout->placements[mesh_dim];
@@ -94,7 +96,8 @@ static uint64_t hash_placement(uint64_t hash, const tsr_placement *p)
     return tsr_hash_words(tsr_hash_word(hash, p->block_count), p->blocks, p->block_count);
 }
 
-/* Numbers the mesh dims that count, so that 1x4 and 4 look alike. */
+/* Numbers the mesh dims of size > 1 and gives the others -1, so that meshes 1x4 and 4 look
+ * alike. */
 static void number_mesh_dims(const tsr_layout *layout, int *numbers)
 {
     int next = 0;
@@ -122,10 +125,10 @@ static size_t layout_bytes(const tsr_placement *placements, int count)
     return sizeof(tsr_layout) + count_numbers(placements, count) * sizeof(int64_t);
 }
 
-/* Writes a layout whose arguments were checked into zeroed memory of layout_bytes(), or, without room for numbers, of the struct alone.
- * Retains nothing. */
-static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
-                              tsr_dtype dtype, bool has_room)
+/* Writes a layout of checked arguments into `layout`, which is all zero. `has_room`: there is
+ * layout_bytes() of memory, else only the struct. Retains nothing. */
+static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim,
+                              const int64_t *shape, tsr_dtype dtype, bool has_room)
 {
     layout->references = 1;
     layout->context = tsr_mesh_context(mesh);
@@ -146,8 +149,8 @@ static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const ts
     return TSR_OK;
 }
 
-tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
-                             tsr_layout **out)
+tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
+                             tsr_dtype dtype, tsr_layout **out)
 {
     TSR_TRY(tsr_layout_check(mesh, placements, ndim, shape, dtype, out != NULL));
     tsr_context *context = tsr_mesh_context(mesh);
@@ -171,12 +174,14 @@ tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like
     return init_layout(&probe->layout, like->mesh, placements, like->ndim, like->shape, like->dtype, has_room);
 }
 
-static const int64_t *follow(const int64_t *numbers, const tsr_layout *from, const tsr_layout *to)
+/* The place in `to` of a list that lies behind `from`; NULL for NULL. */
+static const int64_t *follow_list(const int64_t *numbers, const tsr_layout *from, const tsr_layout *to)
 {
     return numbers ? (const int64_t *)(to + 1) + (numbers - (const int64_t *)(from + 1)) : NULL;
 }
 
-/* What was found right is not checked and hashed again: a copy differs in where its numbers are. */
+/* Copies the probe without checking and hashing it again; only the addresses of its lists
+ * differ. */
 tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out)
 {
     const tsr_layout *from = &probe->layout;
@@ -189,10 +194,10 @@ tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out)
     for (int i = 0; i < layout->mesh_ndim; i++) {
         tsr_placement *p = &layout->placements[i];
         tsr_cut *cut = &layout->cuts[i];
-        p->sizes = follow(p->sizes, from, layout);
-        p->blocks = follow(p->blocks, from, layout);
-        cut->size_starts = follow(cut->size_starts, from, layout);
-        cut->block_starts = follow(cut->block_starts, from, layout);
+        p->sizes = follow_list(p->sizes, from, layout);
+        p->blocks = follow_list(p->blocks, from, layout);
+        cut->size_starts = follow_list(cut->size_starts, from, layout);
+        cut->block_starts = follow_list(cut->block_starts, from, layout);
     }
     tsr_mesh_retain(layout->mesh);
     *out = layout;
@@ -205,24 +210,32 @@ uint64_t tsr_layout_number(tsr_layout *layout)
     if (id != 0)
         return id;
     const uint64_t next = tsr_context_number(layout->context);
-    return atomic_compare_exchange_strong_explicit(&layout->id, &id, next, memory_order_relaxed, memory_order_relaxed) ? next : id;
+    return atomic_compare_exchange_strong_explicit(&layout->id, &id, next, memory_order_relaxed, memory_order_relaxed)
+               ? next
+               : id;
 }
 
-tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers, size_t capacity)
+tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers,
+                                    size_t capacity)
 {
     const int wanted = tsr_mesh_ndim(mesh);
     int count = 0;
     TSR_TRY(tsr_placements_parse(text, out, TSR_MAX_DIMS, &count, numbers, capacity, NULL));
     if (count == wanted)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
                           text, count, count == 1 ? "" : "s", wanted, wanted == 1 ? "" : "s");
 }
 
-tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
+tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype,
+                            tsr_layout **out)
 {
     if (!mesh || !text || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_parse: %s is NULL", !mesh ? "mesh" : !text ? "placements" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_parse: %s is NULL",
+                              !mesh   ? "mesh"
+                              : !text ? "placements"
+                                      : "out");
     tsr_context *context = tsr_mesh_context(mesh);
     const size_t capacity = strlen(text);
     void *numbers;
@@ -276,7 +289,8 @@ const tsr_placement *tsr_layout_placements(const tsr_layout *layout)
     return layout->placements;
 }
 
-/* Compares the cuts of all tensor dims in order, mesh dims numbered as if those of size 1 were not there. */
+/* Compares the mesh dims that cut each tensor dim, in their order; mesh dims of size 1 are not
+ * counted. */
 static bool cuts_equal(const tsr_layout *a, const tsr_layout *b)
 {
     int a_numbers[TSR_MAX_DIMS], b_numbers[TSR_MAX_DIMS];
@@ -318,7 +332,8 @@ int tsr_layout_equal(const tsr_layout *a, const tsr_layout *b)
         return 1;
     if (!a || !b || a->hash != b->hash)
         return 0;
-    return tsr_layout_same_tensor(a, b) && tsr_mesh_equal(a->mesh, b->mesh) && placements_equal(a, b) && cuts_equal(a, b);
+    return tsr_layout_same_tensor(a, b) && tsr_mesh_equal(a->mesh, b->mesh) && placements_equal(a, b) &&
+           cuts_equal(a, b);
 }
 
 tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placements, tsr_layout **out)
@@ -353,9 +368,10 @@ tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mes
     for (int i = 0; i < tsr_mesh_ndim(mesh); i++) {
         const tsr_placement *p = &out[i];
         if (p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
-            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "P(%s) has no gradient layout: only the terms of sum and avg have gradients of their own",
-                                  tsr_reduce_op_name(p->op));
+            return tsr_status_set(
+                TSR_ERROR_UNSUPPORTED,
+                "P(%s) has no gradient layout: only the terms of sum and avg have gradients of their own",
+                tsr_reduce_op_name(p->op));
         if (p->kind == TSR_PARTIAL)
             out[i] = tsr_replicate();
     }

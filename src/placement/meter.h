@@ -1,8 +1,10 @@
 /**
- * What answering one question about layouts takes, against the bound that the context sets (tsr_context_options.plan_entries).
+ * Counts what one question about layouts takes, against the bound that the context sets
+ * (tsr_context_options.plan_entries).
  *
- * An entry is one element of a list that is built, or one step of a loop whose length the layouts decide. Whoever lists or loops takes its
- * entries first, so that what is refused has cost neither the memory nor the time.
+ * An entry is one element of a list that is built, or one step of a loop whose length the layouts
+ * decide. Code takes its entries before it lists or loops, so that a refused question costs neither
+ * memory nor time.
  */
 #ifndef TSR_PLACEMENT_METER_H
 #define TSR_PLACEMENT_METER_H
@@ -10,19 +12,21 @@
 #include "placement/layout.h"
 
 typedef struct tsr_meter {
-    const char *call;            /**< for sentences; static text */
-    const tsr_layout *from, *to; /**< what they name; `to` is NULL where the question is about one layout; borrowed */
-    int64_t used, limit;
-    int plans; /**< the question may take what so many plans may, which `limit` has in it; for sentences; 0: it is about one */
+    const char *call; /**< the call that sentences name; static text */
+    const tsr_layout *from,
+        *to; /**< the layouts that sentences name, borrowed; `to` is NULL if the question is about one layout */
+    int64_t used, limit; /**< entries */
+    int plans;           /**< sentences say that `limit` is the bound of this many plans; 0: the bound of one */
 } tsr_meter;
 
-/** A meter that nothing has been taken of, with the bound of the context of `from`. */
+/** A meter with no entries used and the bound of the context of `from`; `to` may be NULL. */
 tsr_meter tsr_meter_of(const char *call, const tsr_layout *from, const tsr_layout *to);
 
-/** TSR_ERROR_ARGUMENT: `wanted` entries in all, or about so many, are more than the bound. */
+/** Returns TSR_ERROR_ARGUMENT: the question takes about `wanted` entries in all, more than the
+ * bound. */
 tsr_status tsr_meter_refuse(const tsr_meter *meter, double wanted);
 
-/** Takes `count` entries. TSR_ERROR_ARGUMENT: they are too many. */
+/** Takes `count` entries. TSR_ERROR_ARGUMENT: they exceed the bound. */
 static inline tsr_status tsr_meter_take(tsr_meter *meter, int64_t count)
 {
     if (count > meter->limit - meter->used)
@@ -31,13 +35,14 @@ static inline tsr_status tsr_meter_take(tsr_meter *meter, int64_t count)
     return TSR_OK;
 }
 
-/** TSR_ERROR_ARGUMENT: `count` entries, which will be taken one by one, are too many. */
+/** Takes nothing, but returns TSR_ERROR_ARGUMENT if `count` more entries, which the caller will
+ * take one by one, exceed the bound. */
 static inline tsr_status tsr_meter_expect(const tsr_meter *meter, int64_t count)
 {
     return count <= meter->limit - meter->used ? TSR_OK : tsr_meter_refuse(meter, (double)meter->used + (double)count);
 }
 
-/** Takes `count` entries `times` times. */
+/** Takes count * times entries. TSR_ERROR_ARGUMENT: they exceed the bound. */
 static inline tsr_status tsr_meter_take_times(tsr_meter *meter, int64_t count, int64_t times)
 {
     int64_t product;
@@ -46,7 +51,9 @@ static inline tsr_status tsr_meter_take_times(tsr_meter *meter, int64_t count, i
     return tsr_meter_take(meter, product);
 }
 
-/** Takes `count` entries for a walk that has come to `at` of `length`; a refusal tells what the whole walk would take if it went on so. */
+/** Takes `count` entries for a walk that has come to `at` of `length` and began when `used` was
+ * `begun`. TSR_ERROR_ARGUMENT: they exceed the bound; the sentence estimates the entries of the
+ * whole walk from its part so far. */
 tsr_status tsr_meter_take_on_way(tsr_meter *meter, int64_t count, int64_t begun, int64_t at, int64_t length);
 
 #endif

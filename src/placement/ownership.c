@@ -1,15 +1,15 @@
-/* What coordinates own: shapes, offsets, intervals and owners, all read off runs. */
+/* Shapes, offsets, intervals and owners of shards, all read off runs (cut.h). */
 #include "placement/ownership.h"
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
 
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/blocks.h"
 #include "placement/meter.h"
 #include "placement/walk.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim)
 {
@@ -56,7 +56,8 @@ int tsr_layout_local_shape(const tsr_layout *layout, const int64_t *coordinate, 
     return layout->ndim;
 }
 
-/* The coordinate that a call is about: the given one, checked, or this rank's own. */
+/* The given coordinate, checked; for NULL this rank's own. `*inside` is 0 if this rank is not in
+ * the mesh. */
 static tsr_status pick_coordinate(const tsr_layout *layout, const int64_t *given, int64_t *coordinate, int *inside)
 {
     if (!given)
@@ -64,7 +65,8 @@ static tsr_status pick_coordinate(const tsr_layout *layout, const int64_t *given
     for (int i = 0; i < layout->mesh_ndim; i++) {
         const int64_t size = tsr_mesh_shape(layout->mesh)[i];
         if (given[i] < 0 || given[i] >= size)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "coordinate %lld of mesh dim %d is out of range: it has size %lld",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "coordinate %lld of mesh dim %d is out of range: it has size %lld",
                                   (long long)given[i], i, (long long)size);
         coordinate[i] = given[i];
     }
@@ -89,7 +91,8 @@ tsr_status tsr_layout_local(const tsr_layout *layout, const int64_t *given, int6
     return TSR_OK;
 }
 
-/* How many intervals a shard has, where that is known without listing them; else -1. */
+/* How many intervals a shard has along `dim` if that follows from its blocks; -1: they must be
+ * counted. */
 static int64_t count_intervals(const tsr_layout *layout, int dim)
 {
     const int64_t blocks = tsr_layout_blocks(layout, dim);
@@ -100,13 +103,17 @@ static int64_t count_intervals(const tsr_layout *layout, int dim)
     return share.inside == layout->shape[dim] / blocks ? 1 : share.blocks;
 }
 
-tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, int dim, tsr_interval *buffer, size_t capacity,
-                                size_t *count)
+tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, int dim, tsr_interval *buffer,
+                                size_t capacity, size_t *count)
 {
     if (!layout || !count || (!buffer && capacity > 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: %s is NULL", !layout ? "layout" : !count ? "count" : "buffer");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: %s is NULL",
+                              !layout  ? "layout"
+                              : !count ? "count"
+                                       : "buffer");
     if (dim < 0 || dim >= layout->ndim)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: dim %d, but the tensor has %d dims", dim, layout->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: dim %d, but the tensor has %d dims", dim,
+                              layout->ndim);
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
     TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));

@@ -1,8 +1,8 @@
 #include "placement/placement.h"
 
-#include <string.h>
-
 #include "base/checked.h"
+
+#include <string.h>
 
 tsr_placement tsr_replicate(void)
 {
@@ -32,8 +32,10 @@ bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b)
         return true;
     if (a->kind == TSR_PARTIAL)
         return a->op == b->op;
-    return a->dim == b->dim && !a->balanced == !b->balanced && tsr_max_i64(a->interleave, 1) == tsr_max_i64(b->interleave, 1) &&
-           tsr_max_i64(a->unit, 1) == tsr_max_i64(b->unit, 1) && numbers_same(a->sizes, a->size_count, b->sizes, b->size_count) &&
+    return a->dim == b->dim && !a->balanced == !b->balanced &&
+           tsr_max_i64(a->interleave, 1) == tsr_max_i64(b->interleave, 1) &&
+           tsr_max_i64(a->unit, 1) == tsr_max_i64(b->unit, 1) &&
+           numbers_same(a->sizes, a->size_count, b->sizes, b->size_count) &&
            numbers_same(a->blocks, a->block_count, b->blocks, b->block_count);
 }
 

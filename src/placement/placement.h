@@ -1,22 +1,22 @@
-/** Placements by themselves: whether two are alike, and the order in which they cut. Pure integers; nothing here checks its arguments. */
+/** The order in which placements cut, without a layout. Pure integers; nothing here checks its
+ * arguments. */
 #ifndef TSR_PLACEMENT_PLACEMENT_H
 #define TSR_PLACEMENT_PLACEMENT_H
 
-#include <stdbool.h>
 #include <tessera/layout.h>
 
-/** True if both cuts of mesh dim `a_dim` and `b_dim` are written alike: kind, dim, modifiers, op. Orders are not compared. */
-bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b);
+#include <stdbool.h>
 
-/** The place in the cut order that a Shard has, by default that of its mesh dim. */
+/** The order of a Shard; TSR_ORDER_DEFAULT counts as the number of its mesh dim. */
 int tsr_placement_order(const tsr_placement *placements, int mesh_dim);
 
-/** The Shard's place among the cuts of its tensor dim, or TSR_ORDER_DEFAULT where ascending mesh dims say it already: equal orders, however
- * they are given, are said alike. */
+/** The order by which a Shard is printed: its place among the cuts of its tensor dim, or
+ * TSR_ORDER_DEFAULT if these are in the order of mesh dims. Equal cut orders print alike, however
+ * they were given. */
 int tsr_placement_said_order(const tsr_placement *placements, int count, int mesh_dim);
 
-/** Mesh dims by cut order for tensor dim `dim`: indices of the Shard(dim) placements, sorted; returns how many. Equal orders stay in mesh
- * order and set `*equal`. */
+/** Writes the mesh dims whose placement is Shard(dim), sorted by order, and returns how many there
+ * are. Equal orders stay in the order of mesh dims and set `*equal`, which may be NULL. */
 int tsr_placements_order(const tsr_placement *placements, int count, int dim, int *sorted, bool *equal);
 
 #endif

@@ -1,10 +1,10 @@
-#include <limits.h>
-#include <stdio.h>
+#include "base/text/scan.h"
+#include "placement/layout.h"
 
 #include <tessera/sys/status.h>
 
-#include "base/text/scan.h"
-#include "placement/layout.h"
+#include <limits.h>
+#include <stdio.h>
 
 typedef struct parser {
     tsr_scan scan;
@@ -15,7 +15,8 @@ typedef struct parser {
 static tsr_status refuse_more(parser *p, size_t at)
 {
     char reason[128];
-    snprintf(reason, sizeof reason, "there is room for %zu numbers of sizes= and blocks=; call tsr_placements_parse() with room for more",
+    snprintf(reason, sizeof reason,
+             "there is room for %zu numbers of sizes= and blocks=; call tsr_placements_parse() with room for more",
              p->number_capacity);
     return tsr_scan_refuse(&p->scan, at, reason);
 }
@@ -101,7 +102,7 @@ static tsr_status parse_placement(parser *p, tsr_placement *placement)
                              p->scan.text[p->scan.at] == 'S' ? "\"(\"" : "R, S(dim) or P");
 }
 
-/* Keeps the first TSR_MAX_DIMS: no mesh has more. */
+/* Keeps the first TSR_MAX_DIMS placements, because no mesh has more dims; `*count` counts all. */
 static tsr_status parse_all(parser *p, tsr_placement *kept, int *count)
 {
     int found = 0;
@@ -118,12 +119,13 @@ static tsr_status parse_all(parser *p, tsr_placement *kept, int *count)
     return TSR_OK;
 }
 
-tsr_status tsr_placements_parse(const char *text, tsr_placement *out, int capacity, int *count, int64_t *numbers, size_t number_capacity,
-                                size_t *position)
+tsr_status tsr_placements_parse(const char *text, tsr_placement *out, int capacity, int *count, int64_t *numbers,
+                                size_t number_capacity, size_t *position)
 {
     if (!text || !count || (!out && capacity > 0) || (!numbers && number_capacity > 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_placements_parse: text, count, and out and numbers unless their capacity is 0, must not be NULL");
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_placements_parse: text, count, and out and numbers unless their capacity is 0, must not be NULL");
     parser p = {{"placements", text, 0}, numbers, 0, number_capacity};
     tsr_placement kept[TSR_MAX_DIMS];
     int found = 0;

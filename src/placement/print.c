@@ -68,7 +68,7 @@ const char *tsr_layout_describe(const tsr_layout *layout, char *buffer, size_t c
     tsr_layout_print(layout, placements, sizeof placements);
     tsr_mesh_print(layout->mesh, mesh, sizeof mesh);
     tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "%s %s %s on mesh %s", tsr_dtype_name(layout->dtype), tsr_shape_print(layout->ndim, layout->shape, shape),
-                    placements, mesh);
+    tsr_text_append(&text, "%s %s %s on mesh %s", tsr_dtype_name(layout->dtype),
+                    tsr_shape_print(layout->ndim, layout->shape, shape), placements, mesh);
     return buffer;
 }

@@ -1,11 +1,12 @@
 #include "placement/walk.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 
-/* Pieces whose sums are kept at a time; one more takes the place of another, whose sum is then found anew. */
+#include <tessera/sys/status.h>
+
+/* A table keeps the sums of at most this many pieces; another piece takes the place of one, whose
+ * sum is computed again when needed. */
 #define MOST_MARKS 4096
 
 int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int dim, const int64_t *coordinate)
@@ -14,7 +15,8 @@ int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     walk->lengths[0] = layout->shape[dim];
     for (int i = 0; i < cuts->count; i++)
-        walk->lengths[i + 1] = tsr_cut_size(&layout->cuts[cuts->mesh_dim[i]], walk->lengths[i], coordinate[cuts->mesh_dim[i]]);
+        walk->lengths[i + 1] =
+            tsr_cut_size(&layout->cuts[cuts->mesh_dim[i]], walk->lengths[i], coordinate[cuts->mesh_dim[i]]);
     return walk->lengths[cuts->count];
 }
 
@@ -24,7 +26,8 @@ tsr_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at)
     tsr_run run = {0, at, at, walk->lengths[cuts->count] - at};
     for (int i = cuts->count - 1; i >= 0; i--) {
         const int m = cuts->mesh_dim[i];
-        const tsr_run outer = tsr_cut_position(&walk->layout->cuts[m], walk->lengths[i], walk->coordinate[m], run.begin, &walk->marks[i]);
+        const tsr_run outer =
+            tsr_cut_position(&walk->layout->cuts[m], walk->lengths[i], walk->coordinate[m], run.begin, &walk->marks[i]);
         run.begin = outer.begin;
         run.length = tsr_min_i64(run.length, outer.length);
     }
@@ -55,8 +58,10 @@ void tsr_owner_walk_end(tsr_owner_walk *walk)
         tsr_release(walk->layout->context, walk->marks[i]);
 }
 
-/* The place kept for the piece with this key, emptied if it was another's. */
-static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part, int64_t key)
+/* The mark of the piece with this key; if its place in the table was another piece's, the mark
+ * starts anew. */
+static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part,
+                               int64_t key)
 {
     tsr_owner_mark *mark = &walk->marks[i][key % walk->capacity[i]];
     if (mark->key != key + 1) {

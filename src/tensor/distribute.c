@@ -1,5 +1,3 @@
-#include <tessera/sys/status.h>
-
 #include "base/options.h"
 #include "comm/core/comm.h"
 #include "device/allocation.h"
@@ -8,11 +6,17 @@
 #include "redistribute/execute/prepare.h"
 #include "tensor/dtensor.h"
 
-static tsr_status check_call(const char *call, const tsr_tensor *global, const tsr_mesh *mesh, bool has_placements, bool has_out)
+#include <tessera/sys/status.h>
+
+static tsr_status check_call(const char *call, const tsr_tensor *global, const tsr_mesh *mesh, bool has_placements,
+                             bool has_out)
 {
     if (global && has_placements && has_out)
         return tsr_check_communicates(mesh, call);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !global ? "global" : !has_placements ? "placements" : "out");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call,
+                          !global           ? "global"
+                          : !has_placements ? "placements"
+                                            : "out");
 }
 
 static tsr_status check_source(const tsr_mesh *mesh, int source_rank)
@@ -21,11 +25,12 @@ static tsr_status check_source(const tsr_mesh *mesh, int source_rank)
     if (source_rank >= -1 && source_rank < ranks)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor that every rank has",
+                          "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor "
+                          "that every rank has",
                           source_rank, ranks - 1);
 }
 
-/* The whole tensor on every rank of `mesh`. */
+/* A layout with the whole tensor on every rank of `mesh`; the caller owns it. */
 static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
@@ -34,8 +39,9 @@ static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr
     return tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, out);
 }
 
-/* Every rank has the tensor: cutting its own shard out of it is a plan that is local. */
-static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
+/* Every rank has the tensor, so a plan that does not communicate copies this rank's shard out of
+ * it. */
+static tsr_status cut_shard(const tsr_tensor *global, tsr_dtensor *y)
 {
     tsr_layout *src;
     TSR_TRY(replicated(y->layout->mesh, global, &src));
@@ -48,6 +54,7 @@ static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
     return status;
 }
 
+/* A plan from a mesh of `source_rank` alone to `dst`. */
 static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_plan **plan)
 {
     tsr_comm *comm = tsr_mesh_comm(dst->mesh);
@@ -63,7 +70,7 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
     return status;
 }
 
-/* Faults of this rank's tensor alone. Only ranks whose `global` is read need its data. */
+/* Checks this rank's tensor. A rank whose `global` is not read needs no data. */
 static tsr_status check_data(const char *call, const tsr_tensor *global, const tsr_comm *comm, int source_rank)
 {
     if (!tsr_host_is_meant(global->device, NULL))
@@ -75,9 +82,10 @@ static tsr_status check_data(const char *call, const tsr_tensor *global, const t
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: global has no data on rank %d", call, tsr_comm_rank(comm));
 }
 
-/* A plan from a mesh of one rank. `local` is a failure with which this rank takes part: `dst` and `y` are then NULL. */
-static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
-                          tsr_status local)
+/* Collective: moves the tensor from `source_rank` to `y`. `local` is this rank's status so far;
+ * after a failure the rank takes part as failed, and `dst` and `y` may be NULL. */
+static tsr_status scatter_tensor(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst,
+                                 tsr_dtensor *y, tsr_status local)
 {
     tsr_context *context = tsr_comm_context(comm);
     tsr_plan *plan = NULL;
@@ -90,20 +98,22 @@ static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_r
     const tsr_group *group = NULL;
     tsr_status status = tsr_plan_prepare_with(plan, comm, local, &group);
     if (status == TSR_OK && group)
-        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, workspace, bytes, NULL, TSR_OK);
+        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, workspace,
+                              bytes, NULL, TSR_OK);
     tsr_device_release(context, global->device, workspace, bytes);
     tsr_plan_destroy(plan);
     return status;
 }
 
-static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst,
-                                   tsr_dtensor *y, tsr_status local)
+static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_tensor *global, int source_rank,
+                                   const tsr_layout *dst, tsr_dtensor *y, tsr_status local)
 {
     TSR_TRY(tsr_comm_enter(comm, call));
-    return tsr_comm_leave(comm, scatter(comm, global, source_rank, dst, y, local));
+    return tsr_comm_leave(comm, scatter_tensor(comm, global, source_rank, dst, y, local));
 }
 
-/* A distribution of `global`: where from, to which layout, and how this rank has fared so far. `layout` is NULL after a failure. */
+/* A distribution of `global` to `layout`. `status` is this rank's status so far; after a failure
+ * `layout` is NULL. source_rank -1: every rank has the tensor. */
 typedef struct distribution {
     const char *call;
     const tsr_tensor *global;
@@ -124,9 +134,9 @@ static tsr_status distribute(const distribution *d, tsr_dtensor **out)
     if (d->source_rank >= 0)
         status = scatter_together(d->call, d->comm, d->global, d->source_rank, d->layout, y, status);
     else if (status == TSR_OK)
-        status = cut(d->global, y);
+        status = cut_shard(d->global, y);
     if (y) {
-        /* The caller has `global` again, on whatever stream. */
+        /* From here on the caller may change `global` on any stream, so the copy must be done. */
         const tsr_device_ops ops = tsr_device_resolve(d->layout->context, d->global->device);
         status = tsr_device_settle(&ops, NULL, status);
     }
@@ -155,6 +165,7 @@ tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh, const 
 {
     TSR_TRY(check_call("tsr_distribute", global, mesh, placements, out));
     distribution d = {"tsr_distribute", global, tsr_mesh_comm(mesh), NULL, -1, TSR_OK};
-    TSR_TRY(tsr_name_call("tsr_distribute", tsr_layout_parse(mesh, placements, global->ndim, global->shape, global->dtype, &d.layout)));
+    TSR_TRY(tsr_name_call("tsr_distribute",
+                          tsr_layout_parse(mesh, placements, global->ndim, global->shape, global->dtype, &d.layout)));
     return distribute(&d, out);
 }

@@ -1,7 +1,5 @@
 #include "tensor/dtensor.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/options.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
@@ -14,17 +12,21 @@
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/prepare.h"
 
+#include <tessera/sys/status.h>
+
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
 {
     if (!mesh)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mesh is NULL", call);
     if (!tsr_mesh_comm(mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
     return tsr_comm_check_open(tsr_mesh_comm(mesh), call);
 }
 
-/* What the layout gives this rank, as a contiguous tensor without data; shape {0} outside the mesh. */
+/* This rank's shard by the layout, as a contiguous tensor without data; on a rank outside the mesh
+ * its shape is {0}. */
 static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
@@ -36,7 +38,7 @@ static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
     return local;
 }
 
-static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dtensor **out)
+static tsr_status wrap_local(const tsr_layout *layout, const tsr_tensor *local, tsr_dtensor **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(layout->context, sizeof(tsr_dtensor), &memory));
@@ -50,7 +52,8 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     return TSR_OK;
 }
 
-/* Where ranks are processes, peers reach a dtensor in the memory that they share; else NULL. */
+/* The communicator in whose shared memory the dtensor lies, so that ranks in other processes reach
+ * it; NULL: it is not shared. */
 static tsr_comm *sharing_of(const tsr_dtensor *dtensor)
 {
     return tsr_comm_shares_some(dtensor->comm) && !dtensor->local.device.driver ? dtensor->comm : NULL;
@@ -93,8 +96,9 @@ static tsr_status check_device(const char *name, const tsr_layout *layout, tsr_d
     TSR_TRY(ops.table->count(ops.self, &count, &reason));
     if (device.index >= 0 && device.index < count)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is %s:%d, but there %s %d of the kind, counted from 0%s%s", name, ops.table->name,
-                          device.index, count == 1 ? "is" : "are", count, reason ? ": " : "", reason ? reason : "");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is %s:%d, but there %s %d of the kind, counted from 0%s%s",
+                          name, ops.table->name, device.index, count == 1 ? "is" : "are", count, reason ? ": " : "",
+                          reason ? reason : "");
 }
 
 tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out)
@@ -105,7 +109,7 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
     TSR_TRY(check_device("tsr_dtensor_create", layout, device));
     const tsr_tensor local = local_tensor(layout, device);
     tsr_dtensor *dtensor;
-    TSR_TRY(wrap(layout, &local, &dtensor));
+    TSR_TRY(wrap_local(layout, &local, &dtensor));
     const tsr_status status = allocate_local(dtensor);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(dtensor);
@@ -119,7 +123,7 @@ static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
 {
     const tsr_tensor expected = local_tensor(layout, local->device);
     if (local->dtype != layout->dtype)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout of %s",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout is of %s",
                               tsr_dtype_name(local->dtype), tsr_dtype_name(layout->dtype));
     bool fits = local->ndim == expected.ndim, empty = false;
     for (int dim = 0; dim < expected.ndim; dim++) {
@@ -128,17 +132,21 @@ static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
     }
     char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], text[512];
     if (!fits && local->ndim >= 0 && local->ndim <= TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s",
-                              tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
-                              tsr_shape_print(expected.ndim, expected.shape, want));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s",
+            tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
+            tsr_shape_print(expected.ndim, expected.shape, want));
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has", local->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has",
+                              local->ndim);
     for (int dim = 0; dim < expected.ndim; dim++)
         if (local->strides[dim] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local's dim %d has stride %lld: strides are 0 or more", dim,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_dtensor_from_local: local's dim %d has stride %lld: strides are 0 or more", dim,
                                   (long long)local->strides[dim]);
     if (!empty && !local->data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
                               tsr_shape_print(expected.ndim, expected.shape, want));
     return TSR_OK;
 }
@@ -155,10 +163,14 @@ static tsr_status agree_on_layout(const tsr_layout *layout, tsr_status local)
     return tsr_comm_leave(comm, tsr_mesh_agree(layout->mesh, layout->hash, local, describe_layout, layout));
 }
 
-tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *given, tsr_dtensor **out)
+tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout,
+                                  const tsr_from_local_options *given, tsr_dtensor **out)
 {
     if (!local || !layout || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: %s is NULL", !local ? "local" : !layout ? "layout" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: %s is NULL",
+                              !local    ? "local"
+                              : !layout ? "layout"
+                                        : "out");
     tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
     TSR_TRY(tsr_options_read("tsr_dtensor_from_local", given, &options, sizeof options));
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));
@@ -167,7 +179,7 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
         status = check_local(local, layout);
     tsr_dtensor *dtensor = NULL;
     if (status == TSR_OK)
-        status = wrap(layout, local, &dtensor);
+        status = wrap_local(layout, local, &dtensor);
     if (options.check)
         status = agree_on_layout(layout, status);
     if (status != TSR_OK) {

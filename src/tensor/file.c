@@ -1,12 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "device/device.h"
@@ -15,22 +6,31 @@
 #include "placement/walk.h"
 #include "tensor/dtensor.h"
 
-/* Elements of the file that are converted at a time. */
+#include <tessera/sys/status.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes of the file's elements that are converted at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
 
-/* One rank's shard on its way from the file into memory. Elements arrive in the order in which they lie in the shard. */
+/* Reads one rank's shard from the file into memory, in the order of the shard's elements. */
 typedef struct reader {
     const char *path;
     int file;
-    int64_t offset;    /* of the tensor in the file */
-    tsr_dtype dtype;   /* in the file */
-    size_t file_bytes; /* of one element there */
+    int64_t offset;    /* bytes in the file before the tensor */
+    tsr_dtype dtype;   /* the file's dtype */
+    size_t file_bytes; /* bytes of one element in the file */
     const tsr_layout *layout;
     int64_t coordinate[TSR_MAX_DIMS];
     tsr_device_ops ops;
-    char *data;  /* where the next elements go */
-    char *stage; /* NULL where the file's dtype is the layout's */
-    size_t staged;
+    char *data;    /* where the next elements go */
+    char *stage;   /* elements that wait for conversion; NULL if the file's dtype is the layout's */
+    size_t staged; /* bytes in `stage` */
     int64_t bytes_read;
 } reader;
 
@@ -41,7 +41,8 @@ static tsr_status read_bytes(reader *r, int64_t at, char *to, size_t bytes)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return tsr_status_set(TSR_ERROR_IO, "%s: reading %zu bytes at %lld failed: %s", r->path, bytes, (long long)at, strerror(errno));
+            return tsr_status_set(TSR_ERROR_IO, "%s: reading %zu bytes at %lld failed: %s", r->path, bytes,
+                                  (long long)at, strerror(errno));
         if (got == 0)
             return tsr_status_set(TSR_ERROR_IO, "%s ends at byte %lld, within the tensor", r->path, (long long)at);
         at += got;
@@ -52,18 +53,19 @@ static tsr_status read_bytes(reader *r, int64_t at, char *to, size_t bytes)
     return TSR_OK;
 }
 
-static tsr_status flush(reader *r)
+static tsr_status flush_stage(reader *r)
 {
     if (r->staged == 0)
         return TSR_OK;
     const int64_t count = (int64_t)(r->staged / r->file_bytes);
-    TSR_TRY(r->ops.table->convert(r->ops.self, r->ops.index, r->data, r->layout->dtype, r->stage, r->dtype, count, NULL));
+    TSR_TRY(
+        r->ops.table->convert(r->ops.self, r->ops.index, r->data, r->layout->dtype, r->stage, r->dtype, count, NULL));
     r->data += (size_t)count * r->layout->element_bytes;
     r->staged = 0;
     return TSR_OK;
 }
 
-/* `count` elements that lie together in the file, from element `first` of the tensor on. */
+/* Reads `count` elements that are contiguous in the file, from element `first` of the tensor on. */
 static tsr_status read_run(reader *r, int64_t first, int64_t count)
 {
     int64_t at = r->offset + first * (int64_t)r->file_bytes;
@@ -75,7 +77,7 @@ static tsr_status read_run(reader *r, int64_t first, int64_t count)
     }
     while (bytes > 0) {
         if (r->staged == STAGE_BYTES)
-            TSR_TRY(flush(r));
+            TSR_TRY(flush_stage(r));
         const size_t part = bytes < STAGE_BYTES - r->staged ? bytes : STAGE_BYTES - r->staged;
         TSR_TRY(read_bytes(r, at, r->stage + r->staged, part));
         r->staged += part;
@@ -85,7 +87,8 @@ static tsr_status read_run(reader *r, int64_t first, int64_t count)
     return TSR_OK;
 }
 
-/* Dims from `dim` on are whole on this rank, so that a run of the dim before is one stretch of the file. */
+/* The first dim from which on all dims are whole on this rank: a run of the dim before it is
+ * contiguous in the file. */
 static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
 {
     int dim = layout->ndim;
@@ -94,8 +97,8 @@ static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
     return dim;
 }
 
-/* Reads what the rank owns of dims `dim` and below, at element `base` of the tensor; `inner` elements lie behind one index of the innermost
- * cut dim. */
+/* Reads the rank's part of dims `dim` and further in, from element `base` of the tensor on. Dims
+ * before `cut` are cut; one index of the last of them has `inner` elements. */
 static tsr_status read_dim(reader *r, int dim, int cut, int64_t base, int64_t inner)
 {
     tsr_shard_walk walk;
@@ -121,10 +124,11 @@ static tsr_status read_shard(reader *r)
     for (int dim = cut; dim < r->layout->ndim; dim++)
         inner *= r->layout->shape[dim];
     TSR_TRY(cut == 0 ? read_run(r, 0, inner) : read_dim(r, 0, cut, 0, inner));
-    return r->stage ? flush(r) : TSR_OK;
+    return r->stage ? flush_stage(r) : TSR_OK;
 }
 
-/* A rank that a new Partial(sum or prod) dim gives no value holds what adds nothing, and reads nothing. */
+/* False if this rank is to hold the identity of `*op` and reads nothing: on a Partial(sum) or
+ * Partial(prod) mesh dim, only coordinate 0 holds the value. */
 static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr_reduce_op *op)
 {
     for (int i = 0; i < layout->mesh_ndim; i++) {
@@ -135,7 +139,8 @@ static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr
     return true;
 }
 
-/* The whole tensor must be there, also where this rank reads little of it: so every rank that looks says the same. */
+/* Checks that the file has the whole tensor, even if this rank reads little of it, so that every
+ * rank comes to the same result. */
 static tsr_status check_size(const reader *r)
 {
     struct stat info;
@@ -170,7 +175,8 @@ static tsr_status read_into(reader *r, const tsr_tensor *local)
 
 static tsr_status open_and_read(reader *r, const tsr_tensor *local)
 {
-    /* A pipe is refused by the first read; opening one must not wait for its writer. */
+    /* O_NONBLOCK, because opening a pipe must not wait for its writer; pread() then refuses the
+     * pipe. */
     r->file = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (r->file < 0)
         return tsr_status_set(TSR_ERROR_IO, "%s: %s", r->path, strerror(errno));
@@ -188,20 +194,24 @@ static bool converts(tsr_dtype from, tsr_dtype to)
 static tsr_status check_call(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, bool has_out)
 {
     if (!path || !layout || !has_out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: %s is NULL", !path ? "path" : !layout ? "layout" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: %s is NULL",
+                              !path     ? "path"
+                              : !layout ? "layout"
+                                        : "out");
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_distribute_file"));
     if (offset < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: offset %lld is negative", (long long)offset);
     if (!tsr_dtype_get(dtype))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: dtype %d is none", (int)dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: dtype is %d, which is not a dtype", (int)dtype);
     if (!converts(dtype, layout->dtype))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_distribute_file: from %s to %s: only floating types are converted",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_distribute_file: from %s to %s: only floating types are converted",
                               tsr_dtype_name(dtype), tsr_dtype_name(layout->dtype));
     return TSR_OK;
 }
 
-tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, int64_t *bytes_read,
-                               tsr_dtensor **out)
+tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout,
+                               int64_t *bytes_read, tsr_dtensor **out)
 {
     TSR_TRY(check_call(path, offset, dtype, layout, out != NULL));
     tsr_dtensor *y;

@@ -1,8 +1,5 @@
 #include "tensor/plan_cache.h"
 
-#include <tessera/sys/log.h>
-#include <tessera/sys/status.h>
-
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
@@ -17,9 +14,12 @@
 #include "redistribute/execute/prepare.h"
 #include "redistribute/match/confined.h"
 
+#include <tessera/sys/log.h>
+#include <tessera/sys/status.h>
+
 typedef struct cache {
     tsr_context *context;
-    tsr_mesh *mesh; /* a copy without communicator */
+    tsr_mesh *mesh; /* a copy of the mesh without its communicator */
     size_t capacity, count;
     uint64_t clock;
     tsr_cache_statistics statistics;
@@ -79,8 +79,8 @@ static bool is_for(const tsr_cached_plan *entry, const tsr_layout_pairs *pairs, 
         const tsr_item *item = &entry->plan->items[i];
         const tsr_layout *src, *dst;
         pairs->get(pairs->arg, i, &src, &dst);
-        if (item->given_src->hash != src->hash || item->given_dst->hash != dst->hash || !tsr_layout_equal(item->given_src, src) ||
-            !tsr_layout_equal(item->given_dst, dst))
+        if (item->given_src->hash != src->hash || item->given_dst->hash != dst->hash ||
+            !tsr_layout_equal(item->given_src, src) || !tsr_layout_equal(item->given_dst, dst))
             return false;
     }
     return true;
@@ -101,7 +101,7 @@ static tsr_status copy_layout(const cache *c, const tsr_layout *layout, tsr_layo
     return tsr_layout_create(c->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
 }
 
-/* Sources, then destinations. */
+/* Copies all layouts: first the sources, then the destinations. */
 static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, tsr_layout **copies)
 {
     for (size_t i = 0; i < pairs->count; i++) {
@@ -113,8 +113,9 @@ static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, ts
     return TSR_OK;
 }
 
-/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. All ranks of the communicator make these
- * calls, so that one which may not be split need not be. */
+/* Plans with layouts on the cache's own mesh, so that no plan refers to the mesh that holds the
+ * cache. All ranks of the communicator make these calls, so a communicator that cannot be split
+ * need not be split. */
 static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
 {
     const size_t count = pairs->count;
@@ -126,7 +127,8 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     tsr_layout **copies = memory;
     tsr_status status = copy_layouts(c, pairs, copies);
     for (size_t i = 0; i < count && status == TSR_OK; i++)
-        if (!tsr_move_is_direct(comm, tsr_mesh_node_map(copies[i]->mesh), options.no_split, copies[i], copies[count + i]))
+        if (!tsr_move_is_direct(comm, tsr_mesh_node_map(copies[i]->mesh), options.no_split, copies[i],
+                                copies[count + i]))
             options.mode = TSR_MODE_MESSAGE;
     if (status == TSR_OK)
         status = tsr_plan_create_for(tsr_comm_call_in_flight(comm), count, (const tsr_layout *const *)copies,
@@ -137,7 +139,8 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     return status;
 }
 
-/* Messages are read where they are packed, by ranks that share that. */
+/* On the host the workspace lies in shared memory if ranks share some, so that peers read messages
+ * where they are packed. */
 static tsr_status allocate_workspace(cache *c, tsr_comm *comm, tsr_cached_plan *entry)
 {
     if (entry->workspace_bytes == 0 || entry->device.driver || !tsr_comm_shares_some(comm))
@@ -158,9 +161,12 @@ static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, tsr_comm *
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
     TSR_TRY(allocate_workspace(c, comm, entry));
     const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
-    return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event) : TSR_OK;
+    return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event)
+                                                       : TSR_OK;
 }
 
+/* A free place for an entry; if the cache is full, that of the least recently used entry, which is
+ * freed. */
 static tsr_cached_plan *place_for(cache *c)
 {
     if (c->count < c->capacity)
@@ -174,8 +180,10 @@ static tsr_cached_plan *place_for(cache *c)
     return oldest;
 }
 
-/* A rank that fails before prepare still takes part in it. */
-static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device, tsr_cached_plan **out)
+/* Collective: makes an entry. `status` is this rank's status so far; a rank that failed still takes
+ * part in tsr_plan_prepare_with(). */
+static tsr_status add_entry(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm,
+                            tsr_device device, tsr_cached_plan **out)
 {
     tsr_cached_plan entry = {.device = {tsr_device_driver_retain(device.driver), device.index}};
     if (status == TSR_OK)
@@ -194,7 +202,8 @@ static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs
     return TSR_OK;
 }
 
-/* A graph would use the workspace at times of its own, and keep doing so when the cache has freed it. */
+/* TSR_ERROR_UNSUPPORTED if the stream is captured: the graph could use the workspace at any time,
+ * even after the cache has freed it. */
 static tsr_status refuse_capture(const tsr_device_ops *ops, tsr_stream stream)
 {
     uint64_t id = 0;
@@ -202,8 +211,9 @@ static tsr_status refuse_capture(const tsr_device_ops *ops, tsr_stream stream)
         TSR_TRY(ops->table->capture(ops->self, ops->index, stream, &id));
     if (id == 0)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stream is captured, but this move works in memory that belongs to the mesh's cache: "
-                                                 "capture tsr_plan_execute() with a workspace of your own");
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "the stream is captured, but this move works in memory that belongs to the mesh's cache: "
+                          "capture tsr_plan_execute() with a workspace of your own");
 }
 
 tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream)
@@ -230,8 +240,8 @@ static tsr_cached_plan *hit(cache *c, tsr_cached_plan *entry)
     return entry;
 }
 
-/* What is not found is rare. */
-static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
+/* Inlined for hits; a miss makes a plan, which is slow anyway. */
+static inline tsr_status find_entry(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
     const tsr_layout *first, *unused;
     pairs->get(pairs->arg, 0, &first, &unused);
@@ -242,7 +252,7 @@ static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, 
         return TSR_OK;
     }
     const tsr_status status = c ? TSR_OK : cache_create(first->mesh, &c);
-    TSR_TRY(add(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
+    TSR_TRY(add_entry(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
     c->statistics.misses++;
     entry->used = ++c->clock;
     *out = entry;
@@ -251,7 +261,7 @@ static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, 
 
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
-    return find(pairs, device, out);
+    return find_entry(pairs, device, out);
 }
 
 typedef struct pair {
@@ -269,7 +279,7 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 {
     const pair one = {src, dst};
     const tsr_layout_pairs pairs = {1, get_one, &one};
-    return find(&pairs, device, out);
+    return find_entry(&pairs, device, out);
 }
 
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst)
@@ -278,10 +288,11 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
     entry->destination_id = tsr_layout_number(dst);
 }
 
-/* Layouts of one context with one id are one layout, which has stayed what it was. */
+/* Equal ids in one context mean the same layout, and layouts never change. */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
-    const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed), to = atomic_load_explicit(&dst->id, memory_order_relaxed);
+    const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed),
+                   to = atomic_load_explicit(&dst->id, memory_order_relaxed);
     cache *c = from != 0 && to != 0 ? tsr_mesh_slot(src->mesh) : NULL;
     for (size_t i = 0; c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
@@ -292,7 +303,8 @@ tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, 
     return NULL;
 }
 
-/* Over a plan that was executed before, ranks meet in its group, and where nobody tells that one failed, not at all. */
+/* True if every execution of the plan begins with a meeting of all ranks of `comm`. Not so if the
+ * plan is local, if its group is smaller, or if executions do not tell of failures. */
 static bool meets_all(const tsr_cached_plan *entry, const tsr_comm *comm)
 {
     if (entry->plan->local || !entry->group || entry->group->comm != comm)
@@ -313,7 +325,8 @@ tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status l
     const cache *c = tsr_mesh_slot(src->mesh);
     for (size_t i = 0; c && i < c->count; i++) {
         const tsr_cached_plan *entry = &c->entries[i];
-        const bool may_be_meant = tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src);
+        const bool may_be_meant =
+            tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src);
         if (may_be_meant && !meets_all(entry, comm))
             return local;
     }

@@ -1,5 +1,3 @@
-#include <tessera/sys/status.h>
-
 #include "device/device.h"
 #include "placement/layout.h"
 #include "placement/print.h"
@@ -7,25 +5,30 @@
 #include "tensor/dtensor.h"
 #include "tensor/plan_cache.h"
 
-static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+#include <tessera/sys/status.h>
+
+static tsr_status execute_entry(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst,
+                                tsr_stream stream, tsr_status local)
 {
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
-/* Runs a cached plan between two local tensors. `local` is a failure with which this rank takes part. */
-static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+/* Executes a cached plan. `local` is this rank's status so far; after a failure it takes part as
+ * failed. */
+static tsr_status run_entry(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream,
+                            tsr_status local)
 {
     if (!entry->group)
         return local;
     if (!entry->event || local != TSR_OK)
-        return execute(entry, src, dst, stream, local);
+        return execute_entry(entry, src, dst, stream, local);
     const tsr_status begun = tsr_cached_begin(entry, stream);
-    const tsr_status status = execute(entry, src, dst, stream, begun);
+    const tsr_status status = execute_entry(entry, src, dst, stream, begun);
     return begun == TSR_OK ? tsr_cached_end(entry, stream, status) : status;
 }
 
-/* A fault of this rank's arguments, by which peers that move x may be met. */
-static tsr_status tell(const tsr_dtensor *x, tsr_status fault)
+/* Tells peers that this rank's arguments are wrong (tsr_cache_tell()); returns `fault`. */
+static tsr_status tell_fault(const tsr_dtensor *x, tsr_status fault)
 {
     return tsr_cache_tell(x->layout, x->local.device, fault);
 }
@@ -40,7 +43,8 @@ static bool on_one_mesh(const tsr_layout *a, const tsr_layout *b)
     return tsr_mesh_equal(a->mesh, b->mesh) && tsr_mesh_comm(a->mesh) == tsr_mesh_comm(b->mesh);
 }
 
-/* Of layouts that are not on one mesh. */
+/* For a sentence about two layouts that are not on one mesh: says so if only their communicators
+ * differ. */
 static const char *where_else(const tsr_layout *a, const tsr_layout *b)
 {
     return tsr_mesh_equal(a->mesh, b->mesh) ? ", over another communicator" : "";
@@ -56,25 +60,28 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must have the same global shape and dtype",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!on_one_mesh(a, b))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_plan_create() takes two)",
-                              tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_plan_create() takes two)",
+            tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one device",
                               tsr_device_print(x->local.device, here), tsr_device_print(y->local.device, there));
     }
     return TSR_OK;
 }
 
-/* A pair of layouts that has met here before is not checked again: layouts do not change. */
+/* Finds the plan for x and y. Layouts never change, so a pair that was checked before is not
+ * checked again. */
 static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
 {
-    *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
+    *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device)
+                                                               : NULL;
     if (*entry)
         return TSR_OK;
     const tsr_status fault = tsr_name_call("tsr_redistribute_into", check_pair(x, y));
     if (fault != TSR_OK)
-        return tell(x, fault);
+        return tell_fault(x, fault);
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, entry));
     tsr_cache_remember(*entry, x->layout, y->layout);
     return TSR_OK;
@@ -84,9 +91,9 @@ static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y,
 {
     tsr_cached_plan *entry;
     if (!y)
-        return tell(x, refuse_null("tsr_redistribute_into", "y"));
+        return tell_fault(x, refuse_null("tsr_redistribute_into", "y"));
     TSR_TRY(find_plan(x, y, &entry));
-    return run(entry, &x->local, &y->local, stream, TSR_OK);
+    return run_entry(entry, &x->local, &y->local, stream, TSR_OK);
 }
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
@@ -111,17 +118,19 @@ static void get_layouts(const void *arg, size_t i, const tsr_layout **src, const
     *dst = b->y[i]->layout;
 }
 
-/* Against the first, whose mesh keeps the plan. */
+/* Checks a tensor of a batch against the first one, whose mesh keeps the plan. */
 static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
 {
     char here[512], there[512];
     if (!on_one_mesh(x->layout, first->layout))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "x is %s, that of tensor 0 is %s%s: all must be on one mesh (tsr_plan_create_batch() takes several)",
-                              tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there),
-                              where_else(x->layout, first->layout));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "x is %s, that of tensor 0 is %s%s: all must be on one mesh (tsr_plan_create_batch() takes several)",
+            tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there),
+            where_else(x->layout, first->layout));
     if (!tsr_device_same(x->local.device, first->local.device))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, that of tensor 0 on %s: all must be on one",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "x is on device %s, that of tensor 0 on %s: all must be on one device",
                               tsr_device_print(x->local.device, here), tsr_device_print(first->local.device, there));
     return TSR_OK;
 }
@@ -148,17 +157,17 @@ static tsr_status redistribute_batch(const batch *b, tsr_stream stream)
     const size_t count = b->count;
     const tsr_status fault = check_batch(b);
     if (fault != TSR_OK)
-        return tell(b->x[0], fault);
+        return tell_fault(b->x[0], fault);
     const tsr_layout_pairs pairs = {count, get_layouts, b};
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find_batch(&pairs, b->x[0]->local.device, &entry));
     if (count == 1)
-        return run(entry, &b->x[0]->local, &b->y[0]->local, stream, TSR_OK);
+        return run_entry(entry, &b->x[0]->local, &b->y[0]->local, stream, TSR_OK);
     for (size_t i = 0; i < count; i++) {
         entry->tensors[i] = b->x[i]->local;
         entry->tensors[count + i] = b->y[i]->local;
     }
-    return run(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
+    return run_entry(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
 }
 
 tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream)
@@ -179,18 +188,21 @@ static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, 
     return status;
 }
 
-/* The plan is found before anything is allocated, so that a rank without memory still takes part where its peers wait for it. */
-static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
+/* Finds the plan before it allocates anything, so that a rank without memory can still take part as
+ * failed while its peers wait. */
+static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements,
+                               tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
     tsr_layout_probe to;
-    tsr_status status = placements ? tsr_layout_probe_init(&to, x->layout, placements) : refuse_null(call, "placements");
+    tsr_status status =
+        placements ? tsr_layout_probe_init(&to, x->layout, placements) : refuse_null(call, "placements");
     if (status != TSR_OK)
-        return tell(x, status);
+        return tell_fault(x, status);
     TSR_TRY(tsr_cache_find(x->layout, &to.layout, x->local.device, &entry));
     tsr_dtensor *y = NULL;
     status = out ? create_like(x, &to, &y) : refuse_null(call, "out");
-    status = run(entry, &x->local, y ? &y->local : NULL, NULL, status);
+    status = run_entry(entry, &x->local, y ? &y->local : NULL, NULL, status);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(y);
         return status;
@@ -208,7 +220,8 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
     return tsr_comm_leave(x->comm, redistribute(call, x, placements, out));
 }
 
-/* Numbers of `sizes=` and `blocks=` are read to the stack: a rank without memory could not tell its peers, which look for the plan. */
+/* Numbers of `sizes=` and `blocks=` are kept on the stack, because a rank without memory for them
+ * could not tell its peers, which look for the plan. */
 static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
 {
     tsr_placement parsed[TSR_MAX_DIMS];
@@ -216,8 +229,9 @@ static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const 
     const size_t capacity = sizeof numbers / sizeof *numbers;
     if (!placements)
         return redistribute(call, x, NULL, out);
-    const tsr_status status = tsr_name_call(call, tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity));
-    return status == TSR_OK ? redistribute(call, x, parsed, out) : tell(x, status);
+    const tsr_status status =
+        tsr_name_call(call, tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity));
+    return status == TSR_OK ? redistribute(call, x, parsed, out) : tell_fault(x, status);
 }
 
 tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
@@ -229,7 +243,8 @@ tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr
     return tsr_comm_leave(x->comm, redistribute_to(call, x, placements, out));
 }
 
-/* Where x goes, if it can in its own memory. */
+/* The layout to which x can be redistributed in its own memory. TSR_ERROR_UNSUPPORTED: the cuts
+ * differ. */
 static tsr_status probe_in_place(const tsr_dtensor *x, const tsr_placement *placements, tsr_layout_probe *probe)
 {
     if (!placements)
@@ -240,9 +255,10 @@ static tsr_status probe_in_place(const tsr_dtensor *x, const tsr_placement *plac
     if (problem.in_place)
         return TSR_OK;
     char from[512], into[512];
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
-                          tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(&probe->layout, into, sizeof into));
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
+        tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(&probe->layout, into, sizeof into));
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream)
@@ -250,13 +266,13 @@ static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_
     tsr_layout_probe probe;
     const tsr_status fault = probe_in_place(x, placements, &probe);
     if (fault != TSR_OK)
-        return tell(x, fault);
+        return tell_fault(x, fault);
     const tsr_layout *const to = &probe.layout;
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
     tsr_layout *layout = NULL;
     tsr_status status = tsr_layout_keep(&probe, &layout);
-    status = run(entry, &x->local, &x->local, stream, status);
+    status = run_entry(entry, &x->local, &x->local, stream, status);
     if (status != TSR_OK) {
         tsr_layout_destroy(layout);
         return status;
@@ -282,16 +298,17 @@ static tsr_status find_gradient(const tsr_dtensor *dy, const tsr_layout *x_layou
     if (tsr_layout_same_tensor(from, x_layout) && tsr_mesh_congruent(from->mesh, x_layout->mesh))
         return tsr_gradient_placements(x_layout, from->mesh, placements);
     char have[512], want[512];
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
-                          tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
+        tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
 }
 
 static tsr_status backward(const char *call, const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     const tsr_status fault = find_gradient(dy, x_layout, placements);
-    return fault == TSR_OK ? redistribute(call, dy, placements, dx) : tell(dy, fault);
+    return fault == TSR_OK ? redistribute(call, dy, placements, dx) : tell_fault(dy, fault);
 }
 
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)

@@ -1,5 +1,6 @@
-/* A machine's life, and what tests ask of it. */
+/* Creation and destruction of a machine, and its queries. */
 #include "async_machine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,15 @@
-/* The table: every entry looks at what it is given, copies it, and enqueues. */
+/* The table: every entry checks its arguments, copies them, and enqueues. */
 #include "async_machine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[ASYNC_CALLS] = {"alloc",        "free",          "copy",         "copy_boxes",    "fill",
-                                               "reduce",       "convert",       "gemm",         "stream_create", "stream_synchronize",
-                                               "event_create", "event_destroy", "event_record", "event_wait",    "reaches",
-                                               "capture"};
+static const char *const names[ASYNC_CALLS] = {
+    "alloc",        "free",          "copy",         "copy_boxes",    "fill",
+    "reduce",       "convert",       "gemm",         "stream_create", "stream_synchronize",
+    "event_create", "event_destroy", "event_record", "event_wait",    "reaches",
+    "capture"};
 
 static _Thread_local int64_t held_up;
 
@@ -45,7 +47,8 @@ typedef struct job {
     void *arguments;
 } job;
 
-/* With the lock held, which finish() gives back; after a failure it is given back here. */
+/* Begins a call and takes the lock, which finish() releases; after a failure it is released
+ * here. */
 static tsr_status begin(async_machine *machine, async_call call, int index, tsr_stream handle, size_t bytes,
                         void (*run)(async_machine *machine, const async_op *op), job *out)
 {
@@ -61,7 +64,8 @@ static tsr_status begin(async_machine *machine, async_call call, int index, tsr_
     return TSR_OK;
 }
 
-/* Misuse is a fault, but not one that the library is told of: what it enqueued is left out. */
+/* Enqueues the operation, unless misuse was found: that is a fault, but no error for the
+ * library. */
 static tsr_status finish(async_machine *machine, const job *j, bool reached)
 {
     if (reached)
@@ -88,7 +92,7 @@ static tsr_status allocate(void *self, int index, size_t bytes, tsr_stream strea
     (void)stream;
     void *made = async_block_create(machine, index, bytes);
     if (!made) {
-        async_drain(machine, NULL); /* what was freed in stream order comes back */
+        async_drain(machine, NULL); /* finishes frees in stream order, so that their memory is available */
         made = async_block_create(machine, index, bytes);
     }
     if (!made)
@@ -126,7 +130,7 @@ static void release(void *self, int index, void *memory, size_t bytes, tsr_strea
 
 typedef struct copied {
     void *dst;
-    const void *src; /* NULL: the bytes are behind */
+    const void *src; /* NULL: the bytes follow the arguments */
     size_t bytes;
 } copied;
 
@@ -137,7 +141,8 @@ static void run_copy(async_machine *machine, const async_op *op)
     memcpy(c->dst, c->src ? c->src : c + 1, c->bytes);
 }
 
-static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream handle)
+static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream handle)
 {
     async_machine *machine = self;
     const bool carried = kind == TSR_COPY_FROM_HOST;
@@ -205,7 +210,7 @@ static tsr_status fill(void *self, int index, const tsr_box_fill *given, tsr_str
     return finish(machine, &j, f->dst);
 }
 
-/* Behind the reduction: strides, then pointers, of sources and destinations. */
+/* A reduction, followed by the strides, then the pointers, of sources and destinations. */
 typedef struct reduction {
     tsr_box_reduce reduce;
     int64_t strides[][TSR_MAX_DIMS];
@@ -226,7 +231,8 @@ static bool reach_reduce(async_machine *machine, async_stream *stream, const tsr
     for (int i = 0; i < operands; i++) {
         const bool write = i >= given->src_count;
         const void *base = write ? given->dst[i - given->src_count] : given->src[i];
-        memcpy(r->strides[i], write ? given->dst_strides[i - given->src_count] : given->src_strides[i], sizeof r->strides[i]);
+        memcpy(r->strides[i], write ? given->dst_strides[i - given->src_count] : given->src_strides[i],
+               sizeof r->strides[i]);
         const async_box box = {base, given->ndim, r->reduce.shape, r->strides[i], element, write, "reduce"};
         pointers[i] = async_touch(machine, stream, &box);
         if (!pointers[i])
@@ -244,8 +250,8 @@ static tsr_status reduce(void *self, int index, const tsr_box_reduce *given, tsr
     async_machine *machine = self;
     const size_t operands = (size_t)given->src_count + (size_t)given->dst_count;
     job j = {NULL, NULL, NULL};
-    TSR_TRY(begin(machine, ASYNC_REDUCE, index, handle, sizeof(reduction) + operands * (sizeof(int64_t[TSR_MAX_DIMS]) + sizeof(void *)),
-                  run_reduce, &j));
+    TSR_TRY(begin(machine, ASYNC_REDUCE, index, handle,
+                  sizeof(reduction) + operands * (sizeof(int64_t[TSR_MAX_DIMS]) + sizeof(void *)), run_reduce, &j));
     return finish(machine, &j, reach_reduce(machine, j.stream, given, j.arguments));
 }
 
@@ -262,13 +268,14 @@ static void run_convert(async_machine *machine, const async_op *op)
     machine->host->convert(machine->host_self, 0, c->dst, c->dst_dtype, c->src, c->src_dtype, c->count, NULL);
 }
 
-static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                          tsr_stream handle)
+static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
+                          int64_t count, tsr_stream handle)
 {
     async_machine *machine = self;
     job j = {NULL, NULL, NULL};
     TSR_TRY(begin(machine, ASYNC_CONVERT, index, handle, sizeof(conversion), run_convert, &j));
-    const void *from = async_touch_bytes(machine, j.stream, src, (size_t)count * tsr_dtype_bytes(src_dtype), false, "convert");
+    const void *from =
+        async_touch_bytes(machine, j.stream, src, (size_t)count * tsr_dtype_bytes(src_dtype), false, "convert");
     void *to = async_touch_bytes(machine, j.stream, dst, (size_t)count * tsr_dtype_bytes(dst_dtype), true, "convert");
     conversion *c = j.arguments;
     *c = (conversion){to, from, dst_dtype, src_dtype, count};
@@ -280,8 +287,8 @@ static void run_gemm(async_machine *machine, const async_op *op)
     async_multiply(machine, async_arguments(op));
 }
 
-static void *reach_matrix(async_machine *machine, async_stream *stream, tsr_dtype dtype, const void *base, int64_t rows, int64_t cols,
-                          int64_t ld, bool write)
+static void *reach_matrix(async_machine *machine, async_stream *stream, tsr_dtype dtype, const void *base, int64_t rows,
+                          int64_t cols, int64_t ld, bool write)
 {
     const int64_t shape[] = {rows, cols}, strides[] = {ld, 1};
     const async_box box = {base, 2, shape, strides, tsr_dtype_bytes(dtype), write, "gemm"};
@@ -290,15 +297,18 @@ static void *reach_matrix(async_machine *machine, async_stream *stream, tsr_dtyp
 
 static bool reach_gemm(async_machine *machine, async_stream *stream, tsr_gemm *g)
 {
-    g->a = reach_matrix(machine, stream, g->a_dtype, g->a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, false);
-    g->b = reach_matrix(machine, stream, g->b_dtype, g->b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, false);
+    g->a = reach_matrix(machine, stream, g->a_dtype, g->a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda,
+                        false);
+    g->b = reach_matrix(machine, stream, g->b_dtype, g->b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb,
+                        false);
     if (g->bias)
         g->bias = reach_matrix(machine, stream, g->bias_dtype, g->bias, 1, g->n, g->n, false);
     if (g->beta != 0)
         reach_matrix(machine, stream, g->c_dtype, g->c, g->m, g->n, g->ldc, false);
     g->c = reach_matrix(machine, stream, g->c_dtype, g->c, g->m, g->n, g->ldc, true);
     return g->a && g->b && g->c &&
-           (g->workspace_bytes == 0 || async_touch_bytes(machine, stream, g->workspace, g->workspace_bytes, true, "gemm"));
+           (g->workspace_bytes == 0 ||
+            async_touch_bytes(machine, stream, g->workspace, g->workspace_bytes, true, "gemm"));
 }
 
 static tsr_status gemm(void *self, int index, const tsr_gemm *given, tsr_stream handle)
@@ -311,7 +321,7 @@ static tsr_status gemm(void *self, int index, const tsr_gemm *given, tsr_stream 
     return finish(machine, &j, reach_gemm(machine, j.stream, g));
 }
 
-/* As much as a product may want: something, so that callers have to bring it. */
+/* A workspace above 0, so that callers have to provide it. */
 static tsr_status gemm_workspace(void *self, int index, const tsr_gemm *given, size_t *bytes)
 {
     (void)self;
@@ -339,7 +349,8 @@ static tsr_status stream_create(void *self, int index, tsr_stream *out)
     return say_full(machine);
 }
 
-/* What it holds is done later, as with CUDA. Its number keeps its clock, so that another stream may have it when that is so. */
+/* Work in the stream is still done, as with CUDA. Its number keeps the clock, so that another
+ * stream can reuse the number after that. */
 static void stream_destroy(void *self, int index, tsr_stream handle)
 {
     async_machine *machine = self;
@@ -411,8 +422,8 @@ static tsr_status event_wait(void *self, int index, void *handle, tsr_stream on)
         return say_full(machine);
     async_stream *stream = async_find(machine, index, on);
     if (stream->capture && event->capture != stream->capture)
-        async_complain(machine, "stream %d, which capture %llu records, waits for what was recorded outside of it", stream->number,
-                       (unsigned long long)stream->capture);
+        async_complain(machine, "stream %d, which capture %llu records, waits for what was recorded outside of it",
+                       stream->number, (unsigned long long)stream->capture);
     op->awaited = event->stream;
     op->until = event->until;
     async_tick(machine, stream);

@@ -1,17 +1,18 @@
-/* Products element by element: narrow types through float, in ascending k. */
+/* Products element by element, with terms in ascending k; narrow types are converted to float. */
 #include "async_machine.h"
 
 static double load(const async_machine *machine, tsr_dtype dtype, const void *matrix, int64_t at)
 {
     double value = 0;
-    machine->host->convert(machine->host_self, 0, &value, TSR_F64, (const char *)matrix + (size_t)at * tsr_dtype_bytes(dtype), dtype, 1,
-                           NULL);
+    machine->host->convert(machine->host_self, 0, &value, TSR_F64,
+                           (const char *)matrix + (size_t)at * tsr_dtype_bytes(dtype), dtype, 1, NULL);
     return value;
 }
 
 static void store(const async_machine *machine, tsr_dtype dtype, void *matrix, int64_t at, double value)
 {
-    machine->host->convert(machine->host_self, 0, (char *)matrix + (size_t)at * tsr_dtype_bytes(dtype), dtype, &value, TSR_F64, 1, NULL);
+    machine->host->convert(machine->host_self, 0, (char *)matrix + (size_t)at * tsr_dtype_bytes(dtype), dtype, &value,
+                           TSR_F64, 1, NULL);
 }
 
 static double dot(const async_machine *machine, const tsr_gemm *g, int64_t i, int64_t j)

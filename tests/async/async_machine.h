@@ -1,25 +1,28 @@
-/** The machine as its files see it. All of it is under the lock, but for what an operation does to memory when it runs. */
+/** Internals of the machine. Everything is under the lock, except the memory accesses of an
+ * operation when it runs. */
 #ifndef TESTS_ASYNC_MACHINE_H
 #define TESTS_ASYNC_MACHINE_H
 
 #include "async_device.h"
+
 #include <pthread.h>
 
 enum { ASYNC_STREAMS = 32, ASYNC_DEVICES = 8 };
 
 #define ASYNC_BYTES ((size_t)16 << 20)
 
-/** For each stream, how many of its operations have come before. */
+/** A vector clock: for each stream, the number of its operations that come before. */
 typedef struct async_clock {
     uint32_t at[ASYNC_STREAMS];
 } async_clock;
 
-/** An operation does its work with arguments of its own, whose pointers are to the memory that operations reach. */
+/** An operation, with its own copy of arguments; pointers in these are to the mapping that
+ * operations access. */
 typedef struct async_op {
     struct async_op *next;
-    void (*run)(async_machine *machine, const struct async_op *op); /**< NULL: it only waits */
-    int awaited;                                                    /**< a stream, */
-    uint64_t until;                                                 /**< and how many operations of it have to be done */
+    void (*run)(async_machine *machine, const struct async_op *op); /**< NULL: the operation only waits */
+    int awaited;                                                    /**< the stream to wait for; see `until` */
+    uint64_t until; /**< the number of operations of `awaited` that must be done */
     max_align_t arguments[];
 } async_op;
 
@@ -39,14 +42,14 @@ typedef struct async_event {
     async_clock clock;
 } async_event;
 
-/** Memory that is allocated, ascending. */
+/** An allocated block, in a list in ascending order. */
 typedef struct async_block {
     size_t offset, bytes;
     int owner;
     struct async_block *next;
 } async_block;
 
-/** For each byte of memory who wrote it last and who has read it since when. */
+/** For each byte of memory, its last write and the reads since. */
 typedef struct async_shadow {
     uint32_t *written;
     uint8_t *writer;
@@ -61,11 +64,11 @@ struct async_machine {
     pthread_cond_t changed;
     pthread_t worker;
     bool closing;
-    int waiting; /**< threads that wait for streams */
+    int waiting; /**< number of threads that wait for streams */
     uint64_t random;
-    async_stream streams[ASYNC_STREAMS]; /**< the first are the devices' own */
-    async_clock done;                    /**< what the host has waited for */
-    char *shown, *real;                  /**< the same memory: as pointers name it, and as operations reach it */
+    async_stream streams[ASYNC_STREAMS]; /**< the first ones are the devices' default streams */
+    async_clock done;                    /**< the operations that the host has waited for */
+    char *shown, *real; /**< two mappings of the memory: for pointers, and for the accesses of operations */
     async_block *blocks;
     async_shadow shadow;
     int64_t counts[ASYNC_CALLS], failing[ASYNC_CALLS];
@@ -73,31 +76,33 @@ struct async_machine {
     char fault[512], told[512];
 };
 
-/** Keeps the first sentence. */
+/** Records a fault, if it is the first. */
 void async_complain(async_machine *machine, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 uint64_t async_random(async_machine *machine);
 
-/** Counts a call, and fails it if it is to fail. Takes the lock, and keeps it in any case. */
+/** Takes the lock, which the caller releases also after a failure, and counts a call; fails if
+ * async_fail() says so. */
 tsr_status async_enter(async_machine *machine, async_call call);
 
-/** The stream that a handle names, on that device. */
+/** The stream of a handle on a device. */
 async_stream *async_find(async_machine *machine, int index, tsr_stream stream);
 
-/** An operation with room for arguments; NULL where there is no memory. */
+/** Allocates an operation with `bytes` for arguments; NULL if there is no memory. */
 async_op *async_op_create(size_t bytes, void (*run)(async_machine *machine, const async_op *op));
 
-/** What it is given. */
+/** The arguments of an operation. */
 static inline void *async_arguments(const async_op *op)
 {
     return (void *)op->arguments;
 }
 
-/** A new operation is about to be enqueued: the stream's clock moves on, past all that the host has waited for. */
+/** Advances the stream's clock for a new operation, past everything that the host has waited
+ * for. */
 void async_tick(async_machine *machine, async_stream *stream);
 void async_enqueue(async_machine *machine, async_stream *stream, async_op *op);
 
-/** Waits until a stream has done what it holds; NULL: all streams. */
+/** Waits until a stream (NULL: every stream) has done its work. */
 void async_drain(async_machine *machine, async_stream *stream);
 
 void *async_work(void *machine);
@@ -108,7 +113,7 @@ void async_memory_destroy(async_machine *machine);
 void *async_block_create(async_machine *machine, int owner, size_t bytes);
 void async_block_destroy(async_machine *machine, const void *memory);
 
-/** A box that an operation on a stream touches. */
+/** A box of memory that an operation touches. */
 typedef struct async_box {
     const void *base;
     int ndim;
@@ -118,13 +123,15 @@ typedef struct async_box {
     const char *who;
 } async_box;
 
-/** Looks for races, and returns where the operation reaches the box; NULL, with a fault, where it may not. Empty boxes are anywhere. */
+/** Checks the access to a box for races, and returns its address for operations; NULL, with a
+ * fault, if the access is not allowed. An empty box may have any address. */
 void *async_touch(async_machine *machine, async_stream *stream, const async_box *box);
 
-/** Likewise for bytes without gaps. */
-void *async_touch_bytes(async_machine *machine, async_stream *stream, const void *memory, size_t bytes, bool write, const char *who);
+/** async_touch() for contiguous bytes. */
+void *async_touch_bytes(async_machine *machine, async_stream *stream, const void *memory, size_t bytes, bool write,
+                        const char *who);
 
-/** The arithmetic of a product whose pointers can be followed. */
+/** Computes a product, whose pointers are addresses for operations. */
 void async_multiply(const async_machine *machine, const tsr_gemm *gemm);
 
 #endif

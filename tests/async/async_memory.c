@@ -1,5 +1,7 @@
-/* Two mappings of one file: pointers name the first, which nobody can read or write, and operations reach the second. */
+/* Two mappings of one file: pointers are to the first, which cannot be read or written; operations
+ * access the second. */
 #include "async_machine.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +27,8 @@ bool async_memory_create(async_machine *machine)
     machine->shadow.written = reserve(ASYNC_BYTES * sizeof *machine->shadow.written);
     machine->shadow.writer = reserve(ASYNC_BYTES);
     machine->shadow.read = reserve(ASYNC_BYTES * sizeof *machine->shadow.read);
-    return machine->shown != MAP_FAILED && machine->real != MAP_FAILED && machine->shadow.written && machine->shadow.writer &&
-           machine->shadow.read;
+    return machine->shown != MAP_FAILED && machine->real != MAP_FAILED && machine->shadow.written &&
+           machine->shadow.writer && machine->shadow.read;
 }
 
 void async_memory_destroy(async_machine *machine)
@@ -45,7 +47,7 @@ void async_memory_destroy(async_machine *machine)
 
 void *async_block_create(async_machine *machine, int owner, size_t bytes)
 {
-    const size_t wanted = bytes + ALIGNMENT; /* a gap behind every block, so that what overruns it is seen */
+    const size_t wanted = bytes + ALIGNMENT; /* a gap behind every block, so that overruns are found */
     async_block **at = &machine->blocks, *made = malloc(sizeof *made);
     size_t offset = 0;
     for (; *at && (*at)->offset - offset < wanted; at = &(*at)->next)
@@ -76,7 +78,7 @@ void async_block_destroy(async_machine *machine, const void *memory)
     async_complain(machine, "free of %p, which is not allocated", memory);
 }
 
-/* The block in which [begin, begin + bytes) lies. */
+/* The block that contains [begin, begin + bytes); NULL if none does. */
 static const async_block *find_block(const async_machine *machine, uintptr_t begin, size_t bytes)
 {
     const uintptr_t base = (uintptr_t)machine->shown;
@@ -99,7 +101,8 @@ static int find_reader(const async_stream *stream, const async_clock *read)
     return -1;
 }
 
-static void touch_run(async_machine *machine, const async_stream *stream, const async_box *box, size_t offset, size_t bytes)
+static void touch_run(async_machine *machine, const async_stream *stream, const async_box *box, size_t offset,
+                      size_t bytes)
 {
     const async_shadow *shadow = &machine->shadow;
     const uint32_t now = stream->clock.at[stream->number];
@@ -108,7 +111,8 @@ static void touch_run(async_machine *machine, const async_stream *stream, const 
         const bool after_write = is_ordered(stream, writer, shadow->written[at]);
         if (!after_write || reader >= 0)
             async_complain(machine, "race: %s on stream %d %s byte %zu, which stream %d %s", box->who, stream->number,
-                           box->write ? "writes" : "reads", at, after_write ? reader : writer, after_write ? "reads" : "writes");
+                           box->write ? "writes" : "reads", at, after_write ? reader : writer,
+                           after_write ? "reads" : "writes");
         if (!after_write || reader >= 0)
             return;
         if (box->write) {
@@ -143,13 +147,14 @@ void *async_touch(async_machine *machine, async_stream *stream, const async_box 
     const uintptr_t begin = (uintptr_t)box->base;
     const async_block *block = find_block(machine, begin, (last + 1) * box->element_bytes);
     if (!block) {
-        async_complain(machine, "%s on stream %d touches %zu bytes at %p, which is no memory of a device", box->who, stream->number,
-                       (last + 1) * box->element_bytes, box->base);
+        async_complain(machine, "%s on stream %d touches %zu bytes at %p, which is no memory of a device", box->who,
+                       stream->number, (last + 1) * box->element_bytes, box->base);
         return NULL;
     }
-    if (block->owner != stream->index && machine->options.reaches && !machine->options.reaches(stream->index, block->owner)) {
-        async_complain(machine, "%s on device %d touches memory of device %d, which is out of reach", box->who, stream->index,
-                       block->owner);
+    if (block->owner != stream->index && machine->options.reaches &&
+        !machine->options.reaches(stream->index, block->owner)) {
+        async_complain(machine, "%s on device %d touches memory of device %d, which is out of reach", box->who,
+                       stream->index, block->owner);
         return NULL;
     }
     const size_t offset = (size_t)(begin - (uintptr_t)machine->shown);
@@ -157,7 +162,8 @@ void *async_touch(async_machine *machine, async_stream *stream, const async_box 
     return machine->real + offset;
 }
 
-void *async_touch_bytes(async_machine *machine, async_stream *stream, const void *memory, size_t bytes, bool write, const char *who)
+void *async_touch_bytes(async_machine *machine, async_stream *stream, const void *memory, size_t bytes, bool write,
+                        const char *who)
 {
     const int64_t shape = (int64_t)bytes, stride = 1;
     const async_box box = {memory, 1, &shape, &stride, 1, write, who};

@@ -1,6 +1,7 @@
-/* Streams are queues that one thread drains, events are places in them. A wait is for what was enqueued before it, so something may always
- * run. */
+/* Streams are queues that one thread drains; events are positions in them. A wait is for operations
+ * enqueued before it, so there is always one that can run. */
 #include "async_machine.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,8 @@ async_stream *async_find(async_machine *machine, int index, tsr_stream stream)
 
 static bool may_run(const async_machine *machine, const async_stream *stream)
 {
-    return stream->first && (stream->first->run || machine->streams[stream->first->awaited].completed >= stream->first->until);
+    return stream->first &&
+           (stream->first->run || machine->streams[stream->first->awaited].completed >= stream->first->until);
 }
 
 static async_stream *choose(async_machine *machine)
@@ -97,7 +99,7 @@ static void run_next(async_machine *machine, async_stream *stream)
     }
     free(op);
     stream->completed++;
-    /* Now and then another stream runs ahead of the others. */
+    /* now and then a stream gets another priority */
     if (async_random(machine) % 4 == 0)
         stream->priority = async_random(machine);
     pthread_cond_broadcast(&machine->changed);

@@ -1,5 +1,7 @@
 #include "fixture.h"
+
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

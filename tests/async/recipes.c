@@ -9,10 +9,12 @@ void recipe_check(const recipe *r)
         r->check(r->machine);
 }
 
-/** Handing round inside a node costs nothing, so that it is done wherever it can be. */
+/* A profile in which links inside a node cost nothing, so that plans share within a node wherever
+ * they can. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 
-static void random_pair(oracle_random *random, const recipe *r, oracle_layout *src, oracle_layout *dst, oracle_numbers *numbers)
+static void random_pair(oracle_random *random, const recipe *r, oracle_layout *src, oracle_layout *dst,
+                        oracle_numbers *numbers)
 {
     src->dtype = oracle_random_dtype(random);
     oracle_random_shape(random, 4, r->elements, src);
@@ -50,7 +52,8 @@ bool recipe_random(void *arg, int64_t number, sweep_case *out)
     random_pair(&random, r, &out->src, &out->dst, &out->numbers);
     out->seed = seed;
     out->mode = oracle_random_below(&random, 3) == 0 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
-    out->way = !r->two_meshes && r->nodes.ranks_per_node == 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->way = !r->two_meshes && r->nodes.ranks_per_node == 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS
+                                                                                                      : WAY_PLAN;
     out->strided = oracle_random_below(&random, 2) == 0;
     out->halves = oracle_random_below(&random, 3) == 0;
     const int64_t cap = oracle_random_below(&random, 8);
@@ -69,7 +72,7 @@ bool recipe_pair(void *arg, int64_t number, sweep_case *out)
     oracle_layout layout = {.mesh = r->mesh, .ndim = 2, .shape = {lengths[number % 5 + 1], lengths[number / 5 % 6]}};
     recipe_check(r);
     layout.dtype = (tsr_dtype)(1 + number % (TSR_DTYPE_END - 1));
-    const tsr_reduce_op op = layout.dtype == TSR_BOOL ? TSR_MAX : TSR_SUM; /* bool has no sum */
+    const tsr_reduce_op op = layout.dtype == TSR_BOOL ? TSR_MAX : TSR_SUM; /* since bool has no sum */
     const tsr_placement kinds[] = {tsr_replicate(), tsr_shard(0), tsr_shard(1), tsr_partial(op)};
     out->src = out->dst = layout;
     int64_t pair = number;

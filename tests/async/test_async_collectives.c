@@ -1,10 +1,12 @@
-/**
- * Every collective on devices with streams against the same call on host memory, bit for bit. Several rounds are enqueued one behind the
- * other, each overwriting what the last one read, and waited for once.
+/*
+ * Every collective on devices with streams against the same call on host memory, bit for bit.
+ * Several rounds are enqueued one behind the other, each overwriting what the last one read, and
+ * waited for once.
  */
 #include "fixture.h"
 #include "oracle_random.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +17,18 @@
 
 enum { MOST_RANKS = 8, ROUNDS = 3, MOST = 17 };
 
-typedef enum kind { ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, SCATTER, GATHER, EXCHANGE, HALVES, KINDS } kind;
+typedef enum kind {
+    ALL_GATHER,
+    REDUCE_SCATTER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    SCATTER,
+    GATHER,
+    EXCHANGE,
+    HALVES,
+    KINDS
+} kind;
 
 typedef struct call {
     kind kind;
@@ -26,8 +39,9 @@ typedef struct call {
     int root;
 } call;
 
-/** A ring: to the next rank, from the one before, and an empty message the other way. */
-static tsr_status exchange(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device, tsr_stream stream)
+/* A ring: to the next rank, from the one before, and an empty message the other way. */
+static tsr_status exchange(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device,
+                           tsr_stream stream)
 {
     const int n = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
     const size_t bytes = (size_t)c->count * tsr_dtype_bytes(c->dtype);
@@ -40,7 +54,8 @@ static tsr_status exchange(tsr_comm *comm, const call *c, void *send, void *rece
     return tsr_comm_exchange_finish(comm);
 }
 
-static tsr_status collective(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device, tsr_stream stream)
+static tsr_status collective(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device,
+                             tsr_stream stream)
 {
     const int64_t *counts = c->uneven ? c->counts : NULL;
     switch (c->kind) {
@@ -49,9 +64,11 @@ static tsr_status collective(tsr_comm *comm, const call *c, void *send, void *re
     case REDUCE_SCATTER:
         return tsr_comm_reduce_scatter(comm, send, receive, c->count, counts, c->dtype, c->op, device, stream);
     case ALL_REDUCE:
-        return tsr_comm_all_reduce(comm, c->uneven ? receive : send, receive, c->count, c->dtype, c->op, device, stream);
+        return tsr_comm_all_reduce(comm, c->uneven ? receive : send, receive, c->count, c->dtype, c->op, device,
+                                   stream);
     case ALL_TO_ALL:
-        return tsr_comm_all_to_all(comm, send, receive, c->count, counts, c->uneven ? c->receive_counts : NULL, c->dtype, device, stream);
+        return tsr_comm_all_to_all(comm, send, receive, c->count, counts, c->uneven ? c->receive_counts : NULL,
+                                   c->dtype, device, stream);
     case BROADCAST:
         return tsr_comm_broadcast(comm, receive, c->count, c->dtype, c->root, device, stream);
     case SCATTER:
@@ -63,7 +80,9 @@ static tsr_status collective(tsr_comm *comm, const call *c, void *send, void *re
     }
 }
 
-/** What one rank has of a call: host memory for what it gives, for what it is to get, and for what it got in each round. */
+/* What one rank has of a call: host memory for what it gives, for what it is to get, and for what
+ * it got in each round.
+ */
 typedef struct memory {
     size_t bytes;
     unsigned char *given[ROUNDS], *base[ROUNDS], *wanted[ROUNDS], *got[ROUNDS];
@@ -124,18 +143,21 @@ static tsr_status play(tsr_comm *comm, const fixture *f, const call *c)
     return status;
 }
 
-/** The same on every rank, but for the counts of an all-to-all. */
+/* The same on every rank, but for the counts of an all-to-all. */
 static call draw(uint64_t number, int ranks, int rank)
 {
     oracle_random random = {.state = test_seed() * 7919 + number};
-    call c = {.kind = (kind)(number % KINDS), .count = oracle_random_below(&random, MOST), .uneven = oracle_random_below(&random, 2) == 1};
+    call c = {.kind = (kind)(number % KINDS),
+              .count = oracle_random_below(&random, MOST),
+              .uneven = oracle_random_below(&random, 2) == 1};
     do {
         c.dtype = oracle_random_dtype(&random);
         c.op = (tsr_reduce_op)oracle_random_below(&random, TSR_REDUCE_OP_END);
     } while (!oracle_has_op(c.dtype, c.op));
     c.root = (int)oracle_random_below(&random, ranks);
     for (int r = 0; r < ranks; r++) {
-        c.counts[r] = c.kind == ALL_TO_ALL ? (rank * 5 + r * 3 + (int64_t)number) % 7 : oracle_random_below(&random, MOST);
+        c.counts[r] =
+            c.kind == ALL_TO_ALL ? (rank * 5 + r * 3 + (int64_t)number) % 7 : oracle_random_below(&random, MOST);
         c.receive_counts[r] = (r * 5 + rank * 3 + (int64_t)number) % 7;
     }
     return c;
@@ -152,8 +174,9 @@ static tsr_status run_calls(tsr_comm *comm, void *arg)
     for (uint64_t number = t->first; number < t->first + t->count; number++) {
         const call c = draw(number, tsr_comm_size(comm), tsr_comm_rank(comm));
         if (tsr_comm_rank(comm) == 0)
-            test_case("collective %d, number %llu of %d ranks on %d devices, seed %llu", (int)c.kind, (unsigned long long)number,
-                      tsr_comm_size(comm), f->device.devices, (unsigned long long)test_seed());
+            test_case("collective %d, number %llu of %d ranks on %d devices, seed %llu", (int)c.kind,
+                      (unsigned long long)number, tsr_comm_size(comm), f->device.devices,
+                      (unsigned long long)test_seed());
         TSR_TRY(play(comm, f, &c));
     }
     return TSR_OK;
@@ -164,7 +187,8 @@ static void collectives_give_the_bits_of_the_host(void **state)
     (void)state;
     for (int ranks = 1; ranks <= MOST_RANKS; ranks++) {
         trial t = {(uint64_t)ranks * 1000, 5 * KINDS};
-        fixture_run(ranks, (async_options){.devices = 1 + ranks % 3, .seed = (uint64_t)ranks, .lazy = ranks % 2 == 0}, run_calls, &t);
+        fixture_run(ranks, (async_options){.devices = 1 + ranks % 3, .seed = (uint64_t)ranks, .lazy = ranks % 2 == 0},
+                    run_calls, &t);
     }
 }
 

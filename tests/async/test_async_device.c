@@ -1,5 +1,7 @@
-/** The device itself: that it runs what it is given, as late and in as odd an order as events allow, and that it finds what is wrong. */
+/* The device itself: that it runs what it is given, as late and in as odd an order as events allow,
+ * and that it finds what is wrong. */
 #include "async_device.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +12,7 @@
 
 enum { BYTES = 64 };
 
-/** Two streams of device 0, and memory. */
+/* Two streams of device 0, and memory. */
 typedef struct pair {
     async_machine *machine;
     tsr_stream a, b;
@@ -41,7 +43,7 @@ static void close_pair(pair *p)
     async_destroy(p->machine);
 }
 
-/** From host memory to `from` on stream a, and on to `to` on stream b. */
+/* From host memory to `from` on stream a, and on to `to` on stream b. */
 static void relay(pair *p, unsigned char value, bool ordered)
 {
     unsigned char bytes[BYTES];

@@ -1,12 +1,15 @@
-/** DTensors on devices with streams: how they come about, are moved, and go. Calls that take no stream work on the device's default one. */
+/* DTensors on devices with streams: how they come about, are moved, and go. Calls that take no
+ * stream work on the device's default one. */
 #include "fixture.h"
 #include "oracle_random.h"
 #include "support.h"
+
+#include <tessera/dtensor.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <tessera/dtensor.h>
 
 #include <cmocka.h>
 
@@ -17,17 +20,18 @@ static float value_of(int64_t i)
     return (float)(i * 3 + 1);
 }
 
-/** Through the default stream, and waited for. */
+/* Through the default stream, and waited for. */
 static tsr_status fetch(const fixture *f, const tsr_dtensor *x, float *out)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
     int64_t count = 0;
     TSR_TRY(tsr_tensor_count(&local, &count));
-    TSR_TRY(async_table()->copy(f->machine, local.device.index, out, local.data, (size_t)count * 4, TSR_COPY_TO_HOST, NULL));
+    TSR_TRY(async_table()->copy(f->machine, local.device.index, out, local.data, (size_t)count * 4, TSR_COPY_TO_HOST,
+                                NULL));
     return async_table()->stream_synchronize(f->machine, local.device.index, NULL);
 }
 
-/** True if a shard has what its layout says of value_of() times `factor`. */
+/* True if a shard has what its layout says of value_of() times `factor`. */
 static tsr_status check_shard(const fixture *f, const tsr_dtensor *x, float factor)
 {
     float got[COUNT];
@@ -43,7 +47,7 @@ static tsr_status check_shard(const fixture *f, const tsr_dtensor *x, float fact
     return TSR_OK;
 }
 
-/** The global tensor on this rank's device, ready. */
+/* The global tensor on this rank's device, ready. */
 static tsr_status make_global(const fixture *f, int rank, tsr_tensor *out)
 {
     float values[COUNT];
@@ -95,8 +99,8 @@ static void dtensors_are_distributed_moved_and_gathered(void **state)
     fixture_run(4, (async_options){.devices = 3, .lazy = true}, create, NULL);
 }
 
-/** One tensor, of a size for which results wait in the workspace, is reduced in place on the rank's stream, another on the default one, by
- * one plan that has one workspace. */
+/* One tensor, of a size for which results wait in the workspace, is reduced in place on the rank's
+ * stream, another on the default one, by one plan that has one workspace. */
 static tsr_status take_turns(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -147,7 +151,9 @@ static tsr_status capture_in_place(tsr_comm *comm, void *arg)
     const tsr_status status = tsr_redistribute_in_place(x, &whole, stream);
     const bool told = status == TSR_ERROR_UNSUPPORTED && strstr(tsr_status_message(), "the stream is captured");
     async_capture(f->machine, index, stream, 0);
-    TSR_TRY(told ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: status %d, %s", rank, (int)status, tsr_status_message()));
+    TSR_TRY(
+        told ? TSR_OK
+             : tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: status %d, %s", rank, (int)status, tsr_status_message()));
     TSR_TRY(tsr_redistribute_in_place(x, &whole, stream));
     TSR_TRY(fixture_wait(f, rank));
     TSR_TRY(check_shard(f, x, (float)tsr_comm_size(comm)));

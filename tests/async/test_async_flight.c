@@ -1,9 +1,11 @@
-/**
- * Executions that are all enqueued before any of them has run: each overwrites, in stream order, what the last one read and wrote, and
- * every result is compared with the oracle afterwards. And a library that forgets to wait is found out.
+/*
+ * Executions that are all enqueued before any of them has run: each overwrites, in stream order,
+ * what the last one read and wrote, and every result is compared with the oracle afterwards. And a
+ * library that forgets to wait is found out.
  */
 #include "fixture.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +16,7 @@
 
 enum { ROUNDS = 4 };
 
-/** One pair of layouts, and how it is moved; shared by the ranks. */
+/* One pair of layouts, and how it is moved; shared by the ranks. */
 typedef struct trial {
     oracle_layout src, dst;
     oracle_numbers numbers;
@@ -25,7 +27,8 @@ typedef struct trial {
     int64_t ranks_per_node;
 } trial;
 
-/** A side of a move on this rank: memory on the device, and on the host what is put there or comes from there in each round. */
+/* A side of a move on this rank: memory on the device, and on the host what is put there or comes
+ * from there in each round. */
 typedef struct side {
     tsr_layout *layout;
     tsr_tensor tensor;
@@ -49,7 +52,8 @@ static tsr_status make_side(const actor *a, const oracle_layout *model, side *ou
     tsr_mesh *mesh = NULL;
     oracle_shard shard;
     TSR_TRY(tsr_mesh_create(a->comm, model->mesh.ndim, model->mesh.shape, NULL, model->mesh.ranks, &mesh));
-    const tsr_status status = tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, &out->layout);
+    const tsr_status status =
+        tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, &out->layout);
     tsr_mesh_destroy(mesh);
     TSR_TRY(status);
     oracle_shard_create(model, a->rank, &shard);
@@ -104,7 +108,7 @@ static tsr_status fly(actor *a)
     return fixture_wait(a->f, a->rank);
 }
 
-/** Only ranks of a mesh have a shard in it. */
+/* Only ranks of a mesh have a shard in it. */
 static tsr_status land(actor *a)
 {
     if (oracle_mesh_position(&a->t->dst.mesh, a->rank) < 0)
@@ -169,14 +173,16 @@ static void executions_in_flight_do_not_disturb_each_other(void **state)
         draw(t, number, ranks);
         test_case("flight %llu of %d ranks, \"%s\" to \"%s\", seed %llu", (unsigned long long)number, ranks,
                   oracle_print_placements(t->src.placements, t->src.mesh.ndim, from, sizeof from),
-                  oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof to), (unsigned long long)test_seed());
-        fixture_run(ranks, (async_options){.devices = 1 + (int)(number % 3), .seed = number, .lazy = number % 4 != 0}, run_trial, t);
+                  oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof to),
+                  (unsigned long long)test_seed());
+        fixture_run(ranks, (async_options){.devices = 1 + (int)(number % 3), .seed = number, .lazy = number % 4 != 0},
+                    run_trial, t);
     }
     fprintf(stderr, "%llu flights\n", (unsigned long long)number);
     free(t);
 }
 
-/** S(0) to S(1) over 4 ranks, and a result that is handed round inside nodes. */
+/* S(0) to S(1) over 4 ranks, and a result that is handed round inside nodes. */
 static const struct {
     const char *from, *to;
     int64_t ranks_per_node;
@@ -187,7 +193,7 @@ static tsr_placement placement_of(const char *text)
     return text[0] == 'R' ? tsr_replicate() : text[0] == 'P' ? tsr_partial(TSR_SUM) : tsr_shard(text[1] - '0');
 }
 
-/** On one device, with what has been left out. */
+/* On one device, with what has been left out. */
 static void fly_plain(size_t i, unsigned mask, bool halves, fixture *f)
 {
     const int64_t ranks = 4;
@@ -203,7 +209,7 @@ static void fly_plain(size_t i, unsigned mask, bool halves, fixture *f)
     tsr_threads_run(4, run_trial, f, NULL);
 }
 
-/** True if the machine finds a fault when events are not recorded, or not waited for. */
+/* True if the machine finds a fault when events are not recorded, or not waited for. */
 static bool is_found_out(size_t i, unsigned mask, bool halves)
 {
     fixture f;

@@ -1,10 +1,12 @@
-/**
- * Redistributions of rank threads whose memory is on devices with streams, where everything is done later and in any order that streams and
- * events allow: every byte is compared with the oracle, nothing is allocated or waited for, and no two operations race.
+/*
+ * Redistributions of rank threads whose memory is on devices with streams, where everything is done
+ * later and in any order that streams and events allow: every byte is compared with the oracle,
+ * nothing is allocated or waited for, and no two operations race.
  */
 #include "async_device.h"
 #include "recipes.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,13 +34,18 @@ static void sweep_cases(recipe r, sweep_make *make, int64_t count, double second
     device.driver = driver;
     for (int rank = 0; rank < r.world; rank++)
         assert_int_equal(async_table()->stream_create(machine, rank % r.devices, &device.streams[rank]), TSR_OK);
-    move_sweep sweep = {
-        .world = r.world, .make = make, .arg = &r, .count = count, .device = &device, .deadline = seconds > 0 ? test_now() + seconds : 0};
+    move_sweep sweep = {.world = r.world,
+                        .make = make,
+                        .arg = &r,
+                        .count = count,
+                        .device = &device,
+                        .deadline = seconds > 0 ? test_now() + seconds : 0};
     assert_int_equal(sweep_run(&sweep), 0);
     recipe_check(&r);
     tsr_device_driver_destroy(driver);
     async_destroy(machine);
-    fprintf(stderr, "%d ranks on %d devices%s: %lld cases\n", r.world, r.devices, r.lazy ? ", lazy" : "", (long long)sweep.ran);
+    fprintf(stderr, "%d ranks on %d devices%s: %lld cases\n", r.world, r.devices, r.lazy ? ", lazy" : "",
+            (long long)sweep.ran);
 }
 
 static void sweep_random(recipe r, double share)
@@ -50,8 +57,10 @@ static void every_pair_of_placements(void **state)
 {
     (void)state;
     static const int64_t shapes[][2] = {{1, 0}, {2, 0}, {3, 0}, {8, 0}, {2, 2}, {3, 2}};
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        recipe r = {.devices = 1 + (int)i % 2, .mesh = oracle_mesh_make(shapes[i][1] > 0 ? 2 : 1, shapes[i], 0), .lazy = i % 3 == 2};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        recipe r = {.devices = 1 + (int)i % 2,
+                    .mesh = oracle_mesh_make(shapes[i][1] > 0 ? 2 : 1, shapes[i], 0),
+                    .lazy = i % 3 == 2};
         r.world = (int)oracle_mesh_count(&r.mesh);
         sweep_cases(r, recipe_pair, r.mesh.ndim == 2 ? 256 : 5 * 16, 0);
     }
@@ -71,21 +80,27 @@ static void moves_between_two_meshes(void **state)
 {
     (void)state;
     sweep_random((recipe){.world = 5, .devices = 1, .mesh_ndim = 2, .elements = 300, .two_meshes = true}, 0.1);
-    sweep_random((recipe){.world = 8, .devices = 3, .mesh_ndim = 3, .elements = 400, .two_meshes = true, .lazy = true}, 0.15);
+    sweep_random((recipe){.world = 8, .devices = 3, .mesh_ndim = 3, .elements = 400, .two_meshes = true, .lazy = true},
+                 0.15);
 }
 
 static void batches(void **state)
 {
     (void)state;
     sweep_random((recipe){.world = 4, .devices = 1, .mesh_ndim = 2, .elements = 200, .batch = 3}, 0.05);
-    sweep_random((recipe){.world = 7, .devices = 2, .mesh_ndim = 3, .elements = 200, .batch = 4, .two_meshes = true, .lazy = true}, 0.1);
+    sweep_random(
+        (recipe){
+            .world = 7, .devices = 2, .mesh_ndim = 3, .elements = 200, .batch = 4, .two_meshes = true, .lazy = true},
+        0.1);
 }
 
 static void moves_over_nodes(void **state)
 {
     (void)state;
     sweep_random((recipe){.world = 6, .devices = 2, .mesh_ndim = 3, .elements = 400, .nodes.ranks_per_node = 2}, 0.06);
-    sweep_random((recipe){.world = 8, .devices = 1, .mesh_ndim = 3, .elements = 400, .nodes.ranks_per_node = 4, .lazy = true}, 0.07);
+    sweep_random(
+        (recipe){.world = 8, .devices = 1, .mesh_ndim = 3, .elements = 400, .nodes.ranks_per_node = 4, .lazy = true},
+        0.07);
 }
 
 int main(void)

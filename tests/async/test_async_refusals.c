@@ -1,10 +1,12 @@
-/**
- * What goes wrong where ranks have their memory on devices with streams: it is told to all of them in words that name who and what, nobody
- * hangs, nothing races, and the communicator goes on unless a rank is lost.
+/*
+ * What goes wrong where ranks have their memory on devices with streams: it is told to all of them
+ * in words that name who and what, nobody hangs, nothing races, and the communicator goes on unless
+ * a rank is lost.
  */
 #include "counted_memory.h"
 #include "fixture.h"
 #include "support.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -17,7 +19,7 @@
 
 enum { COUNT = 24, BYTES = COUNT * 4, HARD = 128 };
 
-/** This rank's two buffers. */
+/* This rank's two buffers. */
 typedef struct buffers {
     int rank;
     tsr_device device;
@@ -49,7 +51,7 @@ static tsr_status all_reduce(tsr_comm *comm, const buffers *b)
     return tsr_comm_all_reduce(comm, b->send, b->receive, COUNT, TSR_F32, TSR_SUM, b->device, b->stream);
 }
 
-/** The communicator still moves and reduces there. */
+/* The communicator still moves and reduces there. */
 static tsr_status check_usable(tsr_comm *comm, const fixture *f, const buffers *b)
 {
     float got[COUNT];
@@ -74,7 +76,8 @@ static tsr_status mix_devices(tsr_comm *comm, void *arg)
     CHECK_ERROR(all_reduce(comm, &brought), TSR_ERROR_ARGUMENT, "on host");
     CHECK_ERROR(all_reduce(comm, &brought), TSR_ERROR_ARGUMENT, "rank 2");
     const int n = tsr_comm_size(comm);
-    const tsr_message send = {(b.rank + 1) % n, brought.send, BYTES}, receive = {(b.rank + n - 1) % n, brought.receive, BYTES};
+    const tsr_message send = {(b.rank + 1) % n, brought.send, BYTES},
+                      receive = {(b.rank + n - 1) % n, brought.receive, BYTES};
     CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, &receive, 1, brought.device, brought.stream), TSR_ERROR_ARGUMENT,
                 "the memory of rank 0 is on async:0, but that of rank 2 on host");
     TSR_TRY(check_usable(comm, f, &b));
@@ -88,8 +91,8 @@ static void host_and_device_memory_in_one_call_is_refused(void **state)
     fixture_run(4, (async_options){.devices = 1}, mix_devices, NULL);
 }
 
-static tsr_status execute(tsr_comm *comm, const fixture *f, const char *placements, tsr_mode mode, tsr_device device, tsr_stream stream,
-                          const char *wanted)
+static tsr_status execute(tsr_comm *comm, const fixture *f, const char *placements, tsr_mode mode, tsr_device device,
+                          tsr_stream stream, const char *wanted)
 {
     float host[2][COUNT] = {{0}};
     const int64_t shape[] = {COUNT};
@@ -112,8 +115,9 @@ static tsr_status execute(tsr_comm *comm, const fixture *f, const char *placemen
     void *workspace = NULL;
     const size_t bytes = tsr_plan_workspace_bytes(plan);
     TSR_TRY(fixture_alloc(f, b.rank, bytes, &workspace));
-    CHECK_ERROR(tsr_plan_execute(plan, comm, &from, &to, device.driver || bytes == 0 ? workspace : (void *)host, bytes, stream),
-                TSR_ERROR_ARGUMENT, wanted);
+    CHECK_ERROR(
+        tsr_plan_execute(plan, comm, &from, &to, device.driver || bytes == 0 ? workspace : (void *)host, bytes, stream),
+        TSR_ERROR_ARGUMENT, wanted);
     fixture_free(f, b.rank, workspace, bytes);
     tsr_plan_destroy(plan);
     tsr_layout_destroy(dst);
@@ -140,7 +144,7 @@ static void tensors_of_the_host_and_of_devices_in_one_plan_are_refused(void **st
     fixture_run(3, (async_options){.devices = 1}, mix_tensors, NULL);
 }
 
-/** Which streams are captured, and by what. */
+/* Which streams are captured, and by what. */
 typedef struct captures {
     uint64_t id[4];
     const char *wanted;
@@ -199,10 +203,10 @@ static tsr_status reach_out(tsr_comm *comm, void *arg)
     TSR_TRY(take(comm, f, &b));
     const bool unable = b.rank == 2;
     for (int k = 0; k < 2; k++)
-        CHECK_ERROR(
-            all_reduce(comm, &b), unable ? TSR_ERROR_UNSUPPORTED : TSR_ERROR_PEER,
-            "async:2, where rank 2 has its memory, does not reach async:0, where rank 0 has its: use devices that reach each other, "
-            "or an engine of messages");
+        CHECK_ERROR(all_reduce(comm, &b), unable ? TSR_ERROR_UNSUPPORTED : TSR_ERROR_PEER,
+                    "async:2, where rank 2 has its memory, does not reach async:0, where rank 0 has its: use devices "
+                    "that reach each other, "
+                    "or an engine of messages");
     TSR_TRY(tsr_comm_barrier(comm));
     give_back(f, &b);
     return TSR_OK;
@@ -266,7 +270,7 @@ static tsr_status order_nothing(void *self, int index, void *event, tsr_stream s
     return settle_nothing(self, index, stream);
 }
 
-/** Whom it was asked for, and never reached: `self` is that of the driver that was asked. */
+/* Whom it was asked for, and never reached: `self` is that of the driver that was asked. */
 typedef struct asked {
     int index, owner;
 } asked;
@@ -278,7 +282,7 @@ static tsr_status never_reach(void *self, int index, int owner, int *out)
     return TSR_OK;
 }
 
-/** A device of the host's memory; nothing is done there. */
+/* A device of the host's memory; nothing is done there. */
 static tsr_status create_unreached(asked *self, tsr_device_driver **out)
 {
     const tsr_device_table *host;
@@ -295,7 +299,7 @@ static tsr_status create_unreached(asked *self, tsr_device_driver **out)
     return tsr_device_driver_create(&table, self, out);
 }
 
-/** Each rank has a driver of its own: who has the memory opens it, so that driver is asked. */
+/* Each rank has a driver of its own: who has the memory opens it, so that driver is asked. */
 static tsr_status ask_drivers(tsr_comm *comm, void *arg)
 {
     asked *const all = arg;
@@ -304,7 +308,8 @@ static tsr_status ask_drivers(tsr_comm *comm, void *arg)
     tsr_device_driver *driver;
     TSR_TRY(create_unreached(&all[rank], &driver));
     const tsr_device device = {driver, rank};
-    CHECK_ERROR(tsr_comm_all_reduce(comm, &send, &receive, 1, TSR_F32, TSR_SUM, device, NULL), TSR_ERROR_UNSUPPORTED, "does not reach");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, &send, &receive, 1, TSR_F32, TSR_SUM, device, NULL), TSR_ERROR_UNSUPPORTED,
+                "does not reach");
     CHECK(all[rank].index == 1 - rank && all[rank].owner == rank);
     TSR_TRY(tsr_comm_barrier(comm));
     tsr_device_driver_destroy(driver);
@@ -318,7 +323,8 @@ static void the_driver_of_the_memory_is_asked_who_reaches_it(void **state)
     run_ranks(2, ask_drivers, all);
 }
 
-/** A call of one kind fails once, on whichever rank it meets: that one has the device's error, the others are told. */
+/* A call of one kind fails once, on whichever rank it meets: that one has the device's error, the
+ * others are told. */
 static tsr_status fail_once(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -358,7 +364,8 @@ static void whatever_fails_once_is_told_and_passes(void **state)
     }
 }
 
-/** The first call on a device, for which a rank has no memory, and the next one, for which it has. */
+/* The first call on a device, for which a rank has no memory, and the next one, for which it has.
+ */
 static tsr_status run_short(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -414,7 +421,8 @@ static void a_driver_may_go_before_the_communicators_that_have_served_it(void **
     fixture_finish(&f);
 }
 
-/** Rank 0 starts an exchange, and goes with its memory and never finishes it; the others reach into that memory or find it gone. */
+/* Rank 0 starts an exchange, and goes with its memory and never finishes it; the others reach into
+ * that memory or find it gone. */
 static tsr_status go_between(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -444,12 +452,12 @@ static void a_rank_that_goes_between_the_halves_leaves_nobody_in_its_memory(void
     (void)state;
     for (int microseconds = 0; microseconds < 400; microseconds += 20) {
         test_case("rank 0 goes %d microseconds after it has started", microseconds);
-        fixture_run(3, (async_options){.devices = 2, .seed = (uint64_t)microseconds, .lazy = microseconds % 40 == 0}, go_between,
-                    &microseconds);
+        fixture_run(3, (async_options){.devices = 2, .seed = (uint64_t)microseconds, .lazy = microseconds % 40 == 0},
+                    go_between, &microseconds);
     }
 }
 
-/** A product that takes the device a while. */
+/* A product that takes the device a while. */
 static tsr_status work_hard(const fixture *f, int rank, void *memory)
 {
     void *self;
@@ -464,8 +472,8 @@ static int64_t count_copies(const fixture *f)
     return async_count(f->machine, ASYNC_COPY) + async_count(f->machine, ASYNC_COPY_BOXES);
 }
 
-/** Rank 2 has much to do before it reads rank 1's memory. Rank 1 aborts when the others have come to the end, and itself begins when rank
- * 0, which had nothing to wait for, is gone already. */
+/* Rank 2 has much to do before it reads rank 1's memory. Rank 1 aborts when the others have come to
+ * the end, and itself begins when rank 0, which had nothing to wait for, is gone already. */
 static tsr_status come_late(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* In front of every block: what release is checked against. */
+/* The header of every block, against which a release is checked. */
 typedef struct front {
     size_t bytes, alignment;
 } front;
@@ -17,7 +17,7 @@ static size_t front_bytes(size_t alignment)
     return alignment > sizeof(front) ? alignment : sizeof(front);
 }
 
-/* Of the calling thread. */
+/* The calling thread's allocations so far, and how many are left before one fails. */
 static _Thread_local size_t asked, left;
 static _Thread_local bool goes_on_failing, fails_all;
 

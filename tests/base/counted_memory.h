@@ -1,27 +1,28 @@
-/* An allocator for tests: counts what lives, checks what comes back, and fails the n-th allocation, or the n-th of one thread. Any threads
- * may share one. */
+/* An allocator for tests: counts allocations, checks releases, and makes the n-th allocation fail,
+ * or the n-th of one thread. Threads may share one. */
 #ifndef TESTS_COUNTED_MEMORY_H
 #define TESTS_COUNTED_MEMORY_H
+
+#include <tessera/context.h>
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/context.h>
 
 typedef struct counted_memory {
-    atomic_size_t allocations; /* so far, the failed ones included */
-    atomic_size_t bytes;       /* that were asked for, given back or not */
-    size_t fail_at;            /* 1 fails the first; 0 none */
+    atomic_size_t allocations; /* number of allocations so far, failed ones included */
+    atomic_size_t bytes;       /* bytes of all allocations so far, released or not */
+    size_t fail_at;            /* number of the allocation that fails, from 1; 0: none */
     atomic_size_t live_blocks, live_bytes;
 } counted_memory;
 
-/* It is to outlive what is allocated. */
+/* The allocator over `memory`, which must outlive all allocations. */
 tsr_allocator counted_allocator(counted_memory *memory);
 
 /* Options whose allocator counts in `memory`, and that no environment variable overrides. */
 tsr_context_options counted_options(counted_memory *memory);
 
-/* A context over them, which must succeed. */
+/* A context with counted_options(); fails the test if that fails. */
 tsr_context *counted_context(counted_memory *memory);
 
 /* An environment without any variable. */
@@ -30,12 +31,12 @@ const char *no_environment(void *user, const char *name);
 /* Fails the test unless all that was allocated has been released. */
 void assert_nothing_leaked(const counted_memory *memory);
 
-/* For ranks on threads: of what the calling thread asks any counted memory for, the `nth` from now fails (1: the next), with all that
- * follow if it `goes_on`; 0: nothing does any more. Returns how many were left before of those that it was last called for: 0 if the nth
- * has failed, or none was to. */
+/* Makes the calling thread's `nth` allocation from now (1: the next; 0: none) in any counted memory
+ * fail, and with `goes_on` all later ones. For ranks on threads. Returns how many allocations were
+ * left before the failure of the last call: 0 if that has happened, or none was set. */
 size_t counted_fail_here(size_t nth, bool goes_on);
 
-/* How often the calling thread has asked any counted memory. */
+/* The number of allocations of the calling thread in any counted memory. */
 size_t counted_asked_here(void);
 
 #endif

@@ -1,4 +1,10 @@
 /* What libraries above keep with a context. */
+#include "counted_memory.h"
+
+#include <tessera/sys/attachment.h>
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,11 +13,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "counted_memory.h"
-#include <tessera/sys/attachment.h>
-#include <tessera/sys/memory.h>
-#include <tessera/sys/status.h>
 
 enum { THREADS = 4 };
 
@@ -68,7 +69,8 @@ static atomic_int failures;
 
 static tsr_status fail_twice(tsr_context *context, void **out)
 {
-    return failures++ < 2 ? tsr_status_set(TSR_ERROR_DEVICE, "attempt %d failed", (int)failures) : make_block(context, out);
+    return failures++ < 2 ? tsr_status_set(TSR_ERROR_DEVICE, "attempt %d failed", (int)failures)
+                          : make_block(context, out);
 }
 
 static const tsr_attachment_kind difficult = {fail_twice, destroy_block};

@@ -1,3 +1,7 @@
+#include "base/checked.h"
+#include "base/memory/memory.h"
+#include "counted_memory.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -5,10 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "base/checked.h"
-#include "base/memory/memory.h"
-#include "counted_memory.h"
 
 static const size_t sizes[] = {0,
                                1,

@@ -1,4 +1,7 @@
-/** Sorting, held against counting: every short sequence of small numbers, and elements of every size that words do not divide. */
+/* Sorting, held against counting: every short sequence of small numbers, and elements of every size
+ * that words do not divide. */
+#include "base/sort.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -7,8 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "base/sort.h"
 
 enum { MOST = 7, BYTES = 41, LONG = 1000 };
 
@@ -21,7 +22,7 @@ static int by_first_byte(const void *a, const void *b, const void *arg)
     return *(const unsigned char *)a - *(const unsigned char *)b;
 }
 
-/** All bytes of element i are those of its key, so that one that was torn apart shows. */
+/* All bytes of element i are those of its key, so that one that was torn apart shows. */
 static void check_sorted(const int *keys, size_t count, size_t bytes)
 {
     unsigned char at[MOST * BYTES + 1] = {0};
@@ -34,15 +35,15 @@ static void check_sorted(const int *keys, size_t count, size_t bytes)
         for (size_t i = 0; i < count; i++) {
             for (size_t k = 0; keys[i] == key && k < bytes; k++)
                 if (at[next * bytes + k] != key)
-                    fail_msg("byte %zu of element %zu of %zu is of key %d, not %d (%zu bytes each)", k, next, count, at[next * bytes + k],
-                             key, bytes);
+                    fail_msg("byte %zu of element %zu of %zu is of key %d, not %d (%zu bytes each)", k, next, count,
+                             at[next * bytes + k], key, bytes);
             next += keys[i] == key;
         }
     }
     assert_int_equal(at[count * bytes], 0xee);
 }
 
-/** The next of all sequences of `count` keys below `count`; false after the last. */
+/* The next of all sequences of `count` keys below `count`; false after the last. */
 static bool advance(int *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -67,13 +68,14 @@ static void every_short_sequence_is_sorted(void **state)
 static void elements_of_any_size_stay_whole(void **state)
 {
     (void)state;
-    static const int orders[][MOST] = {{6, 5, 4, 3, 2, 1, 0}, {3, 4, 5, 6, 0, 1, 2}, {6, 0, 1, 2, 3, 4, 5}, {1, 0, 3, 2, 5, 4, 6}};
+    static const int orders[][MOST] = {
+        {6, 5, 4, 3, 2, 1, 0}, {3, 4, 5, 6, 0, 1, 2}, {6, 0, 1, 2, 3, 4, 5}, {1, 0, 3, 2, 5, 4, 6}};
     for (size_t bytes = 1; bytes <= BYTES; bytes++)
         for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
             check_sorted(orders[i], MOST, bytes);
 }
 
-/** `begin`: at which of them a sequence in order is begun. */
+/* `begin`: at which of them a sequence in order is begun. */
 static size_t count_comparisons(size_t begin)
 {
     unsigned char at[LONG];

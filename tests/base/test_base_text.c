@@ -1,3 +1,11 @@
+#include "base/hash.h"
+#include "base/options.h"
+#include "base/text/scan.h"
+#include "base/text/text.h"
+
+#include <tessera/sys/status.h>
+#include <tessera/version.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,13 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "base/hash.h"
-#include "base/options.h"
-#include "base/text/scan.h"
-#include "base/text/text.h"
-#include <tessera/sys/status.h>
-#include <tessera/version.h>
 
 static void every_status_has_a_name_of_its_own(void **state)
 {
@@ -138,7 +139,8 @@ static void the_hash_tells_texts_and_their_ends_apart(void **state)
     for (size_t i = 0; i < 6; i++)
         for (size_t j = 0; j < i; j++)
             assert_true(tsr_hash_text(TSR_HASH_SEED, texts[i]) != tsr_hash_text(TSR_HASH_SEED, texts[j]));
-    assert_true(tsr_hash_text(tsr_hash_text(TSR_HASH_SEED, "a"), "b") != tsr_hash_text(tsr_hash_text(TSR_HASH_SEED, "ab"), ""));
+    assert_true(tsr_hash_text(tsr_hash_text(TSR_HASH_SEED, "a"), "b") !=
+                tsr_hash_text(tsr_hash_text(TSR_HASH_SEED, "ab"), ""));
     const int64_t words[] = {1, 2};
     assert_true(tsr_hash_words(TSR_HASH_SEED, words, 2) == tsr_hash_word(tsr_hash_word(TSR_HASH_SEED, 1), 2));
 }
@@ -188,8 +190,8 @@ static void a_number_outside_its_range_is_refused_where_it_begins(void **state)
         int64_t number = -7;
         const tsr_status status = tsr_scan_number(&scan, cases[i].least, cases[i].most, "a number", &number);
         if ((status == TSR_OK) != cases[i].fits)
-            fail_msg("\"%s\" from %lld to %lld: status %s", cases[i].text, (long long)cases[i].least, (long long)cases[i].most,
-                     tsr_status_name(status));
+            fail_msg("\"%s\" from %lld to %lld: status %s", cases[i].text, (long long)cases[i].least,
+                     (long long)cases[i].most, tsr_status_name(status));
         assert_int_equal(scan.at, cases[i].fits ? strlen(cases[i].text) : 0);
         assert_int_equal(number == -7, !cases[i].fits);
     }
@@ -204,7 +206,8 @@ static void a_long_text_is_quoted_short_so_that_the_reason_stays(void **state)
     tsr_scan scan = {"list", text, 0};
     int64_t number;
     assert_int_equal(tsr_scan_number(&scan, 0, 5, "a small number", &number), TSR_ERROR_ARGUMENT);
-    assert_non_null(strstr(tsr_status_message(), "..\", character 1: expected a small number, found a number beyond 5"));
+    assert_non_null(
+        strstr(tsr_status_message(), "..\", character 1: expected a small number, found a number beyond 5"));
 }
 
 static void bytes_that_do_not_print_are_named(void **state)

@@ -1,3 +1,11 @@
+#include "base/context.h"
+#include "base/processor.h"
+#include "base/settings.h"
+#include "counted_memory.h"
+
+#include <tessera/sys/log.h>
+#include <tessera/sys/options.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,13 +15,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#include "base/context.h"
-#include "base/processor.h"
-#include "base/settings.h"
-#include "counted_memory.h"
-#include <tessera/sys/log.h>
-#include <tessera/sys/options.h>
 
 /* "NAME=value" pairs, ended by NULL, as an environment. */
 static const char *listed_environment(void *user, const char *name)
@@ -49,8 +50,8 @@ static void options_that_are_left_out_have_defaults(void **state)
     assert_int_equal(settings->plan_cache_entries, 64);
     assert_int_equal(settings->plan_entries, 1 << 23);
     assert_int_equal(settings->kept_bytes, 1 << 30);
-    assert_int_equal(settings->timeout_ms, -1);
-    assert_int_equal(settings->spin, -2);
+    assert_false(settings->timeout_ms.is_set);
+    assert_false(settings->spin.is_set);
     assert_int_equal(settings->log_level, TSR_LOG_SILENT);
     const tsr_cost_profile profile = tsr_cost_default();
     assert_memory_equal(&settings->profile, &profile, sizeof profile);
@@ -68,7 +69,7 @@ static void each_variable_overrides_its_setting(void **state)
     assert_string_equal(tsr_context_kernels(context), "portable");
     tsr_context_destroy(context);
     context = with("TSR_TIMEOUT_MS=1500");
-    assert_int_equal(tsr_context_settings(context)->timeout_ms, 1500);
+    assert_int_equal(tsr_context_settings(context)->timeout_ms.value, 1500);
     assert_int_equal(tsr_context_timeout_ms(context, 7), 1500);
     tsr_context_destroy(context);
     context = with("TSR_BLAS=mkl,/opt/libblas.so");
@@ -78,10 +79,11 @@ static void each_variable_overrides_its_setting(void **state)
     assert_int_equal(tsr_context_timeout_ms(context, 7), 7);
     tsr_context_destroy(context);
     context = with("TSR_SPIN=-1");
-    assert_int_equal(tsr_context_settings(context)->spin, -1);
+    assert_int_equal(tsr_context_settings(context)->spin.value, -1);
     tsr_context_destroy(context);
     context = with("TSR_STALL_MS=0");
-    assert_int_equal(tsr_context_settings(context)->stall_ms, 0);
+    assert_true(tsr_context_settings(context)->stall_ms.is_set);
+    assert_int_equal(tsr_context_settings(context)->stall_ms.value, 0);
     tsr_context_destroy(context);
     context = with("TSR_PLAN_CACHE=3");
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 3);
@@ -245,8 +247,8 @@ static void kernels_are_a_set_a_way_or_both(void **state)
     } cases[] = {{"portable", "portable", "measured"},    {"fixed", NULL, "fixed"},
                  {"measured", NULL, "measured"},          {"stream-rows", NULL, "stream-rows"},
                  {"portable,plain", "portable", "plain"}, {"plain-ahead,portable", "portable", "plain-ahead"}};
-    static const char *const refused[] = {"",        ",",        "portable,",          "plain,,portable", "plain stream",
-                                          "stream-", "streamed", "portable,plain,fast"};
+    static const char *const refused[] = {
+        "", ",", "portable,", "plain,,portable", "plain stream", "stream-", "streamed", "portable,plain,fast"};
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     tsr_context *context;
     (void)state;
@@ -254,7 +256,8 @@ static void kernels_are_a_set_a_way_or_both(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         options.kernels = cases[i].text;
         assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
-        assert_string_equal(tsr_context_kernels(context), cases[i].kernels ? cases[i].kernels : tsr_processor_kernels());
+        assert_string_equal(tsr_context_kernels(context),
+                            cases[i].kernels ? cases[i].kernels : tsr_processor_kernels());
         assert_string_equal(tsr_context_kernel_way(context), cases[i].way);
         tsr_context_destroy(context);
     }

@@ -1,3 +1,5 @@
+#include <tessera/dtype.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -5,8 +7,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include <tessera/dtype.h>
 
 /* design.md's table of dtypes, written once more by hand. */
 static const struct {
@@ -64,7 +64,8 @@ static void every_row_allows_the_reductions_of_the_design(void **state)
             if (strstr(expected[i].ops, tsr_reduce_op_name(op)))
                 ops |= 1u << op;
         if (tsr_dtype_get(expected[i].dtype)->reduce_ops != ops)
-            fail_msg("%s: reduce_ops is %x, expected %x", expected[i].name, tsr_dtype_get(expected[i].dtype)->reduce_ops, ops);
+            fail_msg("%s: reduce_ops is %x, expected %x", expected[i].name,
+                     tsr_dtype_get(expected[i].dtype)->reduce_ops, ops);
     }
 }
 
@@ -99,7 +100,8 @@ static void an_unknown_name_is_refused_with_those_that_are_known(void **state)
         assert_int_equal(tsr_dtype_parse(unknown[i], &parsed), TSR_ERROR_ARGUMENT);
         assert_int_equal(parsed, TSR_U8);
         assert_non_null(strstr(tsr_status_message(), unknown[i]));
-        assert_non_null(strstr(tsr_status_message(), "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128"));
+        assert_non_null(
+            strstr(tsr_status_message(), "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128"));
     }
     tsr_dtype parsed;
     assert_int_equal(tsr_dtype_parse(NULL, &parsed), TSR_ERROR_ARGUMENT);

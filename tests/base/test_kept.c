@@ -1,4 +1,7 @@
-/** Memory that a context keeps of large blocks that were released, for the next of their size. */
+/* Memory that a context keeps of large blocks that were released, for the next of their size. */
+#include "base/memory/memory.h"
+#include "counted_memory.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,9 +17,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#include "base/memory/memory.h"
-#include "counted_memory.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -77,7 +77,8 @@ static void expect_no_faults(size_t bytes)
     tsr_context_destroy(context);
 }
 
-/* Without what is kept, these take from 17 to some hundreds each; the largest is offered to the system while it is kept. */
+/* Without what is kept, these take from 17 to some hundreds each; the largest is offered to the
+ * system while it is kept. */
 static void a_second_block_of_a_size_costs_no_page_fault(void **state)
 {
     (void)state;
@@ -94,7 +95,8 @@ static void small_pages_serve_where_there_are_no_huge_ones(void **state)
 {
     (void)state;
     if (SANITIZED || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) {
-        print_message("skipped: the system does not switch huge pages off, or page faults of sanitizers are counted too\n");
+        print_message(
+            "skipped: the system does not switch huge pages off, or page faults of sanitizers are counted too\n");
         skip();
     }
     expect_no_faults(5 * MIB);
@@ -195,7 +197,8 @@ static void a_block_serves_sizes_up_to_an_eighth_smaller(void **state)
         void *const memory = allocate(context, cases[i].second);
         memset(memory, 1, cases[i].second);
         if ((tsr_context_kept_statistics(context).hits == 1) != cases[i].serves)
-            fail_msg("%zu bytes after %zu: %s", cases[i].second, cases[i].first, cases[i].serves ? "not served" : "served");
+            fail_msg("%zu bytes after %zu: %s", cases[i].second, cases[i].first,
+                     cases[i].serves ? "not served" : "served");
         tsr_release(context, memory);
         tsr_context_destroy(context);
     }
@@ -226,7 +229,8 @@ static void of_equal_blocks_a_thread_gets_its_own(void **state)
 {
     (void)state;
     tsr_context *context = keeping(0);
-    void *const own = allocate(context, MIB), *const older = allocate(context, MIB), *const others = allocate(context, MIB);
+    void *const own = allocate(context, MIB), *const older = allocate(context, MIB),
+                *const others = allocate(context, MIB);
     void *given[] = {context, others};
     pthread_t thread;
     tsr_release(context, older);

@@ -1,3 +1,5 @@
+#include <tessera/tensor.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -6,8 +8,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include <tessera/tensor.h>
 
 static tsr_tensor tensor_of(tsr_dtype dtype, int ndim, const int64_t *shape)
 {
@@ -92,7 +92,8 @@ static int64_t draw(int64_t least, int64_t most)
     return least + (int64_t)((drawn >> 33) % (uint64_t)(most - least + 1));
 }
 
-/* Of what is drawn, half or so overlaps: few elements far apart, many close together, and all between. */
+/* Of what is drawn, half or so overlaps: few elements far apart, many close together, and all
+ * between. */
 static void strides_are_known_to_overlap_exactly_where_marks_do(void **state)
 {
     (void)state;
@@ -107,9 +108,10 @@ static void strides_are_known_to_overlap_exactly_where_marks_do(void **state)
         const bool overlaps = overlaps_by_marks(&tensor);
         found[overlaps]++;
         if (tsr_tensor_overlaps(&tensor) != overlaps)
-            fail_msg("shape %lld,%lld,%lld,%lld,%lld strides %lld,%lld,%lld,%lld,%lld of %d dims: marks say %d", (long long)tensor.shape[0],
-                     (long long)tensor.shape[1], (long long)tensor.shape[2], (long long)tensor.shape[3], (long long)tensor.shape[4],
-                     (long long)tensor.strides[0], (long long)tensor.strides[1], (long long)tensor.strides[2], (long long)tensor.strides[3],
+            fail_msg("shape %lld,%lld,%lld,%lld,%lld strides %lld,%lld,%lld,%lld,%lld of %d dims: marks say %d",
+                     (long long)tensor.shape[0], (long long)tensor.shape[1], (long long)tensor.shape[2],
+                     (long long)tensor.shape[3], (long long)tensor.shape[4], (long long)tensor.strides[0],
+                     (long long)tensor.strides[1], (long long)tensor.strides[2], (long long)tensor.strides[3],
                      (long long)tensor.strides[4], tensor.ndim, overlaps);
     }
     assert_true(found[0] > 5000 && found[1] > 5000);

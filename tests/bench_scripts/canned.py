@@ -1,4 +1,4 @@
-"""A run that nobody measured: small figures whose report can be worked out by hand."""
+"""Made-up figures of a run, whose report can be worked out by hand."""
 import json
 
 MACHINE = {"kind": "machine", "date": "2026-01-02", "commit": "0123456789ab", "compiler": "cc 12", "buildtype": "release",
@@ -12,7 +12,7 @@ LIMITS = {("S(0)", "S(1)"): 1, ("S(0)", "R"): 4 / 3, ("P", "S(0)"): 2 / 3, ("P",
 
 
 def spread(median):
-    """Its noise is 2 %."""
+    """A spread with a noise of 2 %."""
     return {"median": median, "min": 0.9 * median, "max": 1.5 * median, "rounds": [0.98 * median, median, 1.02 * median]}
 
 
@@ -23,7 +23,7 @@ def move(implementation, source, target, size, seconds, **more):
 
 
 def limit(source, target, size, copy_seconds):
-    """Of a run whose best plain copy took so long."""
+    """The limit for a best plain copy of `seconds`."""
     peak = size * (2 if target == "R" else 1) / copy_seconds
     whole = {"peak": peak, "limit": LIMITS[source, target] * peak}
     return {**{f"{name}_bandwidth": rate for name, rate in whole.items()},
@@ -31,7 +31,8 @@ def limit(source, target, size, copy_seconds):
 
 
 def lines():
-    """Times grow with the square root of the size, from those above at 4 KiB."""
+    """Lines of several sizes: times grow with the square root of the size, from those above at 4
+    KiB."""
     for size in (1 << 12, 1 << 20, 1 << 28):
         for source, target in (("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")):
             scale = (size / 4096) ** 0.5

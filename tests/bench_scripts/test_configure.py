@@ -15,7 +15,8 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tests" / "invariants"))
 import tap  # noqa: E402
 
-# Each notes how it was called. Versions are files beside them, so that a test installs a package by writing one.
+# Each program records its calls. Versions are files beside them, so that a test installs a package
+# by writing a file.
 MESON = """#!/bin/sh
 here=$(dirname "$0")
 [ "$1" != --version ] || { cat "$here/meson.version"; exit; }
@@ -43,7 +44,7 @@ echo "ninja $*" >> "$(dirname "$0")/calls"
 
 
 class Machine:
-    """A machine with scripted programs, and a folder in which directories are built."""
+    """A machine with scripted programs, and a folder for build directories."""
 
     def __init__(self, folder):
         self.folder, self.bin = pathlib.Path(folder), pathlib.Path(folder) / "bin"
@@ -62,7 +63,7 @@ class Machine:
         (self.bin / f"{name}.version").write_text(text + "\n")
 
     def call(self, command):
-        """What Meson and ninja were asked for, and what was said."""
+        """The calls of Meson and ninja, and the output."""
         calls = self.bin / "calls"
         calls.unlink(missing_ok=True)
         environment = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"}

@@ -36,7 +36,8 @@ def write(path, text):
 
 
 def fit(*warnings, venv=1, pip=1):
-    """What the script says and calls, and what it leaves, for a build whose tool warns so of its libraries."""
+    """The output, the calls and the files of the script, for a build whose tool gives these
+    warnings of its libraries."""
     with tempfile.TemporaryDirectory() as place:
         folder, build = pathlib.Path(place), pathlib.Path(place) / "build"
         info = {"providers": [{"warning": warning} for warning in warnings]}

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How scripts/bench-peers asks and what it makes of answers, with implementations, peers and neighbours that are scripted. TAP.
+"""How scripts/bench-peers asks for cases and handles answers, with scripted implementations, peers
+and other processes. TAP.
 
 usage: test_harness.py SOURCE_ROOT
 """
@@ -32,7 +33,7 @@ import tap  # noqa: E402
 SHAKESPEARE = ROOT / "examples" / "llama" / "shakespeare"
 MOVE = {"kind": "move", "from": "S(0)", "to": "S(1)", "shape": [16, 16], "dtype": "f32", "bytes": 1024, "payload_bytes": 1024, "ranks": 2}
 
-# A peer whose case says what happens to it.
+# A peer that behaves as its case says.
 SCRIPT = """
 import json, sys, time
 for line in sys.stdin:
@@ -44,7 +45,7 @@ for line in sys.stdin:
     print({"answer": '{"seconds": [1.0], "wrong": 0}', "broken": "oh", "refuse": '{"refused": "no"}'}[way], flush=True)
 """
 
-# A peer that fails where the case says so, and prints what nobody is to read.
+# A peer that fails if the case says so, and prints text that must not reach the harness.
 FAILING = """
 import sys, types
 sys.modules["numpy"] = types.ModuleType("numpy")
@@ -59,7 +60,7 @@ peer.serve(answer)
 
 
 class Scripted:
-    """An implementation whose answers are known; it notes whose turn it was."""
+    """An implementation with given answers; it records the order of turns."""
 
     turns = []
 
@@ -75,7 +76,7 @@ class Scripted:
 
 
 class Watched(quiet.Quiet):
-    """Somebody else is busy as scripted, while we wait too; the answers are counted."""
+    """Other processes are busy as scripted, also while the harness waits; counts the answers."""
 
     def __init__(self, patience, others):
         super().__init__(patience, list)
@@ -137,7 +138,7 @@ def check_implementations(report):
 
 
 def check_commands(report, folder):
-    """What the programs are told, by programs that tell it."""
+    """The arguments and environment of programs, by programs that print them."""
     tool = folder / "tools" / "tessera"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\nprintf '{\"seconds\": {}, \"said\": \"%s\", \"omp\": \"%s\"}\\n' \"$*\" \"$OMP_NUM_THREADS\"\n")
@@ -152,7 +153,7 @@ def check_commands(report, folder):
 
 
 def environment_of(one, *names):
-    """Of the first process that serves."""
+    """The environment of the first serving process."""
     one.command = [sys.executable, "-c", "import json, os; input(); print(json.dumps(dict(os.environ)), flush=True); input()"]
     answer = one.ask(MOVE, "answer", 1)
     one.finish()
@@ -209,7 +210,7 @@ def check_quiet(report):
     answer = watched.ask(lambda: {})
     report.check("a disturbed answer is asked for again, after others have passed, until it is quiet",
                  unless([answer[key] for key in ("turn", "others", "asked")] == [3, 0.05, 3], answer))
-    # Three waits are all the patience there is.
+    # The patience suffices for three waits.
     watched = Watched(1.2, [0.5, 0, 0.3, 0.2, 0.2, 0.6, 0])
     answer = watched.ask(lambda: {})
     report.check("patience ends, and the least disturbed answer is kept", unless(
@@ -229,7 +230,7 @@ def check_quiet(report):
 
 
 class Clocked(quiet.Quiet):
-    """What others used by when is scripted: marks of (seconds, seconds of the cores)."""
+    """A Quiet whose use by other processes is scripted, as marks (seconds, core seconds)."""
 
     def __init__(self, marks):
         self.script = iter(marks)
@@ -281,11 +282,11 @@ def check_programs(report):
     found = asked("import sys; " + figure % (0, 1))
     report.check("a program that fails with nothing wrong has not", unless("exit status 1" in found[0].get("refused", ""), found))
     for what, code, said in (
-            ("nothing", "", "it printed nothing"), ("text", "print('hello')", "its output is no figure: 'hello"),
-            ("half a line", "print('{\"seconds\": [1')", "is no figure"), ("a number", "print(3)", "is no figure"),
+            ("nothing", "", "it printed nothing"), ("text", "print('hello')", "its output is not a figure: 'hello"),
+            ("half a line", "print('{\"seconds\": [1')", "is not a figure"), ("a number", "print(3)", "is not a figure"),
             ("a reason", "import sys; sys.exit('there is no memory\\nfor this')", "there is no memory"),
             ("a reason under a rule", "import sys; sys.exit('-----\\n\\n  there are no slots')", "there are no slots"),
-            ("what is no text", "import sys; sys.stdout.buffer.write(b'\\xff')", "is no figure")):
+            ("what is not text", "import sys; sys.stdout.buffer.write(b'\\xff')", "is not a figure")):
         found = asked(code)
         report.check(f"a program that prints {what} has refused, and why is told", unless(
             len(found) == 1 and said in found[0].get("refused", ""), found))
@@ -306,7 +307,7 @@ def check_served(report, folder):
     again = one.ask(MOVE, "answer", 1)
     report.check("processes that serve are started once, one a rank, and answer again", unless(
         first == again == {"seconds": [1.0], "wrong": 0} and len(pids) == 2 and pids == [process.pid for process in one.processes], again))
-    for way, said in (("die", "its processes ended"), ("broken", "no figure: 'oh"), ("refuse", "no")):
+    for way, said in (("die", "its processes ended"), ("broken", "not a figure: 'oh"), ("refuse", "no")):
         found, after = one.ask(MOVE, way, 1), one.ask(MOVE, "answer", 1)
         report.check(f"processes that {way} have refused, and serve anew", unless(
             said in found.get("refused", "") and after.get("wrong") == 0, (found, after)))
@@ -354,7 +355,7 @@ def check_peer(report, folder):
 
 
 def measure(implementations_, folder):
-    """(whether it failed, the lines)"""
+    """(failed, lines)"""
     file = folder / "lines.json"
     with open(file, "w") as output, contextlib.redirect_stderr(io.StringIO()) as told:
         failed = run.measure([MOVE], implementations_, quiet.Quiet(0, list), True, output)

@@ -24,7 +24,8 @@ def unless(truth, contradiction):
 
 
 def share_of_limit(answer):
-    """How much faster than a plain copy a move may be: reading each byte once, S(0) to R on 2 ranks writes it twice."""
+    """The greatest share of a plain copy's rate that a move may reach: S(0) to R on 2 ranks reads
+    each byte once and writes it twice."""
     return answer.get("limit_bandwidth", 0) / answer.get("peak_bandwidth", 1)
 
 
@@ -98,7 +99,7 @@ def check_memcpy(report, folder):
 
 
 def check_mpi(report, folder):
-    # Where several MPIs are installed, compiler and launcher belong together by name.
+    # With several MPIs installed, the suffix of a compiler and a launcher names their MPI.
     mpicc, mpirun = (shutil.which(name + ".openmpi") or shutil.which(name) for name in ("mpicc", "mpirun"))
     if not mpicc or not mpirun:
         report.skip("every way of MPI moves right", "there is no mpicc or no mpirun")
@@ -124,8 +125,8 @@ def check_mpi(report, folder):
 
 
 def check_usage(report):
-    for given, said in ((["--nonsense"], "--nonsense is no option"), (["--output"], "needs a value"), (["--sides", "32,x"], "no list of whole numbers"),
-                        (["--ranks", "0"], "no list of whole numbers"), (["--only", "moves"], "invalid choice"),
+    for given, said in ((["--nonsense"], "--nonsense is not an option"), (["--output"], "needs a value"), (["--sides", "32,x"], "not a list of whole numbers"),
+                        (["--ranks", "0"], "not a list of whole numbers"), (["--only", "moves"], "invalid choice"),
                         (["--output", "absent/x.json"], "No such file or directory"), (["--output", "."], "Is a directory")):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([ROOT / "scripts" / "bench-peers", "--directory", "made", *given], capture_output=True, text=True, cwd=folder)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The pictures of scripts/bench-report, read as people read them: what a curve is by the legend, where a point is by the ticks. TAP.
+"""The pictures of scripts/bench-report, read as people do: curves by the legend, points by the
+ticks. TAP.
 
 usage: test_pictures.py SOURCE_ROOT
 """
@@ -24,7 +25,7 @@ AXIS = "#555555"
 
 
 def number_of(text):
-    """Of a tick."""
+    """The number of a tick's text."""
     value, _, unit = text.partition(" ")
     return float(value) * UNITS.get(unit, 1)
 
@@ -42,7 +43,7 @@ def style_of(line):
 
 
 class Scale:
-    """From places to values, by the first and the last of an axis' ticks: (place, value)."""
+    """A scale from places to values, by the first and the last tick of an axis, (place, value)."""
 
     def __init__(self, ticks, logarithmic):
         self.ticks, self.logarithmic = sorted(ticks), logarithmic
@@ -56,7 +57,7 @@ class Scale:
 
 
 class Read:
-    """What a picture tells: in panels, {move: {label: [(bytes, value, least, most)]}}."""
+    """The contents of a picture: `panels` is {move: {label: [(bytes, value, least, most)]}}."""
 
     def __init__(self, svg, logarithmic=True):
         self.root, self.logarithmic = ElementTree.fromstring(svg), logarithmic
@@ -89,7 +90,7 @@ class Read:
         x_scale, y_scale = Scale(across, True), Scale(up, self.logarithmic)
 
         def whisker(x, y):
-            """The longest at a point."""
+            """The longest whisker at a point."""
             spans = [sorted((foot - y1, foot - y2)) for x1, y1, x2, y2, line in self.lines
                      if line.get("stroke-width") == "0.8" and x1 == x2 == x and min(y1, y2) <= y <= max(y1, y2)]
             return max(spans, key=lambda span: span[1] - span[0], default=(foot - y, foot - y))
@@ -99,7 +100,7 @@ class Read:
                 yield self.labels[style], [(x_scale.at(x), *map(y_scale.at, (foot - y, *whisker(x, y)))) for x, y in points]
 
     def outside(self):
-        """Whatever leaves the picture: marks, lines, and texts, whose letters are at most 0.62 of their size wide."""
+        """Marks, lines and texts (0.62 of their size for each letter) that leave the picture."""
         width, height = map(float, self.root.get("viewBox").split()[2:])
         boxes = [(x1, y1, x2, y2) for x1, y1, x2, y2, _ in self.lines]
         boxes += [(x, y, x, y) for shape in ("polyline", "polygon") for one in self.root.iter(SVG + shape) for x, y in corners_of(one)]
@@ -114,7 +115,7 @@ class Read:
 
 
 def differs(found, wanted, near):
-    """{move: {label: [(x, value, least, most)]}} that are not so."""
+    """The expected {move: {label: [(x, value, least, most)]}} that the picture does not show."""
     wrong = []
     for move in {**found, **wanted}:
         for label in {**found.get(move, {}), **wanted.get(move, {})}:
@@ -192,7 +193,7 @@ def check_shares(cases, run):
 
 
 def wide_moves():
-    """Rounds that lie far apart, and farther up than down."""
+    """Moves whose rounds differ much, and more upwards than downwards."""
     rounds = {"median": 1e-4, "rounds": [0.25e-4, 1e-4, 8e-4]}
     for size in (1 << 18, 1 << 28):
         yield {**canned.move("tessera", "S(0)", "R", size, 1), "seconds": rounds}
@@ -226,7 +227,7 @@ def check_frames(cases, run, name):
 
 
 def alike_in_grey():
-    """Series that share a mark, or both dash and width."""
+    """Pairs of series with one mark, or with equal dash and width."""
     styles = plot.STYLES.values()
     marks, lines = {(mark, filled) for *_, mark, filled in styles}, {(dash, width) for _, dash, width, *_ in styles}
     return [] if len(marks) == len(lines) == len(styles) else ["two series differ by their colour alone"]

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""scripts/bench-report on figures that nobody measured, whose page can be worked out by hand. TAP.
+"""scripts/bench-report on made-up figures, whose page can be worked out by hand. TAP.
 
 usage: test_report.py SOURCE_ROOT
 """
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,7 @@ def missing(text, *wanted):
 
 
 def goal_lines(found):
-    """The first columns of the table of goals."""
+    """The first columns of the rows of the table of goals."""
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in found.split("### ")[0].split("## Goals")[1].splitlines()
             if line.startswith("| ")]
     return [tuple(row[:3]) for row in rows[2:]]
@@ -144,7 +145,7 @@ def check_verdicts(cases):
 
 
 def faster_peers():
-    """Everybody is faster than any of ours: line by line, each slower than the next."""
+    """Lines in which every peer is faster than Tessera, each line slower than the next."""
     ours = ("tessera", "tessera-new", "tessera-mpi", "tessera-mpich")
     peers = ("mpi", "mpich", "mpi-by-hand", "mpich-by-hand", "jax", "pytorch")
     yield from (canned.move(name, "P", "R", 4096, 1e-3) for name in ours)
@@ -161,7 +162,8 @@ def check_rivals(cases, folder):
 
 
 def check_copies(cases, folder):
-    """The best that anybody made, the tools of other engines included: 4 times as fast as memcpy."""
+    """The best plain copy counts, also one of the tool under another engine: here 4 times as fast
+    as memcpy."""
     size, move = 1 << 28, ("S(0)", "S(1)")
     rounds_of = {"peak_rounds": [3 * size / 1e-3, 4 * size / 1e-3, 5 * size / 1e-3]}
     lines = [canned.MACHINE, canned.move("memcpy", *move, size, 1e-3), canned.move("tessera-mpi", *move, size, 1e-3),
@@ -181,7 +183,7 @@ def check_copies(cases, folder):
 
 
 def check_harness(cases, folder):
-    """What the harness writes of rounds is what the report reads."""
+    """The report reads the rounds that the harness writes."""
     answers = [{"seconds": [1e-3], "wrong": 0, "peak_bandwidth": rate, "limit_bandwidth": rate, "began": 0, "ended": 1, "others": 0.0,
                 "asked": 1} for rate in (7e9, 5e9, 6e9)]
     case = {"kind": "move", "from": "P", "to": "R", "bytes": 4096, "payload_bytes": 8192, "ranks": 2}
@@ -239,13 +241,33 @@ def check_several(cases, folder):
 
 
 def check_figures_file(cases, folder):
-    """The page is of the figures that lie beside it: what was read, each figure once."""
+    """The figures file beside the page has every figure that was read, once."""
     merged = folder / "docs" / "benchmarks" / "peers.json"
     cases.check("the figures that the page is of lie beside it", unless(
         merged.read_text() == (folder / "run.json").read_text(), f"{merged} is another"))
     done = report(merged, folder / "docs")
     cases.check("a report of that very file leaves it as it is", unless(
         done.returncode == 0 and merged.read_text() == (folder / "run.json").read_text(), done.stderr))
+
+
+def check_processors(cases, folder):
+    """A page of one processor makes room for that of another, and comes back."""
+    docs = folder / "processors"
+    pages = {}
+    for name in ("Abacus <1>", "Slide Rule", "Abacus <1>"):
+        done = report(canned.write(folder / "processor.json", [{**canned.MACHINE, "processor": name}, *canned.lines()]), docs)
+        pages[name] = (docs / "benchmarks.md").read_text() if done.returncode == 0 else done.stderr
+    kept = docs / "benchmarks" / "slide-rule" / "README.md"
+    cases.check("the page is of the processor that was measured last", missing(pages["Abacus <1>"], "| processor | Abacus <1>"))
+    cases.check("that of another is kept beside its pictures and figures", (
+        missing(kept.read_text(), "| processor | Slide Rule", "](ratio.svg)", "[peers.json](peers.json)", "](../remarks.md)") if kept.exists()
+        else [f"{kept} is not there"]) + [name for name in ("ratio.svg", "peers.json") if not (kept.parent / name).exists()])
+    cases.check("links of either page lead somewhere", [
+        link for page in (docs / "benchmarks.md", kept) if page.exists() for link in re.findall(r"\]\(([^)#]*\.(?:svg|json))\)", page.read_text())
+        if not (page.parent / link).exists()])
+    met = "[Slide Rule](benchmarks/slide-rule/README.md) | 2026-01-02 | 15 of 21 | 8 of 16 |"
+    cases.check("how many goals are met there is told", missing(pages["Abacus <1>"], met))
+    cases.check("a processor has no folder beside its page", ["abacus-1"] if (docs / "benchmarks" / "abacus-1").exists() else [])
 
 
 def check_simulation(cases, folder):
@@ -270,18 +292,18 @@ def without(one, field):
 
 
 def refused_files():
-    """{what: (text, what is said of it)}"""
+    """{name: (text of the file, words of the error)}"""
     def after_machine(*lines):
         return "".join(json.dumps(one) + "\n" for one in (canned.MACHINE, *lines))
 
-    yield "text", "hello\n", "line 1: it is no JSON"
+    yield "text", "hello\n", "line 1: it is not JSON"
     yield "nothing", "", "its first line"
     yield "another", '{"bench": "redistribute"}\n', "its first line"
     yield "list", "[1]\n", "its first line"
     yield "absent", None, "No such file"
-    yield "a list for a figure", after_machine([1]), "line 2: it is no object"
+    yield "a list for a figure", after_machine([1]), "line 2: it is not an object"
     yield "a last line cut off", after_machine(MOVE) + '{"kind": "mo', "line 3: it was cut off"
-    yield "a line cut off within", after_machine(MOVE) + '{"kind": "mo\n' + json.dumps(MOVE) + "\n", "line 3: it is no JSON"
+    yield "a line cut off within", after_machine(MOVE) + '{"kind": "mo\n' + json.dumps(MOVE) + "\n", "line 3: it is not JSON"
     yield "the machine alone", after_machine(), "no figure is in it"
     yield "refusals alone", after_machine(REFUSED), "no figure is in it"
     yield "an unknown kind", after_machine({**MOVE, "kind": "cast"}), 'its "kind" is "cast"'
@@ -309,7 +331,7 @@ def check_refusals(cases, folder):
     file = folder / "bytes.json"
     file.write_bytes(b"\xff\xfe\n")
     done = report(file, folder / "refused")
-    cases.check("so is one that is no text", unless("it is no text" in done.stderr and done.stderr.count("\n") == 1, done.stderr))
+    cases.check("so is one that is not text", unless("it is not text" in done.stderr and done.stderr.count("\n") == 1, done.stderr))
     done = report(canned.write(folder / "good.json"), file)
     cases.check("so is an output that cannot be written", unless(
         done.returncode == 1 and done.stderr.count("\n") == 1 and str(file) in done.stderr, done.stderr))
@@ -333,6 +355,7 @@ def main():
         check_copies(cases, folder)
         check_harness(cases, folder)
         check_simulation(cases, folder)
+        check_processors(cases, folder)
         check_few(cases, folder)
         check_several(cases, folder)
         check_refusals(cases, folder)

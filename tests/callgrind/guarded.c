@@ -1,19 +1,21 @@
-/** The hot paths whose instructions are counted: `guarded CASE` runs one of them RUNS times within guarded_path(), after a warm-up. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* The hot paths whose instructions are counted: `guarded CASE` runs one of them RUNS times within
+ * guarded_path(), after a warm-up. */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
-/** The counter divides by it (guards.py reads this line). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs that are counted; guards.py reads this line and divides by it. */
 #define RUNS 200
 
-/** Of 8 times 2 elements along any two dims. */
+/* The number of shapes, 8 times 2 elements along any two dims, each with a plan. */
 #define PLANS (TSR_MAX_DIMS * TSR_MAX_DIMS)
 
 typedef tsr_status path(void *arg, int run);
 
-/** What is counted: the counter knows it by its name. */
+/* The function whose instructions are counted, by its name. */
 __attribute__((noinline)) tsr_status guarded_path(path *body, void *arg, int runs);
 tsr_status guarded_path(path *body, void *arg, int runs)
 {
@@ -23,7 +25,7 @@ tsr_status guarded_path(path *body, void *arg, int runs)
     return status;
 }
 
-/** The first run plans, fills caches and loads what is loaded late; it is not counted. */
+/* Runs uncounted warm-ups, which plan, fill caches and bind symbols, then the counted runs. */
 static tsr_status warm_then_count(path *body, void *arg, int warm_ups)
 {
     for (int run = 0; run < warm_ups; run++)
@@ -31,9 +33,9 @@ static tsr_status warm_then_count(path *body, void *arg, int warm_ups)
     return guarded_path(body, arg, RUNS);
 }
 
-/** Moves of 64 bytes, each of another shape, so that each has a plan of its own. */
+/* Moves of 64 bytes, each of another shape, so that each has a plan of its own. */
 typedef struct moves {
-    path *call; /**< what is counted */
+    path *call; /* the counted call */
     int ranks, count;
     tsr_dtensor *x[PLANS], *y[PLANS];
 } moves;
@@ -68,7 +70,7 @@ static tsr_status redistribute(void *arg, int run)
     return tsr_redistribute_into(m->x[run % m->count], m->y[run % m->count], NULL);
 }
 
-/** With memory that is new each time. */
+/* Redistributes to a new result each time. */
 static tsr_status redistribute_anew(void *arg, int run)
 {
     const moves *const m = arg;
@@ -108,7 +110,7 @@ static tsr_status redistribute_64_bytes(void)
     return count_moves(redistribute, 1, 1);
 }
 
-/** All instructions of both ranks, each asleep while it waits for the other. */
+/* Counts all instructions of both ranks; a waiting rank sleeps. */
 static tsr_status redistribute_64_bytes_on_2_ranks(void)
 {
     return count_moves(redistribute, 2, 1);
@@ -124,7 +126,7 @@ static tsr_status new_result_of_64_bytes(void)
     return count_moves(redistribute_anew, 1, 1);
 }
 
-/** Each of another shape, whose layouts are therefore others. */
+/* Counts new results of moves that differ in shape, and so in layouts. */
 static tsr_status new_results_among_64_plans(void)
 {
     return count_moves(redistribute_anew, 1, PLANS);

@@ -5,7 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A program that takes longer has hung: the slowest takes a few seconds, and sanitizers slow it down twentyfold. */
+/* A program that takes longer counts as hung: the slowest takes a few seconds, and twenty times
+ * that with sanitizers. */
 #define WATCHDOG_SECONDS 240
 
 const comm_engine *suite_engine;
@@ -76,8 +77,8 @@ tsr_status suite_check_error(tsr_status status, tsr_status wanted, const char *p
     const char *message = status == TSR_OK ? "" : tsr_status_message();
     if (status == wanted && strstr(message, part))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: gave %s (%s), not %s naming \"%s\"", file, line, tsr_status_name(status), message,
-                          tsr_status_name(wanted), part);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: gave %s (%s), not %s naming \"%s\"", file, line,
+                          tsr_status_name(status), message, tsr_status_name(wanted), part);
 }
 
 tsr_status suite_check_usable(tsr_comm *comm)
@@ -89,14 +90,14 @@ tsr_status suite_check_usable(tsr_comm *comm)
     return tsr_comm_barrier(comm);
 }
 
-static tsr_status exchange_at_once(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                                   size_t receive_count)
+static tsr_status exchange_at_once(tsr_comm *comm, const tsr_message *sends, size_t send_count,
+                                   const tsr_message *receives, size_t receive_count)
 {
     return tsr_comm_exchange(comm, sends, send_count, receives, receive_count, tsr_device_host(), NULL);
 }
 
-static tsr_status exchange_in_halves(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                                     size_t receive_count)
+static tsr_status exchange_in_halves(tsr_comm *comm, const tsr_message *sends, size_t send_count,
+                                     const tsr_message *receives, size_t receive_count)
 {
     TSR_TRY(tsr_comm_exchange_start(comm, sends, send_count, receives, receive_count, tsr_device_host(), NULL));
     return tsr_comm_exchange_finish(comm);

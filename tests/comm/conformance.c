@@ -1,27 +1,30 @@
 /*
- * tessera-conformance [--threads] [--direct] [--watches] ENGINE [PART..]: the conformance suite over the engine of a shared object, or over
- * rank threads.
+ * tessera-conformance [--threads] [--direct] [--watches] ENGINE [PART..]: runs the conformance
+ * suite over the engine of a shared object, or over rank threads.
  */
 #include "comm_suite.h"
 #include "plugged.h"
+
+#include <tessera/version.h>
 
 #include <dlfcn.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/version.h>
 
-static const char usage[] =
-    "usage: tessera-conformance [--threads] [--direct] [--watches] ENGINE [PART..]\n"
-    "\n"
-    "Tests a communicator's engine. ENGINE is the path of a shared object, which exports tessera_conformance() (tessera/sys/comm.h),\n"
-    "or \"threads\" for Tessera's own rank threads. PART is collectives, departure, disagreement, halves or split; all of them by "
-    "default.\n"
-    "\n"
-    "  --threads   ranks are threads of this process; by default they are processes\n"
-    "  --direct    the engine's table has `direct`\n"
-    "  --watches   the engine names ranks that return, abort or are late to their peers, and sizes of messages that do not fit\n"
-    "  --help, --version\n";
+static const char usage[] = "usage: tessera-conformance [--threads] [--direct] [--watches] ENGINE [PART..]\n"
+                            "\n"
+                            "Tests a communicator's engine. ENGINE is the path of a shared object, which exports "
+                            "tessera_conformance() (tessera/sys/comm.h),\n"
+                            "or \"threads\" for Tessera's own rank threads. PART is collectives, departure, "
+                            "disagreement, halves or split; all of them by "
+                            "default.\n"
+                            "\n"
+                            "  --threads   ranks are threads of this process; by default they are processes\n"
+                            "  --direct    the engine's table has `direct`\n"
+                            "  --watches   the engine names ranks that return, abort or are late to their peers, and "
+                            "sizes of messages that do not fit\n"
+                            "  --help, --version\n";
 
 const comm_engine suite_engines[] = {{"threads", tsr_threads_run, true, true}, {0}};
 

@@ -1,4 +1,5 @@
-/* Frames of C++ through which a rank's thread ends: their objects go, those that hold communicators too. */
+/* Frames of C++ through which a rank's thread ends: their objects go, those that hold communicators
+ * too. */
 #include "ended_frames.h"
 
 #include <atomic>

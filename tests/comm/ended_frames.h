@@ -1,4 +1,4 @@
-/** What a C++ program does in a rank's main: see ended_frames.cc. */
+/** A rank's main function in C++ (ended_frames.cc). */
 #ifndef TESTS_COMM_ENDED_FRAMES_H
 #define TESTS_COMM_ENDED_FRAMES_H
 
@@ -8,11 +8,12 @@
 extern "C" {
 #endif
 
-/** Splits `comm`, throws and catches over that, then ends the thread of rank 1, by pthread_exit() or, with `*arg` not 0, cancelled while it
- * waits, from a frame whose object destroys the group. The others wait for it. */
+/** Splits `comm`, throws and catches an exception past the group's frame, then ends the thread of
+ * rank 1 within a frame whose object destroys the group: by pthread_exit() or, with `*arg` not 0,
+ * by cancelling it while it waits. The other ranks wait for it. */
 tsr_status ended_frames_main(tsr_comm *comm, void *arg);
 
-/** How many such objects have gone. */
+/** The number of these objects that were destroyed. */
 int ended_frames_gone(void);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 #include "comm_suite.h"
-
 #include "message_engine.h"
 
 const comm_engine suite_engines[] = {
     {"threads", tsr_threads_run, true, true},
     {"messages", message_engine_run, false, true},
-    {"own", message_engine_run_own, false, true}, /* messages, with collectives and halves of exchanges of the engine's own */
+    {"own", message_engine_run_own, false,
+     true}, /* an engine of messages with its own collectives and halves of exchanges */
     {0},
 };

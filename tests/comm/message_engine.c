@@ -5,16 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What receives hold while an exchange is in flight: they are the engine's. */
+/* The byte that fills receive buffers while an exchange is in flight, since they then belong to the
+ * engine. */
 #define SCRIBBLE 0xa5
 
-/* Its self. */
+/* The engine's `self`. */
 typedef struct lender {
     tsr_comm *carrier;
-    int owned; /* the carrier goes with this */
+    int owned; /* the carrier is destroyed with it */
     int *calls;
     message_engine_tally *tally;
-    tsr_message *posted; /* the sends in flight, and their bytes */
+    tsr_message *posted; /* the sends in flight, in one block with their bytes */
 } lender;
 
 static tsr_comm *carrier_of(void *self)
@@ -47,7 +48,8 @@ static tsr_status count_call(void *self, const char *what)
 {
     const lender *mine = self;
     if (mine->calls && *mine->calls > 0 && --*mine->calls == 0)
-        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to %s", tsr_comm_rank(mine->carrier), what);
+        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to %s", tsr_comm_rank(mine->carrier),
+                              what);
     return TSR_OK;
 }
 
@@ -66,7 +68,8 @@ static int count_ranks(void *self)
     return tsr_comm_size(carrier_of(self));
 }
 
-/* The carrier's first exchange and reduction make what later ones need: from then on the engine allocates nothing in a call. */
+/* The carrier's first exchange and reduction allocate what later ones need, so that the engine then
+ * allocates nothing in a call. */
 static tsr_status warm_up(tsr_comm *carrier)
 {
     int32_t one = 1;
@@ -94,14 +97,14 @@ static tsr_status split(void *self, int color, int key, void **out)
     return status;
 }
 
-static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                           tsr_device device, tsr_stream stream)
+static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "exchange"));
     return tsr_comm_exchange(carrier_of(self), sends, send_count, receives, receive_count, device, stream);
 }
 
-/* A copy of all sends in one block, the list first. */
+/* Copies all sends to one block: the list, then the bytes. */
 static tsr_message *copy_sends(const tsr_message *sends, size_t count)
 {
     size_t bytes = 0;
@@ -118,16 +121,18 @@ static tsr_message *copy_sends(const tsr_message *sends, size_t count)
     return copies;
 }
 
-/* Sends what it was given now, whatever is written there later, and shows at once whose the receives are. */
-static tsr_status exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                 tsr_device device, tsr_stream stream)
+/* Copies the sends, so that later writes to them change nothing, and fills the receive buffers with
+ * SCRIBBLE. */
+static tsr_status exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device, tsr_stream stream)
 {
     lender *mine = self;
     TSR_TRY(count_call(self, "start an exchange"));
     tsr_message *posted = copy_sends(sends, send_count);
     if (!posted)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for what rank %d sends", rank_of(self));
-    const tsr_status status = tsr_comm_exchange_start(mine->carrier, posted, send_count, receives, receive_count, device, stream);
+    const tsr_status status =
+        tsr_comm_exchange_start(mine->carrier, posted, send_count, receives, receive_count, device, stream);
     if (status != TSR_OK) {
         free(posted);
         return status;
@@ -160,7 +165,7 @@ static void abort_all(void *self)
     tsr_comm_abort(carrier_of(self));
 }
 
-/* Peers may be reading what is posted: a handle that goes with an exchange in flight sees it through. */
+/* Finishes an exchange in flight, since peers may be reading the posted sends. */
 static void destroy(void *self)
 {
     const lender *mine = self;
@@ -171,8 +176,8 @@ static void destroy(void *self)
     message_engine_release(self);
 }
 
-static tsr_status all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
-                             tsr_stream stream)
+static tsr_status all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                             tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "gather"));
     if (tally_of(self))
@@ -180,8 +185,8 @@ static tsr_status all_gather(void *self, const void *send, void *receive, int64_
     return tsr_comm_all_gather(carrier_of(self), send, receive, count, NULL, dtype, device, stream);
 }
 
-static tsr_status reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                                 tsr_device device, tsr_stream stream)
+static tsr_status reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                                 tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "reduce and scatter"));
     if (tally_of(self))
@@ -189,8 +194,8 @@ static tsr_status reduce_scatter(void *self, const void *send, void *receive, in
     return tsr_comm_reduce_scatter(carrier_of(self), send, receive, count, NULL, dtype, op, device, stream);
 }
 
-static tsr_status all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                             tsr_device device, tsr_stream stream)
+static tsr_status all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                             tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "reduce"));
     if (tally_of(self))
@@ -198,7 +203,8 @@ static tsr_status all_reduce(void *self, const void *send, void *receive, int64_
     return tsr_comm_all_reduce(carrier_of(self), send, receive, count, dtype, op, device, stream);
 }
 
-static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
+static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
+                            tsr_stream stream)
 {
     TSR_TRY(count_call(self, "broadcast"));
     if (tally_of(self))
@@ -253,7 +259,8 @@ static tsr_comm_table table_with_all(void)
     return table;
 }
 
-static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, message_engine_tally *tally, const tsr_comm_table *table, tsr_comm **out)
+static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, message_engine_tally *tally,
+                       const tsr_comm_table *table, tsr_comm **out)
 {
     void *self = NULL;
     TSR_TRY(make_self(carrier, owned, calls, tally, &self));
@@ -269,7 +276,8 @@ tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out)
     return wrap(carrier, 0, calls, NULL, &table, out);
 }
 
-tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, message_engine_kind kind, tsr_comm **out)
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally,
+                                     message_engine_kind kind, tsr_comm **out)
 {
     tsr_comm_table table = table_with_all();
     if (kind == MESSAGE_ENGINE_LENT)
@@ -286,7 +294,7 @@ typedef struct program {
     tsr_comm_table table;
 } program;
 
-/* The rank's own communicator belongs to tsr_threads_run(), so the engine wraps a copy of it. */
+/* Wraps a copy of the rank's communicator, which belongs to tsr_threads_run(). */
 static tsr_status run_wrapped(tsr_comm *comm, void *arg)
 {
     const program *run = arg;

@@ -15,7 +15,7 @@
 
 enum { TIMEOUT_MS = 60000, MOST_DIRECTORY = 256, OPEN_DIRECTORIES = 8 };
 
-/* A program on all ranks, and where they find one another. */
+/* A run of a program on all ranks, with what they need to meet. */
 typedef struct run {
     tsr_rank_main *body;
     void *arg;
@@ -58,8 +58,8 @@ static tsr_status run_rank(const run *r, int rank)
     tsr_comm *comm = NULL;
     TSR_TRY(create(r->directory, rank, r->ranks, r->timeout_ms, &comm));
     if (tsr_comm_rank(comm) != rank || tsr_comm_size(comm) != r->ranks)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "tessera_conformance made rank %d of %d, not %d of %d", tsr_comm_rank(comm),
-                              tsr_comm_size(comm), rank, r->ranks);
+        return tsr_status_set(TSR_ERROR_INTERNAL, "tessera_conformance made rank %d of %d, not %d of %d",
+                              tsr_comm_rank(comm), tsr_comm_size(comm), rank, r->ranks);
     return run_body(r->body, comm, r->arg);
 }
 
@@ -68,7 +68,7 @@ static tsr_status run_thread(tsr_comm *comm, void *arg)
     return run_rank(arg, tsr_comm_rank(comm));
 }
 
-/* A rank of its own process, which says how it went and ends. */
+/* Runs a rank in its own process, keeps its status and sentence, and exits. */
 static void run_forked(const run *r, int rank, suite_ending *ending)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -89,7 +89,7 @@ static tsr_status fork_ranks(const run *r, pid_t *children, suite_ending *ending
     return TSR_OK;
 }
 
-/* A process that died has left no word of its own. */
+/* A process that was killed has left no sentence, so one is made for it. */
 static void await_ranks(const run *r, const pid_t *children, suite_ending *endings)
 {
     for (int rank = 1; rank < r->ranks; rank++) {
@@ -98,7 +98,8 @@ static void await_ranks(const run *r, const pid_t *children, suite_ending *endin
             continue;
         endings[rank].status = (int)TSR_ERROR_INTERNAL;
         snprintf(endings[rank].sentence, sizeof endings[rank].sentence, "its process ended with %s %d",
-                 WIFSIGNALED(result) ? "signal" : "status", WIFSIGNALED(result) ? WTERMSIG(result) : WEXITSTATUS(result));
+                 WIFSIGNALED(result) ? "signal" : "status",
+                 WIFSIGNALED(result) ? WTERMSIG(result) : WEXITSTATUS(result));
     }
 }
 

@@ -1,14 +1,15 @@
-/** Runs over communicators that somebody else's function makes, one a rank. */
+/** Runs of ranks over communicators that a function of a plugged-in engine makes, one for each
+ * rank. */
 #ifndef TESTS_COMM_PLUGGED_H
 #define TESTS_COMM_PLUGGED_H
 
 #include <tessera/sys/comm.h>
 
-/** Before the first run. */
+/** Sets the function; call before the first run. */
 void plugged_use(tsr_comm_conformance *create);
 
-/** As tsr_threads_run(): ranks are threads of this process; or processes, of which this is rank 0 and the others are forked off it. Of
- * `options` they take the timeout. */
+/** Like tsr_threads_run(), with ranks that are threads, or processes: this one is rank 0, which
+ * forks the others. Of `options` only the timeout is used. */
 tsr_status plugged_run_threads(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 tsr_status plugged_run_processes(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 

@@ -1,4 +1,4 @@
-/* Graphs: lists of work that are enqueued again and again. */
+/* Graphs: lists of work that can be enqueued many times. */
 #include "standin_world.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ standin_tally standin_tally_of_thread(void)
     return standin_done;
 }
 
-/* What cannot be recorded is lost, as in a capture that is invalidated. */
+/* Work that cannot be recorded is dropped, as in an invalidated capture. */
 void standin_record(standin_graph *graph, standin_work *work, const char *where)
 {
     if (!work->clone)

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Looks that a non-blocking communicator takes at most. */
+/* Upper bound of the queries after which a pending operation of a non-blocking communicator is
+ * done. */
 #define MOST_LOOKS 4
 
 static ncclComm_t comms;
@@ -103,7 +104,7 @@ static bool is_known(ncclComm_t comm)
     return false;
 }
 
-/* Those that are gone may not even be asked how they are. */
+/* True if the communicator exists; else complains: even its state must not be asked. */
 static bool is_there(ncclComm_t comm, const char *call)
 {
     if (is_known(comm) && !comm->gone)
@@ -129,7 +130,8 @@ static ncclResult_t refuse_duplicates(const standin_clique *clique)
         for (int b = 0; b < a; b++)
             if (clique->members[a]->device == clique->members[b]->device) {
                 snprintf(standin.last_error, sizeof standin.last_error,
-                         "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d", a, b, clique->members[a]->device);
+                         "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d", a, b,
+                         clique->members[a]->device);
                 return ncclInvalidUsage;
             }
     return ncclSuccess;
@@ -150,7 +152,7 @@ static int place_in_split(const standin_clique *clique, int rank, int *size)
     return place;
 }
 
-/* The last to come makes all communicators; each takes its own. */
+/* Makes the communicators of all ranks; called by the last rank that comes to the split. */
 static void make_split(standin_clique *clique)
 {
     for (int r = 0; r < clique->ranks; r++) {
@@ -193,7 +195,7 @@ static bool take_split(ncclComm_t comm)
     return true;
 }
 
-/* What is pending, if its time has come. */
+/* Does the pending operation if all ranks that it needs have come; true if it is done. */
 static bool try_pending(ncclComm_t comm)
 {
     standin_clique *clique = comm->clique;
@@ -343,7 +345,7 @@ ncclResult_t standin_comm_destroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* Kernels that wait for peers end with it, peers' do not. */
+/* Ends this communicator's kernels that wait for peers; kernels of peers go on waiting. */
 ncclResult_t standin_comm_abort(ncclComm_t comm)
 {
     standin_lock();

@@ -1,21 +1,23 @@
-/* What collectives compute: moves as they are, floating values in the order that suits no rank, for NCCL promises none. */
+/* The results of collectives. Floating-point values are reduced in an order that callers do not
+ * expect, since NCCL promises none. */
 #include "standin_comm.h"
+
+#include <tessera/sys/device.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
-#define DEFINE_COMBINE(name, type, wide)                                                                                                   \
-    static void name(void *to, const void *from, size_t count, ncclRedOp_t op)                                                             \
-    {                                                                                                                                      \
-        type *a = to;                                                                                                                      \
-        const type *b = from;                                                                                                              \
-        for (size_t i = 0; i < count; i++) {                                                                                               \
-            if (op == ncclMin || op == ncclMax)                                                                                            \
-                a[i] = (op == ncclMin) == (b[i] < a[i]) ? b[i] : a[i];                                                                     \
-            else                                                                                                                           \
-                a[i] = (type)(op == ncclProd ? (wide)a[i] * (wide)b[i] : (wide)a[i] + (wide)b[i]);                                         \
-        }                                                                                                                                  \
+#define DEFINE_COMBINE(name, type, wide)                                                                               \
+    static void name(void *to, const void *from, size_t count, ncclRedOp_t op)                                         \
+    {                                                                                                                  \
+        type *a = to;                                                                                                  \
+        const type *b = from;                                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            if (op == ncclMin || op == ncclMax)                                                                        \
+                a[i] = (op == ncclMin) == (b[i] < a[i]) ? b[i] : a[i];                                                 \
+            else                                                                                                       \
+                a[i] = (type)(op == ncclProd ? (wide)a[i] * (wide)b[i] : (wide)a[i] + (wide)b[i]);                     \
+        }                                                                                                              \
     }
 
 DEFINE_COMBINE(combine_i8, int8_t, uint64_t)
@@ -43,7 +45,7 @@ static void convert(void *to, tsr_dtype to_dtype, const void *from, tsr_dtype fr
     host->convert(self, 0, to, to_dtype, from, from_dtype, (int64_t)count, NULL);
 }
 
-/* From the last rank down, with a rounding each. */
+/* Reduces from the last rank down, rounding after each step. */
 static void reduce_floats(char *out, standin_op *const *ops, int ranks, size_t offset, size_t count)
 {
     const tsr_dtype dtype = floats[ops[0]->type];
@@ -78,7 +80,8 @@ static void reduce(char *out, standin_op *const *ops, int ranks, size_t offset, 
         combines[type](out, ops[r]->send + offset, count, ops[0]->op);
 }
 
-/* All results, one rank's block after the other, before any is written, for buffers may be in place. */
+/* Computes all results, one rank's block after the other, before any is written, since operations
+ * may be in place. */
 static char *results(const standin_clique *clique, standin_op *const *ops, size_t bytes)
 {
     const size_t n = (size_t)clique->ranks;

@@ -1,14 +1,15 @@
-/* The GPUs as a device of the library: each entry enqueues what the host's table does later. */
+/* The GPUs as a device of the library: each entry enqueues a call of the host's table. */
 #include "standin_world.h"
+
+#include <tessera/sys/device.h>
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 typedef enum deed { COPY, COPY_BOXES, FILL, REDUCE, CONVERT, MULTIPLY } deed;
 
-/* What is asked for, with its own copy of every list. */
+/* An enqueued operation, with its own copy of every list. */
 typedef struct job {
     standin_work work;
     deed deed;
@@ -16,7 +17,7 @@ typedef struct job {
     void *dst;
     const void *src;
     tsr_dtype dst_dtype, src_dtype;
-    size_t count; /* bytes, boxes or elements */
+    size_t count; /* number of bytes, boxes or elements */
     tsr_box_copy *boxes;
     tsr_box_fill fill;
     tsr_box_reduce reduce;
@@ -38,7 +39,7 @@ static void free_lists(standin_work *work)
     free((void *)j->reduce.dst_strides);
 }
 
-/* In f32, in ascending k. */
+/* Multiplies in f32, adding terms in ascending k. */
 static void multiply(const tsr_gemm *g)
 {
     const float *a = g->a, *b = g->b, *bias = g->bias;
@@ -46,7 +47,8 @@ static void multiply(const tsr_gemm *g)
         const int64_t row = i / g->n, column = i % g->n;
         float *c = (float *)g->c + row * g->ldc + column, sum = 0;
         for (int64_t k = 0; k < g->k; k++)
-            sum += a[g->trans_a ? k * g->lda + row : row * g->lda + k] * b[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
+            sum += a[g->trans_a ? k * g->lda + row : row * g->lda + k] *
+                   b[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
         *c = (float)g->alpha * sum + (g->beta == 0 ? 0 : (float)g->beta * *c) + (bias ? bias[column] : 0);
     }
 }
@@ -93,7 +95,7 @@ static standin_work *clone_job(const standin_work *work)
     return &clone->work;
 }
 
-/* With copies of the lists, which the caller may reuse at once. */
+/* Enqueues an operation with copies of its lists, which the caller may reuse at once. */
 static tsr_status submit(int index, const job *wanted, tsr_stream stream)
 {
     standin_work *work = clone_job(&wanted->work);
@@ -129,7 +131,7 @@ static tsr_status alloc(void *self, int index, size_t bytes, tsr_stream stream, 
     return TSR_OK;
 }
 
-/* In stream order, as the rest. */
+/* Frees memory, in stream order as all work. */
 static bool run_free(standin_work *work)
 {
     if (!standin_release(((job *)work)->dst))
@@ -150,7 +152,8 @@ static void release(void *self, int index, void *memory, size_t bytes, tsr_strea
     standin_unlock();
 }
 
-static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream)
 {
     (void)self;
     (void)kind;
@@ -160,7 +163,8 @@ static tsr_status copy(void *self, int index, void *dst, const void *src, size_t
 static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *boxes, size_t box_count, tsr_stream stream)
 {
     (void)self;
-    return submit(index, &(job){.deed = COPY_BOXES, .boxes = (tsr_box_copy *)(uintptr_t)boxes, .count = box_count}, stream);
+    return submit(index, &(job){.deed = COPY_BOXES, .boxes = (tsr_box_copy *)(uintptr_t)boxes, .count = box_count},
+                  stream);
 }
 
 static tsr_status fill(void *self, int index, const tsr_box_fill *box, tsr_stream stream)
@@ -175,11 +179,16 @@ static tsr_status reduce(void *self, int index, const tsr_box_reduce *box, tsr_s
     return submit(index, &(job){.deed = REDUCE, .reduce = *box}, stream);
 }
 
-static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t elements,
-                          tsr_stream stream)
+static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
+                          int64_t elements, tsr_stream stream)
 {
     (void)self;
-    const job wanted = {.deed = CONVERT, .dst = dst, .src = src, .dst_dtype = dst_dtype, .src_dtype = src_dtype, .count = (size_t)elements};
+    const job wanted = {.deed = CONVERT,
+                        .dst = dst,
+                        .src = src,
+                        .dst_dtype = dst_dtype,
+                        .src_dtype = src_dtype,
+                        .count = (size_t)elements};
     return submit(index, &wanted, stream);
 }
 
@@ -187,7 +196,8 @@ static tsr_status gemm(void *self, int index, const tsr_gemm *product, tsr_strea
 {
     (void)self;
     if (product->c_dtype != TSR_F32)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s", tsr_dtype_name(product->c_dtype));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s",
+                              tsr_dtype_name(product->c_dtype));
     return submit(index, &(job){.deed = MULTIPLY, .gemm = *product}, stream);
 }
 
@@ -196,7 +206,7 @@ static tsr_status say(cudaError_t error)
     return error == cudaSuccess ? TSR_OK : tsr_status_set(TSR_ERROR_DEVICE, "the stand-in's device fails");
 }
 
-/* Calls are made for a device, whatever this thread's current one is. */
+/* Makes `index` this thread's device, and returns the one before, which leaving restores. */
 static int enter(int index)
 {
     const int previous = standin_device();

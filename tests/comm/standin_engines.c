@@ -1,5 +1,4 @@
 #include "comm_suite.h"
-
 #include "standin_ranks.h"
 
 const comm_engine suite_engines[] = {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this thread has put between a start and its end. */
+/* The depth of this thread's open groups, and the ops in them. */
 static _Thread_local int depth;
 static _Thread_local standin_op *grouped, **grouped_last;
 
@@ -15,8 +15,9 @@ static bool is_message(const standin_op *op)
 size_t standin_type_bytes(ncclDataType_t type)
 {
     static const size_t bytes[ncclNumTypes] = {
-        [ncclInt8] = 1,    [ncclUint8] = 1,   [ncclInt32] = 4,   [ncclUint32] = 4,   [ncclInt64] = 8,      [ncclUint64] = 8,
-        [ncclFloat16] = 2, [ncclFloat32] = 4, [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1};
+        [ncclInt8] = 1,    [ncclUint8] = 1,    [ncclInt32] = 4,      [ncclUint32] = 4,
+        [ncclInt64] = 8,   [ncclUint64] = 8,   [ncclFloat16] = 2,    [ncclFloat32] = 4,
+        [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1};
     return (unsigned)type < ncclNumTypes ? bytes[type] : 0;
 }
 
@@ -61,7 +62,7 @@ static void drop_kernel(standin_work *work)
 
 static bool step_kernel(standin_work *work);
 
-/* Issued once more, as by the launch of a graph. */
+/* Clones a kernel, for the launch of a graph. */
 static standin_work *clone_kernel(const standin_work *work)
 {
     const standin_kernel *kernel = (const standin_kernel *)work;
@@ -101,15 +102,16 @@ static standin_op *pop(standin_op **queue)
     return op;
 }
 
-/* Between two ranks the k-th send meets the k-th receive. */
+/* Delivers messages between two ranks: the k-th send meets the k-th receive. */
 static void deliver(standin_clique *clique, int from, int to)
 {
-    standin_op **sends = &clique->sends[from * clique->ranks + to], **receives = &clique->receives[from * clique->ranks + to];
+    standin_op **sends = &clique->sends[from * clique->ranks + to],
+               **receives = &clique->receives[from * clique->ranks + to];
     while (*sends && *receives) {
         standin_op *send = pop(sends), *receive = pop(receives);
         if (send->count != receive->count || send->type != receive->type)
-            standin_complain("ncclSend of %zu of type %d from rank %d meets ncclRecv of %zu of type %d on rank %d", send->count,
-                             (int)send->type, from, receive->count, (int)receive->type, to);
+            standin_complain("ncclSend of %zu of type %d from rank %d meets ncclRecv of %zu of type %d on rank %d",
+                             send->count, (int)send->type, from, receive->count, (int)receive->type, to);
         else
             memcpy(receive->receive, send->send, send->count * standin_type_bytes(send->type));
         finish_op(send);
@@ -123,7 +125,8 @@ static standin_round *round_of(standin_clique *clique, int64_t number)
         if (round->number == number)
             return round;
     standin_round *round = calloc(1, sizeof *round);
-    *round = (standin_round){.next = clique->rounds, .number = number, .ops = calloc((size_t)clique->ranks, sizeof *round->ops)};
+    *round = (standin_round){
+        .next = clique->rounds, .number = number, .ops = calloc((size_t)clique->ranks, sizeof *round->ops)};
     clique->rounds = round;
     return round;
 }
@@ -165,17 +168,19 @@ static void come_to_round(standin_op *op)
     end_round(clique, round);
 }
 
-/* Its ops are there for peers to meet from now on. */
+/* Begins a kernel: from now on peers' ops can meet its ops. */
 static void begin_kernel(standin_kernel *kernel)
 {
     ncclComm_t comm = kernel->comm;
     standin_clique *clique = comm->clique;
     if (kernel != standin.running[comm->device])
-        standin_complain("a kernel of device %d begins before one is done that was issued earlier: nothing orders them", comm->device);
+        standin_complain("a kernel of device %d begins before one is done that was issued earlier: nothing orders them",
+                         comm->device);
     kernel->begun = true;
     standin.kernels++;
     for (standin_op *op = kernel->ops; op; op = op->next) {
-        const int pair = op->kind == STANDIN_SEND ? comm->rank * clique->ranks + op->peer : op->peer * clique->ranks + comm->rank;
+        const int pair =
+            op->kind == STANDIN_SEND ? comm->rank * clique->ranks + op->peer : op->peer * clique->ranks + comm->rank;
         if (!is_message(op)) {
             come_to_round(op);
             continue;
@@ -245,7 +250,7 @@ ncclResult_t standin_group_start(void)
     return ncclSuccess;
 }
 
-/* All ops of the group on the communicator of the first: they leave the list. */
+/* Takes all ops on the first op's communicator from the list, as a kernel. */
 static standin_kernel *take_kernel(void)
 {
     standin_kernel *kernel = calloc(1, sizeof *kernel);
@@ -274,7 +279,7 @@ static standin_kernel *take_kernel(void)
     return kernel;
 }
 
-/* A message to oneself meets its receive in the same group or never. */
+/* Complains of a rank's message to itself without its receive in the same group. */
 static void check_own(const standin_kernel *kernel)
 {
     int sends = 0;
@@ -336,16 +341,18 @@ ncclResult_t standin_group_end(void)
 static void check_buffer(const standin_op *op, const void *buffer, size_t blocks, const char *call)
 {
     if (!standin_reaches(op->comm->device, buffer, blocks * op->count * standin_type_bytes(op->type)))
-        standin_complain("%s: device %d does not reach all of %zu elements at %p", call, op->comm->device, blocks * op->count, buffer);
+        standin_complain("%s: device %d does not reach all of %zu elements at %p", call, op->comm->device,
+                         blocks * op->count, buffer);
 }
 
-/* In place is one block of the other buffer, this rank's own; else they do not overlap. */
+/* Complains of overlapping buffers, unless one is this rank's own block of the other (in place). */
 static void check_overlap(const standin_op *op, size_t send_blocks, size_t receive_blocks, const char *call)
 {
     const size_t bytes = op->count * standin_type_bytes(op->type), own = (size_t)op->comm->rank * bytes;
     const char *send = op->send + (send_blocks > receive_blocks ? own : 0);
     const char *receive = op->receive + (receive_blocks > send_blocks ? own : 0);
-    const bool apart = op->send + send_blocks * bytes <= op->receive || op->receive + receive_blocks * bytes <= op->send;
+    const bool apart =
+        op->send + send_blocks * bytes <= op->receive || op->receive + receive_blocks * bytes <= op->send;
     if (send != receive && !apart)
         standin_complain("%s: buffers that overlap, but not in place", call);
 }
@@ -371,7 +378,7 @@ static bool check_op(const standin_op *op, const char *call)
     return true;
 }
 
-/* Outside a group a call is a group of its own. */
+/* Issues a call; outside a group it is a group of its own. */
 static ncclResult_t issue(const standin_op *wanted, const char *call)
 {
     if (standin_fails(call))
@@ -401,30 +408,46 @@ static ncclResult_t issue(const standin_op *wanted, const char *call)
     return result;
 }
 
-ncclResult_t standin_send(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t standin_send(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                          cudaStream_t stream)
 {
-    return issue(
-        &(standin_op){.kind = STANDIN_SEND, .send = data, .count = count, .type = type, .peer = peer, .comm = comm, .stream = stream},
-        "ncclSend");
+    return issue(&(standin_op){.kind = STANDIN_SEND,
+                               .send = data,
+                               .count = count,
+                               .type = type,
+                               .peer = peer,
+                               .comm = comm,
+                               .stream = stream},
+                 "ncclSend");
 }
 
 ncclResult_t standin_recv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return issue(
-        &(standin_op){.kind = STANDIN_RECV, .receive = data, .count = count, .type = type, .peer = peer, .comm = comm, .stream = stream},
-        "ncclRecv");
+    return issue(&(standin_op){.kind = STANDIN_RECV,
+                               .receive = data,
+                               .count = count,
+                               .type = type,
+                               .peer = peer,
+                               .comm = comm,
+                               .stream = stream},
+                 "ncclRecv");
 }
 
-ncclResult_t standin_all_gather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t standin_all_gather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
+                                cudaStream_t stream)
 {
-    return issue(
-        &(standin_op){
-            .kind = STANDIN_ALL_GATHER, .send = send, .receive = receive, .count = count, .type = type, .comm = comm, .stream = stream},
-        "ncclAllGather");
+    return issue(&(standin_op){.kind = STANDIN_ALL_GATHER,
+                               .send = send,
+                               .receive = receive,
+                               .count = count,
+                               .type = type,
+                               .comm = comm,
+                               .stream = stream},
+                 "ncclAllGather");
 }
 
-static ncclResult_t reduce(standin_op wanted, const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                           const char *call)
+static ncclResult_t reduce(standin_op wanted, const void *send, void *receive, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, const char *call)
 {
     wanted.send = send;
     wanted.receive = receive;
@@ -434,22 +457,22 @@ static ncclResult_t reduce(standin_op wanted, const void *send, void *receive, s
     return issue(&wanted, call);
 }
 
-ncclResult_t standin_reduce_scatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                    cudaStream_t stream)
+ncclResult_t standin_reduce_scatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                    ncclComm_t comm, cudaStream_t stream)
 {
     const standin_op wanted = {.kind = STANDIN_REDUCE_SCATTER, .comm = comm, .stream = stream};
     return reduce(wanted, send, receive, count, type, op, "ncclReduceScatter");
 }
 
-ncclResult_t standin_all_reduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                cudaStream_t stream)
+ncclResult_t standin_all_reduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                ncclComm_t comm, cudaStream_t stream)
 {
     const standin_op wanted = {.kind = STANDIN_ALL_REDUCE, .comm = comm, .stream = stream};
     return reduce(wanted, send, receive, count, type, op, "ncclAllReduce");
 }
 
-ncclResult_t standin_broadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-                               cudaStream_t stream)
+ncclResult_t standin_broadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
+                               ncclComm_t comm, cudaStream_t stream)
 {
     return issue(&(standin_op){.kind = STANDIN_BROADCAST,
                                .send = send,

@@ -3,13 +3,15 @@
 #include "body.h"
 #include "comm/engines/nccl/engine.h"
 #include "standin.h"
+
+#include <tessera/sys/device.h>
+
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 enum { DEFAULT_TIMEOUT_MS = 60000 };
 
-/* Of the world that runs. */
+/* The driver of the current world. */
 static tsr_device_driver *driver;
 
 tsr_device standin_ranks_device(void)
@@ -35,7 +37,7 @@ static tsr_status run_made(tsr_comm *seat, void *arg)
     return run_body(run->body, comm, run->arg);
 }
 
-/* The owner aborts what an error has left behind. */
+/* Runs over a lent communicator; after an error its owner aborts it. */
 static tsr_status run_borrowed(ncclComm_t lent, tsr_comm *seat, const program *run)
 {
     tsr_comm *comm = NULL;
@@ -64,7 +66,8 @@ static tsr_status run_lent(tsr_comm *seat, void *arg)
     return run_borrowed(lent, seat, run);
 }
 
-static tsr_status run_world(int nranks, tsr_rank_main *rank_main, tsr_rank_main *body, void *arg, const tsr_threads_options *given)
+static tsr_status run_world(int nranks, tsr_rank_main *rank_main, tsr_rank_main *body, void *arg,
+                            const tsr_threads_options *given)
 {
     const tsr_threads_options defaults = TSR_THREADS_OPTIONS_INIT, *options = given ? given : &defaults;
     tsr_threads_options seats = *options;

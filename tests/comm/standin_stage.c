@@ -53,7 +53,8 @@ void stage_begin(stage *s)
         make_comms(s->comm[set]);
         for (int r = 0; r < RANKS; r++) {
             API->cuda_set_device(r);
-            assert_int_equal(API->cuda_stream_create_with_flags(&s->stream[set][r], cudaStreamNonBlocking), cudaSuccess);
+            assert_int_equal(API->cuda_stream_create_with_flags(&s->stream[set][r], cudaStreamNonBlocking),
+                             cudaSuccess);
             assert_int_equal(stage_table(s)->alloc(NULL, r, RANKS * BYTES, NULL, (void **)&s->buffer[set][r]), TSR_OK);
             for (int i = 0; i < RANKS * WORDS; i++)
                 s->buffer[set][r][i] = set ? -1 : 100 * r + i;
@@ -105,5 +106,6 @@ void expect_none(void)
 
 ncclResult_t stage_sum(stage *s, int set, int rank, size_t count, int stream)
 {
-    return API->all_reduce(s->buffer[0][rank], s->buffer[1][rank], count, ncclInt32, ncclSum, s->comm[set][rank], s->stream[stream][rank]);
+    return API->all_reduce(s->buffer[0][rank], s->buffer[1][rank], count, ncclInt32, ncclSum, s->comm[set][rank],
+                           s->stream[stream][rank]);
 }

@@ -200,7 +200,7 @@ void standin_enqueue(struct CUstream_st *stream, standin_work *work)
     standin.stirred = true;
 }
 
-/* True if something was done. */
+/* Does work of a stream; true if any was done. */
 static bool advance(struct CUstream_st *stream)
 {
     bool done = false;
@@ -219,7 +219,7 @@ static bool advance(struct CUstream_st *stream)
     return done;
 }
 
-/* Those that are drawn, or all; true if something was done. */
+/* Advances streams drawn at random, or all; true if any work was done. */
 static bool advance_streams(bool all)
 {
     bool done = false;
@@ -232,7 +232,7 @@ static bool advance_streams(bool all)
     return done;
 }
 
-/* Nothing can be done that could not be done the last time unless something has changed. */
+/* Stops when nothing has changed since the last pass, since no further work could be done. */
 void standin_drive(void)
 {
     while (standin.stirred) {
@@ -314,14 +314,14 @@ static bool is_idle(int device)
     return idle;
 }
 
-/* Adds a stream. */
+/* Adds a stream to the list. */
 static void link_stream(struct CUstream_st *made)
 {
     made->next = standin.streams;
     standin.streams = made;
 }
 
-/* A stream of the thread's device that was destroyed, or NULL. */
+/* A destroyed stream of the thread's device, or NULL. */
 static struct CUstream_st *find_gone(void)
 {
     struct CUstream_st *known = standin.streams;
@@ -330,7 +330,7 @@ static struct CUstream_st *find_gone(void)
     return known;
 }
 
-/* A new stream may have the handle of one that is gone: `spare` goes on with the work of that one. */
+/* Gives a new stream the handle of a destroyed one, whose work goes on in `spare`. */
 static struct CUstream_st *take_handle(struct CUstream_st *gone, struct CUstream_st *spare)
 {
     struct CUstream_st *const next = gone->next;
@@ -364,7 +364,7 @@ cudaError_t standin_stream_create(cudaStream_t *stream, unsigned flags)
     return cudaSuccess;
 }
 
-/* The work that it holds is still done. */
+/* Work that the stream still holds is done later. */
 cudaError_t standin_stream_destroy(cudaStream_t stream)
 {
     standin_lock();
@@ -512,7 +512,9 @@ static const char *get_cuda_error_name(cudaError_t error)
 
 static const char *get_cuda_error_string(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation ? "out of memory" : error == cudaErrorInsufficientDriver ? "no driver" : "made to fail";
+    return error == cudaErrorMemoryAllocation     ? "out of memory"
+           : error == cudaErrorInsufficientDriver ? "no driver"
+                                                  : "made to fail";
 }
 
 static ncclResult_t get_version(int *version)

@@ -1,4 +1,4 @@
-/* PROGRAM ENGINE PART: one part of the conformance suite over an engine of suite_engines. */
+/* PROGRAM ENGINE PART: runs one part of the conformance suite over an engine of suite_engines. */
 #include "comm_suite.h"
 
 #include <stdio.h>

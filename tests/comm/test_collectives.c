@@ -1,16 +1,17 @@
 /*
- * Every collective against what one thread computes from all ranks' inputs: every dtype, equal, uneven and empty parts, in place, one to
- * eight ranks; compared byte for byte, guard bytes included.
+ * Every collective against what one thread computes from all ranks' inputs: every dtype, equal,
+ * uneven and empty parts, in place, one to eight ranks; compared byte for byte, guard bytes
+ * included.
  */
 #include "comm_suite.h"
-
 #include "reference.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_RANKS = 8, MOST_ELEMENTS = 600, MOST_BYTES = 16 * MOST_ELEMENTS, GUARD = 64, GUARD_BYTE = 0xa5 };
 
-/* How many elements each rank has. */
+/* The number of elements of each rank. */
 typedef struct parts {
     const char *name;
     bool equal; /* counts is NULL */
@@ -37,9 +38,10 @@ typedef struct stage {
     int root;
     const parts *parts;
     const int64_t *counts;
-    int64_t count, total, own, offset; /* of parts */
+    int64_t count, total, own,
+        offset; /* of `parts`: elements of one part, of all, of this rank, and before this rank's */
     unsigned char *send, *receive, *expected;
-    unsigned char *inputs[MOST_RANKS]; /* everybody's send, made again here */
+    unsigned char *inputs[MOST_RANKS]; /* the sends of all ranks, computed again here */
 } stage;
 
 static uint64_t mix(uint64_t x)
@@ -51,7 +53,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Integers of all bits; floats of many magnitudes, so that another order of a sum shows; small ones where a product must not overflow. */
+/* Fills with integers of arbitrary bits, and floating-point numbers of many magnitudes, so that a
+ * sum in another order differs; small numbers for products, which must not overflow. */
 static void fill(tsr_dtype dtype, int rank, unsigned char *to)
 {
     const tsr_dtype_info *info = tsr_dtype_get(dtype);
@@ -120,19 +123,21 @@ static void clear(stage *s)
     memset(s->expected, GUARD_BYTE, MOST_BYTES);
 }
 
-/* `receive` is `expected`, and nothing around it was written. */
+/* Checks that `receive` is `expected`, and that the guard bytes are untouched. */
 static tsr_status compare(const stage *s, const char *what)
 {
     for (size_t i = 0; i < GUARD; i++)
         if (s->receive[-1 - (ptrdiff_t)i] != GUARD_BYTE || s->receive[MOST_BYTES + i] != GUARD_BYTE)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s %s %s: wrote beyond its buffer", what, tsr_dtype_name(s->dtype), s->parts->name);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s %s %s: wrote beyond its buffer", what,
+                                  tsr_dtype_name(s->dtype), s->parts->name);
     if (memcmp(s->receive, s->expected, MOST_BYTES) == 0)
         return TSR_OK;
     for (size_t i = 0;; i++)
         if (s->receive[i] != s->expected[i])
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s, parts \"%s\", op %s, root %d: byte %zu is %02x, not %02x", what,
-                                  tsr_dtype_name(s->dtype), s->parts->name, tsr_reduce_op_name(s->op), s->root, i, s->receive[i],
-                                  s->expected[i]);
+            return tsr_status_set(TSR_ERROR_INTERNAL,
+                                  "%s of %s, parts \"%s\", op %s, root %d: byte %zu is %02x, not %02x", what,
+                                  tsr_dtype_name(s->dtype), s->parts->name, tsr_reduce_op_name(s->op), s->root, i,
+                                  s->receive[i], s->expected[i]);
 }
 
 static void expect_gathered(stage *s)
@@ -144,14 +149,16 @@ static void expect_gathered(stage *s)
     }
 }
 
-/* Elements [begin, begin + count) of everybody's input, reduced in rank order. */
+/* Reduces elements [begin, begin + count) of all ranks' inputs in rank order, as the expected
+ * result. */
 static void expect_reduced(stage *s, int64_t begin, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         const void *terms[MOST_RANKS];
         for (int r = 0; r < s->ranks; r++)
             terms[r] = s->inputs[r] + bytes_of(s, begin + i);
-        reference_reduce(s->dtype, s->op, s->op == TSR_AVG ? s->ranks : 1, terms, s->ranks, s->expected + bytes_of(s, i));
+        reference_reduce(s->dtype, s->op, s->op == TSR_AVG ? s->ranks : 1, terms, s->ranks,
+                         s->expected + bytes_of(s, i));
     }
 }
 
@@ -175,13 +182,13 @@ static tsr_status check_rooted(stage *s)
         clear(s);
         if (s->rank == s->root)
             expect_gathered(s);
-        TSR_TRY(tsr_comm_gather(s->comm, s->send, s->rank == s->root ? s->receive : NULL, s->count, s->counts, s->dtype, s->root,
-                                tsr_device_host(), NULL));
+        TSR_TRY(tsr_comm_gather(s->comm, s->send, s->rank == s->root ? s->receive : NULL, s->count, s->counts, s->dtype,
+                                s->root, tsr_device_host(), NULL));
         TSR_TRY(compare(s, "gather"));
         clear(s);
         memcpy(s->expected, s->inputs[s->root] + bytes_of(s, s->offset), bytes_of(s, s->own));
-        TSR_TRY(tsr_comm_scatter(s->comm, s->rank == s->root ? s->send : NULL, s->receive, s->count, s->counts, s->dtype, s->root,
-                                 tsr_device_host(), NULL));
+        TSR_TRY(tsr_comm_scatter(s->comm, s->rank == s->root ? s->send : NULL, s->receive, s->count, s->counts,
+                                 s->dtype, s->root, tsr_device_host(), NULL));
         TSR_TRY(compare(s, "scatter"));
         clear(s);
         memcpy(s->receive, s->send, bytes_of(s, s->total));
@@ -230,7 +237,8 @@ static tsr_status check_reductions(stage *s)
 {
     clear(s);
     expect_reduced(s, s->offset, s->own);
-    TSR_TRY(tsr_comm_reduce_scatter(s->comm, s->send, s->receive, s->count, s->counts, s->dtype, s->op, tsr_device_host(), NULL));
+    TSR_TRY(tsr_comm_reduce_scatter(s->comm, s->send, s->receive, s->count, s->counts, s->dtype, s->op,
+                                    tsr_device_host(), NULL));
     TSR_TRY(compare(s, "reduce_scatter"));
     clear(s);
     expect_reduced(s, 0, s->total);
@@ -264,9 +272,10 @@ static tsr_status check_all(tsr_comm *comm, void *arg)
     stage s;
     TSR_TRY(open_stage(&s, comm));
     tsr_status status = TSR_OK;
-    /* Where tests are thinned each number of ranks has every third dtype, and another third than the number before. */
+    /* thinned tests take every third dtype, other ones for each number of ranks */
     const int step = getenv("TSR_TEST_THIN") ? 3 : 1;
-    for (tsr_dtype dtype = TSR_F64 + (tsr_dtype)(s.ranks % step); dtype < TSR_DTYPE_END && status == TSR_OK; dtype += step) {
+    for (tsr_dtype dtype = TSR_F64 + (tsr_dtype)(s.ranks % step); dtype < TSR_DTYPE_END && status == TSR_OK;
+         dtype += step) {
         set_dtype(&s, dtype);
         status = check_dtype(&s);
     }
@@ -281,7 +290,8 @@ static void collectives_are_those_of_one_thread(void **state)
         suite_run(n, check_all, NULL);
 }
 
-/* Each rank sends every other one three messages, of 0, r + 1 and 9 bytes, and receives them in that order from ranks in falling order. */
+/* Each rank sends each peer three messages, of 0, r + 1 and 9 bytes, and receives them in that
+ * order, from peers in descending order. */
 static tsr_status check_exchange(tsr_comm *comm, void *arg)
 {
     suite_exchange *const *exchange = arg;
@@ -316,7 +326,7 @@ static void exchange_delivers_the_kth_send_to_the_kth_receive(void **state)
             suite_run(n, check_exchange, (void *)&suite_exchanges[way]);
 }
 
-/* Rank r sends to r + 1 alone, the last to nobody. */
+/* Rank r sends to rank r + 1 alone, the last rank to none. */
 static tsr_status check_chain(tsr_comm *comm, void *arg)
 {
     suite_exchange *const *exchange = arg;

@@ -1,13 +1,14 @@
-/* Operation tables of communicators: what is refused, by which name, and who owns `self`. */
+/* Operation tables of communicators: which are refused, with which words, and the ownership of
+ * `self`. */
 #include "comm_suite.h"
-
 #include "message_engine.h"
+
 #include <stdint.h>
 #include <stdio.h>
 
 typedef void any_entry(void);
 
-/* A table with all of its sub-tables, which are its own to change. */
+/* A table with its own copies of all sub-tables, for tests to change. */
 typedef struct tables {
     tsr_comm_table table;
     tsr_comm_direct direct;
@@ -17,15 +18,15 @@ typedef struct tables {
     tsr_comm_nodes nodes;
 } tables;
 
-/* An entry, by its place in `tables`. */
+/* An entry, by its offset in `tables`. */
 typedef struct entry {
     const char *name;
     size_t offset;
 } entry;
 
-#define ENTRY(field)                                                                                                                       \
-    {                                                                                                                                      \
-#field, offsetof(tables, field)                                                                                                    \
+#define ENTRY(field)                                                                                                   \
+    {                                                                                                                  \
+#field, offsetof(tables, field)                                                                                \
     }
 
 static void *nowhere(void *self, int rank)
@@ -102,15 +103,16 @@ static void fill(tables *t)
     t->table.nodes = &t->nodes;
 }
 
-/* Entries of `table` are named without that word. */
+/* Entries of `table` itself are named without a prefix. */
 static void a_table_without_a_required_entry_is_refused_by_its_name(void **state)
 {
     (void)state;
     static const entry required[] = {
-        ENTRY(table.name),       ENTRY(table.rank),     ENTRY(table.ranks),     ENTRY(table.abort),  ENTRY(table.destroy),
-        ENTRY(direct.slot),      ENTRY(direct.meet),    ENTRY(direct.arrive),   ENTRY(direct.await), ENTRY(messages.exchange),
-        ENTRY(messages.barrier), ENTRY(messages.start), ENTRY(messages.finish), ENTRY(memory.alloc), ENTRY(memory.free),
-        ENTRY(memory.leave),     ENTRY(nodes.node_of),
+        ENTRY(table.name),      ENTRY(table.rank),        ENTRY(table.ranks),      ENTRY(table.abort),
+        ENTRY(table.destroy),   ENTRY(direct.slot),       ENTRY(direct.meet),      ENTRY(direct.arrive),
+        ENTRY(direct.await),    ENTRY(messages.exchange), ENTRY(messages.barrier), ENTRY(messages.start),
+        ENTRY(messages.finish), ENTRY(memory.alloc),      ENTRY(memory.free),      ENTRY(memory.leave),
+        ENTRY(nodes.node_of),
     };
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         any_entry *none = NULL;
@@ -118,7 +120,8 @@ static void a_table_without_a_required_entry_is_refused_by_its_name(void **state
         char name[64];
         fill(&t);
         memcpy((char *)&t + required[i].offset, &none, sizeof none);
-        snprintf(name, sizeof name, "`%s`", strncmp(required[i].name, "table.", 6) ? required[i].name : required[i].name + 6);
+        snprintf(name, sizeof name, "`%s`",
+                 strncmp(required[i].name, "table.", 6) ? required[i].name : required[i].name + 6);
         assert_refused(&t.table, name);
     }
 }
@@ -155,7 +158,8 @@ static void a_smaller_table_is_refused_by_its_name(void **state)
         fill(&t);
         size_t *size = (size_t *)((char *)&t + sizes[i].offset);
         --*size;
-        snprintf(words, sizeof words, "%s%s is %zu, but", strncmp(sizes[i].name, "table.", 6) ? "table." : "", sizes[i].name, *size);
+        snprintf(words, sizeof words, "%s%s is %zu, but", strncmp(sizes[i].name, "table.", 6) ? "table." : "",
+                 sizes[i].name, *size);
         assert_refused(&t.table, words);
     }
 }
@@ -172,7 +176,7 @@ static int one_rank(void *self)
     return 1;
 }
 
-/* An engine that counts how often it is left and destroyed. */
+/* An engine that counts its calls of leave, destroy and free. */
 typedef struct counting {
     int left, destroyed, freed;
 } counting;
@@ -227,7 +231,8 @@ static void no_table_and_a_wrong_rank_are_refused(void **state)
     assert_refused(&table, "rank 7 of 7");
 }
 
-/* Larger tables, of newer headers, are taken, and copied; `self` is the communicator's from then on. */
+/* Larger tables, of newer headers, are accepted and copied; the communicator owns `self` from then
+ * on. */
 static void a_communicator_owns_its_self(void **state)
 {
     (void)state;
@@ -254,7 +259,8 @@ static void a_communicator_owns_its_self(void **state)
     tsr_comm_destroy(comm);
 }
 
-/* What the groups of an engine with tables of their own are told, and how many of their `self` were destroyed by the parent's. */
+/* The name in the table that tell_table() gives to groups, and how many `self` end_and_count()
+ * destroyed. */
 static const char *told_name;
 static int ended;
 
@@ -297,7 +303,7 @@ static void a_group_has_the_table_that_its_engine_tells(void **state)
     assert_int_equal(ended, 2);
 }
 
-/* Rank 1 of 2, whose peer has gone. */
+/* An engine of rank 1 of 2, whose peer has left. */
 static int second(void *self)
 {
     (void)self;
@@ -310,14 +316,15 @@ static int two(void *self)
     return 2;
 }
 
-static tsr_status say_gone(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                           tsr_device device, tsr_stream stream)
+static tsr_status say_gone(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count, tsr_device device, tsr_stream stream)
 {
     (void)self, (void)sends, (void)send_count, (void)receives, (void)receive_count, (void)device, (void)stream;
     return tsr_status_set(TSR_ERROR_PEER, "rank 0 has gone");
 }
 
-/* A rank that has failed by itself says why, also where its peers left before they were told. */
+/* A rank that failed by itself reports its own failure, also if its peers left before they heard of
+ * it. */
 static void a_rank_keeps_its_own_failure_when_its_peers_have_gone(void **state)
 {
     (void)state;
@@ -335,9 +342,11 @@ static void a_rank_keeps_its_own_failure_when_its_peers_have_gone(void **state)
     float value = 1.0f, sum;
     int self = 0;
     assert_int_equal(tsr_comm_create_from_table(NULL, &table, &self, &comm), TSR_OK);
-    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_PEER);
+    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL),
+                     TSR_ERROR_PEER);
     assert_string_equal(tsr_status_message(), "rank 0 has gone");
-    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, -1, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, -1, TSR_F32, TSR_SUM, tsr_device_host(), NULL),
+                     TSR_ERROR_ARGUMENT);
     assert_non_null(strstr(tsr_status_message(), "-1"));
     tsr_comm_destroy(comm);
 }
@@ -357,7 +366,7 @@ static void a_lent_communicator_is_not_split(void **state)
     tsr_comm_destroy(comm);
 }
 
-/* A direct engine of one rank whose meetings can be made to fail. */
+/* A direct engine of one rank, whose barriers can be made to fail. */
 typedef struct lonely {
     _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
     bool broken;
@@ -409,7 +418,8 @@ static tsr_comm *make_lonely(lonely *self, bool halves)
     return comm;
 }
 
-/* A peer that is slow may still read what the last call that met published, while this rank's calls fail one after the other. */
+/* A slow peer may still read what the last successful call published, while later calls of this
+ * rank fail. */
 static void a_broken_communicator_publishes_nothing(void **state)
 {
     (void)state;
@@ -422,7 +432,9 @@ static void a_broken_communicator_publishes_nothing(void **state)
     assert_int_equal(tsr_comm_barrier(comm), TSR_ERROR_PEER);
     memcpy(before, self.slot, sizeof before);
     for (int call = 0; call < 3; call++) {
-        assert_int_equal(tsr_comm_all_reduce(comm, values, sums, 1 + call % 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_PEER);
+        assert_int_equal(
+            tsr_comm_all_reduce(comm, values, sums, 1 + call % 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL),
+            TSR_ERROR_PEER);
         assert_string_equal(tsr_status_message(), "it is broken");
         assert_memory_equal(self.slot, before, sizeof before);
     }
@@ -454,7 +466,8 @@ static void break_in_halves(lonely *self, tsr_comm *comm, bool on_arrival)
     assert_int_equal(self->arrivals, arrivals);
 }
 
-/* With an engine's halves each arrival has its await, and nothing meets; once broken, nothing is published or arrives. */
+/* With halves of the engine each arrival has its await; once broken, nothing is published or
+ * arrives. */
 static void halves_of_a_broken_communicator_publish_nothing(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Ranks that fail, return, abort or are late: everybody else gets an error that names them, nobody hangs, and only what is broken stays
- * broken.
+ * Ranks that fail, return, abort or are late: every peer gets an error that names them, no rank
+ * hangs, and only broken communicators stay broken.
  */
 #include "comm_suite.h"
 
@@ -10,7 +10,7 @@
 
 enum { MOST_RANKS = 5, CALLS = 4, LATE_MS = 500 };
 
-/* The k-th call of a program that uses a bit of everything. */
+/* Makes the k-th call of a program that uses every kind of call. */
 static tsr_status call_number(tsr_comm *comm, int k)
 {
     int64_t in[MOST_RANKS] = {1}, out[MOST_RANKS] = {0};
@@ -31,7 +31,7 @@ static tsr_status call_number(tsr_comm *comm, int k)
 }
 
 typedef struct leaving {
-    int rank, after; /* returns after so many calls */
+    int rank, after; /* the rank that returns, and the number of calls after which it does */
     tsr_status status;
 } leaving;
 
@@ -93,7 +93,7 @@ static void a_rank_that_failed_by_itself_tells_more_than_its_peers(void **state)
     }
 }
 
-/* The last call is complete for all, however soon some return after it. */
+/* Ranks return right after the last call, which must be complete for all. */
 static tsr_status return_at_once(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -110,7 +110,7 @@ static void returning_right_after_a_call_breaks_nothing_in_it(void **state)
         suite_run(2 + round % 4, return_at_once, NULL);
 }
 
-/* The last rank returns; the others go on in their own group, which it never was in. */
+/* The last rank returns; the others go on in a group without it. */
 static tsr_status go_on_without(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -137,7 +137,7 @@ static void groups_without_the_rank_that_returned_go_on(void **state)
         suite_run(n, go_on_without, NULL);
 }
 
-/* Destroying a split handle is leaving that communicator alone. */
+/* Destroying a split handle leaves that communicator only. */
 static tsr_status leave_a_group(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -171,8 +171,9 @@ static tsr_status fail_locally(tsr_comm *comm, void *arg)
                 rank == victim ? "tsr_comm_all_reduce: receive is NULL" : words);
     CHECK_ERROR(tsr_comm_all_gather(comm, in, receive, 1, NULL, TSR_I64, tsr_device_host(), NULL), wanted,
                 rank == victim ? "tsr_comm_all_gather: receive is NULL" : words);
-    CHECK_ERROR(tsr_comm_reduce_scatter(comm, in, rank == victim ? in : out, 1, NULL, TSR_I64, TSR_SUM, tsr_device_host(), NULL), wanted,
-                rank == victim ? "overlap" : words);
+    CHECK_ERROR(tsr_comm_reduce_scatter(comm, in, rank == victim ? in : out, 1, NULL, TSR_I64, TSR_SUM,
+                                        tsr_device_host(), NULL),
+                wanted, rank == victim ? "overlap" : words);
     const tsr_message send = {rank == victim ? rank : victim, in, 8};
     if (suite_engine->direct)
         CHECK_ERROR(tsr_comm_exchange(comm, &send, rank == victim, NULL, 0, tsr_device_host(), NULL), wanted,
@@ -193,21 +194,32 @@ static tsr_status refuse_same_faults(tsr_comm *comm, void *arg)
 {
     (void)arg;
     int64_t in[MOST_RANKS] = {1}, out[MOST_RANKS];
-    const int64_t negative[MOST_RANKS] = {1, -1, 1, 1, 1}, huge[MOST_RANKS] = {INT64_MAX, INT64_MAX}, ones[MOST_RANKS] = {1, 1};
+    const int64_t negative[MOST_RANKS] = {1, -1, 1, 1, 1}, huge[MOST_RANKS] = {INT64_MAX, INT64_MAX},
+                  ones[MOST_RANKS] = {1, 1};
     const tsr_device host = tsr_device_host();
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, -3, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT, "count is -3");
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_DTYPE_NONE, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT, "dtype is 0");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, -3, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT,
+                "count is -3");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_DTYPE_NONE, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT,
+                "dtype is 0");
     CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_I64, TSR_AVG, host, NULL), TSR_ERROR_ARGUMENT, "avg");
     CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_C64, TSR_MAX, host, NULL), TSR_ERROR_ARGUMENT, "c64");
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_I64, (tsr_reduce_op)9, host, NULL), TSR_ERROR_ARGUMENT, "(9)");
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, INT64_MAX / 4, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT, "2^63 - 1 bytes");
-    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, INT64_MAX / 2 + 1, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "2^63 - 1 elements");
-    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, 0, negative, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "counts[1] is -1");
-    CHECK_ERROR(tsr_comm_scatter(comm, in, out, 0, huge, TSR_I8, 0, host, NULL), TSR_ERROR_ARGUMENT, "2^63 - 1 elements");
-    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, ones, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "receive_counts is NULL");
-    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, NULL, ones, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "send_counts is NULL");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_I64, (tsr_reduce_op)9, host, NULL), TSR_ERROR_ARGUMENT,
+                "(9)");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, INT64_MAX / 4, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT,
+                "2^63 - 1 bytes");
+    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, INT64_MAX / 2 + 1, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "2^63 - 1 elements");
+    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, 0, negative, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "counts[1] is -1");
+    CHECK_ERROR(tsr_comm_scatter(comm, in, out, 0, huge, TSR_I8, 0, host, NULL), TSR_ERROR_ARGUMENT,
+                "2^63 - 1 elements");
+    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, ones, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "receive_counts is NULL");
+    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, NULL, ones, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "send_counts is NULL");
     CHECK_ERROR(tsr_comm_broadcast(comm, in, 1, TSR_I8, -1, host, NULL), TSR_ERROR_ARGUMENT, "root is -1");
-    CHECK_ERROR(tsr_comm_gather(comm, in, out, 1, NULL, TSR_I8, tsr_comm_size(comm), host, NULL), TSR_ERROR_ARGUMENT, "root is 2");
+    CHECK_ERROR(tsr_comm_gather(comm, in, out, 1, NULL, TSR_I8, tsr_comm_size(comm), host, NULL), TSR_ERROR_ARGUMENT,
+                "root is 2");
     CHECK_ERROR(tsr_comm_all_gather(NULL, in, out, 1, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "comm is NULL");
     CHECK_ERROR(tsr_comm_split(comm, 0, 0, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
     CHECK_ERROR(tsr_comm_wait(comm, NULL, -1), TSR_ERROR_ARGUMENT, "timeout_ms is -1");
@@ -221,7 +233,7 @@ static void a_fault_of_all_ranks_is_told_to_each_in_its_own_words(void **state)
     suite_run(2, refuse_same_faults, NULL);
 }
 
-/* Rank 1 aborts while the others wait, or before they come; some may still be in the split that it has left. */
+/* Rank 1 aborts while the others wait, or before they come; some may still be in the split. */
 static tsr_status abort_one(tsr_comm *comm, void *arg)
 {
     const int delay = *(const int *)arg;
@@ -253,7 +265,7 @@ static void an_abort_releases_who_waits_now_and_later(void **state)
             suite_run(n, abort_one, &delay);
 }
 
-/* Rank 1 comes when all others have given it up, however long that takes them. */
+/* Rank 1 comes after all others have given it up. */
 static tsr_status come_late(tsr_comm *comm, void *arg)
 {
     atomic_int *waited = arg;

@@ -1,6 +1,6 @@
 /*
- * Ranks that call different things: every rank gets TSR_ERROR_ARGUMENT with the same sentence, which names the lowest rank that differs
- * from rank 0 and quotes both, and the communicator goes on.
+ * Ranks whose calls differ: every rank gets TSR_ERROR_ARGUMENT with one sentence, which names the
+ * lowest rank that differs from rank 0 and quotes both calls, and the communicator stays usable.
  */
 #include "comm_suite.h"
 
@@ -105,13 +105,13 @@ static tsr_status exchange_in_halves(tsr_comm *comm)
     return tsr_comm_exchange_finish(comm);
 }
 
-/* Which engines notice: those that have agreed before they send anything do, or direct ones alone, for nothing is agreed on before an
- * exchange of messages. */
+/* Engines that notice the difference: all that agree before they send, or direct ones alone, since
+ * ranks do not agree before an exchange of messages. */
 typedef enum noticed { BY_ALL, BY_DIRECT } noticed;
 
 typedef struct dispute {
     small_call *usual, *odd;
-    const char *usual_words, *odd_words; /* NULL where a message engine's own calls are what differs */
+    const char *usual_words, *odd_words; /* the calls in words; NULL if a message engine's own calls differ */
     noticed by;
 } dispute;
 
@@ -124,7 +124,8 @@ static const dispute disputes[] = {
     {gather_by_counts, gather_by_other_counts, "all_gather of 3,3", "all_gather of 3,2", BY_ALL},
     {gather_three, gather_by_counts, "all_gather of 3 f32", "all_gather of 3,3", BY_ALL},
     {broadcast_from_first, broadcast_from_second, "root 0", "root 1", BY_ALL},
-    {broadcast_from_first, scatter_from_first, "broadcast of 3 f32, root 0, on host", "scatter of 3 f32, root 0, on host", BY_ALL},
+    {broadcast_from_first, scatter_from_first, "broadcast of 3 f32, root 0, on host",
+     "scatter of 3 f32, root 0, on host", BY_ALL},
     {split_in_two, sum_three, "split", "all_reduce of 3 f32", BY_ALL},
     {meet_all, sum_three, "barrier", "all_reduce of 3 f32", BY_ALL},
     {exchange_nothing, meet_all, "exchange", "barrier", BY_DIRECT},
@@ -140,7 +141,7 @@ typedef struct trial {
     char sentences[MOST_RANKS][SENTENCE];
 } trial;
 
-/* Every rank notes its sentence; afterwards all are the same. */
+/* Keeps this rank's sentence, and checks that all ranks have one sentence. */
 static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
 {
     char *const own = t->sentences[tsr_comm_rank(comm)];
@@ -150,15 +151,18 @@ static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
     TSR_TRY(suite_check_usable(comm));
     for (int r = 0; r < tsr_comm_size(comm); r++)
         if (strcmp(t->sentences[r], t->sentences[0]) != 0)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 0 says \"%s\", rank %d says \"%s\"", t->sentences[0], r, t->sentences[r]);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 0 says \"%s\", rank %d says \"%s\"", t->sentences[0], r,
+                                  t->sentences[r]);
     return tsr_comm_barrier(comm);
 }
 
-/* "ranks disagree: rank 0 calls (words of rank 0), but rank k calls (words of rank k)" */
+/* Checks the sentence "ranks disagree: rank 0 calls (words of rank 0), but rank k calls (words of
+ * rank k)". */
 static tsr_status check_words(const trial *t)
 {
     const dispute *d = t->dispute;
-    const char *first = t->odd == 0 ? d->odd_words : d->usual_words, *second = t->odd == 0 ? d->usual_words : d->odd_words;
+    const char *first = t->odd == 0 ? d->odd_words : d->usual_words,
+               *second = t->odd == 0 ? d->usual_words : d->odd_words;
     char sentence[SENTENCE], but[32];
     snprintf(sentence, sizeof sentence, "%s", t->sentences[0]);
     snprintf(but, sizeof but, ", but rank %d calls ", t->odd > 0 ? t->odd : 1);
@@ -167,7 +171,8 @@ static tsr_status check_words(const trial *t)
     *rest = '\0';
     if (!first || (strstr(sentence, first) && strstr(rest + 1, second)))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "odd rank %d: \"%s\" does not say \"%s\" and \"%s\"", t->odd, t->sentences[0], first, second);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "odd rank %d: \"%s\" does not say \"%s\" and \"%s\"", t->odd,
+                          t->sentences[0], first, second);
 }
 
 static tsr_status dispute_once(tsr_comm *comm, void *arg)
@@ -195,7 +200,7 @@ static void every_rank_names_the_lowest_that_differs_and_goes_on(void **state)
             }
 }
 
-/* Ranks 1 and 3 differ from the others and from one another: rank 1 is named. */
+/* Ranks 1 and 3 differ from the others and from each other: rank 1 is named. */
 static tsr_status dispute_twice(tsr_comm *comm, void *arg)
 {
     static small_call *const calls[] = {sum_three, sum_four, sum_three, largest_three};
@@ -211,7 +216,7 @@ static void of_several_that_differ_the_lowest_is_named(void **state)
     suite_run(4, dispute_twice, &t);
 }
 
-/* Rank 1 leaves out the first call of three, and finds itself one behind until its last. */
+/* Rank 1 skips the first of three calls, and so is one call ahead until its last. */
 static tsr_status skip_one(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -231,7 +236,7 @@ static void another_order_of_calls_is_a_disagreement(void **state)
 
 typedef struct message_fault {
     size_t sent, expected;       /* bytes of the message from 0 to the last rank */
-    bool not_sent, not_expected; /* there is none */
+    bool not_sent, not_expected; /* rank 0 sends, or the last rank expects, no message */
     const char *words;
 } message_fault;
 
@@ -256,8 +261,8 @@ static tsr_status exchange_wrongly(tsr_comm *comm, void *arg)
     const tsr_message send = {last, send_of(comm), fault->sent}, receive = {0, receive_of(comm), fault->expected};
     char words[128];
     snprintf(words, sizeof words, fault->words, last);
-    CHECK_ERROR(t->exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected), TSR_ERROR_ARGUMENT,
-                words);
+    CHECK_ERROR(t->exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected),
+                TSR_ERROR_ARGUMENT, words);
     return check_same_sentence(comm, &t->trial);
 }
 
@@ -274,13 +279,14 @@ static void messages_that_do_not_fit_name_both_ranks_and_sizes_on_all(void **sta
             }
 }
 
-/* All send and expect 1, 2 and 1 elements to ranks 0, 1 and 2; but rank 2 expects 4 of rank 1. */
+/* Ranks send 1, 2 and 1 elements to ranks 0, 1 and 2, and expect matching numbers, except that rank
+ * 2 expects 4 from rank 1. */
 static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
 {
     static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {2, 2, 2}, {1, 4, 1}};
     const char *words = "tsr_comm_all_to_all: rank 1 sends 1 elements to rank 2, which expects 4";
-    CHECK_ERROR(tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, sends, receives[tsr_comm_rank(comm)], TSR_F64,
-                                    tsr_device_host(), NULL),
+    CHECK_ERROR(tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, sends, receives[tsr_comm_rank(comm)],
+                                    TSR_F64, tsr_device_host(), NULL),
                 TSR_ERROR_ARGUMENT, words);
     return check_same_sentence(comm, arg);
 }
@@ -336,23 +342,25 @@ static placed_call *const placed_calls[] = {gather_placed,    reduce_scatter_pla
 
 static const tsr_device third_host = {NULL, 3};
 
-/* The last rank alone gives what only looks like the host; the others are told, and the next call is right. */
+/* The last rank alone passes a device that only looks like the host; the others get an error, and
+ * the next call works. */
 static tsr_status misplace_collectives(tsr_comm *comm, void *arg)
 {
     (void)arg;
     const int last = tsr_comm_size(comm) - 1;
     const bool odd = tsr_comm_rank(comm) == last;
     for (size_t i = 0; i < sizeof placed_calls / sizeof *placed_calls; i++) {
-        CHECK_ERROR(placed_calls[i](comm, odd ? third_host : tsr_device_host(), NULL), odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
-                    ": device is host:3, but there is one host");
-        CHECK_ERROR(placed_calls[i](comm, tsr_device_host(), odd ? &buffers : NULL), odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
-                    ": stream is 0x");
+        CHECK_ERROR(placed_calls[i](comm, odd ? third_host : tsr_device_host(), NULL),
+                    odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, ": device is host:3, but there is one host");
+        CHECK_ERROR(placed_calls[i](comm, tsr_device_host(), odd ? &buffers : NULL),
+                    odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, ": stream is 0x");
         TSR_TRY(placed_calls[i](comm, tsr_device_host(), NULL));
     }
     return TSR_OK;
 }
 
-/* Of an exchange by messages peers are not told, so all ranks give it. One without messages may be said to be anywhere. */
+/* All ranks pass the wrong device, since peers do not learn of it in an exchange by messages.
+ * Without messages any device is accepted. */
 static tsr_status misplace_exchanges(tsr_comm *comm, void *arg)
 {
     const int n = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
@@ -363,7 +371,8 @@ static tsr_status misplace_exchanges(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), &buffers), TSR_ERROR_ARGUMENT,
                 "tsr_comm_exchange: stream is");
     const tsr_status started = tsr_comm_exchange_start(comm, &send, 1, &receive, 1, tsr_device_host(), &buffers);
-    CHECK_ERROR(started == TSR_OK ? tsr_comm_exchange_finish(comm) : started, TSR_ERROR_ARGUMENT, "tsr_comm_exchange_start: stream is");
+    CHECK_ERROR(started == TSR_OK ? tsr_comm_exchange_finish(comm) : started, TSR_ERROR_ARGUMENT,
+                "tsr_comm_exchange_start: stream is");
     TSR_TRY(tsr_comm_exchange(comm, NULL, 0, NULL, 0, tsr_device_host(), &buffers));
     if (strcmp(tsr_comm_engine(comm), "mpi") == 0)
         CHECK_ERROR(tsr_comm_wait(comm, &buffers, 5), TSR_ERROR_ARGUMENT, "tsr_comm_wait: stream is");
@@ -380,48 +389,51 @@ static void what_only_looks_like_the_host_is_refused_by_name(void **state)
     }
 }
 
-/* A call with an argument that is bad, or, where `bad` is false, with the one that its peers give. */
+/* A call with a bad argument or, if `bad` is false, with the peers' argument. */
 typedef tsr_status spoilt_call(tsr_comm *comm, bool bad);
 
 static const int64_t even_counts[MOST_RANKS] = {1, 1, 1, 1, 1}, negative_counts[MOST_RANKS] = {1, -1, 1, 1, 1};
 
 static tsr_status sum_of_no_dtype(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, bad ? (tsr_dtype)99 : TSR_F32, TSR_SUM, tsr_device_host(), NULL);
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, bad ? (tsr_dtype)99 : TSR_F32, TSR_SUM,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status reduce_by_no_op(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_reduce_scatter(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_I32, bad ? TSR_AVG : TSR_SUM, tsr_device_host(),
-                                   NULL);
+    return tsr_comm_reduce_scatter(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_I32, bad ? TSR_AVG : TSR_SUM,
+                                   tsr_device_host(), NULL);
 }
 
 static tsr_status gather_negative(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? -3 : 3, NULL, TSR_F32, tsr_device_host(), NULL);
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? -3 : 3, NULL, TSR_F32, tsr_device_host(),
+                               NULL);
 }
 
 static tsr_status gather_too_many(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? INT64_MAX / 2 + 1 : 3, NULL, TSR_F32, tsr_device_host(), NULL);
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? INT64_MAX / 2 + 1 : 3, NULL, TSR_F32,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status swap_negative(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, even_counts, TSR_F32,
-                               tsr_device_host(), NULL);
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts,
+                               even_counts, TSR_F32, tsr_device_host(), NULL);
 }
 
 static tsr_status swap_with_receives_alone(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, bad ? NULL : even_counts, even_counts, TSR_F32, tsr_device_host(),
-                               NULL);
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, bad ? NULL : even_counts, even_counts, TSR_F32,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status swap_with_sends_alone(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, even_counts, bad ? NULL : even_counts, TSR_F32, tsr_device_host(),
-                               NULL);
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, even_counts, bad ? NULL : even_counts, TSR_F32,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status broadcast_from_nobody(tsr_comm *comm, bool bad)
@@ -431,13 +443,14 @@ static tsr_status broadcast_from_nobody(tsr_comm *comm, bool bad)
 
 static tsr_status scatter_negative(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_scatter(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, TSR_F32, 0, tsr_device_host(),
-                            NULL);
+    return tsr_comm_scatter(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, TSR_F32, 0,
+                            tsr_device_host(), NULL);
 }
 
 static tsr_status gather_at_nobody(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_gather(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_F32, bad ? -1 : 0, tsr_device_host(), NULL);
+    return tsr_comm_gather(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_F32, bad ? -1 : 0, tsr_device_host(),
+                           NULL);
 }
 
 static tsr_status split_into_nothing(tsr_comm *comm, bool bad)
@@ -462,7 +475,7 @@ typedef struct spoilt {
 } spoilt;
 
 static const spoilt spoilt_calls[] = {
-    {sum_of_no_dtype, "tsr_comm_all_reduce: dtype is 99, which is none"},
+    {sum_of_no_dtype, "tsr_comm_all_reduce: dtype is 99, which is not a dtype"},
     {reduce_by_no_op, "tsr_comm_reduce_scatter: op is avg"},
     {gather_negative, "tsr_comm_all_gather: count is -3; it must be 0 or more"},
     {gather_too_many, "tsr_comm_all_gather: counts sum up to more than 2^63 - 1 elements"},
@@ -476,17 +489,21 @@ static const spoilt spoilt_calls[] = {
     {alloc_into_nothing, "tsr_comm_alloc: out is NULL"},
 };
 
-/* Which rank gives the bad argument. */
+/* Checks calls in which rank `*arg` gives a bad argument. */
 static tsr_status spoil(tsr_comm *comm, void *arg)
 {
     const int victim = *(const int *)arg;
     const bool bad = tsr_comm_rank(comm) == victim;
     for (size_t i = 0; i < sizeof spoilt_calls / sizeof *spoilt_calls; i++) {
         char words[SENTENCE];
-        snprintf(words, sizeof words, bad ? "%s%s" : "rank %s failed: %s", bad ? "" : victim ? "1" : "0", spoilt_calls[i].words);
+        snprintf(words, sizeof words, bad ? "%s%s" : "rank %s failed: %s",
+                 bad      ? ""
+                 : victim ? "1"
+                          : "0",
+                 spoilt_calls[i].words);
         const tsr_status status = spoilt_calls[i].call(comm, bad);
         if (spoilt_calls[i].call == split_into_nothing && status == TSR_ERROR_UNSUPPORTED)
-            continue; /* it is lent */
+            continue; /* a lent communicator cannot be split */
         CHECK_ERROR(status, bad ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, words);
         TSR_TRY(suite_check_usable(comm));
     }

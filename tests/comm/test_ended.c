@@ -1,12 +1,14 @@
-/* Ranks whose threads end without returning from main: peers hear of it, the run names them, and nothing is lost but what is said. */
+/* Ranks whose threads end without returning from main: peers get an error, the run names the ranks,
+ * and nothing else leaks than the tests say. */
 #include "comm_suite.h"
 #include "counted_memory.h"
 #include "ended_frames.h"
 
+#include <tessera/sys/device.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
 
 enum { RANKS = 4, ODD = 1 };
 
@@ -14,7 +16,7 @@ typedef struct ended {
     void (*end)(tsr_comm *comm);
     pthread_t threads[RANKS];
     tsr_device_driver *driver;
-    atomic_int finished, unwound; /* peers that heard of it; what the odd rank saw of `finished` when it left its frame */
+    atomic_int finished, unwound; /* number of peers that got the error; its value when the odd rank left its frame */
 } ended;
 
 static void exit_thread(tsr_comm *comm)
@@ -34,7 +36,7 @@ static void cancel_in_meeting(tsr_comm *comm)
 {
     pthread_cancel(pthread_self());
     tsr_comm_barrier(comm);
-    pthread_testcancel(); /* whoever comes last does not wait */
+    pthread_testcancel(); /* for the last rank to come, which does not wait */
 }
 
 static void exit_after_split(tsr_comm *comm)
@@ -77,7 +79,8 @@ static void assert_odd_is_named(tsr_status status)
     assert_non_null(strstr(tsr_status_message(), "rank 1: main did not return, for its thread was ended"));
 }
 
-/* AddressSanitizer keeps what it knows of frames through which a thread ends, and stumbles over it. */
+/* Skips under AddressSanitizer, which reports false errors for frames that a thread leaves by
+ * ending. */
 static void skip_where_frames_must_return(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -125,7 +128,8 @@ static void a_thread_may_end_after_its_handle(void **state)
     run_ended(NULL, end_without_a_handle, -1);
 }
 
-/* Rank 0 cancels the odd rank, which sleeps in a call or will. The mutex under which it sleeps is free afterwards: peers end. */
+/* Rank 0 cancels the odd rank, which sleeps in a call or will. The mutex of the call must be free
+ * afterwards, so that peers end. */
 static tsr_status cancel_sleeper(tsr_comm *comm, void *arg)
 {
     ended *all = arg;
@@ -153,7 +157,8 @@ static void a_rank_that_is_cancelled_in_its_sleep_lets_peers_go(void **state)
     assert_int_equal(all.finished, RANKS - 1);
 }
 
-/* A device whose reductions rank 0 begins by cancelling the odd rank, which has done its own and waits for the end of the call. */
+/* A device in whose reductions rank 0 first cancels the odd rank, which has done its part and waits
+ * for the end of the call. */
 static _Thread_local ended *cancels;
 
 static tsr_status reduce_late(void *self, int index, const tsr_box_reduce *what, tsr_stream stream)
@@ -194,7 +199,8 @@ static tsr_status lend_and_end(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* What a rank lends to a call lies in a frame that goes when the thread is cancelled: not before peers have read it. */
+/* Memory lent to a call lies in a frame, which must stay until peers have read it, even if the
+ * thread is cancelled. */
 static void a_cancelled_rank_waits_for_those_who_read_its_memory(void **state)
 {
     (void)state;
@@ -210,7 +216,7 @@ static void a_cancelled_rank_waits_for_those_who_read_its_memory(void **state)
     tsr_device_driver_destroy(all.driver);
 }
 
-/* The odd rank's thread ends in a call, with peers' memory open to it. */
+/* The odd rank's thread ends within a call in which it reads peers' memory. */
 static tsr_status reduce_and_exit(void *self, int index, const tsr_box_reduce *what, tsr_stream stream)
 {
     if (cancels)
@@ -242,7 +248,8 @@ static void a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting(voi
     tsr_device_driver_destroy(all.driver);
 }
 
-/* An allocator that lets its caller be cancelled, and with `cancels_release` cancels it in the release of slots. */
+/* An allocator with a cancellation point, which with `cancels_release` cancels its caller when
+ * slots are released. */
 static _Thread_local bool cancels_release;
 
 static void *allocate_plainly(void *user, size_t bytes, size_t alignment)
@@ -260,7 +267,8 @@ static void release_or_end(void *user, void *memory, size_t bytes)
     pthread_testcancel();
 }
 
-/* The odd rank is the last to leave the group, whose memory goes under the lock of all ranks. */
+/* The odd rank is the last to leave the group, whose memory is then freed under the lock of all
+ * ranks. */
 static tsr_status leave_last(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -323,7 +331,8 @@ static void a_caller_that_is_cancelled_sees_its_ranks_to_their_end(void **state)
     assert_int_equal(all.ended, RANKS);
 }
 
-/* Two threads of the odd rank: main's ends while the other is in a call, or holds the handle as a layer does. */
+/* Two threads of the odd rank: the main thread ends while the other is in a call, or holds the
+ * handle as a layer does. */
 typedef struct pair {
     tsr_comm *comm;
     bool holds, ends;
@@ -338,11 +347,12 @@ static tsr_status meet_until_broken(tsr_comm *comm)
     tsr_status status;
     do
         status = tsr_comm_barrier(comm);
-    while (status == TSR_OK || (status == TSR_ERROR_STATE && strstr(tsr_status_message(), "is in tsr_comm_wait() already")));
+    while (status == TSR_OK ||
+           (status == TSR_ERROR_STATE && strstr(tsr_status_message(), "is in tsr_comm_wait() already")));
     return status;
 }
 
-/* A layer takes a while between its calls. */
+/* A layer with a pause between its calls. */
 static tsr_status meet_as_layer(tsr_comm *comm, atomic_int *inside)
 {
     TSR_TRY(tsr_comm_hold(comm, "layer"));
@@ -370,7 +380,7 @@ static tsr_status end_beside_a_call(tsr_comm *comm, void *arg)
 {
     pair *mine = arg;
     if (tsr_comm_rank(comm) != ODD) {
-        /* So the call lasts. */
+        /* waits until the other thread is in its call, which then lasts */
         while (!atomic_load(&mine->inside))
             suite_sleep(1);
         suite_sleep(100);
@@ -399,8 +409,8 @@ static void another_threads_call_is_not_forgotten_with_mains_thread(void **state
             assert_int_equal(status, TSR_ERROR_PEER);
         pthread_join(all.thread, NULL);
         if (all.first != TSR_ERROR_PEER || all.last != TSR_ERROR_STATE || !strstr(all.last_words.text, "was destroyed"))
-            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text, tsr_status_name(all.last),
-                     all.last_words.text);
+            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text,
+                     tsr_status_name(all.last), all.last_words.text);
     }
 }
 
@@ -414,7 +424,7 @@ static tsr_status end_with_a_hold(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-/* Nobody else could end it, nor destroy the handle meanwhile. */
+/* A hold must end with its thread: no other thread could end it, or destroy the handle. */
 static void a_hold_ends_with_its_thread(void **state)
 {
     (void)state;
@@ -431,7 +441,7 @@ static void a_hold_ends_with_its_thread(void **state)
 }
 
 #ifdef HAS_CXX
-/* The odd rank's group goes with the object that holds it, so nothing leaks. */
+/* The odd rank's group is destroyed by the object that holds it, so nothing leaks. */
 static void objects_of_frames_go_with_the_thread(void **state)
 {
     (void)state;

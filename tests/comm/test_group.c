@@ -1,11 +1,12 @@
-/* Groups within a communicator: made once, found again by their ranks, with everybody or with nobody. */
-#include "comm_suite.h"
-
+/* Groups within a communicator: made once, found again by their ranks, also groups of all ranks and
+ * of none. */
 #include "comm/core/agree.h"
 #include "comm/core/comm.h"
 #include "comm/core/object.h"
 #include "comm/core/traits.h"
 #include "comm/groups/group.h"
+#include "comm_suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ static void describe(const void *arg, char *text, size_t capacity)
     snprintf(text, capacity, "prepare of %s", (const char *)arg);
 }
 
-/* What the tests keep in a slot. */
+/* The contents of a slot in these tests. */
 typedef struct shelf {
     void *memory;
     size_t bytes;
@@ -62,17 +63,22 @@ static bool is_busy(const void *slot)
 
 static const tsr_group_keeper keeper = {lacks, make, take, release, is_busy};
 
-static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words, const tsr_group **out)
+static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words,
+                          const tsr_group **out)
 {
-    const tsr_group_request request = {
-        .set = set, .keeper = &keeper, .wanted = &scratch, .fingerprint = fingerprint, .describe = describe, .arg = words};
+    const tsr_group_request request = {.set = set,
+                                       .keeper = &keeper,
+                                       .wanted = &scratch,
+                                       .fingerprint = fingerprint,
+                                       .describe = describe,
+                                       .arg = words};
     tsr_group_answer answer;
     TSR_TRY(tsr_group_prepare(comm, &request, &answer));
     *out = answer.group;
     return TSR_OK;
 }
 
-/* All ranks of the communicator that are `rank` modulo `step`. */
+/* The ranks of the communicator that are equal to `rank` modulo `step`. */
 static tsr_rank_set every(int step, int rank, int size, int *ranks)
 {
     tsr_rank_set set = {ranks, 0};
@@ -104,7 +110,8 @@ static tsr_status make_and_find(tsr_comm *comm, void *arg)
         int ranks[MOST_RANKS];
         const tsr_rank_set set = every(step, rank, size, ranks);
         const tsr_group *group = NULL, *again = NULL;
-        /* A set of one may be that of a smaller step; the others make theirs all the same. */
+        /* A set of one rank may be that of a smaller step, whose group is then found; the other
+         * ranks make new groups. */
         const tsr_group *before = tsr_group_find(comm, tsr_rank_set_hash(set));
         CHECK(!before || set.count == 1);
         TSR_TRY(prepare(comm, set, 0, 5, "first", &group));
@@ -125,7 +132,7 @@ static void a_group_is_made_once_and_found_by_its_ranks(void **state)
         suite_run(n, make_and_find, NULL);
 }
 
-/* Rank 0 belongs to no set, and only the last wants scratch. */
+/* Rank 0 is in no set, and only the last rank asks for scratch memory. */
 static tsr_status grow_scratch(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -139,7 +146,7 @@ static tsr_status grow_scratch(tsr_comm *comm, void *arg)
         const size_t bytes = rank == size - 1 ? wanted[i] : 0;
         most = bytes > most ? bytes : most;
         TSR_TRY(prepare(comm, set, bytes, 1, "scratch", &group));
-        CHECK((group == NULL) == (rank == 0));
+        CHECK((!group) == (rank == 0));
         if (!group)
             continue;
         CHECK(shelf_of(group)->bytes >= most && (most == 0 || shelf_of(group)->memory));
@@ -164,7 +171,8 @@ static tsr_status bring_other_fingerprint(tsr_comm *comm, void *arg)
     const tsr_group *group = NULL;
     char base[64], other[64];
     snprintf(base, sizeof base, "rank %d calls prepare of %s, but", odd % 2, odd < 2 ? "other" : "usual");
-    snprintf(other, sizeof other, "but rank %d calls prepare of %s", odd < 2 ? odd + 2 : odd, odd < 2 ? "usual" : "other");
+    snprintf(other, sizeof other, "but rank %d calls prepare of %s", odd < 2 ? odd + 2 : odd,
+             odd < 2 ? "usual" : "other");
     const tsr_status status = prepare(comm, set, 0, rank == odd ? 2 : 1, rank == odd ? "other" : "usual", &group);
     CHECK_ERROR(status, TSR_ERROR_ARGUMENT, base);
     CHECK(strstr(tsr_status_message(), other) && !group);
@@ -180,7 +188,7 @@ static void other_fingerprints_in_a_set_are_named_on_all_ranks(void **state)
         suite_run(5, bring_other_fingerprint, &odd);
 }
 
-/* Rank 0 believes in {0, 1}, ranks 1 and 2 in {1, 2}. */
+/* Rank 0 passes the set {0, 1}, ranks 1 and 2 the set {1, 2}. */
 static tsr_status bring_other_set(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -227,7 +235,8 @@ static void a_failure_of_one_rank_leaves_no_group_anywhere(void **state)
             suite_run(n, fail_one, &victim);
 }
 
-/* Whatever the group already is: its own ranks' numbers count, in every prepare, and nobody else's. */
+/* In every prepare the numbers of the group's own ranks count, not those of other ranks, whether
+ * the group exists or not. */
 static tsr_status ask_for_rounds(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -236,8 +245,10 @@ static tsr_status ask_for_rounds(tsr_comm *comm, void *arg)
     const tsr_rank_set set = every(2, rank, size, ranks), none = {NULL, 0};
     for (int64_t big = 0; big < 2 * size; big++) {
         const bool left_out = big % 3 == 2 && rank % 2 == 1;
-        const tsr_group_request request = {
-            .set = left_out ? none : set, .rounds = rank == big % size ? 100 + big : rank, .describe = describe, .arg = "rounds"};
+        const tsr_group_request request = {.set = left_out ? none : set,
+                                           .rounds = rank == big % size ? 100 + big : rank,
+                                           .describe = describe,
+                                           .arg = "rounds"};
         tsr_group_answer answer = {0};
         TSR_TRY(tsr_group_prepare(comm, &request, &answer));
         CHECK(left_out == !answer.group);
@@ -254,7 +265,7 @@ static void all_ranks_of_a_set_learn_its_largest_number_of_rounds(void **state)
         suite_run(n, ask_for_rounds, NULL);
 }
 
-/* At once or in halves, which is the same to the others; `halves` says on which ranks. */
+/* Begins a call at once or, with `halves`, in halves, which is the same for peers. */
 static tsr_status begin(tsr_comm *comm, const tsr_call *mine, bool halves)
 {
     if (!halves)
@@ -264,7 +275,8 @@ static tsr_status begin(tsr_comm *comm, const tsr_call *mine, bool halves)
     return tsr_call_join(comm, mine, describe, "phases");
 }
 
-/* What a call publishes is there for all until its end, in as many phases as it likes, at whatever pace the ranks go. */
+/* What a call publishes is visible to all ranks until its end, over any number of phases, and at
+ * any pace of the ranks. */
 static tsr_status go_in_phases(tsr_comm *comm, void *arg)
 {
     const uintptr_t without_arrive = *(const uintptr_t *)arg;
@@ -299,7 +311,7 @@ static void calls_of_several_phases_keep_in_step(void **state)
             suite_run(n, go_in_phases, &without_arrive[i]);
 }
 
-/* Disagreement and the victim's failure come from join, in the words of the start. */
+/* Disagreement and the victim's failure are reported by join, in the words of the start. */
 static tsr_status join_wrongly(tsr_comm *comm, void *arg)
 {
     const int victim = *(const int *)arg, rank = tsr_comm_rank(comm);
@@ -309,7 +321,8 @@ static tsr_status join_wrongly(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_call_start(comm, &other));
     CHECK_ERROR(tsr_call_start(comm, &other), TSR_ERROR_STATE, "has started a call");
     CHECK_ERROR(tsr_call_join(comm, &other, describe, rank == victim ? "b" : "a"), TSR_ERROR_ARGUMENT,
-                victim ? "rank 0 calls prepare of a, but rank" : "rank 0 calls prepare of b, but rank 1 calls prepare of a");
+                victim ? "rank 0 calls prepare of a, but rank"
+                       : "rank 0 calls prepare of b, but rank 1 calls prepare of a");
     CHECK_ERROR(tsr_call_join(comm, &other, describe, "a"), TSR_ERROR_STATE, "has started no call");
     char words[64];
     snprintf(words, sizeof words, "rank %d failed: no luck", victim);
@@ -329,7 +342,8 @@ static void what_is_wrong_with_a_started_call_comes_from_its_join(void **state)
             suite_run(n, join_wrongly, &victim);
 }
 
-/* All ranks are a group without a split; fewer are refused on every rank, and nothing is broken. */
+/* A group of all ranks needs no split; a smaller group is refused on every rank, and nothing is
+ * broken. */
 static tsr_status prepare_lent(tsr_comm *comm, void *arg)
 {
     (void)arg;

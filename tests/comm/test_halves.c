@@ -1,6 +1,6 @@
 /*
- * Exchanges in two halves: the first waits for nobody, nothing else goes between the two, and what goes wrong in between is told by the
- * second, on all ranks.
+ * Exchanges in two halves: the first half does not wait for peers, other calls between the halves
+ * are refused, and failures in between are reported by the second half, on all ranks.
  */
 #include "comm_suite.h"
 
@@ -9,7 +9,7 @@
 
 enum { MOST_RANKS = 5, WORDS = 24, ROUNDS = 40, LATE_MS = 500 };
 
-/* What the ranks send and receive, for as long as any of them may look. */
+/* The buffers of all ranks, which stay as long as any rank may read them. */
 typedef struct stage {
     int32_t out[MOST_RANKS][MOST_RANKS][WORDS], in[MOST_RANKS][MOST_RANKS][WORDS];
     tsr_message sends[MOST_RANKS][MOST_RANKS], receives[MOST_RANKS][MOST_RANKS];
@@ -17,7 +17,7 @@ typedef struct stage {
     int victim;
 } stage;
 
-/* Message `index` of round `round` from `from` to `to`. */
+/* Word `index` of the message of round `round` from rank `from` to rank `to`. */
 static int32_t word_of(int round, int from, int to, int index)
 {
     return ((round * MOST_RANKS + from) * MOST_RANKS + to) * WORDS + index;
@@ -38,7 +38,8 @@ static tsr_status start(tsr_comm *comm, stage *s, int round)
     return tsr_comm_exchange_start(comm, s->sends[rank], count, s->receives[rank], count, tsr_device_host(), NULL);
 }
 
-/* Once finish has returned, whatever it has returned, buffers are this rank's again: it spoils what it sent, and nobody reads that. */
+/* After finish, successful or not, buffers belong to this rank again: it overwrites what it sent,
+ * and no peer may see that. */
 static tsr_status take_back(tsr_comm *comm, stage *s, tsr_status finished)
 {
     const int rank = tsr_comm_rank(comm);
@@ -81,7 +82,7 @@ static void buffers_belong_to_this_rank_again_when_finish_returns(void **state)
     }
 }
 
-/* Rank 0 finds that all have started before it starts, so nobody's start can have waited for it. */
+/* Rank 0 starts after all peers have started, so no start can have waited for it. */
 static tsr_status start_last(tsr_comm *comm, void *arg)
 {
     stage *s = arg;
@@ -104,10 +105,11 @@ static void start_waits_for_nobody(void **state)
     }
 }
 
-/* Each round other ranks do it at once. */
+/* In each round other ranks exchange in one call instead of halves. */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
-    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size,
+              previous = (rank + size - 1) % size;
     (void)arg;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t out = word_of(round, rank, next, 0), in = -1;
@@ -127,7 +129,7 @@ static void some_ranks_may_exchange_at_once(void **state)
 
 #define REFUSED(call) CHECK_ERROR((call), TSR_ERROR_STATE, "has started a call on this communicator")
 
-/* Everything that communicates, on an exchange in flight. */
+/* Checks that every communicating call is refused during an exchange in flight. */
 static tsr_status check_refused(tsr_comm *comm)
 {
     const tsr_device host = tsr_device_host();
@@ -176,7 +178,7 @@ static void nothing_else_goes_between_the_halves(void **state)
     }
 }
 
-/* What goes on in another communicator is nobody's business. */
+/* Another communicator can be used during an exchange in flight. */
 static tsr_status use_another(tsr_comm *comm, void *arg)
 {
     tsr_comm *copy;
@@ -200,7 +202,8 @@ static void other_communicators_are_free_meanwhile(void **state)
     }
 }
 
-/* Where ranks are compared the victim's fault is told by finish, to itself in its own words, however many sentences came in between. */
+/* If the engine compares ranks, finish reports the victim's fault, to the victim in its own words,
+ * whatever errors came in between. */
 static tsr_status start_wrongly(tsr_comm *comm, void *arg)
 {
     stage *s = arg;
@@ -219,12 +222,13 @@ static tsr_status start_wrongly(tsr_comm *comm, void *arg)
     return suite_check_usable(comm);
 }
 
-/* Where they are not, a rank that is refused has not started. */
+/* If the engine does not compare ranks, a rank that is refused has not started. */
 static tsr_status be_refused(tsr_comm *comm, void *arg)
 {
     (void)arg;
     const tsr_message nowhere = {tsr_comm_size(comm), NULL, 0};
-    CHECK_ERROR(tsr_comm_exchange_start(comm, NULL, 0, &nowhere, 1, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT, "receives[0].peer is");
+    CHECK_ERROR(tsr_comm_exchange_start(comm, NULL, 0, &nowhere, 1, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT,
+                "receives[0].peer is");
     NOT_STARTED(comm);
     return suite_check_usable(comm);
 }
@@ -239,7 +243,8 @@ static void faulty_lists_are_told_once(void **state)
         }
 }
 
-/* The victim returns with its exchange in flight. The others learn of it from this one or, where what was sent arrives, from the next. */
+/* The victim returns with its exchange in flight. Peers get an error from this exchange or, if its
+ * messages arrive, from the next. */
 static tsr_status leave_in_between(tsr_comm *comm, void *arg)
 {
     stage *s = arg;
@@ -273,7 +278,8 @@ static void a_rank_that_leaves_in_between_is_named_by_the_others(void **state)
         }
 }
 
-/* The same in a group whose handle the victim destroys: then its buffers are its own, and whoever comes later finds nobody there. */
+/* The victim destroys the handle of a group with an exchange in flight: then its buffers are its
+ * own again, and later ranks find that it has left. */
 static tsr_status destroy_in_between(tsr_comm *comm, void *arg)
 {
     stage *s = arg;
@@ -305,7 +311,7 @@ static void a_destroyed_handle_leaves_nothing_in_flight(void **state)
         }
 }
 
-/* All leave at once, with everything in flight. */
+/* All ranks leave at once, with exchanges in flight. */
 static tsr_status leave_together(tsr_comm *comm, void *arg)
 {
     return start(comm, arg, 0);
@@ -341,7 +347,7 @@ static void an_abort_in_between_reaches_all(void **state)
     }
 }
 
-/* The victim starts in time, and finishes when all others have given it up. */
+/* The victim starts in time, and finishes after all others have given it up. */
 static tsr_status finish_late(tsr_comm *comm, void *arg)
 {
     stage *s = arg;

@@ -1,4 +1,5 @@
-/* Handles that are in a call, held, shared by mistake, waited for, or destroyed, and what their callers and the log are told. */
+/* Handles that are in a call, held, shared by mistake, waited for, or destroyed: the errors of
+ * callers, and the log. */
 #include "comm_suite.h"
 
 #include <pthread.h>
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A rank that is given to two threads by mistake. */
+/* A handle that two threads use by mistake. */
 typedef struct shared_handle {
     tsr_comm *comm;
     tsr_status status;
@@ -22,7 +23,7 @@ static void *meet_once(void *arg)
     return NULL;
 }
 
-/* Whichever of both threads comes second is told so, and the first goes on to wait for rank 1. */
+/* The second of two threads gets an error, and the first goes on waiting for rank 1. */
 static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
 {
     (void)state;
@@ -41,9 +42,9 @@ static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
                 refused = i;
     }
     assert_int_equal(both[refused].status, TSR_ERROR_STATE);
-    assert_string_equal(both[refused].sentence,
-                        "tsr_comm_barrier: rank 0 of 2 is in tsr_comm_barrier() already, which another thread called with this handle: a "
-                        "handle is one rank's, and takes one call at a time");
+    assert_string_equal(both[refused].sentence, "tsr_comm_barrier: rank 0 of 2 is in tsr_comm_barrier() already, which "
+                                                "another thread called with this handle: a "
+                                                "handle is one rank's, and takes one call at a time");
     assert_int_equal(tsr_comm_barrier(handles[1]), TSR_OK);
     pthread_join(both[!refused].thread, NULL);
     assert_int_equal(both[!refused].status, TSR_OK);
@@ -65,7 +66,8 @@ static void call_by_another_thread(shared_handle *other)
     pthread_join(other->thread, NULL);
 }
 
-/* The handle stays in the outermost call that holds it, between the calls of which that is made. */
+/* A held handle counts as in the outermost call that holds it, also between the calls of its
+ * steps. */
 static void a_handle_that_is_held_is_in_that_call_for_all_but_its_thread(void **state)
 {
     (void)state;
@@ -79,7 +81,8 @@ static void a_handle_that_is_held_is_in_that_call_for_all_but_its_thread(void **
         assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
         call_by_another_thread(&other);
         assert_int_equal(other.status, TSR_ERROR_STATE);
-        assert_non_null(strstr(other.sentence, "tsr_comm_wait: rank 0 of 1 is in layer() already, which another thread called"));
+        assert_non_null(
+            strstr(other.sentence, "tsr_comm_wait: rank 0 of 1 is in layer() already, which another thread called"));
         assert_int_equal(tsr_comm_let_go(comm, TSR_ERROR_IO), TSR_ERROR_IO);
     }
     call_by_another_thread(&other);
@@ -167,7 +170,7 @@ static void *run_logged(void *arg)
 
 enum { LATE_MS = 1000 * TSR_COMM_LATE_SECONDS + 1500 };
 
-/* Rank 1 is late for an all-reduce of a group, and rank 2 for nothing. */
+/* Rank 1 is late for an all-reduce of a group that rank 2 is not in. */
 static tsr_status reduce_late(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -177,12 +180,13 @@ static tsr_status reduce_late(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_comm_split(comm, rank < 2 ? 0 : -1, rank, &pair));
     if (rank == 1)
         suite_sleep(LATE_MS);
-    const tsr_status status = pair ? tsr_comm_all_reduce(pair, &value, &value, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL) : TSR_OK;
+    const tsr_status status =
+        pair ? tsr_comm_all_reduce(pair, &value, &value, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL) : TSR_OK;
     tsr_comm_destroy(pair);
     return status;
 }
 
-/* Rank 1 fails, and rank 0 hears of nothing, for it does not call. */
+/* Rank 1 fails, and rank 0, which makes no call, gets no error. */
 static tsr_status fail_unheard(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -191,7 +195,7 @@ static tsr_status fail_unheard(tsr_comm *comm, void *arg)
     return tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_OK;
 }
 
-/* Rank 1 is late for a step of a call that is made of several. */
+/* Rank 1 is late for one step of a call of several steps. */
 static tsr_status step_late(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -201,7 +205,7 @@ static tsr_status step_late(tsr_comm *comm, void *arg)
     return tsr_comm_let_go(comm, tsr_comm_barrier(comm));
 }
 
-/* The handle is as good as before. */
+/* Destroying a held handle is refused, and the handle stays usable. */
 static tsr_status destroy_in_hold(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -220,7 +224,8 @@ static void the_holder_does_not_destroy_its_handle_and_is_told_at_once(void **st
     run_logged(&run);
     pthread_mutex_destroy(&run.lock);
     assert_int_equal(run.status, TSR_OK);
-    assert_non_null(strstr(run.log, "tsr_comm_destroy: rank 1 of 3 is in layer(), which this very thread called, and has to end first"));
+    assert_non_null(strstr(
+        run.log, "tsr_comm_destroy: rank 1 of 3 is in layer(), which this very thread called, and has to end first"));
 }
 
 static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **state)
@@ -236,23 +241,26 @@ static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **stat
         pthread_mutex_destroy(&runs[i].lock);
     }
     assert_int_equal(runs[0].status, TSR_OK);
-    assert_non_null(
-        strstr(runs[0].log, "1: rank 0 of 2 has waited 5 s in tsr_comm_all_reduce() (all_reduce of 1 f32, op sum, on host) for rank 1\n"));
+    assert_non_null(strstr(
+        runs[0].log,
+        "1: rank 0 of 2 has waited 5 s in tsr_comm_all_reduce() (all_reduce of 1 f32, op sum, on host) for rank 1\n"));
     assert_int_equal(runs[1].status, TSR_ERROR_IO);
-    assert_non_null(strstr(runs[1].log,
-                           "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
-                           "returned: 0\n"));
+    assert_non_null(strstr(
+        runs[1].log,
+        "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
+        "returned: 0\n"));
     assert_int_equal(runs[2].status, TSR_OK);
     assert_non_null(strstr(runs[2].log, "1: rank 0 of 3 has waited 5 s in layer() (barrier) for rank 1\n"));
 }
 
-/* Handles that ranks show one another, by mistake. */
+/* A handle that a rank shows its peer, by mistake. */
 typedef struct shown {
     atomic_int taken;
     tsr_comm *comm;
 } shown;
 
-/* Rank 1 calls with the handle of rank 0, which is refused then or refuses it, and returns at once. */
+/* Rank 1 calls with the handle of rank 0, so that one of the two calls is refused, and returns at
+ * once. */
 static tsr_status share_a_handle(tsr_comm *comm, void *arg)
 {
     shown *s = arg;
@@ -280,7 +288,7 @@ static void a_handle_in_a_call_outlives_its_owner(void **state)
     }
 }
 
-/* As a C++ object that owns what it was given does. */
+/* Destroys the handle that main was given, as a C++ object that owns it would. */
 static tsr_status destroy_what_was_given(tsr_comm *comm, void *arg)
 {
     (void)arg;

@@ -1,15 +1,17 @@
-/* What is NCCL's engine's own: memory that is staged or goes in stream order, an order of kernels, its reductions, who destroys what. */
-#include "comm_suite.h"
-
+/* Tests of the NCCL engine alone: staged and stream-ordered memory, the order of kernels,
+ * reductions, and ownership. */
 #include "comm/engines/nccl/engine.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/types.h"
+#include "comm_suite.h"
 #include "standin.h"
 #include "standin_ranks.h"
+
+#include <tessera/sys/device.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
 
 enum { MOST_RANKS = 4 };
 
@@ -19,7 +21,7 @@ static unsigned char byte_of(int from, int to, size_t index)
     return (unsigned char)(index * 31 + index / 251 + (size_t)(from * 7 + to));
 }
 
-/* A part and less, several parts and a bit. */
+/* Message lengths below, at and above the size of a part, the bytes staged at once for a peer. */
 static size_t length_of(int ranks, int from, int to)
 {
     const size_t part = tsr_nccl_part_bytes(ranks), lengths[] = {1, part, 3 * part + 5, 0, part + 1};
@@ -123,12 +125,12 @@ static void host_collectives_go_in_as_many_calls_as_they_take(void **state)
         suite_run(n, collect_long, NULL);
 }
 
-/* A rank's GPU, a stream of it and some memory there. */
+/* A rank's GPU, a stream and memory on it. */
 typedef struct gpu {
     tsr_device device;
     const tsr_device_table *table;
     tsr_stream stream;
-    int32_t *data; /* WORDS words for every rank */
+    int32_t *data; /* WORDS words for each rank */
 } gpu;
 
 enum { WORDS = 16, GPU_BYTES = MOST_RANKS * WORDS * (int)sizeof(int32_t) };
@@ -148,7 +150,7 @@ static void gpu_close(gpu *g)
     g->table->stream_destroy(NULL, g->device.index, g->stream);
 }
 
-/* Every word of the GPU's memory, in stream order. */
+/* Fills the GPU's memory with a value, in stream order. */
 static tsr_status gpu_fill(const gpu *g, int32_t value)
 {
     tsr_box_fill fill = {.dst = g->data, .element_bytes = 4, .ndim = 1, .shape = {GPU_BYTES / 4}, .dst_strides = {1}};
@@ -156,7 +158,8 @@ static tsr_status gpu_fill(const gpu *g, int32_t value)
     return g->table->fill(NULL, g->device.index, &fill, g->stream);
 }
 
-/* Each to the next, in stream order: the fill comes before it is sent, and the next fill after what was received is copied. */
+/* Each to the next, in stream order: the fill comes before it is sent, and the next fill after what
+ * was received is copied. */
 static tsr_status pass_round(tsr_comm *comm, const gpu *g, int32_t *out)
 {
     const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
@@ -165,7 +168,8 @@ static tsr_status pass_round(tsr_comm *comm, const gpu *g, int32_t *out)
     for (int round = 0; round < 4; round++) {
         TSR_TRY(gpu_fill(g, 100 * round + rank));
         TSR_TRY(tsr_comm_exchange(comm, &send, 1, &receive, 1, g->device, g->stream));
-        TSR_TRY(g->table->copy(NULL, g->device.index, out + round * WORDS, receive.data, receive.bytes, TSR_COPY_TO_HOST, g->stream));
+        TSR_TRY(g->table->copy(NULL, g->device.index, out + round * WORDS, receive.data, receive.bytes,
+                               TSR_COPY_TO_HOST, g->stream));
     }
     return TSR_OK;
 }
@@ -256,7 +260,8 @@ static void collectives_of_device_memory_are_nccls(void **state)
         suite_run(n, collect_on_device, NULL);
 }
 
-/* The whole communicator on one stream, a part of it on another, agreements in between on a third. */
+/* The whole communicator on one stream, a part of it on another, agreements in between on a third.
+ */
 static tsr_status use_two_streams(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -287,7 +292,8 @@ static void kernels_follow_one_another_whatever_their_streams(void **state)
             suite_run(n, use_two_streams, NULL);
 }
 
-/* The whole communicator and a part of it in turn, each on a stream that is gone before it is done. */
+/* The whole communicator and a part of it in turn, each on a stream that is gone before it is done.
+ */
 static tsr_status use_streams_that_go(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -387,7 +393,8 @@ static void exchange_stands_in_where_nccl_has_no_reduction(void **state)
         suite_run(n, reduce_the_odd_ones, NULL);
 }
 
-/* NCCL destroys communicators together, tessera's ranks do so one by one: rank 0 goes on with the others before they let go of theirs. */
+/* NCCL destroys communicators together, tessera's ranks do so one by one: rank 0 goes on with the
+ * others before they let go of theirs. */
 static tsr_status let_go_early(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -411,7 +418,8 @@ static void ranks_destroy_their_groups_one_by_one(void **state)
         suite_run(n, let_go_early, NULL);
 }
 
-/* A number for the other one of two ranks, and theirs; its messages are read until the exchange is over. */
+/* A number for the other one of two ranks, and theirs; its messages are read until the exchange is
+ * over. */
 typedef struct swap {
     int64_t in, out;
     tsr_message send, receive;
@@ -447,7 +455,8 @@ static void *swap_in_group(void *arg)
     return NULL;
 }
 
-/* The messages of the rank's own thread are on their way before the other begins, so that they go in the same order on both ranks. */
+/* The messages of the rank's own thread are on their way before the other begins, so that they go
+ * in the same order on both ranks. */
 static tsr_status swap_in_two_threads(tsr_comm *comm, errand *other)
 {
     pthread_t thread;
@@ -472,14 +481,14 @@ static tsr_status call_in_two_threads(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* The race is the thread sanitizer's to see. */
+/* A race here is found by ThreadSanitizer. */
 static void threads_of_a_rank_may_share_its_communicators(void **state)
 {
     (void)state;
     suite_run(2, call_in_two_threads, NULL);
 }
 
-/* The thread's device is what it was before a call. */
+/* Checks that calls leave the thread's current device unchanged. */
 static tsr_status call_from_elsewhere(tsr_comm *comm, void *arg)
 {
     (void)arg;

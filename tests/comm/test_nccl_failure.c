@@ -1,53 +1,23 @@
-/* NCCL's engine when something is lost: peers, the network, memory, a call. Nothing hangs, nothing leaks, and the sentence names the cause.
- */
+/* The NCCL engine when peers, the network, memory or a call fails: no rank hangs, nothing leaks,
+ * and the message names the cause. */
+#include "comm/engines/nccl/engine.h"
 #include "comm_suite.h"
 #include "counted_memory.h"
-
-#include "comm/engines/nccl/engine.h"
+#include "nccl_world.h"
 #include "standin.h"
 #include "standin_ranks.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Long enough for what does come, on a machine that is busy. */
-#define SHORT_MS    300
 #define AS_TEXT(x)  #x
 #define IN_WORDS(x) AS_TEXT(x)
 #define HAS_WAITED  "has waited " IN_WORDS(SHORT_MS) " ms for its peers"
-#define LONG_MS     20000
-
-enum { MOST_CALLS = 5 };
 
 static const tsr_threads_options in_time = {sizeof in_time, NULL, SHORT_MS, -1};
 
-/* The k-th way to wait for peers. */
-static tsr_status wait_for_peers(tsr_comm *comm, int k)
-{
-    const int peer = (tsr_comm_rank(comm) + 1) % tsr_comm_size(comm);
-    char out[8] = "", in[8];
-    const tsr_message send = {peer, out, 8}, receive = {peer, in, 8};
-    const size_t count = tsr_comm_size(comm) > 1;
-    tsr_comm *part = NULL;
-    tsr_status status;
-    switch (k % MOST_CALLS) {
-    case 0:
-        return tsr_comm_barrier(comm);
-    case 1:
-        return tsr_comm_exchange(comm, &send, count, &receive, count, tsr_device_host(), NULL);
-    case 2:
-        TSR_TRY(tsr_comm_exchange_start(comm, &send, count, &receive, count, tsr_device_host(), NULL));
-        return tsr_comm_exchange_finish(comm);
-    case 3:
-        status = tsr_comm_split(comm, 0, 0, &part);
-        tsr_comm_destroy(part);
-        return status;
-    default:
-        return tsr_comm_all_gather(comm, out, in, 1, NULL, TSR_I8, tsr_device_host(), NULL);
-    }
-}
-
-/* The last rank does not come. */
+/* The last rank does not make the call in which the others wait. */
 static tsr_status be_left_alone(tsr_comm *comm, void *arg)
 {
     const int k = *(const int *)arg;
@@ -72,7 +42,7 @@ static void a_lost_peer_is_an_error_when_the_time_is_over(void **state)
     }
 }
 
-/* The last rank keeps the others waiting in a group, which is broken; the whole is not. */
+/* The last rank does not call in a group, which breaks the group but not the whole communicator. */
 static tsr_status break_a_group(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -122,10 +92,12 @@ static tsr_status be_aborted(tsr_comm *comm, void *arg)
     }
     aborter other = {.comm = in_group ? comm : part};
     pthread_create(&other.thread, NULL, abort_soon, &other);
-    tsr_status status = suite_check_error(tsr_comm_barrier(in_group ? part : comm), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
+    tsr_status status =
+        suite_check_error(tsr_comm_barrier(in_group ? part : comm), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
     pthread_join(other.thread, NULL);
     for (int k = 0; k < MOST_CALLS && status == TSR_OK; k++)
-        status = suite_check_error(wait_for_peers(k % 2 ? comm : part, k), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
+        status = suite_check_error(wait_for_peers(k % 2 ? comm : part, k), TSR_ERROR_PEER, "has aborted", __FILE__,
+                                   __LINE__);
     tsr_comm_destroy(part);
     TSR_TRY(status);
     return tsr_status_set(TSR_ERROR_PEER, "as it should be");
@@ -141,18 +113,6 @@ static void an_abort_releases_the_rank_and_its_groups(void **state)
         assert_int_equal(suite_engine->run(2, be_aborted, (void *)&arg, &options), TSR_ERROR_IO);
     }
 }
-
-/* One communicator a rank, of a test's own. */
-typedef struct world {
-    bool lent;
-    tsr_rank_main *body;
-    void *arg;
-    ncclComm_t comms[4];
-    tsr_nccl_id id;
-    tsr_nccl_options options;
-    tsr_status failure; /* what a creation is to give */
-    const char *words;
-} world;
 
 /* A handle on a communicator of this rank's own, w->comms[rank]. */
 static tsr_status borrow(tsr_comm *seat, world *w, tsr_comm **comm)
@@ -181,27 +141,6 @@ static tsr_status borrow_and_lose(tsr_comm *seat, void *arg)
     standin_api.comm_abort(w->comms[rank]);
     tsr_comm_destroy(comm);
     return TSR_OK;
-}
-
-static void begin_world(world *w, int devices)
-{
-    standin_begin(devices, 99);
-    w->options = (tsr_nccl_options)TSR_NCCL_OPTIONS_INIT;
-    w->options.timeout_ms = SHORT_MS;
-    assert_int_equal(tsr_nccl_make_id(&standin_api, &w->id), TSR_OK);
-}
-
-static void end_world(void)
-{
-    const char *found = standin_end();
-    if (found)
-        fail_msg("%s", found);
-}
-
-static void assert_ran(tsr_status status)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", tsr_status_message());
 }
 
 static void what_is_borrowed_is_aborted_by_its_owner(void **state)
@@ -251,7 +190,8 @@ static tsr_status fail_to_create(tsr_comm *seat, void *arg)
     world *w = arg;
     tsr_comm *comm = NULL;
     standin_api.cuda_set_device(0);
-    CHECK_ERROR(tsr_nccl_create(&standin_api, tsr_comm_size(seat), tsr_comm_rank(seat), &w->id, &w->options, &comm), w->failure, w->words);
+    CHECK_ERROR(tsr_nccl_create(&standin_api, tsr_comm_size(seat), tsr_comm_rank(seat), &w->id, &w->options, &comm),
+                w->failure, w->words);
     TSR_TRY(check_beginning("NCCL: invalid usage"));
     CHECK(!comm);
     return TSR_OK;
@@ -260,7 +200,8 @@ static tsr_status fail_to_create(tsr_comm *seat, void *arg)
 static void ranks_on_one_gpu_are_told_of_rank_threads(void **state)
 {
     (void)state;
-    world w = {.failure = TSR_ERROR_UNSUPPORTED, .words = "NCCL takes one rank a GPU; ranks that share a GPU are threads of one process"};
+    world w = {.failure = TSR_ERROR_UNSUPPORTED,
+               .words = "NCCL takes one rank a GPU; ranks that share a GPU are threads of one process"};
     begin_world(&w, 1);
     assert_ran(tsr_threads_run(2, fail_to_create, &w, NULL));
     end_world();
@@ -279,8 +220,8 @@ static void ranks_that_do_not_come_are_not_waited_for_for_ever(void **state)
     end_world();
 }
 
-static void assert_refused(int ranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out, tsr_status wanted,
-                           const char *words)
+static void assert_refused(int ranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out,
+                           tsr_status wanted, const char *words)
 {
     const tsr_status status = tsr_nccl_create(&standin_api, ranks, rank, id, options, out);
     if (status != wanted || !strstr(tsr_status_message(), words))
@@ -316,9 +257,11 @@ static void what_is_missing_is_said(void **state)
     world w = {0};
     tsr_comm *comm = NULL;
     begin_world(&w, 0);
-    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE, "there is no CUDA device: cudaGetDeviceCount: 0 devices");
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE,
+                   "there is no CUDA device: cudaGetDeviceCount: 0 devices");
     standin_fail_call(2);
-    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE, "there is no CUDA device: cudaGetDeviceCount: no driver");
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE,
+                   "there is no CUDA device: cudaGetDeviceCount: no driver");
     assert_string_equal(standin_failed_call(), "cudaGetDeviceCount");
     standin_set_version(21703);
     assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNSUPPORTED, "NCCL 2.17.3 is loaded; it takes 2.18 or newer");
@@ -377,8 +320,10 @@ static tsr_status lose_the_network(tsr_comm *seat, void *arg)
     if (rank == 0)
         standin_break_network(w->comms[rank], ncclRemoteError);
     TSR_TRY(tsr_comm_barrier(seat));
-    CHECK_ERROR(tsr_comm_wait(comm, NULL, 0), TSR_ERROR_PEER, "NCCL: remote process exited or there was a network error");
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "an earlier call has broken this communicator: NCCL: remote process");
+    CHECK_ERROR(tsr_comm_wait(comm, NULL, 0), TSR_ERROR_PEER,
+                "NCCL: remote process exited or there was a network error");
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER,
+                "an earlier call has broken this communicator: NCCL: remote process");
     standin_api.comm_abort(w->comms[rank]);
     tsr_comm_destroy(comm);
     return TSR_OK;
@@ -393,183 +338,6 @@ static void asynchronous_errors_are_told_by_wait(void **state)
     end_world();
 }
 
-/* A bit of everything. */
-static tsr_status do_everything(tsr_comm *comm)
-{
-    tsr_comm *part = NULL;
-    TSR_TRY(suite_check_usable(comm));
-    TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &part));
-    tsr_status status = suite_check_usable(part);
-    for (int k = 0; k < MOST_CALLS && status == TSR_OK; k++)
-        status = wait_for_peers(comm, k);
-    tsr_comm_destroy(part);
-    return status;
-}
-
-/* A world in which the k-th call, or allocation, of the last rank fails. */
-typedef struct sabotage {
-    world world;
-    int k;
-    bool happened;
-    _Atomic(tsr_comm *) first; /* rank 0's */
-    atomic_bool returned;      /* rank 0 has, from all of its calls */
-    atomic_bool done;
-} sabotage;
-
-/* Where a call returns a status, that names what has failed. When a handle goes nobody is told. */
-static tsr_status check_told(tsr_status status, const char *failed)
-{
-    if (status == TSR_OK || !failed || strstr(tsr_status_message(), failed))
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s has failed, but \"%s\" is what was said", failed, tsr_status_message());
-}
-
-static tsr_status fail_alone(tsr_comm *seat, void *arg)
-{
-    sabotage *s = arg;
-    tsr_comm *comm = NULL;
-    (void)seat;
-    standin_api.cuda_set_device(0);
-    standin_fail_call(s->k);
-    tsr_status status = tsr_nccl_create(&standin_api, 1, 0, &s->world.id, &s->world.options, &comm);
-    if (status == TSR_OK)
-        status = do_everything(comm);
-    const char *failed = standin_failed_call();
-    status = check_told(status, failed);
-    tsr_comm_destroy(comm);
-    standin_fail_call(0);
-    const bool untold = standin_failed_call() != NULL;
-    s->happened = failed || untold;
-    return status;
-}
-
-/* Rank 0 waits for one that has failed, so it is released. */
-static void release_first(sabotage *s, tsr_comm *comm)
-{
-    while (!atomic_load(&s->first))
-        suite_sleep(1);
-    tsr_comm_abort(atomic_load(&s->first));
-    tsr_comm_abort(comm);
-}
-
-/* Rank 0 keeps its handle until nobody aborts it any more. It may not be told of a rank that failed: after so long it is released. */
-static void part(sabotage *s, tsr_comm *comm, bool failed, int patience_ms)
-{
-    if (tsr_comm_rank(comm) == 0) {
-        atomic_store(&s->returned, true);
-        while (!atomic_load(&s->done))
-            suite_sleep(1);
-        return;
-    }
-    for (int ms = 0; failed && ms < patience_ms && !atomic_load(&s->returned); ms++)
-        suite_sleep(1);
-    if (failed && (patience_ms == 0 || !atomic_load(&s->returned)))
-        release_first(s, comm);
-    atomic_store(&s->done, true);
-}
-
-static tsr_status fail_in_company(tsr_comm *seat, void *arg)
-{
-    sabotage *s = arg;
-    const int rank = tsr_comm_rank(seat);
-    tsr_comm *comm = NULL;
-    standin_api.cuda_set_device(rank);
-    TSR_TRY(tsr_nccl_create(&standin_api, 2, rank, &s->world.id, &s->world.options, &comm));
-    if (rank == 0)
-        atomic_store(&s->first, comm);
-    else
-        standin_fail_call(s->k);
-    tsr_status status = do_everything(comm);
-    standin_fail_call(0);
-    const char *failed = standin_failed_call();
-    if (rank > 0)
-        s->happened = failed != NULL;
-    status = check_told(status, failed);
-    part(s, comm, failed != NULL, 0);
-    tsr_comm_destroy(comm);
-    return rank == 0 ? TSR_OK : status;
-}
-
-static void begin_sabotage(sabotage *s, int ranks)
-{
-    begin_world(&s->world, ranks);
-    s->world.options.timeout_ms = LONG_MS;
-    s->first = NULL;
-    s->returned = s->done = false;
-}
-
-/* Every `step`-th call fails, until there are no more. */
-static void fail_calls(int ranks, tsr_rank_main *body, int step)
-{
-    sabotage s = {.happened = true, .k = 1 - step};
-    while (s.happened) {
-        s.k += step;
-        begin_sabotage(&s, ranks);
-        const tsr_status status = tsr_threads_run(ranks, body, &s, NULL);
-        const char *misuse = standin_end();
-        if (status != TSR_OK || misuse)
-            fail_msg("call %d: %s", s.k, status != TSR_OK ? tsr_status_message() : misuse);
-    }
-    print_message("%d calls\n", s.k - 1);
-    assert_in_range(s.k, 100, 2000);
-}
-
-static void a_call_that_fails_is_named_and_nothing_leaks(void **state)
-{
-    (void)state;
-    fail_calls(1, fail_alone, 1);
-    fail_calls(2, fail_in_company, getenv("TSR_TEST_THIN") ? 7 : 1);
-}
-
-/* From its creation on if it is alone; in company from then on, for peers wait long for one that is not created. */
-static tsr_status fail_at_allocation(tsr_comm *seat, void *arg)
-{
-    sabotage *s = arg;
-    const int rank = tsr_comm_rank(seat), size = tsr_comm_size(seat);
-    const size_t nth = rank == size - 1 ? (size_t)s->k : 0;
-    tsr_comm *comm = NULL;
-    standin_api.cuda_set_device(rank);
-    if (size == 1)
-        counted_fail_here(nth, true);
-    tsr_status status = tsr_nccl_create(&standin_api, size, rank, &s->world.id, &s->world.options, &comm);
-    if (size > 1 && comm) {
-        counted_fail_here(nth, true);
-        if (rank == 0)
-            atomic_store(&s->first, comm);
-    }
-    if (status == TSR_OK)
-        status = do_everything(comm);
-    const bool failed = counted_fail_here(0, false) == 0;
-    if (size > 1 && comm)
-        part(s, comm, failed && status != TSR_OK, 1000);
-    tsr_comm_destroy(comm);
-    if (rank < size - 1)
-        return status == TSR_ERROR_PEER ? TSR_OK : status;
-    s->happened = failed && status != TSR_OK;
-    return status == TSR_ERROR_MEMORY ? TSR_OK : status;
-}
-
-static void an_allocation_that_fails_is_memorys_and_nothing_leaks(void **state)
-{
-    (void)state;
-    counted_memory memory = {0};
-    tsr_context *const context = counted_context(&memory);
-    for (int ranks = 1; ranks <= 2; ranks++) {
-        sabotage s = {.happened = true};
-        while (s.happened) {
-            s.k++;
-            begin_sabotage(&s, ranks);
-            s.world.options.context = context;
-            assert_ran(tsr_threads_run(ranks, fail_at_allocation, &s, NULL));
-            end_world();
-        }
-        print_message("%d ranks: %d allocations\n", ranks, s.k - 1);
-        assert_in_range(s.k, 4, 100);
-    }
-    tsr_context_destroy(context);
-    assert_nothing_leaked(&memory);
-}
-
 int main(int count, char **arguments)
 {
     const struct CMUnitTest of_each_engine[] = {
@@ -577,7 +345,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_broken_group_breaks_nothing_else),
         cmocka_unit_test(an_abort_releases_the_rank_and_its_groups),
     };
-    /* These make their communicators themselves, so that they are the same with every engine. */
+    /* These tests create their own communicators, so they are the same with every engine. */
     const struct CMUnitTest of_the_first[] = {
         cmocka_unit_test(what_is_borrowed_is_aborted_by_its_owner),
         cmocka_unit_test(what_a_lent_communicator_may_still_write_to_is_left_alone),
@@ -588,8 +356,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_borrowed_communicator_is_to_be_ready),
         cmocka_unit_test(lent_ones_may_be_kept_from_splitting),
         cmocka_unit_test(asynchronous_errors_are_told_by_wait),
-        cmocka_unit_test(a_call_that_fails_is_named_and_nothing_leaks),
-        cmocka_unit_test(an_allocation_that_fails_is_memorys_and_nothing_leaks),
     };
     suite_start(count, arguments);
     const int failed = cmocka_run_group_tests(of_each_engine, NULL, NULL);

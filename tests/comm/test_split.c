@@ -1,11 +1,11 @@
-/* Communicators made of others: who is in them and in which order, within one another, side by side. */
+/* Communicators split from others: their members and order, nested and side by side. */
 #include "comm_suite.h"
 
 #include <stdio.h>
 
 enum { MOST_RANKS = 8 };
 
-/* The rank in its group, and the group's size, that a rule of colors and keys gives `rank`. */
+/* The rank in its group, and the group's size, that a rule of colors and keys gives to `rank`. */
 typedef struct seat {
     int rank, size;
 } seat;
@@ -80,12 +80,13 @@ static tsr_status check_group(tsr_comm *comm, const rule *by, tsr_comm *group)
 {
     const int rank = tsr_comm_rank(comm);
     if (by->color(rank) < 0) {
-        CHECK(group == NULL);
+        CHECK(!group);
         return TSR_OK;
     }
     const seat own = expect(by, rank, tsr_comm_size(comm));
     CHECK(group && tsr_comm_rank(group) == own.rank && tsr_comm_size(group) == own.size);
-    CHECK(strcmp(tsr_comm_engine(group), tsr_comm_engine(comm)) == 0 && tsr_comm_context(group) == tsr_comm_context(comm));
+    CHECK(strcmp(tsr_comm_engine(group), tsr_comm_engine(comm)) == 0 &&
+          tsr_comm_context(group) == tsr_comm_context(comm));
     int32_t mine = rank, all[MOST_RANKS];
     TSR_TRY(tsr_comm_all_gather(group, &mine, all, 1, NULL, TSR_I32, tsr_device_host(), NULL));
     for (int r = 0; r < own.size; r++)
@@ -115,7 +116,7 @@ static void groups_have_the_ranks_of_a_color_by_key_then_rank(void **state)
         suite_run(n, split_by_rules, NULL);
 }
 
-/* Rank `rank` of a group, in the world; -1: there is none. */
+/* The world rank of a group's rank `rank`; -1: the group has no such rank. */
 static int member_of(const rule *by, int like, int rank, int ranks)
 {
     for (int r = 0; r < ranks; r++)
@@ -160,7 +161,7 @@ static void congruent_is_what_has_the_same_ranks_in_the_same_order(void **state)
         suite_run(n, compare_groups, NULL);
 }
 
-/* Halves until one rank is left, and back. */
+/* Splits into halves until one rank is left, then uses the communicators in reverse order. */
 static tsr_status split_down(tsr_comm *comm, void *arg)
 {
     const int size = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
@@ -183,7 +184,7 @@ static void groups_split_again(void **state)
         suite_run(n, split_down, NULL);
 }
 
-/* Even ranks make many calls while odd ones make few: groups do not wait for one another. */
+/* Even ranks make many calls while odd ranks make few: groups do not wait for each other. */
 static tsr_status go_at_own_pace(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -217,7 +218,8 @@ static tsr_status use_memory(tsr_comm *comm, void *arg)
     tsr_comm_free(comm, memory, bytes);
     const tsr_status wanted = rank == 1 ? TSR_ERROR_MEMORY : TSR_ERROR_PEER;
     void *untouched = &memory;
-    CHECK_ERROR(tsr_comm_alloc(comm, rank == 1 ? SIZE_MAX : 64, &untouched), wanted, rank == 1 ? "memory" : "rank 1 failed");
+    CHECK_ERROR(tsr_comm_alloc(comm, rank == 1 ? SIZE_MAX : 64, &untouched), wanted,
+                rank == 1 ? "memory" : "rank 1 failed");
     CHECK(untouched == &memory);
     return suite_check_usable(comm);
 }
@@ -229,7 +231,8 @@ static void memory_is_had_by_all_or_by_none(void **state)
         suite_run(n, use_memory, NULL);
 }
 
-/* Of a communicator, a child and a grandchild the elder ones end first; some ranks are late about it. */
+/* Of a communicator, a child and a grandchild the elder ones end first; some ranks are late about
+ * it. */
 static tsr_status outlive_elders(tsr_comm *comm, void *arg)
 {
     const bool first_too = *(const bool *)arg;

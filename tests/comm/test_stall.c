@@ -1,4 +1,5 @@
-/* Ranks that wait in different communicators, each for somebody who waits in another; and programs that only look so. */
+/* Stalls: ranks that wait in different communicators, each for a rank that waits in another one;
+ * and programs that only look like a stall. */
 #include "comm_suite.h"
 
 #include <pthread.h>
@@ -6,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* ThreadSanitizer has a thread of its own, which may be anything. Without it a stall that waits out so much runs into the watchdog. */
+/* ThreadSanitizer has a thread of its own, which may be anything. Without it a stall that waits out
+ * so much runs into the watchdog. */
 #ifdef __SANITIZE_THREAD__
 enum { STALL_MS = 1000 };
 #else
@@ -20,17 +22,18 @@ static void run_watched(int nranks, tsr_rank_main *body, void *arg)
     suite_run_with(nranks, body, arg, &options);
 }
 
-/* Rank 0 waits for the others in one communicator, they in another. */
+/* Rank 0 waits for the other ranks in one communicator, and they wait for it in another. */
 static tsr_status cross(tsr_comm *comm, void *arg)
 {
     (void)arg;
     tsr_comm *copy;
     TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
     const bool first = tsr_comm_rank(comm) == 0;
-    tsr_status status =
-        suite_check_error(tsr_comm_barrier(first ? comm : copy), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+    tsr_status status = suite_check_error(tsr_comm_barrier(first ? comm : copy), TSR_ERROR_PEER,
+                                          "different communicators", __FILE__, __LINE__);
     if (status == TSR_OK)
-        status = suite_check_error(tsr_comm_barrier(first ? copy : comm), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+        status = suite_check_error(tsr_comm_barrier(first ? copy : comm), TSR_ERROR_PEER, "different communicators",
+                                   __FILE__, __LINE__);
     tsr_comm_destroy(copy);
     return status;
 }
@@ -42,7 +45,7 @@ static void calls_that_cross_between_communicators_fail_on_all(void **state)
         run_watched(n, cross, NULL);
 }
 
-/* The same among those whom the last rank left behind. */
+/* The same among the ranks that are left after the last rank has left. */
 static tsr_status cross_without_last(tsr_comm *comm, void *arg)
 {
     const bool last = tsr_comm_rank(comm) == tsr_comm_size(comm) - 1;
@@ -59,7 +62,8 @@ static void ranks_that_have_returned_do_not_count_as_awake(void **state)
     run_watched(3, cross_without_last, NULL);
 }
 
-/* A rank that computes for longer than the others' patience with a stall is waited for. */
+/* A rank that computes for longer than the time after which a stall is reported is still waited
+ * for. */
 static tsr_status compute_long(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -110,7 +114,8 @@ static tsr_status join_second(second *helper)
     return helper->status == TSR_OK ? TSR_OK : tsr_status_restore(&helper->sentence, helper->status);
 }
 
-/* All ranks sleep: rank 0 in the first communicator, its peers in the second, in which rank 0's other thread is still to call. */
+/* All ranks wait: rank 0 in the first communicator, its peers in the second, in which another
+ * thread of rank 0 has yet to call. */
 static tsr_status call_from_two_threads(tsr_comm *comm, void *arg)
 {
     second helper;
@@ -131,10 +136,11 @@ static tsr_status call_from_two_threads(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Errors of a stall alone: a wait of some seconds, as on a busy machine, is told as an error too. */
+/* Errors of a stall alone: a wait of some seconds, as on a busy machine, is told as an error too.
+ */
 static void count_stalls(void *user, tsr_log_level level, const char *line)
 {
-    atomic_fetch_add((atomic_int *)user, level == TSR_LOG_ERROR && strstr(line, "different communicators") != NULL);
+    atomic_fetch_add((atomic_int *)user, level == TSR_LOG_ERROR && strstr(line, "different communicators"));
 }
 
 /* What turns out to be right was never called an error. */
@@ -154,7 +160,8 @@ static void a_thread_that_is_still_to_call_is_waited_for(void **state)
     assert_int_equal(stalls, 0);
 }
 
-/* Rank 0 waits in the first communicator with one thread and in the second with another, its peer in a third. */
+/* Rank 0 waits in the first communicator with one thread and in the second with another, its peer
+ * in a third. */
 static tsr_status cross_with_two_threads(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -165,7 +172,8 @@ static tsr_status cross_with_two_threads(tsr_comm *comm, void *arg)
     const bool first = tsr_comm_rank(comm) == 0;
     tsr_status status = first ? start_second(&helper, copy, 0) : TSR_OK;
     if (status == TSR_OK)
-        status = suite_check_error(tsr_comm_barrier(first ? comm : third), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+        status = suite_check_error(tsr_comm_barrier(first ? comm : third), TSR_ERROR_PEER, "different communicators",
+                                   __FILE__, __LINE__);
     if (status == TSR_OK && first)
         status = suite_check_error(join_second(&helper), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
     tsr_comm_destroy(third);
@@ -187,7 +195,7 @@ typedef struct told {
 static void note(void *user, tsr_log_level level, const char *line)
 {
     told *all = user;
-    atomic_fetch_add(&all->errors, level == TSR_LOG_ERROR && strstr(line, "different communicators") != NULL);
+    atomic_fetch_add(&all->errors, level == TSR_LOG_ERROR && strstr(line, "different communicators"));
     if (level == TSR_LOG_WARN && strstr(line, "different communicators") && strstr(line, "given up after 100 ms") &&
         atomic_fetch_add(&all->lines, 1) == 0)
         snprintf(all->line, sizeof all->line, "%s", line);

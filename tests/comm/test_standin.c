@@ -1,4 +1,5 @@
-/* The stand-in for NCCL does what the guide says, and remembers what the guide forbids: what ranks send each other. */
+/* The stand-in for NCCL: it does what NCCL's guide says, and records what the guide forbids. Sends
+ * and receives. */
 #include "standin_stage.h"
 
 #include <setjmp.h>
@@ -7,11 +8,12 @@
 
 #include <cmocka.h>
 
-/* Rank 0 to rank 1, `count` words of a type on both sides. */
+/* Rank 0 sends rank 1 `count` words, with the same type on both sides. */
 static void send_one(stage *s, size_t sent, ncclDataType_t sent_type, size_t received, ncclDataType_t received_type)
 {
     assert_int_equal(API->send(s->buffer[0][0], sent, sent_type, 1, s->comm[0][0], s->stream[0][0]), ncclInProgress);
-    assert_int_equal(API->recv(s->buffer[1][1], received, received_type, 0, s->comm[0][1], s->stream[0][1]), ncclInProgress);
+    assert_int_equal(API->recv(s->buffer[1][1], received, received_type, 0, s->comm[0][1], s->stream[0][1]),
+                     ncclInProgress);
     stage_settle(s->comm[0]);
 }
 
@@ -29,7 +31,7 @@ static void messages_arrive_when_somebody_waits_and_not_before(void **state)
     stage_end(&s, 0);
 }
 
-/* Both ranks send before they receive: only a group lets the two progress together. */
+/* Both ranks send before they receive, which can complete only inside a group. */
 static void swap(stage *s, int grouped)
 {
     for (int r = 0; r < 2; r++) {
@@ -103,8 +105,9 @@ static void call_wrongly(stage *s, fault what, int r)
     else if (what == OTHER_CALL && odd)
         API->all_gather(send, receive, WORDS, ncclInt32, comm, stream);
     else
-        API->all_reduce(send, receive, what == OTHER_COUNT && odd ? 1 : WORDS, what == OTHER_TYPE && odd ? ncclUint32 : ncclInt32,
-                        what == OTHER_OP && odd ? ncclMax : ncclSum, comm, stream);
+        API->all_reduce(send, receive, what == OTHER_COUNT && odd ? 1 : WORDS,
+                        what == OTHER_TYPE && odd ? ncclUint32 : ncclInt32, what == OTHER_OP && odd ? ncclMax : ncclSum,
+                        comm, stream);
 }
 
 static void collectives_that_differ_are_misuse(void **state)
@@ -178,7 +181,8 @@ static void buffers_overlap_in_place_or_not_at_all(void **state)
     stage_end(&s, 1);
 }
 
-/* Rank 0 gives two communicators two streams: nothing says whose kernel comes first, unless an event does. */
+/* Rank 0 uses two communicators on two streams: the order of their kernels is undefined unless an
+ * event sets it. */
 static void kernels_of_a_device_need_an_order(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The stand-in for NCCL: how communicators are split and end, what outlives them, and what is recorded in graphs. */
+/* The stand-in for NCCL: splitting and destroying communicators, what outlives them, and graphs. */
 #include "standin_stage.h"
 
 #include <setjmp.h>
@@ -11,7 +11,8 @@
 static void split_all(stage *s, ncclComm_t *made)
 {
     for (int r = 0; r < RANKS; r++)
-        assert_int_equal(API->comm_split(s->comm[0][r], r == 1 ? NCCL_SPLIT_NOCOLOR : 4, -r, &made[r], NULL), ncclInProgress);
+        assert_int_equal(API->comm_split(s->comm[0][r], r == 1 ? NCCL_SPLIT_NOCOLOR : 4, -r, &made[r], NULL),
+                         ncclInProgress);
     stage_settle(s->comm[0]);
     stage_settle(made);
 }
@@ -156,14 +157,16 @@ static void what_is_not_freed_is_told(void **state)
     assert_non_null(strstr(standin_end(), "1 communicators were not destroyed"));
 }
 
-/* Whoever overwrites what is to be copied, or reads what was copied, before the stream is done sees that it was too early. */
+/* A program that overwrites the source of a copy, or reads its destination, before the stream is
+ * done gets wrong values. */
 static void work_of_the_driver_is_late(void **state)
 {
     (void)state;
     stage s;
     int32_t host[WORDS] = {1, 2, 3, 4, 5, 6, 7, 8};
     stage_begin(&s);
-    assert_int_equal(stage_table(&s)->copy(NULL, 0, s.buffer[1][0], host, BYTES, TSR_COPY_FROM_HOST, s.stream[0][0]), TSR_OK);
+    assert_int_equal(stage_table(&s)->copy(NULL, 0, s.buffer[1][0], host, BYTES, TSR_COPY_FROM_HOST, s.stream[0][0]),
+                     TSR_OK);
     assert_int_equal(s.buffer[1][0][0], -1);
     host[0] = 9;
     assert_int_equal(stage_table(&s)->stream_synchronize(NULL, 0, s.stream[0][0]), TSR_OK);
@@ -172,7 +175,7 @@ static void work_of_the_driver_is_late(void **state)
     stage_end(&s, 0);
 }
 
-/* Every rank records one sum of what is in its first buffer. */
+/* Every rank captures one sum of its first buffer. */
 static void record_sums(stage *s, standin_graph **graphs)
 {
     for (int r = 0; r < RANKS; r++) {

@@ -1,4 +1,5 @@
-/* What only rank threads have: hosts with threads of their own, options, more ranks than cores, memory that fails. */
+/* Tests of rank threads alone: handles used by a host's own threads, options, more ranks than
+ * cores, failing allocations. */
 #include "comm_suite.h"
 #include "counted_memory.h"
 
@@ -24,7 +25,7 @@ static void *use_handle(void *arg)
     return NULL;
 }
 
-/* A thread that never saw the handles before calls for each of them. */
+/* Uses each handle in a new thread, which did not create it. */
 static void use_all(tsr_comm *const *handles)
 {
     host_thread threads[HANDLES];
@@ -151,7 +152,7 @@ static void the_environment_overrides_the_timeout(void **state)
     tsr_comm_destroy(handles[1]);
 }
 
-/* A caller that was built before the last option was there. */
+/* A caller that was built before the last option existed. */
 static void shorter_options_leave_the_rest_as_it_is(void **state)
 {
     (void)state;
@@ -193,7 +194,8 @@ static void note(tsr_status *first, tsr_status status)
         *first = status == TSR_OK || check_rank_failed(status) == TSR_OK ? status : TSR_ERROR_INTERNAL;
 }
 
-/* Whatever fails, fails on all ranks of what was called, and the communicator goes on. The first reduction on each makes arrays. */
+/* Whatever fails, fails on all ranks of what was called, and the communicator goes on. The first
+ * reduction on each makes arrays. */
 static tsr_status make_everything(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -234,7 +236,8 @@ static void more_ranks_than_there_can_be_threads_are_refused_at_once(void **stat
 {
     (void)state;
     assert_int_equal(tsr_threads_run(INT32_MAX, do_nothing, NULL, NULL), TSR_ERROR_MEMORY);
-    assert_non_null(strstr(tsr_status_message(), "2147483647 ranks take a thread each, but the system gives all processes no more than "));
+    assert_non_null(strstr(tsr_status_message(),
+                           "2147483647 ranks take a thread each, but the system gives all processes no more than "));
 }
 
 enum { MANY = 256 };
@@ -255,7 +258,7 @@ static size_t bytes_of_world(int nranks)
     return bytes;
 }
 
-/* Twice the ranks take twice the memory, not four times. */
+/* The memory grows at most linearly with the number of ranks. */
 static void what_a_handle_takes_does_not_grow_with_the_ranks(void **state)
 {
     (void)state;
@@ -272,7 +275,7 @@ static void threads_that_cannot_be_had_are_an_error(void **state)
     skip();
 }
 #else
-/* In a process of its own, whose address space ends after a few stacks. */
+/* Runs in a separate process, whose address space has room for only a few stacks. */
 static int run_without_stacks(void)
 {
     const struct rlimit limit = {(rlim_t)200 << 20, (rlim_t)200 << 20};

@@ -1,7 +1,8 @@
-/* The CUDA device as a variant of the conformance tests: a GPU where there is one, else, where the program is linked so, an emulated one.
- */
+/* The CUDA device as a variant of the conformance tests: a GPU, or an emulated GPU if the program
+ * is linked with the emulation. */
 #include "staged.h"
 #include "variants.h"
+
 #include <tessera/cuda.h>
 
 int list_variants(variant out[3])

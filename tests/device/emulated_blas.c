@@ -1,23 +1,27 @@
-/* cuBLASLt as its guide describes it: columns, descriptions that the caller keeps, an algorithm that must be the one chosen for them. */
+/* cuBLASLt by its guide: column-major matrices, descriptions that the caller keeps, and an
+ * algorithm that must have been chosen for them. */
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/runtime.h"
 #include "emulated_gpu.h"
 #include "reference.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE, ROWS, COLUMNS, LD };                               /* words of a layout */
-enum { COMPUTE, SCALE, TRANS_A, TRANS_B, EPILOGUE, DESCRIBED }; /* of a product, */
-enum { BIAS = DESCRIBED };                                      /* and the address of its bias, which describes nothing but its alignment */
-enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };       /* of a preference */
-enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* of an algorithm */
+enum { TYPE, ROWS, COLUMNS, LD };                               /* words of a matrix layout */
+enum { COMPUTE, SCALE, TRANS_A, TRANS_B, EPILOGUE, DESCRIBED }; /* words of a product's description */
+enum { BIAS = DESCRIBED }; /* word with the address of the bias, of which only the alignment matters */
+enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };                    /* words of a preference */
+enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* words of an algorithm */
 
-/* The algorithm that heuristics like best takes this much for products of a depth, unless they may not have it. */
+/* The workspace of the preferred algorithm for products of depth DEEP, unless the preference allows
+ * less; and its alignment. */
 enum { LIKED_WORKSPACE = 4096, DEEP = 3, WORKSPACE_ALIGNMENT = 256 };
 
-/* A square of this size has no algorithm, and one of that size gets one that cannot run. */
+/* Sizes of square products: for the first there is no algorithm, for the second one that cannot
+ * run. */
 enum { UNANSWERED = 13, UNUSABLE = 14 };
 
 struct cublasLtContext {
@@ -32,10 +36,10 @@ static void misuse(const char *what)
     abort();
 }
 
-#define TURN_OF(name)                                                                                                                      \
-    do {                                                                                                                                   \
-        if (emulated_blas_call(name))                                                                                                      \
-            return CUBLAS_STATUS_INTERNAL_ERROR;                                                                                           \
+#define TURN_OF(name)                                                                                                  \
+    do {                                                                                                               \
+        if (emulated_blas_call(name))                                                                                  \
+            return CUBLAS_STATUS_INTERNAL_ERROR;                                                                       \
     } while (0)
 #define TURN() TURN_OF(__func__)
 
@@ -77,8 +81,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type, uint64_t rows,
-                                                 uint64_t columns, int64_t ld)
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type,
+                                                 uint64_t rows, uint64_t columns, int64_t ld)
 {
     TURN_OF("cublasLtMatrixLayoutInit");
     if (size != sizeof *layout || ld < (int64_t)rows)
@@ -91,7 +95,8 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, 
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, size_t size, cublasComputeType_t compute, cudaDataType_t scale)
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, size_t size, cublasComputeType_t compute,
+                                               cudaDataType_t scale)
 {
     TURN_OF("cublasLtMatmulDescInit");
     memset(product, 0, size);
@@ -100,8 +105,8 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, siz
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute, const void *value,
-                                              size_t size)
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t size)
 {
     TURN();
     int32_t given;
@@ -129,8 +134,9 @@ cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t 
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void *value, size_t size)
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+                                                    size_t size)
 {
     TURN();
     uint32_t given = 0;
@@ -170,16 +176,17 @@ static bool is_square(const uint64_t *a, uint64_t size)
     return a[ROWS] == size && a[COLUMNS] == size;
 }
 
-/* The alignment that the address of a bias promises: the heuristics look at nothing else of it. */
+/* The alignment of the address of a bias, the only property that the heuristics use. */
 static uint64_t promised(uint64_t address)
 {
     return address & (~address + 1);
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int wanted, cublasLtMatmulHeuristicResult_t *found,
-                                              int *count)
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t *found, int *count)
 {
     TURN();
     if (!handle || c != d || wanted != 1)
@@ -208,7 +215,7 @@ static tsr_dtype dtype_of(uint64_t type)
     return type == CUDA_R_64F ? TSR_F64 : type == CUDA_R_32F ? TSR_F32 : type == CUDA_R_16F ? TSR_F16 : TSR_BF16;
 }
 
-/* With 10 bits of mantissa, as tensor cores take an f32 in TF32. */
+/* Rounds to 10 bits of mantissa, as tensor cores do with an f32 in TF32. */
 static double shortened(double value)
 {
     float single = (float)value;
@@ -219,7 +226,7 @@ static double shortened(double value)
     return (double)single;
 }
 
-/* Element (row, column) of a matrix as it is used: transposed where `trans` says. */
+/* Element (row, column) of op(matrix), transposed if `trans`. */
 static double element(const uint64_t *layout, const void *memory, uint64_t trans, uint64_t row, uint64_t column)
 {
     const uint64_t at = trans ? column + row * layout[LD] : row + column * layout[LD];
@@ -227,8 +234,8 @@ static double element(const uint64_t *layout, const void *memory, uint64_t trans
     return reference_load(dtype, (const char *)memory + at * tsr_dtype_bytes(dtype));
 }
 
-static void check_use(const cublasLtMatmulAlgo_t *algorithm, const uint64_t *product, const uint64_t *a, const uint64_t *b,
-                      const uint64_t *c, uintptr_t at_a, uintptr_t at_b, uintptr_t at_c)
+static void check_use(const cublasLtMatmulAlgo_t *algorithm, const uint64_t *product, const uint64_t *a,
+                      const uint64_t *b, const uint64_t *c, uintptr_t at_a, uintptr_t at_b, uintptr_t at_c)
 {
     const uint64_t depth = depth_of(product, a);
     const int wide = c[TYPE] == CUDA_R_64F;
@@ -267,7 +274,8 @@ static double factor(const uint64_t *product, double value)
     return product[COMPUTE] == CUBLAS_COMPUTE_32F_FAST_TF32 ? shortened(value) : value;
 }
 
-/* A product as a stream keeps it: descriptions and scalars are the caller's only until the call returns. */
+/* An enqueued product, with copies of descriptions and scalars, which are the caller's again after
+ * the call. */
 typedef struct enqueued_product {
     uint64_t product[DESCRIBED + 1], a_layout[4], b_layout[4], c_layout[4];
     const void *a, *b;
@@ -276,8 +284,8 @@ typedef struct enqueued_product {
     double times, keep;
 } enqueued_product;
 
-/* c = times * a b + keep * c + bias, where element `row` of the bias is for all of a row. Rounded once. What lay in the workspace is lost,
- * as it would be. */
+/* Computes c = times * a b + keep * c + bias, with one element of the bias for each row, rounded
+ * once. Overwrites the workspace, as a real product would. */
 static void compute(const void *argument)
 {
     const enqueued_product *const p = argument;
@@ -305,9 +313,10 @@ static void copy_words(uint64_t *to, const uint64_t *from, size_t count)
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
-                              const void *c, cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes, cudaStream_t stream)
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t bytes, cudaStream_t stream)
 {
     TURN();
     enqueued_product p = {.a = a,

@@ -1,8 +1,10 @@
 /*
- * Captures and graphs, by the rules of the programming guide: a capture begins with one stream and spreads to those that wait for an event
- * of it; what they were given must have been joined to the first one when it ends; nothing may wait, allocate, or refer to what is outside.
+ * Captures and graphs, by the rules of the programming guide: a capture begins with one stream and
+ * spreads to streams that wait for its events; at its end their work must have been joined to the
+ * first stream; within it, waits, allocations and references to outside work are forbidden.
  */
 #include "emulated_machine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +12,13 @@ typedef struct node {
     void (*run)(const void *argument);
     void (*drop)(void *argument);
     void *argument;
-    emulated_nodes needs; /* that come before */
+    emulated_nodes needs; /* nodes that come before */
 } node;
 
 struct CUgraph_st {
     node *nodes;
     int count, capacity;
-    int references; /* handles, and launches that are under way */
+    int references; /* handles, and launches in progress */
 };
 
 struct CUgraphExec_st {
@@ -70,7 +72,8 @@ static void release(cudaGraph_t graph)
     free(graph);
 }
 
-cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument), void *argument)
+cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
+                            void *argument)
 {
     if (stream->recording->spoilt) {
         drop(argument);
@@ -106,7 +109,7 @@ static void leave(cudaStream_t stream)
     stream->tips = (emulated_nodes){NULL, 0};
 }
 
-/* Every stream of the capture leaves it; its graph is the caller's, with one reference. */
+/* Ends a capture for all its streams; returns its graph, with one reference for the caller. */
 static cudaGraph_t end(emulated_recording *recording)
 {
     const cudaGraph_t graph = recording->graph;
@@ -143,7 +146,8 @@ static emulated_recording *find(unsigned long long id)
     return NULL;
 }
 
-/* What a wait for an event does to the captures of the stream and of the event, if it is one of those that captures forbid. */
+/* The error of a wait for an event that captures forbid, and its effect on the captures of stream
+ * and event. */
 static cudaError_t refuse_wait(cudaStream_t stream, cudaEvent_t event, const emulated_recording *theirs)
 {
     if (event->capture != 0 && !theirs)
@@ -184,7 +188,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
         error = cudaErrorIllegalState;
     if (error == cudaSuccess) {
         emulated_recording *const made = malloc(sizeof *made);
-        *made = (emulated_recording){.id = ++captures, .origin = stream, .thread = pthread_self(), .graph = calloc(1, sizeof *made->graph)};
+        *made = (emulated_recording){
+            .id = ++captures, .origin = stream, .thread = pthread_self(), .graph = calloc(1, sizeof *made->graph)};
         made->graph->references = 1;
         stream->recording = made;
     }
@@ -192,7 +197,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     return error;
 }
 
-/* Marks what `tips` follow, themselves too. */
+/* Marks `tips` and all nodes before them. */
 static void mark_followed(const struct CUgraph_st *graph, const emulated_nodes *tips, bool *followed)
 {
     for (int i = 0; i < tips->count; i++)
@@ -239,7 +244,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     return error;
 }
 
-/* Whether a stream for which the default one of the thread's device waits is captured. */
+/* True if a stream is captured for which the default stream of the thread's device would wait. */
 static bool is_implied(void)
 {
     for (cudaStream_t s = emulated_streams; s; s = s->next)
@@ -269,8 +274,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 }
 
 #if CUDART_VERSION >= 13000
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges,
+                                     size_t *count)
 {
     EMULATED_TURN();
     if (graph || nodes || edges || count)
@@ -278,8 +284,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     return tell_capture(stream, status, id);
 }
 #else
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **nodes, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count)
 {
     EMULATED_TURN();
     if (graph || nodes || count)
@@ -311,7 +317,7 @@ static bool is_due(const struct CUgraph_st *graph, int number, const bool *done)
     return !done[number];
 }
 
-/* In an order that their needs allow, and chance chooses. */
+/* Runs the nodes of a graph, in a random order that their dependencies allow. */
 static void run_graph(const void *argument)
 {
     const struct CUgraph_st *const graph = argument;

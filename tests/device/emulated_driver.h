@@ -1,9 +1,10 @@
-/** A CUDA driver over the emulated machine, for the tests of it. */
+/** A CUDA driver over the emulated machine, for tests of the driver. */
 #ifndef TESTS_DEVICE_EMULATED_DRIVER_H
 #define TESTS_DEVICE_EMULATED_DRIVER_H
 
 #include "emulated_gpu.h"
 #include "variants.h"
+
 #include <tessera/cuda.h>
 
 #define GIB ((size_t)1 << 30)
@@ -22,14 +23,14 @@ static inline machine start(void)
     return m;
 }
 
-/* Nothing may be left of the driver. */
+/* Destroys the driver, and checks that nothing is left of it. */
 static inline void stop(const machine *m)
 {
     tsr_device_driver_destroy(m->driver);
     assert_int_equal(emulated_alive(), 0);
 }
 
-/* What was enqueued is done before anybody looks at it. */
+/* Waits for enqueued work, before results are read. */
 static inline void await(const machine *m, tsr_stream stream)
 {
     assert_int_equal(m->table->stream_synchronize(m->self, 0, stream), TSR_OK);

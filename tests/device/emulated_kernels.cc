@@ -1,4 +1,5 @@
-/* The kernels' bodies over a grid: every thread of a block up to the barrier, then every thread after it. */
+/* The kernels' bodies over a grid: every thread of a block up to the barrier, then every thread
+ * after it. */
 #include "device/cuda/convert.cuh"
 #include "device/cuda/copy.cuh"
 #include "device/cuda/reduce.cuh"
@@ -48,17 +49,18 @@ struct row {
 };
 
 #define CONVERT(source) {"tsr_cuda_convert_" #source, convert<tsr_cuda_##source>, {sizeof(tsr_cuda_convert), 0}},
-#define REDUCE(number)                                                                                                                     \
-    {"tsr_cuda_reduce_" #number "_wide",                                                                                                   \
-     reduce<tsr_cuda_##number, tsr_cuda_per_quad<tsr_cuda_##number>::count>,                                                               \
-     {sizeof(tsr_cuda_reduce), 0}},                                                                                                        \
+#define REDUCE(number)                                                                                                 \
+    {"tsr_cuda_reduce_" #number "_wide",                                                                               \
+     reduce<tsr_cuda_##number, tsr_cuda_per_quad<tsr_cuda_##number>::count>,                                           \
+     {sizeof(tsr_cuda_reduce), 0}},                                                                                    \
         {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>, {sizeof(tsr_cuda_reduce), 0}},
 
-const row rows[] = {{"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), 0}},
-                    {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), 0}},
-                    {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), sizeof(tsr_cuda_pattern)}},
-                    {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
-                    TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)};
+const row rows[] = {
+    {"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), 0}},
+    {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), 0}},
+    {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), sizeof(tsr_cuda_pattern)}},
+    {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
+    TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)};
 } // namespace
 
 int emulated_kernel(const char *name, unsigned blocks, void **arguments)

@@ -1,12 +1,13 @@
 #include "emulated_machine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const unsigned long long tsr_cuda_image_copy[1] = {1}, tsr_cuda_image_convert[1] = {2}, tsr_cuda_image_reduce_floats[1] = {3},
-                         tsr_cuda_image_reduce_others[1] = {4};
+const unsigned long long tsr_cuda_image_copy[1] = {1}, tsr_cuda_image_convert[1] = {2},
+                         tsr_cuda_image_reduce_floats[1] = {3}, tsr_cuda_image_reduce_others[1] = {4};
 
-/* An allocation, before what it holds: the rules about it can be checked. */
+/* The header of an allocation, with which the runtime's rules are checked. */
 typedef struct block {
     struct block *next;
     void *memory;
@@ -28,7 +29,8 @@ static struct {
     size_t total, used[EMULATED_GPUS], kept[EMULATED_GPUS];
     int gpus, peers, calls, fail_at, error, lost, alive, openings;
     const char *failed_call;
-} gpu = {.mutex = PTHREAD_MUTEX_INITIALIZER, .total = (size_t)1 << 30, .gpus = EMULATED_GPUS, .peers = 1, .fail_at = -1};
+} gpu = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER, .total = (size_t)1 << 30, .gpus = EMULATED_GPUS, .peers = 1, .fail_at = -1};
 
 _Thread_local int emulated_device;
 
@@ -132,11 +134,12 @@ cudaError_t cudaGetLastError(void)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation                                                         ? "cudaErrorMemoryAllocation"
-           : error == cudaErrorInsufficientDriver                                                     ? "cudaErrorInsufficientDriver"
-           : error == cudaErrorIllegalAddress                                                         ? "cudaErrorIllegalAddress"
-           : error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread ? "cudaErrorStreamCapture.."
-                                                                                                      : "cudaErrorInvalidValue";
+    return error == cudaErrorMemoryAllocation     ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorInsufficientDriver ? "cudaErrorInsufficientDriver"
+           : error == cudaErrorIllegalAddress     ? "cudaErrorIllegalAddress"
+           : error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread
+               ? "cudaErrorStreamCapture.."
+               : "cudaErrorInvalidValue";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
@@ -204,7 +207,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
     return cudaSuccess;
 }
 
-/* Somebody else in the process has opened device 0 to device 1 before. */
+/* Device 0 is already open to device 1, as by other code in the process. */
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
     EMULATED_TURN();
@@ -263,7 +266,8 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
     return cudaSuccess;
 }
 
-/* What a capture of the stream records is no allocation of the library's: it makes them beforehand. */
+/* Checks the stream of an allocation. In a captured stream it is misuse: the library allocates
+ * before a capture. */
 static cudaError_t check_pool_stream(cudaStream_t stream, int device, const char *what)
 {
     pthread_mutex_lock(&emulated_lock);
@@ -280,7 +284,8 @@ cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool
     EMULATED_TURN();
     if (bytes == 0)
         emulated_misuse("cudaMallocFromPoolAsync: no bytes");
-    const cudaError_t error = check_pool_stream(stream, pool->device, "cudaMallocFromPoolAsync: the stream of another device");
+    const cudaError_t error =
+        check_pool_stream(stream, pool->device, "cudaMallocFromPoolAsync: the stream of another device");
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&gpu.mutex);
@@ -321,11 +326,12 @@ static void do_nothing(const void *argument)
     (void)argument;
 }
 
-/* In stream order; the call frees even where it is told to fail, for nobody could free the memory later. */
+/* Frees in stream order, even if the call is to fail, since the memory could not be freed later. */
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     block *const found = take_block(memory);
-    const cudaError_t refused = check_pool_stream(stream, found->pool->device, "cudaFreeAsync: the stream of another device");
+    const cudaError_t refused =
+        check_pool_stream(stream, found->pool->device, "cudaFreeAsync: the stream of another device");
     if (refused == cudaSuccess) {
         pthread_mutex_lock(&emulated_lock);
         emulated_add(emulated_stream(stream), do_nothing, free, found->memory);
@@ -338,8 +344,9 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
     return refused == cudaSuccess ? error : refused;
 }
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values, unsigned jit_count,
-                                enum cudaLibraryOption *options, void **values, unsigned option_count)
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values,
+                                unsigned jit_count, enum cudaLibraryOption *options, void **values,
+                                unsigned option_count)
 {
     EMULATED_TURN();
     if (!code || jit || jit_values || jit_count || options || values || option_count)
@@ -356,7 +363,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
     return emulated_turn(__func__);
 }
 
-/* A kernel is its name. */
+/* A kernel's handle is its name. */
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
 {
     EMULATED_TURN();

@@ -1,9 +1,10 @@
 /*
- * Streams and events. Nothing is done before somebody waits, and then no more than must be, or anything else that streams and events allow
- * too, as is drawn. A copy to host memory is done as late as all the rest, for memory may be pinned; one from host memory has read it at
- * once, for memory may be pageable.
+ * Streams and events. Work is done only when a thread waits: what the wait needs, and by chance
+ * other work that streams and events allow. A copy to host memory is as late as other work, since
+ * the memory may be pinned; a copy from host memory reads it at once, since it may be pageable.
  */
 #include "emulated_machine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static bool is_ready(const emulated_task *task)
     return task->run || task->records || task->event->met >= task->number;
 }
 
-/* The first task of a stream, which is ready. */
+/* Does the first task of a stream, which is ready. */
 static void step(cudaStream_t stream)
 {
     emulated_task *const task = stream->first;
@@ -69,7 +70,8 @@ static void step(cudaStream_t stream)
     free(task);
 }
 
-/* A step on the way to the end of `stream`: where it waits for an event, in the stream that records it. */
+/* Does one task that `stream` needs: its first, or if that waits for an event, one of the stream
+ * that records the event. */
 static void step_towards(cudaStream_t stream)
 {
     while (!is_ready(stream->first))
@@ -104,7 +106,8 @@ static void append(cudaStream_t stream, const emulated_task *wanted)
     stream->last = &task->next;
 }
 
-cudaError_t emulated_add(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument), void *argument)
+cudaError_t emulated_add(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
+                         void *argument)
 {
     if (stream->recording)
         return emulated_record(stream, run, drop, argument);
@@ -142,14 +145,14 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     return make_stream(out, false);
 }
 
-/* For tests: somebody else's stream. */
+/* For tests, as the library does not create streams by this call. */
 cudaError_t cudaStreamCreate(cudaStream_t *out)
 {
     EMULATED_TURN();
     return make_stream(out, true);
 }
 
-/* What it holds is done, which the real runtime does later. */
+/* Does the stream's work at once, which the real runtime does later. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     pthread_mutex_lock(&emulated_lock);
@@ -215,7 +218,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 static void append_event(cudaStream_t stream, cudaEvent_t event, bool records)
 {
     event->references++;
-    append(stream, &(emulated_task){.event = event, .number = event->recorded, .records = records, .from = event->from});
+    append(stream,
+           &(emulated_task){.event = event, .number = event->recorded, .records = records, .from = event->from});
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
@@ -235,7 +239,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return error;
 }
 
-/* For what was recorded last; for nothing if nothing was. */
+/* Waits for the last record; for nothing if there was none. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     EMULATED_TURN();
@@ -251,7 +255,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return error;
 }
 
-/* The bytes follow, if they were read at once. */
+/* A copy; bytes that were read at once follow it. */
 typedef struct transfer {
     void *dst;
     const void *src;
@@ -303,7 +307,7 @@ static void drop_launch(void *argument)
     free(l);
 }
 
-/* With copies of the arguments, as the real one makes them. */
+/* Makes a launch with copies of the arguments, as the runtime does. */
 static launch *make_launch(const char *kernel, unsigned blocks, void **arguments)
 {
     launch *const l = malloc(sizeof *l);
@@ -316,10 +320,12 @@ static launch *make_launch(const char *kernel, unsigned blocks, void **arguments
     return l;
 }
 
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 threads, void **arguments, size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 threads, void **arguments, size_t shared,
+                             cudaStream_t stream)
 {
     EMULATED_TURN();
-    if (grid.x == 0 || grid.y != 1 || grid.z != 1 || threads.x != 256 || threads.y != 1 || threads.z != 1 || shared != 0)
+    if (grid.x == 0 || grid.y != 1 || grid.z != 1 || threads.x != 256 || threads.y != 1 || threads.z != 1 ||
+        shared != 0)
         emulated_misuse("cudaLaunchKernel: a grid that no kernel here wants");
     pthread_mutex_lock(&emulated_lock);
     const cudaStream_t in = emulated_stream(stream);

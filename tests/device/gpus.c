@@ -1,9 +1,10 @@
 #include "gpus.h"
 
+#include <tessera/cuda.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/cuda.h>
 
 #include <cmocka.h>
 

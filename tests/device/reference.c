@@ -1,4 +1,5 @@
 #include "reference.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@ const tsr_dtype reference_narrow[4] = {TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2
 
 typedef struct format {
     int bits, mantissa, bias;
-    bool infinity; /* the largest exponent is for infinity and NaN; else only the code of all ones is NaN */
+    bool infinity; /* the greatest exponent is for infinity and NaN; else only the code of all ones is NaN */
     uint32_t nan;
 } format;
 
@@ -36,13 +37,15 @@ uint32_t reference_finite(tsr_dtype dtype)
     return f.infinity ? positive - (UINT32_C(1) << f.mantissa) : positive - 1;
 }
 
-/* The code as its definition reads, for positive codes also past the largest finite one, as if exponents went on. */
+/* The value of a positive code by definition; beyond the greatest finite code as if exponents went
+ * on. */
 static double magnitude_of(format f, uint32_t code)
 {
     const int exponent = (int)(code >> f.mantissa);
     const double fraction = code & ((UINT32_C(1) << f.mantissa) - 1);
     const double ones = ldexp(1.0, f.mantissa);
-    return exponent == 0 ? ldexp(fraction, 1 - f.bias - f.mantissa) : ldexp(ones + fraction, exponent - f.bias - f.mantissa);
+    return exponent == 0 ? ldexp(fraction, 1 - f.bias - f.mantissa)
+                         : ldexp(ones + fraction, exponent - f.bias - f.mantissa);
 }
 
 double reference_decode(tsr_dtype dtype, uint32_t code)
@@ -56,7 +59,7 @@ double reference_decode(tsr_dtype dtype, uint32_t code)
     return code >> (f.bits - 1) ? -value : value;
 }
 
-/* The last code whose value is at most `value`, of those from 0 to `last`. */
+/* The greatest code from 0 to `last` whose value is at most `value`. */
 static uint32_t bisect(format f, double value, uint32_t last)
 {
     uint32_t low = 0, high = last;
@@ -80,7 +83,7 @@ uint32_t reference_encode(tsr_dtype dtype, double value)
     if (isinf(value))
         return overflow;
     uint32_t code = bisect(f, fabs(value), finite - 1);
-    /* Narrow values have so few bits that the middle of two neighbours is a double. */
+    /* exact: narrow values have few bits */
     const double middle = (magnitude_of(f, code) + magnitude_of(f, code + 1)) / 2;
     if (fabs(value) > middle || (fabs(value) == middle && code % 2 == 1))
         code++;
@@ -138,7 +141,8 @@ static double pick(tsr_reduce_op op, double a, double b)
     return (op == TSR_MIN) == (a < b) ? a : b;
 }
 
-/* In the accumulator's type: f64 for itself, f32 for all others. volatile: every step is rounded. */
+/* Combines in the accumulator's type, f64 for f64 and else f32; volatile, so that every step is
+ * rounded. */
 static double combine_float(tsr_dtype dtype, tsr_reduce_op op, double a, double b)
 {
     if (op == TSR_MIN || op == TSR_MAX)
@@ -158,7 +162,8 @@ static double divide_float(tsr_dtype dtype, double value, int64_t divisor)
     return dtype == TSR_F64 ? value / (double)divisor : (double)single;
 }
 
-static void reduce_float(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out)
+static void reduce_float(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                         void *out)
 {
     double value = reference_load(dtype, terms[0]);
     for (int i = 1; i < count; i++)
@@ -168,7 +173,8 @@ static void reduce_float(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, con
     reference_store(dtype, value, out);
 }
 
-static void reduce_complex(tsr_dtype part, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out)
+static void reduce_complex(tsr_dtype part, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                           void *out)
 {
     const size_t bytes = tsr_dtype_bytes(part);
     double re = reference_load(part, terms[0]), im = reference_load(part, (const char *)terms[0] + bytes);
@@ -196,7 +202,7 @@ static uint64_t load_integer(size_t bytes, const void *from)
     return value;
 }
 
-/* Flipping the sign bit turns the order of signed integers into that of unsigned ones. */
+/* `sign_bit` is flipped to compare signed integers as unsigned ones. */
 static uint64_t combine_integer(tsr_reduce_op op, uint64_t sign_bit, uint64_t a, uint64_t b)
 {
     const bool less = (a ^ sign_bit) < (b ^ sign_bit);
@@ -223,7 +229,8 @@ static void reduce_integer(const tsr_dtype_info *info, tsr_reduce_op op, const v
         ((unsigned char *)out)[i] = (unsigned char)(value >> (8 * i));
 }
 
-void reference_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out)
+void reference_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                      void *out)
 {
     const tsr_dtype_info *const info = tsr_dtype_get(dtype);
     if (info->kind == TSR_CLASS_FLOAT)

@@ -1,18 +1,20 @@
 #include "staged.h"
+
 #include "variants.h"
 
 #define GUARD 256
 #define MOST  64
 
-/* Bytes of the host that a call touches, and where they are on the device meanwhile: between guards, aligned as on the host. */
+/* Host bytes that a call touches, and their copy on the device, between guards and with the
+ * alignment of the host. */
 typedef struct extent {
     unsigned char *host;
-    size_t bytes, before; /* of padding and guard */
+    size_t bytes, before; /* bytes of padding and guard before the copy */
     unsigned char *device;
 } extent;
 
 static struct {
-    tsr_device_table table; /* ours */
+    tsr_device_table table; /* the table that callers get */
     const tsr_device_table *device;
     void *self;
     tsr_stream stream;
@@ -25,7 +27,7 @@ static void *address(const extent *e, const void *host)
     return e->device + e->before + ((const unsigned char *)host - e->host);
 }
 
-/* Where host memory that was added lies on the device. */
+/* The device address of host memory in an extent. */
 static void *translate(const void *host)
 {
     for (int i = 0; i < staged.count; i++) {
@@ -36,7 +38,8 @@ static void *translate(const void *host)
     return NULL;
 }
 
-/* Adds the bytes of a box, unless it is nowhere; those that overlap earlier ones become one extent with them. */
+/* Adds the bytes of a box, unless it is NULL, as an extent, merged with extents that it
+ * overlaps. */
 static void add(const void *first, size_t element, int ndim, const int64_t *shape, const int64_t *strides)
 {
     unsigned char *low = (unsigned char *)(uintptr_t)first, *high = low + element;
@@ -77,16 +80,18 @@ static void upload(extent *e)
     assert_int_equal(staged.device->alloc(staged.self, 0, room(e), staged.stream, &memory), TSR_OK);
     assert_int_equal((uintptr_t)memory % GUARD, 0);
     e->device = memory;
-    assert_int_equal(staged.device->copy(staged.self, 0, memory, bounce, room(e), TSR_COPY_FROM_HOST, staged.stream), TSR_OK);
+    assert_int_equal(staged.device->copy(staged.self, 0, memory, bounce, room(e), TSR_COPY_FROM_HOST, staged.stream),
+                     TSR_OK);
     free(bounce);
 }
 
-/* Host memory that a call only reads may be constant, so what is equal is left alone. */
+/* Copies back only bytes that differ, since host memory that a call only reads may be constant. */
 static void download(const extent *e)
 {
     unsigned char *const bounce = malloc(room(e));
     assert_non_null(bounce);
-    assert_int_equal(staged.device->copy(staged.self, 0, bounce, e->device, room(e), TSR_COPY_TO_HOST, staged.stream), TSR_OK);
+    assert_int_equal(staged.device->copy(staged.self, 0, bounce, e->device, room(e), TSR_COPY_TO_HOST, staged.stream),
+                     TSR_OK);
     assert_int_equal(staged.device->stream_synchronize(staged.self, 0, staged.stream), TSR_OK);
     for (size_t i = 0; i < room(e); i++)
         if ((i < e->before || i >= e->before + e->bytes) && bounce[i] != 0x5c)
@@ -173,8 +178,8 @@ static tsr_status reduce(void *self, int index, const tsr_box_reduce *given, tsr
     return end(staged.device->reduce(staged.self, 0, &moved, staged.stream));
 }
 
-static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                          tsr_stream stream)
+static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
+                          int64_t count, tsr_stream stream)
 {
     const int64_t one = 1;
     (void)self, (void)index, (void)stream;
@@ -183,10 +188,12 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
         add(dst, tsr_dtype_bytes(dst_dtype), 1, &count, &one);
     }
     begin();
-    return end(staged.device->convert(staged.self, 0, translate(dst), dst_dtype, translate(src), src_dtype, count, staged.stream));
+    return end(staged.device->convert(staged.self, 0, translate(dst), dst_dtype, translate(src), src_dtype, count,
+                                      staged.stream));
 }
 
-static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream)
 {
     const int64_t count = (int64_t)bytes, one = 1;
     (void)self, (void)index, (void)stream;

@@ -1,13 +1,14 @@
-/** A device's table for callers that have host memory: the conformance tests then run over any device. */
+/** A device's table for callers with host memory, so that the conformance tests run over any
+ * device. */
 #ifndef TESTS_DEVICE_STAGED_H
 #define TESTS_DEVICE_STAGED_H
 
 #include <tessera/sys/device.h>
 
 /**
- * The table of `driver`, device 0, in which all memory is the host's: what a call reads and writes is copied to the device, aligned as it
- * was, with guards around it, and back when the call is done. Anything written beyond the box that a call names fails the test. Uses NULL
- * as `self`, so there is one at a time.
+ * The table of device 0 of `driver`, for host memory: what a call reads and writes is copied to the
+ * device, with its alignment kept and guards around it, and copied back after the call. A write
+ * outside the boxes of a call fails the test. `self` is NULL, so there is one such table at a time.
  */
 const tsr_device_table *staged_table(const tsr_device_driver *driver);
 

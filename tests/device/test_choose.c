@@ -1,7 +1,8 @@
-/* How the host's kernels choose their ways: by a clock of the test's own, from inside the library. */
+/* How the host's kernels choose their ways: by a clock of the test's own, from inside the library.
+ */
+#include "device/host/choose.h"
 #include "variants.h"
 
-#include "device/host/choose.h"
 #include <tessera/context.h>
 
 #define MIB ((size_t)1 << 20)
@@ -161,7 +162,8 @@ static void a_choice_changes_after_calls_that_were_slow(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* What is slow may still be faster than the others were at first, which says nothing of what they take now. */
+/* What is slow may still be faster than the others were at first, which says nothing of what they
+ * take now. */
 static void all_ways_are_tried_again_when_the_best_is_slow(void **state)
 {
     machine m = start("measured");
@@ -247,7 +249,8 @@ static tsr_way way_of_part(const tsr_kernel_choices *self)
 {
     tsr_stretch here, *const s = tsr_stretch_begin(&here, tsr_choices_of_parts(self), TSR_TASK_COPY, 128 << 10);
     assert_non_null(s);
-    assert_null(tsr_stretch_begin(&(tsr_stretch){.total = 0}, tsr_choices_of_parts(self), TSR_TASK_COPY, TSR_LARGE_PART - 1));
+    assert_null(
+        tsr_stretch_begin(&(tsr_stretch){.total = 0}, tsr_choices_of_parts(self), TSR_TASK_COPY, TSR_LARGE_PART - 1));
     tsr_stretch_enter_run(s, 16384);
     const tsr_way way = tsr_stretch_next(s, 16384);
     tsr_stretch_end(s);

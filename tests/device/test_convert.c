@@ -1,16 +1,21 @@
-/* Conversions between floating types: every code of the narrow ones, every place where rounding turns, and random bits. */
+/* Conversions between floating types: every code of the narrow ones, every place where rounding
+ * turns, and random bits.
+ */
 #include "reference.h"
 #include "variants.h"
+
 #include <math.h>
 
 static const tsr_dtype floats[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2};
 #define FLOATS (sizeof floats / sizeof floats[0])
 
-/* Converts `count` elements, from and to addresses that are not aligned, on every variant, and compares each with the reference. */
+/* Converts `count` elements, from and to addresses that are not aligned, on every variant, and
+ * compares each with the reference. */
 static void check_conversion(tsr_dtype dst, tsr_dtype src, const void *values, int64_t count)
 {
     const size_t src_bytes = tsr_dtype_bytes(src), dst_bytes = tsr_dtype_bytes(dst);
-    unsigned char *const from = malloc((size_t)count * src_bytes + 1), *const to = malloc((size_t)count * dst_bytes + 2);
+    unsigned char *const from = malloc((size_t)count * src_bytes + 1), *const to =
+                                                                           malloc((size_t)count * dst_bytes + 2);
     variant all[3];
     assert_true(from && to);
     memcpy(from + 1, values, (size_t)count * src_bytes);
@@ -19,11 +24,13 @@ static void check_conversion(tsr_dtype dst, tsr_dtype src, const void *values, i
         assert_int_equal(all[v].table->convert(NULL, 0, to + 1, dst, from + 1, src, count, NULL), TSR_OK);
         for (int64_t i = 0; i < count; i++) {
             unsigned char expected[8];
-            const unsigned char *const got = to + 1 + (size_t)i * dst_bytes, *const given = from + 1 + (size_t)i * src_bytes;
+            const unsigned char *const got = to + 1 + (size_t)i * dst_bytes, *const given =
+                                                                                 from + 1 + (size_t)i * src_bytes;
             reference_store(dst, reference_load(src, given), expected);
             if (memcmp(got, expected, dst_bytes) != 0)
-                fail_msg("%s: %s %a to %s gave %a, not %a", all[v].name, tsr_dtype_name(src), reference_load(src, given),
-                         tsr_dtype_name(dst), reference_load(dst, got), reference_load(dst, expected));
+                fail_msg("%s: %s %a to %s gave %a, not %a", all[v].name, tsr_dtype_name(src),
+                         reference_load(src, given), tsr_dtype_name(dst), reference_load(dst, got),
+                         reference_load(dst, expected));
         }
         assert_int_equal(to[0], 0xa5);
         assert_int_equal(to[(size_t)count * dst_bytes + 1], 0xa5);
@@ -75,8 +82,8 @@ static int64_t put_double(double *values, int64_t count, double value)
     return count;
 }
 
-/* Between each two neighbours lies the value where rounding turns: that one, the ones next to it in the source type, and the
- * neighbours themselves, for both signs; past the largest too. */
+/* Between each two neighbours lies the value where rounding turns: that one, the ones next to it in
+ * the source type, and the neighbours themselves, for both signs; past the largest too. */
 static void rounding_turns_exactly_in_the_middle_of_neighbours(void **state)
 {
     (void)state;
@@ -122,7 +129,8 @@ static void random_bits_convert_like_the_reference(void **state)
 
 static void special_values_convert_as_the_design_says(void **state)
 {
-    static const double specials[] = {0.0, -0.0, (double)INFINITY, -(double)INFINITY, (double)NAN, -(double)NAN, 5e-324, -5e-324, 1.7e308};
+    static const double specials[] = {0.0,    -0.0,    (double)INFINITY, -(double)INFINITY, (double)NAN, -(double)NAN,
+                                      5e-324, -5e-324, 1.7e308};
     static const struct {
         tsr_dtype dtype;
         uint32_t codes[7]; /* of the first six, then of 1e6 */
@@ -140,7 +148,8 @@ static void special_values_convert_as_the_design_says(void **state)
             for (int i = 0; i < 7; i++) {
                 const double value = i < 6 ? specials[i] : 1e6;
                 uint16_t half = 0;
-                assert_int_equal(all[v].table->convert(NULL, 0, &half, known[k].dtype, &value, TSR_F64, 1, NULL), TSR_OK);
+                assert_int_equal(all[v].table->convert(NULL, 0, &half, known[k].dtype, &value, TSR_F64, 1, NULL),
+                                 TSR_OK);
                 assert_int_equal(half, known[k].codes[i]);
             }
 }

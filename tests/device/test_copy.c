@@ -1,4 +1,5 @@
-/* Copies of boxes against one that goes element by element: every byte of the destination, the gaps that nobody may touch too. */
+/* Copies of boxes against one that goes element by element: every byte of the destination, the gaps
+ * that nobody may touch too. */
 #include "variants.h"
 
 typedef struct case_memory {
@@ -10,12 +11,15 @@ static void copy_naively(const tsr_box_copy *copy)
 {
     const int64_t count = count_of(copy->ndim, copy->shape);
     for (int64_t i = 0; i < count; i++)
-        memcpy((char *)copy->dst + offset_of(copy->ndim, copy->shape, copy->dst_strides, i) * (int64_t)copy->element_bytes,
-               (const char *)copy->src + offset_of(copy->ndim, copy->shape, copy->src_strides, i) * (int64_t)copy->element_bytes,
+        memcpy((char *)copy->dst +
+                   offset_of(copy->ndim, copy->shape, copy->dst_strides, i) * (int64_t)copy->element_bytes,
+               (const char *)copy->src +
+                   offset_of(copy->ndim, copy->shape, copy->src_strides, i) * (int64_t)copy->element_bytes,
                copy->element_bytes);
 }
 
-/* Buffers for the box, with room before and behind it, at any alignment, filled at random; the box's pointers point into them. */
+/* Buffers for the box, with room before and behind it, at any alignment, filled at random; the
+ * box's pointers point into them. */
 static case_memory make_memory(uint64_t *seed, tsr_box_copy *copy, arrangement src, arrangement dst)
 {
     int64_t src_first, dst_first;
@@ -23,7 +27,8 @@ static case_memory make_memory(uint64_t *seed, tsr_box_copy *copy, arrangement s
     const int64_t dst_span = arrange(seed, dst, copy->ndim, copy->shape, copy->dst_strides, &dst_first);
     const size_t element = copy->element_bytes, src_shift = (size_t)draw_between(seed, 0, 70),
                  dst_shift = (size_t)draw_between(seed, 0, 70);
-    case_memory m = {.src_bytes = src_shift + (size_t)src_span * element, .dst_bytes = dst_shift + (size_t)dst_span * element + 70};
+    case_memory m = {.src_bytes = src_shift + (size_t)src_span * element,
+                     .dst_bytes = dst_shift + (size_t)dst_span * element + 70};
     m.src = malloc(m.src_bytes);
     m.dst = malloc(m.dst_bytes);
     m.expected = malloc(m.dst_bytes);
@@ -54,8 +59,8 @@ static void check_box(uint64_t seed, tsr_box_copy *copy, arrangement src, arrang
         memset(m.dst, 0xa5, m.dst_bytes);
         assert_int_equal(all[v].table->copy_boxes(NULL, 0, copy, 1, NULL), TSR_OK);
         if (memcmp(m.dst, m.expected, m.dst_bytes) != 0)
-            fail_msg("%s: %d dims of %zu bytes differ; TSR_TEST_SEED=%llu", all[v].name, copy->ndim, copy->element_bytes,
-                     (unsigned long long)seed);
+            fail_msg("%s: %d dims of %zu bytes differ; TSR_TEST_SEED=%llu", all[v].name, copy->ndim,
+                     copy->element_bytes, (unsigned long long)seed);
     }
     free_memory(&m);
 }
@@ -66,7 +71,8 @@ static void random_boxes_are_copied_byte_for_byte(void **state)
     (void)state;
     for (int i = 0; i < 4000; i += step_of(4)) {
         const uint64_t begin = seed;
-        tsr_box_copy copy = {.element_bytes = (size_t)1 << draw_between(&seed, 0, 4), .ndim = (int)draw_between(&seed, 0, TSR_MAX_DIMS)};
+        tsr_box_copy copy = {.element_bytes = (size_t)1 << draw_between(&seed, 0, 4),
+                             .ndim = (int)draw_between(&seed, 0, TSR_MAX_DIMS)};
         const int64_t most = copy.ndim <= 2 ? 70 : copy.ndim <= 4 ? 9 : 3;
         for (int d = 0; d < copy.ndim; d++)
             copy.shape[d] = draw(&seed) % 40 == 0 ? 0 : draw_between(&seed, 1, most);
@@ -87,7 +93,8 @@ static void rows_of_every_length_are_copied(void **state)
 
 static void large_boxes_are_copied_past_the_cache(void **state)
 {
-    /* 16 MiB and more each: one piece; rows of 16,380 and of 1,771 bytes; repeated rows; a transposition. */
+    /* 16 MiB and more each: one piece; rows of 16,380 and of 1,771 bytes; repeated rows; a
+     * transposition. */
     static const struct {
         size_t element;
         int64_t shape[2];
@@ -103,7 +110,8 @@ static void large_boxes_are_copied_past_the_cache(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (uint64_t seed = 1; seed <= 4; seed += (uint64_t)step_of(4)) {
-            tsr_box_copy copy = {.element_bytes = cases[i].element, .ndim = 2, .shape = {cases[i].shape[0], cases[i].shape[1]}};
+            tsr_box_copy copy = {
+                .element_bytes = cases[i].element, .ndim = 2, .shape = {cases[i].shape[0], cases[i].shape[1]}};
             check_box(seed, &copy, cases[i].src, cases[i].dst);
         }
 }
@@ -118,7 +126,8 @@ static void several_boxes_are_copied_in_one_call(void **state)
         tsr_box_copy copies[7];
         case_memory memories[7];
         for (int i = 0; i < 7; i++) {
-            copies[i] = (tsr_box_copy){.element_bytes = 4, .ndim = 2, .shape = {draw_between(&seed, 1, 300), draw_between(&seed, 1, 9000)}};
+            copies[i] = (tsr_box_copy){
+                .element_bytes = 4, .ndim = 2, .shape = {draw_between(&seed, 1, 300), draw_between(&seed, 1, 9000)}};
             memories[i] = make_memory(&seed, &copies[i], ARRANGED_WITH_GAPS, ARRANGED_WITH_GAPS);
             memset(memories[i].dst, 0xa5, memories[i].dst_bytes);
         }
@@ -172,9 +181,12 @@ static void boxes_that_are_none_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_boxes_are_copied_byte_for_byte),    cmocka_unit_test(rows_of_every_length_are_copied),
-        cmocka_unit_test(large_boxes_are_copied_past_the_cache),    cmocka_unit_test(several_boxes_are_copied_in_one_call),
-        cmocka_unit_test(plain_copies_take_any_size_and_alignment), cmocka_unit_test(boxes_that_are_none_are_refused),
+        cmocka_unit_test(random_boxes_are_copied_byte_for_byte),
+        cmocka_unit_test(rows_of_every_length_are_copied),
+        cmocka_unit_test(large_boxes_are_copied_past_the_cache),
+        cmocka_unit_test(several_boxes_are_copied_in_one_call),
+        cmocka_unit_test(plain_copies_take_any_size_and_alignment),
+        cmocka_unit_test(boxes_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,13 @@
-/* The CUDA driver over the emulated machine: what it does with devices, memory, streams and errors. */
+/* The CUDA driver over the emulated machine: what it does with devices, memory, streams and errors.
+ */
 #include "emulated_driver.h"
 #include "reference.h"
 #include "variants.h"
+
+#include <tessera/cuda.h>
+
 #include <cuda_runtime_api.h>
 #include <pthread.h>
-#include <tessera/cuda.h>
 
 static void a_machine_without_a_driver_has_no_devices_and_says_why(void **state)
 {
@@ -57,9 +60,18 @@ typedef struct work {
 
 static tsr_status multiply(const machine *m, const work *w)
 {
-    const tsr_gemm gemm = {
-        TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .a = w->a, .b = w->b, .c = w->c, .lda = 2, .ldb = 2, .ldc = 2,
-        .bias = w->b};
+    const tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32),
+                           .m = 2,
+                           .n = 2,
+                           .k = 2,
+                           .alpha = 1,
+                           .a = w->a,
+                           .b = w->b,
+                           .c = w->c,
+                           .lda = 2,
+                           .ldb = 2,
+                           .ldc = 2,
+                           .bias = w->b};
     return m->table->gemm(m->self, 0, &gemm, w->stream);
 }
 
@@ -162,7 +174,8 @@ static void every_call_that_fails_is_named_and_leaves_nothing_behind(void **stat
         emulated_fail(k, EMULATED_INVALID_VALUE);
         const tsr_status status = everything();
         const char *const call = emulated_failed_call();
-        if (status != TSR_OK && (!call || !strstr(tsr_status_message(), call) || !strstr(tsr_status_message(), "failed: ")))
+        if (status != TSR_OK &&
+            (!call || !strstr(tsr_status_message(), call) || !strstr(tsr_status_message(), "failed: ")))
             fail_msg("call %d, %s, failed and this was said: %s", k, call ? call : "none", tsr_status_message());
         if (emulated_alive() != 0)
             fail_msg("after call %d, %s, failed, %d objects are left", k, call ? call : "none", emulated_alive());
@@ -187,9 +200,11 @@ static void whatever_call_finds_the_context_lost_says_so(void **state)
         const tsr_status status = everything();
         const bool told = status == TSR_ERROR_DEVICE && strstr(tsr_status_message(), "the CUDA context is lost");
         if (status != TSR_OK && !told && tells_of_contexts(tsr_status_message()))
-            fail_msg("call %d, %s, lost the context and this was said: %s", k, emulated_failed_call(), tsr_status_message());
+            fail_msg("call %d, %s, lost the context and this was said: %s", k, emulated_failed_call(),
+                     tsr_status_message());
         if (emulated_alive() != 0)
-            fail_msg("after call %d, %s, lost the context, %d objects are left", k, emulated_failed_call(), emulated_alive());
+            fail_msg("after call %d, %s, lost the context, %d objects are left", k, emulated_failed_call(),
+                     emulated_alive());
     }
 }
 
@@ -209,7 +224,8 @@ static void memory_that_runs_out_in_any_call_leaves_all_usable(void **state)
         emulated_fail(k, EMULATED_NO_MEMORY);
         const tsr_status status = acquire(&m, &w);
         if (status != TSR_OK && status != TSR_ERROR_MEMORY && !strstr(emulated_failed_call(), "cublas"))
-            fail_msg("call %d, %s, had no memory and this was said: %s", k, emulated_failed_call(), tsr_status_message());
+            fail_msg("call %d, %s, had no memory and this was said: %s", k, emulated_failed_call(),
+                     tsr_status_message());
         emulated_heal(GIB);
         release(&m, &w);
         w = (work){0};
@@ -418,11 +434,13 @@ static void divisions_by_multiplication_are_exact(void **state)
     for (unsigned value = 1; value <= 4096; value++)
         for (unsigned k = 0; k < 64; k++) {
             const unsigned quotient = (unsigned)(draw(&seed) % (most / value)), below = quotient * value;
-            if (!emulated_division_is_exact(value, below) || (below > 0 && !emulated_division_is_exact(value, below - 1)))
+            if (!emulated_division_is_exact(value, below) ||
+                (below > 0 && !emulated_division_is_exact(value, below - 1)))
                 fail_msg("%u or the one before, divided by %u", below, value);
         }
     for (int i = 0; i < 1000000; i++) {
-        const unsigned value = (1 + (unsigned)(draw(&seed) % most)) >> (draw(&seed) % 30), index = (unsigned)(draw(&seed) % most);
+        const unsigned value = (1 + (unsigned)(draw(&seed) % most)) >> (draw(&seed) % 30),
+                       index = (unsigned)(draw(&seed) % most);
         if (!emulated_division_is_exact(value > 0 ? value : 1, index) || !emulated_division_is_exact(most, index))
             fail_msg("%u divided by %u", index, value);
     }
@@ -434,8 +452,17 @@ static void a_product_nobody_can_compute_is_refused(void **state)
     (void)state;
     const machine m = start();
     for (int n = 13; n <= 14; n++) {
-        const tsr_gemm gemm = {
-            TSR_GEMM_OF(TSR_F32), .m = n, .n = n, .k = n, .alpha = 1, .a = a, .b = a, .c = c, .lda = n, .ldb = n, .ldc = n};
+        const tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32),
+                               .m = n,
+                               .n = n,
+                               .k = n,
+                               .alpha = 1,
+                               .a = a,
+                               .b = a,
+                               .c = c,
+                               .lda = n,
+                               .ldb = n,
+                               .ldc = n};
         assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
         says(n == 13 ? "[13,13] x [13,13]" : "[14,14] x [14,14]");
     }

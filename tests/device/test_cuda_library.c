@@ -1,6 +1,9 @@
-/* libtessera-cuda as it is on this machine: what it says where there is no GPU, and what a GPU does where there is one. */
+/* libtessera-cuda as it is on this machine: what it says where there is no GPU, and what a GPU does
+ * where there is one.
+ */
 #include "reference.h"
 #include "variants.h"
+
 #include <tessera/cuda.h>
 
 typedef struct library {
@@ -25,7 +28,8 @@ static library open_gpus(int wanted)
 {
     const library l = open_library();
     if (l.count < wanted) {
-        print_message("%d CUDA devices, not %d: %s\n", l.count, wanted, l.count == 0 ? l.reason : "this machine has no more");
+        print_message("%d CUDA devices, not %d: %s\n", l.count, wanted,
+                      l.count == 0 ? l.reason : "this machine has no more");
         tsr_device_driver_destroy(l.driver);
         skip();
     }
@@ -103,7 +107,8 @@ static void work_on_streams_is_in_the_order_that_events_say(void **state)
     const library l = open_gpus(1);
     uint32_t *const a = allocate(&l, 0, sizeof host), *const b = allocate(&l, 0, sizeof host);
     tsr_box_fill fill = {.dst = a, .element_bytes = 4, .ndim = 1, .shape = {COUNT}, .dst_strides = {1}};
-    const tsr_box_copy box = {.dst = b, .src = a, .element_bytes = 4, .ndim = 1, .shape = {COUNT}, .dst_strides = {1}, .src_strides = {1}};
+    const tsr_box_copy box = {
+        .dst = b, .src = a, .element_bytes = 4, .ndim = 1, .shape = {COUNT}, .dst_strides = {1}, .src_strides = {1}};
     assert_int_equal(l.table->stream_create(l.self, 0, &first), TSR_OK);
     assert_int_equal(l.table->stream_create(l.self, 0, &second), TSR_OK);
     assert_int_equal(l.table->event_create(l.self, 0, &event), TSR_OK);
@@ -142,12 +147,14 @@ static void a_gpu_without_memory_stays_usable(void **state)
     tsr_device_driver_destroy(l.driver);
 }
 
-/* Small integers, so that every product and sum is exact in every type and order; 67 rows of odd lengths, at any alignment. */
+/* Small integers, so that every product and sum is exact in every type and order; 67 rows of odd
+ * lengths, at any alignment. */
 static void check_product(const library *l, tsr_dtype dtype, int trans_a, int trans_b, size_t shift)
 {
     enum { M = 67, N = 45, K = 33, SIDE = 80, COUNT = SIDE * SIDE };
     const size_t element = tsr_dtype_bytes(dtype), bytes = COUNT * element, at = shift * element;
-    unsigned char *const a = malloc(bytes), *const b = malloc(bytes), *const c = malloc(bytes), *const expected = malloc(bytes);
+    unsigned char *const a = malloc(bytes), *const b = malloc(bytes), *const c = malloc(bytes),
+                         *const expected = malloc(bytes);
     unsigned char *const device = allocate(l, 0, 3 * bytes + at);
     assert_true(a && b && c && expected);
     for (size_t i = 0; i < COUNT; i++) {
@@ -180,7 +187,8 @@ static void check_product(const library *l, tsr_dtype dtype, int trans_a, int tr
                            .ldc = SIDE};
     const void *const sources[3] = {a, b, c};
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(l->table->copy(l->self, 0, device + at + i * bytes, sources[i], bytes, TSR_COPY_FROM_HOST, NULL), TSR_OK);
+        assert_int_equal(
+            l->table->copy(l->self, 0, device + at + i * bytes, sources[i], bytes, TSR_COPY_FROM_HOST, NULL), TSR_OK);
     assert_int_equal(l->table->gemm(l->self, 0, &gemm, NULL), TSR_OK);
     assert_int_equal(l->table->copy(l->self, 0, c, gemm.c, bytes, TSR_COPY_TO_HOST, NULL), TSR_OK);
     assert_int_equal(l->table->stream_synchronize(l->self, 0, NULL), TSR_OK);
@@ -215,8 +223,13 @@ static void gpus_read_each_others_memory(void **state)
     const library l = open_gpus(2);
     assert_int_equal(tsr_cuda_reaches(l.driver, 1, 0, &reaches), TSR_OK);
     unsigned char *const here = allocate(&l, 0, COUNT), *const there = allocate(&l, 1, COUNT);
-    const tsr_box_copy box = {
-        .dst = there, .src = here, .element_bytes = 1, .ndim = 1, .shape = {COUNT}, .dst_strides = {1}, .src_strides = {1}};
+    const tsr_box_copy box = {.dst = there,
+                              .src = here,
+                              .element_bytes = 1,
+                              .ndim = 1,
+                              .shape = {COUNT},
+                              .dst_strides = {1},
+                              .src_strides = {1}};
     draw_bytes(&seed, host, sizeof host);
     assert_int_equal(l.table->copy(l.self, 0, here, host, COUNT, TSR_COPY_FROM_HOST, NULL), TSR_OK);
     assert_int_equal(l.table->stream_synchronize(l.self, 0, NULL), TSR_OK);
@@ -235,9 +248,12 @@ static void gpus_read_each_others_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(versions_are_known_everywhere),       cmocka_unit_test(without_a_gpu_every_call_says_why),
-        cmocka_unit_test(a_gpu_has_a_name_and_reaches_itself), cmocka_unit_test(work_on_streams_is_in_the_order_that_events_say),
-        cmocka_unit_test(a_gpu_without_memory_stays_usable),   cmocka_unit_test(products_are_row_major_in_every_type_and_transposition),
+        cmocka_unit_test(versions_are_known_everywhere),
+        cmocka_unit_test(without_a_gpu_every_call_says_why),
+        cmocka_unit_test(a_gpu_has_a_name_and_reaches_itself),
+        cmocka_unit_test(work_on_streams_is_in_the_order_that_events_say),
+        cmocka_unit_test(a_gpu_without_memory_stays_usable),
+        cmocka_unit_test(products_are_row_major_in_every_type_and_transposition),
         cmocka_unit_test(gpus_read_each_others_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

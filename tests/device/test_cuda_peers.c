@@ -1,7 +1,9 @@
 /* GPUs of the emulated machine that reach each other's memory, and those that do not. */
 #include "emulated_driver.h"
-#include <string.h>
+
 #include <tessera/cuda.h>
+
+#include <string.h>
 
 static void devices_open_their_memory_to_each_other_when_they_meet(void **state)
 {

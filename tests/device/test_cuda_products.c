@@ -1,6 +1,7 @@
 /* Products on the emulated machine: what is asked of cuBLASLt, and how often. */
 #include "emulated_driver.h"
 #include "reference.h"
+
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
@@ -18,7 +19,8 @@ typedef struct product {
 
 /* Its operands, and what c becomes. */
 typedef struct operands {
-    _Alignas(256) unsigned char a[ROOM * 8], b[ROOM * 8], c[ROOM * 8], bias[ROOM * 8], expected[ROOM * 8], workspace[8192];
+    _Alignas(256) unsigned char a[ROOM * 8], b[ROOM * 8], c[ROOM * 8], bias[ROOM * 8], expected[ROOM * 8],
+        workspace[8192];
 } operands;
 
 static tsr_dtype result_of(const product *p)
@@ -74,8 +76,11 @@ static void fill(const product *p, operands *o)
                        reference_load(p->dtype, b + (size_t)(g.trans_b ? j * g.ldb + k : k * g.ldb + j) * bytes);
             unsigned char *const to = o->expected + ((size_t)(i * g.ldc + j) + p->shift) * result_bytes;
             sum = g.alpha * sum + g.beta * reference_load(result, to);
-            reference_store(result,
-                            sum + (p->biased ? reference_load(result, (const unsigned char *)g.bias + (size_t)j * result_bytes) : 0), to);
+            reference_store(
+                result,
+                sum +
+                    (p->biased ? reference_load(result, (const unsigned char *)g.bias + (size_t)j * result_bytes) : 0),
+                to);
         }
 }
 
@@ -87,8 +92,9 @@ static void check_product(const machine *m, const product *p)
     assert_int_equal(m->table->gemm(m->self, 0, &g, NULL), TSR_OK);
     assert_int_equal(m->table->stream_synchronize(m->self, 0, NULL), TSR_OK);
     if (memcmp(o.c, o.expected, ROOM * tsr_dtype_bytes(result_of(p))) != 0)
-        fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g, biased %d, workspace %zu, shift %zu", tsr_dtype_name(p->dtype), p->trans_a,
-                 p->trans_b, p->alpha, p->beta, p->biased, p->workspace, p->shift);
+        fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g, biased %d, workspace %zu, shift %zu",
+                 tsr_dtype_name(p->dtype), p->trans_a, p->trans_b, p->alpha, p->beta, p->biased, p->workspace,
+                 p->shift);
 }
 
 static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
@@ -112,7 +118,8 @@ static void a_bias_is_added_to_every_row_in_every_type_transposition_and_alignme
     for (int d = 0; d < 4; d++)
         for (int trans = 0; trans < 4; trans++)
             for (int rest = 0; rest < 8; rest++)
-                check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 1, 1, rest & 1, rest & 2 ? 8192 : 0, (size_t)rest / 4});
+                check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 1, 1, rest & 1, rest & 2 ? 8192 : 0,
+                                             (size_t)rest / 4});
     stop(&m);
 }
 
@@ -129,7 +136,17 @@ static void narrow_operands_have_results_of_f32_too(void **state)
 static void operands_of_two_dtypes_are_refused(void **state)
 {
     float c[1] = {0};
-    const tsr_gemm good = {TSR_GEMM_OF(TSR_BF16), .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
+    const tsr_gemm good = {TSR_GEMM_OF(TSR_BF16),
+                           .m = 1,
+                           .n = 1,
+                           .k = 1,
+                           .alpha = 1,
+                           .a = c,
+                           .b = c,
+                           .c = c,
+                           .lda = 1,
+                           .ldb = 1,
+                           .ldc = 1};
     tsr_gemm mixed = good, narrowed = good, biased = good;
     size_t bytes;
     (void)state;
@@ -264,7 +281,8 @@ static void tf32_shortens_the_factors_of_matrices_and_not_those_of_vectors(void 
 {
     const tsr_cuda_options options = {sizeof options, 1};
     float a[4] = {1, 0, 0, 1}, b[4] = {1 + 0x1p-12f, 2, 3, 4}, c[4] = {0};
-    tsr_gemm g = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .a = a, .b = b, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
+    tsr_gemm g = {
+        TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .a = a, .b = b, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
     machine m;
     (void)state;
     assert_int_equal(tsr_cuda_driver_create(NULL, &options, &m.driver), TSR_OK);
@@ -301,7 +319,8 @@ static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
 static void products_of_nothing_are_the_bias_or_get_it_added(void **state)
 {
     float c[4] = {1, 2, 3, 4}, bias[2] = {10, 20};
-    tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 2, .ldc = 2, .bias = bias};
+    tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 2, .ldc = 2,
+                     .bias = bias};
     (void)state;
     const machine m = start();
     assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
@@ -317,7 +336,8 @@ static void products_of_nothing_are_the_bias_or_get_it_added(void **state)
 static void products_that_are_none_are_refused(void **state)
 {
     float c[1] = {0};
-    const tsr_gemm good = {TSR_GEMM_OF(TSR_F32), .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
+    const tsr_gemm good = {
+        TSR_GEMM_OF(TSR_F32), .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
     tsr_gemm bad[5] = {good, good, good, good, good};
     (void)state;
     bad[0].k = -1;

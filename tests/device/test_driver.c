@@ -1,9 +1,9 @@
 /* Drivers: what a table must have, and what the host's own tables are. */
 #include "variants.h"
 
-#define REQUIRED(X)                                                                                                                        \
-    X(name)                                                                                                                                \
-    X(count)                                                                                                                               \
+#define REQUIRED(X)                                                                                                    \
+    X(name)                                                                                                            \
+    X(count)                                                                                                           \
     X(alloc) X(free) X(copy) X(copy_boxes) X(fill) X(reduce) X(convert)
 
 static tsr_device_table complete(void)
@@ -25,11 +25,11 @@ static void refuse(const tsr_device_table *table, const char *entry)
 static void a_table_without_a_required_entry_is_refused_by_its_name(void **state)
 {
     (void)state;
-#define WITHOUT(entry)                                                                                                                     \
-    {                                                                                                                                      \
-        tsr_device_table table = complete();                                                                                               \
-        table.entry = NULL;                                                                                                                \
-        refuse(&table, #entry);                                                                                                            \
+#define WITHOUT(entry)                                                                                                 \
+    {                                                                                                                  \
+        tsr_device_table table = complete();                                                                           \
+        table.entry = NULL;                                                                                            \
+        refuse(&table, #entry);                                                                                        \
     }
     REQUIRED(WITHOUT)
 #undef WITHOUT
@@ -153,7 +153,8 @@ static void memory_that_there_is_not_is_an_error(void **state)
 {
     void *memory = &memory;
     (void)state;
-    assert_int_equal(tsr_device_driver_table(NULL, NULL)->alloc(NULL, 0, SIZE_MAX / 2, NULL, &memory), TSR_ERROR_MEMORY);
+    assert_int_equal(tsr_device_driver_table(NULL, NULL)->alloc(NULL, 0, SIZE_MAX / 2, NULL, &memory),
+                     TSR_ERROR_MEMORY);
     assert_ptr_equal(memory, &memory);
 }
 

@@ -1,8 +1,10 @@
-/**
- * Streams, events and captures of the emulated machine, through the driver where it has them: what is enqueued waits for somebody who
- * waits, and what CUDA's programming guide forbids in captures is refused.
+/*
+ * Streams, events and captures of the emulated machine, through the driver where it has them: what
+ * is enqueued waits for somebody who waits, and what CUDA's programming guide forbids in captures
+ * is refused.
  */
 #include "emulated_driver.h"
+
 #include <cuda_runtime_api.h>
 
 enum { COUNT = 64, BYTES = COUNT * 4 };
@@ -47,8 +49,13 @@ static void fill(const stage *s, uint32_t *memory, uint32_t value, int stream)
 
 static void copy(const stage *s, uint32_t *to, const uint32_t *from, int stream)
 {
-    const tsr_box_copy c = {
-        .dst = to, .src = from, .element_bytes = 4, .ndim = 1, .shape = {COUNT}, .dst_strides = {1}, .src_strides = {1}};
+    const tsr_box_copy c = {.dst = to,
+                            .src = from,
+                            .element_bytes = 4,
+                            .ndim = 1,
+                            .shape = {COUNT},
+                            .dst_strides = {1},
+                            .src_strides = {1}};
     assert_int_equal(s->m.table->copy_boxes(s->m.self, 0, &c, 1, s->stream[stream]), TSR_OK);
 }
 
@@ -65,7 +72,8 @@ static void wait_for(const stage *s, void *event, int stream)
 /* What is in memory when a stream is done. */
 static uint32_t look(stage *s, const uint32_t *memory, int stream)
 {
-    assert_int_equal(s->m.table->copy(s->m.self, 0, s->host, memory, BYTES, TSR_COPY_TO_HOST, s->stream[stream]), TSR_OK);
+    assert_int_equal(s->m.table->copy(s->m.self, 0, s->host, memory, BYTES, TSR_COPY_TO_HOST, s->stream[stream]),
+                     TSR_OK);
     await(&s->m, s->stream[stream]);
     for (int i = 1; i < COUNT; i++)
         assert_int_equal(s->host[i], s->host[0]);

@@ -5,8 +5,9 @@ static void fill_naively(const tsr_box_fill *fill)
 {
     const int64_t count = count_of(fill->ndim, fill->shape);
     for (int64_t i = 0; i < count; i++)
-        memcpy((char *)fill->dst + offset_of(fill->ndim, fill->shape, fill->dst_strides, i) * (int64_t)fill->element_bytes, fill->value,
-               fill->element_bytes);
+        memcpy((char *)fill->dst +
+                   offset_of(fill->ndim, fill->shape, fill->dst_strides, i) * (int64_t)fill->element_bytes,
+               fill->value, fill->element_bytes);
 }
 
 static void check_fill(uint64_t seed, tsr_box_fill *fill, arrangement how)
@@ -28,8 +29,8 @@ static void check_fill(uint64_t seed, tsr_box_fill *fill, arrangement how)
         memset(dst, 0xa5, bytes);
         assert_int_equal(all[v].table->fill(NULL, 0, fill, NULL), TSR_OK);
         if (memcmp(dst, expected, bytes) != 0)
-            fail_msg("%s: %d dims of %zu bytes differ; TSR_TEST_SEED=%llu", all[v].name, fill->ndim, fill->element_bytes,
-                     (unsigned long long)seed);
+            fail_msg("%s: %d dims of %zu bytes differ; TSR_TEST_SEED=%llu", all[v].name, fill->ndim,
+                     fill->element_bytes, (unsigned long long)seed);
     }
     free(expected);
     free(dst);
@@ -41,9 +42,14 @@ static void random_boxes_are_filled_byte_for_byte(void **state)
     (void)state;
     for (int i = 0; i < 3000; i++) {
         const uint64_t begin = seed;
-        tsr_box_fill fill = {.element_bytes = (size_t)1 << draw_between(&seed, 0, 4), .ndim = (int)draw_between(&seed, 0, TSR_MAX_DIMS)};
+        tsr_box_fill fill = {.element_bytes = (size_t)1 << draw_between(&seed, 0, 4),
+                             .ndim = (int)draw_between(&seed, 0, TSR_MAX_DIMS)};
         for (int d = 0; d < fill.ndim; d++)
-            fill.shape[d] = draw(&seed) % 40 == 0 ? 0 : draw_between(&seed, 1, fill.ndim <= 2 ? 90 : fill.ndim <= 4 ? 9 : 3);
+            fill.shape[d] = draw(&seed) % 40 == 0 ? 0
+                                                  : draw_between(&seed, 1,
+                                                                 fill.ndim <= 2   ? 90
+                                                                 : fill.ndim <= 4 ? 9
+                                                                                  : 3);
         check_fill(begin, &fill, (arrangement)draw_between(&seed, ARRANGED_IN_ORDER, ARRANGED_ANYHOW));
     }
 }

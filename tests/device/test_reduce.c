@@ -1,4 +1,6 @@
-/* Reductions against one that goes element by element, byte for byte: every dtype and op, any layout of every operand. */
+/* Reductions against one that goes element by element, byte for byte: every dtype and op, any
+ * layout of every operand.
+ */
 #include "reference.h"
 #include "variants.h"
 
@@ -9,7 +11,7 @@ typedef struct operand {
     size_t bytes, at;             /* of the memory; of element 0 in it */
 } operand;
 
-/** One reduction, with its operands. `in_place` >= 0: the first destination is that source. */
+/* One reduction, with its operands. `in_place` >= 0: the first destination is that source. */
 typedef struct problem {
     tsr_box_reduce reduce;
     operand src[MOST], dst[MOST];
@@ -19,15 +21,17 @@ typedef struct problem {
     int in_place;
 } problem;
 
-/* Values at which arithmetic turns, as bits of each floating type: NaNs of both signs with payloads, zeros, infinities, the largest, the
- * smallest normal and subnormals. */
+/* Values at which arithmetic turns, as bits of each floating type: NaNs of both signs with
+ * payloads, zeros, infinities, the largest, the smallest normal and subnormals. */
 static const uint64_t specials64[] = {
     0x7ff8000000000000, 0xfff8000000000001, 0x7ff0000000000001, 0, 0x8000000000000000, 0x7ff0000000000000,
     0xfff0000000000000, 0x7fefffffffffffff, 0x0010000000000000, 1, 0x800fffffffffffff, 0x3ff0000000000000};
 static const uint64_t specials32[] = {0x7fc00000, 0xffc00001, 0x7f800001, 0, 0x80000000, 0x7f800000,
                                       0xff800000, 0x7f7fffff, 0x00800000, 1, 0x807fffff, 0x3f800000};
-static const uint64_t specials16[] = {0x7e00, 0xfe01, 0x7c01, 0, 0x8000, 0x7c00, 0xfc00, 0x7bff, 0x0400, 1, 0x83ff, 0x3c00};
-static const uint64_t specials_bf16[] = {0x7fc0, 0xffc1, 0x7f81, 0, 0x8000, 0x7f80, 0xff80, 0x7f7f, 0x0080, 1, 0x807f, 0x3f80};
+static const uint64_t specials16[] = {0x7e00, 0xfe01, 0x7c01, 0, 0x8000, 0x7c00,
+                                      0xfc00, 0x7bff, 0x0400, 1, 0x83ff, 0x3c00};
+static const uint64_t specials_bf16[] = {0x7fc0, 0xffc1, 0x7f81, 0, 0x8000, 0x7f80,
+                                         0xff80, 0x7f7f, 0x0080, 1, 0x807f, 0x3f80};
 static const uint64_t specials8[] = {0x7f, 0xff, 0x7e, 0, 0x80, 0x7c, 0xfc, 0x7b, 0x04, 1, 0x83, 0x3c};
 
 static const uint64_t *specials_of(tsr_dtype dtype, size_t *part)
@@ -36,7 +40,11 @@ static const uint64_t *specials_of(tsr_dtype dtype, size_t *part)
     *part = info->kind == TSR_CLASS_COMPLEX ? info->bytes / 2 : info->bytes;
     if (info->kind != TSR_CLASS_FLOAT && info->kind != TSR_CLASS_COMPLEX)
         return NULL;
-    return *part == 8 ? specials64 : *part == 4 ? specials32 : dtype == TSR_BF16 ? specials_bf16 : *part == 2 ? specials16 : specials8;
+    return *part == 8          ? specials64
+           : *part == 4        ? specials32
+           : dtype == TSR_BF16 ? specials_bf16
+           : *part == 2        ? specials16
+                               : specials8;
 }
 
 /* Bits near 1 in f32, so that sums and products round; a quarter of them special. */
@@ -72,7 +80,8 @@ static void make_problem(uint64_t *seed, problem *p, arrangement how)
     tsr_box_reduce *const r = &p->reduce;
     for (int s = 0; s < r->src_count; s++) {
         const bool written = s == p->in_place;
-        make_operand(seed, r, written && how == ARRANGED_WITH_REPEATS ? ARRANGED_ANYHOW : how, &p->src[s], p->src_strides[s]);
+        make_operand(seed, r, written && how == ARRANGED_WITH_REPEATS ? ARRANGED_ANYHOW : how, &p->src[s],
+                     p->src_strides[s]);
         p->src_data[s] = p->src[s].memory + p->src[s].at;
     }
     for (int d = 0; d < r->dst_count; d++) {
@@ -109,7 +118,8 @@ static void restore(const problem *p)
         memcpy(p->dst[d].memory, p->dst[d].kept, p->dst[d].bytes);
 }
 
-/* What the memory that destination `d` lies in must hold afterwards: the untouched bytes and the results. */
+/* What the memory that destination `d` lies in must hold afterwards: the untouched bytes and the
+ * results. */
 static unsigned char *expect(const problem *p, int d)
 {
     const tsr_box_reduce *const r = &p->reduce;
@@ -121,8 +131,10 @@ static unsigned char *expect(const problem *p, int d)
     for (int64_t i = 0; i < count; i++) {
         const void *terms[MOST];
         for (int s = 0; s < r->src_count; s++)
-            terms[s] = p->src[s].kept + (int64_t)p->src[s].at + offset_of(r->ndim, r->shape, r->src_strides[s], i) * element;
-        unsigned char *const to = expected + (int64_t)o->at + offset_of(r->ndim, r->shape, r->dst_strides[d], i) * element;
+            terms[s] =
+                p->src[s].kept + (int64_t)p->src[s].at + offset_of(r->ndim, r->shape, r->src_strides[s], i) * element;
+        unsigned char *const to =
+            expected + (int64_t)o->at + offset_of(r->ndim, r->shape, r->dst_strides[d], i) * element;
         reference_reduce(r->dtype, r->op, r->divisor, terms, r->src_count, to);
     }
     return expected;
@@ -143,9 +155,11 @@ static void run_problem(uint64_t seed, problem *p, arrangement how)
         for (int d = 0; d < p->reduce.dst_count; d++) {
             const operand *const o = d == 0 && p->in_place >= 0 ? &p->src[p->in_place] : &p->dst[d];
             if (memcmp(o->memory, expected[d], o->bytes) != 0)
-                fail_msg("%s: %s of %d %s in %d dims to %d, in place %d, divisor %lld, arrangement %d, destination %d; TSR_TEST_SEED=%llu",
-                         all[v].name, tsr_reduce_op_name(p->reduce.op), p->reduce.src_count, tsr_dtype_name(p->reduce.dtype),
-                         p->reduce.ndim, p->reduce.dst_count, p->in_place, (long long)p->reduce.divisor, how, d, (unsigned long long)seed);
+                fail_msg("%s: %s of %d %s in %d dims to %d, in place %d, divisor %lld, arrangement %d, destination %d; "
+                         "TSR_TEST_SEED=%llu",
+                         all[v].name, tsr_reduce_op_name(p->reduce.op), p->reduce.src_count,
+                         tsr_dtype_name(p->reduce.dtype), p->reduce.ndim, p->reduce.dst_count, p->in_place,
+                         (long long)p->reduce.divisor, how, d, (unsigned long long)seed);
         }
         for (int s = 0; s < p->reduce.src_count; s++)
             if (s != p->in_place)
@@ -168,9 +182,12 @@ static void for_all_reductions(void (*each)(uint64_t seed, problem *p))
     for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_END; dtype++)
         for (int op = 0; op < TSR_REDUCE_OP_END; op++)
             for (int sources = 1; has_op((tsr_dtype)dtype, op) && sources <= MOST; sources++) {
-                problem p = {
-                    .reduce = {.dtype = (tsr_dtype)dtype, .op = (tsr_reduce_op)op, .divisor = 1, .src_count = sources, .dst_count = 1},
-                    .in_place = -1};
+                problem p = {.reduce = {.dtype = (tsr_dtype)dtype,
+                                        .op = (tsr_reduce_op)op,
+                                        .divisor = 1,
+                                        .src_count = sources,
+                                        .dst_count = 1},
+                             .in_place = -1};
                 if (op == TSR_AVG)
                     p.reduce.divisor = sources == 1 ? 7 : sources;
                 each(seed + (uint64_t)sources, &p);
@@ -289,14 +306,16 @@ static void ops_that_a_dtype_does_not_have_are_refused(void **state)
                                                .src_strides = strides,
                                                .dst = dst,
                                                .dst_strides = strides};
-                const bool known = tsr_dtype_get((tsr_dtype)dtype) && op < TSR_REDUCE_OP_END && has_op((tsr_dtype)dtype, op);
+                const bool known =
+                    tsr_dtype_get((tsr_dtype)dtype) && op < TSR_REDUCE_OP_END && has_op((tsr_dtype)dtype, op);
                 assert_int_equal(all[v].table->reduce(NULL, 0, &reduce, NULL), known ? TSR_OK : TSR_ERROR_UNSUPPORTED);
             }
 }
 
 static void reductions_that_are_none_are_refused(void **state)
 {
-    const tsr_box_reduce good = {.dtype = TSR_F32, .divisor = 1, .ndim = 1, .shape = {0}, .src_count = 1, .dst_count = 1};
+    const tsr_box_reduce good = {
+        .dtype = TSR_F32, .divisor = 1, .ndim = 1, .shape = {0}, .src_count = 1, .dst_count = 1};
     tsr_box_reduce bad[] = {good, good, good, good, good, good, good};
     variant all[3];
     (void)state;

@@ -1,7 +1,7 @@
 /* Every way of every set of kernels writes the bytes that a plain loop writes, and no others. */
+#include "device/host/choose.h"
 #include "variants.h"
 
-#include "device/host/choose.h"
 #include <tessera/context.h>
 
 #define BEYOND 192 /* bytes before and after a destination that must stay as they are */
@@ -81,8 +81,8 @@ static void check_copy(const rows_case *c, uint64_t seed)
     variant variants[3];
     tsr_box_copy box = box_of(c, NULL, NULL);
     const size_t bytes = (size_t)span_of(&box, box.dst_strides);
-    memory src = make_memory((size_t)span_of(&box, box.src_strides), c->src_misaligned), dst = make_memory(bytes, c->dst_misaligned),
-           expected = make_memory(bytes, c->dst_misaligned);
+    memory src = make_memory((size_t)span_of(&box, box.src_strides), c->src_misaligned),
+           dst = make_memory(bytes, c->dst_misaligned), expected = make_memory(bytes, c->dst_misaligned);
     const int count = list_variants(variants);
     fill_all(&src, &state);
     fill_all(&dst, &state);
@@ -99,9 +99,10 @@ static void check_copy(const rows_case *c, uint64_t seed)
             box = box_of(c, dst.at, src.at);
             assert_int_equal(variants[v].table->copy_boxes(choices, 0, &box, 1, NULL), TSR_OK);
             if (memcmp(dst.whole, expected.whole, bytes + 2 * BEYOND + 64) != 0)
-                fail_msg("%s, %s: %lld x %lld rows of %lld bytes, gaps %lld and %lld, misaligned by %zu and %zu", variants[v].name,
-                         tsr_kernel_way_get(way), (long long)c->outer, (long long)c->inner, (long long)c->run, (long long)c->dst_gap,
-                         (long long)c->src_gap, c->dst_misaligned, c->src_misaligned);
+                fail_msg("%s, %s: %lld x %lld rows of %lld bytes, gaps %lld and %lld, misaligned by %zu and %zu",
+                         variants[v].name, tsr_kernel_way_get(way), (long long)c->outer, (long long)c->inner,
+                         (long long)c->run, (long long)c->dst_gap, (long long)c->src_gap, c->dst_misaligned,
+                         c->src_misaligned);
         }
         tsr_kernel_choices_destroy(choices);
     }
@@ -113,7 +114,8 @@ static void check_copy(const rows_case *c, uint64_t seed)
 
 static void every_way_copies_the_same_bytes(void **state)
 {
-    static const int64_t runs[] = {1, 64, 255, 256, 257, 319, 320, 1000, 1023, 1024, 4095, 4096, 4160, 16384, 16385, 20000};
+    static const int64_t runs[] = {1,    64,   255,  256,  257,  319,   320,   1000,
+                                   1023, 1024, 4095, 4096, 4160, 16384, 16385, 20000};
     static const int64_t inners[] = {1, 3, 4, 5, 9};
     const int step = step_of(3);
     int at = 0;
@@ -141,8 +143,12 @@ static void long_rows_are_copied_whole(void **state)
     (void)state;
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++)
         for (int64_t inner = 1; inner < 3; inner++) {
-            const rows_case c = {
-                .outer = 1, .inner = inner, .run = runs[r], .dst_gap = inner - 1, .src_gap = 3 * (inner - 1), .dst_misaligned = 3};
+            const rows_case c = {.outer = 1,
+                                 .inner = inner,
+                                 .run = runs[r],
+                                 .dst_gap = inner - 1,
+                                 .src_gap = 3 * (inner - 1),
+                                 .dst_misaligned = 3};
             check_copy(&c, seed_of(2));
         }
 }
@@ -199,7 +205,8 @@ typedef struct sums_case {
 #define MOST 5
 
 /* The result under one way. */
-static void reduce_in(const sums_case *c, const tsr_device_table *table, tsr_kernel_choices *choices, void *const *src, void *const *dst)
+static void reduce_in(const sums_case *c, const tsr_device_table *table, tsr_kernel_choices *choices, void *const *src,
+                      void *const *dst)
 {
     int64_t strides[MOST][TSR_MAX_DIMS];
     for (int i = 0; i < MOST; i++) {
@@ -249,9 +256,9 @@ static void check_sums(const sums_case *c, uint64_t seed)
             reduce_in(c, variants[v].table, choices, from, to);
             for (int i = 0; i < c->destinations; i++)
                 if (memcmp(dst[i].whole, expected[i].whole, bytes + 2 * BEYOND + 64) != 0)
-                    fail_msg("%s, %s: %s %s of %d, %lld x %lld, gap %lld, misaligned by %zu", variants[v].name, tsr_kernel_way_get(way),
-                             tsr_reduce_op_name(c->op), tsr_dtype_name(c->dtype), c->sources, (long long)c->rows, (long long)c->columns,
-                             (long long)c->gap, c->misaligned);
+                    fail_msg("%s, %s: %s %s of %d, %lld x %lld, gap %lld, misaligned by %zu", variants[v].name,
+                             tsr_kernel_way_get(way), tsr_reduce_op_name(c->op), tsr_dtype_name(c->dtype), c->sources,
+                             (long long)c->rows, (long long)c->columns, (long long)c->gap, c->misaligned);
         }
         tsr_kernel_choices_destroy(choices);
     }
@@ -264,7 +271,8 @@ static void check_sums(const sums_case *c, uint64_t seed)
 
 static void every_way_reduces_to_the_same_bytes(void **state)
 {
-    static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_I8, TSR_I32, TSR_U16, TSR_C64, TSR_C128};
+    static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3,
+                                       TSR_I8,  TSR_I32, TSR_U16, TSR_C64,  TSR_C128};
     static const int64_t columns[] = {1, 100, 4096, 8192, 20000};
     const int step = step_of(3);
     int at = 0;
@@ -274,19 +282,21 @@ static void every_way_reduces_to_the_same_bytes(void **state)
             for (int sources = 1; sources <= MOST; sources += 2 - sources % 2, at++) {
                 if (at % step != 0)
                     continue;
-                const sums_case c = {.dtype = dtypes[d],
-                                     .op = at % 3 == 0 && tsr_dtype_bytes(dtypes[d]) > 1 && dtypes[d] < TSR_I64 ? TSR_AVG : TSR_SUM,
-                                     .rows = 1 + at % 3,
-                                     .columns = columns[n],
-                                     .gap = at % 2 * 3,
-                                     .sources = sources,
-                                     .destinations = 1 + at % 2,
-                                     .misaligned = (size_t)(at * 8 % 64)};
+                const sums_case c = {
+                    .dtype = dtypes[d],
+                    .op = at % 3 == 0 && tsr_dtype_bytes(dtypes[d]) > 1 && dtypes[d] < TSR_I64 ? TSR_AVG : TSR_SUM,
+                    .rows = 1 + at % 3,
+                    .columns = columns[n],
+                    .gap = at % 2 * 3,
+                    .sources = sources,
+                    .destinations = 1 + at % 2,
+                    .misaligned = (size_t)(at * 8 % 64)};
                 check_sums(&c, seed_of(5) + (uint64_t)at);
             }
 }
 
-/* Rows in which whole lines go to memory as they are combined, of every dtype under every operation. */
+/* Rows in which whole lines go to memory as they are combined, of every dtype under every
+ * operation. */
 static void every_way_streams_every_reduction(void **state)
 {
     const int step = step_of(5);
@@ -324,12 +334,14 @@ static void streamed_sums_may_be_in_place(void **state)
                 left[i] = i * 7;
                 right[i] = i * 11;
             }
-            const sums_case c = {.dtype = TSR_U32, .op = TSR_SUM, .rows = 1, .columns = columns, .sources = 2, .destinations = 2};
+            const sums_case c = {
+                .dtype = TSR_U32, .op = TSR_SUM, .rows = 1, .columns = columns, .sources = 2, .destinations = 2};
             void *both[MOST] = {left, right};
             reduce_in(&c, variants[v].table, choices, both, both);
             for (uint32_t i = 0; i < columns; i++)
                 if (left[i] != i * 18 || right[i] != i * 18)
-                    fail_msg("%s, %s: element %u is %u and %u", variants[v].name, tsr_kernel_way_get(way), i, left[i], right[i]);
+                    fail_msg("%s, %s: element %u is %u and %u", variants[v].name, tsr_kernel_way_get(way), i, left[i],
+                             right[i]);
             free(a.whole);
             free(b.whole);
         }

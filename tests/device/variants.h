@@ -1,4 +1,4 @@
-/** What the device tests share: the tables under test, random draws, and tensors laid out at random. */
+/** Support of the device tests: the tables under test, random draws, and random strides. */
 #ifndef TESTS_DEVICE_VARIANTS_H
 #define TESTS_DEVICE_VARIANTS_H
 
@@ -10,35 +10,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the headers above before it. */
-#include <cmocka.h>
+/* after the headers above, which cmocka.h needs */
 #include <tessera/sys/device.h>
+
+#include <cmocka.h>
 
 typedef struct variant {
     const char *name;
     const tsr_device_table *table;
 } variant;
 
-/** At most 3: the host's tables (host_variants.c) or the CUDA device's (cuda_variants.c). Those that cannot run here are left out, and
- * said; a test with none is skipped. */
+/** Lists the tables under test, at most 3: the host's (host_variants.c) or the CUDA device's
+ * (cuda_variants.c). Tables that cannot run here are left out with a message; a test without any is
+ * skipped. */
 int list_variants(variant out[3]);
 
-/** TSR_TEST_SEED if it is set, else `fallback`; what failing tests print. */
+/** The seed: TSR_TEST_SEED if it is set, else `fallback`. Failing tests print it. */
 uint64_t seed_of(uint64_t fallback);
 
-/** From case to case: 1, or `by` where TSR_TEST_THIN is set, as it is for builds with sanitizers. */
+/** The step from case to case: 1, or `by` if TSR_TEST_THIN is set, as for builds with
+ * sanitizers. */
 int step_of(int by);
 
 uint64_t draw(uint64_t *state);
 int64_t draw_between(uint64_t *state, int64_t low, int64_t high);
 void draw_bytes(uint64_t *state, void *memory, size_t bytes);
 
-/** How to lay dims out in memory. */
+/** Kinds of strides. */
 typedef enum arrangement { ARRANGED_IN_ORDER, ARRANGED_WITH_GAPS, ARRANGED_ANYHOW, ARRANGED_WITH_REPEATS } arrangement;
 
 /**
- * Strides for a shape: row-major; with gaps between rows; dims permuted, gaps anywhere and some strides negative; and that with some dims
- * of stride 0. Returns how many elements the box spans, and in `*first` the place of element 0 among them.
+ * Draws strides for a shape: row-major; with gaps between rows; with permuted dims, gaps anywhere
+ * and negative strides; or that with some strides of 0. Returns the number of elements that the box
+ * spans, and in `*first` the position of element 0 among them.
  */
 int64_t arrange(uint64_t *state, arrangement how, int ndim, const int64_t *shape, int64_t *strides, int64_t *first);
 

@@ -1,6 +1,8 @@
-/* Nearly every entry point, with each allocation, mapping and thread failing in its turn: alone, and with all that come after it. */
+/* Calls nearly every public function with each allocation, mapping and thread failing in turn:
+ * alone, and with all later ones. */
 #include "faults.h"
 #include "workload.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 
 enum { KINDS = FAULT_WRITE + 1, OF_CONTEXT = FAULT_WRITE, WARM_UPS = 3, FILE_BYTES = 1200 };
 
-/* The context's own memory: what the library has there must all come back. */
+/* The allocator of a context, all of whose memory must be freed. */
 static atomic_long given, calls, fails_at;
 static atomic_int fails_sticky;
 
@@ -67,7 +69,8 @@ static tsr_status run_trial(drill *d, const trial *t, const char *file)
     return status;
 }
 
-/* How many calls of each kind the workload makes. The C library keeps some memory when threads first run, so that it runs several times. */
+/* Counts the calls of each kind in the workload, which runs several times, since the C library
+ * keeps some memory when threads first run. */
 static bool count_calls(drill *d, const char *file, long *counts)
 {
     bool ran = true;
@@ -85,7 +88,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* All trials in an order that spreads a few of them over all: each comes once in `total` cases. */
+/* The trial of a case: a permutation of all trials in which any few consecutive cases are spread
+ * over all; each comes once in `total` cases. */
 static trial trial_of(uint64_t seed, int64_t index, const long *counts, int64_t total)
 {
     int64_t step = total * 5 / 8 + 1;
@@ -116,9 +120,10 @@ static bool make_file(char *path, size_t capacity)
 int main(int argc, char **argv)
 {
     static const char *const kinds[] = {"malloc", "mmap", "pthread_create", "allocation of the context"};
-    drill_about about = {"allocations",
-                         "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs", INT64_MAX,
-                         60};
+    drill_about about = {
+        "allocations",
+        "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs",
+        INT64_MAX, 60};
     drill *d = drill_begin(argc, argv, &about);
     char path[4096];
     long counts[KINDS];
@@ -135,8 +140,8 @@ int main(int argc, char **argv)
         const trial t = trial_of(drill_seed(d), index, counts, total);
         run_trial(d, &t, path);
         if (faults_live() > live + slack) {
-            drill_fail(d, "%s %ld%s: %ld pieces of memory more than before", kinds[t.kind], t.at, t.sticky ? " and all later" : "",
-                       faults_live() - live);
+            drill_fail(d, "%s %ld%s: %ld pieces of memory more than before", kinds[t.kind], t.at,
+                       t.sticky ? " and all later" : "", faults_live() - live);
             slack = faults_live() - live;
         }
     }

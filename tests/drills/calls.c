@@ -1,6 +1,8 @@
 #include "calls.h"
-#include <string.h>
+
 #include <tessera/tessera.h>
+
+#include <string.h>
 
 enum { SIDE = 64, VALUES = SIDE * SIDE, TERMS = 1000, PART = 8 };
 
@@ -62,7 +64,8 @@ static tsr_status gather(tsr_comm *comm)
     const int32_t send = tsr_comm_rank(comm);
     int32_t receive[64] = {0};
     const tsr_status status = tsr_comm_all_gather(comm, &send, receive, 1, NULL, TSR_I32, tsr_device_host(), NULL);
-    return status == TSR_OK && receive[tsr_comm_size(comm) - 1] != tsr_comm_size(comm) - 1 ? TSR_ERROR_INTERNAL : status;
+    return status == TSR_OK && receive[tsr_comm_size(comm) - 1] != tsr_comm_size(comm) - 1 ? TSR_ERROR_INTERNAL
+                                                                                           : status;
 }
 
 static tsr_status broadcast(tsr_comm *comm)
@@ -75,6 +78,7 @@ static tsr_status broadcast(tsr_comm *comm)
 
 tsr_status make_call(tsr_comm *comm, int64_t which)
 {
-    static tsr_status (*const calls[CALLS])(tsr_comm *) = {tsr_comm_barrier, reduce, split, gather, broadcast, exchange, redistribute};
+    static tsr_status (*const calls[CALLS])(tsr_comm *) = {tsr_comm_barrier, reduce,   split,       gather,
+                                                           broadcast,        exchange, redistribute};
     return calls[which](comm);
 }

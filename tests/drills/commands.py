@@ -1,4 +1,4 @@
-"""Commands of the tool that drills run, in an empty directory, and what they leave there."""
+"""The tool's commands that drills run in an empty directory, with their output and files."""
 import pathlib
 import re
 import shutil
@@ -33,14 +33,14 @@ def npy(shape, data, descr="<f4"):
 
 
 def prepare(tool, directory):
-    """x.npy, and its shards."""
+    """Writes x.npy and its shards."""
     (directory / "x.npy").write_bytes(npy((12, 5), struct.pack("<60f", *range(60))))
     subprocess.run([tool, "redistribute", "--mesh", "3", "--from", "S(0)", "--to", "S(1)", "--input", "x.npy", "--output", "shards"], cwd=directory,
                    check=True, stdout=subprocess.DEVNULL)
 
 
 def files(directory):
-    """What a command wrote, by name."""
+    """Returns the files that a command wrote, by name."""
     found = {}
     for name in WRITTEN:
         path = pathlib.Path(directory) / name
@@ -59,12 +59,13 @@ def clean(directory):
 
 
 def without_clock(text):
-    """What a command prints, but for what differs from run to run."""
+    """Returns the output of a command without what differs between runs."""
     return re.sub(rb'in [0-9.]+ [mun]?s|"seconds": [0-9.e+-]+|in use: .*|"mem[^,]*|[0-9.]+ of the multiply-adds|"of_machine": [0-9.e+-]+', b"", text)
 
 
 def told_in_a_line(done, *statuses):
-    """What is wrong with a run that is refused, or None: it ends with one of the statuses and one line on standard error."""
+    """Returns what is wrong with a refused run, or None. It has to end with one of the statuses and
+    one line on standard error."""
     if done.returncode not in statuses:
         return f"exit status {done.returncode}: {done.stderr[-200:]!r}"
     if done.stderr.count(b"\n") != 1 or not done.stderr.startswith(b"tessera: ") or len(done.stderr) < 12:

@@ -1,12 +1,15 @@
-/* Ranks that leave, call something else, abort or come late, in a storm of signals or without: nobody hangs, and all are told. */
+/* Ranks that leave, make other calls, abort or come late, with and without a storm of signals: no
+ * rank hangs, and all get an error. */
 #include "calls.h"
 #include "drill.h"
 #include "storm.h"
+
+#include <tessera/tessera.h>
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +17,7 @@ enum { MOST_RANKS = 6, ROUNDS = 40, SENTENCE = 300, GROWTH_KILOBYTES = 65536, TI
 
 typedef struct trial trial;
 
-/* What ranks do, and what it must come to. */
+/* A scenario: what the ranks do, and a check of the result. */
 typedef struct scenario {
     const char *name;
     tsr_status (*body)(trial *t, tsr_comm *comm, drill_draws *own);
@@ -25,18 +28,18 @@ typedef struct scenario {
 struct trial {
     drill *d;
     const scenario *scenario;
-    drill_draws shared; /* the same on every rank */
+    drill_draws shared; /* equal on every rank */
     uint64_t seed;
-    int ranks, culprit, round; /* who does what it should not, and when */
+    int ranks, culprit, round; /* the culprit, and the round of its fault */
     tsr_status status[MOST_RANKS];
     char sentence[MOST_RANKS][SENTENCE];
     bool left[MOST_RANKS];
-    atomic_int failed; /* ranks that were told of a peer */
+    atomic_int failed; /* number of ranks that got an error about a peer */
 };
 
 /* Calls. */
 
-/* The calls of a correct program, until one fails; `stop`: only so many. */
+/* Makes the calls of a correct program until one fails, at most `stop`. */
 static tsr_status call_all(const trial *t, tsr_comm *comm, int stop)
 {
     drill_draws shared = t->shared;
@@ -46,12 +49,13 @@ static tsr_status call_all(const trial *t, tsr_comm *comm, int stop)
     return status;
 }
 
-/* Whatever a broken communicator is asked, it says so. */
+/* Checks that a broken communicator stays broken. */
 static tsr_status still_broken(trial *t, tsr_comm *comm, tsr_status before)
 {
     const tsr_status status = tsr_comm_barrier(comm);
     if (status != TSR_ERROR_PEER)
-        drill_fail(t->d, "%s: a call after \"%s\" is %s", t->scenario->name, tsr_status_name(before), tsr_status_name(status));
+        drill_fail(t->d, "%s: a call after \"%s\" is %s", t->scenario->name, tsr_status_name(before),
+                   tsr_status_name(status));
     return status;
 }
 
@@ -73,7 +77,7 @@ static tsr_status leave(trial *t, tsr_comm *comm, drill_draws *own)
     return drill_one_in(own, 2) ? TSR_OK : TSR_ERROR_IO;
 }
 
-/* Some calls are others than the peers make, and some over another communicator. */
+/* Makes some calls that differ from the peers', or over another communicator. */
 static tsr_status mistake(trial *t, tsr_comm *comm, drill_draws *own)
 {
     drill_draws shared = t->shared;
@@ -107,13 +111,14 @@ static void sleep_a_little(void)
     nanosleep(&time, NULL);
 }
 
-/* One rank comes when its peers have given up. */
+/* The culprit comes after its peers have given up. */
 static tsr_status come_late(trial *t, tsr_comm *comm, drill_draws *own)
 {
     (void)own;
     tsr_status status = call_all(t, comm, t->round);
     const double began = drill_now();
-    while (status == TSR_OK && tsr_comm_rank(comm) == t->culprit && !t->failed && drill_now() - began < PATIENCE_SECONDS)
+    while (status == TSR_OK && tsr_comm_rank(comm) == t->culprit && !t->failed &&
+           drill_now() - began < PATIENCE_SECONDS)
         sleep_a_little();
     if (status == TSR_OK)
         status = tsr_comm_barrier(comm);
@@ -121,19 +126,21 @@ static tsr_status come_late(trial *t, tsr_comm *comm, drill_draws *own)
     return still_broken(t, comm, status);
 }
 
-/* What it came to. */
+/* Checks. */
 
 static void check_rank(trial *t, int rank, unsigned allowed)
 {
     const tsr_status status = t->status[rank];
     if (!(allowed >> status & 1) || (status != TSR_OK && !*t->sentence[rank] && !t->left[rank]))
-        drill_fail(t->d, "%s, rank %d of %d: %s: \"%s\"", t->scenario->name, rank, t->ranks, tsr_status_name(status), t->sentence[rank]);
+        drill_fail(t->d, "%s, rank %d of %d: %s: \"%s\"", t->scenario->name, rank, t->ranks, tsr_status_name(status),
+                   t->sentence[rank]);
 }
 
 static void check_run(trial *t, tsr_status status, unsigned allowed)
 {
     if (!(allowed >> status & 1))
-        drill_fail(t->d, "%s, %d ranks: the run is %s: \"%s\"", t->scenario->name, t->ranks, tsr_status_name(status), tsr_status_message());
+        drill_fail(t->d, "%s, %d ranks: the run is %s: \"%s\"", t->scenario->name, t->ranks, tsr_status_name(status),
+                   tsr_status_message());
 }
 
 enum { MAY_BE_OK = 1u << TSR_OK, MAY_BE_PEER = 1u << TSR_ERROR_PEER, MAY_BE_IO = 1u << TSR_ERROR_IO };
@@ -219,10 +226,10 @@ static void run_trial(drill *d, int64_t index)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"departures", "ranks that leave, mistake, abort or come late: nobody hangs, and all others are told", 1000,
-                               60};
+    const drill_about about = {
+        "departures", "ranks that leave, mistake, abort or come late: nobody hangs, and all others are told", 1000, 60};
     drill *d = drill_begin(argc, argv, &about);
-    setenv("TSR_STALL_MS", "1000", 1); /* the storm's thread might call for a rank, for all that the library knows */
+    setenv("TSR_STALL_MS", "1000", 1); /* the library cannot know that the storm's thread calls for no rank */
     int64_t index;
     long resident = 0;
     for (int64_t tried = 0; drill_next(d, &index); tried++) {

@@ -1,9 +1,11 @@
 #include "draw_moves.h"
+
 #include <string.h>
 
 /* Meshes. */
 
-/* Up to three dims whose product is at most `ranks`, mostly `ranks` itself; dims of size 1 among them. */
+/* Draws up to three dims, some of size 1, whose product is at most `ranks`, and mostly equal to
+ * it. */
 static void draw_shape(drill_draws *draws, int ranks, rule_mesh *mesh)
 {
     int64_t left = drill_one_in(draws, 4) ? 1 + drill_below(draws, ranks) : ranks;
@@ -83,7 +85,7 @@ static tsr_reduce_op draw_op(drill_draws *draws, tsr_dtype dtype)
     return op;
 }
 
-/* Ops that differ between mesh dims are refused, but for sum with avg. */
+/* An op for another Partial mesh dim: the library refuses ops that differ, except sum with avg. */
 static tsr_reduce_op other_op(drill_draws *draws, tsr_dtype dtype, tsr_reduce_op op)
 {
     const bool mixes = (op == TSR_SUM || op == TSR_AVG) && rule_has_op(dtype, TSR_AVG);
@@ -120,7 +122,7 @@ static void draw_orders(drill_draws *draws, rule_layout *layout)
             layout->placements[d].order = order[d];
 }
 
-/* The length of the pieces that cut number `cut` of a tensor dim meets, or -1 where they differ. */
+/* The length of the pieces that cut number `cut` of a tensor dim divides; -1 if they differ. */
 static int64_t piece_length(const rule_layout *layout, int dim, int cut)
 {
     int64_t length = -1, coordinate[RULE_DIMS], owned[RULE_LENGTH];
@@ -134,7 +136,7 @@ static int64_t piece_length(const rule_layout *layout, int dim, int cut)
     return length;
 }
 
-/* `count` numbers, zeros among them, that sum to `total`. */
+/* Draws `count` numbers, zeros included, with the sum `total`. */
 static void draw_sum(drill_draws *draws, int64_t total, int64_t count, int64_t *numbers)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -177,7 +179,7 @@ static void draw_layout(drill_draws *draws, rule_layout *layout)
     }
 }
 
-/* Some moves change little: then mesh dims stay, and partial sums are kept. */
+/* Makes `to` like `from` on some mesh dims, so that Partial dims stay too. */
 static void copy_some(drill_draws *draws, const rule_layout *from, rule_layout *to)
 {
     *to = *from;
@@ -194,7 +196,8 @@ static void copy_some(drill_draws *draws, const rule_layout *from, rule_layout *
     bool sums = rule_has_op(to->dtype, TSR_SUM);
     for (int d = 0; d < to->mesh.ndim; d++)
         sums = sums && (to->placements[d].kind != TSR_PARTIAL || to->placements[d].op == TSR_SUM);
-    *p = (tsr_placement){.kind = was_last && sums && drill_one_in(draws, 2) ? TSR_PARTIAL : TSR_REPLICATE, .order = TSR_ORDER_DEFAULT};
+    *p = (tsr_placement){.kind = was_last && sums && drill_one_in(draws, 2) ? TSR_PARTIAL : TSR_REPLICATE,
+                         .order = TSR_ORDER_DEFAULT};
 }
 
 static void draw_item(drill_draws *draws, const rule_mesh meshes[2], bool one_mesh, rule_layout *src, rule_layout *dst)
@@ -212,7 +215,7 @@ static void draw_item(drill_draws *draws, const rule_mesh meshes[2], bool one_me
         draw_layout(draws, dst);
 }
 
-/* Slices where the mesh has other dims beside; 0: the mesh itself. */
+/* Draws a slice of a mesh with several dims; 0: the mesh itself. */
 static int draw_slice(drill_draws *draws, const rule_mesh *mesh)
 {
     const int all = (1 << mesh->ndim) - 1;
@@ -244,12 +247,14 @@ void draw_moves(drill_draws *draws, int ranks, drawn_moves *out)
     if (!out->one_mesh)
         draw_mesh(draws, ranks, &out->meshes[1]);
     out->slice = out->one_mesh ? draw_slice(draws, &out->meshes[0]) : 0;
-    out->options.no_split = out->options.no_split && !out->slice; /* slices are split off */
+    out->options.no_split = out->options.no_split && !out->slice; /* slices are made by splitting */
     rule_mesh meshes[2] = {out->meshes[0], out->meshes[1]};
     if (out->slice)
         for (int i = 0; i < 2; i++)
             rule_mesh_slice(&out->meshes[i], out->slice, -1, &meshes[i]);
-    out->count = out->way == BY_NEW || out->way == IN_PLACE || drill_one_in(draws, 2) ? 1 : 1 + (size_t)drill_below(draws, DRAWN_ITEMS);
+    out->count = out->way == BY_NEW || out->way == IN_PLACE || drill_one_in(draws, 2)
+                     ? 1
+                     : 1 + (size_t)drill_below(draws, DRAWN_ITEMS);
     for (size_t i = 0; i < out->count; i++)
         draw_item(draws, meshes, out->one_mesh, &out->src[i], &out->dst[i]);
 }

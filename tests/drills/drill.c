@@ -1,4 +1,5 @@
 #include "drill.h"
+
 #include <argp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -63,14 +64,15 @@ double drill_now(void)
     return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
 }
 
-/* The case hangs, and with it threads that nobody can end: the process goes, and says which case it was. */
+/* Prints the hanging case and ends the process, since its threads cannot be ended. */
 static void hangs(int signal)
 {
     (void)signal;
     const drill *d = &the_drill;
     char line[200];
-    const int length = snprintf(line, sizeof line, "drill %s: seed %llu, case %lld: not over after %u s\n", d->about->name,
-                                (unsigned long long)d->seed, (long long)d->index, d->about->case_seconds);
+    const int length =
+        snprintf(line, sizeof line, "drill %s: seed %llu, case %lld: not over after %u s\n", d->about->name,
+                 (unsigned long long)d->seed, (long long)d->index, d->about->case_seconds);
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
         _exit(2);
     _exit(1);
@@ -134,7 +136,8 @@ void drill_fail(drill *d, const char *format, ...)
     if (d->told++ < TOLD_AT_MOST) {
         va_list arguments;
         va_start(arguments, format);
-        fprintf(stderr, "drill %s: seed %llu, case %lld: ", d->about->name, (unsigned long long)d->seed, (long long)d->index);
+        fprintf(stderr, "drill %s: seed %llu, case %lld: ", d->about->name, (unsigned long long)d->seed,
+                (long long)d->index);
         vfprintf(stderr, format, arguments);
         fputc('\n', stderr);
         va_end(arguments);
@@ -145,8 +148,10 @@ void drill_fail(drill *d, const char *format, ...)
 int drill_end(drill *d)
 {
     end_case(d);
-    printf("{\"drill\": \"%s\", \"promise\": \"%s\", \"tried\": %lld, \"held\": %lld, \"seed\": %llu, \"seconds\": %.1f}\n", d->about->name,
-           d->about->promise, (long long)d->tried, (long long)d->held, (unsigned long long)d->seed, drill_now() - d->began);
+    printf("{\"drill\": \"%s\", \"promise\": \"%s\", \"tried\": %lld, \"held\": %lld, \"seed\": %llu, \"seconds\": "
+           "%.1f}\n",
+           d->about->name, d->about->promise, (long long)d->tried, (long long)d->held, (unsigned long long)d->seed,
+           drill_now() - d->began);
     return d->held != d->tried || d->tried == 0;
 }
 

@@ -1,14 +1,16 @@
-/* Ranks whose thread ends in the midst of a program: by pthread_exit(), or cancelled, awake or while it sleeps in a call. Peers are let go.
- */
+/* Ranks whose thread ends within a program: by pthread_exit(), or cancelled, awake or asleep in a
+ * call. Peers do not hang. */
 #include "calls.h"
 #include "drill.h"
+
+#include <tessera/tessera.h>
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 #include <time.h>
 
 enum { MOST_RANKS = 6, ROUNDS = 30, SENTENCE = 300 };
@@ -44,7 +46,8 @@ static tsr_status call_on(trial *t, tsr_comm *comm, int rounds)
     return status;
 }
 
-/* Calls until its thread ends: sleeps in a call that not all peers make, or never comes back from the one in which it is cancelled. */
+/* Makes calls until its thread ends: it sleeps in a call that not all peers make, or is cancelled
+ * within a call. */
 static tsr_status be_victim(trial *t, tsr_comm *comm)
 {
     t->thread = pthread_self();
@@ -57,7 +60,8 @@ static tsr_status be_victim(trial *t, tsr_comm *comm)
     return status;
 }
 
-/* Rank 0, or 1, cancels the victim while it makes no calls itself, so that the others sleep. */
+/* Cancels the victim, on rank 0 or 1, which makes no calls meanwhile, so that the other ranks
+ * sleep. */
 static void cancel_victim(trial *t)
 {
     while (!t->begun)
@@ -90,7 +94,8 @@ static void check(trial *t, tsr_status status)
             continue;
         named = named || strstr(t->sentence[r], victim);
         if (t->status[r] != TSR_ERROR_PEER || !*t->sentence[r])
-            drill_fail(t->d, "%s: rank %d of %d: %s: \"%s\"", ways[t->how], r, t->ranks, tsr_status_name(t->status[r]), t->sentence[r]);
+            drill_fail(t->d, "%s: rank %d of %d: %s: \"%s\"", ways[t->how], r, t->ranks, tsr_status_name(t->status[r]),
+                       t->sentence[r]);
     }
     if (!named)
         drill_fail(t->d, "%s: nobody names %s", ways[t->how], victim);
@@ -100,7 +105,8 @@ static void check(trial *t, tsr_status status)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"endings", "a rank whose thread exits or is cancelled: nobody hangs, and its peers are told", 500, 60};
+    const drill_about about = {
+        "endings", "a rank whose thread exits or is cancelled: nobody hangs, and its peers are told", 500, 60};
     drill *d = drill_begin(argc, argv, &about);
     int64_t index;
     while (drill_next(d, &index)) {

@@ -1,5 +1,6 @@
-#undef _FILE_OFFSET_BITS /* else mmap is a name for mmap64, and both are needed */
+#undef _FILE_OFFSET_BITS /* with it, mmap would be a macro for mmap64, and both are needed */
 #include "faults.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 #define TAKES_PLACE __attribute__((visibility("default")))
 
-/* The GNU C library's own, by the names under which it exports them. */
+/* The GNU C library's own functions, under their exported names. */
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *memory, size_t bytes);
@@ -84,7 +85,7 @@ TAKES_PLACE void *realloc(void *memory, size_t bytes)
     if (fails(FAULT_MALLOC))
         return no_memory();
     void *moved = __libc_realloc(memory, bytes);
-    live += memory ? -(moved == NULL && bytes == 0) : moved != NULL;
+    live += memory ? -(!moved && bytes == 0) : moved != NULL;
     return moved;
 }
 
@@ -114,7 +115,8 @@ TAKES_PLACE void free(void *memory)
     __libc_free(memory);
 }
 
-/* The function whose place is taken. ISO C has no cast from an object's pointer to a function's. */
+/* Finds the function that is replaced. memcpy(), since ISO C has no cast from an object pointer to
+ * a function pointer. */
 static void find_next(const char *name, void *function)
 {
     void *next = dlsym(RTLD_NEXT, name);
@@ -157,7 +159,7 @@ TAKES_PLACE ssize_t write(int file, const void *bytes, size_t count)
     return next(file, bytes, count);
 }
 
-/* Preloaded. */
+/* For preloading. */
 
 __attribute__((constructor)) static void read_environment(void)
 {
@@ -182,14 +184,14 @@ __attribute__((destructor)) static void write_report(void)
     fclose(file);
 }
 
-/* Libraries of GPUs are not found: when memory is short those of their vendors end the process themselves. */
+/* Hides the libraries of GPUs, since vendors' libraries end the process when memory is short. */
 static bool left_out;
 
 TAKES_PLACE void *dlopen(const char *file, int flags)
 {
     void *(*next)(const char *, int);
     void *const found = dlsym(RTLD_NEXT, "dlopen");
-    left_out = file != NULL && strstr(file, "libtessera-cuda") != NULL;
+    left_out = file && strstr(file, "libtessera-cuda");
     memcpy(&next, &found, sizeof next);
     return left_out ? NULL : next(file, flags);
 }

@@ -1,9 +1,10 @@
 /**
- * Calls that fail: the n-th malloc, mmap, pthread_create or write of a program.
+ * Makes calls fail: the n-th malloc, mmap, pthread_create or write of a program.
  *
- * faults.c takes their places, either linked into a program, which arms it itself, or preloaded into one that knows nothing of it, where
- * the environment does: FAULTS_KIND=malloc FAULTS_AT=12, FAULTS_STICKY=1 (all from there on), FAULTS_REPORT=FILE (how many calls of each
- * there were, in the order of fault_kind, written at the end).
+ * faults.c replaces these functions. Linked into a program, it is armed by faults_arm(); preloaded
+ * into another program, it is armed by the environment: FAULTS_KIND=malloc, FAULTS_AT=12,
+ * FAULTS_STICKY=1 (all later calls fail too), FAULTS_REPORT=FILE (gets the number of calls of each
+ * kind, in the order of fault_kind, at the end).
  */
 #ifndef TESTS_FAULTS_H
 #define TESTS_FAULTS_H
@@ -12,12 +13,13 @@
 
 typedef enum fault_kind { FAULT_MALLOC, FAULT_MMAP, FAULT_THREAD, FAULT_WRITE, FAULT_KINDS } fault_kind;
 
-/** From now on calls of all kinds are counted, and call `at` of `kind` (from 0) fails; also those after it if `sticky`. */
+/** Begins to count calls of all kinds, and makes call `at` (from 0) of `kind` fail; with `sticky`
+ * all later ones too. */
 void faults_arm(fault_kind kind, long at, bool sticky);
 void faults_disarm(void);
-/** Calls since faults_arm(), until faults_disarm(). */
+/** The number of calls between faults_arm() and faults_disarm(). */
 long faults_calls(fault_kind kind);
-/** Pieces of memory that were given out and not freed. */
+/** The number of blocks of memory that are not freed. */
 long faults_live(void);
 
 #endif

@@ -1,4 +1,5 @@
 #include "meter.h"
+
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,13 +1,15 @@
 /* Random moves on rank threads, byte for byte against the second oracle. */
 #include "draw_moves.h"
 #include "sheet.h"
+
+#include <tessera/tessera.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { MOST_RANKS = 8, MOST_MOVES = 4, SAVED_BYTES = 8192 };
 
-/* One rank's part of one case. */
+/* One rank's side of a case. */
 typedef struct part {
     drill *d;
     tsr_comm *comm;
@@ -22,11 +24,11 @@ typedef struct part {
     void *workspace;
 } part;
 
-#define TRY(call)                                                                                                                          \
-    do {                                                                                                                                   \
-        const tsr_status try_status = (call);                                                                                              \
-        if (try_status != TSR_OK)                                                                                                          \
-            return try_status;                                                                                                             \
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        const tsr_status try_status = (call);                                                                          \
+        if (try_status != TSR_OK)                                                                                      \
+            return try_status;                                                                                         \
     } while (0)
 
 /* Objects. */
@@ -95,7 +97,7 @@ static void destroy(part *p)
     tsr_mesh_destroy(p->meshes[1]);
 }
 
-/* What a case is, for people. */
+/* The case in words. */
 
 static void tell(part *p, const char *what, size_t item, size_t byte)
 {
@@ -109,15 +111,16 @@ static void tell(part *p, const char *what, size_t item, size_t byte)
     tsr_placements_print(p->m.dst[item].placements, p->m.dst[item].mesh.ndim, to[1], sizeof to[1]);
     const rule_layout *l = &p->m.src[item];
     drill_fail(p->d,
-               "%s, rank %d of %d, byte %zu: %s of item %zu of %zu, %lldx%lldx%lldx%lld (%d dims) %s, %s on %s to %s on %s; mode %d, "
+               "%s, rank %d of %d, byte %zu: %s of item %zu of %zu, %lldx%lldx%lldx%lld (%d dims) %s, %s on %s to %s "
+               "on %s; mode %d, "
                "workspace %zu, no_split %d, nodes of %lld, strided %d",
                what, p->rank, tsr_comm_size(p->comm), byte, ways[p->m.way], item, p->m.count, (long long)l->shape[0],
-               (long long)l->shape[1], (long long)l->shape[2], (long long)l->shape[3], l->ndim, tsr_dtype_name(l->dtype), from[1], from[0],
-               to[1], to[0], p->m.options.mode, p->m.options.max_workspace, p->m.options.no_split,
-               (long long)p->m.options.nodes.ranks_per_node, p->m.strided);
+               (long long)l->shape[1], (long long)l->shape[2], (long long)l->shape[3], l->ndim,
+               tsr_dtype_name(l->dtype), from[1], from[0], to[1], to[0], p->m.options.mode, p->m.options.max_workspace,
+               p->m.options.no_split, (long long)p->m.options.nodes.ranks_per_node, p->m.strided);
 }
 
-/* The destination holds what it must, nothing around it was written, and the source is as it was. */
+/* Checks the destination, the memory around it, and that the source is unchanged. */
 static void check(part *p)
 {
     size_t at = 0;
@@ -187,7 +190,8 @@ static tsr_status move_by_plan(part *p)
 
 static tsr_status borrow(const sheet *s, const tsr_layout *layout, tsr_dtensor **out)
 {
-    return s->inside ? tsr_dtensor_from_local(&s->tensor, layout, NULL, out) : tsr_dtensor_create(layout, tsr_device_host(), out);
+    return s->inside ? tsr_dtensor_from_local(&s->tensor, layout, NULL, out)
+                     : tsr_dtensor_create(layout, tsr_device_host(), out);
 }
 
 static tsr_status move_dtensors(part *p, tsr_dtensor **x, tsr_dtensor **y)
@@ -201,7 +205,7 @@ static tsr_status move_dtensors(part *p, tsr_dtensor **x, tsr_dtensor **y)
     return tsr_redistribute_batch(p->m.count, (const tsr_dtensor *const *)x, y, NULL);
 }
 
-/* Twice: the second call finds the plan that the first one kept. */
+/* Moves twice: the second call finds the plan that the first kept. */
 static tsr_status move_by_dtensors(part *p)
 {
     tsr_status status = TSR_OK;
@@ -220,7 +224,7 @@ static tsr_status move_by_dtensors(part *p)
     return status;
 }
 
-/* The bytes of a library's own tensor, which has no gaps, as a sheet's. */
+/* Copies the library's own tensor, which has no gaps, to a sheet. */
 static void take_local(const tsr_dtensor *y, sheet *to)
 {
     const tsr_tensor local = tsr_dtensor_to_local(y);
@@ -249,7 +253,7 @@ static tsr_status move_to_new(part *p)
     return status;
 }
 
-/* Where the rules do not allow it the tensor stays as it is. */
+/* Moves in place; if the rules do not allow it the tensor must stay as it is. */
 static tsr_status move_in_place(part *p)
 {
     tsr_dtensor *x = NULL;
@@ -263,7 +267,8 @@ static tsr_status move_in_place(part *p)
     const bool allowed = rule_in_place(&p->rules[0]);
     if ((status == TSR_OK) != allowed)
         tell(p, "refused or not", 0, 0);
-    else if (!sheet_holds(&p->from[0], &p->rules[0], p->m.values, p->rank, allowed ? rule_expected_value : rule_source_value, &at))
+    else if (!sheet_holds(&p->from[0], &p->rules[0], p->m.values, p->rank,
+                          allowed ? rule_expected_value : rule_source_value, &at))
         tell(p, "wrong in place", 0, at);
     return status == TSR_ERROR_UNSUPPORTED ? TSR_OK : status;
 }
@@ -311,7 +316,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"moves", "every move gives the bytes that the rules say, and writes nothing else", 2000, 60};
+    const drill_about about = {"moves", "every move gives the bytes that the rules say, and writes nothing else", 2000,
+                               60};
     drill *d = drill_begin(argc, argv, &about);
     job j = {.d = d};
     while (drill_next(d, &j.index)) {

@@ -1,4 +1,4 @@
-"""Files made hostile: what drills of formats do to bytes."""
+"""Makes files hostile: the changes that drills of formats make to bytes."""
 NUMBERS = (0, 1, 7, 255, 65535, 2**31 - 1, 2**31, 2**32, 2**40, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, -1, -2**63)
 WORDS = ("null", "true", "[]", "{}", '""', "[" * 5000, "1e400", "NaN", '"\\ud800"', "0.5", "-0")
 
@@ -25,12 +25,13 @@ def splice(draws, data):
 
 
 def number(draws):
-    """A number that formats meet seldom."""
+    """Returns a number that is rare in files."""
     return draws.choice(NUMBERS) + draws.choice((0, 0, 1, -1))
 
 
 def replace_number(draws, text):
-    """Text with one of its runs of digits replaced: by another number, or by what is no number."""
+    """Returns text with one run of digits replaced by another number, or by something that is not a
+    number."""
     runs, begin = [], None
     for i, letter in enumerate(text + b" "):
         digit = 48 <= letter <= 57
@@ -46,5 +47,5 @@ def replace_number(draws, text):
 
 
 def damage(draws, data):
-    """Bytes of any kind."""
+    """Returns bytes with a random change."""
     return draws.choice((flip, cut, grow, splice))(draws, data)

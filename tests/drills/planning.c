@@ -1,11 +1,14 @@
-/* Short texts that ask for a great deal: planning, loading and looking at the plan are done in bounded time and memory, or refused. */
+/* Short texts that ask for huge plans: planning, loading and inspecting take bounded time and
+ * memory, or are refused. */
 #include "drill.h"
 #include "meter.h"
+
+#include <tessera/tessera.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { TEXT = 400, MOST_SECONDS = 20, MOST_MEMORY = 1024 * MEBIBYTE, LARGEST_POWER = 34 };
 
@@ -16,7 +19,7 @@ typedef struct demand {
     tsr_plan_options options;
 } demand;
 
-/* From 1 to 2^power, small and large numbers alike. */
+/* Draws from 1 to 2^power, with small and large numbers equally likely. */
 static int64_t draw_size(drill_draws *draws, int64_t power)
 {
     const int64_t end = INT64_C(1) << drill_below(draws, power + 1);
@@ -82,15 +85,17 @@ static tsr_status count_transfer(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/* One call, held against the bounds. */
+/* Checks one call against the bounds. */
 static bool ask(drill *d, const demand *x, const char *call, const meter *m, tsr_status status)
 {
     const double seconds = meter_seconds(m);
     if (seconds > MOST_SECONDS || status == TSR_ERROR_MEMORY)
-        drill_fail(d, "%s: %.1f s, %zu MiB: %s to %s on %s, %lldx%lldx%lld (%d dims), rank %lld, mode %d, nodes of %lld, workspace %zu",
-                   call, seconds, meter_memory(m) / MEBIBYTE, x->from, x->to, x->mesh, (long long)x->shape[0], (long long)x->shape[1],
-                   (long long)x->shape[2], x->ndim, (long long)x->options.rank, x->options.mode, (long long)x->options.nodes.ranks_per_node,
-                   x->options.max_workspace);
+        drill_fail(d,
+                   "%s: %.1f s, %zu MiB: %s to %s on %s, %lldx%lldx%lld (%d dims), rank %lld, mode %d, nodes of %lld, "
+                   "workspace %zu",
+                   call, seconds, meter_memory(m) / MEBIBYTE, x->from, x->to, x->mesh, (long long)x->shape[0],
+                   (long long)x->shape[1], (long long)x->shape[2], x->ndim, (long long)x->options.rank, x->options.mode,
+                   (long long)x->options.nodes.ranks_per_node, x->options.max_workspace);
     if (status != TSR_OK && !*tsr_status_message())
         drill_fail(d, "%s: %s without a sentence", call, tsr_status_name(status));
     return status == TSR_OK;
@@ -117,7 +122,8 @@ static void try_demand(drill *d, const demand *x, meter *m, tsr_context *context
     const int64_t rank = x->options.rank;
     tsr_plan_options nobody = x->options;
     nobody.rank = TSR_RANK_NONE;
-    if (ASK(tsr_mesh_parse(NULL, context, x->mesh, &mesh)) && ASK(tsr_layout_parse(mesh, x->from, x->ndim, x->shape, TSR_F32, &src)) &&
+    if (ASK(tsr_mesh_parse(NULL, context, x->mesh, &mesh)) &&
+        ASK(tsr_layout_parse(mesh, x->from, x->ndim, x->shape, TSR_F32, &src)) &&
         ASK(tsr_layout_parse(mesh, x->to, x->ndim, x->shape, TSR_F32, &dst))) {
         int64_t at[TSR_MAX_DIMS] = {0}, shape[TSR_MAX_DIMS];
         ASK(tsr_layout_local(src, at, shape, NULL));
@@ -138,7 +144,8 @@ static void try_demand(drill *d, const demand *x, meter *m, tsr_context *context
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"planning", "no layouts, however short their text, take unbounded time or memory to plan", 1000, 300};
+    const drill_about about = {
+        "planning", "no layouts, however short their text, take unbounded time or memory to plan", 1000, 300};
     drill *d = drill_begin(argc, argv, &about);
     meter m = {.bound = MOST_MEMORY};
     tsr_context *context = NULL;

@@ -19,7 +19,7 @@ ENDED = "the launcher has ended the job"
 
 
 def wait_for(what, seconds):
-    """What `what` returns as soon as that is not None, or None."""
+    """Calls `what` until it returns something other than None, for a limited time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = what()
@@ -41,7 +41,7 @@ def alive(pid):
 
 
 class Job:
-    """A job of ranks that call without end."""
+    """A job of ranks that make calls until one is lost."""
 
     def __init__(self, options, ranks, way, how, seed, directory):
         self.ranks, self.directory = ranks, pathlib.Path(directory)
@@ -70,7 +70,7 @@ class Job:
         return lines if lines and lines[-1] == "over" else [] if ended else None
 
     def end(self):
-        """Ends the launcher and the ranks, which it may have left."""
+        """Ends the launcher, and ranks that it may have left running."""
         for pid in self.pids:
             try:
                 os.kill(pid or self.process.pid, signal.SIGKILL)

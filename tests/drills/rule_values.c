@@ -1,12 +1,15 @@
-/* Arithmetic of every dtype. Narrow floats are tables of their values, so that rounding is a search for the nearest. */
+/* Arithmetic of every dtype. Narrow floating-point types are searched for the nearest value to
+ * round. */
 #include "drill.h"
 #include "rules.h"
+
 #include <math.h>
 #include <string.h>
 
 typedef enum number_kind { FLOATING, NARROW, SIGNED, UNSIGNED, TRUTH, COMPLEX } number_kind;
 
-/* exponent, mantissa: bits of a narrow float; without infinity (fn) the largest encoding alone is NaN. */
+/* A dtype. `exponent` and `mantissa` are bits of a narrow type; without infinity (fn) only the
+ * greatest encoding is NaN. */
 typedef struct number {
     number_kind kind;
     size_t bytes;
@@ -15,12 +18,15 @@ typedef struct number {
 } number;
 
 static const number numbers[TSR_DTYPE_END] = {
-    [TSR_F64] = {FLOATING, 8, 0, 0, true},  [TSR_F32] = {FLOATING, 4, 0, 0, true},   [TSR_F16] = {NARROW, 2, 5, 10, true},
-    [TSR_BF16] = {NARROW, 2, 8, 7, true},   [TSR_F8E4M3] = {NARROW, 1, 4, 3, false}, [TSR_F8E5M2] = {NARROW, 1, 5, 2, true},
-    [TSR_I64] = {SIGNED, 8, 0, 0, false},   [TSR_I32] = {SIGNED, 4, 0, 0, false},    [TSR_I16] = {SIGNED, 2, 0, 0, false},
-    [TSR_I8] = {SIGNED, 1, 0, 0, false},    [TSR_U64] = {UNSIGNED, 8, 0, 0, false},  [TSR_U32] = {UNSIGNED, 4, 0, 0, false},
-    [TSR_U16] = {UNSIGNED, 2, 0, 0, false}, [TSR_U8] = {UNSIGNED, 1, 0, 0, false},   [TSR_BOOL] = {TRUTH, 1, 0, 0, false},
-    [TSR_C64] = {COMPLEX, 8, 0, 0, true},   [TSR_C128] = {COMPLEX, 16, 0, 0, true},
+    [TSR_F64] = {FLOATING, 8, 0, 0, true},   [TSR_F32] = {FLOATING, 4, 0, 0, true},
+    [TSR_F16] = {NARROW, 2, 5, 10, true},    [TSR_BF16] = {NARROW, 2, 8, 7, true},
+    [TSR_F8E4M3] = {NARROW, 1, 4, 3, false}, [TSR_F8E5M2] = {NARROW, 1, 5, 2, true},
+    [TSR_I64] = {SIGNED, 8, 0, 0, false},    [TSR_I32] = {SIGNED, 4, 0, 0, false},
+    [TSR_I16] = {SIGNED, 2, 0, 0, false},    [TSR_I8] = {SIGNED, 1, 0, 0, false},
+    [TSR_U64] = {UNSIGNED, 8, 0, 0, false},  [TSR_U32] = {UNSIGNED, 4, 0, 0, false},
+    [TSR_U16] = {UNSIGNED, 2, 0, 0, false},  [TSR_U8] = {UNSIGNED, 1, 0, 0, false},
+    [TSR_BOOL] = {TRUTH, 1, 0, 0, false},    [TSR_C64] = {COMPLEX, 8, 0, 0, true},
+    [TSR_C128] = {COMPLEX, 16, 0, 0, true},
 };
 
 size_t rule_bytes(tsr_dtype dtype)
@@ -40,7 +46,8 @@ bool rule_has_op(tsr_dtype dtype, tsr_reduce_op op)
 
 /* Narrow floats. */
 
-/* Encodings count upwards with their values; the one after the last finite goes on as if there were no infinity. */
+/* The value of an encoding; values ascend with encodings, and go on beyond the last finite one as
+ * if there were no infinity. */
 static double magnitude(const number *n, unsigned code)
 {
     const int bias = (1 << (n->exponent - 1)) - 1;
@@ -71,7 +78,7 @@ static float widen(const number *n, unsigned bits)
     return bits & sign ? -value : value;
 }
 
-/* To the nearest, to the even encoding where two are equally near. */
+/* Rounds to the nearest value, to the even encoding in a tie. */
 static unsigned narrow(const number *n, float value)
 {
     const unsigned sign = signbit(value) ? 1u << (n->exponent + n->mantissa) : 0;
@@ -141,7 +148,7 @@ static void put_single(const number *n, unsigned char *out, float value)
 
 /* Reductions. */
 
-/* Which of two to keep: NaN goes before everything, -0 below +0. */
+/* True if `next` replaces the result so far: NaN wins, and -0 is less than +0. */
 static bool takes(tsr_reduce_op op, double so_far, double next)
 {
     if (isnan(so_far) || isnan(next))
@@ -211,12 +218,14 @@ static int64_t signed_value(uint64_t bits, size_t bytes)
     return (int64_t)(bits << unused) >> unused;
 }
 
-static void reduce_integers(const number *n, tsr_reduce_op op, const unsigned char *terms, int64_t count, unsigned char *out)
+static void reduce_integers(const number *n, tsr_reduce_op op, const unsigned char *terms, int64_t count,
+                            unsigned char *out)
 {
     uint64_t value = get_bits(terms, n->bytes);
     for (int64_t i = 1; i < count; i++) {
         const uint64_t next = get_bits(terms + (size_t)i * n->bytes, n->bytes);
-        const bool less = n->kind == SIGNED ? signed_value(next, n->bytes) < signed_value(value, n->bytes) : next < value;
+        const bool less =
+            n->kind == SIGNED ? signed_value(next, n->bytes) < signed_value(value, n->bytes) : next < value;
         if (op == TSR_SUM)
             value += next;
         else if (op == TSR_PROD)
@@ -227,7 +236,8 @@ static void reduce_integers(const number *n, tsr_reduce_op op, const unsigned ch
     memcpy(out, &value, n->bytes);
 }
 
-void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *out)
+void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                 unsigned char *out)
 {
     const number *n = &numbers[dtype];
     if (dtype == TSR_C64)
@@ -244,7 +254,7 @@ void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsig
 
 /* Drawn values. */
 
-/* A number of any floating or complex dtype, or an integer; `imaginary` where there is that part. */
+/* Writes a number of any dtype; `imaginary` for complex ones. */
 static void put_number(const number *n, double value, double imaginary, unsigned char *out)
 {
     const uint64_t whole = (uint64_t)(int64_t)value;
@@ -276,7 +286,8 @@ void rule_element(tsr_dtype dtype, rule_values values, int64_t global, int64_t t
     if (n->kind == TRUTH) {
         *out = low % 2;
     } else if (values.drawing == RULE_SMALL_NUMBERS) {
-        put_number(n, (double)(low % 64) - 31.5 + (n->kind == SIGNED || n->kind == UNSIGNED ? 32 : 0), (double)(high % 64) / 4, out);
+        put_number(n, (double)(low % 64) - 31.5 + (n->kind == SIGNED || n->kind == UNSIGNED ? 32 : 0),
+                   (double)(high % 64) / 4, out);
     } else {
         memcpy(out, &low, n->bytes < 8 ? n->bytes : 8);
         if (n->bytes == 16)

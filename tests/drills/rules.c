@@ -1,4 +1,5 @@
 #include "rules.h"
+
 #include <string.h>
 
 int64_t rule_mesh_count(const rule_mesh *mesh)
@@ -36,7 +37,8 @@ void rule_layout_bind(rule_layout *layout)
     }
 }
 
-/* Chunk: parts of ceil(count / parts). Balanced: the first count mod parts hold one more. */
+/* The part of element `at`. Chunks have ceil(count / parts) elements; of balanced parts the first
+ * count mod parts have one more than the others. */
 static int64_t deal(bool balanced, int64_t parts, int64_t count, int64_t at)
 {
     if (!balanced)
@@ -45,7 +47,8 @@ static int64_t deal(bool balanced, int64_t parts, int64_t count, int64_t at)
     return at < more * (less + 1) ? at / (less + 1) : more + (at - more * (less + 1)) / less;
 }
 
-/* In which of consecutive ranges of those lengths `*at` lies; `*at` becomes its distance from the range's begin. */
+/* The index of the consecutive range, by lengths, that contains `*at`; `*at` becomes the offset in
+ * that range. */
 static int64_t range_of(const int64_t *lengths, int64_t *at)
 {
     int64_t i = 0;
@@ -107,7 +110,7 @@ int64_t rule_owned(const rule_layout *layout, const int64_t *coordinate, int dim
     return length;
 }
 
-/* The layout without mesh dims of size 1; orders are those that counted before. */
+/* The layout without mesh dims of size 1; cuts keep their order. */
 static void squeeze(const rule_layout *layout, rule_layout *out)
 {
     *out = *layout;
@@ -152,7 +155,8 @@ static bool same_placement(const tsr_placement *a, const tsr_placement *b)
     return a->kind == b->kind && (a->kind != TSR_SHARD || same_cut(a, b)) && (a->kind != TSR_PARTIAL || a->op == b->op);
 }
 
-/* Whether the destination's cuts are the first of the source's, on every tensor dim, in the same order. */
+/* True if on every tensor dim the destination's cuts are the first cuts of the source, in the
+ * source's order. */
 static bool cuts_begin_alike(const rule_layout *src, const rule_layout *dst, bool all)
 {
     for (int dim = 0; dim < src->ndim; dim++) {
@@ -167,7 +171,8 @@ static bool cuts_begin_alike(const rule_layout *src, const rule_layout *dst, boo
     return true;
 }
 
-/* Shard -> Partial(sum) by keeping own elements: all other mesh dims stay as they are, and the removed cuts come last. */
+/* True if ranks just keep their elements: Shard -> Partial(sum) on some mesh dims, no change on the
+ * others, and the removed cuts come last. */
 static bool is_shortcut(const rule_move *move)
 {
     bool any = false;
@@ -204,7 +209,7 @@ bool rule_in_place(const rule_move *move)
     return true;
 }
 
-/* Which term of the logical value a coordinate of the source mesh holds: replicas hold the same. */
+/* The number of the term that a coordinate of the source mesh holds; replicas hold one term. */
 static int64_t term_at(const rule_layout *src, const int64_t *coordinate)
 {
     int64_t term = 0;
@@ -225,7 +230,8 @@ static bool owns(const rule_layout *layout, const int64_t *coordinate, int64_t g
 {
     for (int dim = layout->ndim - 1; dim >= 0; dim--) {
         int64_t owned[RULE_LENGTH], found = 0;
-        const int64_t count = rule_owned(layout, coordinate, dim, RULE_DIMS, owned), index = global % layout->shape[dim];
+        const int64_t count = rule_owned(layout, coordinate, dim, RULE_DIMS, owned),
+                      index = global % layout->shape[dim];
         for (int64_t i = 0; i < count; i++)
             found += owned[i] == index;
         if (!found)
@@ -235,7 +241,8 @@ static bool owns(const rule_layout *layout, const int64_t *coordinate, int64_t g
     return true;
 }
 
-/* The op of a new Partial dim of which this coordinate is not the one that keeps the value, or TSR_REDUCE_OP_END. */
+/* The op of a new Partial dim in which this coordinate holds the identity; TSR_REDUCE_OP_END if
+ * there is none. */
 static tsr_reduce_op filled_by(const rule_move *move, const int64_t *coordinate)
 {
     for (int d = 0; d < move->dst.mesh.ndim; d++) {
@@ -247,8 +254,10 @@ static tsr_reduce_op filled_by(const rule_move *move, const int64_t *coordinate)
     return TSR_REDUCE_OP_END;
 }
 
-/* The terms of one element in ascending row-major order of the coordinates that are reduced; kept dims stay at `at`. */
-static void reduce_terms(const rule_move *move, rule_values values, const int64_t *at, int64_t global, unsigned char *out)
+/* Reduces the terms of one element in row-major order of the reduced coordinates; kept dims stay at
+ * `at`. */
+static void reduce_terms(const rule_move *move, rule_values values, const int64_t *at, int64_t global,
+                         unsigned char *out)
 {
     const size_t bytes = rule_bytes(move->src.dtype);
     unsigned char terms[RULE_RANKS * RULE_BYTES];
@@ -258,7 +267,7 @@ static void reduce_terms(const rule_move *move, rule_values values, const int64_
         if (move->src.placements[d].kind == TSR_PARTIAL && !move->kept[d]) {
             const tsr_reduce_op own = move->src.placements[d].op;
             divisor *= own == TSR_AVG ? move->src.mesh.shape[d] : 1;
-            op = own == TSR_AVG ? TSR_SUM : own; /* the sum, divided at the end; avg goes with sum alone */
+            op = own == TSR_AVG ? TSR_SUM : own; /* avg is a sum that is divided at the end, and mixes with sum alone */
         }
     for (int64_t position = 0; position < rule_mesh_count(&move->src.mesh); position++) {
         bool chosen = true;
@@ -268,7 +277,8 @@ static void reduce_terms(const rule_move *move, rule_values values, const int64_
             chosen = chosen && (partial ? !move->kept[d] || coordinate[d] == at[d] : coordinate[d] == 0);
         }
         if (chosen)
-            rule_element(move->src.dtype, values, global, term_at(&move->src, coordinate), terms + (size_t)count++ * bytes);
+            rule_element(move->src.dtype, values, global, term_at(&move->src, coordinate),
+                         terms + (size_t)count++ * bytes);
     }
     if (count == 1)
         memcpy(out, terms, bytes);

@@ -1,18 +1,21 @@
 /**
- * A second oracle: layouts and moves straight from the rules of docs/layouts.md and docs/redistribution.md, one element at a time.
+ * A second oracle: layouts and moves by the rules of docs/layouts.md and docs/redistribution.md,
+ * one element at a time.
  *
- * It is apart from the library and from tests/oracle. It asks of each element of a piece to which part it belongs (rule_part), where the
- * engine computes with intervals and tests/oracle with offsets of parts. Of the library it takes plain types, no function.
+ * It is independent of the library and of tests/oracle: it computes the part of each element of a
+ * piece (rule_part()), while the engine computes with intervals and tests/oracle with offsets of
+ * parts. Of the library it uses plain types, no function.
  */
 #ifndef TESTS_RULES_H
 #define TESTS_RULES_H
 
-#include <stdbool.h>
 #include <tessera/placement.h>
+
+#include <stdbool.h>
 
 enum { RULE_DIMS = 4, RULE_RANKS = 16, RULE_LENGTH = 80, RULE_BYTES = 16 };
 
-/** `ranks`: the communicator's rank at each row-major coordinate. */
+/** A mesh; `ranks` has the communicator's rank at each row-major position. */
 typedef struct rule_mesh {
     int ndim;
     int64_t shape[RULE_DIMS];
@@ -22,31 +25,35 @@ typedef struct rule_mesh {
 typedef struct rule_layout {
     rule_mesh mesh;
     tsr_placement placements[RULE_DIMS];
-    int64_t numbers[RULE_DIMS][RULE_RANKS]; /**< of sizes and blocks: rule_layout_bind() points the placements there */
+    int64_t numbers[RULE_DIMS]
+                   [RULE_RANKS]; /**< storage for sizes and blocks, to which rule_layout_bind() points the placements */
     int ndim;
     int64_t shape[RULE_DIMS];
     tsr_dtype dtype;
 } rule_layout;
 
 int64_t rule_mesh_count(const rule_mesh *mesh);
-/** The coordinate of `rank`; false where it is outside. */
+/** The coordinate of `rank`; false if it is outside the mesh. */
 bool rule_mesh_find(const rule_mesh *mesh, int64_t rank, int64_t *coordinate);
-/** Row-major position to coordinate. */
+/** The coordinate of a row-major position. */
 void rule_mesh_coordinate(const rule_mesh *mesh, int64_t position, int64_t *coordinate);
 
 /** Makes the placements of a copied layout point into the copy. */
 void rule_layout_bind(rule_layout *layout);
 
-/** To which of `parts` parts element `at` of a piece of `length` elements belongs. */
+/** The part, of `parts`, of element `at` of a piece of `length` elements. */
 int64_t rule_part(const tsr_placement *cut, int64_t parts, int64_t length, int64_t at);
 
-/** Mesh dims that cut tensor dim `dim`, in cut order; how many. */
+/** Writes the mesh dims that cut tensor dim `dim`, in the order of the cuts; returns their
+ * number. */
 int rule_cuts(const rule_layout *layout, int dim, int *mesh_dims);
 
-/** The global indices along `dim` that are left to a coordinate after the first `cuts` cuts of that dim; how many. */
+/** Writes the global indices along `dim` that a coordinate has after the first `cuts` cuts of the
+ * dim; returns their number. */
 int64_t rule_owned(const rule_layout *layout, const int64_t *coordinate, int dim, int cuts, int64_t *out);
 
-/** Two layouts of one tensor, without mesh dims of size 1, and how the first becomes the second. */
+/** Two layouts of one tensor, without mesh dims of size 1, and how the first is moved to the
+ * second. */
 typedef struct rule_move {
     rule_layout src, dst;
     bool same_mesh, shortcut;
@@ -55,7 +62,7 @@ typedef struct rule_move {
 
 void rule_move_make(const rule_layout *src, const rule_layout *dst, rule_move *out);
 
-/** Whether source and destination may be one pointer. */
+/** True if source and destination may be the same memory. */
 bool rule_in_place(const rule_move *move);
 
 /** How elements are drawn. */
@@ -66,8 +73,8 @@ typedef struct rule_values {
     rule_drawing drawing;
 } rule_values;
 
-/** What the source mesh's `rank` holds of global element `global` (its row-major number), and what the destination's must. Both ranks
- * are inside and own the element. */
+/** Write what `rank` of the source mesh holds of the element with row-major index `global`, and
+ * what `rank` of the destination mesh must hold. The rank is in the mesh and owns the element. */
 void rule_source_value(const rule_move *move, rule_values values, int64_t rank, int64_t global, unsigned char *out);
 void rule_expected_value(const rule_move *move, rule_values values, int64_t rank, int64_t global, unsigned char *out);
 
@@ -75,9 +82,10 @@ void rule_expected_value(const rule_move *move, rule_values values, int64_t rank
 size_t rule_bytes(tsr_dtype dtype);
 bool rule_has_op(tsr_dtype dtype, tsr_reduce_op op);
 void rule_element(tsr_dtype dtype, rule_values values, int64_t global, int64_t term, unsigned char *out);
-/** The value that changes nothing: -0.0 or 0 for sum, 1 for prod. */
+/** Writes the identity of the op: -0.0 (0 in integers) for sum, 1 for prod. */
 void rule_fill(tsr_dtype dtype, tsr_reduce_op op, unsigned char *out);
-/** `count` >= 2 terms, one after the other; `divisor` is 1 but for avg. */
-void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *out);
+/** Reduces `count` >= 2 contiguous terms; `divisor` is 1 unless the op is avg. */
+void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                 unsigned char *out);
 
 #endif

@@ -1,14 +1,17 @@
-/* Saved plans that were damaged: loading refuses them with a sentence, or gives the plan whose bytes they are. */
+/* Damaged saved plans: loading refuses them with a sentence, or gives a plan that saves to these
+ * bytes. */
 #include "draw_moves.h"
 #include "meter.h"
+
+#include <tessera/tessera.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { MOST_RANKS = 8, MOST_BYTES = 16384, DAMAGES = 64, LENGTH_AT = 12, CHECKSUM_BYTES = 8, FRAME_BYTES = 28 };
 
-/* A load that takes more than this is out of bounds. What is drawn takes about a millisecond and some kilobytes. */
+/* Upper bounds of a load; drawn plans take about a millisecond and some kilobytes. */
 enum { MOST_SECONDS = 10, MOST_MEMORY = 256 * MEBIBYTE };
 
 typedef struct saved {
@@ -21,7 +24,8 @@ typedef struct saved {
 static tsr_status make_layout(tsr_context *context, const rule_layout *layout, tsr_layout **out)
 {
     tsr_mesh *mesh = NULL;
-    tsr_status status = tsr_mesh_create_abstract(context, layout->mesh.ndim, layout->mesh.shape, NULL, layout->mesh.ranks, &mesh);
+    tsr_status status =
+        tsr_mesh_create_abstract(context, layout->mesh.ndim, layout->mesh.shape, NULL, layout->mesh.ranks, &mesh);
     if (status == TSR_OK)
         status = tsr_layout_create(mesh, layout->placements, layout->ndim, layout->shape, layout->dtype, out);
     tsr_mesh_destroy(mesh);
@@ -36,7 +40,7 @@ static bool has_list(const rule_layout *layout)
     return false;
 }
 
-/* Long dims: there a number that is changed can ask for a great many pieces. */
+/* Lengthens dims, so that a changed number can ask for very many pieces. */
 static void lengthen(drill_draws *draws, rule_layout *src, rule_layout *dst)
 {
     for (int d = 0; d < src->ndim && !has_list(src) && !has_list(dst); d++)
@@ -60,7 +64,8 @@ static tsr_status save_drawn(tsr_context *context, drill_draws *draws, saved *ou
             status = make_layout(context, &m.dst[i], &dst[i]);
     }
     if (status == TSR_OK)
-        status = tsr_plan_create_batch(m.count, (const tsr_layout *const *)src, (const tsr_layout *const *)dst, &m.options, &plan);
+        status = tsr_plan_create_batch(m.count, (const tsr_layout *const *)src, (const tsr_layout *const *)dst,
+                                       &m.options, &plan);
     if (status == TSR_OK)
         status = tsr_plan_save(plan, out->bytes, sizeof out->bytes, &out->size);
     for (size_t i = 0; i < m.count; i++) {
@@ -79,7 +84,7 @@ static void put_u64(unsigned char *at, uint64_t value)
         at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* Length and checksum (FNV-1a) made right, so that what lies behind them is reached. */
+/* Corrects length and checksum (FNV-1a), so that the loader reads on. */
 static void seal(saved *s)
 {
     uint64_t checksum = UINT64_C(0xcbf29ce484222325);
@@ -112,7 +117,7 @@ static void flip_bits(drill_draws *draws, saved *s)
         s->bytes[drill_below(draws, (int64_t)s->size)] ^= (unsigned char)(1 << drill_below(draws, 8));
 }
 
-/* A field that says something else: fields are of 4 and 8 bytes. */
+/* Changes a field of 4 or 8 bytes. */
 static void change_number(drill_draws *draws, saved *s)
 {
     unsigned char number[8];
@@ -132,10 +137,11 @@ static void add_bytes(drill_draws *draws, saved *s)
         s->bytes[s->size++] = (unsigned char)drill_draw(draws);
 }
 
-/* The begin of one plan and the end of another. */
+/* Joins the begin of one plan and the end of another. */
 static void splice(drill_draws *draws, saved *s, const saved *other)
 {
-    const size_t at = (size_t)drill_below(draws, (int64_t)s->size), from = (size_t)drill_below(draws, (int64_t)other->size);
+    const size_t at = (size_t)drill_below(draws, (int64_t)s->size),
+                 from = (size_t)drill_below(draws, (int64_t)other->size);
     size_t bytes = other->size - from;
     bytes = bytes < MOST_BYTES - at ? bytes : MOST_BYTES - at;
     memcpy(s->bytes + at, other->bytes + from, bytes);
@@ -172,7 +178,8 @@ static void check_loaded(drill *d, const tsr_plan *plan, const saved *s)
     unsigned char again[MOST_BYTES];
     size_t size = 0;
     tsr_plan_figures figures;
-    if (tsr_plan_save(plan, again, sizeof again, &size) != TSR_OK || size != s->size || memcmp(again, s->bytes, size) != 0)
+    if (tsr_plan_save(plan, again, sizeof again, &size) != TSR_OK || size != s->size ||
+        memcmp(again, s->bytes, size) != 0)
         drill_fail(d, "a plan was loaded from %zu bytes that are not what it is saved as", s->size);
     if (tsr_plan_figures_of(plan, &figures) != TSR_OK || figures.bytes_received < 0 || figures.bytes_sent < 0)
         drill_fail(d, "a plan was loaded whose figures are wrong");
@@ -188,7 +195,7 @@ static void print_bytes(const saved *s)
 
 static void load(drill *d, tsr_context *context, meter *m, drill_draws *draws, const saved *s)
 {
-    unsigned char *bytes = malloc(s->size + 1); /* of no more than their size, so that checkers see what reads beyond */
+    unsigned char *bytes = malloc(s->size + 1); /* exactly their size, so that sanitizers find reads beyond it */
     tsr_plan *plan = NULL;
     if (!bytes)
         return;
@@ -212,8 +219,9 @@ static void load(drill *d, tsr_context *context, meter *m, drill_draws *draws, c
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"saved", "a damaged plan is refused with a sentence, or is a plan: no crash, bounded time and memory", 800,
-                               120};
+    const drill_about about = {
+        "saved", "a damaged plan is refused with a sentence, or is a plan: no crash, bounded time and memory", 800,
+        120};
     drill *d = drill_begin(argc, argv, &about);
     meter m = {.bound = MOST_MEMORY};
     tsr_context *context = NULL;

@@ -1,8 +1,11 @@
-/* Many more ranks than cores: barriers, moves and groups, and byte for byte what the rules say of one element in each shard. */
+/* Many more ranks than cores: barriers, moves and groups, with one element of each shard checked by
+ * the rules. */
 #include "drill.h"
+
+#include <tessera/tessera.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { MOST_RANKS = 512 };
 
@@ -16,7 +19,7 @@ static int64_t ceiling(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Element i of the tensor is i. Under S(0), a chunk, a rank's first element follows from its rank alone. */
+/* Checks a shard under S(0) of a tensor whose element i is i. */
 static void check_chunk(trial *t, const tsr_dtensor *x, int64_t length, int64_t ranks, int64_t rank)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
@@ -24,8 +27,8 @@ static void check_chunk(trial *t, const tsr_dtensor *x, int64_t length, int64_t 
     const int64_t end = part * (rank + 1) < length ? part * (rank + 1) : length;
     const int32_t *values = local.data;
     if (local.shape[0] != end - begin || (end > begin && (values[0] != begin || values[end - begin - 1] != end - 1)))
-        drill_fail(t->d, "rank %lld of %lld has other elements than [%lld, %lld)", (long long)rank, (long long)ranks, (long long)begin,
-                   (long long)end);
+        drill_fail(t->d, "rank %lld of %lld has other elements than [%lld, %lld)", (long long)rank, (long long)ranks,
+                   (long long)begin, (long long)end);
 }
 
 static void check_copy(trial *t, const tsr_dtensor *x, int64_t length)
@@ -39,7 +42,7 @@ static void check_copy(trial *t, const tsr_dtensor *x, int64_t length)
         }
 }
 
-/* S(0) -> R -> S(0), and the sum of as many terms as there are ranks. */
+/* Moves S(0) -> R -> S(0), and reduces a term of every rank. */
 static tsr_status move(trial *t, tsr_comm *comm, tsr_mesh *mesh, drill_draws *draws)
 {
     const int64_t ranks = tsr_comm_size(comm), length = 1 + drill_below(draws, 2 * ranks);
@@ -82,7 +85,7 @@ static tsr_status work(trial *t, tsr_comm *comm, drill_draws *draws)
     return status;
 }
 
-/* All ranks, then groups of them, then all again. */
+/* Runs all ranks, then groups of them, then all again. */
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     trial *t = arg;
@@ -103,7 +106,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"scale", "512 ranks on two cores make barriers, groups and moves, none of which hangs", 20, 300};
+    const drill_about about = {"scale", "512 ranks on two cores make barriers, groups and moves, none of which hangs",
+                               20, 300};
     drill *d = drill_begin(argc, argv, &about);
     int64_t index;
     while (drill_next(d, &index)) {

@@ -1,10 +1,11 @@
 #include "sheet.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { PATTERN = 0xa5, MARGIN = 32 };
 
-/* From the innermost dim outwards, each with a gap or none. */
+/* Draws strides from the innermost dim outwards, each with or without a gap. */
 static int64_t draw_strides(drill_draws *draws, tsr_tensor *tensor)
 {
     int dims[RULE_DIMS] = {0, 1, 2, 3};
@@ -56,8 +57,9 @@ void sheet_blank(sheet *s)
         memset(s->memory, PATTERN, s->bytes);
 }
 
-/* `memory` is of the sheet's size and gets its image. */
-static void draw_image(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value, unsigned char *memory)
+/* Writes the expected bytes of the whole sheet to `memory`. */
+static void draw_image(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value,
+                       unsigned char *memory)
 {
     const tsr_tensor *t = &s->tensor;
     const size_t bytes = rule_bytes(t->dtype);
@@ -85,7 +87,8 @@ void sheet_fill(sheet *s, const rule_move *move, rule_values values, int64_t ran
         draw_image(s, move, values, rank, value, s->memory);
 }
 
-bool sheet_holds(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value, size_t *at)
+bool sheet_holds(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value,
+                 size_t *at)
 {
     if (!s->inside)
         return true;

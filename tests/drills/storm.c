@@ -1,5 +1,7 @@
 #include "storm.h"
+
 #include "drill.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,7 +55,8 @@ static void *blow(void *arg)
     return NULL;
 }
 
-/* Timers of the processor's time hit whoever runs, this library's helpers too. */
+/* Sets a timer of processor time, whose signals interrupt any running thread, the library's helpers
+ * too. */
 static void set_timers(int microseconds)
 {
     const struct itimerval every = {{0, microseconds}, {0, microseconds}};

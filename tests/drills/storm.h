@@ -1,14 +1,15 @@
-/** Signals in the midst of calls: every rank's thread is interrupted again and again, without SA_RESTART, so that waits see EINTR. */
+/** Interrupts the threads of ranks by signals again and again, without SA_RESTART, so that waits
+ * fail with EINTR. */
 #ifndef TESTS_STORM_H
 #define TESTS_STORM_H
 
 #include <stdint.h>
 
-/** Threads may be hit from storm_enter() until storm_leave(). */
+/** The calling thread may be interrupted between storm_enter() and storm_leave(). */
 void storm_enter(void);
 void storm_leave(void);
 
-/** Starts and ends the storm. Without one, storm_enter() and storm_leave() do nothing that matters. */
+/** Start and end the signals. Without them, storm_enter() and storm_leave() have no effect. */
 void storm_begin(uint64_t seed);
 void storm_end(void);
 

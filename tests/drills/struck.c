@@ -1,13 +1,16 @@
 /*
- * Ranks that are processes and call without end, until one is struck: struck DIRECTORY TIMEOUT_MS memory|messages SEED. Each writes
- * DIRECTORY/rank-N: its process, once MPI runs; then what its calls came to; and "over" when it has left MPI.
+ * Ranks as processes that make calls until one is killed: struck DIRECTORY TIMEOUT_MS
+ * memory|messages SEED. Each writes to DIRECTORY/rank-N its process id once MPI runs, then the
+ * result of its calls, and "over" when it has left MPI.
  */
 #include "calls.h"
 #include "drill.h"
+
+#include <tessera/mpi.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
 #include <unistd.h>
 
 typedef struct part {

@@ -18,7 +18,7 @@ def run(words, directory, **environment):
 
 
 def count_calls(words, directory, faults):
-    """(calls by kind, what the command prints, what it writes), of a run in which nothing fails."""
+    """Returns (calls by kind, output, files) of a run without failures."""
     commands.clean(directory)
     done = run(words, directory, LD_PRELOAD=faults, FAULTS_REPORT="report")
     if done.returncode:
@@ -28,7 +28,7 @@ def count_calls(words, directory, faults):
 
 
 def trials(tool, directory, faults):
-    """Every call of every command: (name, words, kind, number, sticky, output, files)."""
+    """Returns every call of every command: (name, words, kind, number, sticky, output, files)."""
     for name, arguments in commands.COMMANDS.items():
         words = [tool, *arguments]
         counts, output, files = count_calls(words, directory, faults)
@@ -39,7 +39,7 @@ def trials(tool, directory, faults):
 
 
 def wrong(done, directory, output, files):
-    """What is wrong with a run, or None."""
+    """Returns what is wrong with a run, or None."""
     left = commands.files(directory)
     if done.returncode:
         return commands.told_in_a_line(done, 1, 2) or (f"exit status {done.returncode}, but it leaves {list(left)[:3]}" if left else None)

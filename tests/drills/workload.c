@@ -1,11 +1,13 @@
 #include "workload.h"
+
+#include <tessera/tessera.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { MANY = 24, ROWS = 20, COLUMNS = 30, VALUES = ROWS * COLUMNS, OUT = 9 };
 
-/* What one thread has made, and the first failure. */
+/* The objects of one thread, and its first failure. */
 typedef struct bag {
     drill *d;
     tsr_status status;
@@ -34,11 +36,11 @@ static tsr_status expected(drill *d, const char *call, tsr_status status)
     return status;
 }
 
-/* Makes the call unless one failed before. */
-#define DO(call)                                                                                                                           \
-    do {                                                                                                                                   \
-        if (b->status == TSR_OK)                                                                                                           \
-            b->status = expected(b->d, #call, call);                                                                                       \
+/* Makes the call unless an earlier one failed. */
+#define DO(call)                                                                                                       \
+    do {                                                                                                               \
+        if (b->status == TSR_OK)                                                                                       \
+            b->status = expected(b->d, #call, call);                                                                   \
     } while (0)
 
 /* Planning. */
@@ -133,7 +135,8 @@ static void move_dtensors(bag *b, const char *file)
 {
     const int64_t shape[] = {ROWS, COLUMNS};
     const tsr_tensor global = tsr_tensor_contiguous(zeros, TSR_F32, 2, shape);
-    const tsr_placement copy = tsr_replicate(), rows = tsr_shard(0), columns = tsr_shard(1), terms = tsr_partial(TSR_SUM);
+    const tsr_placement copy = tsr_replicate(), rows = tsr_shard(0), columns = tsr_shard(1),
+                        terms = tsr_partial(TSR_SUM);
     tsr_distribute_options from_one = TSR_DISTRIBUTE_OPTIONS_INIT;
     from_one.source_rank = 1;
     tsr_dtensor **t = b->dtensors;

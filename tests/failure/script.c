@@ -1,18 +1,22 @@
 #include "script.h"
+
 #include "ranks.h"
-#include <stdlib.h>
-#include <string.h>
+
 #include <tessera/sys/status.h>
 
-/* What an output holds before a call: still there after a failure, or the call wrote an output that it must not. */
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of an output before a call. A call that fails must leave it there. */
 #define UNTOUCHED(type) ((type *)(void *)&untouched)
 static char untouched;
 
-/** Passes `status` on, or reports an output that was written by a call that failed. */
+/* Returns `status`, or an error if a failed call wrote its output. */
 static tsr_status outcome(tsr_status status, const void *output)
 {
     if (status != TSR_OK && output != &untouched)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "an output was written by a call that failed: %s", tsr_status_message());
+        return tsr_status_set(TSR_ERROR_INTERNAL, "an output was written by a call that failed: %s",
+                              tsr_status_message());
     return status;
 }
 
@@ -33,7 +37,8 @@ static tsr_status make_layouts(actor *a, int odd)
     (void)odd;
     tsr_layout *rows = UNTOUCHED(tsr_layout), *columns = UNTOUCHED(tsr_layout);
     TSR_TRY(outcome(tsr_layout_parse(a->mesh, "S(0)", 2, shape, TSR_F32, &rows), rows));
-    const tsr_status status = outcome(tsr_layout_parse(a->mesh, "S(1;sizes=8,0,0)", 2, shape, TSR_F32, &columns), columns);
+    const tsr_status status =
+        outcome(tsr_layout_parse(a->mesh, "S(1;sizes=8,0,0)", 2, shape, TSR_F32, &columns), columns);
     if (status != TSR_OK) {
         tsr_layout_destroy(rows);
         return status;
@@ -98,7 +103,7 @@ static tsr_status prepare(actor *a, int odd)
     return status;
 }
 
-/** All of the tensor goes to rank 0. */
+/* The destination: rank 0 has all of the tensor. */
 static tsr_tensor moved(actor *a)
 {
     const int64_t moved_shape[] = {8, a->rank == 0 ? 8 : 0};
@@ -129,7 +134,8 @@ static tsr_status finish(actor *a, int odd)
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/** Where ranks read each other's memory nobody knows in start what others bring, so that both halves are one step. */
+/* Where ranks read each other's memory nobody knows in start what others bring, so that both halves
+ * are one step. */
 static tsr_status start_and_finish(actor *a, int odd)
 {
     tsr_plan *plan = NULL;
@@ -139,7 +145,8 @@ static tsr_status start_and_finish(actor *a, int odd)
     size_t bytes;
     void *workspace = workspace_for(plan, &bytes);
     if (status == TSR_OK)
-        status = odd ? tsr_redistribute_into(a->x, a->y, NULL) : tsr_plan_start(plan, a->comm, &src, &dst, workspace, bytes, NULL);
+        status = odd ? tsr_redistribute_into(a->x, a->y, NULL)
+                     : tsr_plan_start(plan, a->comm, &src, &dst, workspace, bytes, NULL);
     if (status == TSR_OK && !odd)
         status = tsr_plan_finish(plan, a->comm);
     free(workspace);
@@ -222,11 +229,11 @@ const step script[] = {
     {"tsr_comm_all_reduce", reduce, 1, 1, 1},
 };
 
-const int script_length = (int)(sizeof(script) / sizeof(script[0]));
+const int script_length = (int)(sizeof script / sizeof script[0]);
 
 void actor_start(actor *a, tsr_comm *comm)
 {
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, sizeof *a);
     a->comm = comm;
     a->rank = tsr_comm_rank(comm);
     for (int i = 0; i < 64; i++)

@@ -1,10 +1,11 @@
-/** A rank's program of public calls, step by step, that others break: by failing its allocations, leaving, or bringing other arguments. */
+/** A rank's program of public calls, in steps, for tests that break it: failing allocations, ranks
+ * that leave, arguments that differ. */
 #ifndef TESTS_FAILURE_SCRIPT_H
 #define TESTS_FAILURE_SCRIPT_H
 
 #include <tessera/tessera.h>
 
-/** What a rank holds between steps. */
+/** The objects of a rank between steps. */
 typedef struct actor {
     tsr_comm *comm;
     int rank;
@@ -17,7 +18,8 @@ typedef struct actor {
     float moved[64 * 3];
 } actor;
 
-/** One public call. `odd`: with arguments other than everybody else's. It leaves the actor as it was if it fails. */
+/** Makes one public call, with `odd` with other arguments than the peers. Leaves the actor as it
+ * was if it fails. */
 typedef tsr_status script_step(actor *a, int odd);
 
 typedef struct step {
@@ -25,7 +27,7 @@ typedef struct step {
     script_step *run;
     int collective;
     int can_be_odd;
-    int can_be_left; /**< a rank may leave before it: nothing of its memory is in flight */
+    int can_be_left; /**< a rank may leave before this step, since none of its memory is in use by peers */
 } step;
 
 extern const step script[];

@@ -1,28 +1,31 @@
-/**
- * What goes wrong on one rank is said on all: the n-th allocation fails for every n, the k-th call of the engine for every k, a rank leaves
- * at every step, a rank brings other arguments at every step. Nobody hangs, nothing leaks, outputs stay untouched.
+/*
+ * Failures of one rank, which all ranks must report: the n-th allocation fails for every n, the
+ * k-th call of the engine fails for every k, a rank leaves at every step, a rank passes other
+ * arguments at every step. No rank hangs, nothing leaks, and outputs stay unwritten.
  */
 #include "counted_memory.h"
 #include "message_engine.h"
 #include "script.h"
 #include "support.h"
+
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
 enum { RANKS = 3, MAIN_THREAD = -1 };
 
-/** After the first two a communicator is as good as before. */
+/* What fails. After the first two the communicator is as usable as before. */
 typedef enum trouble { ALLOCATION, OTHER_ARGUMENTS, DEPARTURE, ENGINE } trouble;
 
-/** How one rank's run ended. */
+/* The end of one rank's run. */
 typedef struct ending {
-    int step; /**< the first that failed, or the script's length */
+    int step; /* the first step that failed, or the script's length */
     tsr_status status, barrier;
     char sentence[1024];
 } ending;
@@ -30,8 +33,8 @@ typedef struct ending {
 typedef struct trial {
     trouble kind;
     int victim;
-    int messages; /**< over an engine that has nothing else */
-    int at;       /**< allocation number, step, or number of an engine's call */
+    int messages; /* over an engine that has nothing else */
+    int at;       /* allocation number, step, or number of an engine's call */
     ending endings[RANKS];
 } trial;
 
@@ -44,7 +47,7 @@ static void run_script(actor *a, const trial *t, ending *end)
         end->status = script[end->step].run(a, strange && t->kind == OTHER_ARGUMENTS);
         if (end->status == TSR_OK)
             continue;
-        snprintf(end->sentence, sizeof(end->sentence), "%s", tsr_status_message());
+        snprintf(end->sentence, sizeof end->sentence, "%s", tsr_status_message());
         return;
     }
 }
@@ -61,8 +64,9 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     int calls = t->at;
     tsr_comm *messages = NULL;
     if (t->messages)
-        TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
-    actor_start(&a, messages != NULL ? messages : comm);
+        TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL,
+                                      &messages));
+    actor_start(&a, messages ? messages : comm);
     ending *end = &t->endings[a.rank];
     counted_fail_here(t->kind == ALLOCATION && t->victim == a.rank ? (size_t)t->at : 0, false);
     run_script(&a, t, end);
@@ -81,7 +85,7 @@ static tsr_status run_trial(trial *t)
     counted_memory memory = {0};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.context = counted_context(&memory);
-    memset(t->endings, 0, sizeof(t->endings));
+    memset(t->endings, 0, sizeof t->endings);
     counted_fail_here(t->victim == MAIN_THREAD ? (size_t)t->at : 0, false);
     const tsr_status status = tsr_threads_run(RANKS, run_rank, t, &threads);
     counted_fail_here(0, false);
@@ -106,11 +110,12 @@ static void say(const trial *t, const char *what)
 static int names_rank(const ending *end, int rank)
 {
     char text[16];
-    snprintf(text, sizeof(text), "rank %d", rank);
+    snprintf(text, sizeof text, "rank %d", rank);
     return strstr(end->sentence, text) != NULL;
 }
 
-/** The victim has no memory; the others are told by the call that they make together, or by the victim's leaving. */
+/* The victim has no memory; the others are told by the call that they make together, or by the
+ * victim's leaving. */
 static void judge_allocation(const trial *t)
 {
     const ending *victim = &t->endings[t->victim];
@@ -206,7 +211,8 @@ static void a_rank_with_other_arguments_is_named_to_all(void **state)
     }
 }
 
-/** The engine of one rank fails at its k-th call and that rank leaves with the error; the others are released. */
+/* The engine of one rank fails at its k-th call and that rank leaves with the error; the others are
+ * released. */
 static void every_call_of_an_engine_fails_once(void **state)
 {
     (void)state;
@@ -218,7 +224,8 @@ static void every_call_of_an_engine_fails_once(void **state)
             const tsr_status status = run_trial(&t);
             if (status == TSR_OK)
                 break;
-            if (t.endings[victim].status != TSR_ERROR_DEVICE || strstr(t.endings[victim].sentence, "the engine of rank") == NULL)
+            if (t.endings[victim].status != TSR_ERROR_DEVICE ||
+                !strstr(t.endings[victim].sentence, "the engine of rank"))
                 say(&t, "the engine's own error is lost");
             for (int r = 0; r < RANKS; r++)
                 if (r != victim && t.endings[r].status != TSR_ERROR_PEER)
@@ -241,9 +248,12 @@ static void without_trouble_the_script_runs_through(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_trouble_the_script_runs_through),   cmocka_unit_test(every_allocation_of_every_rank_fails_once),
-        cmocka_unit_test(every_allocation_of_the_start_fails_once),  cmocka_unit_test(every_call_of_an_engine_fails_once),
-        cmocka_unit_test(a_rank_that_leaves_is_named_to_all_others), cmocka_unit_test(a_rank_with_other_arguments_is_named_to_all),
+        cmocka_unit_test(without_trouble_the_script_runs_through),
+        cmocka_unit_test(every_allocation_of_every_rank_fails_once),
+        cmocka_unit_test(every_allocation_of_the_start_fails_once),
+        cmocka_unit_test(every_call_of_an_engine_fails_once),
+        cmocka_unit_test(a_rank_that_leaves_is_named_to_all_others),
+        cmocka_unit_test(a_rank_with_other_arguments_is_named_to_all),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,21 +1,25 @@
-/** What fails on one rank alone, in the middle of a call: that rank says so, the others name it, and the next call goes well. */
+/* Failures of one rank in the middle of a call: its own error gives the cause, the others' errors
+ * name the rank, and the next call succeeds. */
 #include "counted_memory.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
 enum { RANKS = 4, ODD = 1 };
 
-/** A device that works on the host's memory, and fails in the threads that want it to: always, or at a call counted down to 0. */
+/* A device on host memory that fails in chosen threads: always, or when a counter of calls reaches
+ * 0. */
 static _Thread_local int fails_copies, fails_reductions, calls_left;
 
 static int is_the_one(void)
@@ -102,7 +106,8 @@ static void a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it(voi
     run_ranks(RANKS, break_devices, "messages");
 }
 
-/** A move in many rounds, in two phases, between strided tensors, so that all is packed and unpacked. */
+/* A move in many rounds and two phases between strided tensors, so that everything is packed and
+ * unpacked. */
 typedef struct rounds {
     tsr_device_driver *driver;
     tsr_comm *comm;
@@ -154,7 +159,8 @@ static tsr_status rounds_check(const rounds *r)
     return TSR_OK;
 }
 
-/** Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes. */
+/* Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes.
+ */
 static tsr_status break_rounds(tsr_comm *comm, void *arg)
 {
     tsr_comm *messages = NULL;
@@ -199,7 +205,7 @@ static void a_device_that_fails_in_any_round_is_named_after_the_last(void **stat
 
 enum { BLOCKS = 600 };
 
-/** A placement whose list is long: not even looking its plan up may take memory. */
+/* A placement whose list is long: not even looking its plan up may take memory. */
 static tsr_status run_out(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -212,7 +218,7 @@ static tsr_status run_out(tsr_comm *comm, void *arg)
     fused.block_count = BLOCKS;
     tsr_mesh *mesh = NULL;
     tsr_dtensor *x = NULL;
-    float *values = calloc(2 * BLOCKS, sizeof(*values));
+    float *values = calloc(2 * BLOCKS, sizeof *values);
     CHECK(values != NULL);
     const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
     TSR_TRY(mesh_over(comm, "4", &mesh));
@@ -252,7 +258,8 @@ static void long_lists_take_no_memory_to_look_up(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/** A plan that was prepared elsewhere meets a group that another plan made here, with room enough for it on all ranks but the first. */
+/* A plan that was prepared elsewhere meets a group that another plan made here, with room enough
+ * for it on all ranks but the first. */
 static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -273,10 +280,12 @@ static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
     float in[2] = {1.0f, 2.0f}, out[2];
     const bool first = tsr_comm_rank(comm) == 0;
     const int64_t own[] = {first, 2};
-    const tsr_tensor x = tsr_tensor_contiguous(in, TSR_F32, 2, tsr_layout_shape(src[1])), y = tsr_tensor_contiguous(out, TSR_F32, 2, own);
+    const tsr_tensor x = tsr_tensor_contiguous(in, TSR_F32, 2, tsr_layout_shape(src[1])),
+                     y = tsr_tensor_contiguous(out, TSR_F32, 2, own);
     TSR_TRY(tsr_plan_execute(plans[1], elsewhere, &x, &y, NULL, 0, NULL));
     CHECK(!first || (out[0] == 4.0f && out[1] == 8.0f));
-    CHECK_ERROR(tsr_plan_execute(plans[1], comm, &x, &y, NULL, 0, NULL), first ? TSR_ERROR_STATE : TSR_ERROR_PEER, "not prepared");
+    CHECK_ERROR(tsr_plan_execute(plans[1], comm, &x, &y, NULL, 0, NULL), first ? TSR_ERROR_STATE : TSR_ERROR_PEER,
+                "not prepared");
     for (int i = 0; i < 2; i++) {
         tsr_plan_destroy(plans[i]);
         tsr_layout_destroy(dst[i]);
@@ -302,7 +311,8 @@ static tsr_status gather(const tsr_dtensor *x, tsr_dtensor *y, bool inside)
     return TSR_OK;
 }
 
-/** Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of those that meet. */
+/* Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of
+ * those that meet. */
 static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
 {
     tsr_layout *half = NULL, *whole = NULL;
@@ -323,12 +333,12 @@ static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_plan_prepare(plan, comm));
     TSR_TRY(tsr_plan_prepare(other, comm));
     if (rank == 1 || rank == 2) {
-        CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof(workspace), NULL),
+        CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof workspace, NULL),
                     rank == 2 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, rank == 2 ? "u32" : "rank 2 failed");
         dst.dtype = TSR_I32;
-        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof(workspace), NULL), TSR_ERROR_ARGUMENT,
-                    "but rank 2 calls");
-        TSR_TRY(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof(workspace), NULL));
+        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof workspace, NULL),
+                    TSR_ERROR_ARGUMENT, "but rank 2 calls");
+        TSR_TRY(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof workspace, NULL));
         CHECK(want[0] == 1 && want[1] == 2);
     }
     tsr_plan_destroy(other);
@@ -351,8 +361,9 @@ static void ranks_of_a_part_are_named_as_users_number_them(void **state)
         fail_msg("%s: %s", tsr_status_message(), test_case_text());
 }
 
-/** Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the groups for it; on rank 1 it fails at an
- * allocation. It leaves no rank with a plan that others lack: all plan again, also ranks that the plan leaves out. */
+/* Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the
+ * groups for it; on rank 1 it fails at an allocation. It leaves no rank with a plan that others
+ * lack: all plan again, also ranks that the plan leaves out. */
 static tsr_status gather_again(tsr_comm *comm, void *arg)
 {
     int *nth = arg;
@@ -385,8 +396,8 @@ static tsr_status gather_again(tsr_comm *comm, void *arg)
 static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
 {
     (void)state;
-    tsr_status (*const engines[])(int, tsr_rank_main *, void *, const tsr_threads_options *) = {tsr_threads_run, message_engine_run,
-                                                                                                message_engine_run_own};
+    tsr_status (*const engines[])(int, tsr_rank_main *, void *, const tsr_threads_options *) = {
+        tsr_threads_run, message_engine_run, message_engine_run_own};
     counted_memory memory = {0};
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.context = counted_context(&memory);
@@ -401,7 +412,7 @@ static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/** What can't be done in place is known before anything is planned for it. */
+/* What can't be done in place is known before anything is planned for it. */
 static tsr_status refuse_in_place(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -423,7 +434,7 @@ static void what_does_not_work_in_place_is_not_planned(void **state)
     run_ranks(RANKS, refuse_in_place, NULL);
 }
 
-/** Strides of which each could be, but not all together. */
+/* Strides of which each could be, but not all together. */
 static tsr_status overflow(tsr_comm *comm, void *arg)
 {
     (void)arg;

@@ -1,6 +1,7 @@
-/** Any text is refused with a sentence, or is a profile whose own text reads back as the same; its links are what tsr_cost_parse() finds.
- */
+/* Fuzzes cost profiles: text is refused with a message, or gives a profile whose printed text
+ * reads back as the same profile; its links are those that tsr_cost_parse() gives. */
 #include "fuzz.h"
+
 #include <tessera/profile.h>
 
 static char *text_of(const tsr_profile *profile)

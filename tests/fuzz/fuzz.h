@@ -1,4 +1,5 @@
-/** What the fuzz targets share. Each defines LLVMFuzzerTestOneInput(), which libFuzzer or replay.c calls. */
+/** Support of the fuzz targets. Each defines LLVMFuzzerTestOneInput(), which libFuzzer or replay.c
+ * calls. */
 #ifndef TESSERA_TESTS_FUZZ_H
 #define TESSERA_TESTS_FUZZ_H
 
@@ -9,13 +10,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/** What must hold for every input, in every build type. */
-#define FUZZ_REQUIRE(condition)                                                                                                            \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                                                 \
-            abort();                                                                                                                       \
-        }                                                                                                                                  \
+/** Ends the program unless `condition` holds, in every build type. */
+#define FUZZ_REQUIRE(condition)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                             \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static inline void *fuzz_memory(size_t bytes)
@@ -34,7 +35,7 @@ static inline uint8_t *fuzz_copy(const uint8_t *data, size_t size)
     return copy;
 }
 
-/** The same, as a string. */
+/** fuzz_copy() as a string, with a NUL. */
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
     char *text = fuzz_memory(size + 1);

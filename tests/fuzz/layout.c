@@ -1,15 +1,20 @@
-/** "MESH\nPLACEMENTS\nROWS COLUMNS": a layout is refused with a sentence, or every rank's intervals agree with its local shape and offset,
- * and together the ranks own every element. */
+/* Fuzzes layouts, from "MESH\nPLACEMENTS\nROWS COLUMNS": a layout is refused with a message, or
+ * every rank's intervals agree with its local shape and offset, and the ranks together own every
+ * element. */
 #include "fuzz.h"
+
+#include <tessera/layout.h>
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <tessera/layout.h>
 
 #define MOST_RANKS 64
 #define LONGEST    4096
 
-/** The intervals ascend without touching, lie inside the dim, sum to the local length and begin at the offset. */
-static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int dim, int64_t local, int64_t offset, unsigned char *owned)
+/* Checks that the intervals ascend without touching, lie inside the dim, sum to the local length
+ * and begin at the offset. */
+static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int dim, int64_t local, int64_t offset,
+                      unsigned char *owned)
 {
     static tsr_interval intervals[LONGEST];
     const int64_t length = tsr_layout_shape(layout)[dim];
@@ -19,7 +24,8 @@ static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int d
     FUZZ_REQUIRE(offset == (count > 0 ? intervals[0].begin : length));
     int64_t sum = 0, previous = -1;
     for (size_t i = 0; i < count; i++) {
-        FUZZ_REQUIRE(previous < intervals[i].begin && intervals[i].begin < intervals[i].end && intervals[i].end <= length);
+        FUZZ_REQUIRE(previous < intervals[i].begin && intervals[i].begin < intervals[i].end &&
+                     intervals[i].end <= length);
         sum += intervals[i].end - intervals[i].begin;
         previous = intervals[i].end;
         memset(owned + intervals[i].begin, 1, (size_t)(intervals[i].end - intervals[i].begin));
@@ -43,18 +49,18 @@ static void check(const tsr_mesh *mesh, const tsr_layout *layout)
             check_dim(layout, coordinate, d, local[d], offset[d], owned[d]);
     }
     for (int d = 0; d < 2; d++)
-        FUZZ_REQUIRE(memchr(owned[d], 0, (size_t)shape[d]) == NULL);
+        FUZZ_REQUIRE(!memchr(owned[d], 0, (size_t)shape[d]));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size);
     char *placements = strchr(text, '\n');
-    char *numbers = placements != NULL ? strchr(placements + 1, '\n') : NULL;
+    char *numbers = placements ? strchr(placements + 1, '\n') : NULL;
     int64_t shape[2] = {0, 0};
     tsr_mesh *mesh = NULL;
     tsr_layout *layout = NULL;
-    if (numbers == NULL || sscanf(numbers + 1, "%5" SCNd64 " %5" SCNd64, &shape[0], &shape[1]) != 2 || shape[0] > LONGEST ||
+    if (!numbers || sscanf(numbers + 1, "%5" SCNd64 " %5" SCNd64, &shape[0], &shape[1]) != 2 || shape[0] > LONGEST ||
         shape[1] > LONGEST)
         goto free_text;
     *placements++ = *numbers = '\0';

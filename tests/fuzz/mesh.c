@@ -1,5 +1,7 @@
-/** Any text is refused with a sentence, or names a mesh that is equal to the one that its own text names. */
+/* Fuzzes meshes: text is refused with a message, or gives a mesh whose printed text gives an equal
+ * mesh. */
 #include "fuzz.h"
+
 #include <tessera/mesh.h>
 
 static void check(const tsr_mesh *mesh)
@@ -29,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(mesh);
         tsr_mesh_destroy(mesh);
     } else {
-        FUZZ_REQUIRE(mesh == NULL);
+        FUZZ_REQUIRE(!mesh);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
     }
     free(text);

@@ -1,5 +1,7 @@
-/** Any bytes are refused, or are a .npy file whose elements lie where the header says and fill the rest of it. */
+/* Fuzzes .npy files: input is refused, or is a file whose elements begin where the header says and
+ * fill the rest of the file. */
 #include "files/npy.h"
+
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,7 @@
-/** Any text is refused with a position inside it, or printed so that parsing gives the same again. */
+/* Fuzzes placements: text is refused with a position inside it, or its printed form parses to the
+ * same placements. */
 #include "fuzz.h"
+
 #include <tessera/placement.h>
 
 static int parse(const char *text, tsr_placement *out, int64_t *numbers, size_t capacity, int *count)

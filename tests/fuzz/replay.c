@@ -1,5 +1,7 @@
-/** Runs a fuzz target over the files of its corpus, once each: what was ever found stays found, with any compiler. TAP. */
+/* Runs a fuzz target once over each file of its corpus, so that inputs found earlier are tested
+ * with any compiler. Prints TAP. */
 #include "fuzz.h"
+
 #include <dirent.h>
 
 static char *read_file(const char *path, size_t *size)

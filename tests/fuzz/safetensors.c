@@ -1,5 +1,7 @@
-/** Any bytes are refused with a sentence, or are a file whose tensors lie inside it, without overlap, and are as long as they say. */
+/* Fuzzes .safetensors files: input is refused with a message, or is a file whose tensors lie
+ * inside it, do not overlap, and have the lengths that their shapes and dtypes give. */
 #include "safetensors.h"
+
 #include "fuzz.h"
 
 static void check(const safetensors_entry *entry, size_t size)
@@ -8,7 +10,8 @@ static void check(const safetensors_entry *entry, size_t size)
     const tsr_tensor view = tsr_tensor_contiguous(NULL, entry->dtype, entry->ndim, entry->shape);
     FUZZ_REQUIRE(tsr_tensor_count(&view, &count) == TSR_OK);
     FUZZ_REQUIRE(entry->bytes == count * (int64_t)tsr_dtype_bytes(entry->dtype));
-    FUZZ_REQUIRE(entry->offset >= 8 && (size_t)entry->offset <= size && (size_t)entry->bytes <= size - (size_t)entry->offset);
+    FUZZ_REQUIRE(entry->offset >= 8 && (size_t)entry->offset <= size &&
+                 (size_t)entry->bytes <= size - (size_t)entry->offset);
 }
 
 static void check_pair(const safetensors_entry *a, const safetensors_entry *b)
@@ -23,15 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (safetensors_parse("model.safetensors", bytes, size, &file) == TSR_OK) {
         const safetensors_entry *const a = safetensors_find(file, "a");
         const safetensors_entry *const b = safetensors_find(file, "b");
-        if (a != NULL)
+        if (a)
             check(a, size);
-        if (b != NULL)
+        if (b)
             check(b, size);
-        if (a != NULL && b != NULL)
+        if (a && b)
             check_pair(a, b);
         safetensors_close(file);
     } else {
-        FUZZ_REQUIRE(file == NULL);
+        FUZZ_REQUIRE(!file);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
     }
     free(bytes);

@@ -1,6 +1,8 @@
-/** Any bytes are refused with a sentence, or are a saved plan: saving it gives the same bytes. They are tried as they are, and with length
- * and checksum made right, so that what lies behind those is reached. */
+/* Fuzzes saved plans: input is refused with a message, or is a plan that saves to the same bytes.
+ * Each input is tried as it is, and with its length and checksum corrected, so that the checks
+ * after those are reached. */
 #include "fuzz.h"
+
 #include <tessera/saved.h>
 
 enum { LENGTH_AT = 12, NODES_AT = 44, FRAME_BYTES = 28, CHECKSUM_BYTES = 8 };
@@ -11,8 +13,8 @@ static void put_number(uint8_t *at, uint64_t value)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, or so many are listed, so that no input takes
- * long. */
+/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, or so
+ * many are listed, so that no input takes long. */
 static uint64_t limit_nodes(const uint8_t *number)
 {
     const uint64_t ranks = number[0] > 0 ? number[0] : 4;
@@ -36,7 +38,7 @@ static void try(const uint8_t *bytes, size_t size)
 {
     tsr_plan *plan = NULL;
     if (tsr_plan_load(NULL, bytes, size, TSR_RANK_NONE, &plan) != TSR_OK) {
-        FUZZ_REQUIRE(plan == NULL);
+        FUZZ_REQUIRE(!plan);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
         return;
     }

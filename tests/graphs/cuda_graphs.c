@@ -1,4 +1,5 @@
 #include "graph_calls.h"
+
 #include <cuda_runtime_api.h>
 
 static tsr_status check(cudaError_t error, const char *call)
@@ -9,7 +10,7 @@ static tsr_status check(cudaError_t error, const char *call)
     return tsr_status_set(TSR_ERROR_DEVICE, "%s: %s", call, cudaGetErrorName(error));
 }
 
-/* What any thread does that no capture allows spoils it. */
+/* The mode is global: a call that captures forbid, made by any thread, invalidates the capture. */
 tsr_status graph_begin(tsr_stream stream)
 {
     return check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");

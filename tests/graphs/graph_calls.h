@@ -1,20 +1,22 @@
-/** How streams are captured and graphs launched: by the CUDA runtime, emulated or not, or by the stand-in for it and NCCL. */
+/** Capturing streams and launching graphs, by the CUDA runtime, emulated or real, or by the
+ * stand-in for CUDA and NCCL. */
 #ifndef TESTS_GRAPHS_GRAPH_CALLS_H
 #define TESTS_GRAPHS_GRAPH_CALLS_H
 
 #include <tessera/sys/comm.h>
 #include <tessera/tensor.h>
 
-/** From begin to end the calling thread's stream is captured; end gives a graph that can be launched. */
+/** graph_begin() captures a stream until graph_end(), which returns a graph that can be
+ * launched. */
 tsr_status graph_begin(tsr_stream stream);
 tsr_status graph_end(tsr_stream stream, void **graph);
 tsr_status graph_launch(void *graph, tsr_stream stream);
 void graph_destroy(void *graph);
 
-/** How many ranks, of `wanted`, NCCL can have here; 0, with the reason: none. */
+/** The number of ranks, at most `wanted`, that NCCL can have here; 0, with the reason, for none. */
 int graph_nccl_ranks(int wanted, const char **reason);
 
-/** Ranks over NCCL's engine, each on a thread and a GPU of its own. */
+/** Runs ranks over the NCCL engine, each on its own thread and GPU. */
 tsr_status graph_nccl_run(int nranks, tsr_rank_main *body, void *arg);
 
 /** The calling rank's GPU. */

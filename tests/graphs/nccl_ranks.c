@@ -1,12 +1,14 @@
-/* NCCL itself: as many ranks as this machine has GPUs. */
+/* NCCL itself, with at most as many ranks as this machine has GPUs. */
 #include "graph_calls.h"
-#include <cuda_runtime_api.h>
-#include <stdio.h>
+
 #include <tessera/cuda.h>
 #include <tessera/nccl.h>
 #include <tessera/sys/device.h>
 
-/* Of the ranks that run. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+/* the driver that the running ranks share */
 static tsr_device_driver *driver;
 
 typedef struct program {

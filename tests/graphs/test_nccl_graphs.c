@@ -1,10 +1,11 @@
-/**
- * With NCCL each rank captures a graph of its own: a move is recorded once and replayed with other data. Over the stand-in, and over NCCL
- * where there are GPUs.
+/*
+ * CUDA graphs over NCCL, one for each rank: a move is captured once and replayed with other data.
+ * Over the stand-in, and over NCCL where there are GPUs.
  */
 #include "enqueued.h"
 #include "graph_calls.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 
 enum { REPLAYS = 4 };
 
-/* The first execution connects ranks, which a capture had better not. */
+/* The first execution connects ranks, which should not happen in a capture. */
 static tsr_status capture(const enqueued *e, void **graph)
 {
     TSR_TRY(enqueued_put(e, 0));
@@ -47,7 +48,7 @@ static tsr_status play(tsr_comm *comm, void *arg)
         status = capture(&e, &graph);
     for (int i = 0; i < REPLAYS && status == TSR_OK; i++)
         status = replay(&e, graph);
-    /* The communicator is as it was. */
+    /* The communicator is still usable. */
     if (status == TSR_OK)
         status = enqueued_execute(&e);
     if (status == TSR_OK)

@@ -1,12 +1,14 @@
-/**
- * Rank threads with tensors of CUDA devices: the streams of all ranks are forked from one capture and joined to it, and the graph replays
- * the move of all ranks with other data. On GPUs where there are some, else on emulated ones.
+/*
+ * CUDA graphs over rank threads: the streams of all ranks are forked from one capture and joined to
+ * it, and the graph replays the move of all ranks with other data. On GPUs if the machine has any,
+ * else on emulated ones.
  */
 #include "enqueued.h"
 #include "gpus.h"
 #include "graph_calls.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@
 
 enum { MOST_RANKS = 4 };
 
-/* What the ranks share. Written between barriers. */
+/* Shared by all ranks, and written between barriers. */
 typedef struct trial {
     enqueued_move move;
     const tsr_plan_options *options;
@@ -41,7 +43,8 @@ static tsr_status synchronize(const enqueued *e)
     return e->gpu->stream_synchronize(e->self, e->device.index, e->stream);
 }
 
-/* Rank 0's stream is captured, and the others' from when they wait for it. */
+/* Begins a capture of rank 0's stream; the other ranks' streams join it by waiting for rank 0's
+ * event. */
 static tsr_status fork_streams(const enqueued *e, const trial *t)
 {
     if (tsr_comm_rank(e->comm) == 0) {
@@ -65,7 +68,7 @@ static tsr_status join_streams(const enqueued *e, trial *t)
     return tsr_comm_barrier(e->comm);
 }
 
-/* Executed once before, and not by being captured. */
+/* Executed once before the capture, and not by the capture. */
 static tsr_status capture(const enqueued *e, trial *t)
 {
     TSR_TRY(enqueued_put(e, 0));
@@ -77,7 +80,7 @@ static tsr_status capture(const enqueued *e, trial *t)
     return join_streams(e, t);
 }
 
-/* One launch moves for all ranks. */
+/* One launch runs the move of all ranks. */
 static tsr_status replay(const enqueued *e, const trial *t, int round)
 {
     TSR_TRY(enqueued_put(e, round));
@@ -139,7 +142,8 @@ static tsr_status play(tsr_comm *comm, void *arg)
     return with_events(comm, arg, capture_and_replay);
 }
 
-/* Each rank alone, or rank 1 alone: what is captured is empty then, and the communicator works on. */
+/* Each rank alone, or rank 1 alone: what is captured is empty then, and the communicator works on.
+ */
 static tsr_status capture_apart(const enqueued *e, trial *t)
 {
     void *graph = NULL;
@@ -148,8 +152,10 @@ static tsr_status capture_apart(const enqueued *e, trial *t)
         const bool captured = !alone || tsr_comm_rank(e->comm) == 1;
         if (captured)
             TSR_TRY(graph_begin(e->stream));
-        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT, alone ? "runs, but that of rank 1 is captured" : "is captured apart");
-        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT, "fork the streams of all ranks from one capture, and join them to it");
+        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT,
+                    alone ? "runs, but that of rank 1 is captured" : "is captured apart");
+        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT,
+                    "fork the streams of all ranks from one capture, and join them to it");
         if (captured)
             TSR_TRY(graph_end(e->stream, &graph));
         graph_destroy(graph);
@@ -231,8 +237,10 @@ static void captures_of_ranks_apart_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moves_of_all_ranks_are_one_graph),    cmocka_unit_test(reductions_of_all_ranks_are_one_graph),
-        cmocka_unit_test(phases_of_all_ranks_are_one_graph),   cmocka_unit_test(messages_between_rank_threads_are_one_graph),
+        cmocka_unit_test(moves_of_all_ranks_are_one_graph),
+        cmocka_unit_test(reductions_of_all_ranks_are_one_graph),
+        cmocka_unit_test(phases_of_all_ranks_are_one_graph),
+        cmocka_unit_test(messages_between_rank_threads_are_one_graph),
         cmocka_unit_test(captures_of_ranks_apart_are_refused),
     };
     test_watchdog(120);

@@ -1,7 +1,9 @@
-/** A program outside the tree, built with what was installed: a mesh, a layout, and a redistribution on two rank threads. */
+/* A program outside the tree, built with what was installed: a mesh, a layout, and a redistribution
+ * on two rank threads. */
+#include <tessera/tessera.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 static tsr_status move_columns_to_rows(tsr_comm *comm, void *arg)
 {

@@ -1,9 +1,10 @@
 // The same headers from C++, and a linear layer's rule: the second library.
-#include <cstdint>
-#include <cstdio>
 #include <tessera/sys/comm.h>
 #include <tessera/sys/device.h>
 #include <tessera/tessera.h>
+
+#include <cstdint>
+#include <cstdio>
 
 namespace
 {
@@ -34,7 +35,8 @@ int main()
     {
         const Layout x(mesh, "R", 8, 32), w(mesh, "S(0)", 64, 32);
         Layout y;
-        if (x.value != nullptr && w.value != nullptr && tsr_linear_propagate(x.value, w.value, nullptr, &y.value) == TSR_OK)
+        if (x.value != nullptr && w.value != nullptr &&
+            tsr_linear_propagate(x.value, w.value, nullptr, &y.value) == TSR_OK)
             tsr_layout_print(y.value, text, sizeof text);
     }
     tsr_mesh_destroy(mesh);

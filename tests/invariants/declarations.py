@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Where functions of src/ are declared, and which files call one another: usage declarations.py SOURCE_ROOT
+"""Functions of src/ are declared in the header of their file, and files do not call one another in
+circles: usage declarations.py SOURCE_ROOT
 
-A file is FOLDER/NAME, that is NAME.c with NAME.h. The public headers in include/ declare functions of any file."""
+A file, FOLDER/NAME, is NAME.c with NAME.h. The public headers in include/ declare functions of any
+file."""
 import re
 import sys
 
@@ -15,7 +17,8 @@ NAME = re.compile(r"\b(?!__attribute__\b)(\w+)\s*\(")
 MACRO_CALL = re.compile(r"^[A-Z][A-Z_]*\([^;{]*?\)$", re.M)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
-# Circles of files that are allowed, each a sorted list, with a sentence in docs/adr/0026-calls-go-one-way.md that says why. There is none.
+# Allowed circles of files, each a sorted list, with a reason in docs/adr/0026-calls-go-one-way.md.
+# There is none.
 CIRCLES = []
 
 
@@ -26,7 +29,7 @@ def code(path):
 
 
 def pieces(text):
-    """What stands at the outermost level: (words before the brace or semicolon, what ended them)."""
+    """The pieces at file level: (words before a brace or semicolon, that character)."""
     depth, begin = 0, 0
     for at, character in enumerate(text):
         if character == "{":
@@ -42,7 +45,8 @@ def pieces(text):
 
 
 def functions(text, end):
-    """Names of the functions that are defined (`end` is "{") or declared (";"), static ones apart."""
+    """The names of functions defined (`end` is "{") or declared (`end` is ";"), static ones
+    separate."""
     for head, ended in pieces(text):
         words = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", head).strip()
         found = NAME.search(words)
@@ -51,7 +55,7 @@ def functions(text, end):
 
 
 def circles(calls):
-    """The sets of two files or more that reach one another (Tarjan)."""
+    """The sets of two or more files that call one another in a circle, directly or not (Tarjan)."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(file):

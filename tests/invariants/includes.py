@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may include whom: usage includes.py SOURCE_ROOT"""
+"""Which files may include which headers: usage includes.py SOURCE_ROOT"""
 import pathlib
 import re
 import sys
@@ -9,7 +9,8 @@ import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
-# Rooms of a folder, of which each includes itself and those that are named behind it; ".": the files that lie in no room.
+# Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
+# outside of rooms.
 ROOMS = {
     "src/comm": {"core": [], "collectives": ["core"], "groups": ["core", "collectives"], "engines": ["core"]},
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
@@ -18,13 +19,14 @@ ROOMS = {
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
-# Rooms of the tool: each includes itself, what lies at the top, and the rooms before it.
+# Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
               "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
 MOST_FILES = 34
 CODE = (".c", ".h", ".cc", ".cu", ".cuh")
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
-# What bench/ compares us with is called as its own users call it; so is what the tests of an engine make streams, graphs and processes with.
+# Files that may include vendors' headers: bench/, which calls peers as their users do; engines and
+# devices; and tests that make streams, graphs and processes.
 VENDOR_HOME = ("bench/", "src/device/cuda", "src/comm/engines/nccl", "src/comm/engines/mpi", "include/tessera/mpi.h", "include/tessera/cuda.h", "tests/device",
                "tests/graphs", "tests/mpi")
 BLAS = re.compile(r"^(f77blas|cblas|openblas_config)\.h$")
@@ -48,7 +50,7 @@ def room_of(names):
 
 
 def beyond_rooms(root, top, rooms):
-    """Includes of a folder's rooms that name a room which they may not include."""
+    """Includes by a room of `top` of another room that it must not include."""
     prefix = top.removeprefix("src/") + "/"
     for path in sorted((root / top).rglob("*.[ch]")):
         room = room_of(path.relative_to(root / top).parts)
@@ -76,7 +78,7 @@ def beyond_tool_rooms(root):
 
 
 def crowded(root, sources):
-    """Folders with more code files than a reader takes in."""
+    """Folders with more than MOST_FILES code files."""
     counts = {}
     for path in sources:
         counts[path.parent] = counts.get(path.parent, 0) + 1
@@ -84,8 +86,8 @@ def crowded(root, sources):
 
 
 def into_src(root, path):
-    """Quoted includes of a file outside src/ that can only be found in src/. What a folder keeps from the public API is tested by the
-    folder of tests that has its name, and by no other."""
+    """Quoted includes, by a file outside src/, of headers that only src/ has. Only the folder of
+    tests with the name of a folder of src/ may include its private headers."""
     own = path.relative_to(root).parts[:1] == ("tests",) and path.parent.name
     for quote, name in includes(path):
         if quote == '"' and not (path.parent / name).exists() and (root / "src" / name).exists() and name.split("/")[0] != own:

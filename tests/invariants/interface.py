@@ -11,7 +11,8 @@ DECLARATION = re.compile(r"^TSR_API[^;]*?\b(tsr_\w+)\([^;]*;[^\n]*", re.M)
 
 
 def functions(header):
-    """(name, documented): a comment stands above the declaration, or above the run of lines that it is part of, or behind it."""
+    """(name, documented): documented if a comment is above the declaration, above its group of
+    lines, or behind it."""
     text = header.read_text()
     for match in DECLARATION.finditer(text):
         paragraph = text[:match.start()].rsplit("\n\n", 1)[-1]

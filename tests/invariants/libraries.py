@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""What shared libraries show and need, and how programs are linked: usage libraries.py SOURCE_ROOT LIBRARY.so.. [-- PROGRAM..]"""
+"""What shared libraries export and need, and how programs are linked: usage libraries.py
+SOURCE_ROOT LIBRARY.so.. [-- PROGRAM..]"""
 import re
 import sys
 
 import tap
 import tree
 
-# Section contents that the C runtime brings along.
+# Contents of sections that come from the C runtime.
 RUNTIME_OBJECTS = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|__frame_dummy_init_array_entry|"
                              r"DW\.ref\.__gcc_personality_v0|__do_global_dtors_aux_fini_array_entry|_DYNAMIC|_GLOBAL_OFFSET_TABLE_|__FRAME_END__)$")
 SYSTEM = re.compile(r"^(libc|libm|libpthread|libgcc_s)\.so|^ld-linux")
 
-# Mutable state that the design allows: the thread's last error, and one guard around OpenBLAS' thread count.
+# Mutable state that the design allows: the thread's last error, and a guard of OpenBLAS' thread
+# count.
 STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-cuda": {}, "libtessera-mpi": {}}
 
-# Headers whose functions are in a library that a build may lack.
+# Headers of libraries that a build may lack.
 ENGINES = {"cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda", "mpi.h": "libtessera-mpi"}
 NEEDED = {"libtessera-core": "", "libtessera": r"|^libtessera-core\.so|^libopenblas",
           "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so",
@@ -26,7 +28,7 @@ def stem(library):
 
 
 def family(library):
-    """Without the implementation of MPI: there is one library for each."""
+    """The name of a library without the MPI implementation, of which each has its own library."""
     return re.sub(r"^(libtessera-mpi)-.*", r"\1", stem(library))
 
 
@@ -35,7 +37,7 @@ def exported(library):
 
 
 def declared(root, without=()):
-    """Functions of the public headers; `without`: libraries that there are not."""
+    """The functions of the public headers, but for those of libraries in `without`."""
     names = set()
     for header in tree.headers(root):
         if ENGINES.get(header.name) in without:
@@ -50,13 +52,13 @@ def needed(library):
 
 
 def sections(library):
-    """Section number -> (name, bytes)."""
+    """{section number: (name, bytes)}."""
     rows = re.findall(r"^ *\[ *(\d+)\] (\S+) +\S+ +\S+ +\S+ +(\S+)", tap.run("readelf", "-SW", library), flags=re.M)
     return {number: (name, int(size, 16)) for number, name, size in rows}
 
 
 def objects(library):
-    """(section, symbol) of every object of ours that is in writable memory after loading."""
+    """(section, symbol) of every object of the library that is in writable memory after loading."""
     names = sections(library)
     for line in tap.run("readelf", "-sW", library).splitlines():
         columns = line.split()
@@ -82,14 +84,16 @@ def constructors(library):
 
 
 def uninvited(library):
-    """Calls that end the process or write to its standard output. (The default log sink writes to standard error.)"""
+    """Calls that end the process or write to standard output; the default log may write to standard
+    error."""
     calls = {line.split()[-1].split("@")[0] for line in tap.run("nm", "-D", "--undefined-only", library).splitlines()}
     return sorted(calls & {"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "printf", "__printf_chk", "puts", "putchar",
                            "perror", "stdout", "system", "signal", "sigaction"})
 
 
 def bound_late(file):
-    """What is missing of full RELRO: symbols that are bound at load time, and tables that are read-only afterwards."""
+    """What is missing for full RELRO: binding of symbols at load time, and tables that are
+    read-only afterwards."""
     if not re.search(r"\((FLAGS|FLAGS_1)\).*\b(BIND_NOW|NOW)\b", tap.run("readelf", "-dW", file)):
         yield "DT_FLAGS has no BIND_NOW"
     if "GNU_RELRO" not in tap.run("readelf", "-lW", file):

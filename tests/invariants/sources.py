@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the sources read: usage sources.py SOURCE_ROOT"""
+"""Rules for the text of sources: usage sources.py SOURCE_ROOT"""
 import pathlib
 import re
 import sys
@@ -14,7 +14,8 @@ FILE_LINES, FUNCTION_LINES = 600, 80
 
 
 def functions(lines):
-    """(first line, length) of every function: a brace in column 0 opens it, the next one closes it."""
+    """(first line, length) of every function, which a brace in column 0 opens and the next such
+    brace closes."""
     begin = None
     for number, line in enumerate(lines, 1):
         if line == "{":

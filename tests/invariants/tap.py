@@ -1,5 +1,5 @@
-"""Test Anything Protocol, the part that the checks here need: a case a fact. What contradicts one goes to standard error, which
-`meson test --print-errorlogs` shows."""
+"""Test Anything Protocol, as far as these checks need it: each fact is a case. Contradictions go to
+standard error, which `meson test --print-errorlogs` shows."""
 import subprocess
 import sys
 
@@ -10,7 +10,7 @@ class Report:
         self.failed = 0
 
     def check(self, fact, contradictions):
-        """One case: it holds where nothing contradicts it."""
+        """Reports a case, which holds if there are no contradictions."""
         self.count += 1
         contradictions = list(contradictions)
         print(f"{'not ok' if contradictions else 'ok'} {self.count} - {fact}")
@@ -28,5 +28,5 @@ class Report:
 
 
 def run(*command, **options):
-    """The command's standard output; a failing command is an error."""
+    """The command's standard output; raises an error if the command fails."""
     return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout

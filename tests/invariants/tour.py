@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""docs/tour.md names every source of src/, and none that is gone: usage tour.py SOURCE_ROOT
+"""docs/tour.md has every source of src/, and no other: usage tour.py SOURCE_ROOT
 
-A heading that names a folder of src/ begins its table; a row begins with the name of a file. A header stands there if it has no source
-of its name."""
+A heading with the name of a folder of src/ begins its table; a row begins with the name of a file.
+A header has a row if there is no source of its name."""
 import pathlib
 import re
 import sys
@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| `([\w.]+)` \| (.*) \|$")
 
 
 def rows(page):
-    """(path, what it does) of every row."""
+    """(path, description) of every row."""
     folder = None
     for line in page.read_text().splitlines():
         if line.startswith("#"):

@@ -1,4 +1,4 @@
-"""The files of the tree that are ours: what git tracks, or everything but build directories where there is no git."""
+"""The files of the tree: those that git tracks or, without git, all but build directories."""
 import pathlib
 import subprocess
 

@@ -1,4 +1,4 @@
-/** What of a config.json is understood, and how the rest is refused. */
+/* What of a config.json is understood, and how the rest is refused. */
 #include "config.h"
 #include "rope.h"
 
@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
-#define SIZES "\"vocab_size\": 96, \"hidden_size\": 48, \"intermediate_size\": 80, \"num_hidden_layers\": 2, \"num_attention_heads\": 6"
+#define SIZES                                                                                                          \
+    "\"vocab_size\": 96, \"hidden_size\": 48, \"intermediate_size\": 80, \"num_hidden_layers\": 2, "                   \
+    "\"num_attention_heads\": 6"
 
 #define LLAMA "{\"model_type\": \"llama\", " SIZES
 
@@ -26,7 +28,7 @@ static void expect_refused(const char *text, tsr_status status, const char *said
     print_message("%s\n", text);
     assert_int_equal(parse(text, &config), status);
     assert_int_equal(config.layers, 77);
-    if (strstr(tsr_status_message(), said) == NULL)
+    if (!strstr(tsr_status_message(), said))
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), said);
 }
 
@@ -50,10 +52,12 @@ static void null_means_not_said(void **state)
 {
     (void)state;
     llama_config config;
-    assert_int_equal(parse(LLAMA ", \"num_key_value_heads\": null, \"head_dim\": null, \"rope_scaling\": null, \"rope_parameters\": null, "
-                                 "\"eos_token_id\": null, \"bos_token_id\": null, \"quantization_config\": null}",
-                           &config),
-                     TSR_OK);
+    assert_int_equal(
+        parse(LLAMA
+              ", \"num_key_value_heads\": null, \"head_dim\": null, \"rope_scaling\": null, \"rope_parameters\": null, "
+              "\"eos_token_id\": null, \"bos_token_id\": null, \"quantization_config\": null}",
+              &config),
+        TSR_OK);
     assert_int_equal(config.kv_heads, 6);
     assert_int_equal(config.head_dim, 8);
 }
@@ -73,10 +77,13 @@ static void rope_theta_inside_wins_over_the_one_at_the_top(void **state)
     llama_config config;
     assert_int_equal(parse(LLAMA ", \"rope_theta\": 500000.0}", &config), TSR_OK);
     assert_true(config.rope.theta == 500000);
-    assert_int_equal(parse(LLAMA ", \"rope_theta\": 5, \"rope_parameters\": {\"rope_theta\": 7, \"rope_type\": \"default\"}}", &config),
+    assert_int_equal(parse(LLAMA
+                           ", \"rope_theta\": 5, \"rope_parameters\": {\"rope_theta\": 7, \"rope_type\": \"default\"}}",
+                           &config),
                      TSR_OK);
     assert_true(config.rope.theta == 7);
-    assert_int_equal(parse(LLAMA ", \"rope_theta\": 5, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}}", &config), TSR_OK);
+    assert_int_equal(
+        parse(LLAMA ", \"rope_theta\": 5, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}}", &config), TSR_OK);
     assert_true(config.rope.theta == 5 && config.rope.factor == 4);
     assert_int_equal(config.rope.type, LLAMA_ROPE_LINEAR);
 }
@@ -98,10 +105,13 @@ static void other_models_are_refused(void **state)
     expect_refused("{" SIZES "}", TSR_ERROR_ARGUMENT, "model_type");
     expect_refused(LLAMA ", \"hidden_act\": \"gelu\"}", TSR_ERROR_UNSUPPORTED, "gelu");
     expect_refused(LLAMA ", \"quantization_config\": {\"bits\": 4}}", TSR_ERROR_UNSUPPORTED, "quantization_config");
-    expect_refused(LLAMA ", \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}}", TSR_ERROR_UNSUPPORTED, "yarn");
-    expect_refused(LLAMA ", \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 4}}", TSR_ERROR_UNSUPPORTED, "dynamic");
+    expect_refused(LLAMA ", \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}}", TSR_ERROR_UNSUPPORTED,
+                   "yarn");
+    expect_refused(LLAMA ", \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 4}}", TSR_ERROR_UNSUPPORTED,
+                   "dynamic");
     expect_refused(LLAMA ", \"partial_rotary_factor\": 0.5}", TSR_ERROR_UNSUPPORTED, "partial_rotary_factor");
-    expect_refused(LLAMA ", \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 1}}}", TSR_ERROR_UNSUPPORTED, "full_attention");
+    expect_refused(LLAMA ", \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 1}}}", TSR_ERROR_UNSUPPORTED,
+                   "full_attention");
 }
 
 static void text_that_is_no_configuration_is_refused(void **state)
@@ -139,9 +149,9 @@ static void fields_of_the_wrong_type_or_size_are_named(void **state)
         {"bos_token_id", "96"},
         {"rope_scaling", "[]"},
     };
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         char text[512];
-        snprintf(text, sizeof(text), LLAMA ", \"%s\": %s}", fields[i][0], fields[i][1]);
+        snprintf(text, sizeof text, LLAMA ", \"%s\": %s}", fields[i][0], fields[i][1]);
         expect_refused(text, TSR_ERROR_ARGUMENT, fields[i][0]);
     }
 }
@@ -150,8 +160,10 @@ static void scaling_that_lacks_a_number_is_refused(void **state)
 {
     (void)state;
     expect_refused(LLAMA ", \"rope_scaling\": {\"type\": \"linear\"}}", TSR_ERROR_ARGUMENT, "factor");
-    expect_refused(LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8}}", TSR_ERROR_ARGUMENT, "low_freq_factor");
-    expect_refused(LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, \"high_freq_factor\": 4, "
+    expect_refused(LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8}}", TSR_ERROR_ARGUMENT,
+                   "low_freq_factor");
+    expect_refused(LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, "
+                         "\"high_freq_factor\": 4, "
                          "\"original_max_position_embeddings\": 64}}",
                    TSR_ERROR_ARGUMENT, "high_freq_factor");
 }

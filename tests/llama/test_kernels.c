@@ -1,4 +1,4 @@
-/** The loops between the layers against the same in double precision. */
+/* The loops between the layers against the same in double precision. */
 #include "attention.h"
 #include "kernels.h"
 #include "random.h"
@@ -28,7 +28,9 @@ static void fill(float *x, int64_t count, const char *name)
         x[i] = llama_random_symmetric(stream, (uint64_t)i);
 }
 
-/* The cut of the argument costs |x| * 2^-24 relatively at n * ln 2, the polynomial and its seven steps a few roundings. */
+/* The cut of the argument costs |x| * 2^-24 relatively at n * ln 2, the polynomial and its seven
+ * steps a few roundings.
+ */
 static void exp_is_right_to_a_few_roundings(void **state)
 {
     (void)state;
@@ -74,7 +76,7 @@ static void softmax_sums_to_one_and_survives_large_scores(void **state)
         for (int64_t i = 0; i < count; i++)
             x[i] *= 500;
         float before[50];
-        memcpy(before, x, sizeof(before));
+        memcpy(before, x, sizeof before);
         llama_softmax(x, count);
         for (int64_t i = 0; i < count; i++) {
             /* Scores of up to 500 are themselves rounded by up to 500 * 2^-24. */
@@ -105,7 +107,8 @@ static void attention_sees_own_heads_and_past_positions_only(void **state)
     enum { DIM = 10, ROWS = 21, FIRST = 5, CAPACITY = 40, QUERIES = 4, KEYS = 2 };
     const llama_heads heads = {QUERIES, KEYS, 2, DIM};
     static float keys[(FIRST + ROWS) * KEYS * DIM], values[(FIRST + ROWS) * KEYS * DIM], queries[ROWS * QUERIES * DIM];
-    static float stored_keys[KEYS * DIM * CAPACITY], stored_values[KEYS * CAPACITY * DIM], scores[CAPACITY], out[ROWS * QUERIES * DIM];
+    static float stored_keys[KEYS * DIM * CAPACITY], stored_values[KEYS * CAPACITY * DIM], scores[CAPACITY],
+        out[ROWS * QUERIES * DIM];
     fill(keys, (FIRST + ROWS) * KEYS * DIM, "keys");
     fill(values, (FIRST + ROWS) * KEYS * DIM, "values");
     fill(queries, ROWS * QUERIES * DIM, "queries");
@@ -128,7 +131,8 @@ static void attention_sees_own_heads_and_past_positions_only(void **state)
                 for (int d = 0; d < DIM; d++)
                     wanted[d] += weight * values[(t * KEYS + h / 2) * DIM + d];
             }
-            /* All values are at most 1: errors are roundings of a sum of 26 terms and of scores of at most 3. */
+            /* All values are at most 1: errors are roundings of a sum of 26 terms and of scores of
+             * at most 3. */
             for (int d = 0; d < DIM; d++)
                 expect_close(out[(r * QUERIES + h) * DIM + d], wanted[d] / total, 100 * ROUNDING);
         }

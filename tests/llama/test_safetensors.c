@@ -1,4 +1,4 @@
-/** What a safetensors header may say, and that nothing it says is believed. */
+/* What a safetensors header may say, and that nothing it says is believed. */
 #include "safetensors.h"
 
 #include <setjmp.h>
@@ -31,11 +31,11 @@ static void expect_refused(const char *header, size_t data_bytes, const char *sa
     print_message("%s\n", header);
     assert_int_equal(parse_sized(header, strlen(header), data_bytes, &file), TSR_ERROR_ARGUMENT);
     assert_null(file);
-    if (strstr(tsr_status_message(), said) == NULL)
+    if (!strstr(tsr_status_message(), said))
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), said);
 }
 
-#define ENTRY(name, dtype, shape, begin, end)                                                                                              \
+#define ENTRY(name, dtype, shape, begin, end)                                                                          \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
 static void tensors_are_found_by_name(void **state)
@@ -43,7 +43,8 @@ static void tensors_are_found_by_name(void **state)
     (void)state;
     safetensors *file;
     const char *const header = "{\"__metadata__\":{\"format\":\"pt\"}," ENTRY("b", "BF16", "[2,3]", 8, 20) "," ENTRY(
-        "a", "F32", "[2]", 0, 8) "," ENTRY("empty", "F16", "[0,4]", 20, 20) "," ENTRY("scalar", "U8", "[]", 20, 21) "}  ";
+        "a", "F32", "[2]", 0, 8) "," ENTRY("empty", "F16", "[0,4]", 20, 20) "," ENTRY("scalar", "U8", "[]", 20,
+                                                                                      21) "}  ";
     assert_int_equal(parse_sized(header, strlen(header), 21, &file), TSR_OK);
     const safetensors_entry *const b = safetensors_find(file, "b");
     assert_non_null(b);

@@ -1,4 +1,4 @@
-/** Tokens as text. */
+/* Tokens as text. */
 #include "text.h"
 
 #include <setjmp.h>
@@ -60,12 +60,13 @@ static void lists_of_numbers_are_read(void **state)
 static void lists_that_are_none_are_refused(void **state)
 {
     (void)state;
-    static const char *const lists[] = {"", ",", "1,", ",1", "1,,2", "1 2", "a", "1,-2", "1.5", "0x10", "99999999999999999999"};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    static const char *const lists[] = {
+        "", ",", "1,", ",1", "1,,2", "1 2", "a", "1,-2", "1.5", "0x10", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         llama_tokens tokens = {NULL, 7};
         print_message("%s\n", lists[i]);
         assert_int_equal(llama_tokens_parse(lists[i], &tokens), TSR_ERROR_ARGUMENT);
-        assert_true(tokens.ids == NULL && tokens.count == 7);
+        assert_true(!tokens.ids && tokens.count == 7);
     }
 }
 

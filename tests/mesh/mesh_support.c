@@ -1,16 +1,17 @@
 #include "mesh_support.h"
 
-#include <inttypes.h>
+#include "mesh/mesh.h"
+
+#include <tessera/sys/comm.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/comm.h>
 
 #include <cmocka.h>
-
-#include "mesh/mesh.h"
 
 int tsr_comm_rank(const tsr_comm *comm)
 {
@@ -71,7 +72,7 @@ static void number(mesh_model *model, int64_t first)
         model->ranks[i] = first + i;
 }
 
-/* Counts along the dims in a random order, some of them backwards. */
+/* Numbers positions along the dims in a random order, some dims backwards. */
 static void exchange_dims(mesh_model *model, random_state *random, int64_t first)
 {
     int64_t strides[TSR_MAX_DIMS], stride = 1, coordinate[TSR_MAX_DIMS] = {0}, reversed[TSR_MAX_DIMS];
@@ -95,7 +96,7 @@ static void exchange_dims(mesh_model *model, random_state *random, int64_t first
     } while (next_coordinate(model, coordinate));
 }
 
-/* Distinct ranks of the whole world, by a partial Fisher-Yates shuffle. */
+/* Draws distinct ranks from the whole world, by a partial Fisher-Yates shuffle. */
 static void shuffle(mesh_model *model, random_state *random, int64_t world)
 {
     int64_t all[1024];
@@ -135,9 +136,9 @@ tsr_mesh *mesh_of(const mesh_model *model, tsr_context *context, tsr_comm *comm,
 {
     static const char *const names[TSR_MAX_DIMS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     tsr_mesh *mesh = NULL;
-    const tsr_status status = comm
-                                  ? tsr_mesh_create(comm, model->ndim, model->shape, named ? names : NULL, model->ranks, &mesh)
-                                  : tsr_mesh_create_abstract(context, model->ndim, model->shape, named ? names : NULL, model->ranks, &mesh);
+    const tsr_status status =
+        comm ? tsr_mesh_create(comm, model->ndim, model->shape, named ? names : NULL, model->ranks, &mesh)
+             : tsr_mesh_create_abstract(context, model->ndim, model->shape, named ? names : NULL, model->ranks, &mesh);
     if (status != TSR_OK)
         fail_msg("%s", tsr_status_message());
     return mesh;
@@ -166,7 +167,7 @@ static void assert_shape_is(const tsr_mesh *mesh, const mesh_model *model, uint6
     for (int d = 0; same && d < model->ndim; d++)
         same = tsr_mesh_size(mesh, d) == model->shape[d] && tsr_mesh_shape(mesh)[d] == model->shape[d];
     if (!same)
-        fail_msg("seed %" PRIu64 ", mesh %s: another shape was expected", seed, text_of(mesh));
+        fail_msg("seed %llu, mesh %s: another shape was expected", (unsigned long long)seed, text_of(mesh));
 }
 
 void assert_mesh_is(const tsr_mesh *mesh, const mesh_model *model, int64_t world, uint64_t seed)
@@ -178,8 +179,9 @@ void assert_mesh_is(const tsr_mesh *mesh, const mesh_model *model, int64_t world
         assert_int_equal(tsr_mesh_rank_at(mesh, coordinate, &rank), TSR_OK);
         assert_int_equal(tsr_mesh_coordinate_of(mesh, rank, found, &inside), TSR_OK);
         if (rank != model->ranks[at] || !inside || memcmp(coordinate, found, (size_t)model->ndim * sizeof *found) != 0)
-            fail_msg("seed %" PRIu64 ", mesh %s: position %" PRId64 " has rank %" PRId64 ", not %" PRId64 ", or is not found back", seed,
-                     text_of(mesh), at, rank, model->ranks[at]);
+            fail_msg("seed %llu, mesh %s: position %lld has rank %lld, not %lld, or is not found back",
+                     (unsigned long long)seed, text_of(mesh), (long long)at, (long long)rank,
+                     (long long)model->ranks[at]);
         at++;
     } while (next_coordinate(model, coordinate));
     for (int64_t i = -1; i <= world; i++) {
@@ -187,5 +189,6 @@ void assert_mesh_is(const tsr_mesh *mesh, const mesh_model *model, int64_t world
         inside_count += inside;
     }
     if (inside_count != model->count)
-        fail_msg("seed %" PRIu64 ", mesh %s: %" PRId64 " ranks are inside", seed, text_of(mesh), inside_count);
+        fail_msg("seed %llu, mesh %s: %lld ranks are inside", (unsigned long long)seed, text_of(mesh),
+                 (long long)inside_count);
 }

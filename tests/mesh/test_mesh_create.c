@@ -1,3 +1,7 @@
+#include "counted_memory.h"
+#include "mesh/mesh.h"
+#include "mesh_support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,11 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "counted_memory.h"
-#include "mesh_support.h"
-
-#include "mesh/mesh.h"
 
 #define WORLD 300
 
@@ -70,7 +69,8 @@ static void every_random_mesh_knows_the_next_of_its_ranks(void **state)
         for (int64_t rank = WORLD - 1; rank >= 0; rank--) {
             next = inside[rank] ? rank : next;
             if (tsr_grid_from(tsr_mesh_grid(mesh), rank) != next)
-                fail_msg("seed %llu: from %lld on it is not %lld", (unsigned long long)seed, (long long)rank, (long long)next);
+                fail_msg("seed %llu: from %lld on it is not %lld", (unsigned long long)seed, (long long)rank,
+                         (long long)next);
         }
         tsr_mesh_destroy(mesh);
     }
@@ -120,7 +120,8 @@ static void meshes_are_equal_exactly_where_their_lists_are_and_then_hash_alike(v
 static void different_meshes_rarely_hash_alike(void **state)
 {
     (void)state;
-    const char *const texts[] = {"8", "2x4", "4x2", "2x2x2", "8@1", "8@[0,2,1,3,4,5,6,7]", "8@[7,6,5,4,3,2,1,0]", "2x4@[0,2,4,6,1,3,5,7]"};
+    const char *const texts[] = {
+        "8", "2x4", "4x2", "2x2x2", "8@1", "8@[0,2,1,3,4,5,6,7]", "8@[7,6,5,4,3,2,1,0]", "2x4@[0,2,4,6,1,3,5,7]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         for (size_t j = 0; j < i; j++) {
             tsr_mesh *a = parsed(texts[i]), *b = parsed(texts[j]);
@@ -197,7 +198,8 @@ static void the_largest_meshes_find_their_corners(void **state)
 static void a_rank_outside_leaves_the_coordinate_alone(void **state)
 {
     (void)state;
-    tsr_mesh *const meshes[] = {parsed("2x2@4"), parsed("2x2@[9,4,7,5]"), parsed("2x2@[4,6,7,9]"), parsed("2x2@[12,8,11,7]")};
+    tsr_mesh *const meshes[] = {parsed("2x2@4"), parsed("2x2@[9,4,7,5]"), parsed("2x2@[4,6,7,9]"),
+                                parsed("2x2@[12,8,11,7]")};
     const int64_t outside[] = {-1, INT64_MIN, 0, 3, 10, INT64_MAX};
     for (size_t m = 0; m < 4; m++) {
         for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
@@ -306,10 +308,12 @@ static void bad_arguments_are_refused_by_name_and_value(void **state)
         const int64_t *ranks = bad->ranks[0] != -9 ? bad->ranks : NULL;
         for (int over_comm = 0; over_comm < 2; over_comm++) {
             tsr_mesh *mesh = NULL;
-            const tsr_status status = over_comm ? tsr_mesh_create(&comm, bad->ndim, bad->shape, names, ranks, &mesh)
-                                                : tsr_mesh_create_abstract(context, bad->ndim, bad->shape, names, ranks, &mesh);
+            const tsr_status status =
+                over_comm ? tsr_mesh_create(&comm, bad->ndim, bad->shape, names, ranks, &mesh)
+                          : tsr_mesh_create_abstract(context, bad->ndim, bad->shape, names, ranks, &mesh);
             if (status != TSR_ERROR_ARGUMENT || mesh || !strstr(tsr_status_message(), bad->says))
-                fail_msg("case %zu: status %s, \"%s\" does not say \"%s\"", i, tsr_status_name(status), tsr_status_message(), bad->says);
+                fail_msg("case %zu: status %s, \"%s\" does not say \"%s\"", i, tsr_status_name(status),
+                         tsr_status_message(), bad->says);
         }
     }
     tsr_context_destroy(context);

@@ -1,4 +1,7 @@
-#include <inttypes.h>
+#include "counted_memory.h"
+#include "mesh/derive.h"
+#include "mesh_support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,15 +11,11 @@
 
 #include <cmocka.h>
 
-#include "counted_memory.h"
-#include "mesh_support.h"
-
-#include "mesh/derive.h"
-
 #define WORLD 300
 #define DRAWS 2000
 
-/* Dims as slice and flatten take them: by name ("a,c") or by index ("0,2"), with or without spaces. */
+/* Dims as slice and flatten take them: by name ("a,c") or by index ("0,2"), with or without spaces.
+ */
 static void write_dims(char *text, size_t capacity, const int *dims, int count, bool named, bool spaced)
 {
     size_t length = 0;
@@ -71,7 +70,7 @@ static void check_slice(const mesh_model *whole, random_state *random, tsr_comm 
     assert_int_equal(tsr_mesh_coordinate(mesh, base, &inside), TSR_OK);
     write_dims(text, sizeof text, dims, count, named && random_below(random, 4), random_below(random, 2));
     if (tsr_mesh_slice(mesh, text, &slice) != TSR_OK)
-        fail_msg("seed %" PRIu64 ": %s", seed, tsr_status_message());
+        fail_msg("seed %llu: %s", (unsigned long long)seed, tsr_status_message());
     const mesh_model expected = model_slice(whole, dims, count, base);
     assert_mesh_is(slice, &expected, WORLD, seed);
     assert_ptr_equal(tsr_mesh_comm(slice), comm);
@@ -126,7 +125,7 @@ static void flattening_keeps_the_order_of_ranks(void **state)
         write_dims(text, sizeof text, dims, count == whole.ndim && random_below(&random, 2) ? 0 : count, named, false);
         tsr_mesh *mesh = mesh_of(&whole, NULL, NULL, named), *flat = NULL;
         if (tsr_mesh_flatten(mesh, text, &flat) != TSR_OK)
-            fail_msg("seed %" PRIu64 ": %s", seed, tsr_status_message());
+            fail_msg("seed %llu: %s", (unsigned long long)seed, tsr_status_message());
         assert_mesh_is(flat, &expected, WORLD, seed);
         if (named)
             assert_string_equal(tsr_mesh_name(flat, begin), joined);
@@ -170,7 +169,7 @@ static void unflattening_keeps_the_order_of_ranks_and_flattening_undoes_it(void 
         snprintf(back, sizeof back, "%d,%d,%d", dim, dim + 1, dim + 2);
         tsr_mesh *mesh = mesh_of(&whole, NULL, NULL, named), *split = NULL, *flat = NULL;
         if (tsr_mesh_unflatten(mesh, text, 3, shape, named ? names : NULL, &split) != TSR_OK)
-            fail_msg("seed %" PRIu64 ": %s", seed, tsr_status_message());
+            fail_msg("seed %llu: %s", (unsigned long long)seed, tsr_status_message());
         assert_mesh_is(split, &expected, WORLD, seed);
         if (named)
             assert_string_equal(tsr_mesh_name(split, dim + 1), "y");
@@ -196,7 +195,8 @@ static void derived_meshes_print_as_one_would_write_them(void **state)
     expect_text(slice, "dp=2,tp=4");
     assert_int_equal(tsr_mesh_flatten(slice, "dp,tp", &flat), TSR_OK);
     expect_text(flat, "dp_tp=8");
-    assert_int_equal(tsr_mesh_unflatten(flat, "dp_tp", 2, (const int64_t[]){4, 2}, (const char *const[]){"a", "b"}, &split), TSR_OK);
+    assert_int_equal(
+        tsr_mesh_unflatten(flat, "dp_tp", 2, (const int64_t[]){4, 2}, (const char *const[]){"a", "b"}, &split), TSR_OK);
     expect_text(split, "a=4,b=2");
     tsr_mesh *const all[] = {mesh, slice, flat, split};
     for (int i = 0; i < 4; i++)
@@ -215,7 +215,9 @@ static void an_unnamed_mesh_of_one_dim_may_get_names_when_it_is_unflattened(void
 {
     (void)state;
     tsr_mesh *mesh = parsed("8"), *split = NULL;
-    assert_int_equal(tsr_mesh_unflatten(mesh, "0", 2, (const int64_t[]){2, 4}, (const char *const[]){"kv", "group"}, &split), TSR_OK);
+    assert_int_equal(
+        tsr_mesh_unflatten(mesh, "0", 2, (const int64_t[]){2, 4}, (const char *const[]){"kv", "group"}, &split),
+        TSR_OK);
     expect_text(split, "kv=2,group=4");
     tsr_mesh_destroy(mesh);
     tsr_mesh_destroy(split);
@@ -231,7 +233,8 @@ static void slices_of_huge_meshes_stay_small(void **state)
     const size_t bytes = memory.live_bytes;
     assert_int_equal(tsr_mesh_slice(mesh, "pp,tp", &slice), TSR_OK);
     assert_int_equal(tsr_mesh_flatten(mesh, "dp,tp", &flat), TSR_OK);
-    assert_int_equal(tsr_mesh_unflatten(mesh, "dp", 2, (const int64_t[]){4, 256}, (const char *const[]){"a", "b"}, &split), TSR_OK);
+    assert_int_equal(
+        tsr_mesh_unflatten(mesh, "dp", 2, (const int64_t[]){4, 256}, (const char *const[]){"a", "b"}, &split), TSR_OK);
     assert_true(memory.live_bytes < 4 * bytes);
     int64_t rank = -1;
     assert_int_equal(tsr_mesh_rank_at(slice, (const int64_t[]){1023, 5}, &rank), TSR_OK);
@@ -314,7 +317,8 @@ static void dims_that_are_not_there_or_out_of_order_are_refused(void **state)
 {
     (void)state;
     tsr_mesh *mesh = parsed("a=2,b=3,c=4"), *out = NULL;
-    refuse(tsr_mesh_slice(mesh, "z", &out), out, "dims \"z\", character 1: the mesh has no such dim, but has \"a\" \"b\" \"c\"");
+    refuse(tsr_mesh_slice(mesh, "z", &out), out,
+           "dims \"z\", character 1: the mesh has no such dim, but has \"a\" \"b\" \"c\"");
     refuse(tsr_mesh_slice(mesh, "", &out), out, "the mesh has no such dim");
     refuse(tsr_mesh_slice(mesh, "a,", &out), out, "character 3: the mesh has no such dim");
     refuse(tsr_mesh_slice(mesh, "3", &out), out, "the mesh has no such dim");
@@ -340,10 +344,12 @@ static void an_unflattening_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
     const char *const names[] = {"x", "y", "z", "u", "v", "w", "s", "t"};
-    const int64_t good[] = {2, 3}, large[] = {2, 6}, small[] = {2, 1}, zero[] = {0, 6}, ones[8] = {6, 1, 1, 1, 1, 1, 1, 1};
+    const int64_t good[] = {2, 3}, large[] = {2, 6}, small[] = {2, 1}, zero[] = {0, 6},
+                  ones[8] = {6, 1, 1, 1, 1, 1, 1, 1};
     const int64_t huge[] = {INT64_MAX, INT64_MAX};
     tsr_mesh *mesh = parsed("a=6,b=4"), *plain = parsed("6x4"), *out = NULL;
-    refuse(tsr_mesh_unflatten(mesh, "a", 2, large, names, &out), out, "shape[1] is 6, which does not divide the 3 ranks left of dim 0");
+    refuse(tsr_mesh_unflatten(mesh, "a", 2, large, names, &out), out,
+           "shape[1] is 6, which does not divide the 3 ranks left of dim 0");
     refuse(tsr_mesh_unflatten(mesh, "a", 2, huge, names, &out), out, "shape[0] is 9223372036854775807");
     refuse(tsr_mesh_unflatten(mesh, "a", 2, small, names, &out), out, "shape has 2 ranks in all, but dim 0 has 6");
     refuse(tsr_mesh_unflatten(mesh, "a", 2, zero, names, &out), out, "shape[0] is 0");

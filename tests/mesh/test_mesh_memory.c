@@ -1,4 +1,7 @@
 /* Every call that allocates, with its n-th allocation failing, for every n. */
+#include "counted_memory.h"
+#include "mesh_support.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "counted_memory.h"
-#include "mesh_support.h"
 
 /* What a mesh is made from: a text, and then a derivation of it. */
 typedef tsr_status make(tsr_context *context, const tsr_mesh *from, tsr_mesh **out);
@@ -89,13 +89,20 @@ static const struct {
     make *call;
     size_t allocations;
 } cases[] = {
-    {NULL, make_regular, 1},        {NULL, make_listed, 1},
-    {NULL, parse_regular, 2},       {NULL, parse_listed, 3},
-    {"a=2,b=3,c=4", slice, 1},      {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", slice, 2},
-    {"a=2,b=3,c=4", flatten, 2},    {"a=2,b=3,c=4@[0,1,2,3,4,5,6,7,8,9,10,11,23,22,21,20,19,18,17,16,15,14,13,12]", flatten, 3},
-    {"a=2,b=3,c=4", unflatten, 1},  {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", unflatten, 2},
-    {"4", know_equal, 2},           {"2x2", know_listed, 2},
-    {"4", know_listed_as_equal, 3}, {NULL, know_of_comm, 3},
+    {NULL, make_regular, 1},
+    {NULL, make_listed, 1},
+    {NULL, parse_regular, 2},
+    {NULL, parse_listed, 3},
+    {"a=2,b=3,c=4", slice, 1},
+    {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", slice, 2},
+    {"a=2,b=3,c=4", flatten, 2},
+    {"a=2,b=3,c=4@[0,1,2,3,4,5,6,7,8,9,10,11,23,22,21,20,19,18,17,16,15,14,13,12]", flatten, 3},
+    {"a=2,b=3,c=4", unflatten, 1},
+    {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", unflatten, 2},
+    {"4", know_equal, 2},
+    {"2x2", know_listed, 2},
+    {"4", know_listed_as_equal, 3},
+    {NULL, know_of_comm, 3},
 };
 
 static void run_case(size_t index)

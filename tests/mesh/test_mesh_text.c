@@ -1,4 +1,6 @@
-#include <inttypes.h>
+#include "counted_memory.h"
+#include "mesh_support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "counted_memory.h"
-#include "mesh_support.h"
 
 static void texts_print_as_they_are_written_without_spaces_and_defaults(void **state)
 {
@@ -54,7 +53,7 @@ static void every_random_mesh_survives_printing_and_parsing(void **state)
         assert_mesh_is(again, &model, 300, seed);
         assert_true(tsr_mesh_equal(mesh, again));
         if (strcmp(text_of(again), text) != 0)
-            fail_msg("seed %" PRIu64 ": %s printed as %s", seed, text, text_of(again));
+            fail_msg("seed %llu: %s printed as %s", (unsigned long long)seed, text, text_of(again));
         for (int d = 0; d < model.ndim; d++)
             assert_int_equal(tsr_mesh_name(again, d) ? tsr_mesh_name(again, d)[0] : 0, seed % 2 ? 'a' + d : 0);
         tsr_mesh_destroy(mesh);
@@ -86,7 +85,8 @@ static void check_refusal(tsr_comm *comm, const char *text, size_t character, co
     snprintf(expected, sizeof expected, "mesh \"%s\", character %zu: %s", text, character, says);
     const tsr_status status = tsr_mesh_parse(comm, NULL, text, &mesh);
     if (status != TSR_ERROR_ARGUMENT || mesh || strncmp(tsr_status_message(), expected, strlen(expected)) != 0)
-        fail_msg("%s for \"%s\":\n  \"%s\" does not begin with\n  \"%s\"", tsr_status_name(status), text, tsr_status_message(), expected);
+        fail_msg("%s for \"%s\":\n  \"%s\" does not begin with\n  \"%s\"", tsr_status_name(status), text,
+                 tsr_status_message(), expected);
 }
 
 static void errors_point_at_the_character_that_is_wrong(void **state)
@@ -110,7 +110,7 @@ static void errors_point_at_the_character_that_is_wrong(void **state)
         {"2x4 ", 4, "expected \"x\", \"@\" or the end, found \" \""},
         {"99999999999999999999x2", 1, "expected a number of ranks (1 to 2147483647), found a number beyond 2147483647"},
         {"2147483648", 1, "expected a number of ranks (1 to 2147483647), found a number beyond 2147483647"},
-        {"65536x65536", 7, "up to here there are ranks up to 4294967295, but only 0 to 2147483646 can be had"},
+        {"65536x65536", 7, "up to here the mesh has ranks up to 4294967295, but only 0 to 2147483646 are possible"},
         {"1x1x1x1x1x1x1x1x1", 17, "this dim is one too many for a mesh"},
         {"dp", 3, "expected \"=\", found the end"},
         {"dp=", 4, "expected a number of ranks (1 to 2147483647), found the end"},
@@ -124,7 +124,7 @@ static void errors_point_at_the_character_that_is_wrong(void **state)
         {"2@", 3, "expected a rank (0 to 2147483646), found the end"},
         {"2@x", 3, "expected a rank (0 to 2147483646), found \"x\""},
         {"2@-1", 3, "expected a rank (0 to 2147483646), found \"-\""},
-        {"2@2147483646", 3, "up to here there are ranks up to 2147483647, but only 0 to 2147483646 can be had"},
+        {"2@2147483646", 3, "up to here the mesh has ranks up to 2147483647, but only 0 to 2147483646 are possible"},
         {"2@8x", 4, "expected the end, found \"x\""},
         {"2@8@9", 4, "expected the end, found \"@\""},
         {"2@[", 4, "expected a rank (0 to 2147483646), found the end"},
@@ -148,8 +148,8 @@ static void a_communicator_bounds_the_ranks(void **state)
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
     tsr_comm comm = {1, 6, context};
-    check_refusal(&comm, "2x4", 3, "up to here there are ranks up to 7, but only 0 to 5 can be had");
-    check_refusal(&comm, "4@3", 3, "up to here there are ranks up to 6, but only 0 to 5 can be had");
+    check_refusal(&comm, "2x4", 3, "up to here the mesh has ranks up to 7, but only 0 to 5 are possible");
+    check_refusal(&comm, "4@3", 3, "up to here the mesh has ranks up to 6, but only 0 to 5 are possible");
     check_refusal(&comm, "2@[1,6]", 6, "expected a rank (0 to 5), found a number beyond 5");
     tsr_mesh *mesh = NULL;
     assert_int_equal(tsr_mesh_parse(&comm, NULL, "2x2@2", &mesh), TSR_OK);
@@ -177,7 +177,7 @@ static void random_text_is_parsed_or_refused_but_never_harms(void **state)
         tsr_mesh *mesh = NULL;
         const tsr_status status = tsr_mesh_parse(NULL, context, text, &mesh);
         if (status != TSR_OK && (status != TSR_ERROR_ARGUMENT || mesh))
-            fail_msg("seed %" PRIu64 ", \"%s\": %s", seed, text, tsr_status_name(status));
+            fail_msg("seed %llu, \"%s\": %s", (unsigned long long)seed, text, tsr_status_name(status));
         understood += status == TSR_OK;
         tsr_mesh_destroy(mesh);
     }

@@ -1,6 +1,7 @@
 #include "delivery.h"
 
 #include "comm_suite.h"
+
 #include <stdlib.h>
 
 static unsigned char byte_of(int from, int to, size_t index)

@@ -1,4 +1,4 @@
-/** Messages that go round, and are looked at byte by byte. */
+/** Messages from each rank to the next, checked byte by byte. */
 #ifndef TESTS_MPI_DELIVERY_H
 #define TESTS_MPI_DELIVERY_H
 
@@ -9,7 +9,8 @@ typedef struct delivery {
     int rounds;
 } delivery;
 
-/** Three messages from every rank to the next: `bytes` long, one byte, and 64. A rank's program; `arg` is a delivery. */
+/** A rank's program that sends three messages to the next rank, of `bytes` bytes, one byte, and 64;
+ * `arg` is a delivery. */
 tsr_status deliver(tsr_comm *comm, void *arg);
 
 #endif

@@ -1,22 +1,25 @@
 /*
- * A job that goes wrong: jobber WHAT [HOW_MANY | FOLDER [FIRST_ELSEWHERE]]. Every rank that comes so far says on standard error how its run
- * ended, and then that its job is gone.
+ * A job that goes wrong: jobber WHAT [HOW_MANY | FOLDER [FIRST_ELSEWHERE]]. Every rank that gets
+ * that far writes to standard error the status of its run, and then that its job is destroyed.
  */
 #include <mpi.h>
+
+#include <tessera/mpi.h>
+#include <tessera/sys/status.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 enum { PATIENT_MS = 1000 };
 
-/* For the library to find them here: not every implementation's header says so. */
+/* Exports MPI functions for the library to find; the headers of some MPI implementations do not. */
 #define SEEN __attribute__((visibility("default")))
 
-/* Of this rank's calls of MPI's below, so many are left until it stops for ever; below 0: it does not. */
+/* How many more calls of the MPI functions below this rank makes before it stops for ever;
+ * negative: no limit. */
 static int calls_left = -1;
 
 static void count_call(void)
@@ -32,19 +35,21 @@ SEEN int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *out, MPI_Request *request)
     return PMPI_Comm_idup(comm, out, request);
 }
 
-SEEN int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+SEEN int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Request *request)
 {
     count_call();
     return PMPI_Iallreduce(in, out, count, type, op, comm, request);
 }
 
-SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
+SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                   MPI_Request *request)
 {
     count_call();
     return PMPI_Isend(data, count, type, peer, tag, comm, request);
 }
 
-/* Ranks from here on are on another node; 0: all are on this one. */
+/* The first rank that is on another node; 0: all are on this one. */
 static int first_elsewhere;
 
 SEEN int MPI_Get_processor_name(char *name, int *length)
@@ -57,7 +62,8 @@ SEEN int MPI_Get_processor_name(char *name, int *length)
     return result;
 }
 
-/* This one and its kind would wait for a rank that stops, and no clock ends them. */
+/* Reports calls of MPI_Comm_split_type(), which blocks without a timeout when a rank stops, so the
+ * library must not call it. */
 SEEN int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out)
 {
     fprintf(stderr, "a call that blocks\n");
@@ -72,10 +78,11 @@ static tsr_status meet(tsr_comm *comm, void *arg)
 
 static void say(const tsr_mpi_job *job, const char *what, tsr_status status)
 {
-    fprintf(stderr, "R%d %s: %s: %s\n", tsr_mpi_job_rank(job), what, tsr_status_name(status), status == TSR_OK ? "" : tsr_status_message());
+    fprintf(stderr, "R%d %s: %s: %s\n", tsr_mpi_job_rank(job), what, tsr_status_name(status),
+            status == TSR_OK ? "" : tsr_status_message());
 }
 
-/* Rank 1 never comes to the run, and stays. */
+/* Rank 1 does not join the run, and does not end either. */
 static void lack_a_rank(tsr_mpi_job *job)
 {
     tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
@@ -86,7 +93,7 @@ static void lack_a_rank(tsr_mpi_job *job)
     say(job, "run", tsr_mpi_job_run(job, meet, NULL, &options));
 }
 
-/* Rank 1 stops while the communicator is made, or the second, which the program gets. */
+/* Rank 1 stops after `calls` MPI calls, while the communicator is created. */
 static void stop_a_rank(tsr_mpi_job *job, int calls)
 {
     tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
@@ -95,11 +102,11 @@ static void stop_a_rank(tsr_mpi_job *job, int calls)
     say(job, "run", tsr_mpi_job_run(job, meet, NULL, &options));
 }
 
-/* What becomes of rank 1 once the communicator is made. */
+/* What rank 1 does once the communicator is created, and what the others do then. */
 typedef struct fate {
-    int dies;           /* else it stays away */
-    int copes;          /* rank 0 does, and rank 2 comes to the end only after rank 0 has gone on */
-    const char *folder; /* for what the others are told: their launcher hears of nothing meanwhile */
+    int dies;           /* rank 1 dies; else it is absent */
+    int copes;          /* rank 0 ignores the loss, and rank 2 ends only once rank 0's run has returned */
+    const char *folder; /* where the other ranks write their status, while the launcher is stopped */
 } fate;
 
 static void write_down(const fate *f, int rank, tsr_status status)
@@ -113,7 +120,7 @@ static void write_down(const fate *f, int rank, tsr_status status)
     fclose(file);
 }
 
-/* Half a minute at most. */
+/* Waits for at most half a minute until `rank` has written its file. */
 static void await_word(const fate *f, int rank)
 {
     char path[500], end = 0;
@@ -128,7 +135,7 @@ static void await_word(const fate *f, int rank)
     }
 }
 
-/* A launcher that is stopped ends nobody on behalf of a rank that dies. */
+/* Stops the launcher first, which would otherwise end all ranks when one dies. */
 static tsr_status lose_a_rank(tsr_comm *comm, void *arg)
 {
     const fate *f = arg;
@@ -148,7 +155,7 @@ static tsr_status lose_a_rank(tsr_comm *comm, void *arg)
     return f->copes ? TSR_OK : status;
 }
 
-/* Nobody waits for longer than a minute, whatever goes wrong. */
+/* Runs lose_a_rank(), with an alarm that ends each process after a minute. */
 static void lose_in_run(tsr_mpi_job *job, const fate *f, int64_t timeout_ms)
 {
     fate of_rank_1 = *f;
@@ -157,13 +164,13 @@ static void lose_in_run(tsr_mpi_job *job, const fate *f, int64_t timeout_ms)
     alarm(60);
     const tsr_status status = tsr_mpi_job_run(job, lose_a_rank, &of_rank_1, &options);
     write_down(f, tsr_mpi_job_rank(job), status);
-    /* A launcher may end the job with the first rank that ends. */
+    /* Wait for the other rank, because a launcher may end the job when its first rank ends. */
     await_word(f, tsr_mpi_job_rank(job) > 0 ? 0 : 2);
     if (tsr_mpi_job_rank(job) == 0)
         kill(getppid(), SIGCONT);
 }
 
-/* Rank 0 sends what nobody receives, and leaves before the others do. */
+/* Rank 0 sends a message that no rank receives, and leaves before the others. */
 static tsr_status send_in_vain(tsr_comm *comm, void *arg)
 {
     char word[] = "left";
@@ -194,7 +201,7 @@ static tsr_status fail_without_a_sentence(tsr_comm *comm, void *arg)
     return tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_OK;
 }
 
-/* Rank 1 fails twice, and says why the first time alone. */
+/* Rank 1 fails twice, the first time with a message and the second time without. */
 static void fail_twice(tsr_mpi_job *job)
 {
     say(job, "first", tsr_mpi_job_run(job, fail_with_a_sentence, NULL, NULL));

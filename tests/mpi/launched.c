@@ -3,17 +3,18 @@
 #include "body.h"
 #include "comm_suite.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <time.h>
 
 enum { WAKE = 77, AWAIT_MS = 30000 };
 
 static int rank, ranks;
 
-/* Unless a test did. */
+/* Finalizes MPI at exit, unless a test already has. */
 static void finalize(void)
 {
     int finalized = 0;
@@ -22,7 +23,8 @@ static void finalize(void)
         MPI_Finalize();
 }
 
-/* Only the first process speaks, for all would say the same. */
+/* Initializes MPI, and silences all processes but the first, because their output would be the
+ * same. */
 static void initialize(void)
 {
     int level;
@@ -34,7 +36,7 @@ static void initialize(void)
     atexit(finalize);
     if (rank == 0)
         return;
-    /* The descriptors stay, for what sanitizers have to say. */
+    /* The file descriptors stay open for messages of sanitizers. */
     FILE *const nowhere = fopen("/dev/null", "w");
     stdout = nowhere ? nowhere : stdout;
     stderr = nowhere ? nowhere : stderr;
@@ -52,7 +54,7 @@ int launched_rank(void)
     return rank;
 }
 
-/* MPI's own waits spin, and ranks may be more than cores. */
+/* Waits with sleeps: MPI's own waits spin, and there may be more ranks than cores. */
 static void wait_for(MPI_Request *request)
 {
     const struct timespec time = {0, 200000};
@@ -74,7 +76,7 @@ tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const t
         return TSR_OK;
     MPI_Comm inside;
     MPI_Request request;
-    /* Those that are not in the run come with TSR_OK. */
+    /* Processes that are not in the run bring TSR_OK. */
     suite_ending mine = {0}, *const endings = calloc((size_t)ranks, sizeof *endings);
     if (!endings)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory");
@@ -137,5 +139,6 @@ void launched_run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_
 void launched_assert_refused(tsr_status status, tsr_status wanted, const char *part)
 {
     if (status != wanted || !strstr(tsr_status_message(), part))
-        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(), tsr_status_name(wanted), part);
+        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(),
+                 tsr_status_name(wanted), part);
 }

@@ -1,17 +1,19 @@
 #include "nodes.h"
 
 #include <mpi.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-/* For the library to find them here: not every implementation's header says so. */
+/* Exports MPI functions for the library to find; the headers of some MPI implementations do not. */
 #define SEEN __attribute__((visibility("default")))
 
-static int first_node, turns; /* of which one is 0 */
+static int first_node, turns; /* the pretended nodes: ranks from `first_node` on are a second node, or ranks take
+                                 `turns` nodes in turn; one of the two is 0 */
 static int tag_bound, receives_left, barriers_left, delay_ms, freed;
 static bool delay_begun;
-static size_t sent[2]; /* to others, to mates */
+static size_t sent[2]; /* bytes sent to other nodes, and within a node */
 
 void nodes_pretend(int first)
 {
@@ -77,7 +79,8 @@ SEEN int MPI_Comm_free(MPI_Comm *comm)
     return PMPI_Comm_free(comm);
 }
 
-SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
+SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                   MPI_Request *request)
 {
     int rank;
     PMPI_Comm_rank(comm, &rank);

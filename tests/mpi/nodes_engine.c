@@ -2,7 +2,8 @@
 #include "launched.h"
 #include "nodes.h"
 
-/* Nodes of unequal size, with one rank more in the second than in the first where ranks are odd, and none alone where there are four. */
+/* Two pretended nodes: with an odd number of ranks the second has one more than the first, and with
+ * four ranks each has two or more. */
 static tsr_status run_over_nodes(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
 {
     nodes_pretend(nranks > 2 ? nranks / 2 : 0);

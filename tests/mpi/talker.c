@@ -1,21 +1,23 @@
 /*
- * Ranks that talk until one is lost: talker talk | die RANK | look. Rank 0 says on standard output how ranks lie on nodes, that it talks,
- * and what it was told when it lost somebody.
+ * Ranks that communicate until one is lost: talker talk | die RANK | look. Rank 0 writes to
+ * standard output how ranks lie on nodes, that it communicates, and the status of the call in which
+ * it lost a rank.
  */
+#include <tessera/mpi.h>
+#include <tessera/sys/status.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
-#include <tessera/sys/status.h>
 
 enum { BYTES = 1 << 20, ROUNDS_BEFORE_DEATH = 20, TIMEOUT_MS = 3000 };
 
 static char out[BYTES], in[BYTES];
 
 typedef struct part {
-    int victim; /* -1: nobody dies */
-    int look;   /* says how ranks lie, and is done */
+    int victim; /* the rank that dies; -1: none */
+    int look;   /* only prints how ranks lie on nodes */
 } part;
 
 static void say(const tsr_comm *comm, const char *words)

@@ -1,17 +1,21 @@
-/* Exchanges that fail, are given up or come to nothing, communicators for which a rank has no memory, and who hears what of it. */
+/* Exchanges that fail, are given up or come to nothing, communicators for which a rank has no
+ * memory, and who hears what of it. */
 #include "comm_suite.h"
-
 #include "launched.h"
+
 #include <stdlib.h>
 #include <sys/resource.h>
 
 static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
 
-/* For who waits in vain. That a communicator is made takes longer where ranks are more than cores, and is bounded by it too. */
+/* For who waits in vain. That a communicator is made takes longer where ranks are more than cores,
+ * and is bounded by it too. */
 enum { SHORT_MS = 1000 };
 #define SHORT_WORDS "1000 ms"
 
-/* Rank 1 does not come, and is named by whoever waits for it; nobody waits for longer than the timeout more than once. */
+/* Rank 1 does not come, and is named by whoever waits for it; nobody waits for longer than the
+ * timeout more than once.
+ */
 static tsr_status wait_in_vain(tsr_comm *comm)
 {
     int64_t in = 1, out;
@@ -61,7 +65,8 @@ static tsr_status give_up_first(tsr_comm *group, const giving_up *g)
     CHECK(memory);
     memset(memory, 1, g->bytes);
     const tsr_message message = {1, memory, g->bytes};
-    const tsr_status status = tsr_comm_exchange_start(group, &message, !g->receives, &message, g->receives, tsr_device_host(), NULL);
+    const tsr_status status =
+        tsr_comm_exchange_start(group, &message, !g->receives, &message, g->receives, tsr_device_host(), NULL);
     if (g->later_ms == 0)
         suite_sleep(100);
     tsr_comm_destroy(group);
@@ -78,7 +83,8 @@ static tsr_status come_second(tsr_comm *group, const giving_up *g)
     memset(memory, 3, g->bytes);
     const tsr_message message = {0, memory, g->bytes};
     suite_sleep(g->later_ms);
-    const tsr_status status = tsr_comm_exchange(group, &message, g->receives, &message, !g->receives, tsr_device_host(), NULL);
+    const tsr_status status =
+        tsr_comm_exchange(group, &message, g->receives, &message, !g->receives, tsr_device_host(), NULL);
     tsr_comm_destroy(group);
     const char wanted = g->receives || status != TSR_OK ? 3 : 1;
     const bool right = memory[0] == wanted && memory[g->bytes - 1] == wanted;
@@ -88,7 +94,8 @@ static tsr_status come_second(tsr_comm *group, const giving_up *g)
     return TSR_OK;
 }
 
-/* Rank 0 lets MPI work until rank 1 is done: what comes late is written then, if MPI still knows where. */
+/* Rank 0 lets MPI work until rank 1 is done: what comes late is written then, if MPI still knows
+ * where. */
 static void part(int rank)
 {
     if (rank == 1)
@@ -111,7 +118,8 @@ static tsr_status give_up(tsr_comm *comm, void *arg)
 static void who_gives_up_an_exchange_has_its_memory_back(void **state)
 {
     (void)state;
-    static giving_up all[] = {{true, 200, 1 << 20}, {false, 200, 1 << 20}, {false, 200, 100}, {true, 0, 1 << 20}, {false, 0, 1 << 20}};
+    static giving_up all[] = {
+        {true, 200, 1 << 20}, {false, 200, 1 << 20}, {false, 200, 100}, {true, 0, 1 << 20}, {false, 0, 1 << 20}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         tsr_mpi_options options = defaults;
         options.no_sharing = 1;
@@ -131,7 +139,8 @@ static tsr_status stay_away_from_group(tsr_comm *comm, void *arg)
     const tsr_message send = {0, out, 2}, receive = {1, &in, 1};
     tsr_status status = tsr_comm_exchange(group, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
     if (rank == 1)
-        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, "rank 1 (rank 0 of all) sends 2 bytes to rank 0 (rank 1 of all), which expects 1");
+        CHECK_ERROR(status, TSR_ERROR_ARGUMENT,
+                    "rank 1 (rank 0 of all) sends 2 bytes to rank 0 (rank 1 of all), which expects 1");
     status = rank == 1 ? tsr_comm_exchange(group, NULL, 0, &receive, 1, tsr_device_host(), NULL) : TSR_OK;
     part(rank);
     tsr_comm_destroy(group);
@@ -149,14 +158,16 @@ static void ranks_of_groups_have_both_names(void **state)
     launched_run_all(2, stay_away_from_group, NULL, &options);
 }
 
-/* The first rank begins with the whole, the others with a group of as many, in which they wait for it. */
+/* The first rank begins with the whole, the others with a group of as many, in which they wait for
+ * it. */
 static tsr_status call_in_other_orders(tsr_comm *comm, void *arg)
 {
     (void)arg;
     tsr_comm *group;
     TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
     tsr_comm *const first = tsr_comm_rank(comm) == 0 ? comm : group;
-    CHECK_ERROR(tsr_comm_barrier(first), TSR_ERROR_PEER, "ranks wait in different communicators, so that none can go on (rank ");
+    CHECK_ERROR(tsr_comm_barrier(first), TSR_ERROR_PEER,
+                "ranks wait in different communicators, so that none can go on (rank ");
     tsr_comm_destroy(group);
     return TSR_OK;
 }
@@ -172,7 +183,7 @@ static void calls_in_different_orders_are_found(void **state)
 
 static void count_waits(void *user, tsr_log_level level, const char *line)
 {
-    *(int *)user += level == TSR_LOG_ERROR && strstr(line, "has waited 5 s in tsr_comm_") != NULL;
+    *(int *)user += level == TSR_LOG_ERROR && strstr(line, "has waited 5 s in tsr_comm_");
 }
 
 /* Rank 0 waits for rank 1 at the gate of its node, rank 2 for a message. */
@@ -248,7 +259,8 @@ static tsr_context *make_context(larder *l)
     return context;
 }
 
-/* The last rank's n-th allocation fails, for all n: it says so, the others hear of it, and none waits for it. */
+/* The last rank's n-th allocation fails, for all n: it says so, the others hear of it, and none
+ * waits for it. */
 static void who_has_no_memory_for_a_communicator_holds_up_nobody(void **state)
 {
     (void)state;

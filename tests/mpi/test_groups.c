@@ -1,20 +1,22 @@
 /*
- * Ranks of one node within a world of several: groups of them, and plans that move inside nodes alone, read peers' memory in place, and
- * nothing of theirs goes through MPI.
+ * Ranks of one node within a world of several: groups of them, and plans that move inside nodes
+ * alone, read peers' memory in place, and nothing of theirs goes through MPI.
  */
 #include "comm_suite.h"
-
 #include "halves.h"
 #include "launched.h"
 #include "nodes.h"
-#include <stdio.h>
-#include <stdlib.h>
+
 #include <tessera/dtensor.h>
 #include <tessera/plan.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { EDGE = 120, HEADERS = 4000, PATIENT_MS = 60000 };
 
-/* A move of EDGE x EDGE integers, element i being i, between tensors in memory that ranks do not share. */
+/* A move of EDGE x EDGE integers, element i being i, between tensors in memory that ranks do not
+ * share. */
 typedef struct move {
     const char *src, *dst; /* placements */
     int64_t most;          /* bytes that cross from a rank to another node, without headers; -1: any */
@@ -59,14 +61,15 @@ static tsr_status check_filled(const local *l, int32_t terms)
         for (int64_t j = 0; j < l->tensor.shape[1]; j++) {
             const int32_t wanted = terms * value_of(l->offset[0] + i, l->offset[1] + j) + terms * (terms - 1) / 2;
             if (*element(l, i, j) != wanted)
-                return tsr_status_set(TSR_ERROR_INTERNAL, "element %d,%d is %d, not %d", (int)(l->offset[0] + i), (int)(l->offset[1] + j),
-                                      *element(l, i, j), wanted);
+                return tsr_status_set(TSR_ERROR_INTERNAL, "element %d,%d is %d, not %d", (int)(l->offset[0] + i),
+                                      (int)(l->offset[1] + j), *element(l, i, j), wanted);
         }
     return TSR_OK;
 }
 
 /* At once, or in two halves. */
-static tsr_status run_plan(tsr_comm *comm, const tsr_plan *plan, const local *src, const local *dst, void *workspace, bool in_halves)
+static tsr_status run_plan(tsr_comm *comm, const tsr_plan *plan, const local *src, const local *dst, void *workspace,
+                           bool in_halves)
 {
     const size_t bytes = tsr_plan_workspace_bytes(plan);
     if (!in_halves)
@@ -76,7 +79,8 @@ static tsr_status run_plan(tsr_comm *comm, const tsr_plan *plan, const local *sr
 }
 
 /* All of it, twice; what went through MPI the second time, in two halves, is counted. */
-static tsr_status execute(tsr_comm *comm, const tsr_plan *plan, const local *src, local *dst, const move *m, int32_t terms)
+static tsr_status execute(tsr_comm *comm, const tsr_plan *plan, const local *src, local *dst, const move *m,
+                          int32_t terms)
 {
     size_t inside, between;
     void *workspace = malloc(tsr_plan_workspace_bytes(plan) + 1);
@@ -92,8 +96,8 @@ static tsr_status execute(tsr_comm *comm, const tsr_plan *plan, const local *src
     free(workspace);
     TSR_TRY(status);
     if ((m->most == 0 && (inside > 0 || between > 0)) || (m->most > 0 && between > (size_t)m->most + HEADERS))
-        return tsr_status_set(TSR_ERROR_INTERNAL, "%s -> %s: MPI carried %zu bytes inside nodes, and %zu between them", m->src, m->dst,
-                              inside, between);
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%s -> %s: MPI carried %zu bytes inside nodes, and %zu between them",
+                              m->src, m->dst, inside, between);
     return TSR_OK;
 }
 
@@ -116,7 +120,8 @@ static tsr_status run_move(tsr_comm *comm, const tsr_mesh *mesh, const int64_t *
     TSR_TRY(make_local(from, coordinate, &src));
     TSR_TRY(make_local(to, coordinate, &dst));
     fill(&src, 1, is_partial(m->src) ? (int32_t)coordinate[last] : 0);
-    const tsr_status status = execute(comm, plan, &src, &dst, m, is_partial(m->src) ? (int32_t)tsr_mesh_size(mesh, last) : 1);
+    const tsr_status status =
+        execute(comm, plan, &src, &dst, m, is_partial(m->src) ? (int32_t)tsr_mesh_size(mesh, last) : 1);
     free(src.tensor.data);
     free(dst.tensor.data);
     tsr_plan_destroy(plan);
@@ -158,11 +163,13 @@ static void groups_within_a_node_are_direct_in_a_world_of_several(void **state)
     halves_run(move_in_groups, NULL, PATIENT_MS);
 }
 
-/* Moves of the world's own tensors: along the second dim, whose lines lie in nodes, nothing crosses. */
+/* Moves of the world's own tensors: along the second dim, whose lines lie in nodes, nothing
+ * crosses. */
 static const move grid_moves[] = {
-    {"S(0),S(1)", "S(0),R", 0}, {"S(0),P", "S(0),S(1)", 0},        {"S(0),P", "S(0),R", 0},       {"R,S(0)", "R,S(1)", 0},
-    {"R,S(0)", "R,R", 0},       {"S(0),S(0)", "S(0),R", 0},        {"S(0),S(0)", "S(0),S(1)", 0}, {"R,P", "R,S(0)", -1},
-    {"S(0),R", "S(1),R", -1},   {"S(0)[1],S(0)[0]", "S(0),R", -1},
+    {"S(0),S(1)", "S(0),R", 0},        {"S(0),P", "S(0),S(1)", 0}, {"S(0),P", "S(0),R", 0},
+    {"R,S(0)", "R,S(1)", 0},           {"R,S(0)", "R,R", 0},       {"S(0),S(0)", "S(0),R", 0},
+    {"S(0),S(0)", "S(0),S(1)", 0},     {"R,P", "R,S(0)", -1},      {"S(0),R", "S(1),R", -1},
+    {"S(0)[1],S(0)[0]", "S(0),R", -1},
 };
 
 static tsr_status move_along_lines(tsr_comm *comm, void *arg)
@@ -203,8 +210,8 @@ static tsr_status prepare_sum(tsr_comm *comm, const tsr_mesh *mesh, int64_t rows
     return tsr_plan_prepare(*out, comm);
 }
 
-/* A large sum is prepared on a communicator, and on another one of the same ranks only a small one, so that there is not the memory to go
- * by nodes. */
+/* A large sum is prepared on a communicator, and on another one of the same ranks only a small one,
+ * so that there is not the memory to go by nodes. */
 static tsr_status sum_where_little_is_prepared(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -246,8 +253,8 @@ static void reductions_go_by_mail_where_a_smaller_one_was_prepared(void **state)
     run_four(sum_where_little_is_prepared, NULL);
 }
 
-/* Over four ranks on two nodes: terms are summed up in their node, and one share of the sum crosses from each rank; of an all-reduce
- * another one, which is done. */
+/* Over four ranks on two nodes: terms are summed up in their node, and one share of the sum crosses
+ * from each rank; of an all-reduce another one, which is done. */
 static const move reductions[] = {{"P", "S(0)", EDGE *EDGE}, {"P", "S(1)", EDGE *EDGE}, {"P", "R", 2 * EDGE *EDGE}};
 
 static tsr_status reduce_over_nodes(tsr_comm *comm, void *arg)
@@ -269,11 +276,12 @@ static void exact_reductions_add_up_inside_nodes_first(void **state)
 }
 
 /* Of floats they do where any order will do; these sums have the same bits in any. */
-static tsr_status reduce_floats(tsr_comm *comm, const tsr_mesh *mesh, tsr_dtype dtype, const char *placement, void *terms, void *sums,
-                                size_t *between)
+static tsr_status reduce_floats(tsr_comm *comm, const tsr_mesh *mesh, tsr_dtype dtype, const char *placement,
+                                void *terms, void *sums, size_t *between)
 {
     const int64_t shape[] = {EDGE, EDGE};
-    const tsr_tensor src = tsr_tensor_contiguous(terms, dtype, 2, shape), dst = tsr_tensor_contiguous(sums, dtype, 2, shape);
+    const tsr_tensor src = tsr_tensor_contiguous(terms, dtype, 2, shape),
+                     dst = tsr_tensor_contiguous(sums, dtype, 2, shape);
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     tsr_layout *from, *to;
     tsr_plan *plan;
@@ -300,7 +308,8 @@ static tsr_status sum_in_any_order(tsr_comm *comm, void *arg)
 {
     (void)arg;
     const int64_t ranks[] = {tsr_comm_size(comm)};
-    float *const terms = calloc((size_t)EDGE * EDGE, sizeof *terms), *const sums = calloc((size_t)EDGE * EDGE, sizeof *sums);
+    float *const terms = calloc((size_t)EDGE * EDGE, sizeof *terms), *const sums =
+                                                                         calloc((size_t)EDGE * EDGE, sizeof *sums);
     size_t between = 0;
     tsr_mesh *mesh;
     CHECK(terms && sums);
@@ -334,7 +343,8 @@ static tsr_status reduce_narrow(tsr_comm *comm, void *arg)
 {
     const narrow *n = arg;
     const int64_t ranks[] = {tsr_comm_size(comm)};
-    uint16_t *const terms = calloc((size_t)EDGE * EDGE, sizeof *terms), *const sums = calloc((size_t)EDGE * EDGE, sizeof *sums);
+    uint16_t *const terms = calloc((size_t)EDGE * EDGE, sizeof *terms), *const sums =
+                                                                            calloc((size_t)EDGE * EDGE, sizeof *sums);
     size_t between = 0;
     tsr_mesh *mesh;
     CHECK(terms && sums);
@@ -344,16 +354,17 @@ static tsr_status reduce_narrow(tsr_comm *comm, void *arg)
     TSR_TRY(reduce_floats(comm, mesh, n->dtype, n->from, terms, sums, &between));
     for (int i = 0; i < EDGE * EDGE; i++)
         if (sums[i] != n->wanted)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s, %s: element %d is %#x, not %#x", tsr_dtype_name(n->dtype), n->from, i, sums[i],
-                                  n->wanted);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s, %s: element %d is %#x, not %#x", tsr_dtype_name(n->dtype),
+                                  n->from, i, sums[i], n->wanted);
     tsr_mesh_destroy(mesh);
     free(terms);
     free(sums);
     return TSR_OK;
 }
 
-/* A node's sum of 40000 and 40000 is more than f16 holds, and the average of four is not. In bf16, which has 8 bits, 256 + 1 is 256 and
- * 1 + 1 is 2, but all four come to 259, and that rounds to 260. */
+/* A node's sum of 40000 and 40000 is more than f16 holds, and the average of four is not. In bf16,
+ * which has 8 bits, 256 + 1 is 256 and 1 + 1 is 2, but all four come to 259, and that rounds to
+ * 260. */
 static void narrow_floats_are_rounded_once(void **state)
 {
     static narrow average = {TSR_F16, "P(avg)", {0x78e2, 0x78e2, 0x78e2, 0x78e2}, 0x78e2};
@@ -363,33 +374,37 @@ static void narrow_floats_are_rounded_once(void **state)
     run_four(reduce_narrow, &sum);
 }
 
-/* Of an all-gather every part crosses once into the other node, of an all-reduce half of what would if ranks did not know of nodes. What
- * else MPI carries is a header a message, and what ranks agree on before. */
+/* Of an all-gather every part crosses once into the other node, of an all-reduce half of what would
+ * if ranks did not know of nodes. What else MPI carries is a header a message, and what ranks agree
+ * on before. */
 static tsr_status gather_and_reduce(tsr_comm *comm, void *arg)
 {
     enum { PART = 20000, MORE = HEADERS };
     (void)arg;
     const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
     size_t inside, between;
-    int32_t *const values = calloc((size_t)size * PART, sizeof *values), *const sums = calloc((size_t)size * PART, sizeof *sums);
+    int32_t *const values = calloc((size_t)size * PART, sizeof *values), *const sums =
+                                                                             calloc((size_t)size * PART, sizeof *sums);
     CHECK(values && sums);
     for (int i = 0; i < PART; i++)
         values[rank * PART + i] = rank + i;
     nodes_count(&inside, &between);
-    tsr_status status = tsr_comm_all_gather(comm, values + rank * PART, values, PART, NULL, TSR_I32, tsr_device_host(), NULL);
+    tsr_status status =
+        tsr_comm_all_gather(comm, values + rank * PART, values, PART, NULL, TSR_I32, tsr_device_host(), NULL);
     nodes_count(&inside, &between);
     if (status == TSR_OK && between > PART * sizeof *values + MORE)
-        status =
-            tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %zu bytes crossed in an all-gather of %zu", rank, between, PART * sizeof *values);
+        status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %zu bytes crossed in an all-gather of %zu", rank, between,
+                                PART * sizeof *values);
     if (status == TSR_OK)
         status = tsr_comm_all_reduce(comm, values, sums, size * PART, TSR_I32, TSR_SUM, tsr_device_host(), NULL);
     nodes_count(&inside, &between);
     if (status == TSR_OK && between > 2 * PART * sizeof *values + 2 * MORE)
-        status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %zu bytes crossed in an all-reduce with shares of %zu", rank, between,
-                                PART * sizeof *values);
+        status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %zu bytes crossed in an all-reduce with shares of %zu",
+                                rank, between, PART * sizeof *values);
     for (int i = 0; i < size * PART && status == TSR_OK; i++)
         if (values[i] != i / PART + i % PART || sums[i] != size * values[i])
-            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: element %d is %d, and %d in all", rank, i, values[i], sums[i]);
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: element %d is %d, and %d in all", rank, i, values[i],
+                                    sums[i]);
     free(values);
     free(sums);
     return status;

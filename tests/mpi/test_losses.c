@@ -2,9 +2,9 @@
  * Ranks of two nodes that abort, leave, or never come: all others are told, wherever they wait.
  */
 #include "comm_suite.h"
-
 #include "halves.h"
 #include "launched.h"
+
 #include <pthread.h>
 #include <stdio.h>
 
@@ -22,7 +22,8 @@ static tsr_status halve(tsr_comm *comm, tsr_comm **group)
     return TSR_OK;
 }
 
-/* The last rank aborts; the others wait for it, but for the first, which waits for its mate alone, by no message. */
+/* The last rank aborts; the others wait for it, but for the first, which waits for its mate alone,
+ * by no message. */
 static tsr_status abort_far_away(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -59,7 +60,8 @@ static void *abort_it(void *comm)
     return NULL;
 }
 
-/* The last rank aborts, and rank 0 waits at its node's gate for mates that are elsewhere until it has heard. */
+/* The last rank aborts, and rank 0 waits at its node's gate for mates that are elsewhere until it
+ * has heard. */
 static tsr_status abort_past_a_stuck_mate(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -90,7 +92,8 @@ static void an_abort_releases_who_waits_for_a_mate_elsewhere(void **state)
     halves_run(abort_past_a_stuck_mate, NULL, DEAF_MS);
 }
 
-/* The last rank aborts in a thread that may not call MPI; its next call is one at its node's gate, and tells rank 0, for which all wait. */
+/* The last rank aborts in a thread that may not call MPI; its next call is one at its node's gate,
+ * and tells rank 0, for which all wait. */
 static tsr_status abort_in_a_thread(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -167,7 +170,8 @@ static void who_makes_a_communicator_alone_is_told_so(void **state)
     if (late)
         suite_sleep(900);
     const tsr_status status = tsr_comm_from_mpi(apart, &options, &comm);
-    if (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "tsr_comm_from_mpi: not all ranks came within 300 ms"))
+    if (status != TSR_ERROR_PEER ||
+        !strstr(tsr_status_message(), "tsr_comm_from_mpi: not all ranks came within 300 ms"))
         fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
     assert_null(comm);
 }
@@ -175,8 +179,10 @@ static void who_makes_a_communicator_alone_is_told_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),          cmocka_unit_test(an_abort_releases_who_waits_for_a_mate_elsewhere),
-        cmocka_unit_test(an_abort_in_a_thread_is_told_by_the_next_call), cmocka_unit_test(who_leaves_is_named_on_all_nodes),
+        cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),
+        cmocka_unit_test(an_abort_releases_who_waits_for_a_mate_elsewhere),
+        cmocka_unit_test(an_abort_in_a_thread_is_told_by_the_next_call),
+        cmocka_unit_test(who_leaves_is_named_on_all_nodes),
         cmocka_unit_test(who_makes_a_communicator_alone_is_told_so),
     };
     char *const node[] = {"", "node", NULL};

@@ -1,16 +1,16 @@
 /* Messages whose two lengths differ, and what else a receiver does not expect. */
 #include "comm_suite.h"
-
 #include "delivery.h"
 #include "launched.h"
 #include "nodes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
 
-/* A message that does not fit is told to all ranks of a node before anything moves. Else it is told to the rank that gets it, and the
- * others go on; nothing of it passes for what comes next. */
+/* A message that does not fit is told to all ranks of a node before anything moves. Else it is told
+ * to the rank that gets it, and the others go on; nothing of it passes for what comes next. */
 typedef struct misfit {
     size_t sent, wanted;
     int64_t chunk;
@@ -76,8 +76,8 @@ static tsr_status check_list(const message_list *l, const unsigned char *in, boo
         const size_t whole = l->sent[i] == l->wanted[i] && (fits || !l->compared) ? l->wanted[i] : 0;
         for (size_t at = 0; at < LIST_ROOM; at++)
             if (in[i * LIST_ROOM + at] != (at < whole ? i + 1 : 0))
-                return tsr_status_set(TSR_ERROR_INTERNAL, "byte %zu of message %zu, %zu bytes for %zu, is %d", at, i, l->sent[i],
-                                      l->wanted[i], in[i * LIST_ROOM + at]);
+                return tsr_status_set(TSR_ERROR_INTERNAL, "byte %zu of message %zu, %zu bytes for %zu, is %d", at, i,
+                                      l->sent[i], l->wanted[i], in[i * LIST_ROOM + at]);
     }
     return TSR_OK;
 }
@@ -94,12 +94,14 @@ static tsr_status send_list(tsr_comm *comm, const message_list *l)
         sends[i] = (tsr_message){1, memory + i * LIST_ROOM, l->sent[i]};
         receives[i] = (tsr_message){0, in + i * LIST_ROOM, l->wanted[i]};
     }
-    tsr_status status = tsr_comm_exchange(comm, sends, rank == 0 ? LIST : 0, receives, rank == 1 ? LIST : 0, tsr_device_host(), NULL);
+    tsr_status status =
+        tsr_comm_exchange(comm, sends, rank == 0 ? LIST : 0, receives, rank == 1 ? LIST : 0, tsr_device_host(), NULL);
     const bool told = (rank == 1 || l->compared) && !fits;
     if (told && status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "which expects"))
         status = TSR_OK;
     else if (told)
-        status = tsr_status_set(TSR_ERROR_INTERNAL, "lengths that differ give %s: %s", tsr_status_name(status), tsr_status_message());
+        status = tsr_status_set(TSR_ERROR_INTERNAL, "lengths that differ give %s: %s", tsr_status_name(status),
+                                tsr_status_message());
     if (rank == 1 && status == TSR_OK)
         status = check_list(l, in, fits);
     free(memory);
@@ -118,9 +120,10 @@ static tsr_status send_misfit_list(tsr_comm *comm, void *arg)
 static void a_message_that_does_not_fit_harms_none_beside_or_after_it(void **state)
 {
     (void)state;
-    static message_list lists[] = {{{10000, 20000, 8}, {100, 20000, 8}},         {{20000, 20000, 8}, {100, 20000, 8}},
-                                   {{20000, 100, 30000}, {20000, 20000, 30000}}, {{100, 100, 100}, {20000, 20000, 100}},
-                                   {{20000, 20000, 20000}, {20000, 100, 20000}}, {{10000, 20000, 30000}, {20000, 30000, 10000}}};
+    static message_list lists[] = {
+        {{10000, 20000, 8}, {100, 20000, 8}},         {{20000, 20000, 8}, {100, 20000, 8}},
+        {{20000, 100, 30000}, {20000, 20000, 30000}}, {{100, 100, 100}, {20000, 20000, 100}},
+        {{20000, 20000, 20000}, {20000, 100, 20000}}, {{10000, 20000, 30000}, {20000, 30000, 10000}}};
     for (size_t i = 0; i < 4 * sizeof lists / sizeof *lists; i++) {
         tsr_mpi_options options = defaults;
         options.no_sharing = i % 2 == 1;
@@ -131,7 +134,8 @@ static void a_message_that_does_not_fit_harms_none_beside_or_after_it(void **sta
     }
 }
 
-/* Rank 0 sends to a group for which rank 1 does nothing; the next group has the tags of that one: there are two groups' tags in all. */
+/* Rank 0 sends to a group for which rank 1 does nothing; the next group has the tags of that one:
+ * there are two groups' tags in all. */
 static tsr_status leave_letters_behind(tsr_comm *comm, void *arg)
 {
     const message_list *l = arg;
@@ -155,7 +159,8 @@ static tsr_status leave_letters_behind(tsr_comm *comm, void *arg)
 static void what_an_earlier_group_left_behind_changes_no_order(void **state)
 {
     (void)state;
-    static message_list lists[] = {{{8, 16, 24}, {8, 16, 24}}, {{8, 8, 8}, {8, 8, 8}}, {{8, 20000, 20000}, {8, 20000, 20000}}};
+    static message_list lists[] = {
+        {{8, 16, 24}, {8, 16, 24}}, {{8, 8, 8}, {8, 8, 8}}, {{8, 20000, 20000}, {8, 20000, 20000}}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         tsr_mpi_options options = defaults;
         options.no_sharing = 1;
@@ -185,8 +190,8 @@ static tsr_status send_odd_lists(tsr_comm *comm, void *arg)
         sends[i] = (tsr_message){1, out, i == l->odd ? 9 : 8};
         receives[i] = (tsr_message){0, in[i], 8};
     }
-    CHECK_ERROR(tsr_comm_exchange(comm, sends, rank == 0 ? (size_t)l->sends : 0, receives, rank == 1 ? (size_t)l->receives : 0,
-                                  tsr_device_host(), NULL),
+    CHECK_ERROR(tsr_comm_exchange(comm, sends, rank == 0 ? (size_t)l->sends : 0, receives,
+                                  rank == 1 ? (size_t)l->receives : 0, tsr_device_host(), NULL),
                 TSR_ERROR_ARGUMENT, l->words);
     return suite_check_usable(comm);
 }
@@ -208,8 +213,9 @@ static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
     static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {4, 2, 2}, {1, 1, 1}};
     double out[4] = {0}, in[8];
     (void)arg;
-    CHECK_ERROR(tsr_comm_all_to_all(comm, out, in, 0, sends, receives[tsr_comm_rank(comm)], TSR_F64, tsr_device_host(), NULL),
-                TSR_ERROR_ARGUMENT, "tsr_comm_all_to_all: rank 0 sends 2 elements to rank 1, which expects 4");
+    CHECK_ERROR(
+        tsr_comm_all_to_all(comm, out, in, 0, sends, receives[tsr_comm_rank(comm)], TSR_F64, tsr_device_host(), NULL),
+        TSR_ERROR_ARGUMENT, "tsr_comm_all_to_all: rank 0 sends 2 elements to rank 1, which expects 4");
     return suite_check_usable(comm);
 }
 

@@ -1,6 +1,7 @@
 /*
- * Random redistributions among processes, byte for byte against the oracle: plans that read peers' memory and plans that send, tensors in
- * memory that the ranks share and in memory that they do not, side by side. The oracle is the one that rank threads are held to.
+ * Random redistributions among processes, byte for byte against the oracle: plans that read peers'
+ * memory and plans that send, tensors in memory that the ranks share and in memory that they do
+ * not, side by side. The oracle is the one that rank threads are held to.
  */
 #include "actor.h"
 #include "launched.h"
@@ -30,7 +31,8 @@ typedef struct recipe {
     tsr_mpi_options options;
 } recipe;
 
-/* Memory that all ranks reach, given out until everything is back; every second buffer of a rank is not of it. */
+/* Memory that all ranks reach, given out until everything is back; every second buffer of a rank is
+ * not of it. */
 static struct {
     char *base;
     size_t used;
@@ -60,7 +62,8 @@ static void give_back(void *memory, size_t bytes)
 
 static const sweep_device shared_and_own = {.devices = 1, .take = take, .give_back = give_back};
 
-static void draw_pair(oracle_random *random, const recipe *r, int world, oracle_layout *src, oracle_layout *dst, oracle_numbers *numbers)
+static void draw_pair(oracle_random *random, const recipe *r, int world, oracle_layout *src, oracle_layout *dst,
+                      oracle_numbers *numbers)
 {
     src->dtype = oracle_random_dtype(random);
     oracle_random_shape(random, 4, ELEMENTS, src);
@@ -110,7 +113,8 @@ static tsr_status play(tsr_comm *comm, const recipe *r)
     for (int64_t number = 0; number < CASES && status == TSR_OK; number++) {
         draw(s, r, sweep.world, number);
         pool.turn = a.rank + (int)number;
-        test_case("case %lld of seed %llu among %d ranks", (long long)number, (unsigned long long)test_seed(), sweep.world);
+        test_case("case %lld of seed %llu among %d ranks", (long long)number, (unsigned long long)test_seed(),
+                  sweep.world);
         actor_play(&a);
         if (a.verdict->failed)
             status = tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s", test_case_text(), a.verdict->text);
@@ -178,7 +182,8 @@ static void moves_over_nodes_of_two_ranks(void **state)
     sweep_all(&r);
 }
 
-/* Rank 0 is one node, the others another; then ranks are on two nodes in turn. Every second buffer is in memory that mates share. */
+/* Rank 0 is one node, the others another; then ranks are on two nodes in turn. Every second buffer
+ * is in memory that mates share. */
 static void moves_over_nodes_of_unequal_size(void **state)
 {
     (void)state;

@@ -1,16 +1,17 @@
 /*
- * What is MPI's engine's own: what it is given, what it tells of nodes, messages in pieces, memory that is shared, and ranks that do not
- * come.
+ * What is MPI's engine's own: what it is given, what it tells of nodes, messages in pieces, memory
+ * that is shared, and ranks that do not come.
  */
 #include "comm_suite.h"
-
 #include "delivery.h"
 #include "launched.h"
+
+#include <tessera/dtensor.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <tessera/dtensor.h>
 
 enum { MOST_RANKS = 4 };
 
@@ -25,10 +26,12 @@ static void faults_in_what_it_is_given_are_worded(void **state)
     launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_NULL, NULL, &comm), TSR_ERROR_ARGUMENT, "comm is MPI_COMM_NULL");
     launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, NULL, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
     options.timeout_ms = -1;
-    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.timeout_ms is -1");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT,
+                            "options.timeout_ms is -1");
     options = defaults;
     options.chunk_bytes = ((int64_t)1 << 30) + 1;
-    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.chunk_bytes is 1073741825");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT,
+                            "options.chunk_bytes is 1073741825");
     options = defaults;
     options.size = 0;
     launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "size");
@@ -88,7 +91,8 @@ static tsr_status deliver_huge(tsr_comm *comm, void *arg)
 {
     const size_t bytes = ((size_t)1 << 31) + 5;
     (void)arg;
-    unsigned char *const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *const memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(memory != MAP_FAILED);
     const int rank = tsr_comm_rank(comm);
     const tsr_message message = {!rank, memory, bytes};
@@ -131,7 +135,8 @@ static void a_message_of_more_than_2_gib_arrives(void **state)
     launched_run_all(2, deliver_huge, NULL, &options);
 }
 
-/* Each rank writes into its own memory and reads its neighbour's, at the address that it was told. */
+/* Each rank writes into its own memory and reads its neighbour's, at the address that it was told.
+ */
 static tsr_status read_neighbour(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -158,7 +163,8 @@ static void memory_lies_at_one_address_in_all_processes(void **state)
         launched_run_all(n, read_neighbour, NULL, NULL);
 }
 
-/* The second element of a tensor of the library's own is its rank, for whoever reads it in place. */
+/* The second element of a tensor of the library's own is its rank, for whoever reads it in place.
+ */
 static tsr_status read_neighbours_tensor(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -457,7 +463,8 @@ static tsr_status do_nothing(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-/* The run has a communicator of its own beside the program's, and both log where the caller's context says. */
+/* The run has a communicator of its own beside the program's, and both log where the caller's
+ * context says. */
 static void a_job_heeds_options_of_older_headers(void **state)
 {
     (void)state;

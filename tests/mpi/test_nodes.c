@@ -1,13 +1,14 @@
 /*
- * Ranks of two nodes of unequal size: 7 and 8, or what there is. Inside a node nothing is sent by MPI that lies in memory which ranks of
- * the node share.
+ * Ranks of two nodes of unequal size: 7 and 8, or what there is. Inside a node nothing is sent by
+ * MPI that lies in memory which ranks of the node share.
  */
 #include "comm_suite.h"
-
 #include "launched.h"
 #include "nodes.h"
-#include <stdlib.h>
+
 #include <tessera/dtensor.h>
+
+#include <stdlib.h>
 
 enum { MOST_RANKS = 16, SHORT = 100, LONG = 100003, PIECE = 4096, LETTER_HEAD = 16, TOKEN = 24 };
 
@@ -53,7 +54,8 @@ static tsr_status send_round(tsr_comm *comm, const traffic *t, unsigned char *ou
     for (int peer = 0; peer < size; peer++)
         for (size_t i = 0; i < t->bytes && peer != rank; i++)
             if (in[(size_t)peer * t->bytes + i] != byte_of(peer, rank, round, i))
-                return tsr_status_set(TSR_ERROR_INTERNAL, "round %d: byte %zu of %zu from rank %d to rank %d came wrong", round, i,
+                return tsr_status_set(TSR_ERROR_INTERNAL,
+                                      "round %d: byte %zu of %zu from rank %d to rank %d came wrong", round, i,
                                       t->bytes, peer, rank);
     return TSR_OK;
 }
@@ -69,8 +71,8 @@ static tsr_status check_counts(const tsr_comm *comm, const traffic *t)
     const size_t about = LETTER_HEAD + (t->bytes == SHORT ? 0 : TOKEN), each = (size_t)t->rounds * (t->bytes + about);
     const size_t wanted = t->shared || t->bytes == SHORT ? 0 : mates * each;
     if (inside != wanted || between != ((size_t)size - 1 - mates) * each)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "%zu bytes were sent inside the node, not %zu, and %zu to others", inside, wanted,
-                              between);
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%zu bytes were sent inside the node, not %zu, and %zu to others",
+                              inside, wanted, between);
     return TSR_OK;
 }
 
@@ -128,12 +130,14 @@ static void other_memory_is_sent(void **state)
     run_nodes(send_all, &(traffic){.shared = false, .bytes = LONG, .rounds = 4}, 0);
 }
 
-/* Several to one peer at once: short, in place and by MPI, in an order that the receiver sees too. */
+/* Several to one peer at once: short, in place and by MPI, in an order that the receiver sees too.
+ */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
     enum { KINDS = 3, MESSAGES = 12 };
     (void)arg;
-    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size,
+              previous = (rank + size - 1) % size;
     unsigned char *shared;
     TSR_TRY(tsr_comm_alloc(comm, MESSAGES * LONG, (void **)&shared));
     unsigned char *const own = calloc(MESSAGES, LONG), *const in = calloc(MESSAGES, LONG);
@@ -163,7 +167,8 @@ static void messages_of_all_kinds_keep_their_order(void **state)
     run_nodes(mix, NULL, 0);
 }
 
-/* Element i is i, before and after; dtensors and the cache's workspace lie where mates reach them. */
+/* Element i is i, before and after; dtensors and the cache's workspace lie where mates reach them.
+ */
 static tsr_status move_columns(tsr_comm *comm, void *arg)
 {
     enum { EDGE = 1200 };
@@ -190,7 +195,8 @@ static tsr_status move_columns(tsr_comm *comm, void *arg)
     const tsr_tensor got = tsr_dtensor_to_local(y);
     for (int64_t i = 0; i < EDGE; i++)
         for (int64_t j = 0; j < got.shape[1]; j++)
-            CHECK(((const int32_t *)got.data)[i * got.strides[0] + j * got.strides[1]] == (int32_t)(i * EDGE + first + j));
+            CHECK(((const int32_t *)got.data)[i * got.strides[0] + j * got.strides[1]] ==
+                  (int32_t)(i * EDGE + first + j));
     if (inside != 0)
         return tsr_status_set(TSR_ERROR_INTERNAL, "%zu bytes were sent inside the node", inside);
     CHECK(between > 0);
@@ -212,7 +218,8 @@ static tsr_status send_in_vain(tsr_comm *comm, unsigned char *memory)
 {
     const tsr_message send = {tsr_comm_size(comm) - 1, memory, LONG};
     memset(memory, 1, LONG);
-    CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL), TSR_ERROR_PEER, "did not come within 1500 ms");
+    CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL), TSR_ERROR_PEER,
+                "did not come within 1500 ms");
     memset(memory, 3, LONG);
     return TSR_OK;
 }
@@ -222,13 +229,14 @@ static tsr_status receive_nothing(tsr_comm *comm)
     unsigned char in[LONG];
     const tsr_message receive = {tsr_comm_size(comm) - 2, in, LONG};
     memset(in, 2, LONG);
-    CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, "has given up what it sends");
+    CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER,
+                "has given up what it sends");
     CHECK(in[0] == 2 && in[LONG - 1] == 2);
     return TSR_OK;
 }
 
-/* The last rank comes when its mate has given up, whose memory is another's by then: it is told so, and gets nothing of it. The others
- * leave after that, for who waits hears of those who leave. */
+/* The last rank comes when its mate has given up, whose memory is another's by then: it is told so,
+ * and gets nothing of it. The others leave after that, for who waits hears of those who leave. */
 static tsr_status come_late(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -255,8 +263,8 @@ static void who_comes_late_is_told_that_its_mate_has_given_up(void **state)
     run_nodes(come_late, NULL, 1500);
 }
 
-/* All leave at the same time, but the first is held up on its way out. Who frees MPI's communicator takes no message of it any more, so
- * that there is none: that holds however late anybody is. */
+/* All leave at the same time, but the first is held up on its way out. Who frees MPI's communicator
+ * takes no message of it any more, so that there is none: that holds however late anybody is. */
 static void leave_together(bool begun)
 {
     enum { BARRIERS = 2, LATE_MS = 300 };
@@ -304,8 +312,8 @@ static void groups_send_as_their_world_does(void **state)
     run_nodes(split_and_send, NULL, 0);
 }
 
-/* The list of rank 1 goes down, up, and down again. It begins with who is above, and what comes last is not to come before what comes
- * first. */
+/* The list of rank 1 goes down, up, and down again. It begins with who is above, and what comes
+ * last is not to come before what comes first. */
 static tsr_status send_in_a_mixed_order(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -333,8 +341,8 @@ static void messages_keep_their_order_wherever_a_list_begins(void **state)
     }
 }
 
-/* The last rank's part of a split fails at one receive or the other, after it had shown what it made to its mate. That memory is another's
- * then, unless it is kept for the mate to look at. */
+/* The last rank's part of a split fails at one receive or the other, after it had shown what it
+ * made to its mate. That memory is another's then, unless it is kept for the mate to look at. */
 static tsr_status split_without_the_last(tsr_comm *comm, void *arg)
 {
     enum { BLOCKS = 16, BYTES = 1 << 13 }; /* less than a desk */
@@ -381,7 +389,8 @@ static void who_fails_in_a_split_leaves_what_its_mates_look_at(void **state)
 /* Messages of two groups between the same ranks cross. */
 static tsr_status cross(tsr_comm *a, tsr_comm *b, int round)
 {
-    const int rank = tsr_comm_rank(a), size = tsr_comm_size(a), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    const int rank = tsr_comm_rank(a), size = tsr_comm_size(a), next = (rank + 1) % size,
+              previous = (rank + size - 1) % size;
     int out[2] = {2 * round, 2 * round + 1}, in[2] = {-1, -1};
     const tsr_message sends[] = {{next, &out[0], sizeof(int)}, {next, &out[1], sizeof(int)}};
     const tsr_message receives[] = {{previous, &in[0], sizeof(int)}, {previous, &in[1], sizeof(int)}};
@@ -406,7 +415,8 @@ static tsr_status use_up_tags(tsr_comm *comm, void *arg)
     }
     TSR_TRY(tsr_comm_split(comm, 0, 0, &comes));
     TSR_TRY(tsr_comm_split(comm, 0, 0, &more));
-    CHECK_ERROR(tsr_comm_split(comm, 0, 0, &over), TSR_ERROR_UNSUPPORTED, "all 4 groups of tags that MPI has room for are in use");
+    CHECK_ERROR(tsr_comm_split(comm, 0, 0, &over), TSR_ERROR_UNSUPPORTED,
+                "all 4 groups of tags that MPI has room for are in use");
     tsr_comm_destroy(comes);
     TSR_TRY(tsr_comm_split(comm, 0, 0, &comes));
     TSR_TRY(cross(stays, comes, 20));

@@ -1,13 +1,15 @@
 /*
- * Nodes of any sizes, with ranks in any order: communicators say how ranks lie, and plans over them take what a node lacks into it once.
+ * Nodes of any sizes, with ranks in any order: communicators say how ranks lie, and plans over them
+ * take what a node lacks into it once.
  */
 #include "comm_suite.h"
-
 #include "launched.h"
 #include "nodes.h"
+
+#include <tessera/dtensor.h>
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/dtensor.h>
 
 enum { PARTITIONS = 7, MOST_NAME = 128 };
 
@@ -35,7 +37,8 @@ static tsr_status count_up(const tsr_dtensor *x, int64_t columns)
     return TSR_OK;
 }
 
-/* The bytes that one move sends from node to node, over all ranks, when its plan is there already. */
+/* The bytes that one move sends from node to node, over all ranks, when its plan is there already.
+ */
 static tsr_status count_crossing(tsr_comm *comm, const tsr_dtensor *x, tsr_dtensor *y, uint64_t *all)
 {
     size_t inside, between;
@@ -57,8 +60,8 @@ static tsr_status check_gathered(const tsr_dtensor *y, int64_t rows, int64_t col
     return TSR_OK;
 }
 
-/* Each node lacks what the others have, and takes it once: over two nodes the bytes of the tensor, however many ranks they have, and the
- * few with which ranks compare what they call. */
+/* Each node lacks what the others have, and takes it once: over two nodes the bytes of the tensor,
+ * however many ranks they have, and the few with which ranks compare what they call. */
 static tsr_status gather_once(tsr_comm *comm, void *arg)
 {
     enum { ROWS = 840, COLUMNS = 256, BYTES = ROWS * COLUMNS * 4, COMPARED = 200 };
@@ -77,7 +80,8 @@ static tsr_status gather_once(tsr_comm *comm, void *arg)
     TSR_TRY(count_up(x, COLUMNS));
     tsr_status status = count_crossing(comm, x, y, &crossing);
     if (status == TSR_OK && (crossing < BYTES || crossing > (uint64_t)(BYTES + COMPARED * p->ranks * p->ranks)))
-        status = tsr_status_set(TSR_ERROR_INTERNAL, "%llu bytes cross nodes, not about %d", (unsigned long long)crossing, BYTES);
+        status = tsr_status_set(TSR_ERROR_INTERNAL, "%llu bytes cross nodes, not about %d",
+                                (unsigned long long)crossing, BYTES);
     if (status == TSR_OK)
         status = check_gathered(y, ROWS, COLUMNS);
     tsr_dtensor_destroy(y);
@@ -88,13 +92,15 @@ static tsr_status gather_once(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Two ranks share a node in a communicator and in those split off it, whatever its ranks are called there, exactly if they share one. */
+/* Two ranks share a node in a communicator and in those split off it, whatever its ranks are called
+ * there, exactly if they share one. */
 static tsr_status compare_nodes(tsr_comm *comm, const partition *p, bool reversed)
 {
     for (int a = 0; a < p->ranks; a++) {
         for (int b = 0; b < p->ranks; b++) {
             const int x = reversed ? p->ranks - 1 - a : a, y = reversed ? p->ranks - 1 - b : b;
-            CHECK((tsr_comm_node_of(comm, a) == tsr_comm_node_of(comm, b)) == (pretended_node(p, x) == pretended_node(p, y)));
+            CHECK((tsr_comm_node_of(comm, a) == tsr_comm_node_of(comm, b)) ==
+                  (pretended_node(p, x) == pretended_node(p, y)));
         }
     }
     return TSR_OK;
@@ -124,8 +130,8 @@ static void run_partition(tsr_rank_main *body, partition *p)
     const tsr_status status = launched_run_with(p->ranks, body, p, &options);
     nodes_pretend(0);
     if (status != TSR_OK)
-        fail_msg("%d ranks, %d on the first node, in %d turns: %s: %s", p->ranks, p->first, p->turns, tsr_status_name(status),
-                 tsr_status_message());
+        fail_msg("%d ranks, %d on the first node, in %d turns: %s: %s", p->ranks, p->first, p->turns,
+                 tsr_status_name(status), tsr_status_message());
 }
 
 static void communicators_know_nodes_of_any_size_and_order(void **state)
@@ -192,7 +198,8 @@ static void a_communicator_that_fails_is_freed_by_all_or_none(void **state)
 /* One test a fact and partition, so that what too few ranks leave out is seen to be. */
 static void list_partitions(struct CMUnitTest *tests, const char *fact, CMUnitTestFunction body)
 {
-    static partition partitions[PARTITIONS] = {{5, 2, 0}, {4, 3, 0}, {3, 1, 0}, {3, 0, 2}, {5, 0, 2}, {15, 7, 0}, {8, 0, 2}};
+    static partition partitions[PARTITIONS] = {{5, 2, 0}, {4, 3, 0},  {3, 1, 0}, {3, 0, 2},
+                                               {5, 0, 2}, {15, 7, 0}, {8, 0, 2}};
     for (int i = 0; i < PARTITIONS; i++) {
         const partition *p = &partitions[i];
         char *const name = malloc(MOST_NAME);
@@ -207,9 +214,12 @@ static void list_partitions(struct CMUnitTest *tests, const char *fact, CMUnitTe
 int main(void)
 {
     char *const node[] = {"", "node", NULL};
-    struct CMUnitTest tests[2 * PARTITIONS + 1] = {[2 * PARTITIONS] = cmocka_unit_test(a_communicator_that_fails_is_freed_by_all_or_none)};
-    list_partitions(tests, "communicators_know_nodes_of_any_size_and_order", communicators_know_nodes_of_any_size_and_order);
-    list_partitions(tests + PARTITIONS, "unequal_nodes_take_what_they_lack_once", unequal_nodes_take_what_they_lack_once);
+    struct CMUnitTest tests[2 * PARTITIONS + 1] = {
+        [2 * PARTITIONS] = cmocka_unit_test(a_communicator_that_fails_is_freed_by_all_or_none)};
+    list_partitions(tests, "communicators_know_nodes_of_any_size_and_order",
+                    communicators_know_nodes_of_any_size_and_order);
+    list_partitions(tests + PARTITIONS, "unequal_nodes_take_what_they_lack_once",
+                    unequal_nodes_take_what_they_lack_once);
     suite_start(2, (char **)node);
     launched_ranks();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,15 @@
-/** NCCL itself, in libtessera-cuda: what it answers where there is no GPU, and what is refused before it is asked. */
+/* NCCL itself, in libtessera-cuda: what it answers where there is no GPU, and what is refused
+ * before it is asked. */
+#include <tessera/cuda.h>
+#include <tessera/nccl.h>
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/cuda.h>
-#include <tessera/nccl.h>
-#include <tessera/sys/device.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,7 +29,7 @@ static bool there_is_a_gpu(void)
 
 static void assert_says(const char *part)
 {
-    if (strstr(tsr_status_message(), part) == NULL)
+    if (!strstr(tsr_status_message(), part))
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), part);
 }
 
@@ -47,7 +49,7 @@ static void what_is_missing_is_named(void **state)
     assert_null(untouched);
 }
 
-/** It answers at once: nobody else comes. */
+/* It answers at once: nobody else comes. */
 static void without_a_gpu_a_communicator_is_not_to_be_had(void **state)
 {
     (void)state;

@@ -1,13 +1,15 @@
-/* Layers on devices: the same checks as on the host, over whichever device this program was made for. */
+/* Layers on devices: the same checks as on the host, on the device that this program was built
+ * for. */
 #include "device_layers.h"
+
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -54,13 +56,14 @@ tsr_status device_layers_list(tsr_comm *comm, void *arg)
 
 void device_layers_check(device_layers *d)
 {
-    for (d->ranks = 1; d->ranks <= (int)(sizeof(lists) / sizeof(lists[0])); d->ranks++)
+    for (d->ranks = 1; d->ranks <= (int)(sizeof lists / sizeof lists[0]); d->ranks++)
         layers_run(d->ranks, device_layers_list, d);
 }
 
-/* A multi-layer perceptron of a column- and a row-parallel layer, forward and backward, by plans. Shapes: x (TOKENS, HIDDEN), w1 (INNER,
- * HIDDEN), b1 (INNER), w2 (HIDDEN, INNER), b2 (HIDDEN), h (TOKENS, INNER), y and dy (TOKENS, HIDDEN). Integers from -2 to 2 keep all of it
- * exact in f32. */
+/* A multi-layer perceptron of a column-parallel and a row-parallel layer, forward and backward, by
+ * plans. Shapes: x (TOKENS, HIDDEN), w1 (INNER, HIDDEN), b1 (INNER), w2 (HIDDEN, INNER), b2
+ * (HIDDEN), h (TOKENS, INNER), y and dy (TOKENS, HIDDEN). All values are integers from -2 to 2, so
+ * that f32 results are exact. */
 enum { TOKENS = 3, HIDDEN = 4, INNER = 6, ROUNDS = 3 };
 enum { X, W1, B1, W2, B2, DY, H, Y, DH, DX, DW1, DB1, DW2, DB2, TENSORS };
 
@@ -92,12 +95,13 @@ static int64_t count_of(int k)
     return shapes[k].sizes[0] * (shapes[k].ndim > 1 ? shapes[k].sizes[1] : 1);
 }
 
-/* Everything of one round, whole and on one rank. */
+/* All tensors of one round, whole, computed on one rank. */
 typedef struct whole {
     float at[TENSORS][INNER * HIDDEN];
 } whole;
 
-/* c (m, n) += op(a) op(b), where a is (m, k) or, transposed, (k, m), likewise b. */
+/* c (m, n) += op(a) op(b), where a is (m, k), or (k, m) if transposed, and b is (k, n) or (n,
+ * k). */
 static void add_product(float *c, const float *a, bool trans_a, const float *b, bool trans_b, int m, int n, int k)
 {
     for (int i = 0; i < m; i++)
@@ -132,7 +136,8 @@ static void compute_whole(whole *v, int round)
     add_rows(v->at[DB1], v->at[DH], TOKENS, INNER);
 }
 
-/* One rank's side. Inputs of each round lie side by side on the host, so that all rounds are enqueued before anybody looks. */
+/* One rank's objects. The inputs and results of all rounds are side by side on the host, so that
+ * all rounds can be enqueued before any result is read. */
 typedef struct side {
     device_layers *d;
     tsr_comm *comm;
@@ -151,7 +156,7 @@ typedef struct side {
     float given[ROUNDS][TENSORS][INNER * HIDDEN], results[ROUNDS][TENSORS][INNER * HIDDEN];
 } side;
 
-/* This rank's part of a whole tensor, as the layout has it. */
+/* Copies this rank's part of a whole tensor to `out`. */
 static tsr_status cut(const side *s, int k, const float *values, float *out)
 {
     tsr_dtensor *part;
@@ -171,10 +176,12 @@ static tsr_status make_plans(side *s)
     tsr_layout *const *l = s->layouts;
     TSR_TRY(tsr_linear_plan_create_on(l[X], l[W1], l[B1], l[H], s->device, &s->up));
     TSR_TRY(tsr_linear_plan_create_on(l[H], l[W2], l[B2], l[Y], s->device, &s->down));
-    TSR_TRY(tsr_linear_backward_plan_create(l[H], l[W2], l[B2], l[DY], l[DH], l[DW2], l[DB2], s->device, &s->down_back));
+    TSR_TRY(
+        tsr_linear_backward_plan_create(l[H], l[W2], l[B2], l[DY], l[DH], l[DW2], l[DB2], s->device, &s->down_back));
     TSR_TRY(tsr_linear_backward_plan_create(l[X], l[W1], l[B1], l[DH], l[DX], l[DW1], l[DB1], s->device, &s->up_back));
     const size_t bytes[] = {tsr_linear_plan_workspace_bytes(s->up), tsr_linear_plan_workspace_bytes(s->down),
-                            tsr_linear_backward_plan_workspace_bytes(s->down_back), tsr_linear_backward_plan_workspace_bytes(s->up_back)};
+                            tsr_linear_backward_plan_workspace_bytes(s->down_back),
+                            tsr_linear_backward_plan_workspace_bytes(s->up_back)};
     for (int i = 0; i < 4; i++)
         s->workspace_bytes = bytes[i] > s->workspace_bytes ? bytes[i] : s->workspace_bytes;
     return layer_memory_create(s->device, s->workspace_bytes, &s->workspace);
@@ -185,7 +192,8 @@ static tsr_status make_side(side *s)
     const int64_t ranks = tsr_comm_size(s->comm);
     TSR_TRY(tsr_mesh_create(s->comm, 1, &ranks, NULL, NULL, &s->mesh));
     for (int k = 0; k < TENSORS; k++) {
-        TSR_TRY(tsr_layout_parse(s->mesh, shapes[k].placements, shapes[k].ndim, shapes[k].sizes, TSR_F32, &s->layouts[k]));
+        TSR_TRY(
+            tsr_layout_parse(s->mesh, shapes[k].placements, shapes[k].ndim, shapes[k].sizes, TSR_F32, &s->layouts[k]));
         TSR_TRY(tsr_dtensor_create(s->layouts[k], s->device, &s->tensors[k]));
         s->local[k] = tsr_dtensor_to_local(s->tensors[k]);
     }
@@ -222,7 +230,8 @@ static tsr_status transfer(const side *s, int k, float *host, tsr_copy_kind kind
 {
     const bool in = kind == TSR_COPY_FROM_HOST;
     void *const there = s->local[k].data;
-    return s->table->copy(s->self, s->device.index, in ? there : host, in ? host : there, bytes_of(s, k), kind, s->stream);
+    return s->table->copy(s->self, s->device.index, in ? there : host, in ? host : there, bytes_of(s, k), kind,
+                          s->stream);
 }
 
 static tsr_status step(const side *s)
@@ -232,8 +241,10 @@ static tsr_status step(const side *s)
     const size_t bytes = s->workspace_bytes;
     TSR_TRY(tsr_linear_plan_execute(s->up, &t[X], &t[W1], &t[B1], &t[H], workspace, bytes, s->stream));
     TSR_TRY(tsr_linear_plan_execute(s->down, &t[H], &t[W2], &t[B2], &t[Y], workspace, bytes, s->stream));
-    TSR_TRY(tsr_linear_backward_plan_execute(s->down_back, &t[H], &t[W2], &t[DY], &t[DH], &t[DW2], &t[DB2], workspace, bytes, s->stream));
-    return tsr_linear_backward_plan_execute(s->up_back, &t[X], &t[W1], &t[DH], &t[DX], &t[DW1], &t[DB1], workspace, bytes, s->stream);
+    TSR_TRY(tsr_linear_backward_plan_execute(s->down_back, &t[H], &t[W2], &t[DY], &t[DH], &t[DW2], &t[DB2], workspace,
+                                             bytes, s->stream));
+    return tsr_linear_backward_plan_execute(s->up_back, &t[X], &t[W1], &t[DH], &t[DX], &t[DW1], &t[DB1], workspace,
+                                            bytes, s->stream);
 }
 
 static tsr_status settle(const side *s)
@@ -251,7 +262,8 @@ static tsr_status wait_for(const side *s, void *event)
     return s->table->event_wait(s->self, s->device.index, event, s->stream);
 }
 
-/* Rank 0's stream is captured, and the others' from when they wait for it. */
+/* Begins a capture of rank 0's stream; the other ranks' streams join it by waiting for rank 0's
+ * event. */
 static tsr_status fork_streams(const side *s)
 {
     const bool first = tsr_comm_rank(s->comm) == 0;
@@ -276,7 +288,7 @@ static tsr_status join_streams(const side *s)
     return tsr_comm_barrier(s->comm);
 }
 
-/* A step, which must neither allocate nor wait. */
+/* Runs a step, and checks that it neither allocates nor waits. */
 static tsr_status step_freely(const side *s, int round)
 {
     int64_t (*const held_up)(void) = s->d->held_up;
@@ -287,9 +299,10 @@ static tsr_status step_freely(const side *s, int round)
     TSR_TRY(tsr_comm_barrier(s->comm));
     const int64_t after = held_up ? held_up() : 0;
     TSR_TRY(tsr_comm_barrier(s->comm));
-    /* The first round may make what communicators keep for a device. */
+    /* The first round may allocate what communicators keep for a device. */
     if (round > 0 && after != before)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round, (long long)(after - before));
+        return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round,
+                              (long long)(after - before));
     return TSR_OK;
 }
 
@@ -302,7 +315,8 @@ static tsr_status capture_step(const side *s, int round)
     return join_streams(s);
 }
 
-/* One launch is a step of all ranks, whose inputs are there. */
+/* Launches the graph on rank 0: one launch runs the step of all ranks, whose inputs have to be
+ * complete. */
 static tsr_status replay_step(const side *s)
 {
     TSR_TRY(settle(s));
@@ -327,7 +341,7 @@ static tsr_status run_round(side *s, int round)
     return TSR_OK;
 }
 
-/* Rounds are enqueued one after the other, before anybody looks. */
+/* Enqueues all rounds, then waits once. */
 static tsr_status run_rounds(side *s)
 {
     void **event = tsr_comm_rank(s->comm) == 0 ? &s->d->fork : &s->d->join[tsr_comm_rank(s->comm)];
@@ -353,8 +367,8 @@ static tsr_status compare(const side *s)
             float expected[INNER * HIDDEN];
             TSR_TRY(cut(s, k, v.at[k], expected));
             if (memcmp(expected, s->results[round][k], bytes_of(s, k)) != 0)
-                return tsr_status_set(TSR_ERROR_INTERNAL, "round %d: %s of rank %d of %d is not that of one rank alone", round,
-                                      shapes[k].name, tsr_comm_rank(s->comm), tsr_comm_size(s->comm));
+                return tsr_status_set(TSR_ERROR_INTERNAL, "round %d: %s of rank %d of %d is not that of one rank alone",
+                                      round, shapes[k].name, tsr_comm_rank(s->comm), tsr_comm_size(s->comm));
         }
     }
     return TSR_OK;

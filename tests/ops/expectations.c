@@ -1,11 +1,13 @@
-/* What several programs expect of a layer's calls: their statuses, and that they allocate nothing. */
+/* Checks of layer calls that several test programs share: of their statuses, and that they allocate
+ * nothing. */
 #include "counted_memory.h"
 #include "layers.h"
+
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -22,21 +24,23 @@ void layers_run_counting(int nranks, tsr_rank_main *main)
     assert_nothing_leaked(&memory);
 }
 
-tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words, int count)
+tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words,
+                               int count)
 {
     const int rank = tsr_comm_rank(comm);
     const tsr_status wanted = rank == 0 ? TSR_ERROR_PEER : TSR_ERROR_ARGUMENT;
     for (int fault = 0; fault < count; fault++) {
         const tsr_status status = execute(fixture, rank, fault);
         if (status != wanted || !strstr(tsr_status_message(), rank == 0 ? "rank 1" : words[fault]))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "fault %d on rank 1, rank %d: %s: %.200s", fault, rank, tsr_status_name(status),
-                                  tsr_status_message());
+            return tsr_status_set(TSR_ERROR_INTERNAL, "fault %d on rank 1, rank %d: %s: %.200s", fault, rank,
+                                  tsr_status_name(status), tsr_status_message());
         TSR_TRY(execute(fixture, rank, -1));
     }
     return TSR_OK;
 }
 
-tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute, const void *fixture)
+tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute,
+                                      const void *fixture)
 {
     TSR_TRY(execute(fixture, tsr_comm_rank(comm), -1));
     TSR_TRY(tsr_comm_barrier(comm));
@@ -54,6 +58,6 @@ tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wa
 {
     if (given == wanted && strstr(tsr_status_message(), words))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s, \"%.300s\" without \"%s\"", what, tsr_status_name(given), tsr_status_message(),
-                          words);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s, \"%.300s\" without \"%s\"", what, tsr_status_name(given),
+                          tsr_status_message(), words);
 }

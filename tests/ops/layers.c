@@ -1,13 +1,14 @@
 #include "layers.h"
 
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -26,10 +27,12 @@ const char *layer_print(const layer *l, char *text)
 {
     size_t length = (size_t)snprintf(text, LAYER_TEXT, "mesh %s x %s ", l->mesh, tsr_dtype_name(l->dtype));
     if (l->w_dtype || l->b_dtype)
-        length += (size_t)snprintf(text + length, LAYER_TEXT - length, "(w %s, b %s) ", tsr_dtype_name(own_or(l->w_dtype, l->dtype)),
+        length += (size_t)snprintf(text + length, LAYER_TEXT - length, "(w %s, b %s) ",
+                                   tsr_dtype_name(own_or(l->w_dtype, l->dtype)),
                                    tsr_dtype_name(own_or(l->b_dtype, l->dtype)));
     for (int dim = 0; dim < l->x_ndim; dim++)
-        length += (size_t)snprintf(text + length, LAYER_TEXT - length, "%s%lld", dim ? "x" : "", (long long)l->x_shape[dim]);
+        length +=
+            (size_t)snprintf(text + length, LAYER_TEXT - length, "%s%lld", dim ? "x" : "", (long long)l->x_shape[dim]);
     snprintf(text + length, LAYER_TEXT - length, " %s w %lldx%lld %s b %s gap %d", l->x, (long long)l->out,
              (long long)l->x_shape[l->x_ndim - 1], l->w, l->b ? l->b : "none", l->gap);
     return text;
@@ -38,11 +41,11 @@ const char *layer_print(const layer *l, char *text)
 tsr_status layer_failed(const layer *l, const char *what)
 {
     char text[LAYER_TEXT], sentence[512];
-    snprintf(sentence, sizeof(sentence), "%s", tsr_status_message());
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: %s", what, layer_print(l, text), sentence);
 }
 
-/* -3 to 3, from a multiplicative hash of the index. */
+/* An integer from -3 to 3, by a multiplicative hash of the index. */
 static double small_integer(int64_t index, uint64_t seed)
 {
     const uint64_t mixed = ((uint64_t)index + seed * UINT64_C(1000003)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -51,13 +54,14 @@ static double small_integer(int64_t index, uint64_t seed)
 
 static double *integers(int64_t count, uint64_t seed)
 {
-    double *values = malloc((size_t)(count + 1) * sizeof(*values));
+    double *values = malloc((size_t)(count + 1) * sizeof *values);
     for (int64_t i = 0; values && i < count; i++)
         values[i] = small_integer(i, seed);
     return values;
 }
 
-/* y (m,o) = x (m,k) w^T (k,o) + b; dx = dy w; dw = dy^T x; db = sums of dy's columns. One sum at a time, as they are written. */
+/* y (m,o) = x (m,k) w^T (k,o) + b; dx = dy w; dw = dy^T x; db = sums of dy's columns; all by plain
+ * loops. */
 static void compute_reference(layer_reference *r)
 {
     for (int64_t i = 0; i < r->rows * r->out; i++) {
@@ -106,7 +110,7 @@ tsr_status layer_reference_create(const layer *l, layer_reference *out)
 void layer_reference_destroy(layer_reference *r)
 {
     double *const arrays[] = {r->x, r->w, r->b, r->dy, r->y, r->dx, r->dw, r->db};
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
 }
 
@@ -161,7 +165,7 @@ void layer_memory_destroy(layer_memory *memory)
         table_of(memory->device, &self)->free(self, memory->device.index, memory->data, memory->bytes, NULL);
 }
 
-/* How many elements lie from the first to the last. */
+/* The number of elements from the tensor's first to its last in memory, gaps included. */
 static size_t extent_of(const tsr_tensor *t)
 {
     size_t last = 0;
@@ -173,7 +177,8 @@ static size_t extent_of(const tsr_tensor *t)
     return last + 1;
 }
 
-/* Puts a dtensor's local tensor into memory of ours, at strides of ours, on the host. */
+/* Replaces a dtensor by one whose local tensor lies in `memory` on the host, with the layer's
+ * strides. */
 static tsr_status spread(const layer *l, layer_memory *memory, tsr_dtensor **tensor)
 {
     const tsr_tensor from = tsr_dtensor_to_local(*tensor);
@@ -196,7 +201,7 @@ static tsr_status spread(const layer *l, layer_memory *memory, tsr_dtensor **ten
     return TSR_OK;
 }
 
-/* The same bytes on this rank's device. */
+/* Replaces a dtensor by one whose local tensor has the same bytes on this rank's device. */
 static tsr_status upload(const layer *l, layer_memory *memory, tsr_dtensor **tensor)
 {
     if (!l->driver)
@@ -221,9 +226,10 @@ static tsr_status upload(const layer *l, layer_memory *memory, tsr_dtensor **ten
     return TSR_OK;
 }
 
-/* On the host, with the layer's gaps. */
-static tsr_status distribute(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
-                             const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out)
+/* Distributes `values` to dtensors on the host, with the layer's gaps. */
+static tsr_status distribute(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const double *values, int ndim,
+                             const int64_t *shape, const tsr_placement *placements, layer_memory *memory,
+                             tsr_dtensor **out)
 {
     int64_t count = 1;
     for (int dim = 0; dim < ndim; dim++)
@@ -246,7 +252,8 @@ tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *
     return upload(l, memory, out);
 }
 
-/* Moves something from coordinate 0 to coordinate 1 of the first Partial dim: the sum, and so the mean, stays. */
+/* Adds values at coordinate 0 of the first Partial dim and subtracts them at coordinate 1, which
+ * leaves the sum and the mean as they are. */
 static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *placements, const tsr_dtensor *tensor)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -266,8 +273,9 @@ static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *pl
     return TSR_OK;
 }
 
-static tsr_status create_operand(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const char *text, const double *values, int ndim,
-                                 const int64_t *shape, layer_memory *memory, tsr_dtensor **out)
+static tsr_status create_operand(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const char *text,
+                                 const double *values, int ndim, const int64_t *shape, layer_memory *memory,
+                                 tsr_dtensor **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     int64_t numbers[LAYER_TEXT];
@@ -282,8 +290,11 @@ static tsr_status create_operands(const layer *l, const layer_reference *r, laye
 {
     const int64_t w_shape[] = {l->out, r->in};
     TSR_TRY(create_operand(l, l->dtype, out->mesh, l->x, r->x, l->x_ndim, l->x_shape, &out->memory[0], &out->x));
-    TSR_TRY(create_operand(l, own_or(l->w_dtype, l->dtype), out->mesh, l->w, r->w, 2, w_shape, &out->memory[1], &out->w));
-    return l->b ? create_operand(l, own_or(l->b_dtype, l->dtype), out->mesh, l->b, r->b, 1, w_shape, &out->memory[2], &out->b) : TSR_OK;
+    TSR_TRY(
+        create_operand(l, own_or(l->w_dtype, l->dtype), out->mesh, l->w, r->w, 2, w_shape, &out->memory[1], &out->w));
+    return l->b ? create_operand(l, own_or(l->b_dtype, l->dtype), out->mesh, l->b, r->b, 1, w_shape, &out->memory[2],
+                                 &out->b)
+                : TSR_OK;
 }
 
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out)
@@ -311,12 +322,13 @@ void layer_tensors_destroy(layer_tensors *tensors)
 
 int layer_y_shape(const layer *l, int64_t *shape)
 {
-    memcpy(shape, l->x_shape, sizeof(l->x_shape));
+    memcpy(shape, l->x_shape, sizeof l->x_shape);
     shape[l->x_ndim - 1] = l->out;
     return l->x_ndim;
 }
 
-/* A contiguous tensor as one on the host, whose memory is `*memory`. */
+/* Copies a tensor to one on the host, whose memory is `*memory`; a tensor on the host is used as it
+ * is. */
 static tsr_status download(const tsr_tensor *t, layer_memory *memory, tsr_tensor *out)
 {
     void *self;
@@ -339,8 +351,8 @@ static tsr_status compare(const layer *l, const char *what, const tsr_tensor *gi
     TSR_TRY(tsr_tensor_count(given, &count));
     for (int64_t i = 0; i < count; i++) {
         if (layer_get(given, i) != values[i])
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: element %lld is %g, not %g", what, layer_print(l, text), (long long)i,
-                                  layer_get(given, i), values[i]);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: element %lld is %g, not %g", what,
+                                  layer_print(l, text), (long long)i, layer_get(given, i), values[i]);
     }
     return TSR_OK;
 }
@@ -361,16 +373,19 @@ tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *ten
     return status;
 }
 
-static tsr_status expect_layout(const layer *l, const char *what, const tsr_layout *given, const tsr_placement *placements)
+static tsr_status expect_layout(const layer *l, const char *what, const tsr_layout *given,
+                                const tsr_placement *placements)
 {
     tsr_layout *wanted;
     TSR_TRY(tsr_layout_with(given, placements, &wanted));
     const int equal = tsr_layout_equal(given, wanted);
     char now[LAYER_TEXT], then[LAYER_TEXT], text[LAYER_TEXT];
-    tsr_layout_print(given, now, sizeof(now));
-    tsr_layout_print(wanted, then, sizeof(then));
+    tsr_layout_print(given, now, sizeof now);
+    tsr_layout_print(wanted, then, sizeof then);
     tsr_layout_destroy(wanted);
-    return equal ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: the layout is %s, not %s", what, layer_print(l, text), now, then);
+    return equal ? TSR_OK
+                 : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: the layout is %s, not %s", what, layer_print(l, text),
+                                  now, then);
 }
 
 void layer_wanted(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out)
@@ -409,8 +424,10 @@ static tsr_status check_forward(const layer *l, const layer_reference *r, const 
     return check_forward_into(l, r, t, "y scattered", placements);
 }
 
-/* As the rules leave dx, dw and db: Partial where a factor that they lack is cut, or where the other operand is Partial. */
-static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_placement *dx, tsr_placement *dw, tsr_placement *db)
+/* The placements in which the rules leave dx, dw and db: Partial where a dim that is summed over is
+ * cut, or where the other operand is Partial. */
+static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_placement *dx, tsr_placement *dw,
+                           tsr_placement *db)
 {
     const int last = tsr_layout_ndim(own) - 1;
     for (int dim = 0; dim < tsr_mesh_ndim(t->mesh); dim++) {
@@ -418,8 +435,14 @@ static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_pl
         const tsr_placement *w = &tsr_layout_placements(tsr_dtensor_layout(t->w))[dim];
         const tsr_placement *y = &tsr_layout_placements(own)[dim];
         const bool cuts_batch = x->kind == TSR_SHARD && x->dim < last, cuts_out = w->kind == TSR_SHARD && w->dim == 0;
-        dx[dim] = w->kind == TSR_PARTIAL ? *w : cuts_out ? tsr_partial(TSR_SUM) : x->kind == TSR_SHARD ? *x : tsr_replicate();
-        dw[dim] = x->kind == TSR_PARTIAL ? *x : cuts_batch ? tsr_partial(TSR_SUM) : w->kind == TSR_SHARD ? *w : tsr_replicate();
+        dx[dim] = w->kind == TSR_PARTIAL ? *w
+                  : cuts_out             ? tsr_partial(TSR_SUM)
+                  : x->kind == TSR_SHARD ? *x
+                                         : tsr_replicate();
+        dw[dim] = x->kind == TSR_PARTIAL ? *x
+                  : cuts_batch           ? tsr_partial(TSR_SUM)
+                  : w->kind == TSR_SHARD ? *w
+                                         : tsr_replicate();
         db[dim] = cuts_batch ? tsr_partial(TSR_SUM) : tsr_replicate();
         if (cuts_out) {
             db[dim] = *y;
@@ -428,12 +451,13 @@ static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_pl
     }
 }
 
-static tsr_status check_gradients(const layer *l, const layer_reference *r, const layer_tensors *t, const tsr_dtensor *dy,
-                                  const tsr_placement *dx_placements, const tsr_placement *dw_placements,
-                                  const tsr_placement *db_placements)
+static tsr_status check_gradients(const layer *l, const layer_reference *r, const layer_tensors *t,
+                                  const tsr_dtensor *dy, const tsr_placement *dx_placements,
+                                  const tsr_placement *dw_placements, const tsr_placement *db_placements)
 {
     tsr_dtensor *dx, *dw, *db = NULL;
-    if (tsr_linear_backward(t->x, t->w, t->b, dy, dx_placements, dw_placements, db_placements, &dx, &dw, t->b ? &db : NULL) != TSR_OK)
+    if (tsr_linear_backward(t->x, t->w, t->b, dy, dx_placements, dw_placements, db_placements, &dx, &dw,
+                            t->b ? &db : NULL) != TSR_OK)
         return layer_failed(l, dx_placements ? "gradients as the rule leaves them" : "gradients");
     tsr_status status = dx_placements ? expect_layout(l, "dx", tsr_dtensor_layout(dx), dx_placements) : TSR_OK;
     if (status == TSR_OK && dw_placements)
@@ -469,7 +493,8 @@ static tsr_status check_default_layouts(const layer *l, const layer_tensors *t, 
     return status;
 }
 
-static tsr_status check_backward(const layer *l, const layer_reference *r, const layer_tensors *t, const tsr_layout *own)
+static tsr_status check_backward(const layer *l, const layer_reference *r, const layer_tensors *t,
+                                 const tsr_layout *own)
 {
     tsr_placement dx[TSR_MAX_DIMS], dw[TSR_MAX_DIMS], db[TSR_MAX_DIMS], wanted[TSR_MAX_DIMS];
     int64_t shape[TSR_MAX_DIMS];

@@ -1,15 +1,17 @@
 /**
- * One linear layer under test, and the same on plain arrays. All values are small integers, so that every product and sum is exact in f32
- * whatever its order, and results are compared for equality.
+ * One linear layer under test, and its reference on plain arrays. All values are small integers, so
+ * that products and sums are exact in f32 in any order, and results are compared for equality.
  *
- * What runs on ranks returns a status instead of asserting; layers_run() fails the test with the sentence of the rank that failed first.
+ * Functions that run on ranks return a status instead of asserting; layers_run() fails the test
+ * with the sentence of the rank that failed first.
  */
 #ifndef TESTS_OPS_LAYERS_H
 #define TESTS_OPS_LAYERS_H
 
+#include <tessera/tessera.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <tessera/tessera.h>
 
 #define LAYER_TEXT 160
 
@@ -17,31 +19,32 @@ typedef struct layer {
     const char *mesh;
     int x_ndim;
     int64_t x_shape[TSR_MAX_DIMS];
-    int64_t out;                     /* features of y */
-    const char *x, *w, *b;           /* placements; b NULL: no bias */
-    tsr_dtype dtype;                 /**< of x */
-    int gap;                         /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
+    int64_t out;           /* features of y */
+    const char *x, *w, *b; /* placements of x, w and b; b NULL: no bias */
+    tsr_dtype dtype;       /**< of x */
+    int gap; /**< 0: local tensors are contiguous; else the stride of their last dim, and there is a hole after each row
+              */
     const tsr_device_driver *driver; /**< NULL: tensors are on the host */
-    int devices;                     /**< of the driver: those of rank r are on device r mod devices */
-    const tsr_stream *streams;       /**< by rank, for plans; NULL: the default ones */
-    tsr_dtype w_dtype, b_dtype;      /**< none: that of x */
+    int devices;                     /**< number of the driver's devices; rank r uses device r mod devices */
+    const tsr_stream *streams;       /**< streams of the ranks, for plans; NULL: the default streams */
+    tsr_dtype w_dtype, b_dtype;      /**< dtypes of w and b; TSR_DTYPE_NONE: that of x */
 } layer;
 
-/** Memory of a rank that a test allocated, on any device; zeroed, none. */
+/** Memory of a rank that a test allocated, on any device; zeroed for none. */
 typedef struct layer_memory {
     void *data;
     size_t bytes;
     tsr_device device;
 } layer_memory;
 
-/** Memory that belongs to no stream. 0 bytes are some, too. */
+/** Allocates memory outside of any stream; 0 bytes give a pointer too. */
 tsr_status layer_memory_create(tsr_device device, size_t bytes, layer_memory *out);
 void layer_memory_destroy(layer_memory *memory);
 
-/** Where this rank's tensors are. */
+/** The device of this rank's tensors. */
 tsr_device layer_device(const layer *l, const tsr_comm *comm);
 
-/** Everything of a layer, global and row-major; NULL where there is no bias. */
+/** All tensors of a layer, whole and row-major; b and db are NULL without bias. */
 typedef struct layer_reference {
     int64_t rows, in, out;
     double *x, *w, *b, *dy;
@@ -55,61 +58,70 @@ void layer_reference_destroy(layer_reference *reference);
 typedef struct layer_tensors {
     tsr_mesh *mesh;
     tsr_dtensor *x, *w, *b;
-    layer_memory memory[3]; /**< of x, w and b where the layer has gaps or is on a device */
+    layer_memory memory[3]; /**< memory of x, w and b, if the layer has gaps or is on a device */
 } layer_tensors;
 
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out);
 void layer_tensors_destroy(layer_tensors *tensors);
 
-/** y's dtype. */
+/** The dtype of y. */
 tsr_dtype layer_y_dtype(const layer *l);
 
-/** `values` (row-major), of y's dtype, as a dtensor, whose memory is `*memory` where the layer has gaps or is on a device. */
+/** Makes a dtensor of y's dtype from row-major `values`; its memory is `*memory` if the layer has
+ * gaps or is on a device. */
 tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
                             const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out);
 
-/** y's shape; returns its number of dims. */
+/** Writes the shape of y; returns its number of dims. */
 int layer_y_shape(const layer *l, int64_t *shape);
 
-/** Collective: TSR_OK if the whole of `tensor` is `values`; else the sentence says which element of `what` is not. */
+/** Checks that the whole of `tensor` is `values`; collective. The error names the first wrong
+ * element of `what`. */
 tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values);
 
-/** The element with row-major number `i` of a tensor on the host, and where it lies. */
+/** An element of a host tensor at an offset, and the offset of the element with row-major index
+ * `i`. */
 double layer_get(const tsr_tensor *tensor, int64_t offset);
 int64_t layer_offset(const tsr_tensor *tensor, int64_t i);
 
-/** What y may be asked for: replicated; with Partial dims reduced, in turn scattered over its first dim. */
+/** Placements to ask of y: Partial dims (with `replicated` all dims) become Replicate; with
+ * `scattered` the first Partial dim becomes Shard(0). */
 void layer_wanted(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out);
 
-/** "what of mesh 2 x ..: " and the sentence of the call that failed, as TSR_ERROR_INTERNAL. */
+/** TSR_ERROR_INTERNAL with "what of mesh 2 x ..: " before the sentence of the call that failed. */
 tsr_status layer_failed(const layer *l, const char *what);
 
-/** Collective: plans of the forward, and of the backward that takes `dy`, run twice in a row; `own` is y's layout as the rule leaves it. */
-tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference, const layer_tensors *tensors,
-                             const tsr_layout *own);
+/** Checks plans of the forward and the backward pass, each run twice in a row; collective. `own` is
+ * the layout of y by the rules. */
+tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference,
+                             const layer_tensors *tensors, const tsr_layout *own);
 
-/** Collective: tsr_linear() and tsr_linear_backward() of `l`, with every way to ask for the results, and their plans, against the
- * reference. */
+/** Checks tsr_linear() and tsr_linear_backward() of `l`, with every way to ask for the results, and
+ * their plans, against the reference; collective. */
 tsr_status layer_check(tsr_comm *comm, const layer *l);
 
-/** "mesh 2 x f32 5x13 S(1) w 7x13 S(1) b R" */
+/** The layer as text: "mesh 2 x f32 5x13 S(1) w 7x13 S(1) b R". */
 const char *layer_print(const layer *l, char *text);
 
-/** TSR_OK if `given` is what was wanted, and the sentence has the words. */
+/** TSR_OK if `given` is `wanted` and the sentence contains `words`. */
 tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wanted, const char *words);
 
-/** Executes a plan on rank `rank` and checks what comes out. `fault` is what rank 1 gets wrong, -1: nothing. */
+/** Executes a plan on rank `rank` and checks the results. `fault` numbers the wrong argument that
+ * rank 1 gives; -1: none. */
 typedef tsr_status layer_execution(const void *fixture, int rank, int fault);
 
-/** Collective, on two ranks: for each of `count` faults rank 1 says `words[fault]`, rank 0 that it was rank 1, and the next execution
- * works. */
-tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words, int count);
+/** Checks on two ranks, for each of `count` faults, that rank 1's error contains words[fault], that
+ * rank 0's names rank 1, and that the next execution works; collective. */
+tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words,
+                               int count);
 
-/** Collective: calls `execute` once, and then many times more, which must allocate nothing; for a main of layers_run_counting(), whose
- * `count` is the main's argument. */
-tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute, const void *fixture);
+/** Calls `execute` once, then many times, and checks that the later calls allocate nothing;
+ * collective. For a main of layers_run_counting(), whose argument is `count`. */
+tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute,
+                                      const void *fixture);
 
-/** layers_run() whose argument is an atomic_size_t that counts the allocations of all ranks. */
+/** layers_run() with an atomic_size_t as the argument, which counts the allocations of all
+ * ranks. */
 void layers_run_counting(int nranks, tsr_rank_main *main);
 
 /** Runs `main` on rank threads, and fails the test if any rank does not return TSR_OK. */

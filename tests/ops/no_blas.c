@@ -1,4 +1,4 @@
-/* A library that is no BLAS. */
+/* A library that is not a BLAS. */
 int no_blas_at_all(void);
 int no_blas_at_all(void)
 {

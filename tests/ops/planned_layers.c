@@ -1,16 +1,17 @@
-/* Plans of a layer, on the tensors that the calls without plans were tried with. */
+/* Tests of a layer's plans, on the same tensors as the calls without plans. */
 #include "layers.h"
+
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
-/* Every execution is enqueued this many times in a row. */
+/* The number of times that each execution is enqueued, one after the other. */
 enum { TIMES = 2 };
 
 typedef struct run {
@@ -22,7 +23,8 @@ typedef struct run {
     tsr_stream stream;
 } run;
 
-/* Tensors that dtensors are made of on the default stream are ready when plans on other streams begin, and the other way round. */
+/* Waits for a stream, so that what was written on it can be read on another, where streams are not
+ * ordered. */
 static tsr_status settle(const run *c, tsr_stream stream)
 {
     void *self;
@@ -39,10 +41,12 @@ static const tsr_tensor *local_of(const tsr_dtensor *tensor, tsr_tensor *out)
     return out;
 }
 
-static tsr_status execute_forward(const run *c, const tsr_linear_plan *plan, const tsr_dtensor *y, const layer_memory *workspace)
+static tsr_status execute_forward(const run *c, const tsr_linear_plan *plan, const tsr_dtensor *y,
+                                  const layer_memory *workspace)
 {
     tsr_tensor x, w, b, out;
-    const tsr_tensor *const operands[] = {local_of(c->t->x, &x), local_of(c->t->w, &w), local_of(c->t->b, &b), local_of(y, &out)};
+    const tsr_tensor *const operands[] = {local_of(c->t->x, &x), local_of(c->t->w, &w), local_of(c->t->b, &b),
+                                          local_of(y, &out)};
     TSR_TRY(settle(c, NULL));
     for (int i = 0; i < TIMES; i++)
         TSR_TRY(tsr_linear_plan_execute(plan, operands[0], operands[1], operands[2], operands[3], workspace->data,
@@ -56,7 +60,8 @@ static tsr_status check_forward(const run *c, const tsr_layout *y_layout)
     tsr_dtensor *y = NULL;
     layer_memory workspace = {0};
     const tsr_layout *b = c->t->b ? tsr_dtensor_layout(c->t->b) : NULL;
-    tsr_status status = tsr_linear_plan_create_on(tsr_dtensor_layout(c->t->x), tsr_dtensor_layout(c->t->w), b, y_layout, c->device, &plan);
+    tsr_status status = tsr_linear_plan_create_on(tsr_dtensor_layout(c->t->x), tsr_dtensor_layout(c->t->w), b, y_layout,
+                                                  c->device, &plan);
     if (status == TSR_OK)
         status = tsr_dtensor_create(tsr_linear_plan_result(plan), c->device, &y);
     if (status == TSR_OK)
@@ -70,7 +75,7 @@ static tsr_status check_forward(const run *c, const tsr_layout *y_layout)
     return status;
 }
 
-/* dx, dw and db. */
+/* the number of results of a backward: dx, dw and db */
 enum { RESULTS = 3 };
 
 typedef struct backward {
@@ -87,22 +92,24 @@ static tsr_status execute_backward(const run *c, const backward *b)
         results[i] = local_of(b->results[i], &out[i]);
     TSR_TRY(settle(c, NULL));
     for (int i = 0; i < TIMES; i++)
-        TSR_TRY(tsr_linear_backward_plan_execute(
-            b->plan, results[1] ? local_of(c->t->x, &x) : NULL, results[0] ? local_of(c->t->w, &w) : NULL, local_of(b->dy, &dy), results[0],
-            results[1], results[2], b->workspace.data, tsr_linear_backward_plan_workspace_bytes(b->plan), c->stream));
+        TSR_TRY(tsr_linear_backward_plan_execute(b->plan, results[1] ? local_of(c->t->x, &x) : NULL,
+                                                 results[0] ? local_of(c->t->w, &w) : NULL, local_of(b->dy, &dy),
+                                                 results[0], results[1], results[2], b->workspace.data,
+                                                 tsr_linear_backward_plan_workspace_bytes(b->plan), c->stream));
     return settle(c, c->stream);
 }
 
-/* The tensors of a backward whose results have `layouts`. */
+/* Creates the plan and the tensors of a backward whose results have `layouts`. */
 static tsr_status make_backward(const run *c, const tsr_layout *dy, const tsr_layout *const *layouts, backward *out)
 {
     int64_t shape[TSR_MAX_DIMS];
     const int ndim = layer_y_shape(c->l, shape);
     const tsr_layout *b = c->t->b ? tsr_dtensor_layout(c->t->b) : NULL;
-    TSR_TRY(tsr_linear_backward_plan_create(tsr_dtensor_layout(c->t->x), tsr_dtensor_layout(c->t->w), b, dy, layouts[0], layouts[1],
-                                            layouts[2], c->device, &out->plan));
-    TSR_TRY(layer_distribute(c->l, c->t->mesh, c->r->dy, ndim, shape, tsr_layout_placements(tsr_linear_backward_plan_source(out->plan)),
-                             &out->dy_memory, &out->dy));
+    TSR_TRY(tsr_linear_backward_plan_create(tsr_dtensor_layout(c->t->x), tsr_dtensor_layout(c->t->w), b, dy, layouts[0],
+                                            layouts[1], layouts[2], c->device, &out->plan));
+    TSR_TRY(layer_distribute(c->l, c->t->mesh, c->r->dy, ndim, shape,
+                             tsr_layout_placements(tsr_linear_backward_plan_source(out->plan)), &out->dy_memory,
+                             &out->dy));
     for (int i = 0; i < RESULTS; i++) {
         if (layouts[i])
             TSR_TRY(tsr_dtensor_create(layouts[i], c->device, &out->results[i]));
@@ -137,8 +144,10 @@ static tsr_status check_backward(const run *c, const tsr_layout *dy, const tsr_l
     return status;
 }
 
-/* All gradients of dy as it comes, then one alone of a dy that has to move. */
-static tsr_status check_backwards(const run *c, const tsr_layout *scattered, const tsr_layout *const *layouts, int alone)
+/* Checks all gradients with dy in its own layout and with a dy that has to move, then one gradient
+ * alone. */
+static tsr_status check_backwards(const run *c, const tsr_layout *scattered, const tsr_layout *const *layouts,
+                                  int alone)
 {
     const tsr_layout *one[RESULTS] = {0};
     one[alone] = layouts[alone];
@@ -147,7 +156,8 @@ static tsr_status check_backwards(const run *c, const tsr_layout *scattered, con
     return one[alone] ? check_backward(c, scattered, one) : TSR_OK;
 }
 
-static tsr_status check_with(const run *c, const tsr_layout *own, const tsr_layout *replicated, const tsr_layout *scattered)
+static tsr_status check_with(const run *c, const tsr_layout *own, const tsr_layout *replicated,
+                             const tsr_layout *scattered)
 {
     const tsr_dtensor *const operands[RESULTS] = {c->t->x, c->t->w, c->t->b};
     tsr_layout *layouts[RESULTS] = {0};
@@ -165,10 +175,11 @@ static tsr_status check_with(const run *c, const tsr_layout *own, const tsr_layo
     return status;
 }
 
-tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference, const layer_tensors *tensors,
-                             const tsr_layout *own)
+tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference,
+                             const layer_tensors *tensors, const tsr_layout *own)
 {
-    const run c = {comm, l, reference, tensors, layer_device(l, comm), l->streams ? l->streams[tsr_comm_rank(comm)] : NULL};
+    const run c = {
+        comm, l, reference, tensors, layer_device(l, comm), l->streams ? l->streams[tsr_comm_rank(comm)] : NULL};
     tsr_placement placements[TSR_MAX_DIMS];
     tsr_layout *replicated, *scattered = NULL;
     layer_wanted(own, true, false, placements);

@@ -1,8 +1,9 @@
 #include "standin_blas.h"
 
+#include <tessera/sys/blas.h>
+
 #include <stdatomic.h>
 #include <stddef.h>
-#include <tessera/sys/blas.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -33,7 +34,7 @@ static void end(void *self, int token)
     ends += token > 0;
 }
 
-/* No NULL, so that products of nothing tell. */
+/* Matrices are read without a check for NULL, so that a call for an empty product is noticed. */
 static float at(const float *matrix, int trans, int64_t ld, int64_t row, int64_t column)
 {
     return trans ? matrix[column * ld + row] : matrix[row * ld + column];

@@ -1,13 +1,13 @@
-/* Ranks that have different BLAS libraries multiply by what all have, or are told of it. */
+/* Ranks with different BLAS libraries use one that all of them have, or get an error. */
 #include "ops/agreement.h"
+
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -17,10 +17,11 @@ static const tsr_blas_table tables[] = {{.name = "openblas", .version = "1", .co
                                         {.name = "openblas", .version = "1", .core = "Haswell"},
                                         {.name = "openblas", .version = "2", .core = "Haswell"},
                                         {.name = "onednn", .version = "3", .core = "avx2"}};
-static const tsr_blas_provider providers[] = {{.table = &tables[0]}, {.table = &tables[1]}, {.table = &tables[2]}, {.table = &tables[3]}};
+static const tsr_blas_provider providers[] = {
+    {.table = &tables[0]}, {.table = &tables[1]}, {.table = &tables[2]}, {.table = &tables[3]}};
 enum { SKYLAKE, HASWELL, NEWER, ONEDNN };
 
-/* What each rank brings: providers by index, ended by -1, and its kernels. */
+/* What each rank has: indices of providers, ended by -1, and its kernels. */
 typedef struct scene {
     int has[RANKS][4];
     const char *kernels[RANKS];
@@ -77,9 +78,10 @@ static void ranks_that_have_the_same_keep_it(void **state)
 static void ranks_take_the_best_that_all_have(void **state)
 {
     (void)state;
-    scene s = {.has = {{ONEDNN, NEWER, SKYLAKE, -1}, {NEWER, ONEDNN, SKYLAKE, -1}, {NEWER, HASWELL, -1}, {NEWER, ONEDNN, -1}},
-               .kernels = {"avx512", "avx512", "avx2", "avx512"},
-               .fails = -1};
+    scene s = {
+        .has = {{ONEDNN, NEWER, SKYLAKE, -1}, {NEWER, ONEDNN, SKYLAKE, -1}, {NEWER, HASWELL, -1}, {NEWER, ONEDNN, -1}},
+        .kernels = {"avx512", "avx512", "avx2", "avx512"},
+        .fails = -1};
     play(&s);
     assert_all_have(&s, (const int[]){NEWER, -1});
     for (int rank = 0; rank < RANKS; rank++)
@@ -100,13 +102,15 @@ static void orders_that_measurements_made_become_one(void **state)
 static void ranks_with_nothing_in_common_are_told_of_two(void **state)
 {
     (void)state;
-    scene s = {
-        .has = {{SKYLAKE, -1}, {SKYLAKE, -1}, {HASWELL, -1}, {NEWER, -1}}, .kernels = {"avx512", "avx512", "avx2", "avx512"}, .fails = -1};
+    scene s = {.has = {{SKYLAKE, -1}, {SKYLAKE, -1}, {HASWELL, -1}, {NEWER, -1}},
+               .kernels = {"avx512", "avx512", "avx2", "avx512"},
+               .fails = -1};
     play(&s);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal(s.status[rank], TSR_ERROR_UNSUPPORTED);
-        assert_non_null(strstr(s.words[rank], "rank 0 has openblas with kernels for SkylakeX (1), rank 2 has openblas with kernels for "
-                                              "Haswell (1); "));
+        assert_non_null(strstr(
+            s.words[rank], "rank 0 has openblas with kernels for SkylakeX (1), rank 2 has openblas with kernels for "
+                           "Haswell (1); "));
         assert_string_equal(s.words[rank], s.words[0]);
     }
 }
@@ -114,7 +118,8 @@ static void ranks_with_nothing_in_common_are_told_of_two(void **state)
 static void ranks_on_other_devices_go_with_everything(void **state)
 {
     (void)state;
-    scene s = {.has = {{-1}, {HASWELL, NEWER, -1}, {-1}, {NEWER, -1}}, .kernels = {NULL, "avx2", NULL, "avx2"}, .fails = -1};
+    scene s = {
+        .has = {{-1}, {HASWELL, NEWER, -1}, {-1}, {NEWER, -1}}, .kernels = {NULL, "avx2", NULL, "avx2"}, .fails = -1};
     play(&s);
     for (int rank = 0; rank < RANKS; rank++)
         assert_int_equal(s.status[rank], TSR_OK);
@@ -126,7 +131,9 @@ static void ranks_on_other_devices_go_with_everything(void **state)
 static void the_failure_of_one_is_told_to_all(void **state)
 {
     (void)state;
-    scene s = {.has = {{SKYLAKE, -1}, {HASWELL, -1}, {-1}, {SKYLAKE, -1}}, .kernels = {"avx512", "avx2", NULL, "avx512"}, .fails = 2};
+    scene s = {.has = {{SKYLAKE, -1}, {HASWELL, -1}, {-1}, {SKYLAKE, -1}},
+               .kernels = {"avx512", "avx2", NULL, "avx512"},
+               .fails = 2};
     play(&s);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal(s.status[rank], rank == 2 ? TSR_ERROR_DEVICE : TSR_ERROR_PEER);
@@ -145,9 +152,12 @@ static void versions_and_cores_tell_providers_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_that_have_the_same_keep_it),          cmocka_unit_test(ranks_take_the_best_that_all_have),
-        cmocka_unit_test(orders_that_measurements_made_become_one),  cmocka_unit_test(ranks_with_nothing_in_common_are_told_of_two),
-        cmocka_unit_test(ranks_on_other_devices_go_with_everything), cmocka_unit_test(the_failure_of_one_is_told_to_all),
+        cmocka_unit_test(ranks_that_have_the_same_keep_it),
+        cmocka_unit_test(ranks_take_the_best_that_all_have),
+        cmocka_unit_test(orders_that_measurements_made_become_one),
+        cmocka_unit_test(ranks_with_nothing_in_common_are_told_of_two),
+        cmocka_unit_test(ranks_on_other_devices_go_with_everything),
+        cmocka_unit_test(the_failure_of_one_is_told_to_all),
         cmocka_unit_test(versions_and_cores_tell_providers_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,12 @@
-/* A fault that one rank alone finds in a layer's call is told to its peers: all ranks get a status, and the communicator goes on. */
+/* Errors that one rank alone finds in a layer's call: all ranks get a status, and the communicator
+ * stays usable. */
 #include "layers.h"
+
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -14,7 +15,7 @@ enum { RANKS = 3, AT_FAULT = 1 };
 static const layer row_parallel = {"3", 2, {5, 13}, 7, "S(1)", "S(1)", "R", TSR_F32};
 static const tsr_placement reduced = {.kind = TSR_REPLICATE}, beyond = {.kind = TSR_SHARD, .dim = 7};
 
-/* What is called on every rank; `at_fault` says on which something is wrong. */
+/* The call of every rank; `at_fault` is set on the rank whose arguments are wrong. */
 typedef struct fixture {
     const layer_tensors *t;
     const tsr_dtensor *dy;
@@ -57,7 +58,8 @@ static tsr_status forward_of_another_w(const fixture *f, bool at_fault)
     return forward(f->t->x, at_fault ? f->other_w : f->t->w, &reduced, false);
 }
 
-static tsr_status backward(const fixture *f, const tsr_dtensor *x, const tsr_dtensor *b, const tsr_dtensor *dy, const tsr_placement *dx_to)
+static tsr_status backward(const fixture *f, const tsr_dtensor *x, const tsr_dtensor *b, const tsr_dtensor *dy,
+                           const tsr_placement *dx_to)
 {
     tsr_dtensor *dx = NULL, *dw = NULL, *db = NULL;
     const tsr_status status = tsr_linear_backward(x, f->t->w, b, dy, dx_to, NULL, NULL, &dx, &dw, &db);
@@ -113,8 +115,8 @@ static tsr_status plan_of_another_y(const fixture *f, bool at_fault)
 static tsr_status plan_backward(const fixture *f, const tsr_layout *x, const tsr_layout *dx, bool without_out)
 {
     tsr_linear_backward_plan *made = NULL;
-    const tsr_status status =
-        tsr_linear_backward_plan_create(x, f->w, f->b, NULL, dx, f->w, NULL, tsr_device_host(), without_out ? NULL : &made);
+    const tsr_status status = tsr_linear_backward_plan_create(x, f->w, f->b, NULL, dx, f->w, NULL, tsr_device_host(),
+                                                              without_out ? NULL : &made);
     tsr_linear_backward_plan_destroy(made);
     return status;
 }
@@ -155,7 +157,7 @@ static const struct {
     {plan_backward_to_another_dx, "tsr_linear_backward_plan_create: "},
 };
 
-/* The fault, a barrier, and the call as it should be, over one communicator. */
+/* Makes the faulty call, a barrier, and the correct call, over one communicator. */
 static tsr_status check_fault(tsr_comm *comm, const fixture *f, size_t i)
 {
     const bool at_fault = tsr_comm_rank(comm) == AT_FAULT;

@@ -1,5 +1,7 @@
-/* Plans of the backward: what they refuse, what a rank that errs does to the others, and that executions allocate nothing. */
+/* Backward plans: what they refuse, errors of one rank, and that executions allocate nothing. */
 #include "layers.h"
+
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tessera/sys/status.h>
-
 #include <cmocka.h>
 
-/* A row-parallel layer on two ranks, whose dy comes cut by rows, and whose dx is wanted whole: x (2, 4), w (3, 4), b (3), y (2, 3). All its
- * gradients move but dw. */
+/* A row-parallel layer on two ranks, whose dy is cut by rows and whose dx is replicated: x (2, 4),
+ * w (3, 4), b (3), y (2, 3). All gradients but dw have to move. */
 typedef struct fixture {
     tsr_mesh *mesh;
     tsr_layout *x, *w, *b, *dy, *dx;
@@ -35,7 +35,8 @@ static tsr_status fixture_create(tsr_comm *comm, fixture *out)
 {
     *out = (fixture){0};
     TSR_TRY(make_layouts(comm, out));
-    return tsr_linear_backward_plan_create(out->x, out->w, out->b, out->dy, out->dx, out->w, out->b, tsr_device_host(), &out->plan);
+    return tsr_linear_backward_plan_create(out->x, out->w, out->b, out->dy, out->dx, out->w, out->b, tsr_device_host(),
+                                           &out->plan);
 }
 
 static void fixture_destroy(fixture *f)
@@ -67,9 +68,12 @@ static tsr_status execute(const void *given, int rank, int fault)
     const fixture *const f = given;
     float x[] = {1, 1, 1, 1}, w[] = {2, 2, 2, 2, 2, 2}, dy[] = {1, 1, 1}, dx[8] = {0}, dw[6] = {0}, db[3] = {0};
     tsr_tensor t[] = {
-        tsr_tensor_contiguous(x, TSR_F32, 2, (int64_t[]){2, 2}),  tsr_tensor_contiguous(w, TSR_F32, 2, (int64_t[]){3, 2}),
-        tsr_tensor_contiguous(dy, TSR_F32, 2, (int64_t[]){1, 3}), tsr_tensor_contiguous(dx, TSR_F32, 2, (int64_t[]){2, 4}),
-        tsr_tensor_contiguous(dw, TSR_F32, 2, (int64_t[]){3, 2}), tsr_tensor_contiguous(db, TSR_F32, 1, (int64_t[]){3}),
+        tsr_tensor_contiguous(x, TSR_F32, 2, (int64_t[]){2, 2}),
+        tsr_tensor_contiguous(w, TSR_F32, 2, (int64_t[]){3, 2}),
+        tsr_tensor_contiguous(dy, TSR_F32, 2, (int64_t[]){1, 3}),
+        tsr_tensor_contiguous(dx, TSR_F32, 2, (int64_t[]){2, 4}),
+        tsr_tensor_contiguous(dw, TSR_F32, 2, (int64_t[]){3, 2}),
+        tsr_tensor_contiguous(db, TSR_F32, 1, (int64_t[]){3}),
     };
     size_t bytes = tsr_linear_backward_plan_workspace_bytes(f->plan);
     void *workspace = malloc(bytes);
@@ -84,17 +88,22 @@ static tsr_status execute(const void *given, int rank, int fault)
     }
     void *const stream = rank == 1 && fault == 7 ? &bytes : NULL;
     const bool lacks_w = rank == 1 && fault == 1, lacks_dx = rank == 1 && fault == 3;
-    const tsr_status status = tsr_linear_backward_plan_execute(f->plan, &t[0], lacks_w ? NULL : &t[1], &t[2], lacks_dx ? NULL : &t[3],
-                                                               &t[4], &t[5], workspace, bytes, stream);
+    const tsr_status status = tsr_linear_backward_plan_execute(
+        f->plan, &t[0], lacks_w ? NULL : &t[1], &t[2], lacks_dx ? NULL : &t[3], &t[4], &t[5], workspace, bytes, stream);
     free(workspace);
     return status == TSR_OK ? check_values(dx, dw, db) : status;
 }
 
 static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
-    static const char *const words[] = {
-        "x is f32 3x2", "w is NULL", "dy is f64", "dx is NULL", "dw has no data", "the plan wants", "the strides of dw make elements share",
-        "stream is 0x"};
+    static const char *const words[] = {"x is f32 3x2",
+                                        "w is NULL",
+                                        "dy is f64",
+                                        "dx is NULL",
+                                        "dw has no data",
+                                        "the plan wants",
+                                        "elements of dw, which is written, share memory",
+                                        "stream is 0x"};
     (void)arg;
     fixture f;
     TSR_TRY(fixture_create(comm, &f));
@@ -121,22 +130,30 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_layout_parse(f.mesh, "P", 2, (int64_t[]){2, 3}, TSR_F32, &partial));
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2@[1,0]", &line));
     TSR_TRY(tsr_layout_parse(line, "R", 2, (int64_t[]){2, 4}, TSR_F32, &elsewhere));
-    TSR_TRY(layer_expect_status("no x", tsr_linear_backward_plan_create(NULL, f.w, NULL, NULL, f.dx, NULL, NULL, host, &plan),
+    TSR_TRY(layer_expect_status("no x",
+                                tsr_linear_backward_plan_create(NULL, f.w, NULL, NULL, f.dx, NULL, NULL, host, &plan),
                                 TSR_ERROR_ARGUMENT, "x is NULL"));
-    TSR_TRY(layer_expect_status("nothing wanted", tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, NULL, NULL, NULL, host, &plan),
+    TSR_TRY(layer_expect_status("nothing wanted",
+                                tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, NULL, NULL, NULL, host, &plan),
                                 TSR_ERROR_ARGUMENT, "all NULL"));
-    TSR_TRY(layer_expect_status("db without b", tsr_linear_backward_plan_create(f.x, f.w, NULL, NULL, NULL, NULL, f.b, host, &plan),
+    TSR_TRY(layer_expect_status("db without b",
+                                tsr_linear_backward_plan_create(f.x, f.w, NULL, NULL, NULL, NULL, f.b, host, &plan),
                                 TSR_ERROR_ARGUMENT, "b is NULL"));
-    TSR_TRY(layer_expect_status("dy of x", tsr_linear_backward_plan_create(f.x, f.w, f.b, f.x, f.dx, NULL, NULL, host, &plan),
+    TSR_TRY(layer_expect_status("dy of x",
+                                tsr_linear_backward_plan_create(f.x, f.w, f.b, f.x, f.dx, NULL, NULL, host, &plan),
                                 TSR_ERROR_ARGUMENT, "dy is not like the y"));
-    TSR_TRY(layer_expect_status("Partial dy", tsr_linear_backward_plan_create(f.x, f.w, f.b, partial, f.dx, NULL, NULL, host, &plan),
+    TSR_TRY(layer_expect_status("Partial dy",
+                                tsr_linear_backward_plan_create(f.x, f.w, f.b, partial, f.dx, NULL, NULL, host, &plan),
                                 TSR_ERROR_ARGUMENT, "dy is Partial on mesh dim 0"));
-    TSR_TRY(layer_expect_status("dx elsewhere", tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, elsewhere, NULL, NULL, host, &plan),
-                                TSR_ERROR_ARGUMENT, "dx on mesh 2@[1,0]"));
-    TSR_TRY(layer_expect_status("dw of b", tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, NULL, f.b, NULL, host, &plan),
+    TSR_TRY(layer_expect_status(
+        "dx elsewhere", tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, elsewhere, NULL, NULL, host, &plan),
+        TSR_ERROR_ARGUMENT, "dx on mesh 2@[1,0]"));
+    TSR_TRY(layer_expect_status("dw of b",
+                                tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, NULL, f.b, NULL, host, &plan),
                                 TSR_ERROR_ARGUMENT, "shape"));
-    TSR_TRY(layer_expect_status("no plan", tsr_linear_backward_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL),
-                                TSR_ERROR_ARGUMENT, "plan is NULL"));
+    TSR_TRY(layer_expect_status(
+        "no plan", tsr_linear_backward_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL),
+        TSR_ERROR_ARGUMENT, "plan is NULL"));
     tsr_layout_destroy(elsewhere);
     tsr_mesh_destroy(line);
     tsr_layout_destroy(partial);

@@ -1,21 +1,24 @@
-/* OpenBLAS under several ranks at once: the right numbers, and the host's thread count afterwards. */
+/* OpenBLAS, called by several ranks at once: the results, and the host's thread count
+ * afterwards. */
 #include "layers.h"
 
+#include <tessera/sys/status.h>
+
+#include <cblas.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <tessera/sys/status.h>
-
 #include <cmocka.h>
 
 enum { RANKS = 4, SIZE = 128, REPEATS = 2000, BUILD_SERIAL = 0 };
 
-/* One replicated layer of `tokens` tokens on a rank of its own: products that nothing keeps from overlapping. */
-static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x, const float *w, const float *expected, float *first)
+/* One replicated layer of `tokens` tokens on a rank of its own, so that the products of ranks can
+ * overlap. */
+static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x, const float *w, const float *expected,
+                                      float *first)
 {
     const int64_t x_shape[] = {tokens, SIZE}, w_shape[] = {SIZE, SIZE};
     tsr_mesh *mesh;
@@ -29,7 +32,8 @@ static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x
     const size_t bytes = tsr_linear_plan_workspace_bytes(plan), y_bytes = (size_t)tokens * SIZE * sizeof(float);
     float *y = malloc(y_bytes);
     void *workspace = malloc(bytes);
-    const tsr_tensor tx = tsr_tensor_contiguous((void *)x, TSR_F32, 2, x_shape), tw = tsr_tensor_contiguous((void *)w, TSR_F32, 2, w_shape);
+    const tsr_tensor tx = tsr_tensor_contiguous((void *)x, TSR_F32, 2, x_shape),
+                     tw = tsr_tensor_contiguous((void *)w, TSR_F32, 2, w_shape);
     const tsr_tensor ty = tsr_tensor_contiguous(y, TSR_F32, 2, x_shape);
     int wrong = 0;
     tsr_status status = y && workspace ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for y");
@@ -46,7 +50,8 @@ static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x
     tsr_layout_destroy(x_layout);
     tsr_mesh_destroy(mesh);
     if (status == TSR_OK && wrong)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d, %d tokens: %d of %d products are not those of one rank alone", (int)rank,
+        return tsr_status_set(TSR_ERROR_INTERNAL,
+                              "rank %d, %d tokens: %d of %d products are not those of one rank alone", (int)rank,
                               tokens, wrong, REPEATS);
     return status;
 }
@@ -71,14 +76,14 @@ static tsr_status run_together(tsr_comm *comm, void *arg)
 static void products_of_ranks_at_once_have_the_bits_of_one_rank_alone(void **state)
 {
     (void)state;
-    stress *s = malloc(sizeof(*s));
+    stress *s = malloc(sizeof *s);
     assert_non_null(s);
     for (int i = 0; i < SIZE * SIZE; i++) {
         s->x[i] = (float)(i % 1009 * 7919 % 1013) / 1013 - 0.5f;
         s->w[i] = (float)(i % 1009 * 10473 % 997) / 997 - 0.5f;
     }
     static const int tokens[] = {1, 5, SIZE};
-    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
         s->tokens = tokens[i];
         layers_run(1, run_alone, s);
         layers_run(RANKS, run_together, s);

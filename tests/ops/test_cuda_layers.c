@@ -1,12 +1,13 @@
-/* Layers on CUDA tensors: on GPUs where there are some, else on emulated ones. */
+/* Layers on CUDA tensors, on GPUs if the machine has any, else on emulated ones. */
 #include "device_layers.h"
 #include "gpus.h"
 #include "graph_calls.h"
 
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 

@@ -1,7 +1,9 @@
-/* Linear layers when memory fails on one rank, which the others are told, or their communicator is in use or gone: nobody hangs or leaks.
- */
+/* Linear layers when memory fails on one rank, or their communicator is in use or gone: the other
+ * ranks get an error, no rank hangs, and nothing leaks. */
 #include "counted_memory.h"
 #include "layers.h"
+
+#include <tessera/sys/status.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,11 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tessera/sys/status.h>
-
 #include <cmocka.h>
 
-/* What is called on every rank; it must leave nothing behind when it fails. */
+/* The call of every rank; it must free everything when it fails. */
 typedef tsr_status operation(const layer_tensors *t, const tsr_dtensor *dy);
 
 static const tsr_placement reduced = {.kind = TSR_REPLICATE};
@@ -84,10 +84,11 @@ enum { RANKS = 3, FAILING = 1, MOST = 400 };
 
 typedef struct drill {
     operation *run;
-    int failures; /* how often rank FAILING failed before it got through */
+    int failures; /* the number of failures of rank FAILING before its call succeeded */
 } drill;
 
-/* Rank FAILING's n-th allocation fails, for n = 1, 2, .. until the call gets through; all ranks see that it did. */
+/* Rank FAILING's n-th allocation fails, for n = 1, 2, .. until the call gets through; all ranks see
+ * that it did. */
 static tsr_status fail_each_allocation(tsr_comm *comm, drill *d, const layer_tensors *t, const tsr_dtensor *dy)
 {
     const bool failing = tsr_comm_rank(comm) == FAILING;
@@ -96,10 +97,11 @@ static tsr_status fail_each_allocation(tsr_comm *comm, drill *d, const layer_ten
         const tsr_status status = d->run(t, dy);
         const bool hit = counted_fail_here(0, false) == 0 && failing;
         if (failing && hit != (status == TSR_ERROR_MEMORY))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "allocation %d failed: %s: %.200s", n, tsr_status_name(status), tsr_status_message());
-        if (!failing && status != TSR_OK && (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "rank 1")))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 1's allocation %d failed: %s: %.200s", n, tsr_status_name(status),
+            return tsr_status_set(TSR_ERROR_INTERNAL, "allocation %d failed: %s: %.200s", n, tsr_status_name(status),
                                   tsr_status_message());
+        if (!failing && status != TSR_OK && (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "rank 1")))
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 1's allocation %d failed: %s: %.200s", n,
+                                  tsr_status_name(status), tsr_status_message());
         int32_t mine = status != TSR_OK, any;
         TSR_TRY(tsr_comm_all_reduce(comm, &mine, &any, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
         if (!any) {
@@ -108,7 +110,8 @@ static tsr_status fail_each_allocation(tsr_comm *comm, drill *d, const layer_ten
             return TSR_OK;
         }
         if (!mine)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 1's allocation %d failed, and rank %d did not notice", n, tsr_comm_rank(comm));
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 1's allocation %d failed, and rank %d did not notice", n,
+                                  tsr_comm_rank(comm));
     }
     return tsr_status_set(TSR_ERROR_INTERNAL, "after %d failures the call still does not get through", MOST);
 }
@@ -173,7 +176,8 @@ static tsr_status make_plan(const layer_tensors *t, tsr_linear_plan **out)
     const int64_t shape[] = {5, 7};
     tsr_layout *y;
     TSR_TRY(tsr_layout_create(t->mesh, &reduced, 2, shape, TSR_F32, &y));
-    const tsr_status status = tsr_linear_plan_create(tsr_dtensor_layout(t->x), tsr_dtensor_layout(t->w), tsr_dtensor_layout(t->b), y, out);
+    const tsr_status status =
+        tsr_linear_plan_create(tsr_dtensor_layout(t->x), tsr_dtensor_layout(t->w), tsr_dtensor_layout(t->b), y, out);
     tsr_layout_destroy(y);
     return status;
 }
@@ -207,7 +211,9 @@ static void *call_layer(void *arg)
     return NULL;
 }
 
-/* Rank 0 calls the layer, and calls again by another thread until it is told that it may not, in the name of the layer. */
+/* Rank 0 calls the layer, and calls again by another thread until it is told that it may not, in
+ * the name of the layer.
+ */
 static tsr_status call_twice(tsr_comm *comm, guest *g)
 {
     if (pthread_create(&g->thread, NULL, call_layer, g) != 0)
@@ -282,15 +288,20 @@ static tsr_status call_after_the_end(tsr_comm *comm, void *arg)
     TSR_TRY(make_plan(&t, &made));
     TSR_TRY(execute(made, &t));
     tsr_comm_destroy(comm);
-    tsr_status status = layer_expect_status("linear", forward(&t, dy), TSR_ERROR_STATE, "tsr_linear: the communicator (rank ");
+    tsr_status status =
+        layer_expect_status("linear", forward(&t, dy), TSR_ERROR_STATE, "tsr_linear: the communicator (rank ");
     if (status == TSR_OK)
-        status = layer_expect_status("linear", tsr_linear(t.x, t.w, t.b, NULL, &y), TSR_ERROR_STATE, "tsr_linear: the communicator (rank ");
+        status = layer_expect_status("linear", tsr_linear(t.x, t.w, t.b, NULL, &y), TSR_ERROR_STATE,
+                                     "tsr_linear: the communicator (rank ");
     if (status == TSR_OK)
-        status = layer_expect_status("backward", backward(&t, dy), TSR_ERROR_STATE, "tsr_linear_backward: the communicator (rank ");
+        status = layer_expect_status("backward", backward(&t, dy), TSR_ERROR_STATE,
+                                     "tsr_linear_backward: the communicator (rank ");
     if (status == TSR_OK)
-        status = layer_expect_status("plan", plan(&t, dy), TSR_ERROR_STATE, "tsr_linear_plan_create: the communicator (rank ");
+        status = layer_expect_status("plan", plan(&t, dy), TSR_ERROR_STATE,
+                                     "tsr_linear_plan_create: the communicator (rank ");
     if (status == TSR_OK)
-        status = layer_expect_status("execution", execute(made, &t), TSR_ERROR_STATE, "tsr_linear_plan_execute: the communicator (rank ");
+        status = layer_expect_status("execution", execute(made, &t), TSR_ERROR_STATE,
+                                     "tsr_linear_plan_execute: the communicator (rank ");
     tsr_linear_plan_destroy(made);
     tsr_dtensor_destroy(dy);
     layer_tensors_destroy(&t);

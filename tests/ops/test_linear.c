@@ -1,12 +1,13 @@
-/* Linear layers on rank threads, forward and backward, against plain sums: every combination of layouts that the rule takes. */
+/* Linear layers on rank threads, forward and backward, compared with plain loops, for every
+ * combination of layouts that the rule accepts. */
 #include "layers.h"
+
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -34,9 +35,11 @@ static tsr_status multiply_across(tsr_comm *comm, void *arg)
     tsr_linear_plan *plan = NULL;
     const tsr_status refused = tsr_linear(x, w, NULL, &replicate, &y);
     const bool named = strstr(tsr_status_message(), "the communicators differ: x and w are on mesh 4");
-    const tsr_status unplanned = tsr_linear_plan_create(tsr_dtensor_layout(x), tsr_dtensor_layout(w), NULL, NULL, &plan);
+    const tsr_status unplanned =
+        tsr_linear_plan_create(tsr_dtensor_layout(x), tsr_dtensor_layout(w), NULL, NULL, &plan);
     if (refused != TSR_ERROR_ARGUMENT || !named || unplanned != TSR_ERROR_ARGUMENT || y || plan)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "falling ranks: %s, %s", tsr_status_name(refused), tsr_status_name(unplanned));
+        return tsr_status_set(TSR_ERROR_INTERNAL, "falling ranks: %s, %s", tsr_status_name(refused),
+                              tsr_status_name(unplanned));
     const tsr_status copied = tsr_linear(x, same, NULL, &replicate, &y);
     if (copied != TSR_ERROR_ARGUMENT || !strstr(tsr_status_message(), "both must be over one"))
         return tsr_status_set(TSR_ERROR_INTERNAL, "a copy: %s", tsr_status_name(copied));
@@ -57,7 +60,7 @@ static void operands_over_ranks_in_another_order_are_refused(void **state)
     assert_int_equal(tsr_threads_run(4, multiply_across, NULL, NULL), TSR_OK);
 }
 
-/* What one mesh dim may hold of x, and of w and b beside it. */
+/* The placements that one mesh dim may have for x, with those of w and b. */
 typedef struct pairing {
     const char *x, *w, *b;
 } pairing;
@@ -92,7 +95,8 @@ static void join(const char *piece, int dim, char *text)
     snprintf(text + length, LAYER_TEXT - length, "%s%s", dim ? "," : "", piece);
 }
 
-/* Combination `number` of one pairing a mesh dim; with and without bias, and the two dtypes, take turns. */
+/* Combination `number` of one pairing a mesh dim; with and without bias, and the two dtypes, take
+ * turns. */
 static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
 {
     char x[LAYER_TEXT] = "", w[LAYER_TEXT] = "", b[LAYER_TEXT] = "";
@@ -104,7 +108,7 @@ static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
     }
     layer l = {.mesh = s->mesh, .x_ndim = s->x_ndim, .out = s->out, .x = x, .w = w, .b = number % 3 ? b : NULL};
     l.dtype = number % 2 ? TSR_F64 : TSR_F32;
-    memcpy(l.x_shape, s->x_shape, sizeof(l.x_shape));
+    memcpy(l.x_shape, s->x_shape, sizeof l.x_shape);
     return layer_check(comm, &l);
 }
 
@@ -119,9 +123,9 @@ static tsr_status check_sweep(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-#define FLAT   flat_pairings, sizeof(flat_pairings) / sizeof(flat_pairings[0])
-#define DEEP   deep_pairings, sizeof(deep_pairings) / sizeof(deep_pairings[0])
-#define VECTOR vector_pairings, sizeof(vector_pairings) / sizeof(vector_pairings[0])
+#define FLAT   flat_pairings, sizeof flat_pairings / sizeof flat_pairings[0]
+#define DEEP   deep_pairings, sizeof deep_pairings / sizeof deep_pairings[0]
+#define VECTOR vector_pairings, sizeof vector_pairings / sizeof vector_pairings[0]
 
 static int ranks_of(const char *mesh)
 {
@@ -141,10 +145,11 @@ static void every_combination_on_meshes_of_one_dim_is_exact(void **state)
 {
     (void)state;
     sweep sweeps[] = {
-        {"1", 1, FLAT, 2, {5, 13}, 7}, {"2", 1, FLAT, 2, {5, 13}, 7}, {"3", 1, FLAT, 2, {5, 13}, 7}, {"4", 1, FLAT, 2, {5, 13}, 7},
-        {"5", 1, FLAT, 2, {5, 13}, 7}, {"6", 1, FLAT, 2, {5, 13}, 7}, {"7", 1, FLAT, 2, {5, 13}, 7}, {"8", 1, FLAT, 2, {9, 13}, 13},
+        {"1", 1, FLAT, 2, {5, 13}, 7}, {"2", 1, FLAT, 2, {5, 13}, 7},  {"3", 1, FLAT, 2, {5, 13}, 7},
+        {"4", 1, FLAT, 2, {5, 13}, 7}, {"5", 1, FLAT, 2, {5, 13}, 7},  {"6", 1, FLAT, 2, {5, 13}, 7},
+        {"7", 1, FLAT, 2, {5, 13}, 7}, {"8", 1, FLAT, 2, {9, 13}, 13},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
 
 static void every_combination_on_meshes_of_several_dims_is_exact(void **state)
@@ -154,7 +159,7 @@ static void every_combination_on_meshes_of_several_dims_is_exact(void **state)
         {"2x2", 2, FLAT, 2, {5, 13}, 7}, {"2x3", 2, FLAT, 2, {5, 13}, 7},     {"4x2", 2, FLAT, 2, {3, 4}, 9},
         {"1x3", 2, FLAT, 2, {5, 7}, 7},  {"2x2x2", 3, DEEP, 3, {2, 3, 5}, 7},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
 
 static void batch_dims_none_to_seven_are_exact(void **state)
@@ -164,7 +169,7 @@ static void batch_dims_none_to_seven_are_exact(void **state)
         {"3", 1, VECTOR, 1, {7}, 5},       {"2x2", 2, VECTOR, 1, {7}, 5},   {"3", 1, DEEP, 3, {2, 5, 7}, 4},
         {"2x2", 2, DEEP, 3, {3, 2, 6}, 5}, {"2", 1, DEEP, 3, {1, 5, 1}, 1},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
     sweep most = {"2", 1, flat_pairings, 3, 8, {2, 1, 3, 1, 2, 1, 2, 5}, 3};
     layers_run(2, check_sweep, &most);
 }
@@ -173,10 +178,11 @@ static void dims_of_size_zero_and_empty_shards_are_exact(void **state)
 {
     (void)state;
     sweep sweeps[] = {
-        {"3", 1, FLAT, 2, {0, 4}, 3}, {"3", 1, FLAT, 2, {4, 0}, 3},   {"3", 1, FLAT, 2, {4, 3}, 0}, {"2x2", 2, FLAT, 2, {0, 0}, 0},
-        {"8", 1, FLAT, 2, {2, 2}, 2}, {"2x4", 2, FLAT, 2, {1, 2}, 3}, {"4", 1, FLAT, 2, {9, 5}, 5}, {"4", 1, DEEP, 3, {2, 0, 3}, 2},
+        {"3", 1, FLAT, 2, {0, 4}, 3},   {"3", 1, FLAT, 2, {4, 0}, 3},    {"3", 1, FLAT, 2, {4, 3}, 0},
+        {"2x2", 2, FLAT, 2, {0, 0}, 0}, {"8", 1, FLAT, 2, {2, 2}, 2},    {"2x4", 2, FLAT, 2, {1, 2}, 3},
+        {"4", 1, FLAT, 2, {9, 5}, 5},   {"4", 1, DEEP, 3, {2, 0, 3}, 2},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
 
 static tsr_status check_list(tsr_comm *comm, void *arg)
@@ -226,7 +232,8 @@ static void ranks_outside_the_mesh_take_part_with_nothing(void **state)
     layers_run(4, check_list, list);
 }
 
-/* Few rows go through w by panels that fit a cache, so w must be larger than that. */
+/* Products of few rows go through w in panels that fit a cache, so w has to be larger than a
+ * panel. */
 static void few_rows_by_many_features_are_exact(void **state)
 {
     (void)state;
@@ -257,7 +264,7 @@ static void local_tensors_with_gaps_are_exact_forward_and_backward(void **state)
     layers_run(2, check_list, list);
 }
 
-/* A bias that were added once per rank would come out ranks times as large. */
+/* A bias added by every rank instead of one would show in the result. */
 static tsr_status check_bias_once(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -278,8 +285,8 @@ static tsr_status check_bias_once(tsr_comm *comm, void *arg)
     for (int i = 0; i < 6; i++) {
         const float expected = tsr_comm_rank(comm) == 0 ? bias[i % 3] : 0, given = ((const float *)local.data)[i];
         if (given != expected)
-            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d holds %g at %d, not %g", tsr_comm_rank(comm), (double)given, i,
-                                    (double)expected);
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d holds %g at %d, not %g", tsr_comm_rank(comm),
+                                    (double)given, i, (double)expected);
     }
     tsr_dtensor *const tensors[] = {y, b, w, x};
     for (int i = 0; i < 4; i++)
@@ -298,10 +305,12 @@ static tsr_status expect_written(const char *what, const tsr_dtensor *tensor, co
 {
     char text[32];
     tsr_layout_print(tsr_dtensor_layout(tensor), text, sizeof text);
-    return strcmp(text, wanted) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s is %s, not %s", what, text, wanted);
+    return strcmp(text, wanted) == 0 ? TSR_OK
+                                     : tsr_status_set(TSR_ERROR_INTERNAL, "%s is %s, not %s", what, text, wanted);
 }
 
-/* On a mesh dim of size 1 all layouts are equal, but a caller reads the placements that it asked for. */
+/* On a mesh dim of size 1 all layouts are equal, but the result has to have the placements that the
+ * caller asked for. */
 static tsr_status check_placements_on_one_rank(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -311,7 +320,8 @@ static tsr_status check_placements_on_one_rank(tsr_comm *comm, void *arg)
     const tsr_tensor gx = tsr_tensor_contiguous(values, TSR_F32, 2, (int64_t[]){2, 4}),
                      gw = tsr_tensor_contiguous(values, TSR_F32, 2, (int64_t[]){3, 4}),
                      gb = tsr_tensor_contiguous(values, TSR_F32, 1, (int64_t[]){3});
-    const tsr_placement rows = tsr_shard(0), columns = tsr_shard(1), replicate = tsr_replicate(), partial = tsr_partial(TSR_SUM);
+    const tsr_placement rows = tsr_shard(0), columns = tsr_shard(1), replicate = tsr_replicate(),
+                        partial = tsr_partial(TSR_SUM);
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
     TSR_TRY(tsr_distribute_tensor(&gx, mesh, &columns, NULL, &x));
     TSR_TRY(tsr_distribute_tensor(&gw, mesh, &columns, NULL, &w));

@@ -1,11 +1,13 @@
-/* Layers whose operands are f32, f16 and bf16 in every mixture, against plain arrays: small integers are exact in all of them. */
+/* Layers with every mixture of f32, f16 and bf16 operands, compared with plain loops on small
+ * integers, which are exact in all three. */
 #include "layers.h"
+
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -13,19 +15,22 @@ static const tsr_dtype dtypes[] = {TSR_F32, TSR_F16, TSR_BF16};
 
 enum { DTYPES = 3 };
 
-/* Few rows and many, one and two dims of batch, with strides and without. Sums stay below 2^8, which bf16 holds. */
+/* Few rows and many, one and two dims of batch, with strides and without. Sums stay below 2^8,
+ * which bf16 holds. */
 static const struct {
     int x_ndim;
     int64_t x_shape[TSR_MAX_DIMS];
     int64_t out;
     int gap;
-} shapes[] = {{1, {13}, 7, 0}, {2, {1, 21}, 5, 0}, {2, {7, 17}, 20, 0}, {2, {5, 13}, 3, 2}, {2, {20, 18}, 9, 0}, {3, {3, 7, 5}, 16, 2}};
+} shapes[] = {{1, {13}, 7, 0},    {2, {1, 21}, 5, 0},  {2, {7, 17}, 20, 0},
+              {2, {5, 13}, 3, 2}, {2, {20, 18}, 9, 0}, {3, {3, 7, 5}, 16, 2}};
 
 static const struct {
     const char *mesh;
     int ranks;
     const char *x, *w, *b;
-} layouts[] = {{"1", 1, "R", "R", "R"}, {"2", 2, "R", "S(0)", "S(0)"}, {"2", 2, "S(%d)", "S(1)", "R"}, {"2", 2, "P", "R", "R"}};
+} layouts[] = {
+    {"1", 1, "R", "R", "R"}, {"2", 2, "R", "S(0)", "S(0)"}, {"2", 2, "S(%d)", "S(1)", "R"}, {"2", 2, "P", "R", "R"}};
 
 static tsr_status check_shape(tsr_comm *comm, const layer *l, int number)
 {
@@ -82,13 +87,14 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_layout_parse(mesh, "R", 1, (int64_t[]){4}, rows[i].b, &b));
         const tsr_status status = tsr_linear_propagate(x, w, b, &y);
         const bool right = rows[i].y ? status == TSR_OK && tsr_layout_dtype(y) == rows[i].y
-                                     : status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "one dtype") != NULL;
+                                     : status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "one dtype");
         tsr_layout_destroy(y);
         tsr_layout_destroy(b);
         tsr_layout_destroy(w);
         tsr_layout_destroy(x);
         if (!right)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "row %zu: %s", i, status == TSR_OK ? "another dtype" : tsr_status_message());
+            return tsr_status_set(TSR_ERROR_INTERNAL, "row %zu: %s", i,
+                                  status == TSR_OK ? "another dtype" : tsr_status_message());
     }
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -100,7 +106,8 @@ static void a_result_is_f32_where_dtypes_differ(void **state)
     layers_run(1, check_dtypes, NULL);
 }
 
-/* A weight of one 1 a row passes x on: all the bits of f32 must come out, of few rows and of many. */
+/* A weight with a single 1 in each row copies x: all bits of f32 have to be kept, for few rows and
+ * for many. */
 static tsr_status check_passing(tsr_comm *comm, void *arg)
 {
     enum { ROWS = 12, SIZE = 20 };

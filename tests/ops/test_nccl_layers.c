@@ -1,13 +1,15 @@
-/* Layers over NCCL's engine, with tensors on the stand-in's GPUs, where everything is done later and in stream order. */
+/* Layers over the NCCL engine, with tensors on the stand-in's GPUs, which run all work later, in
+ * stream order. */
 #include "device_layers.h"
 #include "standin_ranks.h"
+
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -52,7 +54,8 @@ static void training_steps_over_nccl_are_exact(void **state)
     run(check_perceptron);
 }
 
-/* A row-parallel layer whose y is reduced, before any other execution: x (2, 4), w (3, 4). Rank 1 brings an x without data. */
+/* A row-parallel layer whose y is reduced, before any other execution: x (2, 4), w (3, 4). Rank 1
+ * brings an x without data. */
 static tsr_status execute_with_fault(tsr_comm *comm, const tsr_linear_plan *plan, layer_memory *memory)
 {
     const bool faulty = tsr_comm_rank(comm) == 1;
@@ -68,7 +71,8 @@ static tsr_status execute_with_fault(tsr_comm *comm, const tsr_linear_plan *plan
     const tsr_status wanted = faulty ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
     if (status == wanted && (!faulty || strstr(tsr_status_message(), "x has no data")))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %s: %.300s", tsr_comm_rank(comm), tsr_status_name(status), tsr_status_message());
+    return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %s: %.300s", tsr_comm_rank(comm), tsr_status_name(status),
+                          tsr_status_message());
 }
 
 static tsr_status check_fault(tsr_comm *comm, void *arg)

@@ -1,4 +1,7 @@
-/* The rule of linear layers, as layouts in and a layout or a sentence out. Nothing here communicates. */
+/* The placement rule of linear layers: layouts in, and a layout or an error message out. Nothing
+ * communicates. */
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <tessera/tessera.h>
 
 #define TEXT 128
 
@@ -27,7 +29,8 @@ static tsr_mesh *parse_mesh(const char *text)
     return mesh;
 }
 
-static tsr_layout *parse_layout(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape, tsr_dtype dtype)
+static tsr_layout *parse_layout(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape,
+                                tsr_dtype dtype)
 {
     tsr_layout *layout;
     if (tsr_layout_parse(mesh, placements, ndim, shape, dtype, &layout) != TSR_OK)
@@ -48,7 +51,8 @@ static tsr_status propagate(const propagation *p, tsr_layout **y)
     const int ndim = dims_of(p->x_shape);
     const int64_t w_shape[] = {8, p->x_shape[ndim - 1]};
     tsr_mesh *mesh = parse_mesh(p->mesh);
-    tsr_layout *x = parse_layout(mesh, p->x, ndim, p->x_shape, TSR_F32), *w = parse_layout(mesh, p->w, 2, w_shape, TSR_F32);
+    tsr_layout *x = parse_layout(mesh, p->x, ndim, p->x_shape, TSR_F32),
+               *w = parse_layout(mesh, p->w, 2, w_shape, TSR_F32);
     tsr_layout *b = p->b ? parse_layout(mesh, p->b, 1, w_shape, TSR_F32) : NULL;
     const tsr_status status = tsr_linear_propagate(x, w, b, y);
     tsr_layout_destroy(b);
@@ -86,7 +90,7 @@ static const propagation accepted[] = {
     {"2", {4, 6}, "R", "S(0;sizes=7,1)", "S(0;sizes=7,1)", "S(1;sizes=7,1)"},
     {"2", {4, 6}, "S(1;sizes=0,6)", "S(1;sizes=0,6)", "R", "P"},
     {"2", {4, 6}, "S(1;interleave=1)", "S(1;unit=1)", "R", "P"},
-    /* Mesh dims of size 1 hold everything, whatever is written there. */
+    /* In mesh dims of size 1 every placement means the whole tensor. */
     {"1", {4, 6}, "S(1)", "R", "R", "P"},
     {"1", {4, 6}, "R", "S(0)", "R", "S(1)"},
     {"1", {4, 6}, "P(max)", "R", "R", "R"},
@@ -96,13 +100,13 @@ static const propagation accepted[] = {
 static void factors_sharded_alike_shard_the_result_and_contracted_ones_leave_partial_sums(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
         const propagation *p = &accepted[i];
         tsr_layout *y;
         char text[TEXT];
         if (propagate(p, &y) != TSR_OK)
             fail_msg("mesh %s x %s w %s b %s: %s", p->mesh, p->x, p->w, p->b, tsr_status_message());
-        tsr_layout_print(y, text, sizeof(text));
+        tsr_layout_print(y, text, sizeof text);
         if (strcmp(text, p->expected) != 0)
             fail_msg("mesh %s x %s w %s b %s: y is %s, not %s", p->mesh, p->x, p->w, p->b, text, p->expected);
         assert_int_equal(tsr_layout_ndim(y), dims_of(p->x_shape));
@@ -123,7 +127,12 @@ static const propagation refused[] = {
     {"2", {4, 6}, "S(1)", "P(max)", NULL, "redistribute w from \"P(max)\" to \"S(1)\""},
     {"2", {4, 6}, "S(1)", "S(1;balanced)", NULL, "redistribute x from \"S(1)\" to \"S(1;balanced)\""},
     {"2", {4, 6}, "S(1;unit=2)", "S(1)", NULL, "redistribute x from \"S(1;unit=2)\" to \"S(1)\""},
-    {"2", {4, 6}, "S(1;sizes=2,4)", "S(1;sizes=4,2)", NULL, "redistribute x from \"S(1;sizes=2,4)\" to \"S(1;sizes=4,2)\""},
+    {"2",
+     {4, 6},
+     "S(1;sizes=2,4)",
+     "S(1;sizes=4,2)",
+     NULL,
+     "redistribute x from \"S(1;sizes=2,4)\" to \"S(1;sizes=4,2)\""},
     {"2x2", {4, 6}, "S(1)[1],S(1)[0]", "S(1),S(1)", NULL, "redistribute x from \"S(1)[1],S(1)[0]\" to \"S(1),S(1)\""},
     {"2x2", {4, 6}, "S(0),R", "R,S(1)", NULL, "redistribute x from \"S(0),R\" to \"S(0),S(1)\""},
     {"2", {4, 6}, "R", "S(0)", "R", "redistribute b from \"R\" to \"S(0)\""},
@@ -135,7 +144,7 @@ static const propagation refused[] = {
 static void a_refusal_names_the_operand_and_the_layout_that_works(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < sizeof(refused) / sizeof refused[0]; i++) {
         const propagation *p = &refused[i];
         tsr_layout *y = NULL;
         if (propagate(p, &y) != TSR_ERROR_ARGUMENT)
@@ -144,20 +153,22 @@ static void a_refusal_names_the_operand_and_the_layout_that_works(void **state)
         const char *sentence = tsr_status_message();
         const size_t length = strlen(sentence), wanted = strlen(p->expected);
         if (length < wanted || strcmp(sentence + length - wanted, p->expected) != 0)
-            fail_msg("mesh %s x %s w %s b %s: \"%s\" does not end with \"%s\"", p->mesh, p->x, p->w, p->b, sentence, p->expected);
+            fail_msg("mesh %s x %s w %s b %s: \"%s\" does not end with \"%s\"", p->mesh, p->x, p->w, p->b, sentence,
+                     p->expected);
     }
 }
 
 static const char *const pieces[] = {"R", "S(0)", "S(1)", "P", "P(max)"};
-enum { PIECES = sizeof(pieces) / sizeof(pieces[0]), BIAS_PIECES = 4 };
+enum { PIECES = sizeof pieces / sizeof pieces[0], BIAS_PIECES = 4 };
 static const char *const bias_pieces[BIAS_PIECES] = {"R", "S(0)", "P", "P(avg)"};
 
-/* Which pair of pieces a mesh dim takes, and what of the bias then: written down from the mathematics, not from the rule. */
+/* The pairs of pieces that a mesh dim accepts, with the bias of each, derived from the mathematics
+ * instead of the library's rule. */
 static int oracle_takes(int x, int w, int bias)
 {
     enum { R, S0, S1, P };
-    const int pairs = (x == R && w == R) || (x == R && w == S0) || (x == S0 && w == R) || (x == S1 && w == S1) || (x == P && w == R) ||
-                      (x == R && w == P);
+    const int pairs = (x == R && w == R) || (x == R && w == S0) || (x == S0 && w == R) || (x == S1 && w == S1) ||
+                      (x == P && w == R) || (x == R && w == P);
     return pairs && (bias < 0 || bias == (w == S0 ? S0 : R));
 }
 
@@ -195,15 +206,16 @@ static void check_combination(const char *mesh, int ndim, const int *x, const in
         tsr_layout *y;
         const tsr_status status = propagate(&p, &y);
         if (changes == 0 && (status == TSR_OK) != expected)
-            fail_msg("mesh %s x %s w %s b %s: taken is %d, should be %d (%s)", mesh, x_text, w_text, p.b, status == TSR_OK, expected,
-                     tsr_status_message());
+            fail_msg("mesh %s x %s w %s b %s: taken is %d, should be %d (%s)", mesh, x_text, w_text, p.b,
+                     status == TSR_OK, expected, tsr_status_message());
         if (status == TSR_OK) {
             tsr_layout_destroy(y);
             return;
         }
         /* Each operand has to be told once at most. */
         if (changes == 3)
-            fail_msg("mesh %s: the advice does not lead to a layout that works; now x %s w %s b %s", mesh, x_text, w_text, p.b);
+            fail_msg("mesh %s: the advice does not lead to a layout that works; now x %s w %s b %s", mesh, x_text,
+                     w_text, p.b);
         follow_advice(&p, x_text, w_text, b_text);
     }
 }
@@ -258,7 +270,8 @@ static void operands_that_do_not_match_are_named(void **state)
 {
     (void)state;
     tsr_mesh *mesh = parse_mesh("2"), *other = parse_mesh("2@2"), *wider = parse_mesh("2x1");
-    tsr_layout *x = parse_layout(mesh, "R", 2, (int64_t[]){4, 6}, TSR_F32), *w = parse_layout(mesh, "R", 2, (int64_t[]){8, 6}, TSR_F32);
+    tsr_layout *x = parse_layout(mesh, "R", 2, (int64_t[]){4, 6}, TSR_F32),
+               *w = parse_layout(mesh, "R", 2, (int64_t[]){8, 6}, TSR_F32);
     tsr_layout *wrong_w = parse_layout(mesh, "R", 2, (int64_t[]){8, 5}, TSR_F32);
     tsr_layout *wrong_b = parse_layout(mesh, "R", 1, (int64_t[]){6}, TSR_F32);
     tsr_layout *wide_b = parse_layout(mesh, "R", 2, (int64_t[]){1, 8}, TSR_F32);
@@ -276,7 +289,7 @@ static void operands_that_do_not_match_are_named(void **state)
     expect_refusal(NULL, w, NULL, "x is NULL");
     expect_refusal(x, NULL, NULL, "w is NULL");
     tsr_layout *const layouts[] = {scalar, grid_w, far_w, double_w, wide_b, wrong_b, wrong_w, w, x};
-    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+    for (size_t i = 0; i < sizeof(layouts) / sizeof layouts[0]; i++)
         tsr_layout_destroy(layouts[i]);
     tsr_mesh_destroy(wider);
     tsr_mesh_destroy(other);

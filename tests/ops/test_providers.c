@@ -1,8 +1,12 @@
-/* Which BLAS a context opens, in which order, and what it says of those that it cannot; with stand-ins of the tests, and the real ones that
- * TESSERA_TEST_BLAS names. */
+/* Which BLAS a context opens, in which order, and its messages about those that it cannot open;
+ * with stand-ins, and with the libraries that TESSERA_TEST_BLAS names. */
 #include "counted_memory.h"
 #include "layers.h"
 #include "standin_blas.h"
+
+#include <tessera/sys/blas.h>
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -10,10 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <tessera/sys/blas.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -116,7 +116,7 @@ static void what_is_named_twice_is_there_once(void **state)
     tsr_context_destroy(context);
 }
 
-/* The stand-in multiplies one element after the other. */
+/* The stand-in computes one element at a time. */
 static void of_several_the_fastest_comes_first(void **state)
 {
     (void)state;
@@ -147,19 +147,22 @@ static void auto_never_fails(void **state)
 static void what_cannot_be_opened_is_said(void **state)
 {
     (void)state;
-    assert_refused("lapack", TSR_ERROR_ARGUMENT, "blas is \"lapack\", not auto, openblas, scipy-openblas, onednn, mkl, or the path");
+    assert_refused("lapack", TSR_ERROR_ARGUMENT,
+                   "blas is \"lapack\", not auto, openblas, scipy-openblas, onednn, mkl, or the path");
     assert_refused("", TSR_ERROR_ARGUMENT, "blas is \"\"");
     assert_refused("/nowhere/libblas.so", TSR_ERROR_UNAVAILABLE, "blas \"/nowhere/libblas.so\" cannot be opened: ");
-    assert_refused(NO_PROVIDER, TSR_ERROR_UNAVAILABLE, "is no OpenBLAS, oneDNN or MKL, and exports no tsr_blas_provider_table()");
-    assert_refused(BROKEN, TSR_ERROR_UNAVAILABLE, "tsr_blas_provider_table() returns no table as this library knows it");
+    assert_refused(NO_PROVIDER, TSR_ERROR_UNAVAILABLE,
+                   "is no OpenBLAS, oneDNN or MKL, and exports no tsr_blas_provider_table()");
+    assert_refused(BROKEN, TSR_ERROR_UNAVAILABLE,
+                   "tsr_blas_provider_table() returns no table that this library can use");
     assert_refused(STANDIN ",nothing", TSR_ERROR_ARGUMENT, "blas is \"nothing\"");
 }
 
 static void more_than_a_context_holds_are_refused(void **state)
 {
     (void)state;
-    assert_refused(STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN, TSR_ERROR_ARGUMENT,
-                   "blas names more than 7 libraries");
+    assert_refused(STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN "," STANDIN,
+                   TSR_ERROR_ARGUMENT, "blas names more than 7 libraries");
 }
 
 static const layer f32_layer = {"2", 2, {12, 6}, 8, "R", "S(0)", "S(0)", TSR_F32};
@@ -289,7 +292,8 @@ static void check_products(const tsr_blas_provider *provider, tsr_dtype dtype)
         host->convert(self, 0, a_bytes, dtype, a, TSR_F64, M * K, NULL);
         host->convert(self, 0, b_bytes, dtype, b, TSR_F64, K * N, NULL);
         host->convert(self, 0, c_bytes, wide, c, TSR_F64, M * N, NULL);
-        const tsr_blas_gemm product = {trans_a, trans_b, M, N, K, 1, 1, a_bytes, b_bytes, c_bytes, trans_a ? M : K, trans_b ? K : N, N};
+        const tsr_blas_gemm product = {trans_a,         trans_b,         M, N, K, 1, 1, a_bytes, b_bytes, c_bytes,
+                                       trans_a ? M : K, trans_b ? K : N, N};
         const int token = provider->table->begin ? provider->table->begin(provider->self) : 0;
         assert_int_equal(gemm(provider->self, &product), TSR_OK);
         if (provider->table->end)

@@ -1,6 +1,10 @@
-/* Layers on devices when calls of the device fail: the rank says so, its peers are told, nobody hangs, and nothing is left behind. */
+/* Layers on devices when a call of the device fails: the rank and its peers get an error, no rank
+ * hangs, and nothing leaks. */
 #include "async_device.h"
 #include "layers.h"
+
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,14 +12,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
 enum { RANKS = 2, DEVICES = 2, MOST = 400 };
 
-/* The tensors of a row-parallel layer, and plans of it, that were made when nothing failed. */
+/* The tensors and plans of a row-parallel layer, created before any failure. */
 typedef struct side {
     tsr_comm *comm;
     layer l;
@@ -46,7 +48,8 @@ static tsr_status make_plans(side *s)
     TSR_TRY(tsr_dtensor_create(b, device, &s->db));
     tsr_layout_destroy(dx);
     tsr_layout_destroy(y);
-    const size_t forward = tsr_linear_plan_workspace_bytes(s->forward), backward = tsr_linear_backward_plan_workspace_bytes(s->backward);
+    const size_t forward = tsr_linear_plan_workspace_bytes(s->forward),
+                 backward = tsr_linear_backward_plan_workspace_bytes(s->backward);
     s->bytes = forward > backward ? forward : backward;
     return layer_memory_create(device, s->bytes, &s->workspace);
 }
@@ -98,15 +101,16 @@ static tsr_status backward(const side *s)
 
 static tsr_status planned_forward(const side *s)
 {
-    const tsr_tensor x = tsr_dtensor_to_local(s->t.x), w = tsr_dtensor_to_local(s->t.w), b = tsr_dtensor_to_local(s->t.b),
-                     y = tsr_dtensor_to_local(s->y);
+    const tsr_tensor x = tsr_dtensor_to_local(s->t.x), w = tsr_dtensor_to_local(s->t.w),
+                     b = tsr_dtensor_to_local(s->t.b), y = tsr_dtensor_to_local(s->y);
     return tsr_linear_plan_execute(s->forward, &x, &w, &b, &y, s->workspace.data, s->bytes, NULL);
 }
 
 static tsr_status planned_backward(const side *s)
 {
-    const tsr_tensor x = tsr_dtensor_to_local(s->t.x), w = tsr_dtensor_to_local(s->t.w), dy = tsr_dtensor_to_local(s->dy),
-                     dx = tsr_dtensor_to_local(s->dx), dw = tsr_dtensor_to_local(s->dw), db = tsr_dtensor_to_local(s->db);
+    const tsr_tensor x = tsr_dtensor_to_local(s->t.x), w = tsr_dtensor_to_local(s->t.w),
+                     dy = tsr_dtensor_to_local(s->dy), dx = tsr_dtensor_to_local(s->dx),
+                     dw = tsr_dtensor_to_local(s->dw), db = tsr_dtensor_to_local(s->db);
     return tsr_linear_backward_plan_execute(s->backward, &x, &w, &dy, &dx, &dw, &db, s->workspace.data, s->bytes, NULL);
 }
 
@@ -118,19 +122,23 @@ typedef struct drill {
     int failures; /* how often it failed before it got through */
 } drill;
 
-/* Which of the two meets the n-th call is left to chance. One that did not either got through, or was told. */
+/* Which of the two meets the n-th call is left to chance. One that did not either got through, or
+ * was told. */
 static tsr_status judge(const side *s, tsr_status status, int n, bool *failed)
 {
     const bool own = status == TSR_ERROR_DEVICE || status == TSR_ERROR_MEMORY;
-    int32_t mine = own, owners = 0, strange = status != TSR_OK && !own && status != TSR_ERROR_PEER, any = 0, bad = status != TSR_OK;
+    int32_t mine = own, owners = 0, strange = status != TSR_OK && !own && status != TSR_ERROR_PEER, any = 0,
+            bad = status != TSR_OK;
     if (strange)
-        fprintf(stderr, "call %d failed, and rank %d: %s: %s\n", n, tsr_comm_rank(s->comm), tsr_status_name(status), tsr_status_message());
+        fprintf(stderr, "call %d failed, and rank %d: %s: %s\n", n, tsr_comm_rank(s->comm), tsr_status_name(status),
+                tsr_status_message());
     TSR_TRY(tsr_comm_all_reduce(s->comm, &mine, &owners, 1, TSR_I32, TSR_SUM, tsr_device_host(), NULL));
     TSR_TRY(tsr_comm_all_reduce(s->comm, &strange, &any, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
     TSR_TRY(tsr_comm_all_reduce(s->comm, &bad, &bad, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
     *failed = bad;
     if (any || (bad && owners != 1))
-        return tsr_status_set(TSR_ERROR_INTERNAL, "call %d failed, and %d ranks say that it was theirs", n, (int)owners);
+        return tsr_status_set(TSR_ERROR_INTERNAL, "call %d failed, and %d ranks say that it was theirs", n,
+                              (int)owners);
     return TSR_OK;
 }
 

@@ -1,4 +1,5 @@
-/* Layers on devices whose work is done later, in any order that streams and events allow, and which find races. */
+/* Layers on devices that run work later, in any order that streams and events allow, and that
+ * detect races. */
 #include "async_device.h"
 #include "device_layers.h"
 

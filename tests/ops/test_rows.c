@@ -1,11 +1,13 @@
-/* Products of few rows, byte for byte against plain loops in the order of sums that ops/rows_kernels.h documents. */
+/* Products of few rows, compared byte for byte with plain loops that sum in the order that
+ * ops/rows_kernels.h documents. */
 #include "ops/rows.h"
+
+#include <tessera/context.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/context.h>
 
 #include <cmocka.h>
 
@@ -23,7 +25,8 @@ static bool runs(const char *name)
 static void convert(void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count)
 {
     void *self;
-    assert_int_equal(tsr_device_driver_table(NULL, &self)->convert(self, 0, dst, dst_dtype, src, src_dtype, count, NULL), TSR_OK);
+    assert_int_equal(
+        tsr_device_driver_table(NULL, &self)->convert(self, 0, dst, dst_dtype, src, src_dtype, count, NULL), TSR_OK);
 }
 
 static float load(tsr_dtype dtype, const void *data, int64_t at)
@@ -53,8 +56,8 @@ static float plain_dot(const tsr_gemm *g, int64_t i, int64_t j)
 {
     float sums[TSR_ROWS_LANES] = {0};
     for (int64_t t = 0; t < g->k; t++)
-        sums[t % TSR_ROWS_LANES] +=
-            load(g->a_dtype, g->a, g->trans_a ? t * g->lda + i : i * g->lda + t) * load(g->b_dtype, g->b, j * g->ldb + t);
+        sums[t % TSR_ROWS_LANES] += load(g->a_dtype, g->a, g->trans_a ? t * g->lda + i : i * g->lda + t) *
+                                    load(g->b_dtype, g->b, j * g->ldb + t);
     for (int half = TSR_ROWS_LANES / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++)
             sums[l] += sums[l + half];
@@ -66,7 +69,8 @@ static float plain_terms(const tsr_gemm *g, int64_t i, int64_t j)
 {
     float sum = 0;
     for (int64_t t = 0; t < g->k; t++)
-        sum += load(g->a_dtype, g->a, g->trans_a ? t * g->lda + i : i * g->lda + t) * load(g->b_dtype, g->b, t * g->ldb + j);
+        sum += load(g->a_dtype, g->a, g->trans_a ? t * g->lda + i : i * g->lda + t) *
+               load(g->b_dtype, g->b, t * g->ldb + j);
     return sum;
 }
 
@@ -85,7 +89,8 @@ static void run_plainly(const tsr_gemm *g)
         }
 }
 
-/* Memory of each operand, at addresses that are `shift` bytes off; `before` is what c holds first. */
+/* Memory of each operand, at addresses that are `shift` bytes off; `before` is what c holds first.
+ */
 enum { C_BYTES = TSR_ROWS_MOST * (MOST_N + GAP) * 4 + 64 };
 
 typedef struct memory {
@@ -125,9 +130,9 @@ static void check(const tsr_gemm *shape, memory *m, int shift)
         assert_int_equal(tsr_rows_run(tsr_rows_kernels_for(names[k]), &g), TSR_OK);
         const size_t bytes = (size_t)(g.m * g.ldc) * tsr_dtype_bytes(g.c_dtype);
         if (memcmp(m->c + shift, m->expected + shift, bytes) != 0)
-            fail_msg("%s: %s x %s to %s, m %lld n %lld k %lld, trans %d %d, alpha %g beta %g bias %d", names[k], tsr_dtype_name(g.a_dtype),
-                     tsr_dtype_name(g.b_dtype), tsr_dtype_name(g.c_dtype), (long long)g.m, (long long)g.n, (long long)g.k, g.trans_a,
-                     g.trans_b, g.alpha, g.beta, g.bias != NULL);
+            fail_msg("%s: %s x %s to %s, m %lld n %lld k %lld, trans %d %d, alpha %g beta %g bias %d", names[k],
+                     tsr_dtype_name(g.a_dtype), tsr_dtype_name(g.b_dtype), tsr_dtype_name(g.c_dtype), (long long)g.m,
+                     (long long)g.n, (long long)g.k, g.trans_a, g.trans_b, g.alpha, g.beta, g.bias != NULL);
     }
 }
 
@@ -180,7 +185,7 @@ static void every_dtype_and_epilogue_is_rounded_once(void **state)
     free(m);
 }
 
-/* A row alone, and the same row among others. */
+/* A row alone gives the same result as the same row among others. */
 static void a_row_has_the_same_bits_beside_any_others(void **state)
 {
     enum { N = 33, K = 50 };
@@ -190,8 +195,9 @@ static void a_row_has_the_same_bits_beside_any_others(void **state)
     fill(TSR_F32, w, N * K, 6);
     for (int trans_b = 0; trans_b < 2; trans_b++) {
         const tsr_rows_kernels *const kernels = tsr_rows_kernels_for(tsr_context_kernels(NULL));
-        tsr_gemm g = {TSR_GEMM_OF(TSR_F32), .trans_b = trans_b, .m = TSR_ROWS_MOST, .n = N, .k = K, .alpha = 1, .a = x, .b = w,
-                      .c = together};
+        tsr_gemm g = {
+            TSR_GEMM_OF(TSR_F32), .trans_b = trans_b, .m = TSR_ROWS_MOST, .n = N, .k = K, .alpha = 1, .a = x, .b = w,
+            .c = together};
         g.lda = K, g.ldb = trans_b ? K : N, g.ldc = N;
         assert_int_equal(tsr_rows_run(kernels, &g), TSR_OK);
         g.m = 1, g.c = alone;

@@ -1,4 +1,5 @@
-/* Products of many rows of narrow operands by f32 products of panels: small integers are exact, and other numbers rounded once. */
+/* Products of many rows of narrow operands, by f32 products of panels: small integers are exact,
+ * and other numbers are rounded once. */
 #include "ops/widened.h"
 
 #include <setjmp.h>
@@ -28,7 +29,8 @@ static tsr_status multiply(const void *self, const tsr_gemm *g)
         for (int64_t j = 0; j < g->n; j++) {
             float *const c = (float *)g->c + i * g->ldc + j, sum = 0;
             for (int64_t t = 0; t < g->k; t++)
-                sum += a[g->trans_a ? t * g->lda + i : i * g->lda + t] * b[g->trans_b ? j * g->ldb + t : t * g->ldb + j];
+                sum +=
+                    a[g->trans_a ? t * g->lda + i : i * g->lda + t] * b[g->trans_b ? j * g->ldb + t : t * g->ldb + j];
             *c = (float)g->alpha * sum + (g->beta == 0 ? 0 : (float)g->beta * *c);
         }
     return TSR_OK;
@@ -37,7 +39,8 @@ static tsr_status multiply(const void *self, const tsr_gemm *g)
 static void convert(void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count)
 {
     void *self;
-    assert_int_equal(tsr_device_driver_table(NULL, &self)->convert(self, 0, dst, dst_dtype, src, src_dtype, count, NULL), TSR_OK);
+    assert_int_equal(
+        tsr_device_driver_table(NULL, &self)->convert(self, 0, dst, dst_dtype, src, src_dtype, count, NULL), TSR_OK);
 }
 
 /* An operand: what it holds, in its dtype and in f32. */
@@ -71,8 +74,9 @@ static void check(const tsr_gemm *shape, float unit, int expected_parts)
     tsr_gemm g = *shape, whole = {TSR_GEMM_OF(TSR_F32)};
     g.size = sizeof g;
     g.lda = (g.trans_a ? g.m : g.k) + GAP, g.ldb = (g.trans_b ? g.k : g.n) + GAP, g.ldc = g.n + GAP;
-    operand a = make(g.a_dtype, (g.trans_a ? g.k : g.m) * g.lda, 1, unit), b = make(g.b_dtype, (g.trans_b ? g.n : g.k) * g.ldb, 2, unit),
-            c = make(g.c_dtype, g.m * g.ldc, 3, 1), bias = make(g.bias_dtype, g.n, 4, 1);
+    operand a = make(g.a_dtype, (g.trans_a ? g.k : g.m) * g.lda, 1, unit),
+            b = make(g.b_dtype, (g.trans_b ? g.n : g.k) * g.ldb, 2, unit), c = make(g.c_dtype, g.m * g.ldc, 3, 1),
+            bias = make(g.bias_dtype, g.n, 4, 1);
     whole = g;
     whole.a = a.wide, whole.b = b.wide, whole.c = c.wide;
     g.a = a.own, g.b = b.own, g.c = c.own;
@@ -93,8 +97,9 @@ static void check(const tsr_gemm *shape, float unit, int expected_parts)
     operand rounded = make(g.c_dtype, c.count, 0, 1);
     convert(rounded.own, g.c_dtype, c.wide, TSR_F32, c.count);
     if (memcmp(rounded.own, c.own, (size_t)c.count * tsr_dtype_bytes(g.c_dtype)) != 0)
-        fail_msg("%s x %s to %s, m %lld n %lld k %lld, trans %d %d, beta %g bias %d", tsr_dtype_name(g.a_dtype), tsr_dtype_name(g.b_dtype),
-                 tsr_dtype_name(g.c_dtype), (long long)g.m, (long long)g.n, (long long)g.k, g.trans_a, g.trans_b, g.beta, g.bias != NULL);
+        fail_msg("%s x %s to %s, m %lld n %lld k %lld, trans %d %d, beta %g bias %d", tsr_dtype_name(g.a_dtype),
+                 tsr_dtype_name(g.b_dtype), tsr_dtype_name(g.c_dtype), (long long)g.m, (long long)g.n, (long long)g.k,
+                 g.trans_a, g.trans_b, g.beta, g.bias != NULL);
     free(g.workspace);
     operand *const all[] = {&a, &b, &c, &bias, &rounded};
     for (int i = 0; i < 5; i++)
@@ -123,7 +128,9 @@ static void every_mixture_is_the_product_in_f32_rounded_once(void **state)
     }
 }
 
-/* Sizes that do not fit into one panel of 512, or of less where rows are long; operands that are f32 are not divided. */
+/* Sizes that do not fit into one panel of 512, or of less where rows are long; operands that are
+ * f32 are not divided.
+ */
 static void panels_make_the_same_product(void **state)
 {
     static const struct {
@@ -159,7 +166,8 @@ static void a_product_that_fails_is_the_last(void **state)
     const uint16_t a[8 * 8] = {0}, b[8 * 600] = {0};
     float c[8 * 600];
     int parts = 0;
-    tsr_gemm g = {sizeof g, TSR_BF16, TSR_F16, TSR_F32, TSR_F32, .m = 8, .n = 600, .k = 8, .alpha = 1, .a = a, .b = b, .c = c};
+    tsr_gemm g = {sizeof g, TSR_BF16, TSR_F16,    TSR_F32, TSR_F32, .m = 8,
+                  .n = 600, .k = 8,   .alpha = 1, .a = a,  .b = b,  .c = c};
     (void)state;
     g.lda = g.k, g.ldb = g.ldc = g.n;
     g.workspace_bytes = tsr_widened_workspace(&g);

@@ -1,19 +1,20 @@
-/** The least that a redistribution must move, and who sends it. */
+/* The least bytes that a redistribution must move, and the bytes that each rank sends. */
 #include "oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/** One flag per (position, global element): whether the rank there holds it. */
+/* A flag for each (position, global element): the rank at the position holds the element. */
 static bool *holders_of(const oracle_layout *layout)
 {
     const int64_t positions = oracle_mesh_count(&layout->mesh), elements = oracle_count(layout);
-    bool *held = calloc((size_t)(positions * elements) + 1, sizeof(*held));
+    bool *held = calloc((size_t)(positions * elements) + 1, sizeof *held);
     for (int64_t p = 0; p < positions; p++)
         oracle_mark(layout, layout->mesh.ranks[p], held + p * elements);
     return held;
 }
 
-/** The number of a coordinate's combination of kept Partial coordinates. */
+/* A number for the combination of a position's coordinates in the Partial dims that stay. */
 static int64_t kept_key(const oracle_move *move, const oracle_mesh *mesh, int64_t position)
 {
     int64_t coordinate[TSR_MAX_DIMS], key = 0;
@@ -28,8 +29,9 @@ typedef struct census {
     const oracle_move *move;
     bool *src_held, *dst_held;
     int64_t src_key[ORACLE_MAX_RANKS], dst_key[ORACLE_MAX_RANKS];
-    bool dst_fill[ORACLE_MAX_RANKS];        /**< holds the identity, not the value */
-    int64_t src_position[ORACLE_MAX_RANKS]; /**< of the rank at each destination position, or -1 */
+    bool dst_fill[ORACLE_MAX_RANKS];        /* the position holds the identity, not the value */
+    int64_t src_position[ORACLE_MAX_RANKS]; /* source position of the rank at each destination position; -1 if it has
+                                               none */
     int64_t elements, keys;
 } census;
 
@@ -51,7 +53,9 @@ static void census_make(const oracle_move *move, census *out)
         out->keys *= move->kept[m] ? move->src.mesh.shape[m] : 1;
 }
 
-/** Elements received, all ranks together, for one element and one combination of kept coordinates. */
+/* How often all ranks together must at least receive one global element (its value or terms), for
+ * one combination of kept coordinates. Adds the receipts of each rank to `per_rank`, unless
+ * NULL. */
 static int64_t least_for(const census *c, int64_t key, int64_t element, int64_t *per_rank)
 {
     const int64_t positions = oracle_mesh_count(&c->move->dst.mesh);
@@ -63,7 +67,7 @@ static int64_t least_for(const census *c, int64_t key, int64_t element, int64_t 
         const bool has = s >= 0 && c->src_key[s] == key && c->src_held[s * c->elements + element];
         owners++;
         both += has;
-        if (per_rank != NULL && !has)
+        if (per_rank && !has)
             per_rank[c->move->dst.mesh.ranks[p]]++;
     }
     return c->move->reduced_terms > 1 ? c->move->reduced_terms + owners - 1 - (both > 0) : owners - both;
@@ -75,8 +79,8 @@ bool oracle_lower_bound(const oracle_move *move, int64_t ranks, int64_t *total, 
     bool exact = !move->shortcut && move->reduced_terms == 1;
     for (int m = 0; m < move->dst.mesh.ndim; m++)
         exact = exact && (move->dst.placements[m].kind != TSR_PARTIAL || (move->same_mesh && move->kept[m]));
-    if (per_rank != NULL)
-        memset(per_rank, 0, (size_t)ranks * sizeof(*per_rank));
+    if (per_rank)
+        memset(per_rank, 0, (size_t)ranks * sizeof *per_rank);
     *total = 0;
     if (move->shortcut)
         return exact;
@@ -85,14 +89,15 @@ bool oracle_lower_bound(const oracle_move *move, int64_t ranks, int64_t *total, 
     for (int64_t key = 0; key < c.keys; key++)
         for (int64_t g = 0; g < c.elements; g++)
             *total += bytes * least_for(&c, key, g, exact ? per_rank : NULL);
-    for (int64_t r = 0; exact && per_rank != NULL && r < ranks; r++)
+    for (int64_t r = 0; exact && per_rank && r < ranks; r++)
         per_rank[r] *= bytes;
     free(c.src_held);
     free(c.dst_held);
     return exact;
 }
 
-/** The replicas of the piece at position `p`, in row-major order; 0 if `p` is not the first of them. */
+/* Writes the positions of the replicas of the piece at position `p`, in row-major order; returns
+ * their number, or 0 if `p` is not the first of them. */
 static int64_t replicas_of(const oracle_layout *layout, int64_t p, int64_t *replicas)
 {
     int64_t count = 0;
@@ -102,7 +107,8 @@ static int64_t replicas_of(const oracle_layout *layout, int64_t p, int64_t *repl
     return replicas[0] == p ? count : 0;
 }
 
-/** Elements of the piece at source position `p` that the destination position `q` wants. */
+/* The number of elements of the piece at source position `p` that destination position `q`
+ * needs. */
 static int64_t wanted_of(const census *c, int64_t p, int64_t q)
 {
     int64_t wanted = 0;
@@ -132,7 +138,7 @@ static void serve_piece(const census *c, const int64_t *replicas, int64_t count,
 
 bool oracle_sent(const oracle_move *move, int64_t ranks, int64_t *sent)
 {
-    memset(sent, 0, (size_t)ranks * sizeof(*sent));
+    memset(sent, 0, (size_t)ranks * sizeof *sent);
     if (move->shortcut || move->reduced_terms > 1)
         return move->shortcut;
     census c;

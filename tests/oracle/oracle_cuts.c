@@ -1,5 +1,6 @@
-/** Who owns which indices: cuts applied to explicit lists. */
+/* Ownership of indices, by cuts applied to explicit lists. */
 #include "oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,14 +32,14 @@ int64_t oracle_mesh_position(const oracle_mesh *mesh, int64_t rank)
 oracle_mesh oracle_mesh_make(int ndim, const int64_t *shape, int64_t first)
 {
     oracle_mesh mesh = {.ndim = ndim};
-    memcpy(mesh.shape, shape, (size_t)ndim * sizeof(*shape));
+    memcpy(mesh.shape, shape, (size_t)ndim * sizeof *shape);
     const int64_t count = oracle_mesh_count(&mesh);
     for (int64_t p = 0; p < count; p++)
         mesh.ranks[p] = first + p;
     return mesh;
 }
 
-/** Part `part` of `parts` of `length` things: first and one past the last. */
+/* The range [begin, end) of part `part` of `parts` of `length` items. */
 static void deal(bool balanced, int64_t length, int64_t parts, int64_t part, int64_t *begin, int64_t *end)
 {
     int64_t at = 0;
@@ -56,8 +57,10 @@ static void deal(bool balanced, int64_t length, int64_t parts, int64_t part, int
     }
 }
 
-/** One block: cut into units first, the units dealt out. Unit numbers are written down one by one. */
-static int64_t cut_block(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *block, int64_t count, int64_t *out)
+/* Cuts one block: divides it into units, deals the units out, and writes the indices of a part one
+ * by one. */
+static int64_t cut_block(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *block,
+                         int64_t count, int64_t *out)
 {
     const int64_t unit = placement->unit > 0 ? placement->unit : 1;
     int64_t units = 0;
@@ -81,17 +84,18 @@ static int64_t cut_by_sizes(const tsr_placement *placement, int64_t part, const 
     return placement->sizes[part];
 }
 
-int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count, int64_t *out)
+int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count,
+                   int64_t *out)
 {
-    if (placement->sizes != NULL)
+    if (placement->sizes)
         return cut_by_sizes(placement, part, piece, out);
     const int64_t blocks = placement->blocks != NULL   ? (int64_t)placement->block_count
                            : placement->interleave > 0 ? placement->interleave
                                                        : 1;
     int64_t begin = 0, kept = 0;
     for (int64_t b = 0; b < blocks; b++) {
-        int64_t end = begin + (placement->blocks != NULL ? placement->blocks[b] : 0);
-        if (placement->blocks == NULL)
+        int64_t end = begin + (placement->blocks ? placement->blocks[b] : 0);
+        if (!placement->blocks)
             deal(false, count, blocks, b, &begin, &end);
         kept += cut_block(placement, parts, part, piece + begin, end - begin, out + kept);
         begin = end;
@@ -122,14 +126,15 @@ int oracle_cuts_of(const oracle_layout *layout, int dim, int *mesh_dims)
 int64_t oracle_owned(const oracle_layout *layout, const int64_t *coordinate, int dim, int64_t *out)
 {
     int64_t count = layout->shape[dim];
-    int64_t *piece = calloc((size_t)count + 1, sizeof(*piece));
+    int64_t *piece = calloc((size_t)count + 1, sizeof *piece);
     for (int64_t i = 0; i < count; i++)
         out[i] = i;
     int cuts[TSR_MAX_DIMS];
     const int cut_count = oracle_cuts_of(layout, dim, cuts);
     for (int c = 0; c < cut_count; c++) {
-        memcpy(piece, out, (size_t)count * sizeof(*piece));
-        count = oracle_cut(&layout->placements[cuts[c]], layout->mesh.shape[cuts[c]], coordinate[cuts[c]], piece, count, out);
+        memcpy(piece, out, (size_t)count * sizeof *piece);
+        count = oracle_cut(&layout->placements[cuts[c]], layout->mesh.shape[cuts[c]], coordinate[cuts[c]], piece, count,
+                           out);
     }
     free(piece);
     return count;

@@ -1,9 +1,10 @@
-/** What a redistribution must give. */
+/* The result that a redistribution must give. */
 #include "oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/** The layout without mesh dims of size 1, every cut with its order written out. */
+/* The layout without mesh dims of size 1, with an explicit order for every cut. */
 static oracle_layout squeeze(const oracle_layout *layout)
 {
     oracle_layout out = *layout;
@@ -22,9 +23,9 @@ static oracle_layout squeeze(const oracle_layout *layout)
 
 static bool equal_meshes(const oracle_mesh *a, const oracle_mesh *b)
 {
-    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) != 0)
+    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) != 0)
         return false;
-    return memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof(a->ranks[0])) == 0;
+    return memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof a->ranks[0]) == 0;
 }
 
 static int64_t at_least_one(int64_t n)
@@ -34,19 +35,21 @@ static int64_t at_least_one(int64_t n)
 
 static bool equal_numbers(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count)
 {
-    if (a == NULL || b == NULL)
+    if (!a || !b)
         return a == b;
-    return a_count == b_count && memcmp(a, b, a_count * sizeof(*a)) == 0;
+    return a_count == b_count && memcmp(a, b, a_count * sizeof *a) == 0;
 }
 
 bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b)
 {
     return a->dim == b->dim && !a->balanced == !b->balanced && at_least_one(a->unit) == at_least_one(b->unit) &&
-           at_least_one(a->interleave) == at_least_one(b->interleave) && equal_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
+           at_least_one(a->interleave) == at_least_one(b->interleave) &&
+           equal_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
            equal_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
 }
 
-/** Cuts of every tensor dim on mesh dims not in `skip` are the same ones, in the same order. */
+/* True if on every tensor dim the cuts by mesh dims that are not in `skip` are equal, in equal
+ * order. */
 static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const bool *skip)
 {
     for (int d = 0; d < a->ndim; d++) {
@@ -69,7 +72,7 @@ static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const boo
     return true;
 }
 
-/** On every tensor dim, cuts on `removed` mesh dims come after all others. */
+/* True if on every tensor dim the cuts by `removed` mesh dims come after all other cuts. */
 static bool removed_cuts_are_last(const oracle_layout *layout, const bool *removed)
 {
     for (int d = 0; d < layout->ndim; d++) {
@@ -82,7 +85,8 @@ static bool removed_cuts_are_last(const oracle_layout *layout, const bool *remov
     return true;
 }
 
-/** Own elements kept, nothing elsewhere: Shard -> Partial(sum) on some mesh dims, every other mesh dim the same on both sides. */
+/* True if every rank just keeps its elements: Shard -> Partial(sum) on some mesh dims, and equal
+ * placements on all other mesh dims. */
 static bool shortcut_holds(const oracle_layout *src, const oracle_layout *dst)
 {
     bool takes[TSR_MAX_DIMS] = {false}, any = false;
@@ -120,7 +124,8 @@ bool oracle_in_place(const oracle_move *move)
     return move->same_mesh && equal_cuts(&move->src, &move->dst, none);
 }
 
-void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                         unsigned char *value)
 {
     int64_t term = 0;
     for (int m = 0; m < move->src.mesh.ndim; m++)
@@ -129,8 +134,10 @@ void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *
     oracle_element(move->src.dtype, seed, global, term, value);
 }
 
-/** The element's value once the Partial dims that do not stay are reduced, in row-major order; `coordinate` says the others. */
-static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+/* Writes an element's value after the Partial dims that do not stay are reduced, in row-major
+ * order; `coordinate` has the coordinates of the other dims. */
+static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                          unsigned char *value)
 {
     unsigned char terms[ORACLE_MAX_RANKS * 16];
     const size_t bytes = oracle_bytes(move->src.dtype);
@@ -164,7 +171,7 @@ static bool owns(const oracle_layout *layout, const int64_t *coordinate, int64_t
 {
     bool all = true;
     for (int d = layout->ndim - 1; d >= 0 && all; d--) {
-        int64_t *list = calloc((size_t)layout->shape[d] + 1, sizeof(*list));
+        int64_t *list = calloc((size_t)layout->shape[d] + 1, sizeof *list);
         const int64_t count = oracle_owned(layout, coordinate, d, list);
         all = false;
         for (int64_t i = 0; i < count; i++)
@@ -175,7 +182,8 @@ static bool owns(const oracle_layout *layout, const int64_t *coordinate, int64_t
     return all;
 }
 
-void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                           unsigned char *value)
 {
     if (move->shortcut && owns(&move->src, coordinate, global)) {
         oracle_source_value(move, seed, coordinate, global, value);
@@ -184,7 +192,7 @@ void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t
     const tsr_placement *fill = oracle_filled_by(move, coordinate);
     if (move->shortcut)
         oracle_identity(move->src.dtype, TSR_SUM, value);
-    else if (fill != NULL)
+    else if (fill)
         oracle_identity(move->src.dtype, fill->op, value);
     else
         reduced_value(move, seed, coordinate, global, value);

@@ -1,4 +1,5 @@
 #include "oracle_random.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,10 @@ oracle_mesh oracle_random_mesh(oracle_random *random, int ndim, int64_t most, in
     const int dims = 1 + (int)oracle_random_below(random, ndim);
     for (int d = 0; d < dims; d++) {
         const int64_t room = most / count;
-        shape[d] = one_in(random, 5) ? 1 : 1 + oracle_random_below(random, room < 4 ? room : one_in(random, 4) ? room : 4);
+        shape[d] = one_in(random, 5) ? 1
+                                     : 1 + oracle_random_below(random, room < 4            ? room
+                                                                       : one_in(random, 4) ? room
+                                                                                           : 4);
         count *= shape[d];
     }
     for (int64_t r = 0; r < world; r++)
@@ -44,7 +48,7 @@ oracle_mesh oracle_random_mesh(oracle_random *random, int ndim, int64_t most, in
         shuffle(random, ranks, world);
     oracle_mesh mesh = oracle_mesh_make(dims, shape, oracle_random_below(random, world - count + 1));
     if (ranks[0] != 0 || one_in(random, 2))
-        memcpy(mesh.ranks, ranks, (size_t)count * sizeof(*ranks));
+        memcpy(mesh.ranks, ranks, (size_t)count * sizeof *ranks);
     return mesh;
 }
 
@@ -80,8 +84,9 @@ tsr_dtype oracle_random_dtype(oracle_random *random)
     return (tsr_dtype)(1 + oracle_random_below(random, TSR_DTYPE_END - 1));
 }
 
-/** Writes `parts` numbers, at least `least` each, that sum to `length`. */
-static const int64_t *composition(oracle_random *random, oracle_numbers *numbers, int64_t parts, int64_t length, int64_t least)
+/* Draws `parts` numbers, each at least `least`, whose sum is `length`. */
+static const int64_t *composition(oracle_random *random, oracle_numbers *numbers, int64_t parts, int64_t length,
+                                  int64_t least)
 {
     int64_t *out = &numbers->at[numbers->count];
     numbers->count += (size_t)parts;
@@ -95,7 +100,7 @@ static const int64_t *composition(oracle_random *random, oracle_numbers *numbers
     return out;
 }
 
-/** The length that all pieces have which the cut on `mesh_dim` meets, or -1. */
+/* The length of the pieces that the cut by `mesh_dim` divides; -1 if they differ in length. */
 static int64_t common_length(const oracle_layout *layout, int mesh_dim)
 {
     oracle_layout before = *layout;
@@ -106,7 +111,7 @@ static int64_t common_length(const oracle_layout *layout, int mesh_dim)
         at++;
     for (; at < count; at++)
         before.placements[cuts[at]] = (tsr_placement){.kind = TSR_REPLICATE};
-    int64_t *list = calloc((size_t)layout->shape[dim] + 1, sizeof(*list)), common = -2;
+    int64_t *list = calloc((size_t)layout->shape[dim] + 1, sizeof *list), common = -2;
     for (int64_t p = 0; p < oracle_mesh_count(&layout->mesh); p++) {
         int64_t coordinate[TSR_MAX_DIMS];
         oracle_mesh_coordinate(&layout->mesh, p, coordinate);
@@ -177,7 +182,8 @@ void oracle_random_placements(oracle_random *random, oracle_layout *layout, orac
         layout->placements[m] = random_placement(random, layout, op);
     if (one_in(random, 3))
         random_orders(random, layout);
-    /* In cut order, so that the pieces that sizes and blocks meet are those of the cuts before. */
+    /* in the order of the cuts, since sizes and blocks depend on the pieces that earlier cuts
+     * leave */
     for (int d = 0; d < layout->ndim; d++) {
         int cuts[TSR_MAX_DIMS];
         const int count = oracle_cuts_of(layout, d, cuts);

@@ -1,5 +1,6 @@
-/** Layouts as text, for messages and for round trips through the library's parser. */
+/* Layouts as text, for messages and for round trips through the library's parser. */
 #include "oracle.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static int order_at(const tsr_placement *placements, int mesh_dim)
     return placements[mesh_dim].order == TSR_ORDER_DEFAULT ? mesh_dim : placements[mesh_dim].order;
 }
 
-/** The place of a cut among those of its tensor dim, and whether any two of them are out of mesh order. */
+/* The index of a cut among the cuts of its tensor dim; `*out_of_order`: the cuts are not in the
+ * order of mesh dims. */
 static int place_of(const tsr_placement *placements, int count, int mesh_dim, bool *out_of_order)
 {
     int place = 0;
@@ -51,9 +53,9 @@ static void add_shard(char *text, size_t capacity, const tsr_placement *placemen
         add(text, capacity, ";balanced");
     if (p->interleave > 1)
         add(text, capacity, ";interleave=%lld", (long long)p->interleave);
-    if (p->blocks != NULL)
+    if (p->blocks)
         add_numbers(text, capacity, "blocks", p->blocks, p->block_count);
-    if (p->sizes != NULL)
+    if (p->sizes)
         add_numbers(text, capacity, "sizes", p->sizes, p->size_count);
     if (p->unit > 1)
         add(text, capacity, ";unit=%lld", (long long)p->unit);

@@ -1,11 +1,13 @@
-/** Arithmetic of elements, one at a time: small floats by scaling doubles, integers modulo 2^64. */
+/* Arithmetic of single elements: small floating-point types by scaling doubles, integers modulo
+ * 2^64. */
 #include "oracle.h"
+
 #include <math.h>
 #include <string.h>
 
 typedef enum kind { FLOATING, SIGNED, UNSIGNED, BOOLEAN, COMPLEX } kind;
 
-/** `exponent` and `mantissa`: field widths. */
+/* A dtype; `exponent` and `mantissa` are widths of fields in bits. */
 typedef struct type {
     const char *name;
     size_t bytes;
@@ -14,12 +16,15 @@ typedef struct type {
 } type;
 
 static const type types[TSR_DTYPE_END] = {
-    [TSR_F64] = {"f64", 8, FLOATING, 11, 52}, [TSR_F32] = {"f32", 4, FLOATING, 8, 23},      [TSR_F16] = {"f16", 2, FLOATING, 5, 10},
-    [TSR_BF16] = {"bf16", 2, FLOATING, 8, 7}, [TSR_F8E4M3] = {"f8e4m3", 1, FLOATING, 4, 3}, [TSR_F8E5M2] = {"f8e5m2", 1, FLOATING, 5, 2},
-    [TSR_I64] = {"i64", 8, SIGNED, 0, 0},     [TSR_I32] = {"i32", 4, SIGNED, 0, 0},         [TSR_I16] = {"i16", 2, SIGNED, 0, 0},
-    [TSR_I8] = {"i8", 1, SIGNED, 0, 0},       [TSR_U64] = {"u64", 8, UNSIGNED, 0, 0},       [TSR_U32] = {"u32", 4, UNSIGNED, 0, 0},
-    [TSR_U16] = {"u16", 2, UNSIGNED, 0, 0},   [TSR_U8] = {"u8", 1, UNSIGNED, 0, 0},         [TSR_BOOL] = {"bool", 1, BOOLEAN, 0, 0},
-    [TSR_C64] = {"c64", 8, COMPLEX, 8, 23},   [TSR_C128] = {"c128", 16, COMPLEX, 11, 52},
+    [TSR_F64] = {"f64", 8, FLOATING, 11, 52},     [TSR_F32] = {"f32", 4, FLOATING, 8, 23},
+    [TSR_F16] = {"f16", 2, FLOATING, 5, 10},      [TSR_BF16] = {"bf16", 2, FLOATING, 8, 7},
+    [TSR_F8E4M3] = {"f8e4m3", 1, FLOATING, 4, 3}, [TSR_F8E5M2] = {"f8e5m2", 1, FLOATING, 5, 2},
+    [TSR_I64] = {"i64", 8, SIGNED, 0, 0},         [TSR_I32] = {"i32", 4, SIGNED, 0, 0},
+    [TSR_I16] = {"i16", 2, SIGNED, 0, 0},         [TSR_I8] = {"i8", 1, SIGNED, 0, 0},
+    [TSR_U64] = {"u64", 8, UNSIGNED, 0, 0},       [TSR_U32] = {"u32", 4, UNSIGNED, 0, 0},
+    [TSR_U16] = {"u16", 2, UNSIGNED, 0, 0},       [TSR_U8] = {"u8", 1, UNSIGNED, 0, 0},
+    [TSR_BOOL] = {"bool", 1, BOOLEAN, 0, 0},      [TSR_C64] = {"c64", 8, COMPLEX, 8, 23},
+    [TSR_C128] = {"c128", 16, COMPLEX, 11, 52},
 };
 
 const char *oracle_dtype_name(tsr_dtype dtype)
@@ -60,7 +65,7 @@ static void store(unsigned char *value, size_t bytes, uint64_t bits)
         value[i] = (unsigned char)(bits >> (8 * i));
 }
 
-/** The e4m3fn variant spends the largest exponent on numbers: its only NaN has all ones. */
+/* True for e4m3fn, whose greatest exponent is used for numbers: its only NaN is all ones. */
 static bool is_fn(const type *t)
 {
     return t->exponent == 4;
@@ -71,7 +76,7 @@ static uint64_t field(int bits)
     return (UINT64_C(1) << bits) - 1;
 }
 
-/** The largest code of a number; one more is infinity (the fn variant: NaN). */
+/* The greatest code of a number; the next code is infinity (for e4m3fn NaN). */
 static uint64_t largest_code(const type *t)
 {
     return is_fn(t) ? 0x7e : (field(t->exponent) << t->mantissa) - 1;
@@ -82,7 +87,7 @@ static uint64_t nan_code(const type *t)
     return is_fn(t) ? 0x7f : (field(t->exponent) << t->mantissa) | (UINT64_C(1) << (t->mantissa - 1));
 }
 
-/** Exact: every type here fits into a double. */
+/* The value of a code; exact, since a double holds every value of these types. */
 static double decode(const type *t, uint64_t bits)
 {
     const int width = 1 + t->exponent + t->mantissa;
@@ -95,12 +100,13 @@ static double decode(const type *t, uint64_t bits)
     else if (code >> t->mantissa == 0)
         magnitude = ldexp((double)code, 1 - bias - t->mantissa);
     else
-        magnitude =
-            ldexp((double)((code & field(t->mantissa)) | (UINT64_C(1) << t->mantissa)), (int)(code >> t->mantissa) - bias - t->mantissa);
+        magnitude = ldexp((double)((code & field(t->mantissa)) | (UINT64_C(1) << t->mantissa)),
+                          (int)(code >> t->mantissa) - bias - t->mantissa);
     return negative ? -magnitude : magnitude;
 }
 
-/** To nearest, ties to even: the value is scaled so that one unit in the last place is 1, then rounded to an integer. */
+/* Rounds to nearest, ties to even: scales the value so that one unit in the last place is 1, and
+ * rounds to an integer. */
 static uint64_t encode(const type *t, double value)
 {
     const uint64_t sign = (uint64_t)(signbit(value) != 0) << (t->exponent + t->mantissa);
@@ -115,7 +121,8 @@ static uint64_t encode(const type *t, double value)
     if (exponent < 1 - bias)
         exponent = 1 - bias;
     const double units = nearbyint(ldexp(fabs(value), t->mantissa - exponent));
-    /* A carry into the next exponent, and a subnormal that becomes normal, come out right by plain addition of codes. */
+    /* Addition of codes also handles a carry into the next exponent, and a subnormal that becomes
+     * normal. */
     const uint64_t code = ((uint64_t)(exponent + bias - 1) << t->mantissa) + (uint64_t)units;
     if (code > largest_code(t))
         return is_fn(t) ? nan_code(t) : sign | (largest_code(t) + 1);
@@ -127,19 +134,20 @@ static bool accumulates_in_double(const type *t)
     return t->mantissa == 52;
 }
 
-/** One operation in the accumulator's type, which is f32 for all but f64 and c128. */
+/* Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32. */
 static double round_to_accumulator(const type *t, double value)
 {
     return accumulates_in_double(t) ? value : (double)(float)value;
 }
 
-/* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32 operation: 53 >= 2 * 24 + 2 bits. */
+/* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32
+ * operation: 53 >= 2 * 24 + 2 bits. */
 static double combine(const type *t, tsr_reduce_op op, double a, double b)
 {
     return round_to_accumulator(t, op == TSR_PROD ? a * b : a + b);
 }
 
-/** NaN if either is; -0 below +0. */
+/* The minimum or maximum: NaN if either is NaN, and -0 is less than +0. */
 static double pick(tsr_reduce_op op, double a, double b)
 {
     if (isnan(a) || isnan(b))
@@ -185,13 +193,14 @@ static void reduce_complex(const type *t, tsr_reduce_op op, int64_t divisor, con
     store(value + half, half, encode(t, imaginary));
 }
 
-/** The bits as a key that orders like the number: the sign bit of signed types turned over. */
+/* A key that orders integers like their values: the sign bit of signed types is flipped. */
 static uint64_t order_key(const type *t, uint64_t bits)
 {
     return t->kind == SIGNED ? bits ^ (UINT64_C(1) << (8 * t->bytes - 1)) : bits;
 }
 
-static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char *terms, int64_t count, unsigned char *value)
+static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char *terms, int64_t count,
+                           unsigned char *value)
 {
     uint64_t accumulator = load(terms, t->bytes);
     for (int64_t i = 1; i < count; i++) {
@@ -207,7 +216,8 @@ static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char 
     store(value, t->bytes, accumulator);
 }
 
-void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *value)
+void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                   unsigned char *value)
 {
     const type *t = &types[dtype];
     if (t->kind == FLOATING)
@@ -237,7 +247,7 @@ void oracle_convert(tsr_dtype from, const unsigned char *value, tsr_dtype to, un
     store(out, types[to].bytes, encode(&types[to], decode(&types[from], load(value, types[from].bytes))));
 }
 
-/** splitmix64's finalizer. */
+/* The finalizer of splitmix64. */
 static uint64_t mix(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -246,7 +256,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/** One part in two is any bits at all; the rest are numbers whose sums depend on order, and values that rules single out. */
+/* Half of the elements are arbitrary bits; the others are numbers whose sums depend on the order,
+ * and special values. */
 static uint64_t floating_bits(const type *t, uint64_t random)
 {
     static const double special[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, 448.0, 65504.0};

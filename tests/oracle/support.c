@@ -1,4 +1,5 @@
 #include "support.h"
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ uint64_t test_seed(void)
     static uint64_t seed;
     if (seed == 0) {
         const char *text = getenv("TSR_TEST_SEED");
-        seed = text != NULL ? strtoull(text, NULL, 0) : 1;
+        seed = text ? strtoull(text, NULL, 0) : 1;
         fprintf(stderr, "seed %llu (set TSR_TEST_SEED for another)\n", (unsigned long long)seed);
     }
     return seed;
@@ -24,14 +25,14 @@ uint64_t test_seed(void)
 double test_seconds(double fallback)
 {
     const char *text = getenv("TSR_TEST_SECONDS");
-    if (text != NULL)
+    if (text)
         return atof(text);
-    return getenv("TSR_TEST_THIN") != NULL ? fallback / 4 : fallback;
+    return getenv("TSR_TEST_THIN") ? fallback / 4 : fallback;
 }
 
 int64_t test_step(int64_t by)
 {
-    return getenv("TSR_TEST_THIN") != NULL ? by : 1;
+    return getenv("TSR_TEST_THIN") ? by : 1;
 }
 
 int64_t test_power(int64_t base, int exponent)
@@ -50,12 +51,13 @@ static void late(int signal_number)
 {
     (void)signal_number;
     static const char head[] = "\nhangs: ";
-    if (write(2, head, sizeof(head) - 1) < 0 || write(2, case_text, strlen(case_text)) < 0 || write(2, "\n", 1) < 0)
+    if (write(2, head, sizeof head - 1) < 0 || write(2, case_text, strlen(case_text)) < 0 || write(2, "\n", 1) < 0)
         _exit(4);
     _exit(3);
 }
 
-/* Cases take a hundredth of their limits; on a busy machine, and under sanitizers, a case may take much longer than alone. */
+/* Limits are multiplied: cases usually take a hundredth of them, but may take much longer on a busy
+ * machine and under sanitizers. */
 void test_watchdog(unsigned seconds)
 {
     limit = seconds * (getenv("TSR_TEST_THIN") ? 20 : 5);
@@ -67,7 +69,7 @@ void test_case(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(case_text, sizeof(case_text), format, arguments);
+    vsnprintf(case_text, sizeof case_text, format, arguments);
     va_end(arguments);
     if (limit > 0)
         alarm(limit);

@@ -1,5 +1,6 @@
-/** The model itself, against numbers worked out by hand: what checks the engine must not be trusted blindly. */
+/* Tests of the model itself, against numbers worked out by hand. */
 #include "oracle.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,7 @@ static void expect_owned(const oracle_layout *layout, int64_t position, const ch
     oracle_mesh_coordinate(&layout->mesh, position, coordinate);
     const int64_t count = oracle_owned(layout, coordinate, 0, list);
     for (int64_t i = 0; i < count; i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? " " : "", (int)list[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i > 0 ? " " : "", (int)list[i]);
     assert_string_equal(text, wanted);
 }
 
@@ -85,7 +86,7 @@ static void nested_chunk_is_not_flat_chunk(void **state)
 static void expect_conversion(tsr_dtype to, float number, unsigned wanted)
 {
     unsigned char in[4], out[2] = {0, 0};
-    memcpy(in, &number, sizeof(in));
+    memcpy(in, &number, sizeof in);
     oracle_convert(TSR_F32, in, to, out);
     assert_int_equal(out[0] | out[1] << 8, wanted);
 }
@@ -158,7 +159,8 @@ static void reductions_have_the_documented_edges(void **state)
     float mean;
     oracle_reduce(TSR_F32, TSR_AVG, 3, (const unsigned char *)average, 3, (unsigned char *)&mean);
     assert_true(mean == 7.0f / 3.0f);
-    const uint16_t halves[] = {0x6800, 0x3c00, 0x3c00}; /* 2048 + 1 + 1: 2050 in f32, 2048 if each sum were rounded to f16 */
+    const uint16_t halves[] = {0x6800, 0x3c00,
+                               0x3c00}; /* 2048 + 1 + 1: 2050 in f32, 2048 if each sum were rounded to f16 */
     uint16_t half;
     oracle_reduce(TSR_F16, TSR_SUM, 1, (const unsigned char *)halves, 3, (unsigned char *)&half);
     assert_int_equal(half, 0x6801);
@@ -167,7 +169,7 @@ static void reductions_have_the_documented_edges(void **state)
 static int64_t bound_of(oracle_layout src, const tsr_placement *to)
 {
     oracle_layout dst = src;
-    memcpy(dst.placements, to, (size_t)src.mesh.ndim * sizeof(*to));
+    memcpy(dst.placements, to, (size_t)src.mesh.ndim * sizeof *to);
     oracle_move move;
     oracle_move_make(&src, &dst, &move);
     int64_t total;
@@ -179,7 +181,8 @@ static void the_bound_is_the_known_one(void **state)
 {
     (void)state;
     const tsr_placement r = {.order = TSR_ORDER_DEFAULT}, p = {.kind = TSR_PARTIAL, .order = TSR_ORDER_DEFAULT};
-    oracle_layout layout = {.mesh = oracle_mesh_make(1, (int64_t[]){4}, 0), .ndim = 2, .shape = {8, 8}, .dtype = TSR_F32};
+    oracle_layout layout = {
+        .mesh = oracle_mesh_make(1, (int64_t[]){4}, 0), .ndim = 2, .shape = {8, 8}, .dtype = TSR_F32};
     layout.placements[0] = shard(0);
     assert_int_equal(bound_of(layout, (const tsr_placement[]){shard(1)}), 4 * (16 - 4));
     assert_int_equal(bound_of(layout, &r), 4 * 48);

@@ -1,5 +1,7 @@
 #include "layouts.h"
+
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,10 +20,12 @@ void expect_ok(tsr_status status)
 void expect_error(tsr_status status, tsr_status wanted, const char *part)
 {
     if (status != wanted)
-        fail_msg("%s, not %s (%s)\ncase: %s", tsr_status_name(status), tsr_status_name(wanted), tsr_status_message(), test_case_text());
+        fail_msg("%s, not %s (%s)\ncase: %s", tsr_status_name(status), tsr_status_name(wanted), tsr_status_message(),
+                 test_case_text());
     const char *sentence = tsr_status_message();
-    if (sentence[0] == '\0' || (part != NULL && strstr(sentence, part) == NULL))
-        fail_msg("the sentence \"%s\" does not name \"%s\"\ncase: %s", sentence, part != NULL ? part : "anything", test_case_text());
+    if (sentence[0] == '\0' || (part && !strstr(sentence, part)))
+        fail_msg("the sentence \"%s\" does not name \"%s\"\ncase: %s", sentence, part ? part : "anything",
+                 test_case_text());
 }
 
 size_t fail_each_allocation(counted_memory *memory, tsr_status (*call)(void *arg), void *arg)
@@ -36,7 +40,8 @@ size_t fail_each_allocation(counted_memory *memory, tsr_status (*call)(void *arg
         }
         expect_error(status, TSR_ERROR_MEMORY, "no memory");
         if (memory->live_blocks != before)
-            fail_msg("allocation %zu: %zu blocks left\ncase: %s", failed + 1, memory->live_blocks - before, test_case_text());
+            fail_msg("allocation %zu: %zu blocks left\ncase: %s", failed + 1, memory->live_blocks - before,
+                     test_case_text());
     }
 }
 

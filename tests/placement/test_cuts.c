@@ -1,7 +1,9 @@
-/** What every rank owns: the engine against the oracle, against PyTorch, and against tables of known answers. */
+/* What every rank owns: the engine against the oracle, against PyTorch, and against tables of known
+ * answers. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
+
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +18,14 @@ static void name_case(const oracle_layout *layout, uint64_t seed)
 {
     char mesh[512], shape[128], placements[2048];
     test_case("tessera layout --mesh %s --shape %s --dtype %s --placements \"%s\" (seed %llu)",
-              oracle_print_mesh(&layout->mesh, mesh, sizeof(mesh)), oracle_print_shape(layout->ndim, layout->shape, shape, sizeof(shape)),
-              oracle_dtype_name(layout->dtype),
-              oracle_print_placements(layout->placements, layout->mesh.ndim, placements, sizeof(placements)), (unsigned long long)seed);
+              oracle_print_mesh(&layout->mesh, mesh, sizeof mesh),
+              oracle_print_shape(layout->ndim, layout->shape, shape, sizeof(shape)), oracle_dtype_name(layout->dtype),
+              oracle_print_placements(layout->placements, layout->mesh.ndim, placements, sizeof placements),
+              (unsigned long long)seed);
 }
 
-/** The oracle's list of indices as intervals, one at a time: begins where an index does not follow its predecessor. */
+/* The oracle's list of indices as intervals, one at a time: begins where an index does not follow
+ * its predecessor. */
 static size_t expect_intervals(const tsr_interval *intervals, size_t count, const int64_t *owned, int64_t owned_count)
 {
     size_t at = 0;
@@ -32,21 +36,22 @@ static size_t expect_intervals(const tsr_interval *intervals, size_t count, cons
             fail_msg("interval %zu is not where index %lld begins: %s", at, (long long)owned[i], test_case_text());
         const bool ends = i + 1 == owned_count || owned[i + 1] != owned[i] + 1;
         if (ends && intervals[at].end != owned[i] + 1)
-            fail_msg("interval %zu ends at %lld, not %lld: %s", at, (long long)intervals[at].end, (long long)owned[i] + 1,
-                     test_case_text());
+            fail_msg("interval %zu ends at %lld, not %lld: %s", at, (long long)intervals[at].end,
+                     (long long)owned[i] + 1, test_case_text());
     }
     return owned_count > 0 ? at + 1 : 0;
 }
 
-static void expect_dim(const tsr_layout *layout, const oracle_layout *model, const int64_t *coordinate, int dim, int64_t shape,
-                       int64_t offset)
+static void expect_dim(const tsr_layout *layout, const oracle_layout *model, const int64_t *coordinate, int dim,
+                       int64_t shape, int64_t offset)
 {
     int64_t owned[4096];
     tsr_interval intervals[4096];
     size_t count = 0, short_count = 0;
     const int64_t owned_count = oracle_owned(model, coordinate, dim, owned);
     if (shape != owned_count || offset != (owned_count > 0 ? owned[0] : model->shape[dim]))
-        fail_msg("dim %d: %lld@%lld, not %lld@..: %s", dim, (long long)shape, (long long)offset, (long long)owned_count, test_case_text());
+        fail_msg("dim %d: %lld@%lld, not %lld@..: %s", dim, (long long)shape, (long long)offset, (long long)owned_count,
+                 test_case_text());
     expect_ok(tsr_layout_intervals(layout, coordinate, dim, intervals, 4096, &count));
     if (count != expect_intervals(intervals, count, owned, owned_count))
         fail_msg("dim %d has %zu intervals: %s", dim, count, test_case_text());
@@ -97,7 +102,8 @@ static void every_small_length_over_every_small_mesh(void **state)
     for (int64_t length = 0; length <= 20; length++) {
         for (int64_t ranks = 1; ranks <= 8; ranks++) {
             for (int flavour = 0; flavour < 24; flavour++) {
-                oracle_layout layout = {.mesh = oracle_mesh_make(1, &ranks, 0), .ndim = 1, .shape = {length}, .dtype = TSR_U8};
+                oracle_layout layout = {
+                    .mesh = oracle_mesh_make(1, &ranks, 0), .ndim = 1, .shape = {length}, .dtype = TSR_U8};
                 layout.placements[0] = tsr_shard(0);
                 layout.placements[0].balanced = flavour & 1;
                 layout.placements[0].interleave = flavour / 2 % 4;
@@ -109,11 +115,12 @@ static void every_small_length_over_every_small_mesh(void **state)
     }
 }
 
-/** The numbers of a JSON line between `at` and the closing bracket that matches the first; how many. */
+/* The numbers of a JSON line between `at` and the closing bracket that matches the first; how many.
+ */
 static int scan_numbers(const char **at, int64_t *out, int capacity)
 {
     int depth = 0, count = 0;
-    for (const char *c = strchr(*at, '['); c != NULL && *c != '\0';) {
+    for (const char *c = strchr(*at, '['); c && *c != '\0';) {
         if (isdigit((unsigned char)*c)) {
             char *end;
             assert_true(count < capacity);
@@ -130,7 +137,7 @@ static int scan_numbers(const char **at, int64_t *out, int capacity)
     return 0;
 }
 
-/** One line: mesh, shape, placements, then local shape and offset of each rank. */
+/* One line: mesh, shape, placements, then local shape and offset of each rank. */
 static void expect_golden(const char *line)
 {
     int64_t mesh_shape[8], shape[8], numbers[512];
@@ -145,7 +152,7 @@ static void expect_golden(const char *line)
     const int number_count = scan_numbers(&at, numbers, 512);
 
     oracle_layout model = {.mesh = oracle_mesh_make(mesh_ndim, mesh_shape, 0), .ndim = ndim, .dtype = TSR_F32};
-    memcpy(model.shape, shape, (size_t)ndim * sizeof(*shape));
+    memcpy(model.shape, shape, (size_t)ndim * sizeof *shape);
     int64_t placement_numbers[256];
     int count;
     expect_ok(tsr_placements_parse(text, model.placements, TSR_MAX_DIMS, &count, placement_numbers, 256, NULL));
@@ -173,13 +180,13 @@ static void pytorch_computes_the_same_layouts(void **state)
     assert_non_null(file);
     char line[16384];
     int count = 0;
-    for (; fgets(line, sizeof(line), file) != NULL; count++)
+    for (; fgets(line, sizeof line, file) != NULL; count++)
         expect_golden(line);
     fclose(file);
     assert_int_equal(count, 400);
 }
 
-/** A row of known answers: "size@offset" of every rank along dim 0. */
+/* A row of known answers: "size@offset" of every rank along dim 0. */
 typedef struct known {
     const char *mesh, *shape, *placements, *ranks;
 } known;
@@ -191,7 +198,8 @@ static const known pytorch_answers[] = {
     {"4x2", "39", "S(0;interleave=3),S(0;interleave=4)", "8@0 4@2 8@4 4@6 8@8 4@10 3@12 0@39"},
     {"4x2", "18", "S(0),S(0;interleave=2)", "3@0 2@2 3@5 2@7 3@10 2@12 2@15 1@16"},
     {"4x2x3", "39", "S(0),S(0;interleave=2),S(0)",
-     "2@0 2@2 2@6 2@3 2@8 0@39 2@10 2@12 2@16 2@13 2@18 0@39 2@20 2@22 2@26 2@23 2@28 0@39 2@30 2@32 1@36 2@33 2@37 0@39"},
+     "2@0 2@2 2@6 2@3 2@8 0@39 2@10 2@12 2@16 2@13 2@18 0@39 2@20 2@22 2@26 2@23 2@28 0@39 2@30 2@32 1@36 2@33 2@37 "
+     "0@39"},
     {"4x2", "15", "S(0;interleave=2),S(0)", "2@0 2@8 2@2 2@10 2@4 2@12 2@6 1@14"},
     {"2x2x2", "16", "S(0;interleave=2),S(0),S(0)", "2@0 2@2 2@8 2@10 2@4 2@6 2@12 2@14"},
     {"4x2", "16x2", "S(0;interleave=2),S(0)", "2@0 2@8 2@2 2@10 2@4 2@12 2@6 2@14"},
@@ -234,7 +242,7 @@ static void expect_known(const known *row)
         int inside = 0;
         expect_ok(tsr_mesh_coordinate_of(mesh, r, coordinate, &inside));
         expect_ok(tsr_layout_local(layout, coordinate, shape, offset));
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%lld@%lld", r > 0 ? " " : "", (long long)shape[0],
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld@%lld", r > 0 ? " " : "", (long long)shape[0],
                  (long long)offset[0]);
     }
     if (strcmp(text, row->ranks) != 0)
@@ -245,14 +253,14 @@ static void expect_known(const known *row)
 static void the_answers_of_pytorchs_own_tests(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(pytorch_answers) / sizeof(pytorch_answers[0]); i++)
+    for (size_t i = 0; i < sizeof pytorch_answers / sizeof pytorch_answers[0]; i++)
         expect_known(&pytorch_answers[i]);
 }
 
 static void the_answers_of_the_design(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(design_answers) / sizeof(design_answers[0]); i++)
+    for (size_t i = 0; i < sizeof design_answers / sizeof design_answers[0]; i++)
         expect_known(&design_answers[i]);
 }
 

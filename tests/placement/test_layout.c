@@ -1,6 +1,7 @@
-/** Layouts as objects: what is refused and how it is said, equality, gradients, accessors. */
+/* Layouts as objects: what is refused and how it is said, equality, gradients, accessors. */
 #include "layouts.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 typedef struct refused {
     const char *mesh, *shape, *placements;
     tsr_dtype dtype;
-    const char *names; /**< what the sentence must hold */
+    const char *names; /* what the sentence must hold */
 } refused;
 
 static void what_cannot_be_laid_out_is_refused_by_a_sentence(void **state)
@@ -52,7 +53,7 @@ static void what_cannot_be_laid_out_is_refused_by_a_sentence(void **state)
         {"2", "3000000000x3000000000x2", "R", TSR_F32, NULL},
         {"2", "4611686018427387904", "R", TSR_F64, NULL},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         const refused *row = &rows[i];
         test_case("--mesh %s --shape %s --placements \"%s\" --dtype %s", row->mesh, row->shape, row->placements,
                   tsr_dtype_name(row->dtype));
@@ -68,10 +69,14 @@ static void pieces_of_a_billion_parts_are_checked_without_looking_at_each(void *
     expect_ok(layout_status("1073741823x2", "2147483646", "S(0),S(0;sizes=1,1)", TSR_F32));
     expect_ok(layout_status("1073741823x2", "2147483646", "S(0;balanced),S(0;blocks=1,1)", TSR_F32));
     expect_ok(layout_status("2x1073741823", "2147483646", "S(0;sizes=1,1)[1],S(0;unit=2)[0]", TSR_F32));
-    expect_error(layout_status("1073741823x2", "2147483645", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 1");
-    expect_error(layout_status("1073741823x2", "2147483644", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 0");
-    expect_error(layout_status("1073741823x2", "2147483645", "S(0;interleave=2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 1");
-    expect_error(layout_status("4x2", "10", "S(0;sizes=2,3,3,2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 3");
+    expect_error(layout_status("1073741823x2", "2147483645", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT,
+                 "length 1");
+    expect_error(layout_status("1073741823x2", "2147483644", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT,
+                 "length 0");
+    expect_error(layout_status("1073741823x2", "2147483645", "S(0;interleave=2),S(0;blocks=1,1)", TSR_F32),
+                 TSR_ERROR_ARGUMENT, "length 1");
+    expect_error(layout_status("4x2", "10", "S(0;sizes=2,3,3,2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT,
+                 "length 3");
     expect_error(layout_status("4x2", "10", "S(0;blocks=5,5),S(0;sizes=1,3)", TSR_F32), TSR_ERROR_ARGUMENT, "length 2");
     test_watchdog(60);
 }
@@ -83,7 +88,7 @@ static void sum_goes_with_avg_and_every_dtype_with_its_ops(void **state)
     for (int dtype = TSR_F64; dtype < TSR_DTYPE_END; dtype++) {
         for (int op = 0; op < TSR_REDUCE_OP_END; op++) {
             char text[16];
-            snprintf(text, sizeof(text), "P(%s)", tsr_reduce_op_name((tsr_reduce_op)op));
+            snprintf(text, sizeof text, "P(%s)", tsr_reduce_op_name((tsr_reduce_op)op));
             const tsr_status status = layout_status("2", "3", text, (tsr_dtype)dtype);
             test_case("%s of %s", text, tsr_dtype_name((tsr_dtype)dtype));
             assert_int_equal(status == TSR_OK, oracle_has_op((tsr_dtype)dtype, (tsr_reduce_op)op));
@@ -163,7 +168,7 @@ static void coordinates_and_dims_out_of_range_are_refused(void **state)
 typedef struct pair {
     const char *mesh, *from, *to;
     int equal;
-    const char *other_mesh; /**< NULL: the same */
+    const char *other_mesh; /* NULL: the same */
 } pair;
 
 static void equality_ignores_mesh_dims_of_one_and_spelling(void **state)
@@ -190,11 +195,12 @@ static void equality_ignores_mesh_dims_of_one_and_spelling(void **state)
         {"2", "P", "P(avg)", 0, NULL},
         {"2", "P", "R", 0, NULL},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_layout *a = layout_of(rows[i].mesh, "8x8", rows[i].from);
-        tsr_layout *b = layout_of(rows[i].other_mesh != NULL ? rows[i].other_mesh : rows[i].mesh, "8x8", rows[i].to);
+        tsr_layout *b = layout_of(rows[i].other_mesh ? rows[i].other_mesh : rows[i].mesh, "8x8", rows[i].to);
         if (tsr_layout_equal(a, b) != rows[i].equal || tsr_layout_equal(b, a) != rows[i].equal)
-            fail_msg("%s: %s and %s must %sbe equal", rows[i].mesh, rows[i].from, rows[i].to, rows[i].equal ? "" : "not ");
+            fail_msg("%s: %s and %s must %sbe equal", rows[i].mesh, rows[i].from, rows[i].to,
+                     rows[i].equal ? "" : "not ");
         tsr_layout_destroy(a);
         tsr_layout_destroy(b);
     }
@@ -209,7 +215,7 @@ static void expect_gradient(const char *placements, const char *wanted)
     tsr_layout *layout = layout_of("2x2", "8x8", placements), *gradient = NULL;
     char text[64];
     expect_ok(tsr_layout_gradient(layout, &gradient));
-    tsr_layout_print(gradient, text, sizeof(text));
+    tsr_layout_print(gradient, text, sizeof text);
     assert_string_equal(text, wanted);
     tsr_layout_destroy(gradient);
     tsr_layout_destroy(layout);

@@ -1,7 +1,8 @@
-/** Placements as text: what parses, how it prints, and where an error points. */
+/* Placements as text: what parses, how it prints, and where an error points. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-/** Equal but for orders. */
+/* Equal but for orders. */
 static bool equal_placements(const tsr_placement *a, const tsr_placement *b)
 {
     if (a->kind != b->kind || (a->kind == TSR_PARTIAL && a->op != b->op))
@@ -22,9 +23,9 @@ static void expect_round_trip(const oracle_layout *layout)
 {
     char wanted[4096], printed[4096], again[4096];
     const int ndim = layout->mesh.ndim;
-    oracle_print_placements(layout->placements, ndim, wanted, sizeof(wanted));
+    oracle_print_placements(layout->placements, ndim, wanted, sizeof wanted);
     test_case("%s", wanted);
-    const size_t length = tsr_placements_print(layout->placements, ndim, printed, sizeof(printed));
+    const size_t length = tsr_placements_print(layout->placements, ndim, printed, sizeof printed);
     assert_string_equal(printed, wanted);
     assert_int_equal(length, strlen(wanted));
 
@@ -39,9 +40,9 @@ static void expect_round_trip(const oracle_layout *layout)
         int a[TSR_MAX_DIMS], b[TSR_MAX_DIMS];
         const int cuts = oracle_cuts_of(layout, d, a);
         assert_int_equal(oracle_cuts_of(&parsed, d, b), cuts);
-        assert_memory_equal(a, b, (size_t)cuts * sizeof(*a));
+        assert_memory_equal(a, b, (size_t)cuts * sizeof *a);
     }
-    tsr_placements_print(parsed.placements, ndim, again, sizeof(again));
+    tsr_placements_print(parsed.placements, ndim, again, sizeof again);
     assert_string_equal(again, printed);
 }
 
@@ -81,14 +82,14 @@ static void other_spellings_print_in_one_way(void **state)
         {"S(0;unit=2;blocks=4,2,2;balanced)", "S(0;balanced;blocks=4,2,2;unit=2)"},
         {"S(0)[1],R,S(0)[0]", "S(0)[1],R,S(0)[0]"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_placement placements[8];
         int64_t numbers[64];
         char text[128];
         int count;
         test_case("%s", rows[i].text);
         expect_ok(tsr_placements_parse(rows[i].text, placements, 8, &count, numbers, 64, NULL));
-        const size_t length = tsr_placements_print(placements, count, text, sizeof(text));
+        const size_t length = tsr_placements_print(placements, count, text, sizeof text);
         assert_string_equal(text, rows[i].printed);
         assert_int_equal(length, strlen(rows[i].printed));
     }
@@ -96,28 +97,54 @@ static void other_spellings_print_in_one_way(void **state)
 
 typedef struct mistake {
     const char *text;
-    size_t position; /**< of the character that is wrong */
+    size_t position; /* of the character that is wrong */
 } mistake;
 
 static void an_error_points_at_the_character(void **state)
 {
     (void)state;
     static const mistake rows[] = {
-        {"", 0},      {"X", 0},       {"R,", 2},           {"R,,R", 2},      {"R S(0)", 1},     {"S", 1},           {"S(", 2},
-        {"S()", 2},   {"S(0", 3},     {"S(-1)", 2},        {"S(a)", 2},      {"S(0))", 4},      {"P(", 2},          {"P(mean)", 2},
-        {"P(sum", 5}, {"S(0;)", 4},   {"S(0;blanced)", 4}, {"S(0;unit)", 4}, {"S(0;unit=)", 9}, {"S(0;unit=x)", 9}, {"S(0;sizes=1,)", 12},
-        {"S(0)[", 5}, {"S(0)[x]", 5}, {"S(0)[0", 6},       {"R(0)", 1},      {"s(0)", 0},       {"S(0)[-1]", 5},    {"R;R", 1},
+        {"", 0},
+        {"X", 0},
+        {"R,", 2},
+        {"R,,R", 2},
+        {"R S(0)", 1},
+        {"S", 1},
+        {"S(", 2},
+        {"S()", 2},
+        {"S(0", 3},
+        {"S(-1)", 2},
+        {"S(a)", 2},
+        {"S(0))", 4},
+        {"P(", 2},
+        {"P(mean)", 2},
+        {"P(sum", 5},
+        {"S(0;)", 4},
+        {"S(0;blanced)", 4},
+        {"S(0;unit)", 4},
+        {"S(0;unit=)", 9},
+        {"S(0;unit=x)", 9},
+        {"S(0;sizes=1,)", 12},
+        {"S(0)[", 5},
+        {"S(0)[x]", 5},
+        {"S(0)[0", 6},
+        {"R(0)", 1},
+        {"s(0)", 0},
+        {"S(0)[-1]", 5},
+        {"R;R", 1},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_placement placements[8];
         int64_t numbers[64];
         int count = -5;
         size_t position = 999;
         test_case("\"%s\"", rows[i].text);
-        expect_error(tsr_placements_parse(rows[i].text, placements, 8, &count, numbers, 64, &position), TSR_ERROR_ARGUMENT, rows[i].text);
+        expect_error(tsr_placements_parse(rows[i].text, placements, 8, &count, numbers, 64, &position),
+                     TSR_ERROR_ARGUMENT, rows[i].text);
         assert_int_equal(count, -5);
         if (position != rows[i].position)
-            fail_msg("\"%s\" points at %zu, not %zu: %s", rows[i].text, position, rows[i].position, tsr_status_message());
+            fail_msg("\"%s\" points at %zu, not %zu: %s", rows[i].text, position, rows[i].position,
+                     tsr_status_message());
     }
 }
 
@@ -134,12 +161,13 @@ static void other_nonsense_is_refused(void **state)
         "S(0;unit=-1)",
         "S(0;unit=9223372036854775808)",
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         tsr_placement placements[8];
         int64_t numbers[64];
         int count;
         test_case("\"%s\"", texts[i]);
-        expect_error(tsr_placements_parse(texts[i], placements, 8, &count, numbers, 64, NULL), TSR_ERROR_ARGUMENT, NULL);
+        expect_error(tsr_placements_parse(texts[i], placements, 8, &count, numbers, 64, NULL), TSR_ERROR_ARGUMENT,
+                     NULL);
     }
 }
 
@@ -152,10 +180,10 @@ static void room_is_respected(void **state)
     const tsr_status status = tsr_placements_parse("R,S(1),S(0)", placements, 2, &count, numbers, 4, NULL);
     assert_true(status != TSR_OK || count == 3);
     assert_int_equal(placements[2].dim, 77);
-    expect_error(tsr_placements_parse("R,S(0;sizes=1,2,3,4,5)", placements, 3, &count, numbers, 4, NULL), TSR_ERROR_ARGUMENT,
-                 "character 21: there is room for 4 numbers of sizes= and blocks=");
+    expect_error(tsr_placements_parse("R,S(0;sizes=1,2,3,4,5)", placements, 3, &count, numbers, 4, NULL),
+                 TSR_ERROR_ARGUMENT, "character 21: there is room for 4 numbers of sizes= and blocks=");
     char text[8];
-    memset(text, 'x', sizeof(text));
+    memset(text, 'x', sizeof text);
     const tsr_placement shard = tsr_shard(12);
     assert_int_equal(tsr_placements_print(&shard, 1, text, 4), strlen("S(12)"));
     assert_string_equal(text, "S(1");

@@ -1,9 +1,12 @@
 #include "actor.h"
+
 #include "counted_memory.h"
+
+#include <tessera/dtensor.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/dtensor.h>
 
 const oracle_layout *sweep_source(const sweep_case *c, int i)
 {
@@ -20,7 +23,7 @@ static void complain(actor *a, const char *what, const char *detail)
     if (a->verdict->failed)
         return;
     a->verdict->failed = true;
-    snprintf(a->verdict->text, sizeof(a->verdict->text), "rank %d: %s: %s", a->rank, what, detail);
+    snprintf(a->verdict->text, sizeof a->verdict->text, "rank %d: %s: %s", a->rank, what, detail);
 }
 
 static bool check(actor *a, tsr_status status, const char *what)
@@ -32,8 +35,8 @@ static bool check(actor *a, tsr_status status, const char *what)
 
 static bool same_mesh(const oracle_mesh *a, const oracle_mesh *b)
 {
-    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0 &&
-           memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof(a->ranks[0])) == 0;
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0 &&
+           memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof a->ranks[0]) == 0;
 }
 
 static bool make_mesh(actor *a, const oracle_mesh *model, tsr_mesh **mesh)
@@ -43,7 +46,7 @@ static bool make_mesh(actor *a, const oracle_mesh *model, tsr_mesh **mesh)
 
 static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, tsr_mesh **mesh)
 {
-    if (*mesh != NULL && same_mesh(wanted, model))
+    if (*mesh && same_mesh(wanted, model))
         return true;
     tsr_mesh_destroy(*mesh);
     *mesh = NULL;
@@ -51,14 +54,14 @@ static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, t
     return make_mesh(a, wanted, mesh);
 }
 
-/** The mesh that is kept for the first tensor if it is the same; the caller destroys `*out`. */
+/* The first tensor's mesh where it equals `wanted`, else a new one; the caller destroys `*out`. */
 static bool find_mesh(actor *a, const oracle_mesh *wanted, tsr_mesh **out)
 {
-    tsr_mesh *kept = same_mesh(wanted, &a->src_model)                          ? a->src_mesh
-                     : a->dst_mesh != NULL && same_mesh(wanted, &a->dst_model) ? a->dst_mesh
-                                                                               : NULL;
+    tsr_mesh *kept = same_mesh(wanted, &a->src_model)                  ? a->src_mesh
+                     : a->dst_mesh && same_mesh(wanted, &a->dst_model) ? a->dst_mesh
+                                                                       : NULL;
     *out = tsr_mesh_retain(kept);
-    return kept != NULL || make_mesh(a, wanted, out);
+    return kept || make_mesh(a, wanted, out);
 }
 
 static bool make_layout(actor *a, const oracle_layout *model, tsr_layout **out)
@@ -66,8 +69,8 @@ static bool make_layout(actor *a, const oracle_layout *model, tsr_layout **out)
     tsr_mesh *mesh = NULL;
     if (!find_mesh(a, &model->mesh, &mesh))
         return false;
-    const bool made =
-        check(a, tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, out), "tsr_layout_create");
+    const bool made = check(a, tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, out),
+                            "tsr_layout_create");
     tsr_mesh_destroy(mesh);
     return made;
 }
@@ -81,7 +84,8 @@ static bool make_layouts(actor *a)
         return false;
     for (int i = 0; i < a->count; i++) {
         moved *m = &a->at[i];
-        *m = (moved){.from = sweep_source(c, i), .to = sweep_destination(c, i), .move = &a->stage->moves[i], .rank = a->rank};
+        *m = (moved){
+            .from = sweep_source(c, i), .to = sweep_destination(c, i), .move = &a->stage->moves[i], .rank = a->rank};
         if (!make_layout(a, m->from, &m->src_layout) || !make_layout(a, m->to, &m->dst_layout))
             return false;
     }
@@ -94,7 +98,8 @@ static void set_values(actor *a, uint64_t seed)
         moved_set(&a->at[i], seed + (uint64_t)i * 7919);
 }
 
-/** Mirrors of all tensors: those of the destinations first, so that sources, which may be the same memory, come last. */
+/* Calls `step` with the mirrors of each tensor: the destination's first, because the source may be
+ * the same memory and has to be written last. */
 static tsr_status each_mirror(actor *a, tsr_status (*step)(const mirror *m))
 {
     for (int i = 0; i < a->count; i++) {
@@ -122,7 +127,7 @@ static void free_mirrors(actor *a)
     }
 }
 
-/** How often this thread has been held up: by the allocator, or by the device. */
+/* How often this thread has allocated memory or waited for the device. */
 static int64_t held_up(const actor *a)
 {
     const sweep_device *device = a->stage->sweep->device;
@@ -138,9 +143,9 @@ static void compare(actor *a, bool in_place, const char *what)
 {
     char text[256], where[300];
     for (int i = 0; i < a->count; i++) {
-        const char *wrong = moved_wrong(&a->at[i], target_of(&a->at[i], in_place), text, sizeof(text));
-        snprintf(where, sizeof(where), "%s, tensor %d", what, i);
-        if (wrong != NULL)
+        const char *wrong = moved_wrong(&a->at[i], target_of(&a->at[i], in_place), text, sizeof text);
+        snprintf(where, sizeof where, "%s, tensor %d", what, i);
+        if (wrong)
             complain(a, where, wrong);
     }
 }
@@ -149,7 +154,7 @@ static void compare_sources(actor *a)
 {
     char text[256];
     for (int i = 0; i < a->count; i++)
-        if (moved_source_wrong(&a->at[i], text, sizeof(text)) != NULL)
+        if (moved_source_wrong(&a->at[i], text, sizeof text))
             complain(a, "the source changed", text);
 }
 
@@ -174,7 +179,8 @@ static tsr_status move(actor *a, const tsr_plan *plan, const tsr_tensor *src, co
     return status == TSR_OK ? tsr_plan_finish(plan, a->comm) : status;
 }
 
-/** `steady`: calls like this were made before, so that nothing is allocated or waited for. */
+/* Executes the plan and compares. `steady`: an execution like this was made before, so this one
+ * must not allocate or wait. */
 static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, const char *what)
 {
     tsr_tensor src[SWEEP_TENSORS], dst[SWEEP_TENSORS];
@@ -188,7 +194,8 @@ static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, 
     const size_t bytes = tsr_plan_workspace_bytes(plan);
     unsigned char *workspace = make_workspace(bytes);
     mirror mirrored;
-    check(a, mirror_create(a->stage->sweep->device, a->rank, workspace, bytes + WORKSPACE_GUARD, &mirrored), "mirror_create");
+    check(a, mirror_create(a->stage->sweep->device, a->rank, workspace, bytes + WORKSPACE_GUARD, &mirrored),
+          "mirror_create");
     check(a, mirror_send(&mirrored), "mirror_send");
     check(a, each_mirror(a, mirror_send), "mirror_send");
     const int64_t before = held_up(a);
@@ -198,7 +205,7 @@ static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, 
     check(a, each_mirror(a, mirror_fetch), "mirror_fetch");
     check(a, mirror_fetch(&mirrored), "mirror_fetch");
     mirror_destroy(&mirrored);
-    for (size_t i = 0; workspace != NULL && i < WORKSPACE_GUARD; i++)
+    for (size_t i = 0; workspace && i < WORKSPACE_GUARD; i++)
         if (workspace[bytes + i] != WORKSPACE_PATTERN)
             complain(a, what, "bytes behind the workspace were written");
     free(workspace);
@@ -224,7 +231,8 @@ static tsr_status make_plan(const actor *a, size_t max_workspace, tsr_plan **out
                          : tsr_plan_create_batch((size_t)a->count, src, dst, &options, out);
 }
 
-/** With how little workspace this rank can do, from the sentence that refuses less. */
+/* The least workspace that this rank needs, read from the message of a plan that is given too
+ * little. */
 static int64_t find_least(actor *a)
 {
     tsr_plan *plan = NULL;
@@ -233,12 +241,13 @@ static int64_t find_least(actor *a)
     if (status == TSR_OK)
         return 0;
     const char *number = strstr(tsr_status_message(), "needs at least ");
-    if (status != TSR_ERROR_ARGUMENT || number == NULL)
+    if (status != TSR_ERROR_ARGUMENT || !number)
         complain(a, "too little max_workspace", tsr_status_message());
-    return number != NULL ? strtoll(number + strlen("needs at least "), NULL, 10) : 0;
+    return number ? strtoll(number + strlen("needs at least "), NULL, 10) : 0;
 }
 
-/** The ranks agree on a cap that all can keep. One byte less than the most is refused on the rank that needs it. */
+/* Sets a workspace cap that is enough for all ranks, and checks that the rank that needs the most
+ * refuses one byte less. */
 static void agree_on_cap(actor *a, bool made)
 {
     stage *s = a->stage;
@@ -266,7 +275,8 @@ static void run_plan(actor *a)
 {
     const sweep_case *c = &a->stage->current;
     tsr_plan *plan = NULL;
-    if (!check(a, make_plan(a, (size_t)a->cap, &plan), "tsr_plan_create") || !check(a, tsr_plan_prepare(plan, a->comm), "tsr_plan_prepare"))
+    if (!check(a, make_plan(a, (size_t)a->cap, &plan), "tsr_plan_create") ||
+        !check(a, tsr_plan_prepare(plan, a->comm), "tsr_plan_prepare"))
         goto destroy;
     a->verdict->received = tsr_plan_bytes_received(plan);
     a->verdict->sent = tsr_plan_bytes_sent(plan);
@@ -295,10 +305,13 @@ static bool wrap(actor *a, tsr_dtensor **x, tsr_dtensor **y)
 {
     for (int i = 0; i < a->count; i++) {
         const moved *m = &a->at[i];
-        const tsr_tensor nothing = {.dtype = m->from->dtype, .device = mirror_device(a->stage->sweep->device, a->rank), .ndim = 1};
+        const tsr_tensor nothing = {
+            .dtype = m->from->dtype, .device = mirror_device(a->stage->sweep->device, a->rank), .ndim = 1};
         const tsr_tensor src = mirror_view(&a->src[i], m->src.view), dst = mirror_view(&a->dst[i], m->dst.view);
-        if (!check(a, tsr_dtensor_from_local(m->in_src ? &src : &nothing, m->src_layout, NULL, &x[i]), "tsr_dtensor_from_local") ||
-            !check(a, tsr_dtensor_from_local(m->in_src ? &dst : &nothing, m->dst_layout, NULL, &y[i]), "tsr_dtensor_from_local"))
+        if (!check(a, tsr_dtensor_from_local(m->in_src ? &src : &nothing, m->src_layout, NULL, &x[i]),
+                   "tsr_dtensor_from_local") ||
+            !check(a, tsr_dtensor_from_local(m->in_src ? &dst : &nothing, m->dst_layout, NULL, &y[i]),
+                   "tsr_dtensor_from_local"))
             return false;
     }
     return true;
@@ -337,7 +350,7 @@ void actor_play(actor *a)
 {
     const sweep_case *c = &a->stage->current;
     *a->verdict = (verdict){.failed = false};
-    memset(a->at, 0, sizeof(a->at));
+    memset(a->at, 0, sizeof a->at);
     a->count = 1 + c->more;
     a->cap = 0;
     const bool made = make_layouts(a);
@@ -345,8 +358,8 @@ void actor_play(actor *a)
         agree_on_cap(a, made);
     for (int i = 0; made && i < a->count; i++)
         moved_start(&a->at[i], c->seed + (uint64_t)i, c->strided);
-    memset(a->src, 0, sizeof(a->src));
-    memset(a->dst, 0, sizeof(a->dst));
+    memset(a->src, 0, sizeof a->src);
+    memset(a->dst, 0, sizeof a->dst);
     if (made)
         check(a, make_mirrors(a), "mirror_create");
     if (made && c->way == WAY_DTENSORS)

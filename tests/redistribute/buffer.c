@@ -1,11 +1,13 @@
 #include "buffer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GUARD = 64, PATTERN = 0xA7 };
 
-/** Dims in a random order from the innermost out, each with a gap of 0 to 2 behind it. */
+/* Random strides: dims in a random order from the innermost out, with gaps. Returns the elements
+ * from first to last. */
 static int64_t random_strides(tsr_tensor *view, oracle_random *random)
 {
     int left[TSR_MAX_DIMS], count = view->ndim;
@@ -19,7 +21,7 @@ static int64_t random_strides(tsr_tensor *view, oracle_random *random)
         span += (view->shape[dim] > 0 ? view->shape[dim] - 1 : 0) * stride;
         stride = stride * (view->shape[dim] > 0 ? view->shape[dim] : 1) + oracle_random_below(random, 3);
         if (view->shape[dim] == 1 && oracle_random_below(random, 2) == 0)
-            view->strides[dim] = oracle_random_below(random, 1000); /* never used */
+            view->strides[dim] = oracle_random_below(random, 1000); /* a dim of size 1 does not use its stride */
     }
     return span;
 }
@@ -43,7 +45,7 @@ void buffer_create(local_buffer *out, tsr_dtype dtype, int ndim, const int64_t *
         span *= shape[d] > 0 ? shape[d] : 1;
     }
     size_t before = GUARD;
-    if (random != NULL) {
+    if (random) {
         span = random_strides(&out->view, random);
         before += element * (size_t)oracle_random_below(random, 4);
     }
@@ -59,7 +61,7 @@ void buffer_destroy(local_buffer *buffer)
     buffer->base = NULL;
 }
 
-/** Where the row-major element `number` lies in `base`. */
+/* The byte offset in `base` of the element with row-major number `number`. */
 static size_t offset_of(const local_buffer *buffer, int64_t number)
 {
     int64_t offset = 0;
@@ -67,7 +69,8 @@ static size_t offset_of(const local_buffer *buffer, int64_t number)
         offset += number % buffer->view.shape[d] * buffer->view.strides[d];
         number /= buffer->view.shape[d];
     }
-    return (size_t)((unsigned char *)buffer->view.data - buffer->base) + (size_t)offset * oracle_bytes(buffer->view.dtype);
+    return (size_t)((unsigned char *)buffer->view.data - buffer->base) +
+           (size_t)offset * oracle_bytes(buffer->view.dtype);
 }
 
 static void put(const local_buffer *buffer, unsigned char *base, const unsigned char *elements)
@@ -98,8 +101,8 @@ static void print_bytes(char *text, size_t capacity, const unsigned char *bytes,
         snprintf(text + strlen(text), capacity - strlen(text), "%02x", bytes[i]);
 }
 
-static void say_difference(const local_buffer *buffer, const unsigned char *elements, const unsigned char *wanted, char *text,
-                           size_t capacity)
+static void say_difference(const local_buffer *buffer, const unsigned char *elements, const unsigned char *wanted,
+                           char *text, size_t capacity)
 {
     const size_t element = oracle_bytes(buffer->view.dtype);
     const int64_t count = element_count(&buffer->view);
@@ -108,8 +111,8 @@ static void say_difference(const local_buffer *buffer, const unsigned char *elem
         if (memcmp(is, elements + (size_t)i * element, element) == 0)
             continue;
         char got[40], want[40];
-        print_bytes(got, sizeof(got), is, element);
-        print_bytes(want, sizeof(want), elements + (size_t)i * element, element);
+        print_bytes(got, sizeof got, is, element);
+        print_bytes(want, sizeof want, elements + (size_t)i * element, element);
         snprintf(text, capacity, "local element %lld of %lld is %s, not %s", (long long)i, (long long)count, got, want);
         return;
     }

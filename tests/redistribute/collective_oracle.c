@@ -1,10 +1,11 @@
 #include "collective_oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static bool same_numbers(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count)
 {
-    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof(*a)) == 0);
+    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof *a) == 0);
 }
 
 static int64_t at_least_one(int64_t value)
@@ -12,17 +13,18 @@ static int64_t at_least_one(int64_t value)
     return value > 0 ? value : 1;
 }
 
-/** Written alike, whatever the order says. */
+/* Whether two placements are equal in all fields but `order`. */
 static bool alike(const tsr_placement *a, const tsr_placement *b)
 {
     if (a->kind != b->kind)
         return false;
     if (a->kind == TSR_PARTIAL)
         return a->op == b->op;
-    return a->kind == TSR_REPLICATE ||
-           (a->dim == b->dim && a->balanced == b->balanced && at_least_one(a->interleave) == at_least_one(b->interleave) &&
-            at_least_one(a->unit) == at_least_one(b->unit) && same_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
-            same_numbers(a->blocks, a->block_count, b->blocks, b->block_count));
+    return a->kind == TSR_REPLICATE || (a->dim == b->dim && a->balanced == b->balanced &&
+                                        at_least_one(a->interleave) == at_least_one(b->interleave) &&
+                                        at_least_one(a->unit) == at_least_one(b->unit) &&
+                                        same_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
+                                        same_numbers(a->blocks, a->block_count, b->blocks, b->block_count));
 }
 
 static collective change(const tsr_placement *from, const tsr_placement *to)
@@ -34,7 +36,8 @@ static collective change(const tsr_placement *from, const tsr_placement *to)
     return from->kind == TSR_PARTIAL && to->kind == TSR_REPLICATE ? ALL_REDUCE : NO_COLLECTIVE;
 }
 
-/** The one change that all mesh dims make which change at all. */
+/* The collective of all mesh dims whose placements change; NO_COLLECTIVE where they need different
+ * ones. */
 static collective common_change(const oracle_move *move)
 {
     collective found = NO_COLLECTIVE;
@@ -50,13 +53,13 @@ static collective common_change(const oracle_move *move)
     return found;
 }
 
-/** Along every tensor dim the first cuts of `inner` are those of `outer`. */
+/* Whether the first cuts of `inner` along every tensor dim are the cuts of `outer`. */
 static bool begins_with(const oracle_layout *inner, const oracle_layout *outer)
 {
     for (int d = 0; d < inner->ndim; d++) {
         int a[TSR_MAX_DIMS], b[TSR_MAX_DIMS];
         const int count = oracle_cuts_of(outer, d, b);
-        if (oracle_cuts_of(inner, d, a) < count || memcmp(a, b, (size_t)count * sizeof(*a)) != 0)
+        if (oracle_cuts_of(inner, d, a) < count || memcmp(a, b, (size_t)count * sizeof *a) != 0)
             return false;
     }
     return true;
@@ -65,7 +68,7 @@ static bool begins_with(const oracle_layout *inner, const oracle_layout *outer)
 static int64_t length_of(const oracle_layout *layout, int64_t position, int dim)
 {
     int64_t coordinate[TSR_MAX_DIMS];
-    int64_t *indices = malloc((size_t)(layout->shape[dim] + 1) * sizeof(*indices));
+    int64_t *indices = malloc((size_t)(layout->shape[dim] + 1) * sizeof *indices);
     oracle_mesh_coordinate(&layout->mesh, position, coordinate);
     const int64_t count = oracle_owned(layout, coordinate, dim, indices);
     free(indices);
@@ -78,7 +81,7 @@ static bool is_cut_further(const oracle_layout *inner, const oracle_layout *oute
     return oracle_cuts_of(inner, dim, cuts) > oracle_cuts_of(outer, dim, cuts);
 }
 
-/** All ranks have as much of every tensor dim that is cut further. */
+/* Whether all ranks have equal lengths of every tensor dim that `inner` cuts further. */
 static bool is_even(const oracle_layout *inner, const oracle_layout *outer)
 {
     for (int d = 0; d < inner->ndim; d++)
@@ -88,7 +91,8 @@ static bool is_even(const oracle_layout *inner, const oracle_layout *outer)
     return true;
 }
 
-/** Of what is cut further along `dim` one coordinate has all, the same one everywhere. */
+/* Whether, along `dim`, all of each piece of `outer` is on one rank of `inner`, at the same
+ * coordinates everywhere. */
 static bool is_on_one(const oracle_layout *inner, const oracle_layout *outer, int dim)
 {
     int64_t holder[TSR_MAX_DIMS], coordinate[TSR_MAX_DIMS];
@@ -101,10 +105,10 @@ static bool is_on_one(const oracle_layout *inner, const oracle_layout *outer, in
             continue;
         oracle_mesh_coordinate(&inner->mesh, p, coordinate);
         for (int m = 0; found && m < inner->mesh.ndim; m++)
-            if (inner->placements[m].kind == TSR_SHARD && inner->placements[m].dim == dim && outer->placements[m].kind != TSR_SHARD &&
-                coordinate[m] != holder[m])
+            if (inner->placements[m].kind == TSR_SHARD && inner->placements[m].dim == dim &&
+                outer->placements[m].kind != TSR_SHARD && coordinate[m] != holder[m])
                 return false;
-        memcpy(holder, coordinate, sizeof(holder));
+        memcpy(holder, coordinate, sizeof holder);
         found = true;
     }
     return found;
@@ -122,9 +126,10 @@ static bool may_reduce(const oracle_move *move, tsr_reduction_order order)
 {
     static const tsr_dtype exact[] = {TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U64, TSR_U32, TSR_U16, TSR_U8, TSR_BOOL};
     bool is_exact = false;
-    for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
+    for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
         is_exact = is_exact || exact[i] == move->src.dtype;
-    return (is_exact || order == TSR_REDUCTION_ANY_ORDER) && (move->divisor == 1 || move->divisor == move->reduced_terms);
+    return (is_exact || order == TSR_REDUCTION_ANY_ORDER) &&
+           (move->divisor == 1 || move->divisor == move->reduced_terms);
 }
 
 collective oracle_collective(const oracle_move *move, tsr_reduction_order order)

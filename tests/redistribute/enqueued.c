@@ -1,9 +1,12 @@
 #include "enqueued.h"
+
 #include "support.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const int64_t *shape, tsr_placement from, tsr_placement to)
+void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const int64_t *shape, tsr_placement from,
+                   tsr_placement to)
 {
     const int64_t mesh_shape[1] = {ranks};
     m->numbers.count = 0;
@@ -20,10 +23,11 @@ void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const
 void enqueued_name(const enqueued_move *m)
 {
     char mesh[300], other[300], shape[100], from[400], to[400];
-    test_case("mesh %s to %s, %s %s, %s -> %s%s%s", oracle_print_mesh(&m->src.mesh, mesh, sizeof(mesh)),
-              oracle_print_mesh(&m->dst.mesh, other, sizeof(other)), oracle_print_shape(m->src.ndim, m->src.shape, shape, sizeof(shape)),
-              oracle_dtype_name(m->src.dtype), oracle_print_placements(m->src.placements, m->src.mesh.ndim, from, sizeof(from)),
-              oracle_print_placements(m->dst.placements, m->dst.mesh.ndim, to, sizeof(to)), m->gaps ? ", with gaps" : "",
+    test_case("mesh %s to %s, %s %s, %s -> %s%s%s", oracle_print_mesh(&m->src.mesh, mesh, sizeof mesh),
+              oracle_print_mesh(&m->dst.mesh, other, sizeof other),
+              oracle_print_shape(m->src.ndim, m->src.shape, shape, sizeof(shape)), oracle_dtype_name(m->src.dtype),
+              oracle_print_placements(m->src.placements, m->src.mesh.ndim, from, sizeof from),
+              oracle_print_placements(m->dst.placements, m->dst.mesh.ndim, to, sizeof to), m->gaps ? ", with gaps" : "",
               m->halves ? ", in halves" : "");
 }
 
@@ -50,7 +54,7 @@ static tsr_status make_plan(enqueued *e, const tsr_plan_options *options)
     return status;
 }
 
-/* Elements from one to the next. */
+/* The stride between two elements, in elements. */
 static size_t step_of(const enqueued *e)
 {
     return e->move->gaps ? 2 : 1;
@@ -69,7 +73,8 @@ static tsr_status make_tensor(const enqueued *e, const oracle_layout *layout, ts
     return e->gpu->alloc(e->self, e->device.index, *bytes, e->stream, &tensor->data);
 }
 
-/* A tensor's memory in a round, as it is to be before or after the move; gaps hold nothing of interest. */
+/* A tensor's expected memory in a round, before the move or (`wanted`) after it; the contents of
+ * gaps are not checked. */
 static unsigned char *picture(const enqueued *e, int round, bool wanted, size_t bytes)
 {
     const size_t step = step_of(e), element = oracle_bytes(e->move->src.dtype);
@@ -96,7 +101,8 @@ static tsr_status make_memory(enqueued *e)
     return TSR_OK;
 }
 
-tsr_status enqueued_start(enqueued *e, tsr_comm *comm, const enqueued_move *move, tsr_device device, const tsr_plan_options *options)
+tsr_status enqueued_start(enqueued *e, tsr_comm *comm, const enqueued_move *move, tsr_device device,
+                          const tsr_plan_options *options)
 {
     *e = (enqueued){.comm = comm, .move = move, .device = device};
     e->gpu = tsr_device_driver_table(device.driver, &e->self);
@@ -126,7 +132,8 @@ void enqueued_finish(enqueued *e)
 
 tsr_status enqueued_put(const enqueued *e, int i)
 {
-    return e->gpu->copy(e->self, e->device.index, e->src.data, e->given[i], e->src_bytes, TSR_COPY_FROM_HOST, e->stream);
+    return e->gpu->copy(e->self, e->device.index, e->src.data, e->given[i], e->src_bytes, TSR_COPY_FROM_HOST,
+                        e->stream);
 }
 
 tsr_status enqueued_execute(const enqueued *e)
@@ -151,7 +158,7 @@ tsr_status enqueued_compare(const enqueued *e, int i)
     const size_t element = oracle_bytes(e->move->src.dtype);
     for (size_t b = 0; b < e->dst_bytes; b++)
         if (b / element % step_of(e) == 0 && e->got[i][b] != e->wanted[i][b])
-            return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d, move %d: byte %zu of %zu is %02x, not %02x", tsr_comm_rank(e->comm), i, b,
-                                  e->dst_bytes, e->got[i][b], e->wanted[i][b]);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d, move %d: byte %zu of %zu is %02x, not %02x",
+                                  tsr_comm_rank(e->comm), i, b, e->dst_bytes, e->got[i][b], e->wanted[i][b]);
     return TSR_OK;
 }

@@ -77,5 +77,7 @@ tsr_status mirror_fetch(const mirror *m)
     TSR_TRY(carry(m, m->host, m->memory, TSR_COPY_TO_HOST));
     if (!m->device->driver)
         return TSR_OK;
-    return table->stream_synchronize ? table->stream_synchronize(self, m->rank % m->device->devices, m->device->streams[m->rank]) : TSR_OK;
+    return table->stream_synchronize
+               ? table->stream_synchronize(self, m->rank % m->device->devices, m->device->streams[m->rank])
+               : TSR_OK;
 }

@@ -1,25 +1,26 @@
-/** The memory of a case on a device: as large as what it mirrors on the host, whose bytes, watched ones too, go there and come back. */
+/** A copy of a case's host memory on a device, guard bytes included, sent there before a move and
+ * fetched back after it. */
 #ifndef TESTS_REDISTRIBUTE_MIRROR_H
 #define TESTS_REDISTRIBUTE_MIRROR_H
 
 #include "sweep.h"
 
 typedef struct mirror {
-    const sweep_device *device; /**< NULL: the host's own memory is used */
+    const sweep_device *device; /**< NULL: the host memory itself is used */
     int rank;
     unsigned char *host;
     size_t bytes;
     void *memory;
 } mirror;
 
-/** TSR_ERROR_MEMORY or the like leave it as the host's. */
+/** Makes a mirror of `host`; after an error it is the host memory itself. */
 tsr_status mirror_create(const sweep_device *device, int rank, unsigned char *host, size_t bytes, mirror *out);
 void mirror_destroy(mirror *m);
 
-/** The view, which points into the host's bytes, of the mirror's. */
+/** A tensor in the mirror for `view`, a tensor in the host memory. */
 tsr_tensor mirror_view(const mirror *m, tsr_tensor view);
 
-/** In the stream's order; fetching waits for it. */
+/** Copy to the device and back, in the order of the stream; mirror_fetch() waits for it. */
 tsr_status mirror_send(const mirror *m);
 tsr_status mirror_fetch(const mirror *m);
 

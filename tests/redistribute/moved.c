@@ -1,4 +1,5 @@
 #include "moved.h"
+
 #include <stdlib.h>
 
 void moved_start(moved *m, uint64_t seed, bool strided)

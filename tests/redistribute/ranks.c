@@ -1,7 +1,9 @@
 #include "ranks.h"
+
 #include "layouts.h"
 #include "message_engine.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,15 +11,17 @@
 
 #include <cmocka.h>
 
-tsr_status check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line, const char *text)
+tsr_status check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line,
+                       const char *text)
 {
     char sentence[512];
-    strncpy(sentence, tsr_status_message(), sizeof(sentence) - 1);
-    sentence[sizeof(sentence) - 1] = '\0';
-    if (status == wanted && (part == NULL || strstr(sentence, part) != NULL) && sentence[0] != '\0')
+    strncpy(sentence, tsr_status_message(), sizeof sentence - 1);
+    sentence[sizeof sentence - 1] = '\0';
+    if (status == wanted && (!part || strstr(sentence, part)) && sentence[0] != '\0')
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: %s gave %s (%s), not %s naming \"%s\"", file, line, text, tsr_status_name(status),
-                          status == TSR_OK ? "" : sentence, tsr_status_name(wanted), part != NULL ? part : "");
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: %s gave %s (%s), not %s naming \"%s\"", file, line, text,
+                          tsr_status_name(status), status == TSR_OK ? "" : sentence, tsr_status_name(wanted),
+                          part ? part : "");
 }
 
 void run_ranks(int count, tsr_rank_main *body, void *arg)
@@ -32,8 +36,8 @@ tsr_status mesh_over(tsr_comm *comm, const char *text, tsr_mesh **out)
     return tsr_mesh_parse(comm, NULL, text, out);
 }
 
-tsr_status layout_over(tsr_comm *comm, const char *mesh_text, const char *shape_text, const char *placements, tsr_dtype dtype,
-                       tsr_layout **out)
+tsr_status layout_over(tsr_comm *comm, const char *mesh_text, const char *shape_text, const char *placements,
+                       tsr_dtype dtype, tsr_layout **out)
 {
     tsr_mesh *mesh = NULL;
     int64_t shape[TSR_MAX_DIMS];

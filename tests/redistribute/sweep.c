@@ -1,9 +1,11 @@
 #include "sweep.h"
+
 #include "actor.h"
 #include "counted_memory.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 enum { FAILURES_TO_SHOW = 5 };
 
-/** The whole text of a case. */
+/* The description of a case. */
 typedef struct words {
     char text[3000];
     size_t length;
@@ -21,21 +23,22 @@ __attribute__((format(printf, 2, 3))) static void say(words *w, const char *form
 {
     va_list arguments;
     va_start(arguments, format);
-    const int length = vsnprintf(w->text + w->length, sizeof(w->text) - w->length, format, arguments);
+    const int length = vsnprintf(w->text + w->length, sizeof w->text - w->length, format, arguments);
     va_end(arguments);
     w->length += length > 0 ? (size_t)length : 0;
-    w->length = w->length < sizeof(w->text) ? w->length : sizeof(w->text) - 1;
+    w->length = w->length < sizeof w->text ? w->length : sizeof w->text - 1;
 }
 
 static void say_pair(words *w, const oracle_layout *src, const oracle_layout *dst)
 {
     char mesh[300], other[300], shape[100], from[400], to[400];
-    oracle_print_mesh(&src->mesh, mesh, sizeof(mesh));
-    oracle_print_mesh(&dst->mesh, other, sizeof(other));
-    say(w, "--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", mesh, strcmp(mesh, other) != 0 ? " --to-mesh " : "",
-        strcmp(mesh, other) != 0 ? other : "", oracle_print_shape(src->ndim, src->shape, shape, sizeof(shape)),
-        oracle_dtype_name(src->dtype), oracle_print_placements(src->placements, src->mesh.ndim, from, sizeof(from)),
-        oracle_print_placements(dst->placements, dst->mesh.ndim, to, sizeof(to)));
+    oracle_print_mesh(&src->mesh, mesh, sizeof mesh);
+    oracle_print_mesh(&dst->mesh, other, sizeof other);
+    say(w, "--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", mesh,
+        strcmp(mesh, other) != 0 ? " --to-mesh " : "", strcmp(mesh, other) != 0 ? other : "",
+        oracle_print_shape(src->ndim, src->shape, shape, sizeof(shape)), oracle_dtype_name(src->dtype),
+        oracle_print_placements(src->placements, src->mesh.ndim, from, sizeof from),
+        oracle_print_placements(dst->placements, dst->mesh.ndim, to, sizeof to));
 }
 
 static void name_case(const sweep_case *c)
@@ -57,9 +60,9 @@ static void name_case(const sweep_case *c)
     test_case("%s", w.text);
 }
 
-/** What the oracle says of all tensors of a case together. */
+/* The oracle's figures for all tensors of a case together. */
 typedef struct figures {
-    bool exact, told; /**< `received` and `sent` are known by rank */
+    bool exact, told; /* `exact`: `received` is known for each rank; `told`: so is `sent` */
     bool in_place;
     int64_t total, received[ORACLE_MAX_RANKS], sent[ORACLE_MAX_RANKS];
 } figures;
@@ -67,7 +70,8 @@ typedef struct figures {
 static void figure(const stage *s, figures *f)
 {
     int64_t total, received[ORACLE_MAX_RANKS], sent[ORACLE_MAX_RANKS];
-    *f = (figures){.exact = true, .told = s->current.nodes.ranks_per_node == 0 && s->current.nodes.count == 0, .in_place = true};
+    *f = (figures){
+        .exact = true, .told = s->current.nodes.ranks_per_node == 0 && s->current.nodes.count == 0, .in_place = true};
     for (int i = 0; i <= s->current.more; i++) {
         const bool exact = oracle_lower_bound(&s->moves[i], s->sweep->world, &total, received);
         const bool told = oracle_sent(&s->moves[i], s->sweep->world, sent);
@@ -82,7 +86,7 @@ static void figure(const stage *s, figures *f)
     }
 }
 
-/** The figures of all ranks against the oracle's; returns NULL or what is wrong. */
+/* Compares the figures of all ranks with the oracle's. Returns NULL or a message. */
 static const char *wrong_figures(const stage *s, char *text, size_t capacity)
 {
     int64_t received = 0, sent = 0;
@@ -93,7 +97,8 @@ static const char *wrong_figures(const stage *s, char *text, size_t capacity)
         const verdict *v = &s->verdicts[r];
         received += v->received;
         sent += v->sent;
-        snprintf(text, capacity, "rank %d: %lld bytes received, the bound is %lld", r, (long long)v->received, (long long)f.received[r]);
+        snprintf(text, capacity, "rank %d: %lld bytes received, the bound is %lld", r, (long long)v->received,
+                 (long long)f.received[r]);
         if (f.exact && v->received != f.received[r])
             return text;
         snprintf(text, capacity, "rank %d: %lld bytes sent, by the rule for senders it is %lld", r, (long long)v->sent,
@@ -104,8 +109,8 @@ static const char *wrong_figures(const stage *s, char *text, size_t capacity)
         if (v->in_place != f.in_place)
             return text;
     }
-    snprintf(text, capacity, "%lld bytes received in all, %lld sent, the bound is %lld", (long long)received, (long long)sent,
-             (long long)f.total);
+    snprintf(text, capacity, "%lld bytes received in all, %lld sent, the bound is %lld", (long long)received,
+             (long long)sent, (long long)f.total);
     return received == sent && received >= f.total && (received == f.total || !least) ? NULL : text;
 }
 
@@ -115,10 +120,10 @@ static void judge(stage *s)
     const char *wrong = NULL;
     for (int r = s->sweep->world - 1; r >= 0; r--)
         wrong = s->verdicts[r].failed ? s->verdicts[r].text : wrong;
-    if (wrong == NULL && s->current.way == WAY_PLAN)
-        wrong = wrong_figures(s, text, sizeof(text));
+    if (!wrong && s->current.way == WAY_PLAN)
+        wrong = wrong_figures(s, text, sizeof text);
     s->sweep->ran++;
-    if (wrong == NULL)
+    if (!wrong)
         return;
     fprintf(stderr, "%s\n   %s\n", test_case_text(), wrong);
     s->stop = true;
@@ -130,7 +135,7 @@ static void set_next(stage *s)
     while (!s->stop && !s->more && s->next < s->sweep->count) {
         if (s->sweep->deadline > 0 && test_now() > s->sweep->deadline)
             return;
-        memset(&s->current, 0, sizeof(s->current));
+        memset(&s->current, 0, sizeof s->current);
         s->more = s->sweep->make(s->sweep->arg, s->next++, &s->current);
     }
     if (!s->more)
@@ -175,7 +180,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-/** One set of rank threads; a failed case ends it, because it may have broken the communicator. */
+/* Runs cases on one set of rank threads. A failed case ends the set, because it may have broken
+ * the communicator. */
 static bool run_once(stage *s)
 {
     counted_memory memory = {0};
@@ -188,7 +194,7 @@ static bool run_once(stage *s)
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.context = context;
     if (status == TSR_OK)
-        status = (s->sweep->run != NULL ? s->sweep->run : tsr_threads_run)(s->sweep->world, run_rank, s, &options);
+        status = (s->sweep->run ? s->sweep->run : tsr_threads_run)(s->sweep->world, run_rank, s, &options);
     if (status != TSR_OK) {
         fprintf(stderr, "the ranks: %s\n", tsr_status_message());
         s->stop = true;
@@ -202,7 +208,7 @@ static bool run_once(stage *s)
 
 int sweep_run(move_sweep *sweep)
 {
-    stage *s = calloc(1, sizeof(*s));
+    stage *s = calloc(1, sizeof *s);
     s->sweep = sweep;
     s->next = sweep->first;
     int failures = 0;

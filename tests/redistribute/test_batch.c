@@ -1,8 +1,12 @@
-/** Batches: one message a pair of ranks and phase for all tensors, whatever they are, and what such plans refuse. */
+/* Batches: one message a pair of ranks and phase for all tensors, whatever they are, and what such
+ * plans refuse. */
 #include "layouts.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/comm.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,22 +14,23 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/sys/comm.h>
 
 #include <cmocka.h>
 
 enum { RANKS = 4, TENSORS = 5, MOST = 1024 };
 
-/** Every rank has something for every other one in the first four, and gives results in the second and the fifth. */
+/* Every rank has something for every other one in the first four, and gives results in the second
+ * and the fifth. */
 static const struct {
     const char *mesh, *shape, *from, *to;
     tsr_dtype dtype;
 } rows[TENSORS] = {
-    {"4", "8x12", "S(0)", "S(1)", TSR_F32},           {"4", "16x3", "P", "R", TSR_F64},          {"2x2", "5x3", "S(0),S(0)", "R,R", TSR_U8},
-    {"4@[3,1,0,2]", "7x12", "S(0)", "S(1)", TSR_C64}, {"2x2", "6x4", "P,R", "R,S(0)", TSR_BF16},
+    {"4", "8x12", "S(0)", "S(1)", TSR_F32},     {"4", "16x3", "P", "R", TSR_F64},
+    {"2x2", "5x3", "S(0),S(0)", "R,R", TSR_U8}, {"4@[3,1,0,2]", "7x12", "S(0)", "S(1)", TSR_C64},
+    {"2x2", "6x4", "P,R", "R,S(0)", TSR_BF16},
 };
 
-/** This rank's side of some of the rows. */
+/* This rank's side of some of the rows. */
 typedef struct party {
     size_t count;
     tsr_layout *src[TENSORS], *dst[TENSORS];
@@ -40,17 +45,20 @@ static tsr_status party_make(party *p, tsr_comm *comm, size_t first, size_t coun
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.max_workspace = max_workspace;
-    memset(p, 0, sizeof(*p));
+    memset(p, 0, sizeof *p);
     p->count = count;
     for (size_t i = 0; i < count; i++) {
-        TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].from, rows[first + i].dtype, &p->src[i]));
-        TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].to, rows[first + i].dtype, &p->dst[i]));
+        TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].from,
+                            rows[first + i].dtype, &p->src[i]));
+        TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].to,
+                            rows[first + i].dtype, &p->dst[i]));
         TSR_TRY(shard_over(p->src[i], p->have[i], &p->in[i]));
         TSR_TRY(shard_over(p->dst[i], p->want[i], &p->out[i]));
         for (int k = 0; k < MOST; k++)
             p->have[i][k] = (unsigned char)(7 * k + 31 * tsr_comm_rank(comm) + (int)i);
     }
-    TSR_TRY(tsr_plan_create_batch(count, (const tsr_layout *const *)p->src, (const tsr_layout *const *)p->dst, &options, &p->plan));
+    TSR_TRY(tsr_plan_create_batch(count, (const tsr_layout *const *)p->src, (const tsr_layout *const *)p->dst, &options,
+                                  &p->plan));
     TSR_TRY(tsr_plan_prepare(p->plan, comm));
     p->workspace = workspace_for(p->plan, &p->bytes);
     return TSR_OK;
@@ -71,10 +79,10 @@ static tsr_status party_execute(party *p, tsr_comm *comm)
     return tsr_plan_execute(p->plan, comm, p->in, p->out, p->workspace, p->bytes, NULL);
 }
 
-/** What this thread's engine was asked for. */
+/* What this thread's engine was asked for. */
 static _Thread_local struct {
     int exchanges, messages;
-    bool twice; /**< some exchange had two messages to or from one rank */
+    bool twice; /* some exchange had two messages to or from one rank */
 } asked;
 
 static bool is_repeated(const tsr_message *messages, size_t count)
@@ -86,8 +94,8 @@ static bool is_repeated(const tsr_message *messages, size_t count)
     return false;
 }
 
-static tsr_status count_exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                 tsr_device device, tsr_stream stream)
+static tsr_status count_exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device, tsr_stream stream)
 {
     asked.exchanges++;
     asked.messages += (int)send_count;
@@ -108,10 +116,10 @@ static tsr_status count_over(tsr_comm *carrier, tsr_comm **out)
     return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);
 }
 
-/** The bytes that `tensors` get when each is moved by itself. */
+/* The bytes that `tensors` get when each is moved by itself. */
 static tsr_status move_alone(tsr_comm *comm, unsigned char (*want)[MOST], int *exchanges, int *messages)
 {
-    party *p = malloc(sizeof(*p));
+    party *p = malloc(sizeof *p);
     CHECK(p != NULL);
     *exchanges = *messages = 0;
     for (size_t i = 0; i < TENSORS; i++) {
@@ -135,14 +143,16 @@ static tsr_status move_together(tsr_comm *carrier, void *arg)
     tsr_comm *comm = NULL;
     int exchanges = 0, messages = 0;
     unsigned char(*want)[MOST] = calloc(TENSORS, MOST);
-    party *p = malloc(sizeof(*p));
-    CHECK(want != NULL && p != NULL);
+    party *p = malloc(sizeof *p);
+    CHECK(want && p);
     TSR_TRY(count_over(carrier, &comm));
     TSR_TRY(move_alone(comm, want, &exchanges, &messages));
     TSR_TRY(party_make(p, comm, 0, TENSORS, 0));
     asked.exchanges = asked.messages = 0;
     TSR_TRY(party_execute(p, comm));
-    /* The all-reduce by itself sends to all others in both phases, so that more messages would be several to one rank. */
+    /* The all-reduce by itself sends to all others in both phases, so that more messages would be
+     * several to one rank.
+     */
     CHECK(asked.exchanges == exchanges && asked.messages == messages && !asked.twice);
     for (size_t i = 0; i < TENSORS; i++)
         CHECK(memcmp(p->want[i], want[i], MOST) == 0);
@@ -163,7 +173,7 @@ static void a_batch_takes_no_more_messages_than_its_busiest_tensor(void **state)
 static tsr_status refuse_shared_memory(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    party *p = malloc(sizeof(*p));
+    party *p = malloc(sizeof *p);
     CHECK(p != NULL);
     TSR_TRY(party_make(p, comm, 0, TENSORS, 0));
     const tsr_tensor out[2] = {p->out[1], p->out[2]}, in = p->in[0];
@@ -172,7 +182,8 @@ static tsr_status refuse_shared_memory(tsr_comm *comm, void *arg)
     p->out[1] = out[0];
     p->out[2].data = p->in[4].data;
     CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "dst of tensor 2 of 5 overlaps memory of tensor 4");
-    /* Within a long tensor another one starts and ends: what comes then overlaps the long one still. */
+    /* Within a long tensor another one starts and ends: what comes then overlaps the long one
+     * still. */
     void *const before = p->in[3].data;
     p->in[3].data = p->have[1] + 16;
     p->out[2].data = p->have[1] + 256;
@@ -201,8 +212,8 @@ static void what_one_tensor_of_a_batch_writes_no_other_may_touch(void **state)
     run_ranks(RANKS, refuse_shared_memory, NULL);
 }
 
-/** Rank 1 gives a tensor of which it keeps nothing, so that the destination may point anywhere, and has another tensor come to where the
- * given one lies. */
+/* Rank 1 gives a tensor of which it keeps nothing, so that the destination may point anywhere, and
+ * has another tensor come to where the given one lies. */
 static tsr_status write_what_is_given(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -212,7 +223,8 @@ static tsr_status write_what_is_given(tsr_comm *comm, void *arg)
     tsr_tensor in[2], out[2];
     TSR_TRY(layout_over(comm, "2", "1x8", "S(1)", TSR_F32, &src));
     TSR_TRY(layout_over(comm, "2", "1x8", "S(0)", TSR_F32, &dst));
-    TSR_TRY(tsr_plan_create_batch(2, (const tsr_layout *const[]){src, dst}, (const tsr_layout *const[]){dst, src}, NULL, &plan));
+    TSR_TRY(tsr_plan_create_batch(2, (const tsr_layout *const[]){src, dst}, (const tsr_layout *const[]){dst, src}, NULL,
+                                  &plan));
     TSR_TRY(tsr_plan_prepare(plan, comm));
     const bool odd = tsr_comm_rank(comm) == 1;
     TSR_TRY(shard_over(src, given, &in[0]));
@@ -235,16 +247,16 @@ static void what_is_given_is_not_written_either(void **state)
     run_ranks(2, write_what_is_given, NULL);
 }
 
-/** One rank's fault, in one of its tensors. */
+/* One rank's fault, in one of its tensors. */
 static tsr_status refuse_one(tsr_comm *comm, void *arg)
 {
     const int odd = *(const int *)arg;
-    party *p = malloc(sizeof(*p));
+    party *p = malloc(sizeof *p);
     CHECK(p != NULL);
     TSR_TRY(party_make(p, comm, 0, TENSORS, 0));
     const tsr_dtype dtype = p->in[3].dtype;
     char name[16];
-    snprintf(name, sizeof(name), "rank %d", odd);
+    snprintf(name, sizeof name, "rank %d", odd);
     if (tsr_comm_rank(comm) == odd) {
         p->in[3].dtype = TSR_I8;
         CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "tensor 3 of 5: src is of i8");
@@ -267,7 +279,7 @@ static void a_tensor_that_one_rank_brings_wrong_is_named_to_all(void **state)
     }
 }
 
-/** The same tensors in another order are another batch. */
+/* The same tensors in another order are another batch. */
 static tsr_status order_differently(tsr_comm *comm, void *arg)
 {
     (void)arg;

@@ -1,20 +1,23 @@
-/** Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and the bound, before memory is taken. */
+/* Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and
+ * the bound, before memory is taken. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
 enum { ENTRIES = 100000, MOST_BYTES = 32 << 20 };
 
-/** One move as text; `to_mesh` NULL: the same. */
+/* One move as text; `to_mesh` NULL: the same. */
 typedef struct vast {
     const char *mesh, *shape, *from, *to_mesh, *to;
     int64_t ranks_per_node, rank;
@@ -56,7 +59,8 @@ typedef struct move {
 
 static move move_of(tsr_context *context, const vast *v)
 {
-    return (move){layout_in(context, v->mesh, v->shape, v->from), layout_in(context, v->to_mesh ? v->to_mesh : v->mesh, v->shape, v->to)};
+    return (move){layout_in(context, v->mesh, v->shape, v->from),
+                  layout_in(context, v->to_mesh ? v->to_mesh : v->mesh, v->shape, v->to)};
 }
 
 static void move_end(const move *m)
@@ -74,7 +78,7 @@ static tsr_plan_options options_of(const vast *v)
     return options;
 }
 
-/** Names call, layouts, option and bound. */
+/* Names call, layouts, option and bound. */
 static void expect_refused(tsr_status status, const char *call, const vast *v, const char *bound)
 {
     expect_error(status, TSR_ERROR_ARGUMENT, call);
@@ -111,7 +115,8 @@ static void vast_plans_are_refused_before_memory_is_taken(void **state)
     }
 }
 
-/** All that text can say is planned for nobody and saved; loading it for a rank is bounded by the loader's context. */
+/* All that text can say is planned for nobody and saved; loading it for a rank is bounded by the
+ * loader's context. */
 static void saved_plans_are_refused_alike(void **state)
 {
     (void)state;
@@ -140,7 +145,7 @@ static void saved_plans_are_refused_alike(void **state)
     }
 }
 
-/** What a survey gives, and how many bytes it has asked for. */
+/* What a survey gives, and how many bytes it has asked for. */
 static tsr_status survey_of(const vast *v, tsr_plan_survey *survey, size_t *bytes)
 {
     counted_memory memory = {0};
@@ -178,7 +183,7 @@ static void vast_surveys_are_refused(void **state)
     }
 }
 
-/** A rank that has far more to do than the others does not stand for them. */
+/* A rank that has far more to do than the others does not stand for them. */
 static void a_survey_of_a_few_large_plans_is_made(void **state)
 {
     (void)state;
@@ -234,12 +239,13 @@ static void long_lists_of_intervals_are_refused(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/** Rank 0 is to receive from all, which its context does not allow; the others only send. */
+/* Rank 0 is to receive from all, which its context does not allow; the others only send. */
 static tsr_status gather_at_one(tsr_comm *comm, void *arg)
 {
     const int64_t shape[] = {64}, all[8] = {64}, local[] = {8};
     const tsr_status wanted = tsr_comm_rank(comm) == 0 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
-    const char *const says = tsr_comm_rank(comm) == 0 ? "tsr_redistribute: i32 64" : "rank 0 failed: tsr_redistribute: i32 64";
+    const char *const says =
+        tsr_comm_rank(comm) == 0 ? "tsr_redistribute: i32 64" : "rank 0 failed: tsr_redistribute: i32 64";
     tsr_placement cut = tsr_shard(0), one = tsr_shard(0), whole = tsr_shard(0);
     tsr_mesh *mesh = NULL;
     tsr_layout *src = NULL;
@@ -255,7 +261,7 @@ static tsr_status gather_at_one(tsr_comm *comm, void *arg)
     if (status == TSR_OK)
         status = tsr_dtensor_from_local(&given, src, NULL, &x);
     if (status == TSR_OK)
-        *(bool *)arg = tsr_redistribute(x, &one, &y) != wanted || y != NULL || !strstr(tsr_status_message(), says) ||
+        *(bool *)arg = tsr_redistribute(x, &one, &y) != wanted || y || !strstr(tsr_status_message(), says) ||
                        !strstr(tsr_status_message(), "plan_entries");
     if (status == TSR_OK)
         status = tsr_redistribute(x, &whole, &y); /* the communicator is as usable as before */
@@ -285,7 +291,7 @@ static void a_rank_beyond_its_bound_does_not_keep_its_peers_waiting(void **state
     assert_nothing_leaked(&memory);
 }
 
-/** However many blocks, of which all shards have the same part: counted without being listed. */
+/* However many blocks, of which all shards have the same part: counted without being listed. */
 static void equal_blocks_are_counted_at_once(void **state)
 {
     (void)state;
@@ -296,9 +302,24 @@ static void equal_blocks_are_counted_at_once(void **state)
         tsr_interval first[2];
     } rows[] = {
         {"2", "2000000000", "S(0;interleave=1000000000)", {1}, 1000000000, {{1, 2}, {3, 4}}},
-        {"2x2", "4000000000", "S(0;interleave=1000000000),S(0)", {0, 1}, 500000000, {{2000000000, 2000000002}, {2000000004, 2000000006}}},
-        {"2x2", "4000000000", "S(0),S(0;interleave=500000000)", {1, 0}, 500000000, {{2000000000, 2000000002}, {2000000004, 2000000006}}},
-        {"2x2", "8000000000", "S(0;interleave=1000000000),S(0;interleave=1000000000)", {0, 1}, 1000000000, {{2, 4}, {10, 12}}},
+        {"2x2",
+         "4000000000",
+         "S(0;interleave=1000000000),S(0)",
+         {0, 1},
+         500000000,
+         {{2000000000, 2000000002}, {2000000004, 2000000006}}},
+        {"2x2",
+         "4000000000",
+         "S(0),S(0;interleave=500000000)",
+         {1, 0},
+         500000000,
+         {{2000000000, 2000000002}, {2000000004, 2000000006}}},
+        {"2x2",
+         "8000000000",
+         "S(0;interleave=1000000000),S(0;interleave=1000000000)",
+         {0, 1},
+         1000000000,
+         {{2, 4}, {10, 12}}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         counted_memory memory = {0};
@@ -316,7 +337,7 @@ static void equal_blocks_are_counted_at_once(void **state)
     }
 }
 
-/** The least bound with which `v` is planned; every smaller one refuses it. */
+/* The least bound with which `v` is planned; every smaller one refuses it. */
 static void a_bound_refuses_exactly_what_exceeds_it(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
-/** Named cases: known bounds, PyTorch's own pairs, and the traps that other systems fell into. */
+/* Named cases: known bounds, PyTorch's own pairs, and the traps that other systems fell into. */
 #include "layouts.h"
 #include "support.h"
 #include "sweep.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-/** The most elements that any rank receives. */
+/* The most elements that any rank receives. */
 typedef struct known_bound {
     const char *mesh, *shape, *from, *to;
     int64_t most;
@@ -44,7 +45,7 @@ static int64_t received_by(const tsr_layout *src, const tsr_layout *dst, int64_t
 static void no_rank_receives_more_than_the_known_bound(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof(bounds) / sizeof(bounds[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof bounds / sizeof bounds[0]; i++) {
         const known_bound *row = &bounds[i / 2];
         tsr_layout *src = layout_of(row->mesh, row->shape, row->from), *dst = layout_of(row->mesh, row->shape, row->to);
         const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(src));
@@ -63,10 +64,10 @@ static void no_rank_receives_more_than_the_known_bound(void **state)
     }
 }
 
-/** Executed in every mode, contiguous and strided, against the oracle. */
+/* Executed in every mode, contiguous and strided, against the oracle. */
 typedef struct named {
     const char *mesh, *shape, *from, *to;
-    const char *to_mesh; /**< NULL: the same */
+    const char *to_mesh; /* NULL: the same */
 } named;
 
 static const named on_one_mesh[] = {
@@ -124,7 +125,8 @@ static const named on_one_mesh[] = {
     {"2x4", "6x5", "P,R", "R,R", NULL},
     {"2x4", "6x5", "P,R", "R,S(0)", NULL},
     {"2x3", "7x5", "P,S(1)", "S(0),R", NULL},
-    /* Around the sizes up to which sources are copied aside (4 KiB), and two terms reduced by every owner (32 KiB). */
+    /* Around the sizes up to which sources are copied aside (4 KiB), and two terms reduced by every
+       owner (32 KiB). */
     {"2", "31x33", "P", "R", NULL},
     {"2", "32x33", "P", "R", NULL},
     {"3", "31x33", "P", "S(0)", NULL},
@@ -156,14 +158,14 @@ static const named between_two_meshes[] = {
     {"3@5", "12x7", "R", "R", "5"},
 };
 
-/** Rows of one table, FLAVOURS cases each. */
+/* Rows of one table, FLAVOURS cases each. */
 typedef struct named_table {
     const named *rows;
     int64_t count;
 } named_table;
 
-static const named_table one_mesh = {on_one_mesh, sizeof(on_one_mesh) / sizeof(on_one_mesh[0])};
-static const named_table two_meshes = {between_two_meshes, sizeof(between_two_meshes) / sizeof(between_two_meshes[0])};
+static const named_table one_mesh = {on_one_mesh, sizeof on_one_mesh / sizeof on_one_mesh[0]};
+static const named_table two_meshes = {between_two_meshes, sizeof between_two_meshes / sizeof between_two_meshes[0]};
 
 enum { FLAVOURS = 10 };
 
@@ -201,10 +203,10 @@ static bool make_named(void *arg, int64_t number, sweep_case *out)
     out->src.dtype = flavour < 5 ? TSR_F32 : strstr(row->from, "avg") || strstr(row->to, "avg") ? TSR_BF16 : TSR_C64;
     out->dst = out->src;
     model_of_layout(row->mesh, row->from, &out->numbers, &out->src);
-    model_of_layout(row->to_mesh != NULL ? row->to_mesh : row->mesh, row->to, &out->numbers, &out->dst);
+    model_of_layout(row->to_mesh ? row->to_mesh : row->mesh, row->to, &out->numbers, &out->dst);
     out->seed = (uint64_t)number + test_seed();
     out->mode = flavour % 5 < 2 ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
-    out->way = flavour % 5 == 4 && row->to_mesh == NULL ? WAY_DTENSORS : WAY_PLAN;
+    out->way = flavour % 5 == 4 && !row->to_mesh ? WAY_DTENSORS : WAY_PLAN;
     out->strided = flavour % 2;
     out->halves = flavour % 3 == 1;
     out->cap = flavour == 3 ? CAP_LEAST : flavour == 7 ? CAP_SOME : CAP_NONE;
@@ -241,12 +243,13 @@ static void named_pairs_over_an_engine_that_only_has_messages(void **state)
     sweep_named(&two_meshes, 9, true);
 }
 
-/** PyTorch's sweep: mesh (4,2), 16x24, every {R,S0,S1,P}^2 to every {R,S0,S1}^2. */
+/* PyTorch's sweep: mesh (4,2), 16x24, every {R,S0,S1,P}^2 to every {R,S0,S1}^2. */
 static bool make_pytorch_sweep(void *arg, int64_t number, sweep_case *out)
 {
     (void)arg;
     const tsr_placement all[] = {tsr_replicate(), tsr_shard(0), tsr_shard(1), tsr_partial(TSR_SUM)};
-    out->src = (oracle_layout){.mesh = oracle_mesh_make(2, (int64_t[]){4, 2}, 0), .ndim = 2, .shape = {16, 24}, .dtype = TSR_F32};
+    out->src = (oracle_layout){
+        .mesh = oracle_mesh_make(2, (int64_t[]){4, 2}, 0), .ndim = 2, .shape = {16, 24}, .dtype = TSR_F32};
     out->dst = out->src;
     out->src.placements[0] = all[number % 4];
     out->src.placements[1] = all[number / 4 % 4];

@@ -1,10 +1,12 @@
-/** When a plan in message mode calls the engine's own collectives, that it gives the bits of the exchange, and what happens when they fail.
+/* When a plan in message mode calls the engine's own collectives, that it gives the bits of the
+ * exchange, and what happens when they fail.
  */
 #include "collective_oracle.h"
 #include "counted_memory.h"
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +17,8 @@
 
 enum { RANKS = 4, ODD = 1, MOST = 64 * 48 };
 
-/** A move on the four ranks, and what it is. `mesh` with a second one after "->" where the destination's is another. */
+/* A move on the four ranks, and what it is. `mesh` with a second one after "->" where the
+ * destination's is another. */
 typedef struct choice {
     const char *mesh, *shape, *from, *to;
     tsr_dtype dtype;
@@ -23,10 +26,10 @@ typedef struct choice {
     collective kind;
     size_t max_workspace;
     int no_split;
-    size_t batch; /**< so many times the same move; 0: tsr_plan_create() */
+    size_t batch; /* so many times the same move; 0: tsr_plan_create() */
 } choice;
 
-/** One rank's end of a move. */
+/* One rank's end of a move. */
 typedef struct mover {
     tsr_comm *comm, *own; /* what it runs over; the engine that is its own */
     message_engine_tally tally;
@@ -48,7 +51,7 @@ static void fill(mover *m, tsr_dtype dtype)
         for (int t = 0; t < 2; t++)
             memcpy(m->given[t] + 4 * i, dtype == TSR_F32 ? (const void *)&real : (const void *)&value, 4);
     }
-    memset(m->gotten, 0x77, sizeof(m->gotten));
+    memset(m->gotten, 0x77, sizeof m->gotten);
 }
 
 static tsr_status plan(mover *m, const choice *c)
@@ -78,7 +81,7 @@ static tsr_status mover_fill(mover *m, const choice *c)
 {
     char mesh[64];
     const char *other = strstr(c->mesh, "->");
-    snprintf(mesh, sizeof(mesh), "%.*s", other ? (int)(other - c->mesh) : (int)strlen(c->mesh), c->mesh);
+    snprintf(mesh, sizeof mesh, "%.*s", other ? (int)(other - c->mesh) : (int)strlen(c->mesh), c->mesh);
     TSR_TRY(layout_over(m->comm, mesh, c->shape, c->from, c->dtype, &m->src_layout));
     TSR_TRY(layout_over(m->comm, other ? other + 2 : mesh, c->shape, c->to, c->dtype, &m->dst_layout));
     TSR_TRY(plan(m, c));
@@ -93,10 +96,11 @@ static tsr_status mover_fill(mover *m, const choice *c)
 
 typedef tsr_status use_mover(mover *m, void *arg);
 
-/** Over an engine with collectives, whose k-th call fails where `calls` says so. */
-static tsr_status with_own(tsr_comm *comm, int *calls, message_engine_kind kind, const choice *c, use_mover *use, void *arg)
+/* Over an engine with collectives, whose k-th call fails where `calls` says so. */
+static tsr_status with_own(tsr_comm *comm, int *calls, message_engine_kind kind, const choice *c, use_mover *use,
+                           void *arg)
 {
-    mover *m = calloc(1, sizeof(*m));
+    mover *m = calloc(1, sizeof *m);
     CHECK(m);
     tsr_status status = message_engine_create_own(comm, calls, &m->tally, kind, &m->own);
     m->comm = m->own;
@@ -141,21 +145,23 @@ static tsr_status check_calls(const mover *m, collective kind, int count)
 {
     for (collective other = ALL_GATHER; other <= BROADCAST; other++)
         if (calls_of(&m->tally, other) != (other == kind ? count : 0))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s was called %d times", collective_name(other), calls_of(&m->tally, other));
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s was called %d times", collective_name(other),
+                                  calls_of(&m->tally, other));
     return TSR_OK;
 }
 
-/** Over the engine's collectives and over an exchange: called as it should be, and the same bytes. */
+/* Over the engine's collectives and over an exchange: called as it should be, and the same bytes.
+ */
 static tsr_status compare_ways(mover *m, void *arg)
 {
     const choice *c = arg;
-    char *first = malloc(sizeof(m->gotten));
+    char *first = malloc(sizeof m->gotten);
     CHECK(first);
     tsr_status status = run(m);
     if (status == TSR_OK)
         status = check_calls(m, c->kind, 1);
-    memcpy(first, m->gotten, sizeof(m->gotten));
-    memset(m->gotten, 0x77, sizeof(m->gotten));
+    memcpy(first, m->gotten, sizeof m->gotten);
+    memset(m->gotten, 0x77, sizeof m->gotten);
     if (status == TSR_OK)
         status = message_engine_create(m->own, NULL, &m->comm);
     if (status == TSR_OK) {
@@ -164,7 +170,7 @@ static tsr_status compare_ways(mover *m, void *arg)
     }
     if (status == TSR_OK)
         status = check_calls(m, c->kind, 0);
-    if (status == TSR_OK && memcmp(first, m->gotten, sizeof(m->gotten)) != 0)
+    if (status == TSR_OK && memcmp(first, m->gotten, sizeof m->gotten) != 0)
         status = tsr_status_set(TSR_ERROR_INTERNAL, "the collective's bytes are not those of the exchange");
     free(first);
     return status;
@@ -241,7 +247,8 @@ static const choice moves[] = {
     {"4", "64x48", "S(1)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 64 * 48 * 4 - 1},
     {"4", "64x48", "P", "S(1)", TSR_I32, RANK_ORDER, REDUCE_SCATTER, .max_workspace = 64 * 48 * 5},
     {"4", "64x48", "P", "S(1)", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 64 * 48 * 5 - 1},
-    {"2x2", "64x32", "S(1),S(0;sizes=48,16)", "R,S(0;sizes=48,16)", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 5000},
+    {"2x2", "64x32", "S(1),S(0;sizes=48,16)", "R,S(0;sizes=48,16)", TSR_I32, RANK_ORDER, NO_COLLECTIVE,
+     .max_workspace = 5000},
     {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .no_split = 1},
     {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER, .batch = 1},
     {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .batch = 2},
@@ -250,11 +257,11 @@ static const choice moves[] = {
 static void a_collective_is_called_exactly_where_the_move_is_one(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+    for (size_t i = 0; i < sizeof(moves) / sizeof moves[0]; i++) {
         const choice *c = &moves[i];
         test_case("mesh %s, %s %s, %s -> %s, %s order, workspace %zu, no_split %d, batch %zu: %s", c->mesh, c->shape,
-                  tsr_dtype_name(c->dtype), c->from, c->to, c->order == TSR_REDUCTION_ANY_ORDER ? "any" : "rank", c->max_workspace,
-                  c->no_split, c->batch, collective_name(c->kind));
+                  tsr_dtype_name(c->dtype), c->from, c->to, c->order == TSR_REDUCTION_ANY_ORDER ? "any" : "rank",
+                  c->max_workspace, c->no_split, c->batch, collective_name(c->kind));
         run_ranks(RANKS, compare_on_rank, (void *)c);
     }
 }
@@ -267,12 +274,13 @@ static tsr_status run_counted(mover *m, void *arg)
 
 static const choice gather = {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER};
 
-/* Prepared here and there, and executed in turn: over an engine with collectives, one without, and rank threads. */
+/* Prepared here and there, and executed in turn: over an engine with collectives, one without, and
+ * rank threads. */
 static tsr_status use_several(mover *m, tsr_comm *const *comms)
 {
     for (int i = 0; i < 6; i++) {
         m->comm = comms[i % 3];
-        memset(m->gotten, 0x77, sizeof(m->gotten));
+        memset(m->gotten, 0x77, sizeof m->gotten);
         TSR_TRY(i < 3 ? run(m) : execute(m));
         const int32_t *values = (const int32_t *)(const void *)m->gotten[0];
         CHECK(values[0] == 1 && values[12] == 3 && values[47] == (3 * 7 + 11) % 5);
@@ -309,8 +317,9 @@ static tsr_status slice_on_rank(tsr_comm *comm, void *arg)
 {
     const bool both = arg;
     const int pair = tsr_comm_rank(comm) / 2;
-    const choice parts[] = {{"2", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER},
-                            {"2@2", "8x6", "S(0)", both ? "R" : "S(1)", TSR_I32, RANK_ORDER, both ? ALL_GATHER : NO_COLLECTIVE}};
+    const choice parts[] = {
+        {"2", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER},
+        {"2@2", "8x6", "S(0)", both ? "R" : "S(1)", TSR_I32, RANK_ORDER, both ? ALL_GATHER : NO_COLLECTIVE}};
     return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, &parts[pair], run_counted, (void *)&parts[pair]);
 }
 
@@ -348,7 +357,7 @@ static tsr_status spread(mover *m, void *arg)
     TSR_TRY(run(m));
     TSR_TRY(check_calls(m, c->kind, 1));
     int32_t apart[MOST];
-    memcpy(apart, m->gotten[0], sizeof(apart));
+    memcpy(apart, m->gotten[0], sizeof apart);
     m->dst[0].strides[0] -= odd;
     TSR_TRY(execute(m));
     const int32_t *dense = (const int32_t *)(const void *)m->gotten[0];
@@ -380,9 +389,10 @@ static const choice each_kind[] = {
     {"2x2", "8x6", "S(0),P", "S(0),R", TSR_I32, RANK_ORDER, ALL_REDUCE},
     {"2x2", "8x6", "S(0),S(1;sizes=0,6)", "S(0),R", TSR_I32, RANK_ORDER, BROADCAST},
 };
-enum { KINDS = sizeof(each_kind) / sizeof(each_kind[0]) };
+enum { KINDS = sizeof each_kind / sizeof each_kind[0] };
 
-/* A rank with a bad tensor says so, the others name it, and the next execution goes well; so do halves, whose first makes the call. */
+/* A rank with a bad tensor says so, the others name it, and the next execution goes well; so do
+ * halves, whose first makes the call. */
 static tsr_status bring_bad_tensors(mover *m, void *arg)
 {
     const collective kind = ((const choice *)arg)->kind;
@@ -443,7 +453,8 @@ static tsr_status break_call(mover *m, void *arg)
 static tsr_status break_call_on_rank(tsr_comm *comm, void *arg)
 {
     breaking *b = arg;
-    return with_own(comm, tsr_comm_rank(comm) == ODD ? &b->calls : NULL, MESSAGE_ENGINE_PLAIN, b->choice, break_call, b);
+    return with_own(comm, tsr_comm_rank(comm) == ODD ? &b->calls : NULL, MESSAGE_ENGINE_PLAIN, b->choice, break_call,
+                    b);
 }
 
 static void whichever_call_of_the_engine_fails_the_rank_says_so_and_nobody_hangs(void **state)

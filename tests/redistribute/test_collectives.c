@@ -1,6 +1,7 @@
-/**
- * Message engines that have collectives of their own: every byte against the oracle, and the engine's entry called exactly where the move
- * is one collective. Values are reduced by the engine in rank order, so that on meshes in rank order any order has the oracle's bits.
+/*
+ * Message engines that have collectives of their own: every byte against the oracle, and the
+ * engine's entry called exactly where the move is one collective. Values are reduced by the engine
+ * in rank order, so that on meshes in rank order any order has the oracle's bits.
  */
 #include "buffer.h"
 #include "collective_oracle.h"
@@ -8,6 +9,7 @@
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,12 +54,13 @@ typedef struct actor {
 static void name_trial(const trial *t, char *text, size_t capacity)
 {
     char mesh[300], shape[100], from[400], to[400];
-    snprintf(text, capacity, "mesh %s, %s %s, %s -> %s, %s order%s%s, seed %llu", oracle_print_mesh(&t->src.mesh, mesh, sizeof(mesh)),
+    snprintf(text, capacity, "mesh %s, %s %s, %s -> %s, %s order%s%s, seed %llu",
+             oracle_print_mesh(&t->src.mesh, mesh, sizeof mesh),
              oracle_print_shape(t->src.ndim, t->src.shape, shape, sizeof(shape)), oracle_dtype_name(t->src.dtype),
-             oracle_print_placements(t->src.placements, t->src.mesh.ndim, from, sizeof(from)),
-             oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof(to)),
-             t->order == TSR_REDUCTION_ANY_ORDER ? "any" : "rank", t->strided ? ", strided" : "", t->halves ? ", in halves" : "",
-             (unsigned long long)t->seed);
+             oracle_print_placements(t->src.placements, t->src.mesh.ndim, from, sizeof from),
+             oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof to),
+             t->order == TSR_REDUCTION_ANY_ORDER ? "any" : "rank", t->strided ? ", strided" : "",
+             t->halves ? ", in halves" : "", (unsigned long long)t->seed);
 }
 
 static tsr_status make_plan(actor *a)
@@ -83,7 +86,8 @@ static tsr_status make_plan(actor *a)
     return status;
 }
 
-static void make_buffer(actor *a, const oracle_layout *layout, uint64_t salt, local_buffer *buffer, unsigned char **elements)
+static void make_buffer(actor *a, const oracle_layout *layout, uint64_t salt, local_buffer *buffer,
+                        unsigned char **elements)
 {
     oracle_random random = {.state = a->trial->seed * 977 + salt + (uint64_t)a->rank};
     oracle_shard shard;
@@ -101,10 +105,11 @@ static tsr_status run_plan(const actor *a, const tsr_tensor *src, const tsr_tens
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/* Tensors with gaps may take the mail, all of them or none: ranks that go different ways get an error. */
+/* Tensors with gaps may take the mail, all of them or none: ranks that go different ways get an
+ * error. */
 static tsr_status check_tally(const actor *a, const message_engine_tally *before)
 {
-    if (a->trial->strided && memcmp(before, &a->tally, sizeof(*before)) == 0)
+    if (a->trial->strided && memcmp(before, &a->tally, sizeof *before) == 0)
         return TSR_OK;
     const message_engine_tally wanted = oracle_collective_calls(&a->move, a->trial->order, a->rank), *now = &a->tally;
     CHECK(now->all_gathers - before->all_gathers == wanted.all_gathers);
@@ -117,7 +122,7 @@ static tsr_status check_tally(const actor *a, const message_engine_tally *before
 static tsr_status check_held(const local_buffer *buffer, const unsigned char *elements, const char *what)
 {
     char text[256];
-    if (buffer_holds(buffer, elements, text, sizeof(text)))
+    if (buffer_holds(buffer, elements, text, sizeof text))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s", what, text);
 }
@@ -130,8 +135,8 @@ static tsr_status execute(actor *a, const local_buffer *dst)
     memset(workspace, GUARD_BYTE, bytes + GUARD);
     const message_engine_tally before = a->tally;
     const size_t allocated = counted_asked_here();
-    const tsr_status status =
-        run_plan(a, a->inside ? &a->src.view : NULL, a->inside ? &dst->view : NULL, bytes > 0 ? workspace : NULL, bytes);
+    const tsr_status status = run_plan(a, a->inside ? &a->src.view : NULL, a->inside ? &dst->view : NULL,
+                                       bytes > 0 ? workspace : NULL, bytes);
     const bool quiet = counted_asked_here() == allocated;
     bool kept = true;
     for (int i = 0; i < GUARD; i++)
@@ -186,14 +191,14 @@ static tsr_status run_trial(actor *a, const trial *t)
 static tsr_status run_all(actor *a, trials *all)
 {
     char text[1400], sentence[600];
-    trial *t = calloc(1, sizeof(*t));
+    trial *t = calloc(1, sizeof *t);
     CHECK(t);
     tsr_status status = TSR_OK;
     for (int64_t number = 0; number < all->count && status == TSR_OK; number++) {
-        memset(t, 0, sizeof(*t));
+        memset(t, 0, sizeof *t);
         if (!all->make(all->arg, number, t))
             continue;
-        name_trial(t, text, sizeof(text));
+        name_trial(t, text, sizeof text);
         if (a->rank == 0)
             test_case("%s", text);
         status = run_trial(a, t);
@@ -203,7 +208,7 @@ static tsr_status run_all(actor *a, trials *all)
     free(t);
     if (status == TSR_OK)
         return TSR_OK;
-    snprintf(sentence, sizeof(sentence), "%s", tsr_status_message());
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
     return tsr_status_set(status, "%s\n   on rank %d of: %s", sentence, a->rank, text);
 }
 
@@ -229,7 +234,8 @@ static void run_trials(int world, trials *all, unsigned without)
     tsr_context_destroy(options.context);
     assert_nothing_leaked(&memory);
     for (int kind = NO_COLLECTIVE; kind <= BROADCAST; kind++) {
-        fprintf(stderr, "%s%s %lld", kind > 0 ? ", " : "", collective_name((collective)kind), (long long)all->ran[kind]);
+        fprintf(stderr, "%s%s %lld", kind > 0 ? ", " : "", collective_name((collective)kind),
+                (long long)all->ran[kind]);
         if (!(without & 1u << kind))
             assert_true(all->ran[kind] > 0);
     }
@@ -238,10 +244,10 @@ static void run_trials(int world, trials *all, unsigned without)
 
 /* Shapes that divide, shapes that do not, one row, nothing. */
 static const int64_t shapes[][2] = {{12, 12}, {12, 5}, {7, 12}, {1, 12}, {6, 1}, {0, 4}};
-enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static const tsr_dtype dtypes[] = {TSR_I32, TSR_F32, TSR_BOOL, TSR_U8, TSR_BF16, TSR_C64, TSR_F64};
-enum { DTYPES = sizeof(dtypes) / sizeof(dtypes[0]) };
+enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
 static tsr_placement placement_of(int64_t digit, tsr_dtype dtype, int64_t variant)
 {
@@ -252,14 +258,15 @@ static tsr_placement placement_of(int64_t digit, tsr_dtype dtype, int64_t varian
     return all[digit];
 }
 
-/* A mesh's pairs of lists over {R, S(0), S(1), P}, in every shape; of those that are no collective a few. */
+/* A mesh's pairs of lists over {R, S(0), S(1), P}, in every shape; of those that are no collective
+ * a few. */
 static bool make_pair(const void *arg, int64_t number, trial *out)
 {
     const oracle_mesh *mesh = arg;
     const int64_t variant = number / SHAPES;
     const int64_t *shape = shapes[number % SHAPES];
-    out->src =
-        (oracle_layout){.mesh = *mesh, .ndim = 2, .shape = {shape[0], shape[1]}, .dtype = dtypes[(number % SHAPES + variant) % DTYPES]};
+    out->src = (oracle_layout){
+        .mesh = *mesh, .ndim = 2, .shape = {shape[0], shape[1]}, .dtype = dtypes[(number % SHAPES + variant) % DTYPES]};
     out->dst = out->src;
     int64_t pair = variant;
     for (int m = 0; m < mesh->ndim; m++, pair /= 16) {
@@ -289,7 +296,7 @@ static void every_pair_of_lists_on_small_meshes(void **state)
 {
     (void)state;
     const int64_t meshes[][3] = {{2}, {3}, {4}, {2, 2}, {3, 2}, {2, 2, 2}};
-    for (size_t i = 0; i < sizeof(meshes) / sizeof(meshes[0]); i++)
+    for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++)
         sweep_pairs(meshes[i][2] > 0 ? 3 : meshes[i][1] > 0 ? 2 : 1, meshes[i]);
 }
 
@@ -366,12 +373,14 @@ static void random_layouts_on_any_mesh(void **state)
 {
     (void)state;
     const recipe integers = {6, false}, floats = {5, true};
-    trials a = {.make = make_random, .arg = &integers, .count = 3000}, b = {.make = make_random, .arg = &floats, .count = 3000};
+    trials a = {.make = make_random, .arg = &integers, .count = 3000},
+           b = {.make = make_random, .arg = &floats, .count = 3000};
     run_trials(integers.world, &a, 0);
     run_trials(floats.world, &b, 0);
 }
 
-/* Columns of an 8x8 tensor, gathered twice: a plan that is found again calls the engine as the first one did. */
+/* Columns of an 8x8 tensor, gathered twice: a plan that is found again calls the engine as the
+ * first one did. */
 static tsr_status gather_dtensors(actor *a, tsr_dtensor *x, tsr_dtensor *y)
 {
     int32_t *own = tsr_dtensor_to_local(x).data;

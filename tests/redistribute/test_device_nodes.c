@@ -1,14 +1,16 @@
-/** Reductions on a device, over nodes that an engine tells of: what is reduced there lies there. */
+/* Reductions on a device, over nodes that an engine tells of: what is reduced there lies there. */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
@@ -84,7 +86,8 @@ static tsr_status sum_up(const tsr_plan *plan, tsr_comm *comm, tsr_device device
     TSR_TRY(table->alloc(self, 0, LENGTH * sizeof(int32_t), NULL, &terms));
     TSR_TRY(table->alloc(self, 0, LENGTH * sizeof(int32_t), NULL, &sums));
     TSR_TRY(table->alloc(self, 0, bytes, NULL, &workspace));
-    tsr_tensor src = tsr_tensor_contiguous(terms, TSR_I32, 1, shape), dst = tsr_tensor_contiguous(sums, TSR_I32, 1, shape);
+    tsr_tensor src = tsr_tensor_contiguous(terms, TSR_I32, 1, shape),
+               dst = tsr_tensor_contiguous(sums, TSR_I32, 1, shape);
     src.device = dst.device = device;
     for (int i = 0; i < LENGTH; i++)
         ((int32_t *)terms)[i] = i + tsr_comm_rank(comm);

@@ -1,7 +1,10 @@
-/** Interleaved cuts that deal out equal parts of equal blocks: few boxes however many blocks, and the bytes of the oracle. */
+/* Interleaved cuts that deal out equal parts of equal blocks: few boxes however many blocks, and
+ * the bytes of the oracle. */
 #include "layouts.h"
+#include "redistribute/schedule/plan.h"
 #include "support.h"
 #include "sweep.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +12,7 @@
 
 #include <cmocka.h>
 
-#include "redistribute/schedule/plan.h"
-
-/** The last kind, wherever it stands, reverses the order of all cuts of its dim. */
+/* The last kind, wherever it stands, reverses the order of all cuts of its dim. */
 enum { REVERSED = 8, KINDS = 9, SHAPES = 6 };
 
 static const int64_t shapes[SHAPES][2] = {{12, 12}, {24, 6}, {16, 12}, {36, 4}, {48, 1}, {8, 18}};
@@ -48,8 +49,10 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
     const int64_t pairs = test_power(KINDS * KINDS, mesh->ndim);
     int64_t pair = number * 1009 % pairs;
     const int64_t shape = (number / pairs + number) % SHAPES, variant = number + number / pairs;
-    oracle_layout layout = {
-        .mesh = *mesh, .ndim = 2, .shape = {shapes[shape][0], shapes[shape][1]}, .dtype = variant % 2 ? TSR_I32 : TSR_BF16};
+    oracle_layout layout = {.mesh = *mesh,
+                            .ndim = 2,
+                            .shape = {shapes[shape][0], shapes[shape][1]},
+                            .dtype = variant % 2 ? TSR_I32 : TSR_BF16};
     out->src = out->dst = layout;
     place(&out->src, &pair);
     place(&out->dst, &pair);
@@ -70,8 +73,11 @@ static void sweep_mesh(int ndim, const int64_t *shape, int64_t whole, sweep_engi
 {
     const int64_t count = whole / test_step(4);
     const oracle_mesh mesh = oracle_mesh_make(ndim, shape, 0);
-    move_sweep sweep = {
-        .world = (int)oracle_mesh_count(&mesh) + 1, .make = make_pair, .arg = (void *)&mesh, .count = count, .engine = engine};
+    move_sweep sweep = {.world = (int)oracle_mesh_count(&mesh) + 1,
+                        .make = make_pair,
+                        .arg = (void *)&mesh,
+                        .count = count,
+                        .engine = engine};
     assert_int_equal(sweep_run(&sweep), 0);
     assert_int_equal(sweep.ran, count);
 }
@@ -116,7 +122,8 @@ static void blocks_without_number_are_few_boxes(void **state)
         {"2", "2000000000", "P", "S(0;interleave=1000000000)", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from), *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
+        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from),
+                   *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
         options.rank = 1;
         tsr_plan *plan = NULL;

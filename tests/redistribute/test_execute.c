@@ -1,20 +1,23 @@
-/** Executing plans: what tsr_plan_prepare() and tsr_plan_execute() refuse, and that a refusal leaves memory and communicator as they were.
+/* Executing plans: what tsr_plan_prepare() and tsr_plan_execute() refuse, and that a refusal leaves
+ * memory and communicator as they were.
  */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/explain.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <tessera/explain.h>
 
 #include <cmocka.h>
 
 enum { SIDE = 8, MOST = SIDE * SIDE };
 
-/** A plan between two layouts of an f32 tensor on "2", of 8x8 or less, with this rank's buffers. */
+/* A plan between two layouts of an f32 tensor on "2", of 8x8 or less, with this rank's buffers. */
 typedef struct fixture {
     tsr_comm *comm;
     tsr_layout *src_layout, *dst_layout;
@@ -25,7 +28,8 @@ typedef struct fixture {
     size_t bytes;
 } fixture;
 
-static tsr_status fixture_make_of(fixture *f, tsr_comm *comm, const char *shape, const char *from, const char *to, tsr_mode mode)
+static tsr_status fixture_make_of(fixture *f, tsr_comm *comm, const char *shape, const char *from, const char *to,
+                                  tsr_mode mode)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = mode;
@@ -88,7 +92,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "-8");
     bad.strides[0] = 2;
     bad.strides[1] = 1;
-    CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "dst: strides 2,1 make elements of shape 8x4 share memory");
+    CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT,
+                "dst: strides 2,1 make elements of shape 8x4 share memory");
     bad.strides[1] = 0;
     CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "dst: stride 0 of dim 1");
     bad = f.dst;
@@ -97,14 +102,18 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     bad.data = f.src_values + 5;
     CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "overlap");
     if (f.bytes > 0) {
-        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes - 1, NULL), TSR_ERROR_ARGUMENT, "workspace");
-        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, NULL, f.bytes, NULL), TSR_ERROR_ARGUMENT, "workspace");
+        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes - 1, NULL), TSR_ERROR_ARGUMENT,
+                    "workspace");
+        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, NULL, f.bytes, NULL), TSR_ERROR_ARGUMENT,
+                    "workspace");
     }
-    CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes, &f), TSR_ERROR_ARGUMENT, "src: stream is 0x");
+    CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes, &f), TSR_ERROR_ARGUMENT,
+                "src: stream is 0x");
     bad = f.dst;
     tsr_tensor elsewhere = f.src;
     bad.device.index = elsewhere.device.index = 3;
-    CHECK_ERROR(fixture_execute(&f, &elsewhere, &bad), TSR_ERROR_ARGUMENT, "src: device is host:3, but there is one host");
+    CHECK_ERROR(fixture_execute(&f, &elsewhere, &bad), TSR_ERROR_ARGUMENT,
+                "src: device is host:3, but there is one host");
     CHECK_ERROR(tsr_plan_execute(NULL, comm, &f.src, &f.dst, NULL, 0, NULL), TSR_ERROR_ARGUMENT, "plan");
     CHECK_ERROR(tsr_plan_execute(f.plan, NULL, &f.src, &f.dst, f.workspace, f.bytes, NULL), TSR_ERROR_ARGUMENT, "comm");
     CHECK_ERROR(tsr_plan_prepare(NULL, comm), TSR_ERROR_ARGUMENT, "plan");
@@ -159,7 +168,8 @@ typedef struct odd_one {
     int rank, fault;
 } odd_one;
 
-/* What only looks like the host, and elements that share memory, are faults of one rank: the other is told. */
+/* What only looks like the host, and elements that share memory, are faults of one rank: the other
+ * is told. */
 static tsr_status refuse_odd_one(tsr_comm *comm, void *arg)
 {
     static const char *const words[] = {"dst: strides 1,1", "src: stream is", "src: device is host:2"};
@@ -174,7 +184,8 @@ static tsr_status refuse_odd_one(tsr_comm *comm, void *arg)
         src.device.index = 2;
     void *const stream = o->fault == 1 ? &f : NULL;
     if (tsr_comm_rank(comm) == o->rank)
-        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &src, &dst, f.workspace, f.bytes, stream), TSR_ERROR_ARGUMENT, words[o->fault]);
+        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &src, &dst, f.workspace, f.bytes, stream), TSR_ERROR_ARGUMENT,
+                    words[o->fault]);
     else
         CHECK_ERROR(fixture_execute(&f, &f.src, &f.dst), TSR_ERROR_PEER, words[o->fault]);
     for (int i = 0; i < MOST; i++)
@@ -194,7 +205,8 @@ static void what_only_looks_like_the_host_is_refused_and_peers_are_told(void **s
     }
 }
 
-/* Element (i,j) lies at 3 i + 8 j: no stride is larger than what the other spans, yet no two elements meet. A source may repeat itself. */
+/* Element (i,j) lies at 3 i + 8 j: no stride is larger than what the other spans, yet no two
+ * elements meet. A source may repeat itself. */
 static tsr_status weave(tsr_comm *comm, void *arg)
 {
     fixture f;
@@ -283,7 +295,7 @@ static void in_place_means_one_pointer_and_the_same_strides(void **state)
     }
 }
 
-/** Interleaved columns: the two tensors share a range of memory but no element. */
+/* Interleaved columns: the two tensors share a range of memory but no element. */
 static tsr_status share_rows(tsr_comm *comm, void *arg)
 {
     fixture f;
@@ -303,8 +315,9 @@ static tsr_status share_rows(tsr_comm *comm, void *arg)
     for (int64_t i = 0; i < SIDE && status == TSR_OK; i++)
         for (int64_t j = 0; j < SIDE / 2; j++)
             CHECK(both[SIDE + i * 2 * SIDE + j] == (float)(i * SIDE + j + 4 * rank));
-    /* Telling apart such tensors is not promised; refusing them is allowed, wrong values are not. */
-    CHECK(status == TSR_OK || (status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "overlap") != NULL));
+    /* Telling apart such tensors is not promised; refusing them is allowed, wrong values are not.
+     */
+    CHECK(status == TSR_OK || (status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "overlap")));
     fixture_destroy(&f);
     return TSR_OK;
 }
@@ -318,7 +331,8 @@ static void tensors_woven_into_each_other_come_out_right_or_are_refused(void **s
     }
 }
 
-/** Rank 1 has no row of the source, or of the destination: wherever that points, it is nowhere in the other one. */
+/* Rank 1 has no row of the source, or of the destination: wherever that points, it is nowhere in
+ * the other one. */
 static tsr_status point_empty_tensors_anywhere(tsr_comm *comm, void *arg)
 {
     static const char *const moves[][2] = {{"S(0)", "S(1)"}, {"S(1)", "S(0)"}};
@@ -346,7 +360,7 @@ static void empty_tensors_overlap_nothing(void **state)
     }
 }
 
-/** How often this thread's engine was asked for a rank's node. */
+/* How often this thread's engine was asked for a rank's node. */
 static _Thread_local int asked;
 
 static int one_node(void *self, int rank)
@@ -359,7 +373,8 @@ static int one_node(void *self, int rank)
 
 static const tsr_comm_nodes direct_node = {.size = sizeof direct_node, .node_of = one_node, .direct = 1};
 
-/** The engine reads memory within a node, which a plan looks for once: other ranks' parts go the way that it found. */
+/* The engine reads memory within a node, which a plan looks for once: other ranks' parts go the way
+ * that it found. */
 static tsr_status look_at_all_parts(tsr_comm *carrier, void *arg)
 {
     void *self = NULL;

@@ -1,11 +1,14 @@
-/**
- * Every pair of placement lists over {R, S(0), S(1), P} on every mesh of 1 to 8 ranks in up to 3 dims, executed for real.
+/*
+ * Every pair of placement lists over {R, S(0), S(1), P} on every mesh of 1 to 8 ranks in up to 3
+ * dims, executed for real.
  *
- * The cases are visited pairs first: each pass over all pairs takes another of the 100 shapes for each pair, so that whatever the time
- * allows covers every pair. TSR_TEST_SECONDS bounds each mesh's share. The dtype and the way go round with the case.
+ * The cases are visited pairs first: each pass over all pairs takes another of the 100 shapes for
+ * each pair, so that whatever the time allows covers every pair. TSR_TEST_SECONDS bounds each
+ * mesh's share. The dtype and the way go round with the case.
  */
 #include "support.h"
 #include "sweep.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +30,8 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
 {
     const oracle_mesh *mesh = arg;
     const int64_t lists = test_power(4, mesh->ndim), pairs = lists * lists;
-    /* A step that shares no factor with the number of pairs, a power of two, meets every pair once. */
+    /* A step that shares no factor with the number of pairs, a power of two, meets every pair once.
+     */
     int64_t pair = number % pairs * 1237 % pairs;
     const int64_t shape = (number / pairs * 37 + pair * 7) % (LENGTHS * LENGTHS);
     const int64_t variant = number / pairs + pair;
@@ -52,14 +56,16 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
 static const oracle_mesh *meshes(int *count)
 {
     static oracle_mesh all[16];
-    static const int64_t shapes[][3] = {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {2, 2}, {2, 3}, {3, 2}, {2, 4}, {4, 2}, {2, 2, 2}};
-    *count = (int)(sizeof(shapes) / sizeof(shapes[0]));
+    static const int64_t shapes[][3] = {{1}, {2},    {3},    {4},    {5},    {6},    {7},
+                                        {8}, {2, 2}, {2, 3}, {3, 2}, {2, 4}, {4, 2}, {2, 2, 2}};
+    *count = (int)(sizeof shapes / sizeof shapes[0]);
     for (int i = 0; i < *count; i++)
         all[i] = oracle_mesh_make(shapes[i][2] > 0 ? 3 : shapes[i][1] > 0 ? 2 : 1, shapes[i], 0);
     return all;
 }
 
-/** Passes until the mesh's share of the time, proportional to the number of its pairs, is over; one pass always. */
+/* Passes until the mesh's share of the time, proportional to the number of its pairs, is over; one
+ * pass always. */
 static void sweep_mesh(const oracle_mesh *mesh, double seconds)
 {
     const int64_t pairs = test_power(16, mesh->ndim);
@@ -71,7 +77,7 @@ static void sweep_mesh(const oracle_mesh *mesh, double seconds)
     sweep.deadline = deadline;
     assert_int_equal(sweep_run(&sweep), 0);
     char text[64];
-    fprintf(stderr, "mesh %s: %lld of %lld cases\n", oracle_print_mesh(mesh, text, sizeof(text)), (long long)sweep.ran,
+    fprintf(stderr, "mesh %s: %lld of %lld cases\n", oracle_print_mesh(mesh, text, sizeof text), (long long)sweep.ran,
             (long long)sweep.count);
 }
 

@@ -1,7 +1,9 @@
-/** Plans between meshes over different communicators: in the ranks of the nearest one from which both descend, or refused. */
+/* Plans between meshes over different communicators: in the ranks of the nearest one from which
+ * both descend, or refused. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +14,7 @@
 
 enum { WORLD = 5, ROWS = 7, COLUMNS = 3, ELEMENTS = ROWS * COLUMNS };
 
-/** Ranks 0 to 2 train, ranks 4, 3 and 2 serve, in this order: rank 2 does both. */
+/* Ranks 0 to 2 train, ranks 4, 3 and 2 serve, in this order: rank 2 does both. */
 static bool trains(int rank)
 {
     return rank <= 2;
@@ -23,7 +25,8 @@ static bool serves(int rank)
     return rank >= 2;
 }
 
-/** A mesh of `count` ranks over `own` where this rank has that communicator, else over the world, which calls them `ranks`. */
+/* A mesh of `count` ranks over `own` where this rank has that communicator, else over the world,
+ * which calls them `ranks`. */
 static tsr_status mesh_of(tsr_comm *world, tsr_comm *own, const int64_t *ranks, tsr_mesh **out)
 {
     const int64_t count = 3;
@@ -36,7 +39,7 @@ static tsr_status layout_on(const tsr_mesh *mesh, const char *placements, tsr_la
     return tsr_layout_parse(mesh, placements, 2, shape, TSR_I32, out);
 }
 
-/** Element i of this rank's shard, row by row, is `base` + its global index. */
+/* Element i of this rank's shard, row by row, is `base` + its global index. */
 static tsr_status fill(const tsr_layout *layout, int base, int32_t *data)
 {
     int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
@@ -56,7 +59,7 @@ static tsr_status check_filled(const tsr_layout *layout, int base, const int32_t
     return TSR_OK;
 }
 
-/** What a rank has of the move from the trainer's mesh to the server's. */
+/* What a rank has of the move from the trainer's mesh to the server's. */
 typedef struct family {
     tsr_comm *trainer, *server;
     tsr_mesh *from, *to;
@@ -101,8 +104,8 @@ static tsr_status execute(tsr_comm *world, family *f, int base)
     if (serves(rank))
         TSR_TRY(shard_over(f->dst, got, &dst));
     void *workspace = workspace_for(f->plan, &bytes);
-    const tsr_status status =
-        tsr_plan_execute(f->plan, world, trains(rank) ? &src : NULL, serves(rank) ? &dst : NULL, workspace, bytes, NULL);
+    const tsr_status status = tsr_plan_execute(f->plan, world, trains(rank) ? &src : NULL, serves(rank) ? &dst : NULL,
+                                               workspace, bytes, NULL);
     free(workspace);
     TSR_TRY(status);
     return serves(rank) ? check_filled(f->dst, base, got) : TSR_OK;
@@ -134,7 +137,8 @@ static void a_trainer_hands_over_to_a_server_of_other_ranks_in_another_order(voi
     }
 }
 
-/** The handle of one of the two siblings is refused on the rank that has it, and its peers are told. */
+/* The handle of one of the two siblings is refused on the rank that has it, and its peers are told.
+ */
 static tsr_status pass_a_sibling(tsr_comm *world, void *arg)
 {
     (void)arg;
@@ -145,7 +149,8 @@ static tsr_status pass_a_sibling(tsr_comm *world, void *arg)
         CHECK_ERROR(tsr_plan_prepare(f.plan, f.server), TSR_ERROR_STATE, "communicator");
     TSR_TRY(tsr_plan_prepare(f.plan, world));
     if (f.server)
-        CHECK_ERROR(tsr_plan_execute(f.plan, f.server, NULL, NULL, NULL, 0, NULL), TSR_ERROR_STATE, "tsr_plan_source()");
+        CHECK_ERROR(tsr_plan_execute(f.plan, f.server, NULL, NULL, NULL, 0, NULL), TSR_ERROR_STATE,
+                    "tsr_plan_source()");
     TSR_TRY(execute(world, &f, 7));
     end(&f);
     return TSR_OK;
@@ -158,7 +163,7 @@ static void a_plan_of_a_family_is_refused_on_a_part_of_it(void **state)
     run_ranks(WORLD, pass_a_sibling, NULL);
 }
 
-/** Each half would be the destination of all: that is no one move, and all ranks are told. */
+/* Each half would be the destination of all: that is no one move, and all ranks are told. */
 static tsr_status move_to_halves(tsr_comm *world, void *arg)
 {
     (void)arg;
@@ -184,7 +189,9 @@ static void halves_that_are_each_a_destination_disagree(void **state)
     run_ranks(4, move_to_halves, NULL);
 }
 
-/** What was found of a communicator holds for none that comes after it, though it may lie in the same memory. Ends `*copy`. */
+/* What was found of a communicator holds for none that comes after it, though it may lie in the
+ * same memory. Ends
+ * `*copy`. */
 static tsr_status refuse_successors(tsr_comm *world, const tsr_plan *plan, tsr_comm **copy)
 {
     for (int i = 0; i < 4; i++) {
@@ -199,7 +206,8 @@ static tsr_status refuse_successors(tsr_comm *world, const tsr_plan *plan, tsr_c
     return TSR_OK;
 }
 
-/** A copy in the same order is as good as the original; one in another order is another communicator. */
+/* A copy in the same order is as good as the original; one in another order is another
+ * communicator. */
 static tsr_status prepare_on_copies(tsr_comm *world, void *arg)
 {
     (void)arg;

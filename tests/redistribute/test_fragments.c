@@ -1,7 +1,8 @@
-/** A range of a run of boxes as boxes: exactly its elements, in order, in few pieces. */
+/* A range of a run of boxes as boxes: exactly its elements, in order, in few pieces. */
 #include "redistribute/execute/fragments.h"
 #include "redistribute/schedule/messages.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 enum { BOXES = 2, LONGEST = 4 };
 
-/** A run of boxes of up to 4 dims; each element's number is its place in the run. */
+/* A run of boxes of up to 4 dims; each element's number is its place in the run. */
 typedef struct run {
     tsr_layout layout;
     tsr_item item;
@@ -31,7 +32,7 @@ static void make_run(run *r, int ndim, size_t boxes, const int64_t (*shapes)[TSR
     }
 }
 
-/** The number within the run of the fragment's element at `at`. */
+/* The number within the run of the fragment's element at `at`. */
 static int64_t number_of(const run *r, const tsr_fragment *f, const int64_t *at)
 {
     int64_t number = 0, before = 0;
@@ -113,7 +114,7 @@ static void every_range_of_every_small_box_is_its_elements_in_order(void **state
             run r;
             set_shape(shapes[0], ndim, number);
             make_run(&r, ndim, 1, (const int64_t(*)[TSR_MAX_DIMS])shapes);
-            snprintf(what, sizeof(what), "box number %d of %d dims", number, ndim);
+            snprintf(what, sizeof what, "box number %d of %d dims", number, ndim);
             check_all_ranges(&r, what);
         }
     }
@@ -133,19 +134,20 @@ static void every_range_of_two_boxes_goes_from_one_to_the_other(void **state)
         set_shape(shapes[0], 2, number / 16);
         set_shape(shapes[1], 2, number % 16);
         make_run(&r, 2, 2, (const int64_t(*)[TSR_MAX_DIMS])shapes);
-        snprintf(what, sizeof(what), "pair number %d of boxes of 2 dims", number);
+        snprintf(what, sizeof what, "pair number %d of boxes of 2 dims", number);
         check_all_ranges(&r, what);
     }
 }
 
-/** Ranges of rounds follow each other without a gap, none is more than the rounded-up share, also where products are beyond 64 bits. */
+/* Ranges of rounds follow each other without a gap, none is more than the rounded-up share, also
+ * where products are beyond 64 bits. */
 static void rounds_share_out_all_elements_evenly(void **state)
 {
     (void)state;
     static const int64_t counts[] = {0, 1, 2, 7, 64, 1000, INT64_C(1) << 31, (INT64_C(1) << 60) + 12345};
     static const int64_t rounds[] = {1, 2, 3, 7, 1000, INT32_MAX};
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        for (size_t k = 0; k < sizeof(rounds) / sizeof(rounds[0]); k++) {
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        for (size_t k = 0; k < sizeof(rounds) / sizeof rounds[0]; k++) {
             const int64_t share = counts[i] / rounds[k] + (counts[i] % rounds[k] != 0);
             int64_t end = 0;
             for (int64_t s = 0; s < rounds[k]; s++) {

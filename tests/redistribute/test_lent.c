@@ -1,12 +1,15 @@
-/** Communicators that are lent and may not be split: what needs a part of one is refused with the option that helps, which works. */
+/* Communicators that are lent and may not be split: what needs a part of one is refused with the
+ * option that helps, which works. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
@@ -25,7 +28,7 @@ static tsr_status plan_over(tsr_comm *comm, const char *mesh, int no_split, tsr_
     return status;
 }
 
-/** Ranks 1 and 2 gather; the others take part. */
+/* Ranks 1 and 2 gather; the others take part. */
 static tsr_status gather_on_two(const tsr_plan *plan, tsr_comm *comm)
 {
     const int rank = tsr_comm_rank(comm);
@@ -36,8 +39,9 @@ static tsr_status gather_on_two(const tsr_plan *plan, tsr_comm *comm)
     _Alignas(64) unsigned char workspace[256];
     const tsr_tensor src = tsr_tensor_contiguous((void *)(uintptr_t)have, TSR_I32, 1, half);
     const tsr_tensor dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
-    CHECK(tsr_plan_workspace_bytes(plan) <= sizeof(workspace));
-    TSR_TRY(tsr_plan_execute(plan, comm, inside ? &src : NULL, inside ? &dst : NULL, workspace, sizeof(workspace), NULL));
+    CHECK(tsr_plan_workspace_bytes(plan) <= sizeof workspace);
+    TSR_TRY(
+        tsr_plan_execute(plan, comm, inside ? &src : NULL, inside ? &dst : NULL, workspace, sizeof workspace, NULL));
     for (int i = 0; i < 4; i++)
         CHECK(want[i] == (inside ? 2 + i : 0));
     return TSR_OK;
@@ -71,7 +75,7 @@ static void a_plan_on_a_part_is_refused_on_all_ranks_and_works_without_splitting
     run_ranks(RANKS, plan_on_a_part, NULL);
 }
 
-/** Of which all ranks are the plan's: in the one all but the last, in the other all. */
+/* Of which all ranks are the plan's: in the one all but the last, in the other all. */
 static tsr_status gather_in_both(tsr_comm *comm, tsr_comm *smaller)
 {
     tsr_plan *plan = NULL;
@@ -107,14 +111,15 @@ static void a_plan_is_prepared_on_communicators_of_several_sizes(void **state)
     run_ranks(RANKS + 1, prepare_on_two, NULL);
 }
 
-/** A rank that only takes part has no tensors, which would say where they are. */
+/* A rank that only takes part has no tensors, which would say where they are. */
 static tsr_status gather_on_a_device(tsr_comm *comm, void *arg)
 {
     tsr_plan *plan = NULL;
     const int rank = tsr_comm_rank(comm);
     const int64_t half[] = {2}, whole[] = {4};
     int32_t have[] = {2 * rank, 2 * rank + 1}, want[4] = {0};
-    tsr_tensor src = tsr_tensor_contiguous(have, TSR_I32, 1, half), dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
+    tsr_tensor src = tsr_tensor_contiguous(have, TSR_I32, 1, half),
+               dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
     src.device.driver = dst.device.driver = arg;
     TSR_TRY(plan_over(comm, "2@1", 1, &plan));
     TSR_TRY(tsr_plan_prepare(plan, comm));
@@ -122,7 +127,7 @@ static tsr_status gather_on_a_device(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_plan_execute(plan, comm, rank > 0 ? &src : NULL, rank > 0 ? &dst : NULL, NULL, 0, NULL));
         for (int i = 0; i < 4; i++)
             CHECK(want[i] == (rank > 0 ? 2 + i : 0));
-        memset(want, 0, sizeof(want));
+        memset(want, 0, sizeof want);
     }
     tsr_plan_destroy(plan);
     return TSR_OK;
@@ -142,7 +147,7 @@ static void ranks_that_only_take_part_go_along_on_any_device(void **state)
     tsr_device_driver_destroy(driver);
 }
 
-/** All ranks make these calls anyway, so that dtensors need no option. */
+/* All ranks make these calls anyway, so that dtensors need no option. */
 static tsr_status move_dtensors_on_a_part(tsr_comm *carrier, void *arg)
 {
     (void)arg;

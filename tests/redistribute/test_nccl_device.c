@@ -1,10 +1,12 @@
-/**
- * Redistributions of device memory over NCCL's engine: tensors, workspace and stream are a GPU's of the stand-in, where everything is done
- * later and in stream order. Two moves are enqueued one behind the other, the second into what the first has read, and waited for once.
+/*
+ * Redistributions of device memory over NCCL's engine: tensors, workspace and stream are a GPU's of
+ * the stand-in, where everything is done later and in stream order. Two moves are enqueued one
+ * behind the other, the second into what the first has read, and waited for once.
  */
 #include "enqueued.h"
 #include "standin_ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +37,8 @@ static tsr_status move_on_gpus(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* On one mesh or two; half of the moves are between few placements, where NCCL's collectives come up. */
+/* On one mesh or two; half of the moves are between few placements, where NCCL's collectives come
+ * up. */
 static void draw(oracle_random *random, int world, enqueued_move *t)
 {
     *t = (enqueued_move){.seed = random->state};

@@ -1,10 +1,12 @@
-/**
- * Redistributions over NCCL's engine, on a stand-in that forgives nothing: every byte against the oracle. What the engine reduces in an
- * order of its own are integers alone; floating values have the bits of rank order, as on every engine.
+/*
+ * Redistributions over NCCL's engine, on a stand-in that forgives nothing: every byte against the
+ * oracle. What the engine reduces in an order of its own are integers alone; floating values have
+ * the bits of rank order, as on every engine.
  */
 #include "standin_ranks.h"
 #include "support.h"
 #include "sweep.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,8 +50,8 @@ static void sweep_over(recipe r, double share)
                         .run = r.lent ? standin_run_lent : standin_run,
                         .deadline = test_now() + test_seconds(12) * share};
     assert_int_equal(sweep_run(&sweep), 0);
-    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", r.lent ? ", lent" : "",
-            (long long)sweep.ran);
+    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh",
+            r.lent ? ", lent" : "", (long long)sweep.ran);
 }
 
 static void random_layouts_over_a_communicator_of_our_own(void **state)

@@ -1,16 +1,18 @@
-/**
- * The reductions of comm.h over NCCL's engine with memory of the GPU: the bits of rank order for every dtype and op, whether NCCL reduces
- * (integers) or pieces are sent and our kernel does.
+/*
+ * The reductions of comm.h over NCCL's engine with memory of the GPU: the bits of rank order for
+ * every dtype and op, whether NCCL reduces (integers) or pieces are sent and our kernel does.
  */
 #include "oracle.h"
 #include "ranks.h"
 #include "standin_ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
@@ -50,7 +52,8 @@ static void value_of(tsr_dtype dtype, tsr_reduce_op op, int64_t index, int64_t t
     oracle_element(dtype, 1000 + (uint64_t)op, index, term, value);
 }
 
-static tsr_status compare(const seat *s, tsr_dtype dtype, tsr_reduce_op op, const char *call, int64_t first, int64_t count)
+static tsr_status compare(const seat *s, tsr_dtype dtype, tsr_reduce_op op, const char *call, int64_t first,
+                          int64_t count)
 {
     const size_t bytes = oracle_bytes(dtype);
     unsigned char terms[RANKS * ELEMENT], wanted[ELEMENT];
@@ -59,8 +62,9 @@ static tsr_status compare(const seat *s, tsr_dtype dtype, tsr_reduce_op op, cons
             value_of(dtype, op, first + i, r, terms + (size_t)r * bytes);
         oracle_reduce(dtype, op, op == TSR_AVG ? RANKS : 1, terms, RANKS, wanted);
         if (memcmp(s->got + (size_t)i * bytes, wanted, bytes) != 0)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: element %lld of %s, %s of %s, differs", tsr_comm_rank(s->comm),
-                                  (long long)(first + i), call, tsr_reduce_op_name(op), oracle_dtype_name(dtype));
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: element %lld of %s, %s of %s, differs",
+                                  tsr_comm_rank(s->comm), (long long)(first + i), call, tsr_reduce_op_name(op),
+                                  oracle_dtype_name(dtype));
     }
     return TSR_OK;
 }

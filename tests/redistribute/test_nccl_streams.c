@@ -1,12 +1,13 @@
-/**
- * What executions over NCCL's engine do on a stream: they enqueue, and neither ask their peers, nor wait for the GPU, nor allocate.
- * Floating values are reduced as on the host, bit for bit.
+/*
+ * What executions over NCCL's engine do on a stream: they enqueue, and neither ask their peers, nor
+ * wait for the GPU, nor allocate. Floating values are reduced as on the host, bit for bit.
  */
 #include "enqueued.h"
 #include "ranks.h"
 #include "standin.h"
 #include "standin_ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,8 @@ static void run_trial(int world, trial *t)
     for (int lent = 0; lent < 2; lent++) {
         const tsr_status status = (lent ? standin_run_lent : standin_run)(world, play, t, NULL);
         if (status != TSR_OK)
-            fail_msg("%s: %s\ncase: %s%s", tsr_status_name(status), tsr_status_message(), test_case_text(), lent ? ", lent" : "");
+            fail_msg("%s: %s\ncase: %s%s", tsr_status_name(status), tsr_status_message(), test_case_text(),
+                     lent ? ", lent" : "");
     }
 }
 
@@ -133,7 +135,8 @@ static void a_rank_outside_the_meshes_has_nothing_to_do(void **state)
     run_trial(4, &t);
 }
 
-/* Integers may be reduced by NCCL, floating values only by our kernel: which of them is not looked at. */
+/* Integers may be reduced by NCCL, floating values only by our kernel: which of them is not looked
+ * at. */
 static tsr_status move_once(tsr_comm *comm, void *arg)
 {
     enqueued e;
@@ -180,9 +183,12 @@ static tsr_status fail_alone(const enqueued *e)
 {
     tsr_tensor odd = e->src;
     odd.dtype = TSR_F64;
-    TSR_TRY(check_error(tsr_plan_execute(e->plan, e->comm, &odd, &e->dst, e->workspace, e->workspace_bytes, e->stream), TSR_ERROR_ARGUMENT,
-                        "src is of f64, but the layout of f32 (peers are not told in such executions", __FILE__, __LINE__, "execute"));
-    return check_error(enqueued_execute(e), TSR_ERROR_PEER, "rank 1 of 3 has aborted", __FILE__, __LINE__, "the next call");
+    TSR_TRY(check_error(tsr_plan_execute(e->plan, e->comm, &odd, &e->dst, e->workspace, e->workspace_bytes, e->stream),
+                        TSR_ERROR_ARGUMENT,
+                        "src is of f64, but the layout of f32 (peers are not told of failures in this execution",
+                        __FILE__, __LINE__, "execute"));
+    return check_error(enqueued_execute(e), TSR_ERROR_PEER, "rank 1 of 3 has aborted", __FILE__, __LINE__,
+                       "the next call");
 }
 
 static tsr_status wait_in_vain(const enqueued *e)
@@ -219,7 +225,8 @@ static void a_rank_that_fails_by_itself_says_so_at_once_and_its_peers_in_time(vo
     }
 }
 
-/* Rank 1's k-th call of NCCL or of the runtime fails; it is told which, and that the communicator is of no more use. */
+/* Rank 1's k-th call of NCCL or of the runtime fails; it is told which, and that the communicator
+ * is of no more use. */
 static tsr_status fail_call(const enqueued *e, int k, bool *failed)
 {
     standin_fail_call(k);
@@ -252,7 +259,8 @@ static tsr_status fail_in_the_middle(tsr_comm *comm, void *arg)
         if (waited != TSR_OK && waited != TSR_ERROR_PEER)
             status = waited;
     }
-    /* A rank whose peers are done may have failed all the same: nobody is to wait for its return. */
+    /* A rank whose peers are done may have failed all the same: nobody is to wait for its return.
+     */
     tsr_comm_abort(comm);
     enqueued_finish(&e);
     return status;

@@ -1,11 +1,14 @@
-/** Planning with its n-th allocation failing, for every n, over pairs that between them take every way through it. */
+/* Planning with its n-th allocation failing, for every n, over pairs that between them take every
+ * way through it. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
+
+#include <tessera/plan.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/plan.h>
 
 #include <cmocka.h>
 
@@ -34,7 +37,7 @@ static const int64_t unequal[] = {0, 1, 0, 0, 1, 2, 2, 0, 0, 1};
 static const tsr_nodes nodes[] = {{0, 0, NULL}, {2, 0, NULL}, {0, 10, unequal}};
 static const tsr_cost_profile round_is_free = {{0.0, 1e15}, {1e-3, 1e3}};
 
-enum { NODES = sizeof(nodes) / sizeof(nodes[0]), RANKS = 10 };
+enum { NODES = sizeof nodes / sizeof nodes[0], RANKS = 10 };
 
 typedef struct planning {
     const tsr_layout *src, *dst;
@@ -53,14 +56,15 @@ static tsr_status plan_it(void *arg)
 static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         counted_memory memory = {0};
         tsr_context *context = counted_context(&memory);
         tsr_layout *src = layout_in(context, cases[i].from_mesh, "12x5", cases[i].from);
         tsr_layout *dst = layout_in(context, cases[i].to_mesh, "12x5", cases[i].to);
         for (int64_t k = 0; k < RANKS * NODES; k++) {
-            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld, nodes %lld", cases[i].from_mesh,
-                      cases[i].to_mesh, cases[i].from, cases[i].to, (long long)k / NODES, (long long)k % NODES);
+            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld, nodes %lld",
+                      cases[i].from_mesh, cases[i].to_mesh, cases[i].from, cases[i].to, (long long)k / NODES,
+                      (long long)k % NODES);
             planning p = {.src = src, .dst = dst, .options = TSR_PLAN_OPTIONS_INIT};
             p.options.rank = k / NODES;
             p.options.nodes = nodes[k % NODES];

@@ -1,6 +1,8 @@
-/** Seeded random redistributions: all splits, units, blocks, orders, ops and dtypes, up to 5 dims, strides, and two different meshes. */
+/* Seeded random redistributions: all splits, units, blocks, orders, ops and dtypes, up to 5 dims,
+ * strides, and two different meshes. */
 #include "support.h"
 #include "sweep.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,16 +11,16 @@
 
 #include <cmocka.h>
 
-/** What a sweep draws from. */
+/* What a sweep draws from. */
 typedef struct recipe {
     int world;
     int mesh_ndim;
     bool two_meshes;
     sweep_engine engine;
-    int batch; /**< up to so many tensors together; 0: one */
+    int batch; /* up to so many tensors together; 0: one */
     int64_t elements;
     tsr_nodes nodes;
-    bool unequal; /**< nodes of any sizes, other ones each time, which `node` lists */
+    bool unequal; /* nodes of any sizes, other ones each time, which `node` lists */
     int64_t node[ORACLE_MAX_RANKS];
     tsr_objective objective;
 } recipe;
@@ -36,7 +38,9 @@ static void random_layouts(oracle_random *random, const recipe *r, sweep_case *o
     oracle_random_placements(random, &out->dst, &out->numbers);
 }
 
-/** Half of the pairs on one mesh differ in few placements, as moves in models do, so that kept cuts and terms come up. */
+/* Half of the pairs on one mesh differ in few placements, as moves in models do, so that kept cuts
+ * and terms come up.
+ */
 static void take_over_some(oracle_random *random, sweep_case *c)
 {
     oracle_layout dst = c->src;
@@ -57,23 +61,26 @@ static void take_over_some(oracle_random *random, sweep_case *c)
         mixed = mixed || (op != TSR_REDUCE_OP_END && plain != op);
         op = plain;
     }
-    /* Cuts that were removed may leave longer pieces to those that stay: explicit sizes would not fit. */
+    /* Cuts that were removed may leave longer pieces to those that stay: explicit sizes would not
+     * fit. */
     for (int m = 0; m < dst.mesh.ndim; m++)
-        mixed = mixed || (dst.placements[m].kind == TSR_SHARD && (dst.placements[m].sizes != NULL || dst.placements[m].blocks != NULL));
+        mixed = mixed || (dst.placements[m].kind == TSR_SHARD && (dst.placements[m].sizes || dst.placements[m].blocks));
     if (!mixed)
         c->dst = dst;
 }
 
-/** Handing round inside a node costs nothing, so that it is done wherever it can be; one step is faster than two. */
+/* Handing round inside a node costs nothing, so that it is done wherever it can be; one step is
+ * faster than two. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 
-/** Other pairs to go with the first: of all dtypes and shapes, and on meshes of their own where there are two. */
+/* Other pairs to go with the first: of all dtypes and shapes, and on meshes of their own where
+ * there are two. */
 static void add_others(oracle_random *random, const recipe *r, sweep_case *out)
 {
     static sweep_pair others[SWEEP_TENSORS - 1];
     if (r->batch == 0)
         return;
-    memset(others, 0, sizeof(others));
+    memset(others, 0, sizeof others);
     out->others = others;
     for (out->more = 0; out->more < r->batch - 1 && oracle_random_below(random, 4) > 0; out->more++) {
         sweep_pair *pair = &others[out->more];
@@ -87,7 +94,7 @@ static void add_others(oracle_random *random, const recipe *r, sweep_case *out)
     }
 }
 
-/** In halves, in as many rounds as can be, without splitting. */
+/* In halves, in as many rounds as can be, without splitting. */
 static void choose_execution(oracle_random *random, sweep_case *out)
 {
     static const sweep_cap caps[] = {CAP_LEAST, CAP_SOME};
@@ -97,7 +104,7 @@ static void choose_execution(oracle_random *random, sweep_case *out)
     out->no_split = oracle_random_below(random, 5) == 0;
 }
 
-/** The nodes are those of the recipe until the next case. */
+/* The nodes are those of the recipe until the next case. */
 static void choose_nodes(oracle_random *random, recipe *r, sweep_case *out)
 {
     if (r->unequal) {
@@ -140,8 +147,8 @@ static void sweep_random(recipe r, double share)
                         .engine = r.engine,
                         .deadline = test_now() + test_seconds(36) * share};
     assert_int_equal(sweep_run(&sweep), 0);
-    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", engine_names[r.engine],
-            (long long)sweep.ran);
+    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh",
+            engine_names[r.engine], (long long)sweep.ran);
 }
 
 static void random_layouts_on_one_mesh(void **state)
@@ -165,22 +172,27 @@ static void random_layouts_over_an_engine_that_only_has_messages(void **state)
 {
     (void)state;
     sweep_random((recipe){.world = 5, .mesh_ndim = 4, .engine = ENGINE_MESSAGES, .elements = 800}, 0.1);
-    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800}, 0.1);
+    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800},
+                 0.1);
 }
 
 static void random_batches(void **state)
 {
     (void)state;
     sweep_random((recipe){.world = 4, .mesh_ndim = 3, .batch = 3, .elements = 500}, 0.05);
-    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .batch = SWEEP_TENSORS, .two_meshes = true, .elements = 500}, 0.05);
+    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .batch = SWEEP_TENSORS, .two_meshes = true, .elements = 500},
+                 0.05);
     sweep_random((recipe){.world = 5, .mesh_ndim = 3, .batch = 4, .engine = ENGINE_MESSAGES, .elements = 500}, 0.05);
-    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .batch = 4, .two_meshes = true, .engine = ENGINE_LENT, .elements = 500}, 0.05);
+    sweep_random(
+        (recipe){.world = 6, .mesh_ndim = 3, .batch = 4, .two_meshes = true, .engine = ENGINE_LENT, .elements = 500},
+        0.05);
 }
 
 static void random_layouts_over_an_engine_that_is_lent(void **state)
 {
     (void)state;
-    sweep_random((recipe){.world = 6, .mesh_ndim = 4, .two_meshes = true, .engine = ENGINE_LENT, .elements = 800}, 0.05);
+    sweep_random((recipe){.world = 6, .mesh_ndim = 4, .two_meshes = true, .engine = ENGINE_LENT, .elements = 800},
+                 0.05);
 }
 
 static void random_layouts_over_nodes(void **state)
@@ -188,10 +200,15 @@ static void random_layouts_over_nodes(void **state)
     (void)state;
     sweep_random((recipe){.world = 6, .mesh_ndim = 3, .elements = 800, .nodes.ranks_per_node = 2}, 0.05);
     sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .nodes.ranks_per_node = 4}, 0.05);
-    sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .nodes.ranks_per_node = 3}, 0.05);
-    sweep_random(
-        (recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800, .nodes.ranks_per_node = 2},
-        0.05);
+    sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .nodes.ranks_per_node = 3},
+                 0.05);
+    sweep_random((recipe){.world = 7,
+                          .mesh_ndim = 3,
+                          .two_meshes = true,
+                          .engine = ENGINE_MESSAGES,
+                          .elements = 800,
+                          .nodes.ranks_per_node = 2},
+                 0.05);
 }
 
 static void random_layouts_over_nodes_of_unequal_size(void **state)
@@ -199,14 +216,18 @@ static void random_layouts_over_nodes_of_unequal_size(void **state)
     (void)state;
     sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .unequal = true}, 0.05);
     sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .unequal = true}, 0.05);
-    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .batch = 3, .engine = ENGINE_MESSAGES, .elements = 500, .unequal = true}, 0.05);
+    sweep_random(
+        (recipe){.world = 6, .mesh_ndim = 3, .batch = 3, .engine = ENGINE_MESSAGES, .elements = 500, .unequal = true},
+        0.05);
 }
 
 static void random_layouts_for_time(void **state)
 {
     (void)state;
     sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .objective = TSR_OBJECTIVE_TIME}, 0.05);
-    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .objective = TSR_OBJECTIVE_TIME}, 0.05);
+    sweep_random(
+        (recipe){.world = 6, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .objective = TSR_OBJECTIVE_TIME},
+        0.05);
 }
 
 int main(void)

@@ -1,8 +1,10 @@
-/** Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and within the workspace that was allowed. */
+/* Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and
+ * within the workspace that was allowed. */
 #include "layouts.h"
 #include "ranks.h"
 #include "redistribute/schedule/plan.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +25,8 @@ static tsr_status plan_with(tsr_comm *comm, const tsr_layout *src, const tsr_lay
     return tsr_plan_prepare(*plan, comm);
 }
 
-/** Nearly all rows go from rank 0 to rank 3: by themselves these two want many rounds, and the others, who have one row to give, one. */
+/* Nearly all rows go from rank 0 to rank 3: by themselves these two want many rounds, and the
+ * others, who have one row to give, one. */
 static tsr_status move_much_and_little(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -39,9 +42,9 @@ static tsr_status move_much_and_little(tsr_comm *comm, void *arg)
     CHECK(plan->found->agreed_rounds > 50);
     CHECK(tsr_plan_workspace_bytes(plan) <= CAP);
 
-    int32_t *have = malloc(ROWS * COLUMNS * sizeof(*have)), *want = malloc(ROWS * COLUMNS * sizeof(*want));
+    int32_t *have = malloc(ROWS * COLUMNS * sizeof *have), *want = malloc(ROWS * COLUMNS * sizeof *want);
     unsigned char *workspace = aligned_alloc(64, CAP / 64 * 64 + 128);
-    CHECK(have != NULL && want != NULL && workspace != NULL);
+    CHECK(have && want && workspace);
     memset(workspace, 0x5c, CAP / 64 * 64 + 128);
     TSR_TRY(tsr_layout_local(src, NULL, local, offset));
     for (int32_t i = 0; i < local[0] * COLUMNS; i++)
@@ -70,8 +73,8 @@ static void ranks_with_little_go_as_many_rounds_as_those_with_most(void **state)
     run_ranks(RANKS, move_much_and_little, NULL);
 }
 
-static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from, const char *to, size_t cap, tsr_status wanted,
-                          const char *part)
+static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from, const char *to, size_t cap,
+                          tsr_status wanted, const char *part)
 {
     tsr_layout *src = layout_of(mesh, shape, from), *dst = layout_of(mesh, shape, to);
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
@@ -89,15 +92,16 @@ static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from,
     return plan;
 }
 
-/** Each of two ranks sends a quarter and receives one. */
+/* Each of two ranks sends a quarter and receives one. */
 static void without_a_cap_a_round_is_of_about_half_a_mebibyte(void **state)
 {
     (void)state;
     static const struct {
         const char *shape;
         int64_t rounds;
-    } rows[] = {{"64x64", 1}, {"512x512", 1}, {"1024x512", 2}, {"1024x1024", 4}, {"4096x4096", 64}, {"32768x32768", 4096}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    } rows[] = {{"64x64", 1},     {"512x512", 1},    {"1024x512", 2},
+                {"1024x1024", 4}, {"4096x4096", 64}, {"32768x32768", 4096}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_plan *plan = plan_for("2", rows[i].shape, "S(0)", "S(1)", 0, TSR_OK, NULL);
         assert_int_equal(plan->rounds, rows[i].rounds);
         assert_true(tsr_plan_workspace_bytes(plan) <= ((size_t)1 << 20));
@@ -105,7 +109,7 @@ static void without_a_cap_a_round_is_of_about_half_a_mebibyte(void **state)
     }
 }
 
-/** Small messages to many peers are not made smaller, so that rounds do not multiply them. */
+/* Small messages to many peers are not made smaller, so that rounds do not multiply them. */
 static void without_a_cap_no_message_gets_small_for_the_sake_of_rounds(void **state)
 {
     (void)state;
@@ -115,7 +119,8 @@ static void without_a_cap_no_message_gets_small_for_the_sake_of_rounds(void **st
     tsr_plan_destroy(plan);
 }
 
-/** One element of 4 bytes to and from each of three peers: six messages on lines of their own, twice. */
+/* One element of 4 bytes to and from each of three peers: six messages on lines of their own,
+ * twice. */
 static void a_cap_that_cannot_be_kept_is_refused_with_what_would_do(void **state)
 {
     (void)state;
@@ -134,7 +139,7 @@ static void a_cap_that_cannot_be_kept_is_refused_with_what_would_do(void **state
     tsr_plan_destroy(plan);
 }
 
-/** Three messages each way of 256 elements of 4 bytes, in two halves, on lines of 64 bytes. */
+/* Three messages each way of 256 elements of 4 bytes, in two halves, on lines of 64 bytes. */
 static int64_t fewest_rounds(size_t cap)
 {
     for (int64_t rounds = 2; rounds < 256; rounds++) {
@@ -161,7 +166,8 @@ static void a_cap_takes_the_fewest_rounds_that_keep_it(void **state)
     tsr_plan_destroy(plan);
 }
 
-/** Small reductions of direct mode wait in the workspace where source and destination are one memory: not where that breaks the cap. */
+/* Small reductions of direct mode wait in the workspace where source and destination are one
+ * memory: not where that breaks the cap. */
 static void direct_moves_keep_a_cap_too(void **state)
 {
     (void)state;
@@ -184,8 +190,9 @@ static void direct_moves_keep_a_cap_too(void **state)
     tsr_layout_destroy(src);
 }
 
-/** Also on ranks whose shards are longer than rank 0's: of given sizes, or of blocks, which may get fewer as the piece grows: four
- * blocks of 13 in two parts give the first part 7, four of 12 give it 8. */
+/* Also on ranks whose shards are longer than rank 0's: of given sizes, or of blocks, which may get
+ * fewer as the piece grows: four blocks of 13 in two parts give the first part 7, four of 12 give
+ * it 8. */
 static void direct_moves_keep_a_cap_on_every_rank(void **state)
 {
     (void)state;
@@ -198,16 +205,17 @@ static void direct_moves_keep_a_cap_on_every_rank(void **state)
         {"2x2x2", "25x16", "P,S(0;sizes=12,13),S(0;interleave=4)", "R,S(0;sizes=12,13),S(0;interleave=4)"},
         {"2x3x2", "41x16", "P,S(0;unit=7),S(0;interleave=3;unit=2)", "R,S(0;unit=7),S(0;interleave=3;unit=2)"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from), *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
+        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from),
+                   *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
         for (int64_t rank = 0; rank < tsr_mesh_count(tsr_layout_mesh(src)); rank++)
             for (size_t cap = 64; cap <= 64 * 64; cap += 64) {
                 tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
                 tsr_plan *plan = NULL;
                 options.rank = rank;
                 options.max_workspace = cap;
-                test_case("--mesh %s --shape %s --from %s --to %s --rank %d, cap %zu", rows[i].mesh, rows[i].shape, rows[i].from,
-                          rows[i].to, (int)rank, cap);
+                test_case("--mesh %s --shape %s --from %s --to %s --rank %d, cap %zu", rows[i].mesh, rows[i].shape,
+                          rows[i].from, rows[i].to, (int)rank, cap);
                 expect_ok(tsr_plan_create(src, dst, &options, &plan));
                 if (tsr_plan_workspace_bytes(plan) > cap)
                     fail_msg("%zu bytes: %s", tsr_plan_workspace_bytes(plan), test_case_text());

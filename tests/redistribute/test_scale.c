@@ -1,16 +1,18 @@
-/** Plans of one rank among hundreds of thousands: costs that grow with the square of what the rank meets would never end. */
+/* Plans of one rank among hundreds of thousands: costs that grow with the square of what the rank
+ * meets would never end. */
 #include "counted_memory.h"
 #include "layouts.h"
+#include "redistribute/schedule/plan.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
-
-#include "redistribute/schedule/plan.h"
 
 typedef struct large_plan {
     const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same */
@@ -35,18 +37,19 @@ static const large_plan large_plans[] = {
 static void planning_is_linear_in_what_a_rank_meets(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(large_plans) / sizeof(large_plans[0]); i++) {
+    for (size_t i = 0; i < sizeof large_plans / sizeof large_plans[0]; i++) {
         const large_plan *row = &large_plans[i];
-        test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to, (long long)row->rank);
+        test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to,
+                  (long long)row->rank);
         tsr_layout *src = layout_of(row->mesh, row->shape, row->from);
-        tsr_layout *dst = layout_of(row->to_mesh != NULL ? row->to_mesh : row->mesh, row->shape, row->to);
+        tsr_layout *dst = layout_of(row->to_mesh ? row->to_mesh : row->mesh, row->shape, row->to);
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
         options.rank = row->rank;
         tsr_plan *plan = NULL;
         assert_int_equal(tsr_plan_create(src, dst, &options, &plan), TSR_OK);
         if (tsr_plan_bytes_received(plan) != 4 * row->received)
-            fail_msg("%lld bytes are received, not %lld: %s", (long long)tsr_plan_bytes_received(plan), (long long)(4 * row->received),
-                     test_case_text());
+            fail_msg("%lld bytes are received, not %lld: %s", (long long)tsr_plan_bytes_received(plan),
+                     (long long)(4 * row->received), test_case_text());
         tsr_plan_destroy(plan);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);
@@ -59,7 +62,8 @@ typedef struct vast_plan {
     int64_t messages; /* in and out: moves, terms, and what is given */
 } vast_plan;
 
-/* Asking every rank, or every receiver of a piece, for its turn would take from seconds to hours for each of these. */
+/* Asking every rank, or every receiver of a piece, for its turn would take from seconds to hours
+ * for each of these. */
 static const vast_plan vast_plans[] = {
     {"128x64x128", "1024x1024x1024x1024", "S(0),S(1),S(2)", "S(1),S(2),S(0)", NULL, 4242, 4},
     {"128x64x128", "1024x1024x1024x1024", "R,R,S(0)", "R,R,R", NULL, 4242, 254},
@@ -84,7 +88,8 @@ static const vast_plan vast_plans[] = {
     {"1048576", "1048576x1", "S(1)", "S(0;interleave=2)", NULL, 4242, 1},
     {"1024x1024", "1048576x1x1048576", "S(0),S(0)", "S(1),S(1)", NULL, 4242, 1},
     {"2x524288", "1048576x1", "P,S(0)", "R,S(1)", NULL, 4242, 2},
-    /* Who has no part in any reduction does not go through them, and ranks that only one mesh has are not looked for in the other. */
+    /* Who has no part in any reduction does not go through them, and ranks that only one mesh has
+       are not looked for in the other. */
     {"500000000x2", "500000000", "P,R", "S(0),R", NULL, 4243, 1},
     {"2000x1000000", "2000", "S(0),P", "R", "100000000@2000000000", 2000004242, 2000},
     /* Of all that the destination takes, its own piece alone is moved. */
@@ -105,26 +110,28 @@ static int64_t count_messages(const tsr_plan *plan)
     return (int64_t)count;
 }
 
-/** All that planning allocates, counted exactly: a plan itself, and so much a message. Moves from and to a thousand
- * peers stay below 1 MiB. */
+/* All that planning allocates, counted exactly: a plan itself, and so much a message. Moves from
+ * and to a thousand peers stay below 1 MiB. */
 static void planning_costs_what_its_messages_cost(void **state)
 {
     (void)state;
     enum { PLAN_BYTES = 8192, MESSAGE_BYTES = 480 };
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
-    for (size_t i = 0; i < sizeof(vast_plans) / sizeof(vast_plans[0]); i++) {
+    for (size_t i = 0; i < sizeof vast_plans / sizeof vast_plans[0]; i++) {
         const vast_plan *row = &vast_plans[i];
-        test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to, (long long)row->rank);
+        test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to,
+                  (long long)row->rank);
         tsr_layout *src = layout_in(context, row->mesh, row->shape, row->from);
-        tsr_layout *dst = layout_in(context, row->to_mesh != NULL ? row->to_mesh : row->mesh, row->shape, row->to);
+        tsr_layout *dst = layout_in(context, row->to_mesh ? row->to_mesh : row->mesh, row->shape, row->to);
         tsr_plan_options plan_options = TSR_PLAN_OPTIONS_INIT;
         plan_options.rank = row->rank;
         tsr_plan *plan = NULL;
         memory.bytes = 0;
         expect_ok(tsr_plan_create(src, dst, &plan_options, &plan));
         if (count_messages(plan) != row->messages)
-            fail_msg("%lld messages instead of %lld: %s", (long long)count_messages(plan), (long long)row->messages, test_case_text());
+            fail_msg("%lld messages instead of %lld: %s", (long long)count_messages(plan), (long long)row->messages,
+                     test_case_text());
         if ((int64_t)memory.bytes > PLAN_BYTES + MESSAGE_BYTES * row->messages)
             fail_msg("%lld messages took %zu bytes: %s", (long long)row->messages, memory.bytes, test_case_text());
         tsr_plan_destroy(plan);
@@ -134,8 +141,9 @@ static void planning_costs_what_its_messages_cost(void **state)
     tsr_context_destroy(context);
 }
 
-/** A look-up that went through the blocks from the first one on would take minutes here. Of two ranks, the first goes from the first half
- * of the tensor to the first half of each block: half of that is in the other half. */
+/* A look-up that went through the blocks from the first one on would take minutes here. Of two
+ * ranks, the first goes from the first half of the tensor to the first half of each block: half of
+ * that is in the other half. */
 static void planning_goes_through_blocks_once(void **state)
 {
     (void)state;
@@ -166,12 +174,12 @@ static void planning_goes_through_blocks_once(void **state)
     tsr_mesh_destroy(mesh);
 }
 
-/** Bytes that one rank receives, or sends, may be more than the tensor has. */
+/* Bytes that one rank receives, or sends, may be more than the tensor has. */
 static void more_bytes_than_can_be_counted_are_refused(void **state)
 {
     (void)state;
     static const char *const pairs[][3] = {{"8", "P", "1@0"}, {"8@1", "P", "1@0"}, {"1@0", "R", "64@1"}};
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         tsr_layout *src = layout_of(pairs[i][0], "1152921504606846976", pairs[i][1]);
         tsr_layout *dst = layout_of(pairs[i][2], "1152921504606846976", "R");
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;

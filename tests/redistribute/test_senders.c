@@ -1,37 +1,40 @@
-/**
- * Who serves whom, of plans without Partial: what design promises of senders, held against receivers and boxes that the oracle lists.
+/*
+ * Who serves whom, of plans without Partial: what design promises of senders, held against
+ * receivers and boxes that the oracle lists.
  *
- * The k replicas of a source piece share its receivers: ranks that need some of it and do not own it. On one mesh none of them serves more
- * than the k-th part, rounded up. Between two meshes owners have turns that go unused, so that there the owners that need some count too.
+ * The k replicas of a source piece share its receivers: ranks that need some of it and do not own
+ * it. On one mesh none of them serves more than the k-th part, rounded up. Between two meshes
+ * owners have turns that go unused, so that there the owners that need some count too.
  */
 #include "layouts.h"
 #include "oracle_random.h"
+#include "redistribute/schedule/plan.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
-#include "redistribute/schedule/plan.h"
-
 enum { RANKS = 16, ELEMENTS = 1024 };
 
-/** One pair of layouts, element by element. Rank numbers index everything. */
+/* One pair of layouts, element by element. Rank numbers index everything. */
 typedef struct pair {
     oracle_layout src, dst;
     oracle_numbers numbers;
     oracle_move move;
     int64_t elements;
     bool has[RANKS][ELEMENTS], wants[RANKS][ELEMENTS];
-    int piece[RANKS];             /**< the lowest rank that has the same source piece; -1 outside the source mesh */
-    int64_t box[RANKS][RANKS];    /**< elements of the piece of one rank that another needs, and does not own */
-    bool owns[RANKS][RANKS];      /**< the other needs some and owns the piece */
-    int64_t served[RANKS][RANKS]; /**< elements that the plan of one sends to another */
+    int piece[RANKS];             /* the lowest rank that has the same source piece; -1 outside the source mesh */
+    int64_t box[RANKS][RANKS];    /* elements of the piece of one rank that another needs, and does not own */
+    bool owns[RANKS][RANKS];      /* the other needs some and owns the piece */
+    int64_t served[RANKS][RANKS]; /* elements that the plan of one sends to another */
 } pair;
 
 static int piece_of(const oracle_layout *layout, int rank)
@@ -48,8 +51,8 @@ static int piece_of(const oracle_layout *layout, int rank)
 static void list_boxes(pair *c)
 {
     c->elements = oracle_count(&c->src);
-    memset(c->has, 0, sizeof(c->has));
-    memset(c->wants, 0, sizeof(c->wants));
+    memset(c->has, 0, sizeof c->has);
+    memset(c->wants, 0, sizeof c->wants);
     for (int r = 0; r < RANKS; r++) {
         oracle_mark(&c->src, r, c->has[r]);
         oracle_mark(&c->dst, r, c->wants[r]);
@@ -68,7 +71,7 @@ static void list_boxes(pair *c)
 static void plan_all(pair *c)
 {
     tsr_layout *src = abstract_layout(&c->src), *dst = abstract_layout(&c->dst);
-    memset(c->served, 0, sizeof(c->served));
+    memset(c->served, 0, sizeof c->served);
     for (int r = 0; r < RANKS; r++) {
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
         options.rank = r;
@@ -107,10 +110,11 @@ static void check_share(const pair *c, int sender)
         receivers += c->box[sender][q] > 0 || (!c->move.same_mesh && c->owns[sender][q]);
     const int most = (receivers + replicas - 1) / replicas;
     if (served > most)
-        fail_msg("rank %d serves %d receivers; %d share them: at most %d: %s", sender, served, replicas, most, test_case_text());
+        fail_msg("rank %d serves %d receivers; %d share them: at most %d: %s", sender, served, replicas, most,
+                 test_case_text());
 }
 
-/** Every box comes once, whole, from one of the ranks that have it; nothing else is sent. */
+/* Every box comes once, whole, from one of the ranks that have it; nothing else is sent. */
 static void check_boxes(const pair *c, int sender)
 {
     for (int q = 0; q < RANKS; q++) {
@@ -119,21 +123,22 @@ static void check_boxes(const pair *c, int sender)
             times += c->piece[r] == c->piece[sender] && c->served[r][q] > 0;
         const int64_t sent = c->served[sender][q], box = c->box[sender][q];
         if ((sent != 0 && sent != box) || times != (box > 0))
-            fail_msg("rank %d needs %lld elements of rank %d's piece, which sends %lld; %lld ranks send some of it: %s", q, (long long)box,
-                     sender, (long long)sent, (long long)times, test_case_text());
+            fail_msg("rank %d needs %lld elements of rank %d's piece, which sends %lld; %lld ranks send some of it: %s",
+                     q, (long long)box, sender, (long long)sent, (long long)times, test_case_text());
     }
 }
 
-/** Boxes to deal out to senders: which they are, and who may send each. */
+/* Boxes to deal out to senders: which they are, and who may send each. */
 typedef struct dealing {
     int boxes;
     bool can[RANKS * RANKS][RANKS];
-    int dealt[RANKS * RANKS]; /**< the sender, or -1 */
+    int dealt[RANKS * RANKS]; /* the sender, or -1 */
     int load[RANKS];
     bool seen[RANKS];
 } dealing;
 
-/** Gives box `b` to a sender with less than `most`, if need be by moving another's box on (an augmenting path). */
+/* Gives box `b` to a sender with less than `most`, if need be by moving another's box on (an
+ * augmenting path). */
 static bool deal(dealing *d, int b, int most)
 {
     for (int s = 0; s < RANKS; s++) {
@@ -156,11 +161,11 @@ static bool deal(dealing *d, int b, int most)
 
 static bool can_deal(dealing *d, int most)
 {
-    memset(d->load, 0, sizeof(d->load));
+    memset(d->load, 0, sizeof d->load);
     for (int b = 0; b < d->boxes; b++)
         d->dealt[b] = -1;
     for (int b = 0; b < d->boxes; b++) {
-        memset(d->seen, 0, sizeof(d->seen));
+        memset(d->seen, 0, sizeof d->seen);
         if (!deal(d, b, most))
             return false;
     }
@@ -175,7 +180,7 @@ static bool has_all(const pair *c, int rank, int sender, int receiver)
     return true;
 }
 
-/** False if boxes differ in size, or there are none. */
+/* False if boxes differ in size, or there are none. */
 static bool list_equal_boxes(const pair *c, dealing *d)
 {
     int64_t size = 0;
@@ -194,7 +199,8 @@ static bool list_equal_boxes(const pair *c, dealing *d)
     return d->boxes > 0;
 }
 
-/** The least load of the busiest sender over all ways to deal out whole boxes, by trying all loads. */
+/* The least load of the busiest sender over all ways to deal out whole boxes, by trying all loads.
+ */
 static void check_optimum(const pair *c)
 {
     dealing d;
@@ -213,10 +219,10 @@ static void check_pair(pair *c)
 {
     char mesh[300], other[300], shape[100], from[400], to[400];
     test_case("tessera plan --mesh %s --to-mesh %s --shape %s --from \"%s\" --to \"%s\"",
-              oracle_print_mesh(&c->src.mesh, mesh, sizeof(mesh)), oracle_print_mesh(&c->dst.mesh, other, sizeof(other)),
+              oracle_print_mesh(&c->src.mesh, mesh, sizeof mesh), oracle_print_mesh(&c->dst.mesh, other, sizeof other),
               oracle_print_shape(c->src.ndim, c->src.shape, shape, sizeof(shape)),
-              oracle_print_placements(c->src.placements, c->src.mesh.ndim, from, sizeof(from)),
-              oracle_print_placements(c->dst.placements, c->dst.mesh.ndim, to, sizeof(to)));
+              oracle_print_placements(c->src.placements, c->src.mesh.ndim, from, sizeof from),
+              oracle_print_placements(c->dst.placements, c->dst.mesh.ndim, to, sizeof to));
     oracle_move_make(&c->src, &c->dst, &c->move);
     list_boxes(c);
     plan_all(c);
@@ -236,7 +242,7 @@ static void set_placements(oracle_layout *layout, int64_t number)
         layout->placements[m] = placements[number % 3];
 }
 
-/** Every pair of lists over {R, S(0), S(1)}. */
+/* Every pair of lists over {R, S(0), S(1)}. */
 static void check_lists(const oracle_mesh *src, const oracle_mesh *dst, int64_t rows, int64_t columns)
 {
     static pair c;
@@ -254,16 +260,17 @@ static void check_lists(const oracle_mesh *src, const oracle_mesh *dst, int64_t 
 static void senders_share_their_receivers_on_one_mesh(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{2}, {3}, {5}, {8}, {2, 2}, {2, 3}, {3, 2}, {4, 2}, {3, 3}, {4, 4}, {2, 2, 2}, {2, 3, 2}};
+    static const int64_t shapes[][3] = {{2},    {3},    {5},    {8},    {2, 2},    {2, 3},
+                                        {3, 2}, {4, 2}, {3, 3}, {4, 4}, {2, 2, 2}, {2, 3, 2}};
     static const int64_t tensors[][2] = {{12, 12}, {5, 3}, {7, 1}};
-    for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const oracle_mesh mesh = oracle_mesh_make(shapes[s][2] > 0 ? 3 : shapes[s][1] > 0 ? 2 : 1, shapes[s], 0);
-        for (size_t t = 0; t < sizeof(tensors) / sizeof(tensors[0]); t++)
+        for (size_t t = 0; t < sizeof(tensors) / sizeof tensors[0]; t++)
             check_lists(&mesh, &mesh, tensors[t][0], tensors[t][1]);
     }
 }
 
-/** Apart, shifted, grown, shrunk, turned around. */
+/* Apart, shifted, grown, shrunk, turned around. */
 static void senders_share_their_receivers_between_two_meshes(void **state)
 {
     (void)state;
@@ -273,7 +280,7 @@ static void senders_share_their_receivers_between_two_meshes(void **state)
         {{{4}, 0}, {{4}, 4}},       {{{6}, 0}, {{6}, 2}},       {{{6}, 0}, {{8}, 0}},    {{{8}, 0}, {{7}, 0}},
         {{{2, 3}, 0}, {{3, 2}, 0}}, {{{2, 4}, 0}, {{4, 2}, 3}}, {{{2, 2}, 1}, {{5}, 0}}, {{{5}, 2}, {{3, 3}, 0}},
     };
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         oracle_mesh meshes[2];
         for (int k = 0; k < 2; k++)
             meshes[k] = oracle_mesh_make(pairs[i][k].shape[1] > 0 ? 2 : 1, pairs[i][k].shape, pairs[i][k].first);
@@ -295,7 +302,7 @@ static void replicate_partials(oracle_layout *layout)
             layout->placements[m] = tsr_replicate();
 }
 
-/** All splits, units, blocks and orders. */
+/* All splits, units, blocks and orders. */
 static void senders_share_their_receivers_of_random_layouts(void **state)
 {
     (void)state;
@@ -304,7 +311,7 @@ static void senders_share_their_receivers_of_random_layouts(void **state)
     int64_t cases = 0;
     for (; test_now() < deadline; cases++) {
         oracle_random random = {.state = test_seed() * 1000003 + (uint64_t)cases};
-        memset(&c, 0, sizeof(c));
+        memset(&c, 0, sizeof c);
         c.src.dtype = TSR_F32;
         oracle_random_shape(&random, 3, 300, &c.src);
         c.src.mesh = oracle_random_mesh(&random, 4, 1 + oracle_random_below(&random, RANKS), RANKS);

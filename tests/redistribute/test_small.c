@@ -1,8 +1,9 @@
-/** Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps, which take the general way, meet those
- * whose have none. */
+/* Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps,
+ * which take the general way, meet those whose have none. */
 #include "ranks.h"
 #include "redistribute/schedule/plan.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,13 +13,13 @@
 
 #include <cmocka.h>
 
-/** Ranks and elements of a shard, at most. */
+/* Ranks and elements of a shard, at most. */
 enum { RANKS = 3, MOST = 1032 };
 
 typedef struct move {
     const char *ranks;
     const char *from, *to, *shape;
-    bool found[RANKS]; /**< whether the rank has such rows */
+    bool found[RANKS]; /* whether the rank has such rows */
 } move;
 
 static const move moves[] = {
@@ -42,7 +43,7 @@ static const move moves[] = {
     {"3", "S(0)", "R", "1032", {false, false, false}},     /* 4128 bytes are too many */
 };
 
-/** The tensors of a rank, with gaps (`step` is 2) or without. */
+/* The tensors of a rank, with gaps (`step` is 2) or without. */
 typedef struct side {
     tsr_tensor tensor;
     float memory[2 * MOST];
@@ -66,13 +67,15 @@ static int side_count(const side *s)
     return count;
 }
 
-/** Runs the plan; this rank's tensors have gaps where `gaps` has its bit, the source's first. Gives the result without them. */
+/* Runs the plan; this rank's tensors have gaps where `gaps` has its bit, the source's first. Gives
+ * the result without them. */
 static tsr_status run(const tsr_plan *plan, tsr_comm *comm, unsigned gaps, float *result, int *count)
 {
     static _Thread_local side src, dst;
     const tsr_layout *from, *to;
     size_t bytes;
-    const int rank = tsr_comm_rank(comm), steps[] = {1 + (int)(gaps >> 2 * rank & 1), 1 + (int)(gaps >> (2 * rank + 1) & 1)};
+    const int rank = tsr_comm_rank(comm),
+              steps[] = {1 + (int)(gaps >> 2 * rank & 1), 1 + (int)(gaps >> (2 * rank + 1) & 1)};
     void *workspace = workspace_for(plan, &bytes);
     TSR_TRY(tsr_plan_layouts(plan, 0, &from, &to));
     TSR_TRY(side_make(&src, from, steps[0]));
@@ -93,12 +96,13 @@ static tsr_status move_make(const move *m, tsr_comm *comm, tsr_layout *layouts[2
 {
     TSR_TRY(layout_over(comm, m->ranks, m->shape, m->from, TSR_F32, &layouts[0]));
     const tsr_layout *const from = layouts[0];
-    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(from), m->to, tsr_layout_ndim(from), tsr_layout_shape(from), TSR_F32, &layouts[1]));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(from), m->to, tsr_layout_ndim(from), tsr_layout_shape(from), TSR_F32,
+                             &layouts[1]));
     TSR_TRY(tsr_plan_create(from, layouts[1], NULL, plan));
     return tsr_plan_prepare(*plan, comm);
 }
 
-/** All ranks the general way, then every mixture. */
+/* All ranks the general way, then every mixture. */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
     const move *m = arg;
@@ -129,7 +133,7 @@ static void test_ranks_with_gaps_meet_ranks_without(void **state)
     }
 }
 
-/** What is wrong with the tensors of one rank is said there, and told to the others. */
+/* What is wrong with the tensors of one rank is said there, and told to the others. */
 static tsr_status refuse(tsr_comm *comm, void *arg)
 {
     static const move sum = {.ranks = "2", .from = "P", .to = "R", .shape = "16"};
@@ -148,7 +152,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     CHECK(strstr(tsr_status_message(), "overlap"));
     dst.data = other;
     const bool brings = tsr_comm_rank(comm) == 1;
-    const tsr_status room = tsr_plan_execute(plan, comm, &src, &dst, brings ? workspace : NULL, brings ? bytes : 0, NULL);
+    const tsr_status room =
+        tsr_plan_execute(plan, comm, &src, &dst, brings ? workspace : NULL, brings ? bytes : 0, NULL);
     CHECK(bytes > 0);
     CHECK(room == (brings ? TSR_ERROR_PEER : TSR_ERROR_ARGUMENT));
     CHECK(strstr(tsr_status_message(), "workspace"));

@@ -1,7 +1,8 @@
-/** Executions in two halves: what is refused between them, what fails in either, and that the first waits for nobody where ranks read each
- * other's memory. */
+/* Executions in two halves: what is refused between them, what fails in either, and that the first
+ * waits for nobody where ranks read each other's memory. */
 #include "ranks.h"
 #include "support.h"
+
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,8 @@
 
 enum { RANKS = 3, ROWS = 48, COLUMNS = 27, MOST = ROWS * COLUMNS };
 
-/** Rows to columns of a 48x27 tensor of i32 on three ranks, element g holding g. It is too large to be copied aside before ranks meet. */
+/* Rows to columns of a 48x27 tensor of i32 on three ranks, element g holding g. It is too large to
+ * be copied aside before ranks meet. */
 typedef struct fixture {
     tsr_comm *comm;
     tsr_layout *rows, *columns;
@@ -72,7 +74,8 @@ static tsr_status check_moved(const fixture *f)
     return TSR_OK;
 }
 
-/** Two tensors that are moved together on four ranks. Where nodes are told, what crosses between them is handed round: it costs nothing. */
+/* Two tensors that are moved together on four ranks. Where nodes are told, what crosses between
+ * them is handed round: it costs nothing. */
 enum { PARTY = 4 };
 
 typedef struct pair {
@@ -82,7 +85,8 @@ typedef struct pair {
     size_t bytes;
 } pair;
 
-static tsr_status pair_plan(pair *f, const tsr_layout *from, const tsr_layout *to, tsr_mode mode, int64_t ranks_per_node)
+static tsr_status pair_plan(pair *f, const tsr_layout *from, const tsr_layout *to, tsr_mode mode,
+                            int64_t ranks_per_node)
 {
     static const tsr_cost_profile round_is_free = {{0.0, 1e15}, {1e-3, 1e3}};
     const tsr_layout *const src[] = {from, from}, *const dst[] = {to, to};
@@ -133,7 +137,8 @@ static tsr_status misuse(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_plan_finish(other.plan, comm), TSR_ERROR_STATE, "another plan");
     CHECK_ERROR(tsr_plan_prepare(other.plan, comm), TSR_ERROR_STATE, NULL);
     CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_STATE, NULL);
-    CHECK_ERROR(tsr_comm_exchange_finish(comm), TSR_ERROR_STATE, mode == TSR_MODE_MESSAGE ? "tsr_plan_finish()" : "no exchange");
+    CHECK_ERROR(tsr_comm_exchange_finish(comm), TSR_ERROR_STATE,
+                mode == TSR_MODE_MESSAGE ? "tsr_plan_finish()" : "no exchange");
     TSR_TRY(tsr_plan_finish(f.plan, comm));
     TSR_TRY(check_moved(&f));
     CHECK_ERROR(tsr_plan_finish(f.plan, comm), TSR_ERROR_STATE, "not started");
@@ -160,7 +165,8 @@ static void between_the_halves_other_calls_are_refused_and_do_no_harm(void **sta
     run_in_both_modes(RANKS, misuse, "misuse");
 }
 
-/** What is pending lives with the group: preparing a plan that would make it anew is refused where it is pending, and told elsewhere. */
+/* What is pending lives with the group: preparing a plan that would make it anew is refused where
+ * it is pending, and told elsewhere. */
 static tsr_status prepare_between(tsr_comm *comm, void *arg)
 {
     fixture f;
@@ -196,13 +202,14 @@ typedef struct oddity {
     int rank;
 } oddity;
 
-/** In direct mode nobody knows before they meet, so finish tells it; by messages ranks meet in start. */
+/* In direct mode nobody knows before they meet, so finish tells it; by messages ranks meet in
+ * start. */
 static tsr_status bring_a_bad_tensor(tsr_comm *comm, void *arg)
 {
     const oddity *o = arg;
     fixture f;
     char name[16];
-    snprintf(name, sizeof(name), "rank %d", o->rank);
+    snprintf(name, sizeof name, "rank %d", o->rank);
     TSR_TRY(fixture_make(&f, comm, "3", o->mode));
     TSR_TRY(tsr_plan_prepare(f.plan, comm));
     tsr_tensor bad = f.dst;
@@ -236,7 +243,7 @@ static void what_one_rank_brings_wrong_is_told_to_all_by_one_of_the_halves(void 
     }
 }
 
-/** Peers may be reading the memory of a rank that has left: it stays. */
+/* Peers may be reading the memory of a rank that has left: it stays. */
 typedef struct departure {
     oddity odd;
     fixture fixtures[RANKS];
@@ -247,7 +254,7 @@ static tsr_status leave_between(tsr_comm *comm, void *arg)
     departure *d = arg;
     fixture *f = &d->fixtures[tsr_comm_rank(comm)];
     char name[16];
-    snprintf(name, sizeof(name), "rank %d", d->odd.rank);
+    snprintf(name, sizeof name, "rank %d", d->odd.rank);
     TSR_TRY(fixture_make(f, comm, "3", d->odd.mode));
     TSR_TRY(tsr_plan_prepare(f->plan, comm));
     TSR_TRY(start(f, &f->dst));
@@ -276,9 +283,10 @@ static void a_rank_that_leaves_between_the_halves_is_named(void **state)
     }
 }
 
-/**
- * What peers read of a rank beside its tensors is the library's, and is there as long as they may read it. The first memory that goes when
- * the rank leaves sends them on their way, and is nobody's from then on.
+/*
+ * What peers read of a rank beside its tensors is the library's, and is there as long as they may
+ * read it. The first memory that goes when the rank leaves sends them on their way, and is nobody's
+ * from then on.
  */
 typedef struct parting {
     tsr_mode mode;
@@ -345,7 +353,7 @@ static void part(tsr_mode mode, int64_t ranks_per_node, const char *to, bool lat
     static parting p;
     tsr_context_options memory = TSR_CONTEXT_OPTIONS_INIT;
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    memset(&p, 0, sizeof(p));
+    memset(&p, 0, sizeof p);
     p.mode = mode;
     p.ranks_per_node = ranks_per_node;
     p.to = to;
@@ -353,8 +361,8 @@ static void part(tsr_mode mode, int64_t ranks_per_node, const char *to, bool lat
     sem_init(&p.go, 0, 0);
     memory.allocator = (tsr_allocator){allocate, release, &p};
     assert_int_equal(tsr_context_create(&memory, &options.context), TSR_OK);
-    test_case("rank 1 leaves a batch from S(0) to %s %s, mode %d, %d ranks a node", to, late ? "while others wait" : "before others go on",
-              (int)mode, (int)ranks_per_node);
+    test_case("rank 1 leaves a batch from S(0) to %s %s, mode %d, %d ranks a node", to,
+              late ? "while others wait" : "before others go on", (int)mode, (int)ranks_per_node);
     const tsr_status status = tsr_threads_run(PARTY, leave_for_good, &p, &options);
     if (status != TSR_OK)
         fail_msg("%s: %s", tsr_status_message(), test_case_text());
@@ -374,7 +382,8 @@ static void what_peers_read_stays_until_they_have_done_so(void **state)
         }
 }
 
-/** All but the last rank have started, and written what start is not to touch, before the last one begins. */
+/* All but the last rank have started, and written what start is not to touch, before the last one
+ * begins. */
 static tsr_status start_alone(tsr_comm *comm, void *arg)
 {
     sem_t *started = arg;
@@ -406,7 +415,7 @@ static void start_waits_for_nobody_in_direct_mode(void **state)
     sem_destroy(&started);
 }
 
-/** The tensors' descriptors are copied by start. */
+/* The tensors' descriptors are copied by start. */
 static tsr_status forget_descriptors(tsr_comm *comm, void *arg)
 {
     fixture f;
@@ -414,8 +423,8 @@ static tsr_status forget_descriptors(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_plan_prepare(f.plan, comm));
     tsr_tensor src = f.src, dst = f.dst;
     TSR_TRY(tsr_plan_start(f.plan, comm, &src, &dst, f.workspace, f.bytes, NULL));
-    memset(&src, 0xff, sizeof(src));
-    memset(&dst, 0xff, sizeof(dst));
+    memset(&src, 0xff, sizeof src);
+    memset(&dst, 0xff, sizeof dst);
     TSR_TRY(tsr_plan_finish(f.plan, comm));
     TSR_TRY(check_moved(&f));
     fixture_destroy(&f);

@@ -1,12 +1,13 @@
-/* The model's seconds of one step. All numbers are sums of few powers of two, so that equality is exact. */
+/* The model's seconds of one step. All numbers are sums of few powers of two, so that equality is
+ * exact. */
+#include "redistribute/match/cost.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "redistribute/match/cost.h"
 
 static const tsr_cost_profile profile = {.inside = {0.25, 64}, .between = {0.5, 16}};
 
@@ -17,7 +18,8 @@ static void assert_seconds(double inside, double between, double wanted)
     tsr_load_add(&across, between);
     const double found = tsr_cost_seconds(&profile, within, across);
     if (found != wanted)
-        fail_msg("%.17g bytes inside and %.17g between take %.17g seconds instead of %.17g", inside, between, found, wanted);
+        fail_msg("%.17g bytes inside and %.17g between take %.17g seconds instead of %.17g", inside, between, found,
+                 wanted);
 }
 
 static void a_step_without_bytes_takes_no_time(void **state)
@@ -47,8 +49,8 @@ static void assert_plan_seconds(tsr_load inside, tsr_load between, double wanted
 {
     const double found = tsr_cost_seconds(&profile, inside, between);
     if (found != wanted)
-        fail_msg("%d steps, %.17g bytes inside and %d, %.17g between take %.17g seconds instead of %.17g", inside.steps, inside.bytes,
-                 between.steps, between.bytes, found, wanted);
+        fail_msg("%d steps, %.17g bytes inside and %d, %.17g between take %.17g seconds instead of %.17g", inside.steps,
+                 inside.bytes, between.steps, between.bytes, found, wanted);
 }
 
 static void every_step_of_a_kind_of_link_costs_its_latency(void **state)

@@ -1,9 +1,10 @@
-/**
- * Engines with TSR_COMM_UNCHECKED: an execution sends the messages of the move and no others, and a rank that fails by itself aborts. The
- * messages are counted by an engine over rank threads.
+/*
+ * Engines with TSR_COMM_UNCHECKED: an execution sends the messages of the move and no others, and a
+ * rank that fails by itself aborts. The messages are counted by an engine over rank threads.
  */
 #include "message_engine.h"
 #include "ranks.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +119,8 @@ static tsr_status fail_on(tsr_comm *carrier, void *arg)
 
 static void a_rank_that_fails_by_itself_aborts(void **state)
 {
-    static expected moves[] = {{"S(0)", "S(1)", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 0}, {"S(0)", "R", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 0}};
+    static expected moves[] = {{"S(0)", "S(1)", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 0},
+                               {"S(0)", "R", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
         run_ranks(RANKS, fail_on, &moves[i]);

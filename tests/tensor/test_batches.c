@@ -1,19 +1,22 @@
-/** tsr_redistribute_batch(): many dtensors in one call, planned once for their layouts in this order, and what it refuses. */
+/* tsr_redistribute_batch(): many dtensors in one call, planned once for their layouts in this
+ * order, and what it refuses. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
 enum { TENSORS = 3, SIDE = 8, KEPT = 2 };
 
-/** Dtensors on one mesh of 4 ranks; rank 4 is outside. */
+/* Dtensors on one mesh of 4 ranks; rank 4 is outside. */
 typedef struct fixture {
     tsr_mesh *mesh;
     tsr_dtensor *x[TENSORS], *y[TENSORS];
@@ -30,7 +33,8 @@ static const struct {
     {"S(0),S(0)", "R,R", 5, TSR_I16},
 };
 
-static tsr_status make_dtensor(const tsr_mesh *mesh, const char *placements, int64_t row_count, tsr_dtype dtype, tsr_dtensor **out)
+static tsr_status make_dtensor(const tsr_mesh *mesh, const char *placements, int64_t row_count, tsr_dtype dtype,
+                               tsr_dtensor **out)
 {
     const int64_t shape[] = {row_count, SIDE};
     tsr_layout *layout = NULL;
@@ -46,7 +50,7 @@ static int64_t count_of(const tsr_dtensor *x)
     return local.ndim == 2 ? local.shape[0] * local.shape[1] : 0;
 }
 
-/** Every element of tensor i holds base + i. */
+/* Every element of tensor i holds base + i. */
 static void fill(const fixture *f, int base)
 {
     for (int i = 0; i < TENSORS; i++) {
@@ -60,7 +64,7 @@ static void fill(const fixture *f, int base)
     }
 }
 
-/** The terms of the second are two. */
+/* The terms of the second are two. */
 static tsr_status check_filled(const fixture *f, int base)
 {
     for (int i = 0; i < TENSORS; i++) {
@@ -135,7 +139,7 @@ static void layouts_in_their_order_are_planned_once(void **state)
     run_ranks(5, count_plans, NULL);
 }
 
-/** Of two entries the one used least recently goes, on every rank alike. */
+/* Of two entries the one used least recently goes, on every rank alike. */
 static tsr_status evict(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -190,9 +194,11 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_redistribute_batch(3, NULL, out, NULL), TSR_ERROR_ARGUMENT, "x is NULL");
     CHECK_ERROR(tsr_redistribute_batch(3, f.in, NULL, NULL), TSR_ERROR_ARGUMENT, "y is NULL");
     out[1] = NULL;
-    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: tensor 1 of 3: y is NULL");
+    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT,
+                "tsr_redistribute_batch: tensor 1 of 3: y is NULL");
     out[1] = f.y[2];
-    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: tensor 1 of 3: x is i32 8x8");
+    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT,
+                "tsr_redistribute_batch: tensor 1 of 3: x is i32 8x8");
     out[1] = f.y[1];
 
     TSR_TRY(mesh_over(comm, "4", &flat));
@@ -215,7 +221,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     const tsr_status wanted = tsr_comm_rank(comm) < 4 ? TSR_ERROR_ARGUMENT : TSR_OK;
     const tsr_status status = tsr_redistribute_batch(3, f.in, out, NULL);
     CHECK(status == wanted);
-    CHECK(status == TSR_OK || strstr(tsr_status_message(), "overlaps memory of tensor") != NULL);
+    CHECK(status == TSR_OK || strstr(tsr_status_message(), "overlaps memory of tensor"));
     f.in[1] = f.x[1];
     out[1] = f.y[1];
     TSR_TRY(tsr_redistribute_batch(3, f.in, out, NULL));

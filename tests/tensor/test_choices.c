@@ -1,11 +1,14 @@
-/** Ranks find out which way of moving many bytes is the fastest while they move, each for itself and for all that is split off. */
+/* Ranks find out which way of moving many bytes is the fastest while they move, each for itself and
+ * for all that is split off. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/sys/device.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -30,7 +33,8 @@ static int count_samples(const tsr_comm *comm, const char *kernel)
     }
 }
 
-/* Every rank receives 16 MiB, or 16 KiB; values are their global numbers where they are moved, 1 on each rank where they are summed. */
+/* Every rank receives 16 MiB, or 16 KiB; values are their global numbers where they are moved, 1 on
+ * each rank where they are summed. */
 static tsr_status move(tsr_comm *comm, const char *shape, const char *from, const char *to)
 {
     tsr_dtensor *x = NULL, *y = NULL;
@@ -41,7 +45,8 @@ static tsr_status move(tsr_comm *comm, const char *shape, const char *from, cons
     const tsr_tensor before = tsr_dtensor_to_local(x);
     const int64_t columns = before.shape[1];
     for (int64_t i = 0; i < before.shape[0] * columns; i++)
-        ((float *)before.data)[i] = from[0] == 'P' ? 1 : (float)((i + tsr_comm_rank(comm) * before.shape[0] * columns) % 4093);
+        ((float *)before.data)[i] =
+            from[0] == 'P' ? 1 : (float)((i + tsr_comm_rank(comm) * before.shape[0] * columns) % 4093);
     TSR_TRY(tsr_redistribute(x, tsr_layout_placements(destination), &y));
     const tsr_tensor after = tsr_dtensor_to_local(y);
     for (int64_t i = 0; i < after.shape[0]; i++)

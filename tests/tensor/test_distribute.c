@@ -1,9 +1,11 @@
-/** Distributing: from a tensor that all ranks have, from one rank, from a file; what every rank gets, and what is refused. */
+/* Distributing: from a tensor that all ranks have, from one rank, from a file; what every rank
+ * gets, and what is refused. */
 #include "buffer.h"
 #include "layouts.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,20 +16,20 @@
 
 #include <cmocka.h>
 
-/** A random layout, the same on every rank, and the tensor that is distributed. */
+/* A random layout, the same on every rank, and the tensor that is distributed. */
 typedef struct draw {
     oracle_layout whole, layout;
     oracle_numbers numbers;
     oracle_move move;
     local_buffer global;
     unsigned char *elements;
-    int source; /**< -1: every rank has the values */
+    int source; /* -1: every rank has the values */
 } draw;
 
 static void draw_make(uint64_t number, int world, draw *out)
 {
     oracle_random random = {.state = test_seed() * 31337 + number};
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->layout.dtype = oracle_random_dtype(&random);
     out->layout.mesh = oracle_random_mesh(&random, 3, world, world);
     oracle_random_shape(&random, 4, 400, &out->layout);
@@ -49,7 +51,8 @@ static void draw_destroy(draw *d)
     free(d->elements);
 }
 
-/** A rank's local tensor is contiguous and holds what the oracle says; outside the mesh it is empty. */
+/* A rank's local tensor is contiguous and holds what the oracle says; outside the mesh it is empty.
+ */
 static tsr_status check_local(const draw *d, uint64_t number, int rank, const tsr_dtensor *x)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
@@ -58,17 +61,20 @@ static tsr_status check_local(const draw *d, uint64_t number, int rank, const ts
     unsigned char *wanted = calloc((size_t)shard.count + 1, oracle_bytes(d->layout.dtype));
     oracle_fill(&d->move, number, true, rank, wanted);
     const bool inside = oracle_mesh_position(&d->layout.mesh, rank) >= 0;
-    const bool shaped = inside ? local.ndim == d->layout.ndim && memcmp(local.shape, shard.shape, sizeof(int64_t) * (size_t)local.ndim) == 0
-                               : local.ndim == 1 && local.shape[0] == 0 && local.data == NULL;
-    const bool equal = shard.count == 0 || memcmp(local.data, wanted, (size_t)shard.count * oracle_bytes(d->layout.dtype)) == 0;
+    const bool shaped = inside ? local.ndim == d->layout.ndim &&
+                                     memcmp(local.shape, shard.shape, sizeof(int64_t) * (size_t)local.ndim) == 0
+                               : local.ndim == 1 && local.shape[0] == 0 && !local.data;
+    const bool equal =
+        shard.count == 0 || memcmp(local.data, wanted, (size_t)shard.count * oracle_bytes(d->layout.dtype)) == 0;
     oracle_shard_destroy(&shard);
     free(wanted);
     char text[512];
     if (shaped && equal && tsr_tensor_is_contiguous(&local))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "draw %llu, rank %d, source %d: wrong %s of %s as %s", (unsigned long long)number, rank,
-                          d->source, shaped ? "values" : "shape", oracle_dtype_name(d->layout.dtype),
-                          oracle_print_placements(d->layout.placements, d->layout.mesh.ndim, text, sizeof(text)));
+    return tsr_status_set(TSR_ERROR_INTERNAL, "draw %llu, rank %d, source %d: wrong %s of %s as %s",
+                          (unsigned long long)number, rank, d->source, shaped ? "values" : "shape",
+                          oracle_dtype_name(d->layout.dtype),
+                          oracle_print_placements(d->layout.placements, d->layout.mesh.ndim, text, sizeof text));
 }
 
 static tsr_status distribute_draw(tsr_comm *comm, uint64_t number)
@@ -81,7 +87,8 @@ static tsr_status distribute_draw(tsr_comm *comm, uint64_t number)
     options.source_rank = d.source;
     if (d.source >= 0 && d.source != tsr_comm_rank(comm))
         d.global.view.data = NULL;
-    tsr_status status = tsr_mesh_create(comm, d.layout.mesh.ndim, d.layout.mesh.shape, NULL, d.layout.mesh.ranks, &mesh);
+    tsr_status status =
+        tsr_mesh_create(comm, d.layout.mesh.ndim, d.layout.mesh.shape, NULL, d.layout.mesh.ranks, &mesh);
     if (status == TSR_OK)
         status = tsr_distribute_tensor(&d.global.view, mesh, d.layout.placements, d.source < 0 ? NULL : &options, &x);
     if (status == TSR_OK)
@@ -160,14 +167,16 @@ static tsr_status refuse_bad_tensors(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, NULL, &x), TSR_ERROR_ARGUMENT, "global: device is host:3");
     options.source_rank = 0;
     if (tsr_comm_rank(comm) == 1)
-        CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, &options, &x), TSR_ERROR_ARGUMENT, "global: device is host:3");
+        CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, &options, &x), TSR_ERROR_ARGUMENT,
+                    "global: device is host:3");
     else
-        CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, &options, &x), TSR_ERROR_PEER, "global: device is host:3");
+        CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, &options, &x), TSR_ERROR_PEER,
+                    "global: device is host:3");
     options.source_rank = 2;
     CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, &options, &x), TSR_ERROR_ARGUMENT, "2");
     options.source_rank = -2;
     CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, &options, &x), TSR_ERROR_ARGUMENT, "-2");
-    CHECK(x == NULL);
+    CHECK(!x);
     TSR_TRY(tsr_comm_barrier(comm));
     tsr_mesh_destroy(abstract);
     tsr_mesh_destroy(mesh);
@@ -271,17 +280,20 @@ static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
     int64_t bytes_read = -1;
     TSR_TRY(layout_over(comm, "2", "8x8", "S(0)", TSR_F32, &layout));
     TSR_TRY(layout_over(comm, "2", "8x8", "S(0)", TSR_I32, &integers));
-    CHECK_ERROR(tsr_distribute_file("/nonexistent/weights", 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, "/nonexistent/weights");
+    CHECK_ERROR(tsr_distribute_file("/nonexistent/weights", 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO,
+                "/nonexistent/weights");
     CHECK_ERROR(tsr_distribute_file(file_path, 1000, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, file_path);
-    CHECK_ERROR(tsr_distribute_file(file_path, INT64_MAX - 3, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, file_path);
+    CHECK_ERROR(tsr_distribute_file(file_path, INT64_MAX - 3, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO,
+                file_path);
     CHECK_ERROR(tsr_distribute_file(file_path, -1, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT, "-1");
     CHECK_ERROR(tsr_distribute_file(NULL, 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT, "path");
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_F32, NULL, &bytes_read, &x), TSR_ERROR_ARGUMENT, "layout");
-    CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_DTYPE_NONE, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT, "dtype");
+    CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_DTYPE_NONE, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT,
+                "dtype");
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_F32, integers, &bytes_read, &x), TSR_ERROR_UNSUPPORTED, "i32");
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_U8, layout, &bytes_read, &x), TSR_ERROR_UNSUPPORTED, "u8");
     CHECK_ERROR(tsr_distribute_file("/tmp", 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, "/tmp");
-    CHECK(x == NULL && bytes_read == -1);
+    CHECK(!x && bytes_read == -1);
     tsr_layout_destroy(layout);
     tsr_layout_destroy(integers);
     return TSR_OK;
@@ -294,7 +306,7 @@ static tsr_status refuse_a_pipe(tsr_comm *comm, void *arg)
     tsr_dtensor *x = NULL;
     TSR_TRY(layout_over(comm, "2", "8x8", "S(0)", TSR_F32, &layout));
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_F32, layout, NULL, &x), TSR_ERROR_IO, file_path);
-    CHECK(x == NULL);
+    CHECK(!x);
     tsr_layout_destroy(layout);
     return TSR_OK;
 }
@@ -314,7 +326,7 @@ static void files_that_are_missing_short_or_of_other_kinds_are_refused(void **st
 {
     (void)state;
     static const unsigned char bytes[100];
-    write_file(bytes, sizeof(bytes));
+    write_file(bytes, sizeof bytes);
     test_case("bad files");
     run_ranks(2, refuse_bad_files, NULL);
     unlink(file_path);

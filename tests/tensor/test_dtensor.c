@@ -1,7 +1,9 @@
-/** Dtensors: over the caller's memory, from layout to layout, in place, backward, whole; and ranks outside the mesh. */
+/* Dtensors: over the caller's memory, from layout to layout, in place, backward, whole; and ranks
+ * outside the mesh. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +12,10 @@
 
 #include <cmocka.h>
 
-/** A dtensor whose element with global number g is g, made on every rank by itself; `placements` without Partial. */
-static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, const int64_t *shape, const char *placements, tsr_dtensor **out)
+/* A dtensor whose element with global number g is g, made on every rank by itself; `placements`
+ * without Partial. */
+static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, const int64_t *shape,
+                           const char *placements, tsr_dtensor **out)
 {
     tsr_mesh *mesh = NULL;
     int64_t total = 1;
@@ -28,7 +32,7 @@ static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, cons
     return status;
 }
 
-/** Every element is `factor` times its global number. */
+/* Every element is `factor` times its global number. */
 static tsr_status check_numbered(const tsr_dtensor *x, float factor)
 {
     const tsr_layout *layout = tsr_dtensor_layout(x);
@@ -55,7 +59,7 @@ static tsr_status round_trips(tsr_comm *comm, void *arg)
     static const char *const lists[] = {"R,R",       "S(0),R",          "R,S(1)", "S(0),S(1)",
                                         "S(0),S(0)", "S(0)[1],S(0)[0]", "P,S(1)", "S(0;interleave=2),S(1;balanced)"};
     for (int i = 0; i < 8; i++) {
-        if (strchr(lists[i], 'P') != NULL)
+        if (strchr(lists[i], 'P'))
             continue;
         for (int j = 0; j < 8; j++) {
             tsr_dtensor *x = NULL, *y = NULL, *whole = NULL;
@@ -119,9 +123,10 @@ static tsr_status refuse_texts(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_redistribute_to(NULL, "R,R", &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: x is NULL");
     CHECK_ERROR(tsr_redistribute_to(x, NULL, &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: placements is NULL");
     CHECK_ERROR(tsr_redistribute_to(x, "R,R", NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: out is NULL");
-    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT, "character 2060: there is room for 1024 numbers");
+    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT,
+                "character 2060: there is room for 1024 numbers");
     CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1024, text), &y), TSR_ERROR_ARGUMENT, "has 1 placement,");
-    CHECK(y == NULL);
+    CHECK(!y);
     TSR_TRY(tsr_redistribute_to(x, "S(1) , S(0;sizes=0,13)", &y));
     TSR_TRY(check_numbered(y, 1.0f));
     tsr_dtensor_destroy(y);
@@ -136,7 +141,8 @@ static void a_text_is_counted_and_its_mistakes_are_pointed_at(void **state)
     run_ranks(4, refuse_texts, NULL);
 }
 
-/** Replicate -> Partial -> Replicate gives every bit back, but that NaNs become the canonical one. */
+/* Replicate -> Partial -> Replicate gives every bit back, but that NaNs become the canonical one.
+ */
 static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const char *partial, tsr_reduce_op op)
 {
     const tsr_dtype dtype = tsr_layout_dtype(whole);
@@ -152,12 +158,13 @@ static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const 
     TSR_TRY(tsr_redistribute_to(y, "R", &z));
     const tsr_tensor back = tsr_dtensor_to_local(z);
     for (int64_t i = 0; i < count; i++) {
-        const unsigned char *is = (const unsigned char *)back.data + (size_t)i * bytes, *was = values + (size_t)i * bytes;
+        const unsigned char *is = (const unsigned char *)back.data + (size_t)i * bytes,
+                            *was = values + (size_t)i * bytes;
         unsigned char canonical[16];
         oracle_reduce(dtype, op == TSR_PROD ? TSR_MAX : op, 1, was, 1, canonical); /* one term: only NaNs change */
         if (memcmp(is, canonical, bytes) != 0)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s through %s on %d ranks: element %lld changed", oracle_dtype_name(dtype), partial,
-                                  tsr_comm_size(comm), (long long)i);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s through %s on %d ranks: element %lld changed",
+                                  oracle_dtype_name(dtype), partial, tsr_comm_size(comm), (long long)i);
     }
     tsr_dtensor_destroy(z);
     tsr_dtensor_destroy(y);
@@ -170,7 +177,7 @@ static tsr_status all_there_and_back(tsr_comm *comm, void *arg)
 {
     (void)arg;
     char mesh[16];
-    snprintf(mesh, sizeof(mesh), "%d", tsr_comm_size(comm));
+    snprintf(mesh, sizeof mesh, "%d", tsr_comm_size(comm));
     for (int dtype = TSR_F64; dtype < TSR_DTYPE_END; dtype++) {
         const bool complex_type = dtype == TSR_C64 || dtype == TSR_C128;
         tsr_layout *whole = NULL;
@@ -260,7 +267,7 @@ static tsr_status go_backward(tsr_comm *comm, void *arg)
     TSR_TRY(layout_over(comm, "2x2", "13x8", "R,R", TSR_F32, &other));
     CHECK_ERROR(tsr_redistribute_backward(dy, most, &dx), TSR_ERROR_UNSUPPORTED, "max");
     CHECK_ERROR(tsr_redistribute_backward(dy, other, &dx), TSR_ERROR_ARGUMENT, "13x8");
-    CHECK(dx == NULL);
+    CHECK(!dx);
     tsr_dtensor_destroy(dy);
     tsr_layout_destroy(most);
     tsr_layout_destroy(other);
@@ -282,7 +289,8 @@ static tsr_status borrow_memory(tsr_comm *comm, void *arg)
     tsr_layout *layout = NULL;
     tsr_dtensor *x = NULL, *y = NULL;
     TSR_TRY(layout_over(comm, "2", "8x3", "S(0)", TSR_F32, &layout));
-    tsr_tensor local = {.data = values, .dtype = TSR_F32, .ndim = 2, .shape = {4, 3}, .strides = {1, 9}}; /* columns 9 apart */
+    tsr_tensor local = {
+        .data = values, .dtype = TSR_F32, .ndim = 2, .shape = {4, 3}, .strides = {1, 9}}; /* columns 9 apart */
     for (int64_t i = 0; i < 4; i++)
         for (int64_t j = 0; j < 3; j++)
             values[i + 9 * j] = (float)((i + 4 * rank) * 3 + j);
@@ -320,7 +328,7 @@ static tsr_status borrow_memory(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_dtensor_from_local(NULL, layout, NULL, &x), TSR_ERROR_ARGUMENT, "local");
     CHECK_ERROR(tsr_dtensor_from_local(&local, NULL, NULL, &x), TSR_ERROR_ARGUMENT, "layout");
     CHECK_ERROR(tsr_dtensor_from_local(&local, layout, NULL, NULL), TSR_ERROR_ARGUMENT, "out");
-    CHECK(x == NULL);
+    CHECK(!x);
     tsr_layout_destroy(layout);
     return TSR_OK;
 }
@@ -347,7 +355,7 @@ static tsr_status differ(tsr_comm *comm, void *arg)
     options.check = 1;
     const char *named = odd == 2 ? "rank 2" : "rank 1"; /* the lowest that differs from rank 0 */
     CHECK_ERROR(tsr_dtensor_from_local(&local, layout, &options, &x), TSR_ERROR_ARGUMENT, named);
-    CHECK(x == NULL && strstr(tsr_status_message(), "S(0)") != NULL);
+    CHECK(!x && strstr(tsr_status_message(), "S(0)"));
     TSR_TRY(tsr_comm_barrier(comm));
     tsr_layout_destroy(layout);
     return TSR_OK;
@@ -375,7 +383,7 @@ static tsr_status stay_outside(tsr_comm *comm, void *arg)
         TSR_TRY(check_numbered(x, 1.0f));
         TSR_TRY(check_numbered(whole, 1.0f));
     } else {
-        CHECK(local.ndim == 1 && local.shape[0] == 0 && local.data == NULL);
+        CHECK(local.ndim == 1 && local.shape[0] == 0 && !local.data);
     }
     tsr_dtensor_destroy(whole);
     tsr_dtensor_destroy(y);
@@ -454,7 +462,7 @@ static tsr_status mismatch(tsr_comm *comm, void *arg)
     tsr_layout *abstract = NULL;
     TSR_TRY(layout_over(NULL, "2", "8x8", "S(0)", TSR_F32, &abstract));
     CHECK_ERROR(tsr_dtensor_create(abstract, tsr_device_host(), &z), TSR_ERROR_ARGUMENT, "abstract");
-    CHECK(z == NULL);
+    CHECK(!z);
     TSR_TRY(tsr_comm_barrier(comm));
     for (int i = 0; i < 3; i++)
         tsr_dtensor_destroy(y[i]);

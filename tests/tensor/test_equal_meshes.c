@@ -1,10 +1,13 @@
-/** Meshes that differ in dims of size 1 only are equal: placements are matched by the dims that count, never by their index. */
+/* Meshes that differ in dims of size 1 only are equal: placements are matched by the dims that
+ * count, never by their index. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -32,7 +35,7 @@ static tsr_status make(tsr_comm *comm, const char *mesh, const char *placements,
     return status;
 }
 
-/** The tensor whose element with global number g is g. */
+/* The tensor whose element with global number g is g. */
 static tsr_status numbered(const tsr_dtensor *like, tsr_dtensor **out)
 {
     float values[ELEMENTS];
@@ -57,7 +60,7 @@ static tsr_status check_numbered(const tsr_dtensor *x)
 static tsr_status redistribute_pairs(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         tsr_dtensor *like = NULL, *x = NULL, *y = NULL, *dx = NULL;
         TSR_TRY(make(comm, pairs[i].from_mesh, pairs[i].from, &like));
         TSR_TRY(make(comm, pairs[i].to_mesh, pairs[i].to, &y));

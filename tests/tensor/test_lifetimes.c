@@ -1,19 +1,22 @@
-/** What lies over a communicator outlives it: it can be read and destroyed in any order, and calls that communicate say that it is gone. */
+/* What lies over a communicator outlives it: it can be read and destroyed in any order, and calls
+ * that communicate say that it is gone. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/comm.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/comm.h>
 
 #include <cmocka.h>
 
 enum { RANKS = 3, ROWS = 5, COLUMNS = 4 };
 
-/** What a rank leaves behind. */
+/* What a rank leaves behind. */
 typedef struct remains {
     tsr_comm *comm;
     tsr_mesh *mesh;
@@ -56,7 +59,8 @@ static tsr_status refuse_all(remains *r)
     const tsr_placement replicate = tsr_replicate();
     const int64_t shape[] = {ROWS, COLUMNS};
     const tsr_from_local_options checked = {sizeof checked, 1};
-    const tsr_tensor local = tsr_dtensor_to_local(r->over), global = tsr_tensor_contiguous(local.data, TSR_F32, 2, shape);
+    const tsr_tensor local = tsr_dtensor_to_local(r->over),
+                     global = tsr_tensor_contiguous(local.data, TSR_F32, 2, shape);
     tsr_comm *const comm = tsr_mesh_comm(r->mesh);
     tsr_comm *half = NULL;
     tsr_dtensor *made = NULL;
@@ -81,7 +85,7 @@ static tsr_status refuse_all(remains *r)
     return TSR_OK;
 }
 
-/** Geometry needs no communicator, and memory is where it was. */
+/* Geometry needs no communicator, and memory is where it was. */
 static tsr_status read_all(const remains *r)
 {
     int64_t coordinate[1], local[2];
@@ -135,7 +139,7 @@ static void calls_after_a_communicators_end_are_refused_and_destroying_is_fine(v
     }
 }
 
-/** What main of a rank leaves to whoever comes later, as a garbage collector does. */
+/* What main of a rank leaves to whoever comes later, as a garbage collector does. */
 static tsr_status leave_behind(tsr_comm *comm, void *arg)
 {
     return make(comm, &((remains *)arg)[tsr_comm_rank(comm)]);
@@ -162,13 +166,13 @@ static void another_thread_destroys_what_ranks_left_when_all_have_returned(void 
         assert_int_equal(pthread_join(collectors[r], NULL), 0);
 }
 
-/** A reference of one's own, as a mesh has one. */
+/* A reference of one's own, as a mesh has one. */
 static tsr_status hold(tsr_comm *comm, void *arg)
 {
     (void)arg;
     tsr_comm *own = NULL;
     TSR_TRY(tsr_comm_split(comm, 0, 0, &own));
-    CHECK(tsr_comm_retain(own) == own && tsr_comm_retain(NULL) == NULL);
+    CHECK(tsr_comm_retain(own) == own && !tsr_comm_retain(NULL));
     tsr_comm_destroy(own);
     CHECK(tsr_comm_rank(own) == tsr_comm_rank(comm) && tsr_comm_node_of(own, 0) == -1);
     CHECK_ERROR(tsr_comm_barrier(own), TSR_ERROR_STATE, "was destroyed");

@@ -1,15 +1,17 @@
-/** The log: silent unless asked, and each level says what docs/environment.md promises. */
+/* The log: silent unless asked, and each level says what docs/environment.md promises. */
 #include "ranks.h"
+
+#include <tessera/tessera.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
-/** Lines of each level, and the last one. */
+/* Lines of each level, and the last one. */
 typedef struct record {
     pthread_mutex_t lock;
     int lines[TSR_LOG_DEBUG + 1];
@@ -61,7 +63,8 @@ static tsr_status disagree(tsr_comm *comm, void *arg)
     (void)arg;
     int32_t value = 1;
     const tsr_reduce_op op = tsr_comm_rank(comm) == 0 ? TSR_SUM : TSR_MAX;
-    CHECK_ERROR(tsr_comm_all_reduce(comm, &value, &value, 1, TSR_I32, op, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT, "rank 1");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, &value, &value, 1, TSR_I32, op, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT,
+                "rank 1");
     return TSR_OK;
 }
 

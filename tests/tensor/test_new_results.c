@@ -1,6 +1,9 @@
-/** tsr_redistribute(): what a result has of its own, whatever becomes of what the call was given. */
+/* tsr_redistribute(): what a result has of its own, whatever becomes of what the call was given. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
-/** Prints as one placement of so many numbers; more than a few hundred have no room on the stack of a call. */
+/* Prints as one placement of so many numbers; more than a few hundred have no room on the stack of
+ * a call. */
 enum { ELEMENTS = 600 };
 
 typedef struct cut_case {
     const char *name;
-    bool sizes; /**< else blocks */
+    bool sizes; /* else blocks */
     size_t count;
-    int64_t numbers[4]; /**< of count <= 4; else all are 1 */
+    int64_t numbers[4]; /* of count <= 4; else all are 1 */
 } cut_case;
 
 static const cut_case cut_cases[] = {
@@ -59,7 +62,7 @@ static tsr_status make_numbered(const tsr_mesh *mesh, tsr_dtensor **out)
     return TSR_OK;
 }
 
-/** The caller's numbers are gone by now. */
+/* The caller's numbers are gone by now. */
 static tsr_status check_layout(const tsr_dtensor *y, const cut_case *c)
 {
     int64_t numbers[ELEMENTS];
@@ -71,7 +74,7 @@ static tsr_status check_layout(const tsr_dtensor *y, const cut_case *c)
     return TSR_OK;
 }
 
-/** There and back: the way back goes by what the result's layout says. */
+/* There and back: the way back goes by what the result's layout says. */
 static tsr_status keep_numbers(tsr_comm *comm, void *arg)
 {
     const cut_case *const c = arg;
@@ -115,7 +118,7 @@ static tsr_status refuse_numbers(tsr_comm *comm, void *arg)
     const tsr_placement cut = write_cut(&wrong, numbers);
     numbers[wrong.count - 1]++;
     CHECK_ERROR(tsr_redistribute(x, &cut, &y), TSR_ERROR_ARGUMENT, "601");
-    CHECK(y == NULL);
+    CHECK(!y);
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -130,7 +133,7 @@ static void numbers_that_do_not_sum_up_are_refused_however_many_there_are(void *
     }
 }
 
-/** The result alone keeps mesh, layout and context; the caller has let go of all. */
+/* The result alone keeps mesh, layout and context; the caller has let go of all. */
 static tsr_status outlive(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -157,15 +160,17 @@ static void a_result_outlives_what_it_was_made_from(void **state)
     run_ranks(2, outlive, NULL);
 }
 
-/** 6 MiB of i32, of which each rank's part is of several pages of 2 MiB, or of one and some small ones. */
+/* 6 MiB of i32, of which each rank's part is of several pages of 2 MiB, or of one and some small
+ * ones. */
 enum { ROWS = 1536, COLUMNS = 1024, AGAIN = 4 };
 
 typedef struct large_move {
     const char *from, *to;
-    int64_t factor; /**< of each element's own number, which a sum over two ranks doubles where both hold it */
+    int64_t factor; /* of each element's own number, which a sum over two ranks doubles where both hold it */
 } large_move;
 
-static const large_move large_moves[] = {{"S(0)", "S(1)", 1}, {"S(0)", "R", 1}, {"P", "S(0)", 2}, {"P", "R", 2}, {"S(1)", "P", 1}};
+static const large_move large_moves[] = {
+    {"S(0)", "S(1)", 1}, {"S(0)", "R", 1}, {"P", "S(0)", 2}, {"P", "R", 2}, {"S(1)", "P", 1}};
 
 static tsr_status make_large(const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
 {
@@ -185,7 +190,7 @@ static tsr_status make_large(const tsr_mesh *mesh, const char *placements, tsr_d
     return TSR_OK;
 }
 
-/** By way of all of it on every rank, which is a large result too. */
+/* By way of all of it on every rank, which is a large result too. */
 static tsr_status check_large(const tsr_dtensor *y, int64_t factor)
 {
     tsr_dtensor *whole = NULL;
@@ -203,7 +208,7 @@ static long count_faults(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : -1;
 }
 
-/** Sanitizers have memory of their own, whose pages come and go. */
+/* Sanitizers have memory of their own, whose pages come and go. */
 static bool faults_are_ours(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -213,7 +218,7 @@ static bool faults_are_ours(void)
 #endif
 }
 
-/** The first result has new pages, those after it have the one before's. */
+/* The first result has new pages, those after it have the one before's. */
 static tsr_status make_again(tsr_comm *comm, void *arg)
 {
     const large_move *const move = arg;

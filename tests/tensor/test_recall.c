@@ -1,11 +1,13 @@
-/** A plan is found again by the layouts for which it was found before: what that may not change. */
+/* A plan is found again by the layouts for which it was found before: what that may not change. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -21,7 +23,7 @@ static tsr_status make_on(const tsr_mesh *mesh, const char *placements, tsr_dten
     return status;
 }
 
-/** Replicated, the element with global number g is g. */
+/* Replicated, the element with global number g is g. */
 static tsr_status make_numbered(const tsr_mesh *mesh, tsr_dtensor **out)
 {
     TSR_TRY(make_on(mesh, "R", out));
@@ -71,7 +73,7 @@ static void a_layout_is_not_taken_for_one_that_had_its_memory_before(void **stat
     run_ranks(2, replace_layouts, NULL);
 }
 
-/** Dtensors of one rank alone, in a context of their own. */
+/* Dtensors of one rank alone, in a context of their own. */
 typedef struct alone {
     tsr_comm *comm;
     tsr_mesh *mesh;
@@ -103,7 +105,8 @@ static tsr_status mix_contexts(tsr_comm *comm, void *arg)
     alone here, there;
     TSR_TRY(stand_alone(&here));
     TSR_TRY(stand_alone(&there));
-    /* Layouts have their numbers from the time when a plan was remembered for them, each context its own. */
+    /* Layouts have their numbers from the time when a plan was remembered for them, each context
+     * its own. */
     for (int i = 1; i < MANY; i++)
         TSR_TRY(tsr_redistribute_into(there.at[0], there.at[i], NULL));
     for (int i = 1; i < MANY; i++) {

@@ -1,4 +1,5 @@
-"""Running the tool, .npy files without NumPy, and what a shard must hold, worked out from explicit index lists."""
+"""Runs the tool, reads and writes .npy files without NumPy, and computes expected shards from
+explicit index lists."""
 import ast
 import itertools
 import json
@@ -19,7 +20,7 @@ FORMATS = {"<f8": "d", "<f4": "f", "<i8": "q", "<i4": "i", "<i2": "h", "|i1": "b
 
 
 class Tool:
-    """The built tool, a folder to work in, and a report of the cases."""
+    """The built tool, a folder for its files, and a report of the cases."""
 
     def __init__(self, path):
         self.path = path
@@ -45,7 +46,8 @@ class Tool:
         return next(engine["available"] for engine in self.json("info")["engines"] if engine["name"] == name)
 
     def refuses(self, status, arguments, mentions=(), **options):
-        """One case: that exit status, one line `tessera: SENTENCE` on standard error, nothing on standard output."""
+        """One case: the tool ends with `status`, prints one line `tessera: SENTENCE` to standard
+        error, and nothing to standard output."""
         done = self.run(*arguments, **options)
         wrong = []
         if done.returncode != status:
@@ -58,7 +60,7 @@ class Tool:
         self.report.check(f"exit status {status}: {shown(arguments)}", wrong)
 
     def case(self, fact, attempt, *arguments, **options):
-        """One case: `attempt` raises nothing, and returns what contradicts the fact."""
+        """One case: `attempt` raises nothing, and returns a list of what is wrong."""
         try:
             self.report.check(fact, attempt(*arguments, **options))
         except Exception as error:
@@ -104,7 +106,8 @@ def read_npy(path):
 
 
 def cut(indices, parts, part, placement):
-    """What part `part` of `parts` gets of a list of indices under S(d), S(d;balanced) or S(d;interleave=2)."""
+    """Returns the indices that part `part` of `parts` gets of a list under S(d), S(d;balanced) or
+    S(d;interleave=2)."""
     if placement.endswith("interleave=2)"):
         half = -(-len(indices) // 2)
         plain = placement.replace(";interleave=2", "")

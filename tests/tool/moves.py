@@ -1,4 +1,5 @@
-"""What a move between two layouts must come to, worked out from explicit index lists: who holds what, and the least bytes."""
+"""The expected figures of a move between two layouts, from explicit index lists: what each rank
+holds, and the least bytes."""
 import itertools
 import math
 
@@ -28,7 +29,7 @@ class Layout:
 
 
 class Move:
-    """From one layout to another of one tensor."""
+    """A move of one tensor from one layout to another."""
 
     def __init__(self, source, target, size):
         self.source, self.target, self.size = source, target, size
@@ -45,7 +46,8 @@ class Move:
         return words + ([] if self.same else ["--to-mesh", self.target.mesh_text()])
 
     def is_shortcut(self):
-        """Shard becomes Partial(sum) by keeping own elements: nothing else changes, and the removed cuts come last on their dims."""
+        """Whether Shard becomes Partial(sum) by each rank keeping its elements: no other placement
+        changes, and the removed cuts are the last of their dims."""
         taking = [d for d in self.made if self.source.placements[d].startswith("S")]
         if not self.same or not taking or any(self.target.placements[d] != "P" for d in taking):
             return False
@@ -55,11 +57,12 @@ class Move:
         return all(d < taken for taken in taking for d, dim in left if dim == self.source.placements[taken][2])
 
     def lacks(self, rank):
-        """Without Partial: the elements that a rank must receive."""
+        """Returns the elements that a rank has to receive in a move without Partial."""
         return self.target.held(rank) - self.source.held(rank)
 
     def has_value(self, rank):
-        """Not what adds nothing: new sums and products stand at coordinate 0."""
+        """Whether the rank's terms hold the value: new Partial sums and products have it at
+        coordinate 0 alone."""
         coordinate = self.target.coordinate_of[rank]
         return all(coordinate[d] == 0 for d in self.made if self.target.placements[d] in ("P", "P(prod)"))
 
@@ -67,7 +70,8 @@ class Move:
         return tuple(coordinate[d] for d in self.kept)
 
     def least_for(self, element, key):
-        """Elements that all ranks together must receive, of one element and one combination of kept coordinates."""
+        """Returns the least number of times that all ranks together receive an element, for one combination of
+        kept coordinates."""
         owners = {r for r in self.target.ranks if element in self.target.held(r) and self.has_value(r) and
                   (not self.kept or self.kept_key(self.target.coordinate_of[r]) == key)}
         holders = {r for r in self.source.ranks if element in self.source.held(r) and self.kept_key(self.source.coordinate_of[r]) == key}
@@ -82,13 +86,14 @@ class Move:
         return self.size * sum(self.least_for(e, key) for e in elements for key in keys)
 
     def gathered(self, rank):
-        """Bytes that a rank of the target receives where everything is reduced around rings, gathered and sliced."""
+        """Returns the bytes that a rank of the target receives when everything is reduced in rings,
+        gathered and sliced."""
         local = self.size * len(self.source.held(rank))
         rings = [self.source.mesh[d] for d in self.source.partial_dims()] if rank in self.source.ranks else []
         return sum(2 * (n - 1) * local // n for n in rings) + self.size * math.prod(self.source.shape) - local
 
     def differing_dims(self, pairs):
-        """Mesh dims in whose coordinate some pair of ranks differs."""
+        """Returns the mesh dims in which the coordinates of any pair of ranks differ."""
         if not self.same:
             return []
         place = self.source.coordinate_of

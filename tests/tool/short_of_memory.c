@@ -1,7 +1,7 @@
 /*
- * Preloaded: memory that runs out. The call number SHORT_AT for memory fails, counted from 0 at the
- * start of the program; with SHORT_EVER all after it too. SHORT_COUNT names a file that gets the
- * number of calls in the end.
+ * Preloaded: makes memory run out. The allocation with number SHORT_AT, counted from 0 at the start
+ * of the program, fails; with SHORT_EVER all later ones fail too. At the end, the file that
+ * SHORT_COUNT names gets the number of allocations.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* glibc's own, which need no search for them. */
+/* glibc's own functions, so that no dlsym() is needed, which allocates. */
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *memory, size_t bytes);
@@ -25,7 +25,7 @@ static bool counts, ever;
 __attribute__((constructor)) static void begin(void)
 {
     const char *const at = getenv("SHORT_AT");
-    fails_at = at != NULL ? atol(at) : -1;
+    fails_at = at ? atol(at) : -1;
     ever = getenv("SHORT_EVER") != NULL;
     counts = true;
 }
@@ -35,8 +35,8 @@ __attribute__((destructor)) static void tell(void)
     const char *const path = getenv("SHORT_COUNT");
     const long made = calls;
     counts = false;
-    FILE *const file = path != NULL ? fopen(path, "w") : NULL;
-    if (file == NULL)
+    FILE *const file = path ? fopen(path, "w") : NULL;
+    if (!file)
         return;
     fprintf(file, "%ld\n", made);
     fclose(file);
@@ -81,20 +81,20 @@ __attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, siz
 __attribute__((visibility("default"))) int posix_memalign(void **out, size_t alignment, size_t bytes)
 {
     void *const memory = memalign(alignment, bytes);
-    if (memory == NULL)
+    if (!memory)
         return ENOMEM;
     *out = memory;
     return 0;
 }
 
-/* Libraries of GPUs are not found: when memory is short those of their vendors end the process themselves. */
+/* Hides the libraries of GPUs, since vendors' libraries end the process when memory is short. */
 static bool left_out;
 
 __attribute__((visibility("default"))) void *dlopen(const char *file, int flags)
 {
     void *(*next)(const char *, int);
     void *const found = dlsym(RTLD_NEXT, "dlopen");
-    left_out = file != NULL && strstr(file, "libtessera-cuda") != NULL;
+    left_out = file && strstr(file, "libtessera-cuda");
     memcpy(&next, &found, sizeof next);
     return left_out ? NULL : next(file, flags);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`tessera bench compare` on files made up here: which lines belong together, ratios, noise and exit statuses."""
+"""`tessera bench compare` on constructed files: the matching of lines, ratios, noise and exit
+statuses."""
 import json
 import sys
 

@@ -1,4 +1,7 @@
-/* Facts about what the benchmarks check moves with: that it accepts what is right, and misses nothing that is not. */
+/* The check of moves in benchmarks accepts right results, and finds every wrong element. */
+#include <tessera/tessera.h>
+
+#include <bench/check/move_oracle.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,13 +10,10 @@
 
 #include <cmocka.h>
 
-#include <bench/check/move_oracle.h>
-#include <tessera/tessera.h>
-
 #define MOST_RANKS 8
 #define MOST_BYTES 4096
 
-/** All ranks' local tensors of one layout. */
+/* The local tensors of all ranks of a layout. */
 typedef struct held {
     tsr_layout *layout;
     int ranks;
@@ -43,14 +43,16 @@ static void fill(held *h)
 static int64_t wrong_on(const held *from, const held *to, int rank)
 {
     int64_t wrong = -1;
-    assert_int_equal(oracle_count_wrong(from->layout, to->layout, to->coordinate[rank], to->data[rank], &wrong), TSR_OK);
+    assert_int_equal(oracle_count_wrong(from->layout, to->layout, to->coordinate[rank], to->data[rank], &wrong),
+                     TSR_OK);
     return wrong;
 }
 
 static void what_was_filled_is_right_and_any_other_byte_is_wrong(void **state)
 {
     (void)state;
-    static const char *const placements[] = {"R,R", "S(0),S(1)", "S(1),S(1)", "P,S(0)", "P,P", "S(0;interleave=2),P(avg)"};
+    static const char *const placements[] = {"R,R",    "S(0),S(1)", "S(1),S(1)",
+                                             "P,S(0)", "P,P",       "S(0;interleave=2),P(avg)"};
     static held h;
     const int64_t shape[2] = {5, 4};
     tsr_mesh *mesh;
@@ -97,7 +99,8 @@ static int64_t combine(tsr_reduce_op op, int64_t a, int64_t b)
     return op == TSR_PROD ? a * b : a + b;
 }
 
-/** Reduces all ranks' 64-bit integers by hand, rank `twice` counting for rank `never` too, into every rank of `to`. */
+/* Reduces the 64-bit integers of all ranks by hand, with the term of rank `twice` in place of rank
+ * `never`'s, into every rank of `to`. */
 static void reduce(const held *from, held *to, tsr_reduce_op op, int never, int twice)
 {
     for (size_t i = 0; i < from->bytes[0] / 8; i++) {
@@ -150,7 +153,8 @@ static void set_all(held *h, float value)
             memcpy(h->data[r] + i * sizeof value, &value, sizeof value);
 }
 
-/** Replicate -> Partial: coordinate 0 keeps the value, the others hold what changes nothing, to the sign of zero. */
+/* Replicate -> Partial: coordinate 0 keeps the value, the others hold the identity, to the sign of
+ * zero. */
 static void new_terms_are_exact_to_the_sign_of_zero(void **state)
 {
     (void)state;
@@ -179,7 +183,7 @@ static void new_terms_are_exact_to_the_sign_of_zero(void **state)
     tsr_mesh_destroy(mesh);
 }
 
-/** Shard -> Partial(sum): every rank keeps its own rows, and holds -0.0 elsewhere. */
+/* Shard -> Partial(sum): every rank keeps its own rows, and holds -0.0 elsewhere. */
 static void shards_become_terms_where_they_are(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Benchmarks of moves that come out wrong: whoever checks says so. usage: test_bench_wrong.py WRONG_RESULTS TOOL"""
+"""Benchmarks of moves with wrong results, which --check has to report. usage: test_bench_wrong.py
+WRONG_RESULTS TOOL"""
 import csv
 import io
 import json
@@ -24,7 +25,7 @@ def counted(name, more, dtype, wrong, status):
 
 
 def a_suite_names_columns_where_the_first_of_a_kind_fails():
-    """Moves of f32 fail before their first row; those of bf16, the next benchmark, do not."""
+    """Moves of f32 fail before their first row; the next benchmark, of bf16, does not."""
     done = tool.run("bench", "suite", "--quick", "-n", "1", "-w", "0", "--csv", env={**os.environ, "LD_PRELOAD": library, "TEST_REFUSED_DTYPE": "f32"})
     rows = list(csv.reader(io.StringIO(done.stdout)))
     names = rows[0]

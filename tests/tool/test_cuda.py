@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `tessera info` says of CUDA, with its library and without: usage test_cuda.py TOOL CORE_LIBRARY [CUDA_LIBRARY]"""
+"""The CUDA fields of `tessera info`, with and without the CUDA library. usage: test_cuda.py TOOL
+CORE_LIBRARY [CUDA_LIBRARY]"""
 import os
 import pathlib
 import re
@@ -34,7 +35,8 @@ def device():
 
 
 def refused(reason, tool, **options):
-    """Without a GPU every command that wants one gives the reason that info gives, before it does anything."""
+    """Without a GPU every command that needs one fails with the reason that info gives, before it
+    does anything."""
     move = ["--mesh", "2", "--shape", "4", "--from", "R", "--to", "S(0)"]
     for command in (["bench", "redistribute", *move], ["bench", "dispatch", *move],
                     ["redistribute", *move[:2], *move[4:], "--input", tool.folder / "none.npy", "--output", tool.folder / "out"]):
@@ -43,7 +45,7 @@ def refused(reason, tool, **options):
 
 
 def without_library():
-    """The tool among the other libraries only, as where libtessera-cuda was not installed."""
+    """Copies the tool and the other libraries, as if libtessera-cuda were not installed."""
     place = tool.folder / "bin"
     place.mkdir()
     for path in libraries.glob("libtessera*.so.0"):

@@ -31,14 +31,14 @@ def reads_a_pipe(words, text):
 
 
 def reads_a_fifo():
-    """A writer that comes a little later, and writes in pieces."""
+    """A writer that opens the pipe late and writes in pieces."""
     path = fifo("written")
     with subprocess.Popen(["sh", "-c", f"(printf 'inside=1e-6,1e9 '; sleep 0.2; echo 'between=1e-5,1e9') > '{path}'"]):
         return harness.different("exit status", tool.run(*PLAN, "--profile", path, timeout=120).returncode, 0)
 
 
 def names_a_silent_pipe():
-    """A writer that has said nothing for a while is told of, and then heard."""
+    """A writer that is silent for a while is reported, and its data is read afterwards."""
     path = fifo("silent")
     words = [tool.path, *map(str, PLAN), "--profile", str(path)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as reader:
@@ -50,7 +50,8 @@ def names_a_silent_pipe():
 
 
 def plants_links():
-    """A link under the name that follows from the process' id does not lead the tool to another file."""
+    """A symbolic link with a name derived from the process id does not make the tool write to
+    another file."""
     victim, out, source = tool.folder / "victim", tool.folder / "planted", tool.folder / "x.npy"
     victim.write_text("mine")
     out.mkdir()
@@ -65,7 +66,7 @@ def plants_links():
 
 
 def names_are_hidden():
-    """Nothing but the file itself is left beside it, and what it replaces keeps its link."""
+    """No temporary file is left, and a symbolic link to a replaced file stays a link."""
     folder = tool.folder / "beside"
     folder.mkdir()
     (folder / "link.svg").symlink_to("real.svg")
@@ -76,7 +77,7 @@ def names_are_hidden():
 
 
 def unheard_plan():
-    """An answer that cannot be written leaves no file, and what was there before as it was."""
+    """Output that cannot be written leaves no new file, and an existing file unchanged."""
     folder = tool.folder / "unheard"
     folder.mkdir()
     (folder / "p.plan").write_text("old")
@@ -88,7 +89,7 @@ def unheard_plan():
 
 
 def cut_while_read(words, path, cut_short, size):
-    """The file loses its end after its header was read."""
+    """The file is truncated after its header was read."""
     before = path.read_bytes()
     out = tool.folder / "cut-out"
     done = subprocess.run([tool.path, *map(str, words), "--output", out], capture_output=True, text=True, timeout=120,

@@ -30,7 +30,7 @@ def dry(*arguments, where=build):
 
 
 def refusal(fact, done, status, *words):
-    """One sentence, and nothing is written."""
+    """One line of error, and nothing is written."""
     wrong = harness.different("exit status", done.returncode, status) + harness.different("files", list(folder.iterdir()), [])
     wrong += harness.different("one line", (done.stderr.count("\n"), done.stdout), (1, "")) if status == 3 else []
     report.check(fact, wrong + [f"{word!r} is not in: {done.stderr}" for word in words if word not in done.stderr])
@@ -99,7 +99,7 @@ def failing_figure():
 
 
 def another_machine():
-    """Sections of two machines are not put together."""
+    """Sections of two machines are not combined."""
     other = json.loads(output.read_text())
     other["machine"]["processor"] = "another"
     output.write_text(json.dumps(other))
@@ -109,7 +109,7 @@ def another_machine():
 
 
 def no_report():
-    """What is in the way is not a report, and stays."""
+    """A file in the output's place that is not a report is kept."""
     wrong = []
     for text, word in (("", "cannot be read"), ("[1]", "no report"), ('{"report": "gpu-check"}', "no report")):
         output.write_text(text)

@@ -21,7 +21,7 @@ numbers = itertools.count()
 
 
 def find_machine():
-    """How many GPUs there are, and which engines run on them."""
+    """Returns the number of GPUs, and the engines that run on them."""
     if machine != "real":
         return {"emulated": (2, ["threads"]), "standin": (4, ["threads", "nccl"])}[machine]
     found = tool.json("info", env=HERE)
@@ -60,7 +60,7 @@ def files(folder):
 
 
 def redistribute(mesh, shape, source, target, descr, dtype, where, *more):
-    """What the host gives, byte for byte."""
+    """The results equal the host's byte for byte."""
     count = 1
     for size in shape:
         count *= size
@@ -193,7 +193,7 @@ for engine in ENGINES:
         for dtype in ("f32", "f64", "bf16", "f16"):
             tool.case(f"{engine}, bench linear in {dtype}", bench_linear, engine, dtype, "2" if ranks >= 2 else "1")
 def failing(engine, device):
-    """A rank that has no memory is the one that is named; the others do not wait for it."""
+    """The error names the rank without memory, and the others do not wait for it."""
     huge = f"S(0;sizes=1,{(1 << 50) - 1})"
     tool.refuses(1, ["bench", "redistribute", "--mesh", "2", "--shape", 1 << 50, "--from", huge, "--to", huge, *on(engine, device)],
                  ["rank 1", str(4 * ((1 << 50) - 1))], env=HERE)

@@ -1,26 +1,26 @@
-/** The log of programs that tell their own failures: lines come after a while, and not where the
- * program told why. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+/* The log of programs that report their own failures: lines are printed after a while, unless the
+ * program reported a failure. */
 #include "place/held_log.h"
 
 #include <tessera/sys/log.h>
 
-/** Far longer than a line is held. */
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Far longer than a line is held. */
 #define PATIENCE_MS 60000
 
-/** Standard error of this program while it tests, read from the other end. */
+/* The reading end of the pipe that is this program's standard error during the tests. */
 static int heard;
-/** Standard error as it was: what counts the cases reads their sum there. */
+/* The original standard error, where the test runner reads the results. */
 static int saved;
 
 static void read_line(char *line, size_t room)

@@ -1,4 +1,4 @@
-/* Threads that spin before they sleep are waited for. */
+/* The wait for threads that spin before they sleep. */
 #include "bench/run/idle_threads.h"
 
 #include <pthread.h>
@@ -16,7 +16,8 @@
 
 #define IDLERS 3
 
-/** A thread that does what OpenBLAS' do: it gives its core away, again and again, until its time is over, and then sleeps. */
+/* A thread like those of OpenBLAS: it yields its core again and again until its time is over, and
+ * then sleeps. */
 typedef struct idler {
     pthread_t thread;
     int milliseconds;
@@ -53,7 +54,7 @@ static void begin(idler *one, int milliseconds)
         sched_yield();
 }
 
-/** Returns whether it was at rest before. */
+/* Stops the thread; returns true if it slept before. */
 static bool finish(idler *one)
 {
     const bool rested = atomic_load(&one->rests);

@@ -55,7 +55,7 @@ def layout(mesh, shape, placements, dtype="f32"):
 
 
 def merged(indices):
-    """Ascending indices as half-open intervals."""
+    """Returns ascending indices as half-open intervals."""
     intervals = []
     for i in indices:
         if intervals and intervals[-1][1] == i:

@@ -1,4 +1,8 @@
-/* Facts about what bench linear checks layers with: that it accepts exact results, in any order of summation, and finds every other. */
+/* The check of layers in bench linear accepts exact results, in any order of summation, and finds
+ * every other result. */
+#include <tessera/tessera.h>
+
+#include <bench/check/linear_oracle.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +12,9 @@
 
 #include <cmocka.h>
 
-#include <bench/check/linear_oracle.h>
-#include <tessera/tessera.h>
+#define LENGTH(a) (sizeof a / sizeof *(a))
 
-#define LENGTH(a) (sizeof(a) / sizeof *(a))
-
-/** A whole matrix, row-major. */
+/* A whole matrix, row-major. */
 typedef struct whole {
     int64_t rows, columns;
     double *at;
@@ -58,12 +59,12 @@ static linear_tile all_of(const whole *w)
     return (linear_tile){0, 0, w->rows, w->columns};
 }
 
-/** All that an MLP reads and writes, multiplied out. */
+/* The matrices that an MLP reads and writes, multiplied out. */
 typedef struct mlp {
     linear_oracle oracle;
     whole x, w1, w2, dy, x_t, w1_t, w2_t, dy_t;
     whole result[LINEAR_RESULTS];
-    whole most[LINEAR_RESULTS]; /**< the same products of absolute values: no part of a sum, and no result, is larger */
+    whole most[LINEAR_RESULTS]; /* the products of absolute values: upper bounds of all partial sums and results */
 } mlp;
 
 static void multiply_out(mlp *m, whole result[LINEAR_RESULTS])
@@ -118,17 +119,18 @@ static int64_t count(const linear_oracle *o, linear_result result, linear_tile t
     return wrong;
 }
 
-static const int64_t sizes[][3] = {{1, 1, 1}, {5, 4, 7}, {37, 65, 101}, {128, 64, 96}, {6, 200, 1}, {1, 3, 150}, {150, 2, 5}};
+static const int64_t sizes[][3] = {{1, 1, 1},   {5, 4, 7},   {37, 65, 101}, {128, 64, 96},
+                                   {6, 200, 1}, {1, 3, 150}, {150, 2, 5}};
 static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
 
-/** Runs a test for every size and dtype. */
+/* Runs a test for every size and dtype. */
 static void for_all(void (*test)(mlp *m, tsr_dtype dtype))
 {
     static mlp m;
     for (size_t s = 0; s < LENGTH(sizes); s++)
         for (size_t d = 0; d < LENGTH(dtypes); d++) {
-            print_message("%lld tokens, %lld -> %lld, %s\n", (long long)sizes[s][0], (long long)sizes[s][1], (long long)sizes[s][2],
-                          tsr_dtype_name(dtypes[d]));
+            print_message("%lld tokens, %lld -> %lld, %s\n", (long long)sizes[s][0], (long long)sizes[s][1],
+                          (long long)sizes[s][2], tsr_dtype_name(dtypes[d]));
             begin(&m, sizes[s][0], sizes[s][1], sizes[s][2], dtypes[d]);
             test(&m, dtypes[d]);
             end(&m);
@@ -211,7 +213,8 @@ static void cut(const mlp *m, linear_result r, linear_tile tile)
 {
     const whole *const w = &m->result[r], part = make(tile.rows, tile.columns);
     for (int64_t i = 0; i < tile.rows; i++)
-        memcpy(part.at + i * tile.columns, w->at + (tile.row + i) * w->columns + tile.column, (size_t)tile.columns * sizeof(double));
+        memcpy(part.at + i * tile.columns, w->at + (tile.row + i) * w->columns + tile.column,
+               (size_t)tile.columns * sizeof(double));
     assert_int_equal(count(&m->oracle, r, tile, part.at), 0);
     part.at[tile.rows * tile.columns - 1] += 1;
     assert_int_equal(count(&m->oracle, r, tile, part.at), 1);
@@ -256,7 +259,8 @@ static void rows_beyond_the_most_count_one_each(void **state)
     const whole *const w = &m.result[LINEAR_Y2];
     for (int64_t i = 0; i < w->rows * w->columns; i++)
         w->at[i] += 1;
-    assert_int_equal(count(&m.oracle, LINEAR_Y2, all_of(w), w->at), LINEAR_ORACLE_ROWS * w->columns + w->rows - LINEAR_ORACLE_ROWS);
+    assert_int_equal(count(&m.oracle, LINEAR_Y2, all_of(w), w->at),
+                     LINEAR_ORACLE_ROWS * w->columns + w->rows - LINEAR_ORACLE_ROWS);
     end(&m);
 }
 

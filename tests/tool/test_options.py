@@ -9,6 +9,7 @@ import harness
 
 tool = harness.Tool(sys.argv[1])
 folder = pathlib.Path(sys.argv[2])
+completion = pathlib.Path(sys.argv[3])
 LAYOUT = {"--mesh": "2", "--shape": "4", "--placements": "R"}
 MOVE = {"--mesh": "2", "--shape": "4", "--from": "R", "--to": "S(0)"}
 # Without a launcher there is one rank of MPI, where it can be used at all.
@@ -53,7 +54,7 @@ USAGE = [
     (bench("plan") + ["--rank", "0", "--rank", "1"], ["--rank", "twice", "'0'", "'1'"]), (layout() + ["--mesh", "3"], ["--mesh", "twice"]),
     (bench("redistribute") + ["-n", "1", "--iterations", "2"], ["--iterations", "twice"]),
     (calibrate(mesh="2"), ["--mesh"]), (calibrate(mode="fast"), ["fast"]), (calibrate(ranks="two"), ["two"]), (calibrate(engine="x"), ["x"]),
-    (calibrate(profile=str(folder / "tessera.bash")), ["tessera.bash", "line 3", "character 1"]),
+    (calibrate(profile=str(folder / "meson.build")), ["meson.build", "line 3", "character 1"]),
     (bench("linear"), ["--shape"]), (["bench", "linear", "--mesh", "2"], ["--tokens"]),
     (with_options(["redistribute"], MOVE, output="out"), ["--input"]),
     (with_options(["redistribute"], MOVE, output="out", **{"input": "a", "input-shards": "b"}), ["--input"]),
@@ -91,8 +92,8 @@ def options(command):
 
 
 def completions(*words):
-    """What bash offers after these words, the last of which is being typed."""
-    script = f"""source {folder / 'tessera.bash'}
+    """Returns bash's completions of the last of these words."""
+    script = f"""source {completion}
 COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=()
 _tessera tessera "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD-1]}}"; printf '%s\\n' "${{COMPREPLY[@]}}" """
     return sorted(word.strip() for word in subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tessera plan`: every figure and every box against index lists; what it writes; what it refuses."""
+"""`tessera plan`: every figure and box, compared with index lists; its files; its errors."""
 import itertools
 import math
 import pathlib
@@ -25,7 +25,7 @@ def volume(box):
 
 
 def could_merge(a, b):
-    """Two boxes that are one product of intervals: they differ along one dim, where they touch."""
+    """Whether two boxes could be one: they differ along one dim, where they touch."""
     along = [d for d in range(len(a)) if a[d] != b[d]]
     return len(along) == 1 and (a[along[0]][1] == b[along[0]][0] or b[along[0]][1] == a[along[0]][0])
 
@@ -46,7 +46,7 @@ def check_boxes(what, move, plan, direction, peer):
 
 
 def check_receives(move, rank, rows):
-    """Without Partial: each missing element comes once, from a rank that holds it."""
+    """Without Partial, each missing element is received once, from a rank that holds it."""
     wrong, seen = [], []
     for row in rows:
         seen += elements(row["box"])
@@ -57,7 +57,7 @@ def check_receives(move, rank, rows):
 
 
 def transfers(plans, direction, peer):
-    """All ranks' boxes as (step, from, to, box)."""
+    """Returns all ranks' boxes as (step, from, to, box)."""
     flows = []
     for rank, plan in plans.items():
         for row in plan[direction]:
@@ -85,7 +85,7 @@ def check_ranks(move, plans):
 
 
 def check_steps(move, whole, plans):
-    """The sums of all ranks' plans, step by step."""
+    """Returns the sums of all ranks' plans for each step."""
     wrong = []
     for index, step in enumerate(whole["steps"]):
         sums = [plan["steps"][index]["bytes_received"]["total"] for plan in plans.values()]
@@ -245,7 +245,7 @@ PLAIN = ["plan", "--mesh", "2", "--shape", "4x6", "--from", "S(0)", "--to", "S(1
 
 
 def failed_write(option):
-    """A file that cannot be written whole stays as it was, and nothing else is there."""
+    """A file that cannot be written completely stays unchanged, and no other file is left."""
     path = tool.folder / f"kept{option}"
     path.write_text("old")
     done = tool.run(*PLAIN, option, path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))

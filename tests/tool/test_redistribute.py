@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`tessera redistribute` on real files: values, shapes and dtypes of every shard; and what a failure leaves behind: nothing."""
+"""`tessera redistribute` on real files: values, shapes and dtypes of every shard; failures leave no
+files."""
 import itertools
 import math
 import os
@@ -29,7 +30,7 @@ def move(mesh, source, target, *more):
 
 
 def check_shards(folder, descr, mesh, shape, elements, placements, ranks=None):
-    """Every rank's file under a layout without Partial."""
+    """Returns every rank's file for a layout without Partial."""
     wrong = []
     for rank, coordinate in enumerate(harness.coordinates(mesh)):
         rank = ranks[rank] if ranks else rank
@@ -132,7 +133,7 @@ def deep_folder():
 
 
 def kept_folder():
-    """Other files stay, older results are replaced."""
+    """Other files are kept; older results are replaced."""
     file, out = fresh("x.npy"), fresh()
     out.mkdir()
     (out / "other").write_text("mine")
@@ -167,7 +168,8 @@ def small_files():
 
 
 def interrupted():
-    """A signal while files are written: what was begun is removed, and the signal ends the program."""
+    """A signal while files are written: incomplete files are removed, and the signal ends the
+    program."""
     file, out = fresh("x.npy"), fresh("stopped")
     harness.write_npy(file, "<i4", (1 << 20,), [0] * (1 << 20))
     wrong = []
@@ -187,7 +189,7 @@ def interrupted():
 
 
 def unheard():
-    """A report that cannot be written is a failure too, with one sentence and no files."""
+    """A report that cannot be written is a failure too, with one line of error and no files."""
     file = fresh("x.npy")
     harness.write_npy(file, "<i4", (4,), [0] * 4)
     wrong = []

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`tessera plan --svg`: a picture that is XML, within its borders, and shows every rank, every piece and every transfer."""
+"""`tessera plan --svg`: the picture is XML, stays within its borders, and shows every rank, piece
+and transfer."""
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -14,7 +15,7 @@ CHARACTER = 0.62
 
 
 class Picture:
-    """A picture drawn by the tool, with the answers that belong to it."""
+    """A picture that the tool drew, with the JSON output of the same plans."""
 
     def __init__(self, *arguments):
         path = tool.folder / "picture.svg"
@@ -71,7 +72,7 @@ def within_borders(picture):
 
 
 def shown_steps(picture):
-    """The transfers of each step that crosses ranks, from the titles of its bands."""
+    """Returns the transfers of each step between ranks, from the titles of its bands."""
     steps = []
     for text in picture.root.iter():
         words = text.text or ""
@@ -84,7 +85,7 @@ def shown_steps(picture):
 
 
 def told_steps(picture, ranks):
-    """The same, from every rank's plan."""
+    """Returns the same from every rank's plan."""
     steps = [{} for _ in picture.answer["steps"]]
     for rank in ranks:
         for row in tool.json(*picture.arguments, "--rank", rank)["receives"]:
@@ -176,7 +177,7 @@ def same_again():
 
 
 def hatched():
-    """Terms are hatched, beside being named; other blocks are not."""
+    """Blocks of Partial terms are hatched as well as named; other blocks are not."""
     picture = Picture("--mesh", "2", "--shape", "6x4", "--from", "P", "--to", "S(0)")
     hatches = [r for r in picture.root.iter(SVG + "rect") if r.get("fill") == "url(#hatch)"]
     return harness.different("hatched blocks", len(hatches), 1) + harness.different("terms", "0+1" in picture.texts, True)

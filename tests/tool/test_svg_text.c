@@ -1,17 +1,17 @@
-/** The text of pictures: what it may not hold, where its lines end, what fits. */
+/* The text of pictures: escapes, line breaks, and what fits. */
+#include "draw/svg.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/svg.h"
+#include <cmocka.h>
 
-/** The page of one drawing; the caller frees it. */
+/* The page of one drawing; the caller frees it. */
 static char *page(svg *s, const char *title)
 {
     char *text;
@@ -24,7 +24,7 @@ static char *page(svg *s, const char *title)
 
 static void assert_has(const char *text, const char *part)
 {
-    if (strstr(text, part) == NULL)
+    if (!strstr(text, part))
         fail_msg("'%s' is not in:\n%s", part, text);
 }
 
@@ -109,7 +109,7 @@ static void a_paragraph_grows_by_a_line_where_one_is_full(void **state)
     assert_true(two > 2 * one && one > 10);
 }
 
-/** No two of the first 64 are equal, and black text can be read on each. */
+/* No two of the first 64 are equal, and black text can be read on each. */
 static void colours_are_pale_and_differ(void **state)
 {
     (void)state;

@@ -1,17 +1,16 @@
-/* Facts about how bench calibrate finds the tables of a profile from times. */
+/* The fit of a profile's tables to times in bench calibrate. */
+#include <bench/calibrate/tables.h>
+#include <command.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
-#include <bench/calibrate/tables.h>
-#include <command.h>
-#include <math.h>
-#include <stdlib.h>
-
-/* What the tool is linked with in place of the benchmarks' own: a move has one time. */
+/* Replaces the benchmarks' function of this name: a move has one time. */
 spread samples_spread(const samples *s)
 {
     return (spread){*s->seconds, *s->seconds, *s->seconds};
@@ -31,9 +30,10 @@ int complain_status(int status)
 #define RANKS 2
 #define SIZES 5
 
-static const char known[] = "inside=1e-6,1e9 between=5e-6,1e9 step=2e-7 piece=1e-8 meeting=2:1e-6,4:3e-6 "
-                            "keep@whole=4096:1e10,32768:3e10,262144:2e10,2097152:4e9 sum@64=4096:1e9,32768:2e9,262144:5e8 "
-                            "copy@64=4096:2e9,32768:4e9,262144:1e9 copy@whole=4096:5e9,32768:9e9,262144:3e9,16777216:2e9";
+static const char known[] =
+    "inside=1e-6,1e9 between=5e-6,1e9 step=2e-7 piece=1e-8 meeting=2:1e-6,4:3e-6 "
+    "keep@whole=4096:1e10,32768:3e10,262144:2e10,2097152:4e9 sum@64=4096:1e9,32768:2e9,262144:5e8 "
+    "copy@64=4096:2e9,32768:4e9,262144:1e9 copy@whole=4096:5e9,32768:9e9,262144:3e9,16777216:2e9";
 
 typedef struct sheet {
     tables tables;
@@ -57,13 +57,14 @@ static double seconds_by(const tsr_profile *p, const table_move *m)
     return seconds + tsr_profile_work_seconds(p, TSR_WORK_KEEP, m->run, m->touched, m->kept);
 }
 
-/* In the order of the tool: each row after those that it is told by. */
+/* Adds the moves in the order of the tool: each row after the rows that its fit needs. */
 static void add_all(sheet *s)
 {
     static const struct {
         tsr_work work;
         int64_t run;
-    } rows[] = {{TSR_WORK_KEEP, TSR_RUN_WHOLE}, {TSR_WORK_SUM, 64}, {TSR_WORK_COPY, 64}, {TSR_WORK_COPY, TSR_RUN_WHOLE}};
+    } rows[] = {
+        {TSR_WORK_KEEP, TSR_RUN_WHOLE}, {TSR_WORK_SUM, 64}, {TSR_WORK_COPY, 64}, {TSR_WORK_COPY, TSR_RUN_WHOLE}};
     *s = (sheet){.tables = {.moves = s->moves}};
     add(s, (table_move){.topic = TABLE_STEP, .ranks = RANKS});
     add(s, (table_move){.topic = TABLE_PIECE, .ranks = RANKS, .pieces = 96});
@@ -180,8 +181,10 @@ static void without_moves_there_are_no_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_that_are_so_are_found),          cmocka_unit_test(a_time_that_is_off_by_itself_gives_way),
-        cmocka_unit_test(sizes_that_come_to_one_have_one_point), cmocka_unit_test(a_time_that_all_else_would_take_leaves_a_tenth),
+        cmocka_unit_test(tables_that_are_so_are_found),
+        cmocka_unit_test(a_time_that_is_off_by_itself_gives_way),
+        cmocka_unit_test(sizes_that_come_to_one_have_one_point),
+        cmocka_unit_test(a_time_that_all_else_would_take_leaves_a_tenth),
         cmocka_unit_test(without_moves_there_are_no_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

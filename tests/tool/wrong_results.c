@@ -1,13 +1,15 @@
-/* Moves that come out wrong, for programs that are preloaded with this: of the dtype that TEST_WRONG_DTYPE names, the first element of
- * every rank. Plans for the dtype that TEST_REFUSED_DTYPE names are refused on every rank. On the host. */
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
+/* Preloaded: makes moves on the host go wrong. Moves of the dtype that TEST_WRONG_DTYPE names get a
+ * wrong first element on every rank; plans for the dtype that TEST_REFUSED_DTYPE names are refused
+ * on every rank. */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
-typedef tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                           size_t workspace_bytes, tsr_stream stream);
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                           void *workspace, size_t workspace_bytes, tsr_stream stream);
 typedef tsr_status redistribute(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 
 static int holds_any(const tsr_tensor *t)
@@ -21,7 +23,7 @@ static int holds_any(const tsr_tensor *t)
 static int is_dtype(const char *variable, const tsr_tensor *t)
 {
     const char *const name = getenv(variable);
-    return name != NULL && strcmp(tsr_dtype_name(t->dtype), name) == 0;
+    return name && strcmp(tsr_dtype_name(t->dtype), name) == 0;
 }
 
 static tsr_status spoil(tsr_status status, const tsr_tensor *result)
@@ -31,8 +33,8 @@ static tsr_status spoil(tsr_status status, const tsr_tensor *result)
     return status;
 }
 
-tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                            size_t workspace_bytes, tsr_stream stream)
+tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                            void *workspace, size_t workspace_bytes, tsr_stream stream)
 {
     execute *real;
     if (is_dtype("TEST_REFUSED_DTYPE", dst))

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/** Where what options do begins, how far from an option that goes beyond, and where lines end. */
+/* Columns: where the text of an option begins, the gap after an option too long for that, and the
+ * width of lines. */
 enum { DOES_COLUMN = 29, LEAST_GAP = 3, WIDTH = 79 };
 
 void help_words(const char *text, int column, int indent)
@@ -30,7 +31,7 @@ void help_words(const char *text, int column, int indent)
 
 void help_option(char letter, const char *name, const char *value, const char *does)
 {
-    const char *const joint = value != NULL ? "=" : "", *const what = value != NULL ? value : "";
+    const char *const joint = value ? "=" : "", *const what = value ? value : "";
     const char brief[] = {'-', letter, ',', '\0'};
     const int used = 8 + (int)(strlen(name) + strlen(joint) + strlen(what));
     say("  %3s --%s%s%s", letter != 0 ? brief : "", name, joint, what);

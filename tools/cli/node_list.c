@@ -19,7 +19,7 @@ static int reserve(node_list *list, int64_t more)
         return EXIT_DONE;
     const int64_t capacity = 2 * list->count + more;
     int64_t *const grown = realloc(list->node, (size_t)capacity * sizeof *grown);
-    if (grown == NULL)
+    if (!grown)
         return complain(EXIT_REFUSED, "--nodes: there is no memory for %lld ranks", (long long)capacity);
     list->node = grown;
     list->capacity = capacity;
@@ -43,10 +43,11 @@ static void skip_spaces(const char **at)
 
 static int refuse(const char *text, const char *at)
 {
-    return complain(EXIT_USAGE,
-                    "--nodes '%s', character %td: this is no list of nodes; 7,8 is, how many ranks each has, and [0,1,0,1], the node "
-                    "of each rank",
-                    text, at - text + 1);
+    return complain(
+        EXIT_USAGE,
+        "--nodes '%s', character %td: this is not a list of nodes; give the ranks of each node, as 7,8, or the node of "
+        "each rank, as [0,1,0,1]",
+        text, at - text + 1);
 }
 
 static int read_list(const char *text, node_list *list)

@@ -1,18 +1,20 @@
 #include "cli/parse.h"
 
+#include <tessera/context.h>
+#include <tessera/status.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/context.h>
-#include <tessera/status.h>
 
-/** The form of a mesh, whose sense (sizes, ranks, names that repeat) the library judges. */
-#define NUMBER       "[0-9]{1,18}"
-#define COMMA        " *, *"
-#define NAMED        "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
-#define MESH_PATTERN "^(" NUMBER "(x" NUMBER ")*|" NAMED "(" COMMA NAMED ")*)(@(" NUMBER "|\\[" NUMBER "(" COMMA NUMBER ")*\\]))?$"
+/* The syntax of a mesh. The library judges its sizes, ranks and names. */
+#define NUMBER "[0-9]{1,18}"
+#define COMMA  " *, *"
+#define NAMED  "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
+#define MESH_PATTERN                                                                                                   \
+    "^(" NUMBER "(x" NUMBER ")*|" NAMED "(" COMMA NAMED ")*)(@(" NUMBER "|\\[" NUMBER "(" COMMA NUMBER ")*\\]))?$"
 
 static bool has_mesh_form(const char *text)
 {
@@ -32,7 +34,8 @@ static int try_mesh(tsr_context *context, const char *text, tsr_mesh **out)
     return status == TSR_ERROR_ARGUMENT && !has_mesh_form(text) ? EXIT_USAGE : EXIT_REFUSED;
 }
 
-/** The default context reads the environment, in which a wrong value is no fault of the text. */
+/* The default context reads the environment: a wrong value there is reported before the text is
+ * parsed. */
 static int check_environment(void)
 {
     tsr_context *context;
@@ -44,7 +47,7 @@ static int check_environment(void)
 
 int parse_mesh_in(tsr_context *context, const char *option, const char *text, tsr_mesh **out)
 {
-    int status = context == NULL ? check_environment() : EXIT_DONE;
+    int status = !context ? check_environment() : EXIT_DONE;
     if (status != EXIT_DONE)
         return status;
     status = try_mesh(context, text, out);
@@ -80,8 +83,10 @@ int parse_shape(const char *text, tensor_shape *out)
     for (const char *at = text;; at++) {
         int64_t size;
         if (!parse_number(&at, &size) || (*at != 'x' && *at != '\0'))
-            return complain(EXIT_USAGE, "--shape '%s', character %td: this is no shape; 31x3 and scalar are, with sizes from 0 to 2^63-1",
-                            text, at - text + 1);
+            return complain(
+                EXIT_USAGE,
+                "--shape '%s', character %td: this is not a shape: 31x3, with sizes from 0 to 2^63-1, or scalar", text,
+                at - text + 1);
         if (shape.ndim < TSR_MAX_DIMS)
             shape.size[shape.ndim] = size;
         shape.ndim++;
@@ -89,7 +94,8 @@ int parse_shape(const char *text, tensor_shape *out)
             break;
     }
     if (shape.ndim > TSR_MAX_DIMS)
-        return complain(EXIT_REFUSED, "--shape '%s' has %d dims; tensors have at most %d", text, shape.ndim, TSR_MAX_DIMS);
+        return complain(EXIT_REFUSED, "--shape '%s' has %d dims; tensors have at most %d", text, shape.ndim,
+                        TSR_MAX_DIMS);
     *out = shape;
     return EXIT_DONE;
 }
@@ -102,14 +108,14 @@ int parse_dtype_of(const char *option, const char *text, tsr_dtype *out)
 
 int parse_dtype(const char *text, tsr_dtype *out)
 {
-    return parse_dtype_of("--dtype", text != NULL ? text : "f32", out);
+    return parse_dtype_of("--dtype", text ? text : "f32", out);
 }
 
 int check_placements(const char *option, const char *text)
 {
     const size_t room = strlen(text) + 1;
     int64_t *const numbers = calloc(room, sizeof *numbers);
-    if (numbers == NULL)
+    if (!numbers)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
     tsr_placement placements[TSR_MAX_DIMS];
     int count;
@@ -118,7 +124,8 @@ int check_placements(const char *option, const char *text)
     return status == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", option, tsr_status_message());
 }
 
-int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype, tsr_layout **out)
+int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype,
+                 tsr_layout **out)
 {
     const int status = check_placements(option, text);
     if (status != EXIT_DONE)
@@ -126,25 +133,26 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
     if (tsr_layout_parse(mesh, text, shape->ndim, shape->size, dtype, out) == TSR_OK)
         return EXIT_DONE;
     const char *const reason = tsr_status_message();
-    /* Of a size, not of the placements. */
+    /* The library refuses the shape, not the placements, so the option is not named. */
     if (strncmp(reason, "shape ", strlen("shape ")) == 0)
         return complain(EXIT_REFUSED, "%s", reason);
     return complain(EXIT_REFUSED, "%s: %s", option, reason);
 }
 
-/** The whole text as a number; `least` is what is said to be the least. */
+/* The whole text as a number; `least` is the lower bound that the error names, checked by the
+ * caller. */
 static int parse_whole(const char *option, const char *text, int least, int64_t *out)
 {
     const char *at = text;
     if (!parse_number(&at, out) || *at != '\0')
-        return complain(EXIT_USAGE, "%s '%s' is no number from %d to 2^63-1", option, text, least);
+        return complain(EXIT_USAGE, "%s '%s' is not a number from %d to 2^63-1", option, text, least);
     return EXIT_DONE;
 }
 
 int parse_count(const char *option, const char *text, int64_t otherwise, int64_t *out)
 {
     *out = otherwise;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     const int status = parse_whole(option, text, 1, out);
     if (status == EXIT_DONE && *out == 0)
@@ -167,7 +175,7 @@ const char *mode_name(tsr_mode mode)
 int parse_mode(const char *text, tsr_mode *out)
 {
     *out = TSR_MODE_DIRECT;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     for (size_t i = 0; i < sizeof mode_names / sizeof *mode_names; i++) {
         if (strcmp(mode_names[i], text) == 0) {
@@ -201,8 +209,8 @@ int count_rank_threads(const tsr_mesh *mesh, int *out)
         } while (next_coordinate(mesh, coordinate));
     }
     if (largest >= MAX_RANK_THREADS)
-        return complain(EXIT_REFUSED, "the mesh goes up to rank %lld; at most %d rank threads are started", (long long)largest,
-                        MAX_RANK_THREADS);
+        return complain(EXIT_REFUSED, "the mesh goes up to rank %lld; at most %d rank threads are started",
+                        (long long)largest, MAX_RANK_THREADS);
     *out = (int)largest + 1;
     return EXIT_DONE;
 }

@@ -8,7 +8,7 @@
 static void *allocate(size_t bytes)
 {
     void *const memory = malloc(bytes);
-    if (memory == NULL)
+    if (!memory)
         say_memory_is_short();
     return memory;
 }
@@ -18,7 +18,7 @@ void json_begin(void)
     json_set_alloc_funcs(allocate, free);
 }
 
-/** `whole` where the call that changed it says 0. */
+/* Returns `whole` if `failed` is 0; else drops it and returns NULL. */
 static json_t *keep_whole(json_t *whole, int failed)
 {
     if (!failed)
@@ -54,7 +54,7 @@ json_t *sizes_to_json(const int64_t *sizes, int count)
 
 static json_t *names_to_json(const tsr_mesh *mesh)
 {
-    if (tsr_mesh_name(mesh, 0) == NULL)
+    if (!tsr_mesh_name(mesh, 0))
         return json_null();
     json_t *array = json_array();
     for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
@@ -62,7 +62,8 @@ static json_t *names_to_json(const tsr_mesh *mesh)
     return array;
 }
 
-/** Whether the ranks are 0, 1, 2, .. in mesh order: asked of the library, which need not go through them. False if there is no memory. */
+/* `*usual`: the ranks are 0, 1, 2, .. in mesh order. The library compares meshes without visiting
+ * each rank. False if there is no memory. */
 static bool compare_ranks(const tsr_mesh *mesh, const int64_t *shape, bool *usual)
 {
     tsr_mesh *other;
@@ -79,7 +80,7 @@ json_t *ranks_to_json(const tsr_mesh *mesh)
     int64_t coordinate[TSR_MAX_DIMS] = {0}, rank;
     do {
         array = json_with_item(array, tsr_mesh_rank_at(mesh, coordinate, &rank) == TSR_OK ? json_integer(rank) : NULL);
-    } while (array != NULL && next_coordinate(mesh, coordinate));
+    } while (array && next_coordinate(mesh, coordinate));
     return array;
 }
 
@@ -102,7 +103,7 @@ static char *print_object(const void *object, printer *print)
 {
     const size_t length = print(object, NULL, 0);
     char *const text = malloc(length + 1);
-    if (text != NULL)
+    if (text)
         print(object, text, length + 1);
     return text;
 }
@@ -130,10 +131,10 @@ char *mesh_text(const tsr_mesh *mesh)
 json_t *placements_to_json(const tsr_layout *layout)
 {
     char *const text = layout_text(layout);
-    if (text == NULL)
+    if (!text)
         return NULL;
     json_t *array = json_array();
-    /* Commas within parentheses belong to sizes= and blocks=. */
+    /* A comma within parentheses, of sizes= or blocks=, does not separate placements. */
     int depth = 0;
     const char *begin = text;
     for (const char *at = text;; at++) {
@@ -158,12 +159,13 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
         used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
 }
 
-/** As many as every double keeps of a decimal: 0.1 reads 0.1. A quotient is read back to so many, not to the bit. */
+/* Significant digits of numbers in JSON: a double keeps any decimal of 15 digits, so that 0.1
+ * prints as 0.1. Other values do not read back bit for bit. */
 #define REAL_DIGITS 15
 
 char *json_take_text(json_t *json)
 {
-    char *const text = json != NULL ? json_dumps(json, JSON_ENCODE_ANY | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
+    char *const text = json ? json_dumps(json, JSON_ENCODE_ANY | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(json);
     return text;
 }
@@ -171,7 +173,7 @@ char *json_take_text(json_t *json)
 int write_open_json(json_t *json, text_buffer *to)
 {
     char *const text = json_take_text(json);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
     text_buffer_add_bytes(to, text, strlen(text) - 1);
     free(text);
@@ -189,7 +191,7 @@ int write_json(json_t *json, text_buffer *to)
 int print_json(json_t *json)
 {
     char *const text = json_take_text(json);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
     say("%s\n", text);
     free(text);

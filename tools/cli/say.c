@@ -1,11 +1,12 @@
-/* What goes to standard output, all of it through here, so that nothing is missing from an answer
- * that ends well. */
+/* All writes to standard output pass through here, so that a program which exits with 0 has written
+ * its whole answer. */
 #include "command.h"
 
 #include <errno.h>
 #include <stdarg.h>
 
-/** Of this process: the error of the first text that did not get there; 0 before that. */
+/* errno of the first write of this process that failed, ENOMEM for a lack of memory; 0 before
+ * that. */
 static int reason;
 
 static void remember_failure(int error)
@@ -27,7 +28,7 @@ void say(const char *format, ...)
 void say_text(const char *text)
 {
     errno = 0;
-    if (text == NULL)
+    if (!text)
         say_memory_is_short();
     else if (fputs(text, stdout) == EOF)
         remember_failure(errno);
@@ -50,5 +51,6 @@ int finish_stdout(void)
         remember_failure(errno);
     if (reason == 0)
         return EXIT_DONE;
-    return complain(EXIT_REFUSED, memory_was_short() ? "there is no memory for the answer" : "standard output cannot be written");
+    return complain(EXIT_REFUSED,
+                    memory_was_short() ? "there is no memory for the answer" : "standard output cannot be written");
 }

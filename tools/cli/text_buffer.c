@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Makes room for `more` bytes and a NUL. */
+/* Makes room for `more` bytes and a NUL. */
 static bool reserve(text_buffer *b, size_t more)
 {
     if (b->failed)
@@ -14,7 +14,7 @@ static bool reserve(text_buffer *b, size_t more)
         return true;
     const size_t least = b->bytes + more + 1, capacity = least > 2 * b->capacity ? least : 2 * b->capacity;
     char *const text = realloc(b->text, capacity);
-    b->failed = text == NULL;
+    b->failed = !text;
     if (b->failed)
         return false;
     b->text = text;
@@ -34,8 +34,8 @@ void text_buffer_add_bytes(text_buffer *b, const void *data, size_t bytes)
 
 void text_buffer_add(text_buffer *b, const char *text)
 {
-    b->failed = b->failed || text == NULL;
-    text_buffer_add_bytes(b, text, text != NULL ? strlen(text) : 0);
+    b->failed = b->failed || !text;
+    text_buffer_add_bytes(b, text, text ? strlen(text) : 0);
 }
 
 void text_buffer_print(text_buffer *b, const char *format, ...)
@@ -45,7 +45,7 @@ void text_buffer_print(text_buffer *b, const char *format, ...)
     va_copy(again, arguments);
     const int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    /* Formatting itself may want memory. */
+    /* vsnprintf() fails where formatting itself lacks memory. */
     b->failed = b->failed || length < 0;
     if (reserve(b, (size_t)length)) {
         b->failed = vsnprintf(b->text + b->bytes, (size_t)length + 1, format, again) != length;
@@ -56,11 +56,11 @@ void text_buffer_print(text_buffer *b, const char *format, ...)
 
 char *text_buffer_take(text_buffer *b, size_t *bytes)
 {
-    text_buffer_add_bytes(b, "", 0); /* an empty text is a text too */
+    text_buffer_add_bytes(b, "", 0); /* so that an empty text is "", not NULL */
     char *const text = b->failed ? NULL : b->text;
     if (b->failed)
         free(b->text);
-    else if (bytes != NULL)
+    else if (bytes)
         *bytes = b->bytes;
     *b = (text_buffer){0};
     return text;

@@ -2,10 +2,11 @@
 
 #include <stdio.h>
 
-/** Up to this, digits are as short as a multiple. */
+/* Largest number printed exactly: its digits are as short as a multiple. */
 #define MOST_EXACT 9999
 
-/** Scales to the unit in which the number has one to four digits, and says which: "Ki", "Mi", .. */
+/* Scales to the unit in which the number has one to four digits before the point; returns the
+ * unit: "Ki", "Mi", .. */
 static const char *scale_bytes(int64_t bytes, double *scaled)
 {
     static const char *const units[] = {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};

@@ -2,17 +2,18 @@
 
 #include "cli/parse.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 static tsr_status add_cut(block_cuts *cuts, int64_t cut)
 {
     if (cuts->count == cuts->capacity) {
         const size_t capacity = 2 * cuts->capacity + 16;
         int64_t *const more = realloc(cuts->at, capacity * sizeof *more);
-        if (more == NULL)
+        if (!more)
             return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu cuts", capacity);
         cuts->at = more;
         cuts->capacity = capacity;
@@ -27,7 +28,7 @@ static int compare_cuts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Sorts the cuts and leaves one of each. */
+/* Sorts the cuts and removes repeats. */
 static void order_cuts(block_cuts *cuts)
 {
     if (cuts->count == 0)
@@ -54,7 +55,8 @@ static bool has_few_intervals(const tsr_layout *layout)
 
 bool blocks_possible(const tsr_layout *layout)
 {
-    return tsr_layout_ndim(layout) <= BLOCKS_DIMS && tsr_mesh_count(tsr_layout_mesh(layout)) <= BLOCKS_RANKS && has_few_intervals(layout);
+    return tsr_layout_ndim(layout) <= BLOCKS_DIMS && tsr_mesh_count(tsr_layout_mesh(layout)) <= BLOCKS_RANKS &&
+           has_few_intervals(layout);
 }
 
 bool blocks_have_dim(const blocks *b, int dim)
@@ -131,7 +133,8 @@ bool blocks_own(const blocks *b, const block_owner *owner, size_t row, size_t co
     return owns_along(b, owner, 0, row) && owns_along(b, owner, 1, column);
 }
 
-/** Ranks whose terms combine to one value: their coordinates differ in Partial dims alone. */
+/* True if the ranks hold terms of one value: their coordinates differ only in Partial mesh
+ * dims. */
 static bool share_terms(const blocks *b, const block_owner *one, const block_owner *other)
 {
     const tsr_placement *const placements = tsr_layout_placements(b->layout);

@@ -3,26 +3,27 @@
 #include "command.h"
 #include "draw/blocks.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
-/** Beyond these a picture is no help. */
+/* Upper bounds of the blocks in a picture. */
 #define MOST_ROWS    32
 #define MOST_COLUMNS 16
 
-/** Room for the ranks in a block. */
+/* Bytes of the text in a block, with the NUL. */
 #define CELL_BYTES 28
 
-/** Copies a list of ranks; one that is too long for a cell loses its middle. */
+/* Copies a list of ranks; ".." replaces the middle of a list that is too long for a cell. */
 static void shorten(const char *list, size_t length, char text[CELL_BYTES])
 {
     size_t last = length, first = 0;
-    while (last > 0 && strchr(" +", list[last - 1]) == NULL)
+    while (last > 0 && !strchr(" +", list[last - 1]))
         last--;
     for (size_t i = 0; i < CELL_BYTES / 2 && i < length; i++)
-        if (strchr(" +", list[i]) != NULL)
+        if (strchr(" +", list[i]))
             first = i;
     if (length < CELL_BYTES)
         memcpy(text, list, length + 1);
@@ -53,7 +54,8 @@ static void print_rule(const blocks *b, int margin, const int *widths)
     say("+\n");
 }
 
-/** The column's first index over its left edge, and the tensor's size over the last edge. */
+/* Prints each column's first index above its left edge, and the tensor's size above the last
+ * edge. */
 static void print_column_heads(const blocks *b, int margin, const int *widths)
 {
     say("%*s", margin, "");
@@ -96,11 +98,12 @@ static tsr_status draw_pieces(const blocks *b)
         return TSR_OK;
     }
     if (b->cuts[0].count > MOST_ROWS || b->cuts[1].count > MOST_COLUMNS) {
-        say("no picture: %zu x %zu blocks are more than %d x %d\n", b->cuts[0].count, b->cuts[1].count, MOST_ROWS, MOST_COLUMNS);
+        say("no picture: %zu x %zu blocks are more than %d x %d\n", b->cuts[0].count, b->cuts[1].count, MOST_ROWS,
+            MOST_COLUMNS);
         return TSR_OK;
     }
     char(*const cells)[MOST_COLUMNS][CELL_BYTES] = calloc(MOST_ROWS, sizeof *cells);
-    if (cells == NULL)
+    if (!cells)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the picture");
     for (size_t r = 0; r < b->cuts[0].count; r++)
         for (size_t c = 0; c < b->cuts[1].count; c++)
@@ -113,7 +116,8 @@ static tsr_status draw_pieces(const blocks *b)
 tsr_status picture_print(const tsr_layout *layout)
 {
     if (!blocks_possible(layout)) {
-        say("no picture: that is for tensors of at most %d dims on at most %d ranks, each with at most %d intervals of a dim\n",
+        say("no picture: that is for tensors of at most %d dims on at most %d ranks, each with at most %d intervals of "
+            "a dim\n",
             BLOCKS_DIMS, BLOCKS_RANKS, BLOCKS_INTERVALS);
         return TSR_OK;
     }

@@ -6,26 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Beyond so many a side, blocks are too small to be seen. */
+/* Upper bound of the pieces of a dim: more would be too small to see. */
 #define MOST_PIECES 64
 
 #define HEADING    14.0
 #define LABEL      11.0
 #define NUMBER     9.0
-#define LARGEST    13 /* letters in a block */
+#define LARGEST    13 /* greatest and smallest font sizes in a block */
 #define SMALLEST   6
-#define LEAST_ROW  11.0 /* that letters fit into */
-#define LEAST      18.0 /* of a piece, where there is room */
+#define LEAST_ROW  11.0 /* height of a row that letters fit into */
+#define LEAST      18.0 /* least length of a piece, if there is room */
 #define STRIP      64.0
-#define COLUMN_GAP 16.0 /* half of what is between the two layouts */
+#define COLUMN_GAP 16.0 /* half of the gap between the two layouts */
 #define HIGHEST    340.0
 
-/** Where the pieces of a dim begin and end on the page. */
+/* The edges of the pieces of a dim on the page. */
 typedef struct edges {
     double at[MOST_PIECES + 1];
 } edges;
 
-/** Every piece gets a little, and a share by its length of what is left. */
+/* Gives every piece a least length, and a share of the rest in proportion to its size. */
 static edges place(const block_cuts *cuts, double begin, double length)
 {
     const double n = (double)cuts->count, least = fmin(LEAST, length / n / 2);
@@ -37,7 +37,8 @@ static edges place(const block_cuts *cuts, double begin, double length)
     return e;
 }
 
-/** As high as wide where rows are as many as columns, within bounds; a single row is a strip. */
+/* The height of a picture: in proportion to the rows, within bounds; a strip for a tensor of one
+ * dim. */
 static double body_height(const blocks *b, double width)
 {
     if (!blocks_have_dim(b, 0))
@@ -52,7 +53,8 @@ static size_t print_number(int64_t number, char text[24])
     return (size_t)snprintf(text, 24, "%lld", (long long)number);
 }
 
-/** The size at the end and the first index of every piece at its edge, where they do not run into each other or beyond `right`. */
+/* Writes the tensor's size at the end, and the first index of every piece at its edge unless it
+ * would overlap another or go beyond `right`. */
 static void number_columns(svg *s, const block_cuts *cuts, const edges *e, double y, double right)
 {
     char text[24];
@@ -84,7 +86,7 @@ static void number_rows(svg *s, const block_cuts *cuts, const edges *e, double x
     }
 }
 
-/** How far from the left the blocks begin. */
+/* The width of the row numbers, left of the blocks. */
 static double row_margin(const blocks *b)
 {
     char text[24];
@@ -99,7 +101,7 @@ static size_t first_owner(const blocks *b, size_t row, size_t column)
     return i;
 }
 
-/** The largest letters that fit, across or upwards; a viewer shows the title in any case. */
+/* Labels a block in the largest font that fits, across or upwards, or with "..". */
 static void label_block(svg *s, svg_rect r, const char *name)
 {
     for (int size = LARGEST; size >= SMALLEST; size--)
@@ -112,13 +114,14 @@ static void draw_block(svg *s, const blocks *b, const edges *rows, const edges *
 {
     char name[BLOCK_NAME_BYTES], title[BLOCK_NAME_BYTES + 128];
     blocks_name(b, row, column, name);
-    snprintf(title, sizeof title, "[%lld, %lld) x [%lld, %lld): %s", (long long)b->cuts[0].at[row], (long long)b->cuts[0].at[row + 1],
-             (long long)b->cuts[1].at[column], (long long)b->cuts[1].at[column + 1], name);
+    snprintf(title, sizeof title, "[%lld, %lld) x [%lld, %lld): %s", (long long)b->cuts[0].at[row],
+             (long long)b->cuts[0].at[row + 1], (long long)b->cuts[1].at[column], (long long)b->cuts[1].at[column + 1],
+             name);
     const svg_rect r = {columns->at[column], rows->at[row], columns->at[column + 1] - columns->at[column],
                         rows->at[row + 1] - rows->at[row]};
     const svg_colour colour = svg_colour_of((size_t)b->owners[first_owner(b, row, column)].rank);
     svg_box(s, r, colour.text, "#000000", title);
-    if (strchr(name, '+') != NULL)
+    if (strchr(name, '+'))
         svg_box(s, r, SVG_HATCH, SVG_NONE, NULL);
     label_block(s, r, name);
 }
@@ -135,7 +138,7 @@ static bool is_idle(const blocks *b, const block_owner *owner)
     return idle;
 }
 
-/** A sentence of those ranks; false if there are none. */
+/* Writes a sentence that lists the ranks that hold nothing; false if there are none. */
 static bool name_idle(const blocks *b, char text[IDLE_BYTES])
 {
     size_t used = (size_t)snprintf(text, IDLE_BYTES, IDLE);
@@ -153,7 +156,7 @@ static bool has_partial(const tsr_layout *layout)
     return false;
 }
 
-/** What the blocks cannot say, below them; returns where that ends. */
+/* Writes notes below the blocks; returns the y where they end. */
 static double draw_notes(svg *s, const blocks *b, double x, double y, double width)
 {
     char idle[IDLE_BYTES];
@@ -162,11 +165,11 @@ static double draw_notes(svg *s, const blocks *b, double x, double y, double wid
     return name_idle(b, idle) ? svg_paragraph(s, x, y, width, LABEL, idle) : y;
 }
 
-/** Where a layout is drawn. */
+/* A layout and its place on the page. */
 typedef struct panel {
     const tsr_layout *layout;
     double x, y, width;
-    blocks b; /**< empty for a layout that is not drawn */
+    blocks b; /* zeroed for a layout that is not drawn */
 } panel;
 
 static void draw_blocks(svg *s, panel *p, double high)
@@ -184,11 +187,12 @@ static void draw_blocks(svg *s, panel *p, double high)
     p->y = draw_notes(s, b, left, p->y + 20 + high, wide);
 }
 
-/** Why there is no picture; NULL if there is one. */
+/* The reason why a layout is not drawn; NULL if it is. */
 static const char *refusal(const panel *p)
 {
     if (p->b.owner_count == 0)
-        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks, with at most 4096 intervals each.";
+        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks, with at most 4096 "
+               "intervals each.";
     if (p->b.cuts[0].count > MOST_PIECES || p->b.cuts[1].count > MOST_PIECES)
         return "Not drawn: the tensor has more than 64 blocks on a side.";
     return p->b.cuts[0].count == 0 || p->b.cuts[1].count == 0 ? "The tensor is empty." : NULL;
@@ -196,7 +200,7 @@ static const char *refusal(const panel *p)
 
 static void draw_panel(svg *s, panel *p, double high)
 {
-    if (refusal(p) == NULL)
+    if (!refusal(p))
         draw_blocks(s, p, high);
     else
         p->y = draw_notes(s, &p->b, p->x, svg_paragraph(s, p->x, p->y, p->width, LABEL, refusal(p)), p->width);
@@ -207,25 +211,27 @@ static tsr_status read_panel(panel *p)
     return blocks_possible(p->layout) ? blocks_read(p->layout, &p->b) : TSR_OK;
 }
 
-/** Both as high as the one that needs more, for it is the same tensor. */
+/* Draws both layouts at the greater of their two heights, since they are of one tensor. */
 static void draw_panels(svg *s, panel panels[2])
 {
     double high = 0;
     for (int i = 0; i < 2; i++)
-        if (refusal(&panels[i]) == NULL)
+        if (!refusal(&panels[i]))
             high = fmax(high, body_height(&panels[i].b, panels[i].width));
     for (int i = 0; i < 2; i++)
         draw_panel(s, &panels[i], high);
 }
 
-tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place, double *end)
+tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place,
+                       double *end)
 {
     panel panels[2] = {{.layout = layouts[0]}, {.layout = layouts[1]}};
     for (int i = 0; i < 2; i++) {
         panels[i].width = place.width / 2 - COLUMN_GAP;
         panels[i].x = place.x + (i == 0 ? 0 : place.width - panels[i].width);
         panels[i].y = place.y + HEADING + 8;
-        svg_text(s, panels[i].x, place.y + HEADING, (svg_style){HEADING, "start", panels[i].width, 1}, "%s", headings[i]);
+        svg_text(s, panels[i].x, place.y + HEADING, (svg_style){HEADING, "start", panels[i].width, 1}, "%s",
+                 headings[i]);
     }
     tsr_status status = read_panel(&panels[0]);
     if (status == TSR_OK)

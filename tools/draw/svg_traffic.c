@@ -11,17 +11,17 @@
 #define HEADING 14.0
 #define LABEL   9.0
 #define BAR     10.0  /* the width of a rank's bar */
-#define SIDE    104.0 /* for a rank's number and bytes beside its bar */
-#define GAP     3.0   /* between bars */
+#define SIDE    104.0 /* width of the text beside a bar: rank and bytes */
+#define GAP     3.0   /* gap between bars */
 #define LEAST   8.0   /* the height of a bar without bytes */
-#define LARGEST 44.0  /* a cell of the table */
+#define LARGEST 44.0  /* greatest side of a cell of the table */
 
-/** A rank's side of the step: a sender's or a receiver's. */
+/* A rank as a sender or a receiver of the step. */
 typedef struct node {
-    size_t place; /**< in the traffic's list */
-    int64_t bytes;
-    double y, height; /**< of its bar */
-    double used;      /**< of its bytes, by bands so far, as a height */
+    size_t place;     /* index in traffic.ranks */
+    int64_t bytes;    /* that it sends or receives in the step */
+    double y, height; /* of its bar */
+    double used;      /* height of the bands drawn at its bar so far */
 } node;
 
 typedef struct column {
@@ -34,11 +34,12 @@ typedef struct scene {
     const traffic *t;
     size_t step;
     column from, to;
-    int64_t most; /**< bytes from one rank to another */
-    double scale; /**< height of a byte */
+    int64_t most; /* greatest number of bytes from one rank to another */
+    double scale; /* height of a byte */
 } scene;
 
-/** Ranks of the mesh on that side, and whoever sends (receives) in this step. */
+/* Lists the ranks of the mesh on one side, and ranks outside it that send (or receive) in this
+ * step. */
 static void list_nodes(scene *c, bool receivers)
 {
     const traffic *const t = c->t;
@@ -64,7 +65,8 @@ static double least_height(const column *side)
     return (double)side->count * (LEAST + GAP);
 }
 
-/** Bars of one side from the top down, the free height shared by bytes; the side with fewer ranks stands in the middle. */
+/* Places the bars of one side from the top down, with heights in proportion to bytes above the
+ * least height; centres the side. */
 static void place_nodes(column *side, double y, double height, double scale)
 {
     double at = y + (height - least_height(side) - scale * (double)side->bytes) / 2;
@@ -87,7 +89,8 @@ static void draw_nodes(svg *s, const scene *c, const column *side, double x, boo
         const node *const n = &side->at[i];
         char bytes[BYTES_TEXT], title[128];
         const long long rank = (long long)rank_of(c, n);
-        snprintf(title, sizeof title, "rank %lld %s %lld bytes", rank, receivers ? "receives" : "sends", (long long)n->bytes);
+        snprintf(title, sizeof title, "rank %lld %s %lld bytes", rank, receivers ? "receives" : "sends",
+                 (long long)n->bytes);
         svg_box(s, (svg_rect){x, n->y, BAR, n->height}, svg_colour_of((size_t)rank).text, "#000000", title);
         print_short_bytes(n->bytes, bytes);
         const double middle = n->y + n->height / 2 + LABEL / 3;
@@ -109,8 +112,8 @@ static void draw_bands(svg *s, scene *c, double x, double to_x)
             node *const from = &c->from.at[i], *const to = &c->to.at[j];
             const double height = fmax(c->scale * (double)bytes, 0.4);
             char title[128];
-            snprintf(title, sizeof title, "rank %lld to rank %lld: %lld bytes", (long long)rank_of(c, from), (long long)rank_of(c, to),
-                     (long long)bytes);
+            snprintf(title, sizeof title, "rank %lld to rank %lld: %lld bytes", (long long)rank_of(c, from),
+                     (long long)rank_of(c, to), (long long)bytes);
             svg_band(s, x, from->y + LEAST / 2 + from->used, to_x, to->y + LEAST / 2 + to->used, height,
                      svg_colour_of((size_t)rank_of(c, from)).text, title);
             from->used += c->scale * (double)bytes;
@@ -119,7 +122,8 @@ static void draw_bands(svg *s, scene *c, double x, double to_x)
     }
 }
 
-/** Bands, as high as the longer side needs. */
+/* Draws the bars and bands, in the height that the side with more ranks needs; returns the
+ * height. */
 static double draw_flow(svg *s, scene *c, double x, double y, double width)
 {
     const double least = fmax(least_height(&c->from), least_height(&c->to)), height = fmax(1.5 * least, 260);
@@ -151,13 +155,13 @@ static void draw_cell(svg *s, const scene *c, size_t i, size_t j, svg_rect r)
             return;
 }
 
-/** The number of characters of the longest rank. */
+/* The number of digits of the largest rank. */
 static size_t rank_digits(const scene *c)
 {
     return (size_t)snprintf(NULL, 0, "%lld", (long long)c->t->ranks[c->t->count - 1]);
 }
 
-/** A rank over its column, turned where columns are narrow. */
+/* Writes a rank above its column, turned if the column is narrow. */
 static void draw_column_head(svg *s, double x, double y, double cell, double wide, long long rank)
 {
     if (wide + 2 <= cell)
@@ -166,7 +170,7 @@ static void draw_column_head(svg *s, double x, double y, double cell, double wid
         svg_upward_text(s, x + LABEL / 3, y, (svg_style){LABEL, "start", SIDE, 0}, "%lld", rank);
 }
 
-/** Ranks beside the rows and over the columns, leaving out those that would run into each other. */
+/* Writes ranks beside the rows and above the columns, leaving out those that would overlap. */
 static void draw_heads(svg *s, const scene *c, double x, double y, double cell)
 {
     const size_t stride = (size_t)ceil((LABEL + 1) / cell);
@@ -182,8 +186,10 @@ static double draw_table(svg *s, const scene *c, double x, double y, double widt
 {
     const double head = svg_text_width(LABEL, rank_digits(c)) + 10, left = x + head + 14, top = y + head + 30;
     const double cell = fmin((width - head - 16) / (double)c->to.count, LARGEST);
-    svg_text(s, left, y + 10, (svg_style){LABEL, "start", width - head, 1}, "bytes from each sender (row) to each receiver (column)");
-    svg_text(s, left, y + 24, (svg_style){LABEL, "start", width - head, 0}, "dotted: the same rank, whose own bytes do not travel");
+    svg_text(s, left, y + 10, (svg_style){LABEL, "start", width - head, 1},
+             "bytes from each sender (row) to each receiver (column)");
+    svg_text(s, left, y + 24, (svg_style){LABEL, "start", width - head, 0},
+             "dotted: the same rank, whose own bytes do not travel");
     draw_heads(s, c, left, top, cell);
     for (size_t i = 0; i < c->from.count; i++)
         for (size_t j = 0; j < c->to.count; j++)

@@ -3,12 +3,14 @@
 #include "cli/order.h"
 #include "cli/parse.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 bool traffic_possible(const tsr_layout *from, const tsr_layout *to)
 {
-    return tsr_mesh_count(tsr_layout_mesh(from)) <= TRAFFIC_RANKS && tsr_mesh_count(tsr_layout_mesh(to)) <= TRAFFIC_RANKS;
+    return tsr_mesh_count(tsr_layout_mesh(from)) <= TRAFFIC_RANKS &&
+           tsr_mesh_count(tsr_layout_mesh(to)) <= TRAFFIC_RANKS;
 }
 
 static tsr_status list_ranks(traffic *t, const tsr_mesh *mesh)
@@ -38,7 +40,7 @@ tsr_status traffic_create(const tsr_layout *from, const tsr_layout *to, size_t s
         t.destination[i] = mesh_has(tsr_layout_mesh(to), t.ranks[i]);
     }
     t.bytes = calloc(steps * t.count * t.count + 1, sizeof *t.bytes);
-    if (t.bytes == NULL)
+    if (!t.bytes)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for who sends what to whom");
     *out = t;
     return TSR_OK;
@@ -53,7 +55,7 @@ void traffic_finish(traffic *t)
 size_t traffic_place(const traffic *t, int64_t rank)
 {
     const int64_t *const found = find_rank(t->ranks, t->count, rank);
-    return found != NULL ? (size_t)(found - t->ranks) : 0;
+    return found ? (size_t)(found - t->ranks) : 0;
 }
 
 int64_t *traffic_at(const traffic *t, size_t step, size_t from, size_t to)

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/** How many milliseconds a pipe that nobody writes to is waited for. */
+/* Milliseconds to wait for the writer of a pipe. */
 #define WRITER_MS 1000
 
-/** How many milliseconds a pipe may be silent before the user is told what is waited for. */
+/* Milliseconds that a pipe may be silent before the user is told. */
 #define SILENT_MS 3000
 
 static bool is_pipe(int file)
@@ -24,22 +24,23 @@ static bool is_pipe(int file)
     return fstat(file, &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
-/** Until there is more to be read; tells once of a pipe whose writer says nothing, which may be what it takes. */
+/* Waits for more to read. Tells the user once of a silent pipe, whose writer may just be slow. */
 static void await_more(const char *option, const char *path, int file, bool *told)
 {
     struct pollfd next = {.fd = file, .events = POLLIN};
     if (poll(&next, 1, *told ? -1 : SILENT_MS) != 0)
         return;
-    remark("%s %s is a pipe whose writer has written nothing for %d seconds; it is read until its writer closes it", option, path,
-           SILENT_MS / 1000);
+    remark("%s %s is a pipe whose writer has written nothing for %d seconds; it is read until its writer closes it",
+           option, path, SILENT_MS / 1000);
     *told = true;
 }
 
-/** All there is to be read, but at most `most` bytes; a pipe is read until its writers are gone. -1 with errno set. */
+/* Reads to the end of the file, at most `most` bytes; a pipe ends when its writers close it.
+ * Returns the bytes read, or -1 with errno set. */
 static ssize_t read_all(const char *option, const char *path, int file, char *to, size_t most)
 {
     size_t bytes = 0;
-    bool told = !is_pipe(file); /* a terminal's user knows */
+    bool told = !is_pipe(file); /* only a pipe is reported: the user of a terminal knows */
     while (bytes < most) {
         const ssize_t got = read(file, to + bytes, most - bytes);
         if (got < 0 && errno == EAGAIN)
@@ -58,7 +59,7 @@ static ssize_t read_all(const char *option, const char *path, int file, char *to
 static int read_open_file(const char *option, const char *path, size_t most, int file, char **out)
 {
     char *const text = malloc(most);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for %s %s", option, path);
     int status = EXIT_DONE;
     const ssize_t bytes = read_all(option, path, file, text, most);
@@ -68,8 +69,8 @@ static int read_open_file(const char *option, const char *path, size_t most, int
         status = complain(EXIT_REFUSED, "%s %s has %zu bytes or more, which is too long for text", option, path, most);
     else if (bytes == 0 && is_pipe(file))
         status = complain(EXIT_REFUSED, "%s %s is a pipe into which nothing was written", option, path);
-    else if (memchr(text, '\0', (size_t)bytes) != NULL)
-        status = complain(EXIT_REFUSED, "%s %s is no text: byte %zu is 0", option, path, strlen(text) + 1);
+    else if (memchr(text, '\0', (size_t)bytes))
+        status = complain(EXIT_REFUSED, "%s %s is not text: byte %zu is 0", option, path, strlen(text) + 1);
     if (status == EXIT_DONE) {
         text[bytes] = '\0';
         *out = text;
@@ -78,7 +79,7 @@ static int read_open_file(const char *option, const char *path, size_t most, int
     return status;
 }
 
-/** A named pipe may have no writer yet, and might never have one: it gets a while, and then is empty. */
+/* Waits up to WRITER_MS for a writer of a named pipe; without one the pipe then reads as empty. */
 static void await_writer(int file)
 {
     struct pollfd first = {.fd = file, .events = POLLIN};
@@ -106,11 +107,12 @@ int file_read_text(const char *option, const char *path, size_t most, char **out
     return status;
 }
 
-/** The path that a new file takes: behind symbolic links. On the heap; NULL if there is no memory. */
+/* The path of a new file, with symbolic links resolved. On the heap; NULL if there is no
+ * memory. */
 static char *final_path(const char *path)
 {
     char *const behind = realpath(path, NULL);
-    return behind != NULL || errno == ENOMEM ? behind : strdup(path);
+    return behind || errno == ENOMEM ? behind : strdup(path);
 }
 
 static int check_final(const char *option, const char *path)
@@ -121,7 +123,7 @@ static int check_final(const char *option, const char *path)
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return complain(EXIT_REFUSED, "%s %s is not a regular file", option, path);
     char *const copy = strdup(path);
-    if (copy == NULL)
+    if (!copy)
         return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
     int status = EXIT_DONE;
     if (access(dirname(copy), W_OK | X_OK) != 0)
@@ -133,7 +135,7 @@ static int check_final(const char *option, const char *path)
 int file_check_output(const char *option, const char *path)
 {
     char *const final = final_path(path);
-    if (final == NULL)
+    if (!final)
         return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
     const int status = check_final(option, final);
     free(final);

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/** Of 2^64 names; more often than this they are not taken by accident. */
+/* Upper bound of the random names to try: of 2^64 names, so many are not taken by chance. */
 #define MOST_TRIES 64
 
 int fresh_file_create(int folder, char name[FRESH_NAME_BYTES])
@@ -41,21 +41,21 @@ bool fresh_file_write(int file, const void *data, size_t bytes)
     return true;
 }
 
-/** The path that a new file takes: behind symbolic links. On the heap; NULL if there is no memory.
- */
+/* The path of a new file, with symbolic links resolved. On the heap; NULL if there is no
+ * memory. */
 static char *resolve(const char *path)
 {
     char *const behind = realpath(path, NULL);
-    return behind != NULL || errno == ENOMEM ? behind : strdup(path);
+    return behind || errno == ENOMEM ? behind : strdup(path);
 }
 
-/** Opens the folder of f->path, and finds the name in it. */
+/* Opens the folder of f->path, and sets f->name. Returns the descriptor, or -1. */
 static int open_folder(fresh_file *f)
 {
     static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     char *const slash = strrchr(f->path, '/');
-    f->name = slash != NULL ? slash + 1 : f->path;
-    if (slash == NULL)
+    f->name = slash ? slash + 1 : f->path;
+    if (!slash)
         return open(".", flags);
     if (slash == f->path)
         return open("/", flags);
@@ -81,7 +81,7 @@ static void forget(fresh_file *f)
 bool fresh_file_begin(const char *path, fresh_file *out)
 {
     fresh_file f = {.file = -1, .folder = -1, .path = resolve(path)};
-    if (f.path != NULL)
+    if (f.path)
         f.folder = open_folder(&f);
     if (f.folder >= 0)
         f.file = fresh_file_create(f.folder, f.temporary);

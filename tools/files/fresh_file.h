@@ -1,10 +1,10 @@
 /**
- * Files that nobody sees before they are whole.
+ * Files that appear under their name only when they are complete.
  *
- * Each is made under a random name beside its own, never opened through a link and never one that
- * was there, and gets its name at the end. Whatever is needed to remove it again is at hand before
- * it is made, so that a lack of memory leaves nothing behind. Functions that fail leave the reason
- * in errno. Not thread-safe for one file.
+ * A file is made under a random name in the folder of its own name, always as a new file and never
+ * through a link, and is renamed at the end. All memory needed to remove it is allocated before it
+ * is made, so that a lack of memory leaves no file behind. Functions that fail leave the reason in
+ * errno. Not thread-safe for one file.
  */
 #ifndef TESSERA_TOOLS_FILES_FRESH_FILE_H
 #define TESSERA_TOOLS_FILES_FRESH_FILE_H
@@ -12,39 +12,41 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/** Bytes of a random name, with the NUL. */
 #define FRESH_NAME_BYTES 32
 
-/** Makes a file under a new name in the folder that is open as `folder`. Its descriptor, or -1. */
+/** Makes a file under a random name in the folder with descriptor `folder`. Returns its descriptor,
+ * which the caller closes, or -1. */
 int fresh_file_create(int folder, char name[FRESH_NAME_BYTES]);
 
-/** Writes all of it, however often that takes. */
+/** Writes all of `data`, in several calls of write() if needed. False on failure. */
 bool fresh_file_write(int file, const void *data, size_t bytes);
 
-/** One file on its way to its name. */
+/** A file between fresh_file_begin() and fresh_file_publish(). */
 typedef struct fresh_file {
-    int file;   /**< -1 once it was written */
-    int folder; /**< where it lies; -1 for no file */
-    char *path; /**< its own, behind symbolic links; on the heap */
-    char *name; /**< the end of `path` */
-    char temporary[FRESH_NAME_BYTES];
+    int file;                         /**< descriptor; -1 once fresh_file_settle() closed it */
+    int folder;                       /**< descriptor of its folder; -1 if there is no file */
+    char *path;                       /**< final path, with symbolic links resolved; on the heap */
+    char *name;                       /**< final name: the last component of `path` */
+    char temporary[FRESH_NAME_BYTES]; /**< random name until it is published */
 } fresh_file;
 
-/** No file: nothing to discard. */
+/** The value for no file; discarding it does nothing. */
 #define FRESH_FILE_NONE ((fresh_file){.file = -1, .folder = -1})
 
-/** Begins the file that shall take the place of `path`. After true, fresh_file_publish() or
+/** Makes the file that will replace `path`. After true, fresh_file_publish() or
  * fresh_file_discard() must follow. */
 bool fresh_file_begin(const char *path, fresh_file *out);
 
-/** Sends what was written to `file` to the disk, and closes it: what could still fail but for the
- * name. */
+/** Flushes the file to the disk and closes it, so that only the rename can still fail. False on
+ * failure. */
 bool fresh_file_settle(fresh_file *f);
 
-/** Gives the file its name; where that fails it is gone, and what had the name before is untouched.
- */
+/** Renames the file to its final name. On failure returns false, with the new file removed and an
+ * older file of that name untouched. */
 bool fresh_file_publish(fresh_file *f);
 
-/** Removes the file, if there is one. Keeps errno. */
+/** Removes the file, if there is one, and frees its memory. Keeps errno. */
 void fresh_file_discard(fresh_file *f);
 
 #endif

@@ -2,20 +2,21 @@
 
 #include "files/fresh_file.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian, and read in place");
 
-/** Enough for the vector loads of any kernel; elements themselves need at most 8. */
+/* Bytes: enough for the vector loads of any kernel; elements alone need at most 8. */
 #define ELEMENT_ALIGNMENT 64
 
-/** More than any header of version 1, and than any later one of a dtype that is read. */
+/* Bytes: more than any header of version 1, and any later header of a dtype that is read. */
 #define MOST_HEADER ((size_t)1 << 17)
 
 static tsr_status failed(const char *path, const char *verb)
@@ -23,13 +24,13 @@ static tsr_status failed(const char *path, const char *verb)
     return tsr_status_set(TSR_ERROR_IO, "%s: cannot %s it: %s", path, verb, strerror(errno));
 }
 
-/** Puts the file's name before the sentence of the last error. */
+/* Puts the path before the sentence of the last error. */
 static tsr_status named(const char *path, tsr_status status)
 {
     return tsr_status_set(status, "%s: %s", path, tsr_status_message());
 }
 
-/** Reads `bytes` bytes at `offset`; fewer where the file ends. `*got` says how many. */
+/* Reads `bytes` bytes at `offset`, fewer if the file ends. `*got`: the bytes read. */
 static tsr_status read_at(const char *path, int fd, size_t offset, void *to, size_t bytes, size_t *got)
 {
     for (*got = 0; *got < bytes;) {
@@ -53,10 +54,10 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
     if (!S_ISREG(facts.st_mode))
         return tsr_status_set(TSR_ERROR_IO, "%s: it is not a regular file", path);
     if (facts.st_size == 0)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so no .npy file", path);
+        return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so it is not a .npy file", path);
     unsigned char *const begin = malloc(MOST_HEADER);
     size_t known;
-    if (begin == NULL)
+    if (!begin)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its header", path);
     tsr_status status = read_at(path, fd, 0, begin, MOST_HEADER, &known);
     if (status == TSR_OK) {
@@ -67,10 +68,10 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
     return status;
 }
 
-/** Opens the file and reads its header; the caller closes `*fd`. */
+/* Opens the file and reads its header; the caller closes `*fd`. */
 static tsr_status open_file(const char *path, int *fd, npy_header *header)
 {
-    /* A FIFO must not make us wait for its writer. */
+    /* O_NONBLOCK, so as not to wait for the writer of a FIFO. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0)
         return failed(path, "open");
@@ -80,7 +81,7 @@ static tsr_status open_file(const char *path, int *fd, npy_header *header)
     return status;
 }
 
-/** Bytes that are swapped together: an element, or one part of a complex one. */
+/* Bytes to reverse together: an element, or one part of a complex element. */
 static size_t part_bytes(tsr_dtype dtype)
 {
     const tsr_dtype_info *const info = tsr_dtype_get(dtype);
@@ -111,7 +112,7 @@ tsr_status npy_open(const char *path, npy_file *out)
 {
     npy_file file = {.path = strdup(path)};
     int fd;
-    if (file.path == NULL)
+    if (!file.path)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its path", path);
     const tsr_status status = open_file(path, &fd, &file.header);
     if (status != TSR_OK) {
@@ -121,7 +122,7 @@ tsr_status npy_open(const char *path, npy_file *out)
     close(fd);
     const npy_header *const h = &file.header;
     file.tensor = tsr_tensor_contiguous(NULL, h->dtype, h->ndim, h->shape);
-    /* An empty tensor has no strides to speak of; its sizes may multiply beyond int64_t. */
+    /* An empty tensor needs no strides, and the product of its other sizes may overflow. */
     if (h->fortran && h->bytes > 0)
         set_fortran_strides(&file.tensor);
     *out = file;
@@ -131,7 +132,8 @@ tsr_status npy_open(const char *path, npy_file *out)
 static bool same_header(const npy_header *a, const npy_header *b)
 {
     return a->dtype == b->dtype && a->big_endian == b->big_endian && a->fortran == b->fortran && a->data == b->data &&
-           a->bytes == b->bytes && a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
+           a->bytes == b->bytes && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
 }
 
 static tsr_status read_elements(const npy_file *file, int fd, void *to)
@@ -140,9 +142,10 @@ static tsr_status read_elements(const npy_file *file, int fd, void *to)
     size_t got;
     TSR_TRY(read_at(file->path, fd, h->data, to, h->bytes, &got));
     if (got < h->bytes)
-        return tsr_status_set(TSR_ERROR_IO,
-                              "%s: it was cut short while it was read: its header promises %zu bytes of elements, %zu are there",
-                              file->path, h->bytes, got);
+        return tsr_status_set(
+            TSR_ERROR_IO,
+            "%s: it was cut short while it was read: its header promises %zu bytes of elements, %zu are there",
+            file->path, h->bytes, got);
     if (h->big_endian)
         reverse_parts(to, h->bytes, part_bytes(h->dtype));
     return TSR_OK;
@@ -155,7 +158,8 @@ static tsr_status load_from(npy_file *file, int fd, const npy_header *now)
     if (!same_header(now, &file->header))
         return tsr_status_set(TSR_ERROR_IO, "%s: it was replaced while it was read", file->path);
     if (posix_memalign(&memory, ELEMENT_ALIGNMENT, bytes > 0 ? bytes : 1) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its %zu bytes of elements", file->path, bytes);
+        return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its %zu bytes of elements", file->path,
+                              bytes);
     const tsr_status status = read_elements(file, fd, memory);
     if (status == TSR_OK)
         file->memory = file->tensor.data = memory;
@@ -168,7 +172,7 @@ tsr_status npy_load(npy_file *file)
 {
     npy_header now;
     int fd;
-    if (file->memory != NULL)
+    if (file->memory)
         return TSR_OK;
     TSR_TRY(open_file(file->path, &fd, &now));
     const tsr_status status = load_from(file, fd, &now);
@@ -185,8 +189,8 @@ tsr_status npy_retype(npy_file *file, tsr_dtype dtype)
 {
     const tsr_dtype_info *const has = tsr_dtype_get(file->tensor.dtype), *const wanted = tsr_dtype_get(dtype);
     if (strcmp(has->npy, wanted->npy) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: its elements are %s (descr '%s'), but dtype %s travels as '%s'", file->path,
-                              has->name, has->npy, wanted->name, wanted->npy);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: its elements are %s (descr '%s'), but dtype %s travels as '%s'",
+                              file->path, has->name, has->npy, wanted->name, wanted->npy);
     file->tensor.dtype = dtype;
     return TSR_OK;
 }
@@ -207,7 +211,8 @@ bool npy_write(int file, const tsr_tensor *tensor)
         return false;
     }
     const size_t length = npy_header_print(tensor->dtype, tensor->ndim, tensor->shape, header);
-    return fresh_file_write(file, header, length) && fresh_file_write(file, tensor->data, (size_t)count * tsr_dtype_bytes(tensor->dtype));
+    return fresh_file_write(file, header, length) &&
+           fresh_file_write(file, tensor->data, (size_t)count * tsr_dtype_bytes(tensor->dtype));
 }
 
 static bool write_fresh(const char *path, const tsr_tensor *tensor, fresh_file *out)
@@ -223,7 +228,8 @@ static bool write_fresh(const char *path, const tsr_tensor *tensor, fresh_file *
     return written;
 }
 
-/** To what is there and no regular file: nobody could give it another's place. A pipe that nobody reads is refused. */
+/* Writes to a path that exists and is not a regular file: a rename must not replace it. Fails for
+ * a pipe that no process reads. */
 static bool save_in_place(const char *path, const tsr_tensor *tensor)
 {
     const int file = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -1,15 +1,16 @@
 #include "files/npy.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #define MAGIC       "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define ALIGNMENT   64
 
-/** The text of the dict that is left to read. Nothing looks past `end`. */
+/* The rest of the text of the dict. Nothing reads at or past `end`. */
 typedef struct reader {
     const char *at, *end;
 } reader;
@@ -46,7 +47,7 @@ static bool take_word(reader *r, const char *word)
     return true;
 }
 
-/** A Python string in either quote, without escapes, shorter than `capacity`. */
+/* Reads a Python string in single or double quotes, without escapes, shorter than `capacity`. */
 static tsr_status take_string(reader *r, char *text, size_t capacity)
 {
     skip_spaces(r);
@@ -79,7 +80,7 @@ static tsr_status take_size(reader *r, int64_t *out)
         return malformed("the shape is not a tuple of sizes from 0 up");
     if (*begin == '0' && r->at - begin > 1)
         return malformed("a size in the shape begins with 0");
-    (void)take(r, 'L'); /* Python 2 wrote long integers so */
+    (void)take(r, 'L'); /* Python 2 ends long integers with L */
     *out = value;
     return TSR_OK;
 }
@@ -103,12 +104,14 @@ static tsr_status take_shape(reader *r, npy_header *h)
     if (ndim == 1 && !comma)
         return malformed("the shape is a number, not a tuple");
     if (ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has %d dims; Tessera's tensors have at most %d", ndim, TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has %d dims; Tessera's tensors have at most %d",
+                              ndim, TSR_MAX_DIMS);
     h->ndim = ndim;
     return TSR_OK;
 }
 
-/** The dtype of which NumPy itself says `kind` and `bytes`: not bf16 or f8, which only borrow a descr. */
+/* The dtype that NumPy writes as `kind` and `bytes`; not bf16 or f8, which borrow the descr of an
+ * unsigned integer. */
 static tsr_dtype find_dtype(char kind, unsigned bytes)
 {
     for (int d = TSR_DTYPE_NONE + 1; d < TSR_DTYPE_END; d++) {
@@ -125,19 +128,22 @@ static tsr_status take_descr(reader *r, npy_header *h)
 {
     skip_spaces(r);
     if (r->at < r->end && *r->at == '[')
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has a structured dtype; Tessera reads plain numbers and bool");
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "the .npy file has a structured dtype; Tessera reads plain numbers and bool");
     char descr[32];
     TSR_TRY(take_string(r, descr, sizeof descr));
-    const char *const kind = descr + (descr[0] != '\0' && strchr("<>|=", descr[0]) != NULL);
+    const char *const kind = descr + (descr[0] != '\0' && strchr("<>|=", descr[0]));
     unsigned bytes = 0;
     int used = 0;
-    if (*kind != '\0' && isdigit((unsigned char)kind[1]) && sscanf(kind + 1, "%2u%n", &bytes, &used) == 1 && kind[1 + used] == '\0')
+    if (*kind != '\0' && isdigit((unsigned char)kind[1]) && sscanf(kind + 1, "%2u%n", &bytes, &used) == 1 &&
+        kind[1 + used] == '\0')
         h->dtype = find_dtype(*kind, bytes);
     if (h->dtype == TSR_DTYPE_NONE)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "the .npy file has dtype '%s'; Tessera reads numbers and bool (f2 to f8, i1 to i8, u1 to u8, "
-                              "c8, c16, b1)",
-                              descr);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "the .npy file has dtype '%s'; Tessera reads numbers and bool (f2 to f8, i1 to i8, u1 to u8, "
+            "c8, c16, b1)",
+            descr);
     h->big_endian = descr[0] == '>' && bytes > 1;
     return TSR_OK;
 }
@@ -156,7 +162,8 @@ static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
         const char *name;
         unsigned bit;
         tsr_status (*take)(reader *, npy_header *);
-    } keys[] = {{"descr", KEY_DESCR, take_descr}, {"fortran_order", KEY_ORDER, take_order}, {"shape", KEY_SHAPE, take_shape}};
+    } keys[] = {
+        {"descr", KEY_DESCR, take_descr}, {"fortran_order", KEY_ORDER, take_order}, {"shape", KEY_SHAPE, take_shape}};
     char name[32];
     TSR_TRY(take_string(r, name, sizeof name));
     if (!take(r, ':'))
@@ -169,13 +176,13 @@ static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
         *seen |= keys[i].bit;
         return keys[i].take(r, h);
     }
-    return malformed("a key is none of descr, fortran_order and shape");
+    return malformed("a key is not descr, fortran_order or shape");
 }
 
 static tsr_status take_dict(reader *r, npy_header *h)
 {
     if (!take(r, '{'))
-        return malformed("it is no Python dict");
+        return malformed("it is not a Python dict");
     unsigned seen = 0;
     for (bool comma = true; !take(r, '}'); comma = take(r, ',')) {
         if (!comma)
@@ -188,14 +195,16 @@ static tsr_status take_dict(reader *r, npy_header *h)
     return r->at == r->end ? TSR_OK : malformed("something follows the dict");
 }
 
-/** Finds the dict: its text begins at `*begin`, and the elements at h->data. Of the file's `size` bytes `known` are at hand. */
+/* Finds the dict in the first `known` of the file's `size` bytes: its text begins at `*begin` and
+ * ends at h->data, where the elements begin. */
 static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, npy_header *h)
 {
     if (known < MAGIC_BYTES + 4 || memcmp(file, MAGIC, MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_IO, "this is no .npy file: it does not begin with \\x93NUMPY and a version");
+        return tsr_status_set(TSR_ERROR_IO, "this is not a .npy file: it does not begin with \\x93NUMPY and a version");
     const unsigned major = file[MAGIC_BYTES], minor = file[MAGIC_BYTES + 1];
     if (major < 1 || major > 3 || minor != 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known", major, minor);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known",
+                              major, minor);
     *begin = MAGIC_BYTES + (major == 1 ? 4 : 6);
     if (known < *begin)
         return malformed("the file ends within it");
@@ -207,7 +216,8 @@ static tsr_status find_dict(const unsigned char *file, size_t known, size_t size
         return malformed("the file ends within it");
     h->data = *begin + length;
     if (h->data > known)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read", h->data, known);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read", h->data,
+                              known);
     return TSR_OK;
 }
 
@@ -242,11 +252,12 @@ tsr_status npy_header_parse_beginning(const void *file, size_t known, size_t siz
     TSR_TRY(take_dict(&r, &h));
     TSR_TRY(count_bytes(&h, &h.bytes));
     if (h.bytes > size - h.data)
-        return tsr_status_set(TSR_ERROR_IO, "the .npy file is truncated: its header promises %zu bytes of elements, %zu are there", h.bytes,
-                              size - h.data);
+        return tsr_status_set(TSR_ERROR_IO,
+                              "the .npy file is truncated: its header promises %zu bytes of elements, %zu are there",
+                              h.bytes, size - h.data);
     if (h.bytes < size - h.data)
-        return tsr_status_set(TSR_ERROR_IO, "the .npy file has %zu bytes after the %zu that its header promises", size - h.data - h.bytes,
-                              h.bytes);
+        return tsr_status_set(TSR_ERROR_IO, "the .npy file has %zu bytes after the %zu that its header promises",
+                              size - h.data - h.bytes, h.bytes);
     *out = h;
     return TSR_OK;
 }
@@ -255,9 +266,14 @@ size_t npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char he
 {
     char *const dict = header + MAGIC_BYTES + 4;
     const size_t room = NPY_HEADER_BYTES - MAGIC_BYTES - 4;
-    size_t used = (size_t)snprintf(dict, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", tsr_dtype_get(dtype)->npy);
+    size_t used =
+        (size_t)snprintf(dict, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", tsr_dtype_get(dtype)->npy);
     for (int d = 0; d < ndim; d++)
-        used += (size_t)snprintf(dict + used, room - used, d + 1 < ndim ? "%lld, " : ndim == 1 ? "%lld," : "%lld", (long long)shape[d]);
+        used += (size_t)snprintf(dict + used, room - used,
+                                 d + 1 < ndim ? "%lld, "
+                                 : ndim == 1  ? "%lld,"
+                                              : "%lld",
+                                 (long long)shape[d]);
     used += (size_t)snprintf(dict + used, room - used, "), }");
     /* Spaces and one newline bring the elements to a multiple of 64 bytes. */
     const size_t unpadded = MAGIC_BYTES + 4 + used + 1;

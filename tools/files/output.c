@@ -32,7 +32,7 @@ int output_check(const char *directory)
 
 static void remove_folders(output *o)
 {
-    for (; o->path != NULL && o->made > 0; o->made--) {
+    for (; o->path && o->made > 0; o->made--) {
         size_t length = strlen(o->path);
         while (length > 1 && o->path[length - 1] == '/')
             o->path[--length] = '\0';
@@ -42,7 +42,7 @@ static void remove_folders(output *o)
     }
 }
 
-/** mkdir -p, counting what is new: the last components of the path. */
+/* Makes the folders of the path, as mkdir -p does, and counts those that are new in o->made. */
 static int make_folders(output *o)
 {
     int status = EXIT_DONE;
@@ -65,7 +65,7 @@ static int make_folders(output *o)
 static int open_folder(output *o)
 {
     o->path = strdup(o->directory);
-    if (o->path == NULL)
+    if (!o->path)
         return complain(EXIT_REFUSED, "there is no memory for the path of --output");
     const int status = make_folders(o);
     if (status != EXIT_DONE)
@@ -76,10 +76,12 @@ static int open_folder(output *o)
     return EXIT_DONE;
 }
 
-/** Signals that end the program and can be waited with; the last is seen as a failure to write, and needs no more. */
+/* Signals that end the program and can be held. The last, SIGPIPE, is dropped: the write fails
+ * anyway. */
 static const int enders[OUTPUT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-/** The one that came since output_begin(). A handler, because a blocked signal would go to any thread that does not block it. */
+/* The last signal since output_begin(); 0 if there was none. A handler records it, because a
+ * blocked signal would go to any thread that does not block it. */
 static volatile sig_atomic_t came;
 
 static void remember(int signal)
@@ -99,7 +101,7 @@ static void hold_signals(output *o)
     }
 }
 
-/** What came in between acts now. */
+/* Restores the actions, and raises the signal that came meanwhile. */
 static void release_signals(const output *o)
 {
     for (int i = 0; i < OUTPUT_SIGNALS; i++)
@@ -134,11 +136,12 @@ static int complain_about(const output *o, const char *name)
     return complain(EXIT_REFUSED, "%s/%s cannot be written: %s", o->directory, name, strerror(errno));
 }
 
-/** Makes the file, which from then on is there to be removed. Its descriptor, or -1 with errno set. */
+/* Makes a file and adds it to o->files, from where output_cancel() removes it. Returns its
+ * descriptor, or -1 with errno set. */
 static int create_file(output *o, const char *name)
 {
     output_file *const files = realloc(o->files, (o->count + 1) * sizeof *files);
-    if (files == NULL)
+    if (!files)
         return -1;
     o->files = files;
     snprintf(files[o->count].name, OUTPUT_NAME_BYTES, "%s", name);

@@ -10,12 +10,13 @@
 
 int profile_parse(const char *what, const char *text, tsr_profile **out)
 {
-    return tsr_profile_parse(text, out) == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
+    return tsr_profile_parse(text, out) == TSR_OK ? EXIT_DONE
+                                                  : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
 }
 
 int profile_read(const char *path, tsr_profile **out)
 {
-    if (path == NULL)
+    if (!path)
         return profile_parse("the default profile", "", out);
     char *text;
     int status = file_read_text("--profile", path, MOST_BYTES, &text);
@@ -37,7 +38,7 @@ char *profile_text(const tsr_profile *profile)
 {
     const size_t bytes = tsr_profile_print(profile, NULL, 0) + 1;
     char *const text = malloc(bytes);
-    if (text != NULL)
+    if (text)
         tsr_profile_print(profile, text, bytes);
     return text;
 }
@@ -45,7 +46,7 @@ char *profile_text(const tsr_profile *profile)
 int profile_prepare(const char *path, const char *comment, const tsr_profile *profile, fresh_file *out)
 {
     char *const content = profile_text(profile), *text;
-    const int bytes = content != NULL ? asprintf(&text, "# %s\n%s\n", comment, content) : -1;
+    const int bytes = content ? asprintf(&text, "# %s\n%s\n", comment, content) : -1;
     free(content);
     if (bytes < 0)
         return complain(EXIT_REFUSED, "there is no memory for the profile");

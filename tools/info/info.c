@@ -3,12 +3,13 @@
 #include "place/blas.h"
 #include "place/engines.h"
 
-#include <stdlib.h>
 #include <tessera/context.h>
 #include <tessera/sys/device.h>
 #include <tessera/version.h>
 
-/** What there is to know, gathered once for both ways of printing it. */
+#include <stdlib.h>
+
+/* What the command prints, gathered before it is printed as JSON or text. */
 typedef struct facts {
     tsr_context *context;
     int host_count;
@@ -18,7 +19,7 @@ typedef struct facts {
     cuda_facts cuda;
 } facts;
 
-/* GPUs that cannot be described cannot be used either. */
+/* If a GPU cannot be described none is reported, with the reason: it could not be used either. */
 static void gather_cuda(cuda_facts *cuda)
 {
     cuda_gather(cuda);
@@ -56,8 +57,8 @@ static json_t *engines_to_json(const facts *f)
     for (int i = 0; engine_get(i) != NULL; i++) {
         const engine *const row = engine_get(i);
         const char *const reason = row->missing(&f->cuda);
-        array = json_with_item(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", reason == NULL, "reason", reason,
-                                                "version", row->version(&f->cuda)));
+        array = json_with_item(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", !reason, "reason",
+                                                reason, "version", row->version(&f->cuda)));
     }
     return array;
 }
@@ -66,19 +67,21 @@ static json_t *host_to_json(const facts *f)
 {
     return json_pack("{ss si ss? ss ss ss so}", "name", "host", "count", f->host_count, "reason",
                      f->host_count == 0 ? f->host_reason : NULL, "kernels", tsr_context_kernels(f->context), "ways",
-                     tsr_context_kernel_way(f->context), "ways_reason", f->kernels.reason, "choices", kernel_facts_to_json(&f->kernels));
+                     tsr_context_kernel_way(f->context), "ways_reason", f->kernels.reason, "choices",
+                     kernel_facts_to_json(&f->kernels));
 }
 
-/* `of_machine` is null where it is not known. */
+/* `of_machine` is null if unknown. */
 static json_t *blas_to_json(const blas_facts *found)
 {
     json_t *array = json_array();
     for (int i = 0; i < found->count; i++) {
         const tsr_blas_table *const table = found->by[i].table;
         const double share = found->of_machine[i];
-        array = json_with_item(array, json_pack("{ss ss ss ss ss? so ss?}", "name", table->name, "source", found->by[i].source, "version",
-                                                table->version, "core", table->core, "kernels", table->kernels, "of_machine",
-                                                share > 0 ? json_real(share) : json_null(), "warning", found->by[i].warning));
+        array = json_with_item(
+            array, json_pack("{ss ss ss ss ss? so ss?}", "name", table->name, "source", found->by[i].source, "version",
+                             table->version, "core", table->core, "kernels", table->kernels, "of_machine",
+                             share > 0 ? json_real(share) : json_null(), "warning", found->by[i].warning));
     }
     return array;
 }
@@ -101,15 +104,15 @@ static const char *or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-/* The library's kernels are chosen by the runtime, so no row names them. */
+/* "kernels" is null: CUDA's runtime chooses the kernels. */
 static json_t *cuda_to_json(const cuda_facts *cuda)
 {
     json_t *gpus = json_array();
     for (int index = 0; index < cuda->count; index++)
         gpus = json_with_item(gpus, gpu_to_json(cuda, index));
-    return json_pack("{ss si ss? sn ss? ss? ss? so}", "name", "cuda", "count", cuda->count, "reason", or_null(cuda->reason), "kernels",
-                     "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver_version), "cublaslt", or_null(cuda->cublaslt),
-                     "gpus", gpus);
+    return json_pack("{ss si ss? sn ss? ss? ss? so}", "name", "cuda", "count", cuda->count, "reason",
+                     or_null(cuda->reason), "kernels", "runtime", or_null(cuda->runtime), "driver",
+                     or_null(cuda->driver_version), "cublaslt", or_null(cuda->cublaslt), "gpus", gpus);
 }
 
 static json_t *devices_to_json(const facts *f)
@@ -120,12 +123,13 @@ static json_t *devices_to_json(const facts *f)
     return array;
 }
 
-/** Those of the library, then the tool's own. */
+/* The variables of the library, then that of the tool. */
 static const tsr_environment_variable *variable_get(size_t index)
 {
-    static const tsr_environment_variable own = {"TSR_MPI", "The MPI of --engine mpi, where the launcher does not tell: openmpi or mpich."};
+    static const tsr_environment_variable own = {
+        "TSR_MPI", "The MPI of --engine mpi, where the launcher does not tell: openmpi or mpich."};
     const tsr_environment_variable *const variable = tsr_environment_get(index);
-    return variable == NULL && (index == 0 || tsr_environment_get(index - 1) != NULL) ? &own : variable;
+    return !variable && (index == 0 || tsr_environment_get(index - 1)) ? &own : variable;
 }
 
 static json_t *environment_to_json(void)
@@ -133,7 +137,7 @@ static json_t *environment_to_json(void)
     json_t *object = json_object();
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const char *const name = variable_get(i)->name, *const value = getenv(name);
-        object = json_with_field(object, name, value != NULL ? json_string(value) : json_null());
+        object = json_with_field(object, name, value ? json_string(value) : json_null());
     }
     return object;
 }
@@ -144,16 +148,17 @@ static void print_cuda(const cuda_facts *cuda)
         say("  %-8s %s\n", "cuda", cuda->reason);
     for (int index = 0; index < cuda->count; index++) {
         const tsr_cuda_device_info *const info = &cuda->gpus[index].info;
-        say("  %-8s %d: %s, compute capability %d.%d, %lld MiB, reaches", index == 0 ? "cuda" : "", index, info->name, info->major,
-            info->minor, (long long)(info->memory_bytes >> 20));
+        say("  %-8s %d: %s, compute capability %d.%d, %lld MiB, reaches", index == 0 ? "cuda" : "", index, info->name,
+            info->major, info->minor, (long long)(info->memory_bytes >> 20));
         for (int owner = 0; owner < cuda->count; owner++)
             if (cuda->gpus[index].reaches[owner])
                 say(" %d", owner);
         say("\n");
     }
     if (cuda->runtime[0] != '\0')
-        say("  %-8s CUDA runtime %s, %s%s, %s%s\n", "", cuda->runtime, cuda->cublaslt[0] != '\0' ? "cuBLASLt " : "no cuBLASLt",
-            cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
+        say("  %-8s CUDA runtime %s, %s%s, %s%s\n", "", cuda->runtime,
+            cuda->cublaslt[0] != '\0' ? "cuBLASLt " : "no cuBLASLt", cuda->cublaslt,
+            cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
 }
 
 static void print_blas(const blas_facts *found)
@@ -167,7 +172,7 @@ static void print_blas(const blas_facts *found)
         if (found->of_machine[i] > 0)
             say(": %.2f of the multiply-adds that a core can do", found->of_machine[i]);
         say("\n");
-        if (found->by[i].warning != NULL)
+        if (found->by[i].warning)
             say("      %s\n", found->by[i].warning);
     }
 }
@@ -175,13 +180,13 @@ static void print_blas(const blas_facts *found)
 static void print_engine(const engine *row, const cuda_facts *cuda)
 {
     const char *const reason = row->missing(cuda), *const version = row->version(cuda);
-    say("  %-8s %s%s%s\n", row->name, version != NULL ? version : "", version != NULL ? ": " : "", reason != NULL ? reason : row->ranks);
+    say("  %-8s %s%s%s\n", row->name, version ? version : "", version ? ": " : "", reason ? reason : row->ranks);
 }
 
 static void print_host(const facts *f)
 {
-    say("  %-8s %d, kernels %s, ways %s: %s\n", "host", f->host_count, tsr_context_kernels(f->context), tsr_context_kernel_way(f->context),
-        f->kernels.reason);
+    say("  %-8s %d, kernels %s, ways %s: %s\n", "host", f->host_count, tsr_context_kernels(f->context),
+        tsr_context_kernel_way(f->context), f->kernels.reason);
     kernel_facts_print(&f->kernels);
 }
 
@@ -201,7 +206,7 @@ static void print_facts(const facts *f)
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const tsr_environment_variable *const variable = variable_get(i);
         const char *const value = getenv(variable->name);
-        say("  %s%s%s\n      %s\n", variable->name, value != NULL ? "=" : " is not set", value != NULL ? value : "", variable->help);
+        say("  %s%s%s\n      %s\n", variable->name, value ? "=" : " is not set", value ? value : "", variable->help);
     }
 }
 
@@ -211,10 +216,10 @@ static int run_info(const tool_arguments *given)
     int status = gather(&f);
     if (status != EXIT_DONE)
         return status;
-    if (given->value[OPT_JSON] != NULL)
-        status = print_json(json_pack("{ss so so ss so so}", "version", tsr_version(), "engines", engines_to_json(&f), "devices",
-                                      devices_to_json(&f), "blas", f.blas.text, "providers", blas_to_json(&f.blas), "environment",
-                                      environment_to_json()));
+    if (given->value[OPT_JSON])
+        status = print_json(json_pack("{ss so so ss so so}", "version", tsr_version(), "engines", engines_to_json(&f),
+                                      "devices", devices_to_json(&f), "blas", f.blas.text, "providers",
+                                      blas_to_json(&f.blas), "environment", environment_to_json()));
     else
         print_facts(&f);
     cuda_release(&f.cuda);
@@ -225,7 +230,8 @@ static int run_info(const tool_arguments *given)
 const tool_command info_command = {
     .name = "info",
     .summary = "what this build and this machine have",
-    .details = "Prints the version, the engines and devices and why others cannot be used, the BLAS libraries, the first of which layers "
+    .details = "Prints the version, the engines and devices and why others cannot be used, the BLAS libraries, the "
+               "first of which layers "
                "take, with the share of "
                "what a core can do, measured here, and the environment variables that the "
                "library and the tool read.",

@@ -5,17 +5,18 @@
 #include "command.h"
 #include "place/kernel_call.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/context.h>
 
-/** Written by each call: more than the least for which ways are chosen. */
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that each call writes: enough that calls choose a way. */
 #define BYTES (INT64_C(16) << 20)
 
-/** Calls after which ways that are still being tried are left to that. */
+/* Upper bound of the calls to wait for a choice. */
 #define MOST_CALLS 32
 
-/** Runs of one length in each class. */
+/* Bytes of a run, a length in each class. */
 static const int64_t runs[] = {512, 2048, 16384, 262144, BYTES};
 
 static bool make_memory(kernel_call *c)
@@ -24,7 +25,7 @@ static bool make_memory(kernel_call *c)
     for (int i = 0; i < KERNEL_SOURCES; i++) {
         c->sources[i] = calloc(1, (size_t)(2 * BYTES));
         c->destinations[i] = calloc(1, (size_t)BYTES);
-        made = made && c->sources[i] != NULL && c->destinations[i] != NULL;
+        made = made && c->sources[i] && c->destinations[i];
     }
     return made;
 }
@@ -40,7 +41,7 @@ static void free_memory(kernel_call *c)
 static tsr_status choose(const kernel_call *c, const tsr_device_table *table, tsr_kernel_choices *choices)
 {
     tsr_status status = TSR_OK;
-    for (int i = 0; i < MOST_CALLS && status == TSR_OK && kernel_call_way(c, choices) == NULL; i++)
+    for (int i = 0; i < MOST_CALLS && status == TSR_OK && !kernel_call_way(c, choices); i++)
         status = kernel_call_run(c, table, choices);
     return status;
 }
@@ -104,11 +105,12 @@ static json_t *rates_to_json(const tsr_kernel_choice *c)
 {
     json_t *rates = json_object();
     for (size_t way = 0; tsr_kernel_way_get(way) != NULL; way++)
-        rates = json_with_field(rates, tsr_kernel_way_get(way), c->bandwidth[way] > 0 ? json_real(c->bandwidth[way]) : json_null());
+        rates = json_with_field(rates, tsr_kernel_way_get(way),
+                                c->bandwidth[way] > 0 ? json_real(c->bandwidth[way]) : json_null());
     return rates;
 }
 
-/** What has no upper bound is null. */
+/* A bound in bytes, null for no upper bound. */
 static json_t *bound_to_json(size_t bound)
 {
     return bound == SIZE_MAX ? json_null() : json_integer((json_int_t)bound);
@@ -119,9 +121,10 @@ json_t *kernel_facts_to_json(const kernel_facts *f)
     json_t *array = json_array();
     for (size_t i = 0; i < f->count; i++) {
         const tsr_kernel_choice *const c = &f->choices[i];
-        array = json_with_item(array, json_pack("{ss so so so so ss? so}", "kernel", c->kernel, "run_from", bound_to_json(c->run_from),
-                                                "run_to", bound_to_json(c->run_to), "bytes_from", bound_to_json(c->bytes_from), "bytes_to",
-                                                bound_to_json(c->bytes_to), "way", c->way, "bandwidth", rates_to_json(c)));
+        array = json_with_item(
+            array, json_pack("{ss so so so so ss? so}", "kernel", c->kernel, "run_from", bound_to_json(c->run_from),
+                             "run_to", bound_to_json(c->run_to), "bytes_from", bound_to_json(c->bytes_from), "bytes_to",
+                             bound_to_json(c->bytes_to), "way", c->way, "bandwidth", rates_to_json(c)));
     }
     return array;
 }
@@ -133,7 +136,7 @@ void kernel_facts_print(const kernel_facts *f)
         char run[BYTES_TEXT];
         print_short_bytes((int64_t)c->run_from, run);
         say("  %-8s %-7s runs from %6s%s: %-12s", "", c->kernel, run, c->run_from > 9999 ? "B" : " B",
-            c->way != NULL ? c->way : "not known");
+            c->way ? c->way : "not known");
         for (size_t way = 0; tsr_kernel_way_get(way) != NULL; way++)
             if (c->bandwidth[way] > 0)
                 say("%s%s %.1f", way == 0 ? " " : ", ", tsr_kernel_way_get(way), c->bandwidth[way] / 1e9);

@@ -2,14 +2,16 @@
 #include "draw/picture.h"
 #include "shards/owned.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/** Intervals of one dim that the table for people shows. */
+#include <stdlib.h>
+#include <string.h>
+
+/* Upper bound of the intervals of a dim that the table shows. */
 #define SHOWN_INTERVALS 4
 
-/** One rank's part of the answer, but for its intervals, of which there may be millions: they are read as they are printed. */
+/* One rank's part of the answer. Its intervals, which may be millions, are read while they are
+ * printed. */
 typedef struct part {
     int64_t rank;
     int64_t coordinate[TSR_MAX_DIMS];
@@ -23,7 +25,7 @@ static tsr_status read_part(const tsr_layout *layout, const int64_t *coordinate,
     return tsr_layout_local(layout, coordinate, p->shape, p->offset);
 }
 
-/** Calls `use` for every rank in mesh order. */
+/* Calls `use` for every rank in mesh order, until it fails. */
 static tsr_status for_each_part(const tsr_layout *layout, tsr_status (*use)(const tsr_layout *, const part *))
 {
     part p = {0};
@@ -41,8 +43,8 @@ static json_t *part_to_json(const tsr_layout *layout, const part *p)
 {
     const int ndim = tsr_layout_ndim(layout);
     return json_pack("{sI so so so}", "rank", (json_int_t)p->rank, "coordinate",
-                     sizes_to_json(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout))), "local_shape", sizes_to_json(p->shape, ndim),
-                     "global_offset", sizes_to_json(p->offset, ndim));
+                     sizes_to_json(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout))), "local_shape",
+                     sizes_to_json(p->shape, ndim), "global_offset", sizes_to_json(p->offset, ndim));
 }
 
 static bool is_first(const tsr_layout *layout, const part *p)
@@ -53,16 +55,18 @@ static bool is_first(const tsr_layout *layout, const part *p)
     return true;
 }
 
-/** The text of an object without its last brace, to which more is printed; the caller frees it. NULL if there is no memory. */
+/* The text of an object without its last brace, so that fields can follow; the caller frees it.
+ * NULL if there is no memory. */
 static char *open_object(json_t *json)
 {
     char *const text = json_take_text(json);
-    if (text != NULL)
+    if (text)
         text[strlen(text) - 1] = '\0';
     return text;
 }
 
-/** Never in memory as JSON, which would take many times what the intervals do. */
+/* Prints the intervals one by one, since as JSON values they would take many times their
+ * memory. */
 static tsr_status print_intervals_json(const tsr_layout *layout, const int64_t *coordinate)
 {
     owned has = {0};
@@ -81,8 +85,9 @@ static tsr_status print_intervals_json(const tsr_layout *layout, const int64_t *
 static tsr_status print_part_json(const tsr_layout *layout, const part *p)
 {
     char *const text = open_object(part_to_json(layout, p));
-    if (text == NULL)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer", (long long)p->rank);
+    if (!text)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer",
+                              (long long)p->rank);
     say("%s%s, \"intervals\": [", is_first(layout, p) ? "" : ", ", text);
     free(text);
     TSR_TRY(print_intervals_json(layout, p->coordinate));
@@ -90,28 +95,30 @@ static tsr_status print_part_json(const tsr_layout *layout, const part *p)
     return TSR_OK;
 }
 
-/** What is too much for the context is refused before anything is printed: no rank has more intervals than the first but by few. For people
- * they are counted, of `all` they are listed. */
+/* Refuses a layout with more intervals than the context lists, before anything is printed. Rank 0
+ * is checked, since no rank has many more intervals. With `all` its intervals are listed, else only
+ * counted. */
 static tsr_status check_intervals(const tsr_layout *layout, bool all)
 {
     const int64_t origin[TSR_MAX_DIMS] = {0};
     owned has = {0};
     tsr_status status = TSR_OK;
     for (int d = 0; d < tsr_layout_ndim(layout) && status == TSR_OK; d++)
-        status = all ? owned_read(layout, origin, d, &has) : tsr_layout_intervals(layout, origin, d, NULL, 0, &has.count);
+        status =
+            all ? owned_read(layout, origin, d, &has) : tsr_layout_intervals(layout, origin, d, NULL, 0, &has.count);
     free(has.at);
     return status;
 }
 
-/** One object, but never in memory as a whole: a mesh may have millions of ranks. */
+/* Prints one object, rank by rank, since a mesh may have millions of ranks. */
 static tsr_status print_layout_json(const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);
-    json_t *const head =
-        json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape", sizes_to_json(tsr_layout_shape(layout), ndim),
-                  "dtype", tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
+    json_t *const head = json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape",
+                                   sizes_to_json(tsr_layout_shape(layout), ndim), "dtype",
+                                   tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
     char *const text = open_object(head);
-    if (text == NULL)
+    if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the answer");
     say("%s, \"ranks\": [", text);
     free(text);
@@ -166,7 +173,7 @@ static tsr_status print_layout_text(const tsr_layout *layout)
     char shape[SHAPE_TEXT_BYTES];
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);
     print_shape(tsr_layout_ndim(layout), tsr_layout_shape(layout), shape);
-    const bool whole = mesh != NULL && placements != NULL;
+    const bool whole = mesh && placements;
     if (whole)
         say("%s %s as %s on mesh %s\n\n", shape, tsr_dtype_name(tsr_layout_dtype(layout)), placements, mesh);
     free(mesh);
@@ -211,8 +218,10 @@ static int run_layout(const tool_arguments *given)
 const tool_command layout_command = {
     .name = "layout",
     .summary = "which rank owns what of a tensor",
-    .details = "For each rank of the mesh: its coordinate, the shape of its local tensor, the first index that it owns, and the half-open "
-               "intervals that it owns along each dim. A tensor of at most two dims is drawn as well: ranks parted by spaces are replicas, "
+    .details = "For each rank of the mesh: its coordinate, the shape of its local tensor, the first index that it "
+               "owns, and the half-open "
+               "intervals that it owns along each dim. A tensor of at most two dims is drawn as well: ranks parted by "
+               "spaces are replicas, "
                "ranks joined by + hold terms that are still to be reduced. Nothing is run: the mesh may have any size.",
     .examples = "  tessera layout --mesh dp=2,tp=2 --shape 9x6 --placements 'S(0),S(1)'\n"
                 "  tessera layout --mesh 4 --shape 10 --placements 'S(0;balanced)'\n"

@@ -1,20 +1,20 @@
 #include "place/blas.h"
-
 #include "place/peak_flops.h"
+
+#include <tessera/sys/status.h>
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 static void hold(const tsr_blas_provider *provider)
 {
-    if (provider->table->hold != NULL)
+    if (provider->table->hold)
         provider->table->hold(provider->self);
 }
 
 static void release(const tsr_blas_provider *provider)
 {
-    if (provider->table->release != NULL)
+    if (provider->table->release)
         provider->table->release(provider->self);
 }
 
@@ -24,10 +24,10 @@ tsr_status blas_hold(tsr_context *context, tsr_dtype dtype, blas *out)
     int count;
     out->provider = NULL;
     TSR_TRY(tsr_blas_providers(context, &providers, &count));
-    for (int i = 0; i < count && out->provider == NULL; i++)
-        if (tsr_blas_find_gemm(providers[i].table, dtype) != NULL)
+    for (int i = 0; i < count && !out->provider; i++)
+        if (tsr_blas_find_gemm(providers[i].table, dtype))
             out->provider = &providers[i];
-    if (out->provider == NULL)
+    if (!out->provider)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "no BLAS of the host multiplies %s", tsr_dtype_name(dtype));
     hold(out->provider);
     return TSR_OK;
@@ -40,7 +40,7 @@ void blas_take(const blas *b)
 
 void blas_release(blas *b)
 {
-    if (b->provider != NULL)
+    if (b->provider)
         release(b->provider);
     b->provider = NULL;
 }
@@ -50,17 +50,19 @@ tsr_status blas_run(const blas *b, tsr_dtype dtype, const tsr_blas_gemm *gemm)
     const tsr_blas_table *const table = b->provider->table;
     if (gemm->m == 0 || gemm->n == 0 || gemm->k == 0)
         return TSR_OK;
-    const int token = table->begin != NULL ? table->begin(b->provider->self) : 0;
+    const int token = table->begin ? table->begin(b->provider->self) : 0;
     const tsr_status status = tsr_blas_find_gemm(table, dtype)(b->provider->self, gemm);
-    if (table->end != NULL)
+    if (table->end)
         table->end(b->provider->self, token);
     return status;
 }
 
-/** A product so large that what does not grow with it is small, and how often it is timed, of which the best counts. */
+/* The side of a square product, large enough that fixed costs are small, and how often it is
+ * timed; the best time counts. */
 enum { SIDE = 512, ROUNDS = 6 };
 
-/** Multiply-adds a second of one thread, each counted as two; 0: it cannot be measured. */
+/* Floating-point operations a second of one thread, two for each multiply-add; 0 if the provider
+ * has no f32 product. */
 static double measure(const tsr_blas_provider *provider, float *matrices)
 {
     const tsr_blas_gemm gemm = {.m = SIDE,
@@ -75,7 +77,7 @@ static double measure(const tsr_blas_provider *provider, float *matrices)
                                 .ldc = SIDE};
     const blas b = {provider};
     double best = 0;
-    if (provider->table->gemm_f32 == NULL)
+    if (!provider->table->gemm_f32)
         return 0;
     hold(provider);
     for (int i = 0; i < ROUNDS; i++) {
@@ -88,11 +90,11 @@ static double measure(const tsr_blas_provider *provider, float *matrices)
     return best;
 }
 
-/* Peak and products in turns, since a core's clock changes. */
+/* The peak is measured again before each provider, since a core's clock changes. */
 static tsr_status measure_all(blas_facts *facts)
 {
     float *const matrices = malloc(2 * SIDE * SIDE * sizeof *matrices);
-    if (matrices == NULL)
+    if (!matrices)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a product to measure");
     for (int i = 0; i < 2 * SIDE * SIDE; i++)
         matrices[i] = (float)(i % 61 - 30) / 64;

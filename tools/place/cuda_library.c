@@ -16,16 +16,18 @@ static bool find(void *library, const char *name, void *function)
 
 static bool find_device(void *library, cuda_library *out)
 {
-    return find(library, "tsr_cuda_driver_create", &out->driver_create) && find(library, "tsr_cuda_versions_get", &out->versions_get) &&
-           find(library, "tsr_cuda_device_describe", &out->device_describe) && find(library, "tsr_cuda_reaches", &out->reaches) &&
-           find(library, "cudaSetDevice", &out->set_device);
+    return find(library, "tsr_cuda_driver_create", &out->driver_create) &&
+           find(library, "tsr_cuda_versions_get", &out->versions_get) &&
+           find(library, "tsr_cuda_device_describe", &out->device_describe) &&
+           find(library, "tsr_cuda_reaches", &out->reaches) && find(library, "cudaSetDevice", &out->set_device);
 }
 
-/* All of it or nothing. */
+/* Sets all functions of NCCL, or none. */
 static void find_nccl(void *library, cuda_library *out)
 {
     const bool found = find(library, "tsr_nccl_id_create", &out->nccl_id_create) &&
-                       find(library, "tsr_comm_create_nccl", &out->comm_create_nccl) && find(library, "ncclGetVersion", &out->nccl_version);
+                       find(library, "tsr_comm_create_nccl", &out->comm_create_nccl) &&
+                       find(library, "ncclGetVersion", &out->nccl_version);
     if (found)
         return;
     out->nccl_id_create = NULL;
@@ -33,7 +35,8 @@ static void find_nccl(void *library, cuda_library *out)
     out->nccl_version = NULL;
 }
 
-/* What the library depends on, the runtime and NCCL, is found through it too. */
+/* dlsym() on the library also finds the functions of its dependencies, the CUDA runtime and
+ * NCCL. */
 bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES])
 {
     memset(out, 0, sizeof *out);
@@ -43,7 +46,7 @@ bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES])
         return false;
     }
     void *const library = shared_library_open(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(reason, CUDA_REASON_BYTES, "libtessera-cuda cannot be opened: %s",
                  shared_library_reason(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL));
         return false;

@@ -7,7 +7,7 @@ static const engine *const engines[] = {&threads_engine, &mpi_engine, &nccl_engi
 
 static const device_kind devices[] = {{"host", false}, {"cuda", true}};
 
-#define LENGTH(list) (sizeof(list) / sizeof *(list))
+#define LENGTH(list) (sizeof list / sizeof *(list))
 
 const engine *engine_get(int index)
 {
@@ -25,7 +25,7 @@ const engine *engine_find(const char *name)
 void engines_leave(void)
 {
     for (size_t i = 0; i < LENGTH(engines); i++)
-        if (engines[i]->leave != NULL)
+        if (engines[i]->leave)
             engines[i]->leave();
 }
 

@@ -1,4 +1,4 @@
-/** The engines and devices that this build knows, and what they want of a machine. */
+/** The engines (--engine) and devices (--device) that this build knows. */
 #ifndef TESSERA_TOOLS_PLACE_ENGINES_H
 #define TESSERA_TOOLS_PLACE_ENGINES_H
 
@@ -6,38 +6,44 @@
 
 #include <stdbool.h>
 
-/** How ranks come to be. */
+/** An engine: how ranks are made and run. */
 typedef struct engine {
     const char *name;
-    const char *ranks; /**< what they are, for people */
-    bool of_gpus;      /**< judged by what there is of CUDA: others are given NULL for it */
-    bool sends;        /**< peers' memory is never read: moves go as messages, whatever is asked for */
+    const char *ranks; /**< what a rank is, in words for people */
+    bool of_gpus;      /**< needs GPUs: its functions get the facts of CUDA; those of other engines get NULL */
+    bool sends;        /**< moves are always messages: a rank cannot read a peer's memory */
 
-    /** Why it cannot be used here, or NULL; and its version, NULL where it has none of its own. */
+    /** The reason why this machine cannot use the engine; NULL if it can. */
     const char *(*missing)(const cuda_facts *cuda);
+
+    /** The version of the engine's library; NULL for an engine without one, or a library without a
+     * version. */
     const char *(*version)(const cuda_facts *cuda);
 
-    /** Before anything runs, and as often as that: which rank of how many this is, where a launcher started them. NULL: ranks are threads,
-     * as many as are asked for. */
+    /** Joins the processes that a launcher started, on the first call; gives this process's rank
+     * and the number of ranks. NULL: ranks are threads, in any number. */
     tsr_status (*join)(int *rank, int *ranks);
 
-    /** Runs `main` on `ranks` ranks, or on this process' own; its communicator is freed when it has returned. The first failure. */
+    /** Runs `main` on `ranks` rank threads, or (with `join`) on this process's own rank; frees the
+     * communicator when `main` has returned. Returns the first failure. */
     tsr_status (*run)(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda);
 
-    /** What the first `join` is undone by, if there was one; or NULL. */
+    /** Undoes `join`; does nothing if there was none. NULL for an engine without `join`. */
     void (*leave)(void);
 } engine;
 
-/** Row `index`, or NULL past the last; the row with that name, or NULL. Static. */
+/** The engine at `index`, NULL past the last; and the engine with a name, NULL if there is none.
+ * Static. */
 const engine *engine_get(int index);
 const engine *engine_find(const char *name);
 
-/** When nothing will run any more: MPI is initialized and finalized once in the life of a process, however many benchmarks a sweep has. */
+/** Calls each engine's leave(), at the end of the program: MPI can be initialized and finalized
+ * only once in a process. */
 void engines_leave(void);
 
 extern const engine threads_engine, mpi_engine, nccl_engine;
 
-/** Where tensors lie. */
+/** A device of --device: where tensors lie. */
 typedef struct device_kind {
     const char *name;
     bool of_gpus;
@@ -45,7 +51,7 @@ typedef struct device_kind {
 
 const device_kind *device_find(const char *name);
 
-/** Where neither is found: the option, and what it was given. */
+/** Format of the error for an unknown engine or device: the option, then its value. */
 #define UNKNOWN_PLACE "%s '%s' is not known; 'tessera info' lists what there is"
 
 #endif

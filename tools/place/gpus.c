@@ -2,20 +2,21 @@
 
 #include "command.h"
 
+#include <tessera/sys/device.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
-/* 13020 is 13.2; 0 is none. */
+/* 13020 prints as 13.2; for 0 the text is left alone. */
 static void print_version(int version, char text[CUDA_VERSION_BYTES])
 {
     if (version > 0)
         snprintf(text, CUDA_VERSION_BYTES, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
-/* 22809 is 2.28.9; 0 is none. */
+/* 22809 prints as 2.28.9; for 0 the text is left alone. */
 static void print_long_version(int version, char text[CUDA_VERSION_BYTES])
 {
     if (version > 0)
@@ -31,7 +32,7 @@ static void gather_versions(cuda_facts *out)
         print_version(versions.driver, out->driver_version);
         print_long_version(versions.cublaslt, out->cublaslt);
     }
-    if (out->library.nccl_version != NULL && out->library.nccl_version(&number) == 0)
+    if (out->library.nccl_version && out->library.nccl_version(&number) == 0)
         print_long_version(number, out->nccl);
 }
 
@@ -68,7 +69,7 @@ static tsr_status describe_gpu(const cuda_facts *facts, int index, cuda_gpu *out
 {
     out->info.size = sizeof out->info;
     out->reaches = calloc((size_t)facts->count, 1);
-    if (out->reaches == NULL)
+    if (!out->reaches)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d GPUs", facts->count);
     TSR_TRY(facts->library.device_describe(facts->driver, index, &out->info));
     for (int owner = 0; owner < facts->count; owner++) {
@@ -84,7 +85,7 @@ tsr_status cuda_describe_gpus(cuda_facts *facts)
     if (facts->count == 0)
         return TSR_OK;
     facts->gpus = calloc((size_t)facts->count, sizeof *facts->gpus);
-    if (facts->gpus == NULL)
+    if (!facts->gpus)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d GPUs", facts->count);
     for (int index = 0; index < facts->count; index++)
         TSR_TRY(describe_gpu(facts, index, &facts->gpus[index]));
@@ -93,7 +94,7 @@ tsr_status cuda_describe_gpus(cuda_facts *facts)
 
 void cuda_release(cuda_facts *facts)
 {
-    for (int i = 0; facts->gpus != NULL && i < facts->count; i++)
+    for (int i = 0; facts->gpus && i < facts->count; i++)
         free(facts->gpus[i].reaches);
     free(facts->gpus);
     tsr_device_driver_destroy(facts->driver);

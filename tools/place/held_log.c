@@ -9,24 +9,26 @@
 #include <time.h>
 #include <unistd.h>
 
-/** More lines at a time than this are left out: they come from ranks that all wait for the same. */
+/* Upper bounds of the lines held at a time and the bytes of one. Further lines are dropped: they
+ * come from ranks that wait for the same event. */
 enum { MOST_LINES = 8, LINE_BYTES = 1100 };
 
-/** From what breaks a communicator to the sentence of the program, also on a machine that is busy. */
+/* Longer than a program takes from a broken communicator to its own sentence, also on a busy
+ * machine. */
 #define HELD_SECONDS 3
 
-/** Of this process. */
+/* The lines held by this process. */
 static struct {
     pthread_mutex_t mutex;
-    int to; /**< a descriptor */
+    int to; /* descriptor that lines are printed to */
     char lines[MOST_LINES][LINE_BYTES];
     int count;
-    bool watched; /**< a thread will print them */
+    bool watched; /* a thread waits to print them */
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER, .to = STDERR_FILENO};
 
 void held_log_begin(void)
 {
-    /* Not one of the standard ones that was closed. */
+    /* Above the standard descriptors, so as not to take the place of a closed one. */
     const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (kept >= 0)
         held.to = kept;
@@ -64,7 +66,7 @@ static void hold(void *user, tsr_log_level level, const char *line)
             if (iscntrl((unsigned char)*c))
                 *c = '?';
     }
-    /* Where no thread can be had either the program is about to fail. */
+    /* If no thread can be started the line stays held: the program is about to fail anyway. */
     held.watched = held.watched || watch();
     pthread_mutex_unlock(&held.mutex);
 }
@@ -72,7 +74,7 @@ static void hold(void *user, tsr_log_level level, const char *line)
 tsr_status held_log_context(tsr_context **out)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    if (getenv("TSR_LOG") == NULL) {
+    if (!getenv("TSR_LOG")) {
         options.log = hold;
         options.log_level = TSR_LOG_ERROR;
     }

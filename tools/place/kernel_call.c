@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define ELEMENT 4 /* bytes: f32 */
-#define APART   2 /* from one row of a source to the next, in rows */
+#define APART   2 /* distance between the starts of two rows of a source, in rows */
 
 bool kernel_call_make(const char *kernel, int64_t run_bytes, int64_t bytes, kernel_call *out)
 {

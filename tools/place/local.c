@@ -1,8 +1,9 @@
 #include "place/local.h"
 
+#include <tessera/sys/device.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 static tsr_status describe(const place *p, tsr_comm *comm, const tsr_layout *layout, tsr_tensor *out)
 {
@@ -30,7 +31,7 @@ tsr_status local_create(const place *p, tsr_comm *comm, const tsr_layout *layout
 
 void local_free(local *l)
 {
-    if (l->place != NULL)
+    if (l->place)
         place_release(l->place, l->comm, l->tensor.data, l->bytes);
     *l = (local){.place = NULL};
 }
@@ -53,12 +54,14 @@ void local_unstage(const local *l, void *staged)
 
 tsr_status local_push(const local *l, const void *staged)
 {
-    return place_enqueues(l->place) ? place_upload(l->place, tsr_comm_rank(l->comm), l->tensor.data, staged, l->bytes) : TSR_OK;
+    return place_enqueues(l->place) ? place_upload(l->place, tsr_comm_rank(l->comm), l->tensor.data, staged, l->bytes)
+                                    : TSR_OK;
 }
 
 tsr_status local_pull(const local *l, void *staged)
 {
-    return place_enqueues(l->place) ? place_download(l->place, tsr_comm_rank(l->comm), staged, l->tensor.data, l->bytes) : TSR_OK;
+    return place_enqueues(l->place) ? place_download(l->place, tsr_comm_rank(l->comm), staged, l->tensor.data, l->bytes)
+                                    : TSR_OK;
 }
 
 tsr_status local_set(const local *l, unsigned char byte)
@@ -73,11 +76,12 @@ tsr_status local_set(const local *l, unsigned char byte)
     return status;
 }
 
-/** Into contiguous memory of the host. */
+/* Copies a host tensor to contiguous host memory. */
 static tsr_status pack(const tsr_tensor *host, void *staged)
 {
     const tsr_tensor packed = tsr_tensor_contiguous(staged, host->dtype, host->ndim, host->shape);
-    tsr_box_copy box = {.dst = staged, .src = host->data, .element_bytes = tsr_dtype_bytes(host->dtype), .ndim = host->ndim};
+    tsr_box_copy box = {
+        .dst = staged, .src = host->data, .element_bytes = tsr_dtype_bytes(host->dtype), .ndim = host->ndim};
     void *self;
     memcpy(box.shape, host->shape, sizeof box.shape);
     memcpy(box.dst_strides, packed.strides, sizeof box.dst_strides);

@@ -1,4 +1,4 @@
-/** A rank's local tensor in the memory of its place, and the way between there and the host. */
+/** A rank's local tensor in memory of its device, and copies between there and the host. */
 #ifndef TESSERA_TOOLS_PLACE_LOCAL_H
 #define TESSERA_TOOLS_PLACE_LOCAL_H
 
@@ -11,22 +11,27 @@ typedef struct local {
     size_t bytes;
 } local;
 
-/** Collective: uninitialised memory for what `layout` gives this rank. To be freed before `comm` goes; a zeroed one is fine. */
+/** Collective: makes the local tensor of `layout` on this rank, of uninitialised memory. Free it
+ * before `comm` goes. */
 tsr_status local_create(const place *p, tsr_comm *comm, const tsr_layout *layout, local *out);
+
+/** Frees the memory; a zeroed local is fine. */
 void local_free(local *l);
 
-/** Host memory for the elements, which is the tensor's own on the host; given back with local_unstage(). */
+/** Host memory of the tensor's size: on the host the tensor's own memory, else a new buffer.
+ * local_unstage() frees it. */
 tsr_status local_stage(const local *l, void **out);
 void local_unstage(const local *l, void *staged);
 
-/** From the staged memory to the tensor, and the other way; done on return. */
+/** Copies staged memory to the tensor (push) or back (pull); complete on return. Nothing to do on
+ * the host. */
 tsr_status local_push(const local *l, const void *staged);
 tsr_status local_pull(const local *l, void *staged);
 
-/** Every byte. */
+/** Sets every byte of the tensor. */
 tsr_status local_set(const local *l, unsigned char byte);
 
-/** Writes a host tensor of the same shape, whatever its strides. */
+/** Copies a host tensor of the same shape and dtype, with any strides, to the tensor. */
 tsr_status local_write(const local *l, const tsr_tensor *host);
 
 #endif

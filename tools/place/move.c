@@ -1,12 +1,14 @@
 #include "place/move.h"
 
 #include <tessera/sys/status.h>
+
 #include <time.h>
 
 static tsr_status make_layouts(const move_request *request, move *m)
 {
     TSR_TRY(tsr_mesh_parse(m->comm, NULL, request->mesh, &m->mesh));
-    TSR_TRY(tsr_layout_parse(m->mesh, request->from, request->shape.ndim, request->shape.size, request->dtype, &m->from));
+    TSR_TRY(
+        tsr_layout_parse(m->mesh, request->from, request->shape.ndim, request->shape.size, request->dtype, &m->from));
     return tsr_layout_parse(m->mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &m->to);
 }
 
@@ -39,7 +41,7 @@ tsr_status move_execute(const move *m, const tsr_tensor *src, const tsr_tensor *
 
 void move_finish(move *m)
 {
-    if (m->workspace != NULL)
+    if (m->workspace)
         place_release(m->place, m->comm, m->workspace, tsr_plan_workspace_bytes(m->plan));
     tsr_plan_destroy(m->plan);
     tsr_layout_destroy(m->from);

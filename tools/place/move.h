@@ -1,4 +1,5 @@
-/** One rank's part of a redistribution that is planned once and executed at will: what `redistribute` and the benchmarks run. */
+/** One rank's part of a redistribution, planned once and executed any number of times:
+ * `redistribute` and the benchmarks run it. */
 #ifndef TESSERA_TOOLS_PLACE_MOVE_H
 #define TESSERA_TOOLS_PLACE_MOVE_H
 
@@ -7,16 +8,17 @@
 
 #include <tessera/tessera.h>
 
-/** From one layout to another of one tensor on one mesh; text as it was given, and already judged. */
+/** A move of one tensor between two layouts on one mesh. The texts are those of the command line,
+ * already checked. */
 typedef struct move_request {
     const char *mesh, *from, *to;
     tensor_shape shape;
     tsr_dtype dtype;
     tsr_mode mode;
-    tsr_profile *profile; /**< by which it is planned; NULL: the context's */
+    tsr_profile *profile; /**< for the planner; NULL: the context's profile */
 } move_request;
 
-/** Prepared for one rank. */
+/** A move that is prepared for one rank. */
 typedef struct move {
     const place *place;
     tsr_comm *comm;
@@ -26,19 +28,21 @@ typedef struct move {
     void *workspace;
 } move;
 
-/** Collective over `comm`, which is one of the place's: plans and prepares. The caller finishes the move before `comm` goes. */
+/** Plans and prepares the move; collective over `comm`, a communicator of place_run(). The caller
+ * finishes the move before `comm` goes. */
 tsr_status move_create(const place *p, tsr_comm *comm, const move_request *request, move *out);
 
-/** Collective; enqueued on the rank's stream, where it has one. A rank outside the mesh passes any tensors. */
+/** Executes the move; collective. On a device with streams it is only enqueued, on the rank's
+ * stream. A rank outside the mesh may pass any tensors. */
 tsr_status move_execute(const move *m, const tsr_tensor *src, const tsr_tensor *dst);
 
-/** Frees what move_create() made; a zeroed move is fine. */
+/** Frees the move; a zeroed move is fine. */
 void move_finish(move *m);
 
-/** 1 if this rank is in the mesh. */
+/** 1 if this rank is in the mesh, else 0. */
 int move_has_rank(const move *m);
 
-/** Seconds of a clock that only goes forward. */
+/** Seconds of the monotonic clock. */
 double clock_seconds(void);
 
 #endif

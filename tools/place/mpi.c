@@ -1,15 +1,16 @@
-/* Ranks that are processes, which a launcher started. */
+/* The engine mpi: ranks are processes, which a launcher started. */
 #include "command.h"
 #include "place/engines.h"
 #include "place/held_log.h"
 #include "place/mpi_library.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <tessera/sys/status.h>
 
-/* This process' own: it is one rank. */
+/* The MPI library and job of this process, which is one rank. */
 static struct {
     bool tried, found;
     mpi_library library;
@@ -31,21 +32,21 @@ static const char *missing(const cuda_facts *cuda)
 
 static const char *version(const cuda_facts *cuda)
 {
-    if (missing(cuda) != NULL || mine.library.version_print(mine.version, sizeof mine.version) == 0)
+    if (missing(cuda) || mine.library.version_print(mine.version, sizeof mine.version) == 0)
         return NULL;
     return mine.version;
 }
 
-/* One rank speaks for all, who would say the same. */
+/* Ranks other than 0 are silent, since all would print the same lines. */
 static bool be_silent(void)
 {
-    return freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL;
+    return freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr);
 }
 
 static tsr_status create_job(void)
 {
     const char *const reason = missing(NULL);
-    if (reason != NULL)
+    if (reason)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
     TSR_TRY(mpi_library_create_job(&mine.library, &mine.job));
     if (mine.library.job_rank(mine.job) > 0 && !be_silent())
@@ -55,7 +56,7 @@ static tsr_status create_job(void)
 
 static tsr_status join(int *rank, int *ranks)
 {
-    if (mine.job == NULL)
+    if (!mine.job)
         TSR_TRY(create_job());
     *rank = mine.library.job_rank(mine.job);
     *ranks = mine.library.job_size(mine.job);
@@ -75,7 +76,7 @@ static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const c
 
 static void leave(void)
 {
-    if (mine.job == NULL)
+    if (!mine.job)
         return;
     mine.library.job_destroy(mine.job);
     mine.job = NULL;

@@ -2,14 +2,16 @@
 
 #include "place/shared_library.h"
 
+#include <tessera/sys/status.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
-/** An implementation of MPI: what people call it, what TSR_MPI does. */
+/* An implementation of MPI: its name for people, its word in TSR_MPI, and the file of its
+ * libtessera-mpi. */
 typedef struct implementation {
     const char *name, *word, *file;
 } implementation;
@@ -19,10 +21,11 @@ static const implementation implementations[] = {
     {"MPICH", "mpich", TESSERA_TOOL_MPI_MPICH},
 };
 
-/** What a launcher leaves in the environment of the processes that it starts: how many they are, and which one this is. */
+/* The environment variables in which a launcher gives its processes their number and each its
+ * rank. */
 typedef struct launcher {
     const char *count, *rank;
-    const implementation *starts; /**< whose processes; NULL: any */
+    const implementation *starts; /* the MPI of its processes; NULL: any */
 } launcher;
 
 static const launcher launchers[] = {
@@ -31,7 +34,7 @@ static const launcher launchers[] = {
     {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", NULL}, /* srun --mpi=pmix */
 };
 
-#define LENGTH(list) (sizeof(list) / sizeof *(list))
+#define LENGTH(list) (sizeof list / sizeof *(list))
 
 static bool find(void *library, const char *name, void *function)
 {
@@ -42,12 +45,14 @@ static bool find(void *library, const char *name, void *function)
 
 static bool find_all(void *library, mpi_library *out)
 {
-    return find(library, "tsr_mpi_job_create", &out->job_create) && find(library, "tsr_mpi_job_destroy", &out->job_destroy) &&
+    return find(library, "tsr_mpi_job_create", &out->job_create) &&
+           find(library, "tsr_mpi_job_destroy", &out->job_destroy) &&
            find(library, "tsr_mpi_job_rank", &out->job_rank) && find(library, "tsr_mpi_job_size", &out->job_size) &&
-           find(library, "tsr_mpi_job_run", &out->job_run) && find(library, "tsr_mpi_version_print", &out->version_print);
+           find(library, "tsr_mpi_job_run", &out->job_run) &&
+           find(library, "tsr_mpi_version_print", &out->version_print);
 }
 
-/* MPI's own plug-ins look for its symbols among those that all see. */
+/* RTLD_GLOBAL, since MPI's plug-ins look up MPI's symbols in the global scope. */
 static bool open_one(const implementation *it, mpi_library *out, char *reason)
 {
     if (it->file[0] == '\0') {
@@ -55,7 +60,7 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
         return false;
     }
     void *const library = shared_library_open(it->file, RTLD_LAZY | RTLD_GLOBAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(reason, MPI_REASON_BYTES, "libtessera-mpi for %s cannot be opened: %s", it->name,
                  shared_library_reason(it->file, RTLD_LAZY | RTLD_GLOBAL));
         return false;
@@ -69,7 +74,7 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
 static const launcher *find_launcher(void)
 {
     for (size_t i = 0; i < LENGTH(launchers); i++)
-        if (getenv(launchers[i].count) != NULL && getenv(launchers[i].rank) != NULL)
+        if (getenv(launchers[i].count) && getenv(launchers[i].rank))
             return &launchers[i];
     return NULL;
 }
@@ -77,37 +82,40 @@ static const launcher *find_launcher(void)
 int mpi_launched(void)
 {
     const launcher *const it = find_launcher();
-    return it != NULL ? (int)strtol(getenv(it->count), NULL, 10) : 0;
+    return it ? (int)strtol(getenv(it->count), NULL, 10) : 0;
 }
 
 int mpi_launched_rank(void)
 {
     const launcher *const it = find_launcher();
-    return it != NULL ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
+    return it ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
 }
 
 void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES])
 {
-    snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined, joined == 1 ? "rank was" : "ranks were", wanted);
+    snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined,
+             joined == 1 ? "rank was" : "ranks were", wanted);
 }
 
 tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out)
 {
     const char *const word = getenv("TSR_MPI");
     const tsr_status status = library->job_create(out);
-    if (status != TSR_ERROR_STATE || word == NULL || word[0] == '\0')
+    if (status != TSR_ERROR_STATE || !word || word[0] == '\0')
         return status;
-    return tsr_status_set(status, "TSR_MPI is \"%.20s\", which this launcher may not be of; without it the launcher's own is used: %s",
-                          word, tsr_status_message());
+    return tsr_status_set(
+        status, "TSR_MPI is \"%.20s\", which this launcher may not be of; without it the launcher's own is used: %s",
+        word, tsr_status_message());
 }
 
-/* The setting, else whose launcher it is. False where the setting is not understood. */
+/* The MPI that TSR_MPI names, else the launcher's, else NULL. False if TSR_MPI names no known
+ * MPI. */
 static bool choose(const implementation **out, char *reason)
 {
     const char *const word = getenv("TSR_MPI");
     const launcher *const it = find_launcher();
-    *out = it != NULL ? it->starts : NULL;
-    if (word == NULL || word[0] == '\0')
+    *out = it ? it->starts : NULL;
+    if (!word || word[0] == '\0')
         return true;
     for (size_t i = 0; i < LENGTH(implementations); i++)
         if (strcmp(implementations[i].word, word) == 0) {
@@ -118,13 +126,13 @@ static bool choose(const implementation **out, char *reason)
     return false;
 }
 
-/* Both reasons, if neither can be opened. */
+/* Opens the first library that can be opened; gives both reasons if neither can. */
 static bool open_any(mpi_library *out, char *reason)
 {
     char first[MPI_REASON_BYTES], second[MPI_REASON_BYTES];
     if (open_one(&implementations[0], out, first))
         return true;
-    if (errno == ENOMEM) { /* the other is not what would have been chosen */
+    if (errno == ENOMEM) { /* with more memory the first would have been chosen, so do not take the second */
         memcpy(reason, first, MPI_REASON_BYTES);
         return false;
     }
@@ -140,5 +148,5 @@ bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES])
     errno = 0;
     if (!choose(&chosen, reason))
         return false;
-    return chosen != NULL ? open_one(chosen, out, reason) : open_any(out, reason);
+    return chosen ? open_one(chosen, out, reason) : open_any(out, reason);
 }

@@ -1,15 +1,16 @@
-/** A library of libtessera-mpi, opened for whoever asks for it: the tool is not linked with any, for which one depends on who launched it.
- */
+/** A build of libtessera-mpi (for Open MPI or MPICH), opened at run time: the launcher decides
+ * which one fits, so the tool is linked with neither. */
 #ifndef TESSERA_TOOLS_PLACE_MPI_LIBRARY_H
 #define TESSERA_TOOLS_PLACE_MPI_LIBRARY_H
 
-#include <stdbool.h>
 #include <tessera/mpi.h>
 
-/** Room for why none can be opened. */
+#include <stdbool.h>
+
+/** Bytes of the reason why no library can be opened. */
 #define MPI_REASON_BYTES 1100
 
-/** What the tool calls of it, under the functions' own names. */
+/** Functions of libtessera-mpi, under their own names without the prefix. */
 typedef struct mpi_library {
     tsr_status (*job_create)(tsr_mpi_job **out);
     void (*job_destroy)(tsr_mpi_job *job);
@@ -19,21 +20,24 @@ typedef struct mpi_library {
     size_t (*version_print)(char *text, size_t capacity);
 } mpi_library;
 
-/** That of the MPI which TSR_MPI names (openmpi, mpich), else of the one whose launcher started this process, else the first that there is.
- * False with the reason where there is none, and with errno ENOMEM if that is a lack of memory, else 0. What was opened
- * stays open. */
+/** Opens the library for the MPI that TSR_MPI names (openmpi, mpich), else the one of the launcher
+ * that started this process, else the first that can be opened. Returns false, with the reason, if
+ * there is none; errno is then ENOMEM for a lack of memory, else 0. The library stays open. */
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
 
-/** tsr_mpi_job_create() of that library; a refusal also says that TSR_MPI chose it. */
+/** tsr_mpi_job_create() of the library; an error of state also tells that TSR_MPI chose the
+ * library. */
 tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out);
 
-/** How many processes a launcher started with this one, and which of them this is, by its environment; both 0 where none did. */
+/** The number of processes that a launcher started, and this process's rank among them, by the
+ * environment; 0 without a launcher. */
 int mpi_launched(void);
 int mpi_launched_rank(void);
 
+/** Bytes of the text of mpi_launch_advice(). */
 enum { MPI_ADVICE_BYTES = 256 };
 
-/** Where `wanted` ranks were asked for and MPI has `joined`: a sentence of what was launched, and what to do. */
+/** Writes what was launched and how to launch `wanted` ranks, where `joined` ranks were started. */
 void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES]);
 
 #endif

@@ -1,12 +1,14 @@
-/* Ranks that are threads of this process with a GPU each, in a communicator of NCCL's. */
+/* The engine nccl: ranks are threads of this process with a GPU each, in a communicator of NCCL. */
 #include "place/engines.h"
 #include "place/held_log.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** One run. A rank that fails leaves peers that NCCL does not tell: it aborts their communicators, which are listed while they live. */
+#include <pthread.h>
+#include <stdlib.h>
+
+/* One run. NCCL does not tell peers of a rank that fails, so the failed rank aborts the
+ * communicators of all ranks. */
 typedef struct gathering {
     const cuda_facts *cuda;
     tsr_context *context;
@@ -15,14 +17,14 @@ typedef struct gathering {
     tsr_nccl_id id;
     pthread_mutex_t mutex;
     bool failed;
-    tsr_comm **comms; /**< one a rank; NULL before and after its time */
+    tsr_comm **comms; /* one for each rank; NULL while it does not exist */
 } gathering;
 
 static const char *missing(const cuda_facts *cuda)
 {
     if (cuda->count == 0)
         return cuda->reason;
-    return cuda->library.comm_create_nccl == NULL ? "libtessera-cuda was built without NCCL" : NULL;
+    return !cuda->library.comm_create_nccl ? "libtessera-cuda was built without NCCL" : NULL;
 }
 
 static const char *version(const cuda_facts *cuda)
@@ -35,31 +37,33 @@ static void abort_all(gathering *g, int ranks)
     pthread_mutex_lock(&g->mutex);
     g->failed = true;
     for (int r = 0; r < ranks; r++)
-        if (g->comms[r] != NULL)
+        if (g->comms[r])
             tsr_comm_abort(g->comms[r]);
     pthread_mutex_unlock(&g->mutex);
 }
 
-/* One that comes after a failure is aborted at once. */
+/* Lists a rank's communicator, or takes it off the list (NULL). After a failure a new one is
+ * aborted at once. */
 static void list(gathering *g, int rank, tsr_comm *comm)
 {
     pthread_mutex_lock(&g->mutex);
     g->comms[rank] = comm;
-    if (comm != NULL && g->failed)
+    if (comm && g->failed)
         tsr_comm_abort(comm);
     pthread_mutex_unlock(&g->mutex);
 }
 
-/* All ranks have their GPU before any of them waits for the others in NCCL. */
+/* The barrier lets every rank get its GPU, or all fail, before any rank waits for peers in NCCL. */
 static tsr_status take_gpu(const gathering *g, tsr_comm *seat)
 {
     const int rank = tsr_comm_rank(seat), error = g->cuda->library.set_device(rank);
     if (error != 0)
-        return tsr_status_set(TSR_ERROR_DEVICE, "--engine nccl: rank %d cannot use GPU %d: CUDA's error %d", rank, rank, error);
+        return tsr_status_set(TSR_ERROR_DEVICE, "--engine nccl: rank %d cannot use GPU %d: CUDA's error %d", rank, rank,
+                              error);
     return tsr_comm_barrier(seat);
 }
 
-/* What follows a failure must not talk over it. */
+/* The sentence of a failure of g->main() is kept: abort and destroy may set another. */
 static tsr_status run_rank(tsr_comm *seat, void *arg)
 {
     gathering *const g = arg;
@@ -96,12 +100,12 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
 {
     gathering g = {.cuda = cuda, .main = main, .arg = arg, .mutex = PTHREAD_MUTEX_INITIALIZER};
     if (ranks > cuda->count)
-        return tsr_status_set(
-            TSR_ERROR_UNAVAILABLE,
-            "--engine nccl: %d ranks take as many GPUs, and this process sees %d; with --engine threads ranks share a GPU", ranks,
-            cuda->count);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                              "--engine nccl: %d ranks take as many GPUs, and this process sees %d; with --engine "
+                              "threads ranks share a GPU",
+                              ranks, cuda->count);
     g.comms = calloc((size_t)ranks, sizeof *g.comms);
-    if (g.comms == NULL)
+    if (!g.comms)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %d ranks", ranks);
     const tsr_status status = run_gathering(&g, ranks);
     free(g.comms);
@@ -109,5 +113,10 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
     return status;
 }
 
-const engine nccl_engine = {
-    .name = "nccl", .ranks = "ranks are GPUs", .of_gpus = true, .sends = true, .missing = missing, .version = version, .run = run_gpus};
+const engine nccl_engine = {.name = "nccl",
+                            .ranks = "ranks are GPUs",
+                            .of_gpus = true,
+                            .sends = true,
+                            .missing = missing,
+                            .version = version,
+                            .run = run_gpus};

@@ -1,10 +1,12 @@
 #include "place/peak_flops.h"
 
-#include <stddef.h>
 #include <tessera/sys/device.h>
+
+#include <stddef.h>
 #include <time.h>
 
-/** So many sums, none of which waits for another: more than a core has multiply-adds under way, and no more than it has registers. */
+/* Independent sums: more than the multiply-adds that a core has in flight, and no more than it has
+ * vector registers. */
 #define SUMS 12
 enum { STEPS = 1 << 18, ROUNDS = 5 };
 
@@ -55,7 +57,7 @@ static const struct {
 } ways[] = {{"avx512", 16, add_avx512}, {"avx2", 8, add_avx2}};
 #define WAYS ((int)(sizeof ways / sizeof *ways))
 
-/** The widest that runs, or WAYS. */
+/* Index of the widest vectors that run here; WAYS if none do. */
 static int find_way(void)
 {
     const tsr_device_table *table;
@@ -69,7 +71,8 @@ double peak_flops_measure(void)
 {
     const int way = find_way();
     double best = 0;
-    /* What is added to itself must not become slow by becoming large. */
+    /* With this factor the sums converge, so they never overflow or become denormal, which could be
+     * slow. */
     volatile float factor = 0.5f, sum = 0;
     for (int round = 0; round < ROUNDS && way < WAYS; round++) {
         const double start = thread_seconds();

@@ -1,13 +1,13 @@
-/** What a core can do at most, to compare products with. */
+/** The peak rate of a core in multiply-adds, to compare products with. */
 #ifndef TESSERA_TOOLS_PEAK_FLOPS_H
 #define TESSERA_TOOLS_PEAK_FLOPS_H
 
-/** Fused multiply-adds of f32 a second, each counted as two, of this thread, by the widest vectors that this processor runs; from a loop
- * of some milliseconds. Times are the thread's own. 0: it has
- * none that are known here. */
+/** Measures the peak rate of this thread, in floating-point operations a second: fused
+ * multiply-adds of f32 on the widest vectors of this processor, two operations each, in a loop of
+ * some milliseconds of thread time. 0 on a processor without a known instruction set. */
 double peak_flops_measure(void);
 
-/** What this thread has computed so far: time in which others have its core does not count. */
+/** Processor time of this thread in seconds. */
 double thread_seconds(void);
 
 #endif

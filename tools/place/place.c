@@ -10,10 +10,10 @@
 struct place {
     const engine *engine;
     const device_kind *device;
-    cuda_facts cuda; /**< gathered where engine or device are of GPUs */
+    cuda_facts cuda; /* gathered if the engine or the device needs GPUs */
     int rank, launched;
-    int ranks;           /**< of the run that is under way */
-    tsr_stream *streams; /**< likewise, one a rank; NULL on the host */
+    int ranks;           /* unused */
+    tsr_stream *streams; /* of the current run, one for each rank; NULL on the host */
 };
 
 static bool of_gpus(const place *p)
@@ -24,11 +24,11 @@ static bool of_gpus(const place *p)
 static int choose(const tool_arguments *given, place *p)
 {
     const char *const engine_name = given->value[OPT_ENGINE], *const device_name = given->value[OPT_DEVICE];
-    p->engine = engine_find(engine_name != NULL ? engine_name : mpi_launched() > 1 ? "mpi" : "threads");
-    p->device = device_find(device_name != NULL ? device_name : "host");
-    if (p->engine == NULL)
+    p->engine = engine_find(engine_name ? engine_name : mpi_launched() > 1 ? "mpi" : "threads");
+    p->device = device_find(device_name ? device_name : "host");
+    if (!p->engine)
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", engine_name);
-    if (p->device == NULL)
+    if (!p->device)
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", device_name);
     return EXIT_DONE;
 }
@@ -36,7 +36,7 @@ static int choose(const tool_arguments *given, place *p)
 static int look_for_engine(const place *p)
 {
     const char *const reason = p->engine->missing(p->engine->of_gpus ? &p->cuda : NULL);
-    if (reason != NULL)
+    if (reason)
         return complain(EXIT_REFUSED, "--engine %s cannot be used: %s", p->engine->name, reason);
     return EXIT_DONE;
 }
@@ -50,12 +50,12 @@ static int look_for_device(const place *p)
 
 static int join(place *p)
 {
-    if (p->engine->join == NULL)
+    if (!p->engine->join)
         return EXIT_DONE;
     return p->engine->join(&p->rank, &p->launched) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** Ranks of a launcher join as soon as they can: then one speaks for all. */
+/* Ranks of a launcher join before anything else can fail: from then on only rank 0 prints. */
 static int open_place(const tool_arguments *given, place *p)
 {
     int status = choose(given, p);
@@ -72,7 +72,7 @@ static int open_place(const tool_arguments *given, place *p)
 int place_open(const tool_arguments *given, place **out)
 {
     place *const p = calloc(1, sizeof *p);
-    if (p == NULL)
+    if (!p)
         return complain(EXIT_REFUSED, "there is no memory for what --engine and --device mean");
     const int status = open_place(given, p);
     if (status == EXIT_DONE)
@@ -84,7 +84,7 @@ int place_open(const tool_arguments *given, place **out)
 
 void place_close(place *p)
 {
-    if (p == NULL)
+    if (!p)
         return;
     cuda_release(&p->cuda);
     free(p);
@@ -106,8 +106,9 @@ int place_parse_mode(const place *p, const char *text, tsr_mode *out)
     const int status = parse_mode(text, &mode);
     if (status != EXIT_DONE)
         return status;
-    if (p->engine->sends && text != NULL && mode != TSR_MODE_MESSAGE)
-        return complain(EXIT_REFUSED, "--mode %s: ranks of --engine %s send messages and do nothing else", text, p->engine->name);
+    if (p->engine->sends && text && mode != TSR_MODE_MESSAGE)
+        return complain(EXIT_REFUSED, "--mode %s: ranks of --engine %s send messages and do nothing else", text,
+                        p->engine->name);
     *out = p->engine->sends ? TSR_MODE_MESSAGE : mode;
     return EXIT_DONE;
 }
@@ -146,7 +147,7 @@ tsr_device place_device(const place *p, int rank)
 
 tsr_stream place_stream(const place *p, int rank)
 {
-    return p->streams != NULL ? p->streams[rank] : NULL;
+    return p->streams ? p->streams[rank] : NULL;
 }
 
 bool place_enqueues(const place *p)
@@ -159,14 +160,14 @@ const tsr_device_table *place_table(const place *p, int rank, void **self)
     return tsr_device_driver_table(place_device(p, rank).driver, self);
 }
 
-/** What place_run() gives its ranks. */
+/* The argument of run_on_stream(). */
 typedef struct run {
     place *place;
     place_body *body;
     void *arg;
 } run;
 
-/** A rank with a stream of its own. What it left on it is done when the stream goes. */
+/* Runs a rank's body with a stream of its own, and waits for the stream at the end. */
 static tsr_status run_on_stream(tsr_comm *comm, void *arg)
 {
     const run *const r = arg;
@@ -190,7 +191,7 @@ tsr_status place_run(place *p, int ranks, place_body *body, void *arg)
         return p->engine->run(ranks, body, arg, cuda);
     run r = {p, body, arg};
     p->streams = calloc((size_t)ranks, sizeof *p->streams);
-    if (p->streams == NULL)
+    if (!p->streams)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the streams of %d ranks", ranks);
     const tsr_status status = p->engine->run(ranks, run_on_stream, &r, cuda);
     free(p->streams);
@@ -198,7 +199,7 @@ tsr_status place_run(place *p, int ranks, place_body *body, void *arg)
     return status;
 }
 
-/* One rank's end of what it did by itself. */
+/* Returns the exit status of this rank, in `arg`, as a status with the last complaint. */
 static tsr_status say_how_it_ended(tsr_comm *comm, void *arg)
 {
     (void)comm;
@@ -207,7 +208,7 @@ static tsr_status say_how_it_ended(tsr_comm *comm, void *arg)
 
 int place_agree(const place *p, int status)
 {
-    if (p == NULL || p->launched == 0 || p->engine->run(p->launched, say_how_it_ended, &status, NULL) == TSR_OK)
+    if (!p || p->launched == 0 || p->engine->run(p->launched, say_how_it_ended, &status, NULL) == TSR_OK)
         return status;
     return status == EXIT_DONE ? complain_status(EXIT_REFUSED) : status;
 }
@@ -236,7 +237,7 @@ void place_release(const place *p, tsr_comm *comm, void *memory, size_t bytes)
     void *self;
     if (!place_enqueues(p))
         tsr_comm_free(comm, memory, bytes);
-    else if (memory != NULL)
+    else if (memory)
         place_table(p, rank, &self)->free(self, place_device(p, rank).index, memory, bytes, NULL);
 }
 

@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** What the loader needs at least for a library. */
+/* Lower bound of the memory that the loader needs for a library, in bytes. */
 #define LOADER_BYTES 4096
 
 void *shared_library_open(const char *file, int flags)
 {
-    /* The loader has many words for a lack of memory, "no such file" among them, so what fails is
-     * tried again. */
+    /* The loader reports a lack of memory in many ways, "no such file" among them, so a failure is
+     * tried once more. */
     void *library = dlopen(file, flags);
-    if (library == NULL)
+    if (!library)
         library = dlopen(file, flags);
     void *const probe = malloc(LOADER_BYTES);
-    errno = probe == NULL ? ENOMEM : 0;
+    errno = !probe ? ENOMEM : 0;
     free(probe);
     return library;
 }
@@ -25,7 +25,7 @@ const char *shared_library_reason(const char *file, int flags)
 {
     static const char lack[] = "out of memory";
     const char *const said = dlerror();
-    if (said == NULL || strncmp(said, lack, sizeof lack - 1) != 0 || dlopen(file, flags) != NULL)
+    if (!said || strncmp(said, lack, sizeof lack - 1) != 0 || dlopen(file, flags))
         return said;
     return dlerror();
 }

@@ -1,4 +1,4 @@
-/* Ranks that are threads of this process. */
+/* The engine threads: ranks are threads of this process. */
 #include "place/engines.h"
 #include "place/held_log.h"
 
@@ -20,5 +20,8 @@ static tsr_status run_threads(int ranks, tsr_rank_main *main, void *arg, const c
     return status;
 }
 
-const engine threads_engine = {
-    .name = "threads", .ranks = "ranks are threads of one process", .missing = nothing, .version = nothing, .run = run_threads};
+const engine threads_engine = {.name = "threads",
+                               .ranks = "ranks are threads of one process",
+                               .missing = nothing,
+                               .version = nothing,
+                               .run = run_threads};

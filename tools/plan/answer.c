@@ -1,8 +1,9 @@
 #include "plan/answer.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 static tsr_plan_sum same(int64_t value)
 {
@@ -20,7 +21,7 @@ static tsr_status count_steps(const tsr_plan *plan, tsr_plan_survey *out)
     return TSR_OK;
 }
 
-/** The figures of the plan's rank, as if there were no other. */
+/* Counts the figures of the plan's rank alone. */
 static tsr_status count_rank(const tsr_plan *plan, tsr_plan_survey *out)
 {
     tsr_plan_figures f;
@@ -46,12 +47,12 @@ static tsr_status make(const plan_request *request, plan_answer *a)
     return a->one_rank ? count_rank(a->plan, &a->figures) : tsr_plan_survey_of(a->plan, &a->figures);
 }
 
-/** The library names its own option, which here is --nodes. */
+/* Replaces the library's name of the option, tsr_plan_options.nodes, by --nodes. */
 static int refuse(const plan_request *request)
 {
     static const char own[] = "tsr_plan_options.nodes, or those that the first mesh knows,";
     const char *const reason = tsr_status_message();
-    if (request->node == NULL || strncmp(reason, own, sizeof own - 1) != 0)
+    if (!request->node || strncmp(reason, own, sizeof own - 1) != 0)
         return complain_status(EXIT_REFUSED);
     return complain(EXIT_REFUSED, "--nodes%s: give the nodes of all ranks", reason + sizeof own - 1);
 }
@@ -71,7 +72,7 @@ char *plan_step_text(const plan_answer *a, size_t step)
 {
     const size_t length = tsr_plan_step_print(a->plan, step, NULL, 0);
     char *const text = malloc(length + 1);
-    if (text != NULL)
+    if (text)
         tsr_plan_step_print(a->plan, step, text, length + 1);
     return text;
 }

@@ -4,19 +4,20 @@
 #include "draw/svg_traffic.h"
 #include "plan/answer.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #define WIDTH  1180.0
 #define MARGIN 28.0
 #define INSIDE (WIDTH - 2 * MARGIN)
 #define SPACE  26.0
 
-/** One rank's transfers as entries of the table. */
+/* Where add_transfer() adds the transfers of a rank. */
 typedef struct tally {
     traffic *t;
-    size_t rank; /**< its place */
+    size_t rank; /* index of the rank in traffic.ranks */
     bool sends;
 } tally;
 
@@ -40,7 +41,7 @@ static tsr_status add_receives(const plan_request *r, int64_t rank, traffic *t)
     return status;
 }
 
-/** What --rank receives and sends, or what every rank receives. */
+/* Adds what --rank receives and sends; without it, what every rank receives. */
 static tsr_status fill_traffic(const plan_answer *a, traffic *t)
 {
     if (!a->one_rank) {
@@ -59,7 +60,7 @@ static tsr_status draw_steps(svg *s, const plan_answer *a, const traffic *t, dou
     for (size_t i = 0; i < t->steps; i++) {
         char *const text = plan_step_text(a, i), *heading;
         const int length =
-            text != NULL ? asprintf(&heading, "Step %zu, %s: %s", i + 1, tsr_step_op_name(a->figures.steps[i].op), text) : -1;
+            text ? asprintf(&heading, "Step %zu, %s: %s", i + 1, tsr_step_op_name(a->figures.steps[i].op), text) : -1;
         free(text);
         if (length < 0)
             return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a step");
@@ -73,7 +74,9 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
 {
     const plan_request *const r = a->request;
     if (!traffic_possible(r->from, r->to)) {
-        *y = svg_paragraph(s, MARGIN, *y, INSIDE, 11, "Not drawn: who sends what to whom is drawn for meshes of at most 64 ranks.") + SPACE;
+        *y = svg_paragraph(s, MARGIN, *y, INSIDE, 11,
+                           "Not drawn: who sends what to whom is drawn for meshes of at most 64 ranks.") +
+             SPACE;
         return TSR_OK;
     }
     traffic t;
@@ -85,17 +88,17 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
     return status;
 }
 
-/** "From S(0),R on mesh 2x2"; on the heap. */
+/* A layout as "From S(0),R on mesh 2x2", which the caller frees. */
 static tsr_status name_layout(const char *which, const tsr_layout *layout, char **out)
 {
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);
     char *text = NULL;
-    if (mesh != NULL && placements != NULL && asprintf(&text, "%s %s on mesh %s", which, placements, mesh) < 0)
+    if (mesh && placements && asprintf(&text, "%s %s on mesh %s", which, placements, mesh) < 0)
         text = NULL;
     free(mesh);
     free(placements);
     *out = text;
-    return text != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a layout");
+    return text ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a layout");
 }
 
 static tsr_status draw_layouts(svg *s, const plan_request *r, double *y)
@@ -123,7 +126,8 @@ static void draw_figures(svg *s, const plan_answer *a, double *y)
     if (a->one_rank)
         snprintf(line, sizeof line, "Rank %lld alone: it receives %s.", (long long)a->request->options.rank, total);
     else
-        snprintf(line, sizeof line, "A rank receives at most %s, all together %s; the least possible is %s.", most, total, least);
+        snprintf(line, sizeof line, "A rank receives at most %s, all together %s; the least possible is %s.", most,
+                 total, least);
     *y = svg_paragraph(s, MARGIN, *y, INSIDE, 12, line) + SPACE / 2;
 }
 
@@ -143,7 +147,7 @@ static tsr_status draw_page(const plan_answer *a, const char *title, char **text
     svg_begin(&s);
     const tsr_status status = draw(&s, a, title, &y);
     svg_end(&s, WIDTH, y, title, text, bytes);
-    if (status == TSR_OK && *text == NULL)
+    if (status == TSR_OK && !*text)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the picture");
     if (status != TSR_OK) {
         free(*text);

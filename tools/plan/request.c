@@ -4,10 +4,11 @@
 #include "cli/report.h"
 #include "files/profile.h"
 
+#include <tessera/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/status.h>
 
 static const char *const objective_names[] = {[TSR_OBJECTIVE_BYTES] = "bytes", [TSR_OBJECTIVE_TIME] = "time"};
 
@@ -18,7 +19,7 @@ const char *objective_name(tsr_objective objective)
 
 static int parse_objective(const char *text, tsr_objective *out)
 {
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     for (size_t i = 0; i < sizeof objective_names / sizeof *objective_names; i++) {
         if (strcmp(objective_names[i], text) == 0) {
@@ -34,7 +35,7 @@ static int read_meshes(const tool_arguments *given, tsr_context *context, plan_r
     int status = parse_mesh_in(context, "--mesh", given->value[OPT_MESH], &r->mesh);
     if (status != EXIT_DONE)
         return status;
-    if (given->value[OPT_TO_MESH] != NULL)
+    if (given->value[OPT_TO_MESH])
         return parse_mesh_in(context, "--to-mesh", given->value[OPT_TO_MESH], &r->to_mesh);
     r->to_mesh = tsr_mesh_retain(r->mesh);
     return EXIT_DONE;
@@ -56,20 +57,21 @@ static int read_layouts(const tool_arguments *given, tsr_context *context, plan_
     return status;
 }
 
-/** "mesh 2x4 (ranks 0 to 7)"; the caller frees it. A mesh with a list of ranks shows them itself. NULL if there is no memory. */
+/* A mesh and its ranks, as "mesh 2x4 (ranks 0 to 7)", or without the parentheses if its text lists
+ * the ranks; the caller frees it. NULL if there is no memory. */
 static char *ranks_text(const tsr_mesh *mesh)
 {
     const int64_t origin[TSR_MAX_DIMS] = {0};
     char *text = mesh_text(mesh), *answer = NULL;
     int64_t first;
-    if (text == NULL || tsr_mesh_rank_at(mesh, origin, &first) != TSR_OK)
+    if (!text || tsr_mesh_rank_at(mesh, origin, &first) != TSR_OK)
         goto free_text;
     const size_t room = strlen(text) + 64;
     answer = malloc(room);
-    if (answer == NULL)
+    if (!answer)
         goto free_text;
     const int used = snprintf(answer, room, "mesh %s", text);
-    if (strchr(text, '[') == NULL)
+    if (!strchr(text, '['))
         snprintf(answer + used, room - (size_t)used, " (ranks %lld to %lld)", (long long)first,
                  (long long)(first + tsr_mesh_count(mesh) - 1));
 free_text:
@@ -80,17 +82,18 @@ free_text:
 static int refuse_rank(const plan_request *r)
 {
     char *const from = ranks_text(r->mesh), *const to = ranks_text(r->to_mesh);
-    const bool two = from != NULL && to != NULL && strcmp(from, to) != 0;
-    if (from == NULL || to == NULL)
+    const bool two = from && to && strcmp(from, to) != 0;
+    if (!from || !to)
         complain(EXIT_REFUSED, "there is no memory for the text of the meshes");
     else
-        complain(EXIT_REFUSED, "--rank %lld is not in %s%s%s", (long long)r->options.rank, from, two ? ", nor in " : "", two ? to : "");
+        complain(EXIT_REFUSED, "--rank %lld is not in %s%s%s", (long long)r->options.rank, from, two ? ", nor in " : "",
+                 two ? to : "");
     free(from);
     free(to);
     return EXIT_REFUSED;
 }
 
-/** In neither mesh there is nothing to plan for. */
+/* Refuses a --rank that is in neither mesh. */
 static int check_rank(const plan_request *r)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -106,7 +109,7 @@ static int check_rank(const plan_request *r)
 static int read_rank(const tool_arguments *given, plan_request *r)
 {
     r->options.rank = TSR_RANK_NONE;
-    if (given->value[OPT_RANK] == NULL)
+    if (!given->value[OPT_RANK])
         return EXIT_DONE;
     const int status = parse_index("--rank", given->value[OPT_RANK], &r->options.rank);
     return status == EXIT_DONE ? check_rank(r) : status;
@@ -123,7 +126,7 @@ static int read_max_workspace(const char *text, size_t *out)
 
 static int read_profile(const char *path, plan_request *r)
 {
-    if (path == NULL)
+    if (!path)
         return EXIT_DONE;
     const int status = profile_read(path, &r->profile);
     r->options.measured = r->profile;
@@ -132,9 +135,9 @@ static int read_profile(const char *path, plan_request *r)
 
 static int read_nodes(const tool_arguments *given, plan_request *r)
 {
-    if (given->value[OPT_NODES] == NULL)
+    if (!given->value[OPT_NODES])
         return parse_count("--ranks-per-node", given->value[OPT_RANKS_PER_NODE], 0, &r->options.nodes.ranks_per_node);
-    if (given->value[OPT_RANKS_PER_NODE] != NULL)
+    if (given->value[OPT_RANKS_PER_NODE])
         return complain(EXIT_USAGE, "--nodes and --ranks-per-node both say how ranks lie on nodes; give one of them");
     const int status = parse_nodes(given->value[OPT_NODES], &r->options.nodes.count, &r->node);
     r->options.nodes.node = r->node;
@@ -172,7 +175,7 @@ int plan_request_read(const tool_arguments *given, tsr_context *context, plan_re
         status = read_layouts(given, context, out);
     if (status == EXIT_DONE)
         status = read_rank(given, out);
-    return status == EXIT_DONE && given->value[OPT_RELABEL] != NULL ? relabel(out) : status;
+    return status == EXIT_DONE && given->value[OPT_RELABEL] ? relabel(out) : status;
 }
 
 void plan_request_finish(plan_request *r)

@@ -1,4 +1,5 @@
-/** What `plan` and `bench plan` are asked: two layouts of one tensor, and how to plan between them. */
+/** The options of `plan` and `bench plan`: two layouts of one tensor, and how to plan between
+ * them. */
 #ifndef TESSERA_TOOLS_PLAN_REQUEST_H
 #define TESSERA_TOOLS_PLAN_REQUEST_H
 
@@ -8,16 +9,16 @@
 
 typedef struct plan_request {
     tsr_mesh *mesh, *to_mesh;   /**< to_mesh: another reference to `mesh`, or --to-mesh */
-    tsr_layout *from, *to;      /**< `to` is in the order that --relabel chose */
-    tsr_plan_options options;   /**< rank: --rank, or TSR_RANK_NONE */
-    tsr_profile *profile;       /**< where options.measured points; NULL without --profile */
-    int64_t *node;              /**< where options.nodes may point */
+    tsr_layout *from, *to;      /**< with --relabel, the ranks of `to` are in the order that it chose */
+    tsr_plan_options options;   /**< options.rank is --rank, or TSR_RANK_NONE */
+    tsr_profile *profile;       /**< --profile, which options.measured points to; NULL without */
+    int64_t *node;              /**< --nodes, which options.nodes points to; NULL without */
     bool relabelled;            /**< --relabel */
-    tsr_relabel_report relabel; /**< then: what it did */
+    tsr_relabel_report relabel; /**< with --relabel: its report */
 } plan_request;
 
-/** Reads the options that the command takes; meshes are abstract, in `context` (NULL: defaults). Returns the tool's exit status. The caller
- * calls plan_request_finish() in any case. `out` must not move. */
+/** Reads the options; meshes are abstract, in `context` (NULL: the default one). Returns the tool's
+ * exit status; the caller calls plan_request_finish() in any case. */
 int plan_request_read(const tool_arguments *given, tsr_context *context, plan_request *out);
 void plan_request_finish(plan_request *r);
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/** One line of the table: bytes, at most and in all, or of one rank. */
+/* Prints a line of the table: the maximum and the total of bytes, or the bytes of --rank. */
 static void print_row(text_buffer *to, const plan_answer *a, const char *name, tsr_plan_sum sum, const char *remark)
 {
     char most[BYTES_TEXT], total[BYTES_TEXT];
@@ -25,19 +25,20 @@ static void print_question(text_buffer *to, const plan_request *r, const char *s
     if (tsr_mesh_equal(tsr_layout_mesh(from), tsr_layout_mesh(r->to)))
         text_buffer_print(to, "%s %s on mesh %s, from %s to %s\n", shape, dtype, texts[0], texts[1], texts[3]);
     else
-        text_buffer_print(to, "%s %s, from %s on mesh %s to %s on mesh %s\n", shape, dtype, texts[1], texts[0], texts[3], texts[2]);
+        text_buffer_print(to, "%s %s, from %s on mesh %s to %s on mesh %s\n", shape, dtype, texts[1], texts[0],
+                          texts[3], texts[2]);
 }
 
-/** The layouts, and how is planned. */
+/* Prints shape, dtype, meshes and layouts. */
 static int print_head(text_buffer *to, const plan_answer *a)
 {
     const plan_request *const r = a->request;
     char shape[SHAPE_TEXT_BYTES];
-    char *const texts[4] = {mesh_text(tsr_layout_mesh(r->from)), layout_text(r->from), mesh_text(tsr_layout_mesh(r->to)),
-                            layout_text(r->to)};
+    char *const texts[4] = {mesh_text(tsr_layout_mesh(r->from)), layout_text(r->from),
+                            mesh_text(tsr_layout_mesh(r->to)), layout_text(r->to)};
     int status = EXIT_DONE;
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
-    if (texts[0] != NULL && texts[1] != NULL && texts[2] != NULL && texts[3] != NULL)
+    if (texts[0] && texts[1] && texts[2] && texts[3])
         print_question(to, r, shape, (const char *const *)texts);
     else
         status = complain(EXIT_REFUSED, "there is no memory for the layouts' text");
@@ -54,19 +55,21 @@ static void print_relabel(text_buffer *to, const plan_request *r)
     print_bytes(report->bytes_kept, chosen);
     print_bytes(report->bytes_kept_greedy, greedy);
     text_buffer_print(to,
-                      "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at other coordinates\n",
-                      report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy, (long long)report->moved_ranks,
-                      report->moved_ranks == 1 ? "" : "s");
+                      "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at "
+                      "other coordinates\n",
+                      report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy,
+                      (long long)report->moved_ranks, report->moved_ranks == 1 ? "" : "s");
 }
 
-/** " along mesh dims dp, 1": in whose coordinate some sender and receiver differ; nothing where none is. */
+/* Prints the mesh dims in whose coordinate some sender and receiver differ, as " along mesh dims
+ * dp, 1"; nothing without any. */
 static void print_dims(text_buffer *to, const tsr_mesh *mesh, unsigned dims)
 {
     const char *joint = (dims & (dims - 1)) != 0 ? " along mesh dims " : " along mesh dim ";
     for (int d = 0; d < tsr_mesh_ndim(mesh); d++) {
         if ((dims >> d & 1) == 0)
             continue;
-        if (tsr_mesh_name(mesh, d) != NULL)
+        if (tsr_mesh_name(mesh, d))
             text_buffer_print(to, "%s%s", joint, tsr_mesh_name(mesh, d));
         else
             text_buffer_print(to, "%s%d", joint, d);
@@ -78,7 +81,7 @@ static int print_step(text_buffer *to, const plan_answer *a, size_t index)
 {
     const tsr_plan_survey_step *const step = &a->figures.steps[index];
     char *const text = plan_step_text(a, index), most[BYTES_TEXT], total[BYTES_TEXT];
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the text of a step");
     text_buffer_print(to, "  %zu. %s", index + 1, tsr_step_op_name(step->op));
     print_dims(to, tsr_layout_mesh(a->request->from), step->mesh_dims);
@@ -104,7 +107,7 @@ static int print_steps(text_buffer *to, const plan_answer *a)
     return status;
 }
 
-/** What the bytes are, beside the least possible. */
+/* The remark on the bytes received, against the least possible. */
 static const char *judge(const plan_answer *a, char text[64])
 {
     const double ratio = a->figures.ratio;
@@ -114,7 +117,8 @@ static const char *judge(const plan_answer *a, char text[64])
         return "nothing need be received";
     if (a->figures.bytes_received.total == a->figures.lower_bound.total)
         return "ratio 1.00, the least possible";
-    snprintf(text, 64, "ratio %.2f%s", ratio, a->request->options.objective == TSR_OBJECTIVE_TIME ? ", for less time" : "");
+    snprintf(text, 64, "ratio %.2f%s", ratio,
+             a->request->options.objective == TSR_OBJECTIVE_TIME ? ", for less time" : "");
     return text;
 }
 
@@ -156,9 +160,10 @@ static void print_costs(text_buffer *to, const plan_answer *a)
     print_bytes((int64_t)f->workspace_bytes, workspace);
     print_seconds(f->seconds, seconds);
     const char *const most = a->one_rank ? "" : "at most ";
-    text_buffer_print(to, "  %-18s  %s%lld received, %s%lld sent\n", "messages", most, (long long)f->messages_received, most,
-                      (long long)f->messages_sent);
-    text_buffer_print(to, "  %-18s  %s%s\n", "workspace", f->workspace_bytes > 0 ? most : "", f->workspace_bytes > 0 ? workspace : "none");
+    text_buffer_print(to, "  %-18s  %s%lld received, %s%lld sent\n", "messages", most, (long long)f->messages_received,
+                      most, (long long)f->messages_sent);
+    text_buffer_print(to, "  %-18s  %s%s\n", "workspace", f->workspace_bytes > 0 ? most : "",
+                      f->workspace_bytes > 0 ? workspace : "none");
     text_buffer_print(to, "  %-18s  %s by the model of the links\n", "time", seconds);
 }
 

@@ -5,42 +5,45 @@
 #include "place/move.h"
 #include "shards/shards.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** What the ranks share. Each rank writes its own row and result only. */
+#include <stdlib.h>
+
+/* What the ranks share. Each rank writes only its own row and result. */
 typedef struct job {
     place *place;
     move_request request;
-    tsr_mesh *mesh;        /**< abstract: for what is decided before ranks run */
-    tsr_layout *from, *to; /**< over `mesh` */
-    npy_file global;       /**< --input */
-    shards shards;         /**< --input-shards: one file a rank of the mesh */
+    tsr_mesh *mesh;        /* abstract: used before ranks run */
+    tsr_layout *from, *to; /* on `mesh` */
+    npy_file global;       /* --input */
+    shards shards;         /* --input-shards: a file for each rank of the mesh */
     int ranks;
     struct row {
         int64_t bytes_received;
         double seconds;
-        bool inside; /**< the mesh: it has a file */
+        bool inside; /* the rank is in the mesh, so it has a file */
     } * rows;
-    tsr_tensor *results; /**< heap memory; data is NULL outside the mesh, and for ranks of other processes */
+    tsr_tensor *results; /* local results on the heap; data is NULL for a rank outside the mesh or of another process */
 } job;
 
-/** This rank's source: its part of the global tensor, or its file, which is borrowed. */
+/* Makes this rank's source: its part of the global tensor, or the tensor in its file, which is
+ * borrowed. */
 static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor **out)
 {
     const npy_file *const global = &j->global;
-    if (global->memory != NULL)
+    if (global->memory)
         return tsr_distribute_tensor(&global->tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
-    if (global->path != NULL)
-        return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL, out);
+    if (global->path)
+        return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL,
+                                   out);
     tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
     npy_file *const file = shards_find(&j->shards, rank);
-    if (file != NULL)
+    if (file)
         TSR_TRY(npy_load(file));
-    return tsr_dtensor_from_local(file != NULL ? &file->tensor : &outside, m->from, NULL, out);
+    return tsr_dtensor_from_local(file ? &file->tensor : &outside, m->from, NULL, out);
 }
 
-/** Host memory that outlives the rank, which touches it first. */
+/* Allocates host memory for the result, which outlives the rank. */
 static tsr_status make_result(const move *m, tsr_tensor *out)
 {
     size_t bytes;
@@ -65,7 +68,7 @@ static tsr_status time_move(const move *m, const tsr_tensor *src, const tsr_tens
     return TSR_OK;
 }
 
-/** Both tensors on a device of their own memory: the source goes there, the result comes back. */
+/* Moves on a device with its own memory: copies the source there, and the result back. */
 static tsr_status move_on_device(const move *m, const tsr_tensor *source, const tsr_tensor *result, double *seconds)
 {
     local src = {.place = NULL}, dst = {.place = NULL};
@@ -111,8 +114,9 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/** The file decides the shape and, if --dtype doesn't, the dtype. Rank threads share its elements; of processes, which would each hold all
- * of them, each reads its own part where that lies in the file as it is. */
+/* Opens --input, which gives the shape and, without --dtype, the dtype. Rank threads share its
+ * elements in memory. Processes would each hold all elements, so each reads only its part, if the
+ * file is plain (npy_is_plain()). */
 static int open_global(const tool_arguments *given, job *j, bool dtype_given)
 {
     npy_file *const global = &j->global;
@@ -127,15 +131,15 @@ static int open_global(const tool_arguments *given, job *j, bool dtype_given)
     return EXIT_DONE;
 }
 
-/** Where --shape is given too it must be the file's. */
+/* Takes the shape from the file; refuses a --shape that differs. */
 static int settle_global_shape(const tensor_shape *wanted, const char *text, job *j)
 {
     const tsr_tensor *const tensor = &j->global.tensor;
-    bool same = wanted == NULL || wanted->ndim == tensor->ndim;
+    bool same = !wanted || wanted->ndim == tensor->ndim;
     j->request.shape.ndim = tensor->ndim;
     for (int d = 0; d < tensor->ndim; d++) {
         j->request.shape.size[d] = tensor->shape[d];
-        same = same && (wanted == NULL || wanted->size[d] == tensor->shape[d]);
+        same = same && (!wanted || wanted->size[d] == tensor->shape[d]);
     }
     if (same)
         return EXIT_DONE;
@@ -146,11 +150,12 @@ static int settle_global_shape(const tensor_shape *wanted, const char *text, job
 
 static int open_shards(const tool_arguments *given, const tensor_shape *wanted, job *j, bool dtype_given)
 {
-    int status = shards_open(given->value[OPT_INPUT_SHARDS], j->mesh, dtype_given ? j->request.dtype : TSR_DTYPE_NONE, &j->shards);
+    int status = shards_open(given->value[OPT_INPUT_SHARDS], j->mesh, dtype_given ? j->request.dtype : TSR_DTYPE_NONE,
+                             &j->shards);
     if (status != EXIT_DONE)
         return status;
     j->request.dtype = j->shards.dtype;
-    if (wanted == NULL)
+    if (!wanted)
         return shards_global_shape(&j->shards, j->mesh, given->value[OPT_FROM], &j->request.shape);
     j->request.shape = *wanted;
     return EXIT_DONE;
@@ -161,19 +166,19 @@ static int open_input(const tool_arguments *given, job *j)
     const char *const shape_text = given->value[OPT_SHAPE];
     const bool dtype_given = given->value[OPT_DTYPE] != NULL;
     tensor_shape shape;
-    int status = shape_text != NULL ? parse_shape(shape_text, &shape) : EXIT_DONE;
+    int status = shape_text ? parse_shape(shape_text, &shape) : EXIT_DONE;
     if (status == EXIT_DONE)
         status = parse_dtype(given->value[OPT_DTYPE], &j->request.dtype);
     if (status != EXIT_DONE)
         return status;
-    const tensor_shape *const wanted = shape_text != NULL ? &shape : NULL;
-    if (given->value[OPT_INPUT] == NULL)
+    const tensor_shape *const wanted = shape_text ? &shape : NULL;
+    if (!given->value[OPT_INPUT])
         return open_shards(given, wanted, j, dtype_given);
     status = open_global(given, j, dtype_given);
     return status == EXIT_DONE ? settle_global_shape(wanted, shape_text, j) : status;
 }
 
-/** Understands everything and opens the input; nothing runs and nothing is written yet. */
+/* Reads all options and opens the input; runs and writes nothing. */
 static int prepare_job(const tool_arguments *given, job *j)
 {
     int status = place_open(given, &j->place);
@@ -200,14 +205,14 @@ static int prepare_job(const tool_arguments *given, job *j)
     return status;
 }
 
-/** All files, under their own names. */
+/* Writes the results of this process's ranks, and renames the files to their names. */
 static int write_results(output *files, const job *j)
 {
     int status = EXIT_DONE;
     for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
         char name[32];
         snprintf(name, sizeof name, "rank-%d.npy", r);
-        if (j->results[r].data != NULL)
+        if (j->results[r].data)
             status = output_add(files, name, &j->results[r]);
     }
     return status == EXIT_DONE ? output_publish(files) : status;
@@ -228,12 +233,12 @@ static int report_job(const tool_arguments *given, const job *j)
         files++;
         names = json_with_item(names, json_sprintf("rank-%d.npy", r));
     }
-    if (given->value[OPT_JSON] != NULL)
-        return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max", (json_int_t)max, "total",
-                                    (json_int_t)total, "seconds", seconds, "files", names));
+    if (given->value[OPT_JSON])
+        return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max",
+                                    (json_int_t)max, "total", (json_int_t)total, "seconds", seconds, "files", names));
     json_decref(names);
-    say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files, given->value[OPT_OUTPUT],
-        (long long)total, (long long)max, seconds);
+    say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files,
+        given->value[OPT_OUTPUT], (long long)total, (long long)max, seconds);
     return EXIT_DONE;
 }
 
@@ -243,7 +248,8 @@ static int print_report(const tool_arguments *given, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** The files stay only if those of all ranks are there and the report that lists them arrives too. */
+/* Writes the files and prints the report; removes the files again if any process fails in
+ * either. */
 static int deliver_job(const tool_arguments *given, const job *j)
 {
     output files;
@@ -265,7 +271,7 @@ static int run_job(const tool_arguments *given, job *j)
 {
     j->rows = calloc((size_t)j->ranks, sizeof *j->rows);
     j->results = calloc((size_t)j->ranks, sizeof *j->results);
-    if (j->rows == NULL || j->results == NULL)
+    if (!j->rows || !j->results)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->ranks);
     if (place_run(j->place, j->ranks, run_rank, j) != TSR_OK)
         return complain_status(EXIT_REFUSED);
@@ -274,7 +280,7 @@ static int run_job(const tool_arguments *given, job *j)
 
 static void finish_job(job *j)
 {
-    for (int r = 0; j->results != NULL && r < j->ranks; r++)
+    for (int r = 0; j->results && r < j->ranks; r++)
         free(j->results[r].data);
     free(j->results);
     free(j->rows);
@@ -288,7 +294,7 @@ static void finish_job(job *j)
 
 static int run_redistribute(const tool_arguments *given)
 {
-    if ((given->value[OPT_INPUT] == NULL) == (given->value[OPT_INPUT_SHARDS] == NULL))
+    if ((!given->value[OPT_INPUT]) == (!given->value[OPT_INPUT_SHARDS]))
         return complain(EXIT_USAGE, "redistribute needs either --input X.npy or --input-shards DIR");
     job j = {.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
     int status = prepare_job(given, &j);
@@ -303,17 +309,22 @@ const tool_command redistribute_command = {
     .name = "redistribute",
     .summary = "move a tensor from one layout to another, for real",
     .details =
-        "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors are in the memory of "
-        "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes its part (a Partial "
-        "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after the move is "
-        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. A folder with files of ranks that the mesh "
+        "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors "
+        "are in the memory of "
+        "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes "
+        "its part (a Partial "
+        "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after "
+        "the move is "
+        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. A folder with files of "
+        "ranks that the mesh "
         "does not have is refused. bf16 travels as <u2 and f8e4m3, f8e5m2 "
         "as |u1: say so with --dtype. --shape gives the global shape of shards, which otherwise follows from theirs.",
     .examples = "  tessera redistribute --mesh 2x2 --from 'S(0),S(1)' --to 'S(1),S(0)' --input x.npy --output out\n"
                 "  tessera redistribute --mesh 4 --from P --to 'S(0)' --input-shards out --output reduced --json\n"
-                "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full --mode message\n",
-    .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) | TAKES(DTYPE) |
-             TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
+                "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full "
+                "--mode message\n",
+    .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) |
+             TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(OUTPUT),
     .run = run_redistribute,
 };

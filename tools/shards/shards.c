@@ -1,9 +1,10 @@
 #include "shards/shards.h"
 
+#include <tessera/status.h>
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/status.h>
 
 static int open_shard(const char *directory, int64_t rank, tsr_dtype dtype, npy_file *out)
 {
@@ -21,8 +22,9 @@ static int check_alike(const char *directory, const shards *s)
 {
     const tsr_tensor *const first = &s->files[0].tensor, *const last = &s->files[s->count - 1].tensor;
     if (first->dtype != last->dtype)
-        return complain(EXIT_REFUSED, "%s: rank %lld's file is %s, but rank %lld's is %s", directory, (long long)s->ranks[s->count - 1],
-                        tsr_dtype_name(last->dtype), (long long)s->ranks[0], tsr_dtype_name(first->dtype));
+        return complain(EXIT_REFUSED, "%s: rank %lld's file is %s, but rank %lld's is %s", directory,
+                        (long long)s->ranks[s->count - 1], tsr_dtype_name(last->dtype), (long long)s->ranks[0],
+                        tsr_dtype_name(first->dtype));
     if (first->ndim != last->ndim)
         return complain(EXIT_REFUSED, "%s: rank %lld's file has %d dims, but rank %lld's has %d", directory,
                         (long long)s->ranks[s->count - 1], last->ndim, (long long)s->ranks[0], first->ndim);
@@ -33,7 +35,7 @@ int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, sh
 {
     const size_t count = (size_t)tsr_mesh_count(mesh);
     *out = (shards){.files = calloc(count, sizeof *out->files), .ranks = calloc(count, sizeof *out->ranks)};
-    if (out->files == NULL || out->ranks == NULL)
+    if (!out->files || !out->ranks)
         return complain(EXIT_REFUSED, "there is no memory for %zu files", count);
     int64_t coordinate[TSR_MAX_DIMS] = {0};
     int status;
@@ -59,7 +61,8 @@ npy_file *shards_find(const shards *s, int64_t rank)
     return NULL;
 }
 
-/** Adds up the sizes along `dim` over the coordinates that its cuts tell apart: those that are 0 in all other mesh dims. */
+/* Sums the sizes along `dim` over the coordinates that are 0 in every mesh dim which does not cut
+ * `dim`. */
 static int add_sizes(const shards *s, const tsr_mesh *mesh, const tsr_placement *placements, int dim, int64_t *out)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0}, sum = 0, index = 0;
@@ -79,9 +82,10 @@ int shards_global_shape(const shards *s, const tsr_mesh *mesh, const char *place
 {
     const size_t room = strlen(placements) + 1;
     int64_t *const numbers = calloc(room, sizeof *numbers);
-    if (numbers == NULL)
+    if (!numbers)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
-    /* Mesh dims without a placement count as Replicate here; the layout refuses them. */
+    /* A mesh dim without a placement counts as Replicate here; tsr_layout_parse() refuses it
+     * later. */
     tsr_placement parsed[TSR_MAX_DIMS] = {{0}};
     int count;
     tensor_shape shape = {.ndim = s->files[0].tensor.ndim};
@@ -105,7 +109,7 @@ void shards_close(shards *s)
     *s = (shards){0};
 }
 
-/** Whether `name` is the name that rank N's file has, which goes to `*rank`. */
+/* True if `name` is the name of the file of a rank, which `*rank` gets. */
 static bool is_shard(const char *name, int64_t *rank)
 {
     char own[64];
@@ -127,13 +131,15 @@ int shards_refuse_others(const char *directory, const tsr_mesh *mesh)
 {
     DIR *const folder = opendir(directory);
     int status = EXIT_DONE;
-    if (folder == NULL)
+    if (!folder)
         return EXIT_DONE;
-    for (const struct dirent *entry = readdir(folder); entry != NULL && status == EXIT_DONE; entry = readdir(folder)) {
+    for (const struct dirent *entry = readdir(folder); entry && status == EXIT_DONE; entry = readdir(folder)) {
         int64_t rank;
         if (is_shard(entry->d_name, &rank) && !is_inside(mesh, rank))
-            status = complain(EXIT_REFUSED, "--output %s holds %s, which would stand beside the new files: rank %lld is not in the mesh",
-                              directory, entry->d_name, (long long)rank);
+            status =
+                complain(EXIT_REFUSED,
+                         "--output %s holds %s, which would stand beside the new files: rank %lld is not in the mesh",
+                         directory, entry->d_name, (long long)rank);
     }
     closedir(folder);
     return status;

@@ -4,18 +4,20 @@
 
 #define MOST_ROWS (INT64_C(1) << 20)
 
-/**
- * Coordinates that hold anything, one mesh dim inside the other in an order in which every cut comes after those that cut its piece.
+/*
+ * Visits the coordinates of the holders, mesh dims nested in an order in which each cut comes after
+ * the cuts whose pieces it divides.
  *
- * So the parts along a dim that hold anything, given the coordinates before it and the first part of all after it, are the first ones: the
- * first part of a piece is empty only if the piece is, and so are all parts after one that is. Of given sizes they are those above 0.
+ * Given the coordinates of the dims before a dim, and part 0 in the dims after it, the parts along
+ * the dim that hold an element then come first: part 0 of a piece is empty only if the piece is,
+ * and all parts after an empty part are empty. With given sizes they are the parts of size above 0.
  */
 typedef struct walk {
     const holders *of;
     int order[TSR_MAX_DIMS], ndim;
     int64_t coordinate[TSR_MAX_DIMS];
-    int64_t rows, count; /**< so far; rows are those of the innermost dim */
-    int64_t *ranks;      /**< NULL: only to be counted */
+    int64_t rows, count; /* rows (of the innermost dim) and holders so far */
+    int64_t *ranks;      /* where holders_spread() writes; NULL: only count */
     int64_t taken, wanted, all;
 } walk;
 
@@ -39,15 +41,17 @@ bool holders_include(const holders *h, int64_t rank)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside = 0;
-    return tsr_mesh_coordinate_of(h->mesh, rank, coordinate, &inside) == TSR_OK && inside != 0 && either_holds(h, coordinate);
+    return tsr_mesh_coordinate_of(h->mesh, rank, coordinate, &inside) == TSR_OK && inside != 0 &&
+           either_holds(h, coordinate);
 }
 
 static int turn_of(const tsr_placement *placements, int dim)
 {
-    return placements[dim].kind != TSR_SHARD || placements[dim].order == TSR_ORDER_DEFAULT ? dim : placements[dim].order;
+    return placements[dim].kind != TSR_SHARD || placements[dim].order == TSR_ORDER_DEFAULT ? dim
+                                                                                           : placements[dim].order;
 }
 
-/** Mesh dims by the turns of the layout's cuts. */
+/* Sorts the mesh dims by the order of the layout's cuts. */
 static void order_dims(const tsr_layout *layout, int ndim, int *order)
 {
     const tsr_placement *const p = tsr_layout_placements(layout);
@@ -65,7 +69,8 @@ static bool fits(const tsr_layout *layout, const int *order, int ndim)
     for (int late = 1; late < ndim; late++)
         for (int early = 0; early < late; early++) {
             const int a = order[early], b = order[late];
-            if (p[a].kind == TSR_SHARD && p[b].kind == TSR_SHARD && p[a].dim == p[b].dim && turn_of(p, a) > turn_of(p, b))
+            if (p[a].kind == TSR_SHARD && p[b].kind == TSR_SHARD && p[a].dim == p[b].dim &&
+                turn_of(p, a) > turn_of(p, b))
                 return false;
         }
     return true;
@@ -74,10 +79,10 @@ static bool fits(const tsr_layout *layout, const int *order, int ndim)
 static bool has_sizes(const tsr_layout *layout, int dim)
 {
     const tsr_placement *const p = &tsr_layout_placements(layout)[dim];
-    return p->kind == TSR_SHARD && p->sizes != NULL;
+    return p->kind == TSR_SHARD && p->sizes;
 }
 
-/** False where the two layouts cannot be walked as one. */
+/* Begins a walk; false if the two layouts cannot be walked together. */
 static bool begin_walk(const holders *h, walk *w)
 {
     const int ndim = tsr_mesh_ndim(h->mesh);
@@ -94,22 +99,22 @@ static bool begin_walk(const holders *h, walk *w)
     return fits(h->from, w->order, ndim);
 }
 
-/** Only a layout by itself has them. */
+/* The given sizes along a mesh dim, NULL for none; only a walk of a single layout has them. */
 static const int64_t *sizes_along(const walk *w, int dim)
 {
     return has_sizes(w->of->from, dim) ? tsr_layout_placements(w->of->from)[dim].sizes : NULL;
 }
 
-/** The coordinate of the part with that number among those that hold anything. */
+/* The coordinate of part `number` among the parts along `dim` that hold an element. */
 static int64_t part_at(const walk *w, int dim, int64_t number)
 {
     const int64_t *const sizes = sizes_along(w, dim);
     const int64_t last = tsr_mesh_size(w->of->mesh, dim) - 1;
     int64_t part = 0;
-    for (int64_t before = 0; sizes != NULL && part < last; part++)
+    for (int64_t before = 0; sizes && part < last; part++)
         if (sizes[part] > 0 && before++ == number)
             break;
-    return sizes != NULL ? part : number;
+    return sizes ? part : number;
 }
 
 static int64_t count_sizes(const int64_t *sizes, int64_t parts)
@@ -120,19 +125,20 @@ static int64_t count_sizes(const int64_t *sizes, int64_t parts)
     return count;
 }
 
-/** Every dim at its first part that holds anything. */
+/* Moves every dim to its first part that holds an element. */
 static void go_to_first(walk *w)
 {
     for (int d = 0; d < w->ndim; d++)
         w->coordinate[d] = part_at(w, d, 0);
 }
 
-/** How many parts along `dim` hold anything, given the coordinates before it; those after it are at their first parts. */
+/* The number of parts along `dim` that hold an element, given the coordinates of the dims before
+ * it; the dims after it are at their first parts. */
 static int64_t count_parts(walk *w, int dim)
 {
     const int64_t here = w->coordinate[dim], *const sizes = sizes_along(w, dim);
     int64_t least = 0, most = tsr_mesh_size(w->of->mesh, dim);
-    if (sizes != NULL)
+    if (sizes)
         return either_holds(w->of, w->coordinate) ? count_sizes(sizes, most) : 0;
     while (least < most) {
         const int64_t middle = least + (most - least) / 2;
@@ -161,7 +167,7 @@ static int64_t rank_here(const walk *w)
 static void add_row(walk *w, int dim, int64_t parts)
 {
     w->rows++;
-    for (; w->ranks != NULL && w->taken < w->wanted && next_wanted(w) < w->count + parts; w->taken++) {
+    for (; w->ranks && w->taken < w->wanted && next_wanted(w) < w->count + parts; w->taken++) {
         w->coordinate[dim] = part_at(w, dim, next_wanted(w) - w->count);
         w->ranks[w->taken] = rank_here(w);
     }
@@ -169,7 +175,8 @@ static void add_row(walk *w, int dim, int64_t parts)
     w->count += parts;
 }
 
-/** Goes through what follows the coordinates of the first `depth` dims in order; false once there are too many rows. */
+/* Visits all coordinates that begin with those of the first `depth` dims in order; false once
+ * there are too many rows. */
 static bool walk_from(walk *w, int depth)
 {
     const int dim = w->order[depth];
@@ -211,18 +218,19 @@ void holders_spread(const holders *h, int64_t count, int64_t wanted, int64_t *ra
 static bool has_shape(const walk *w, const int64_t *shape)
 {
     int64_t local[TSR_MAX_DIMS] = {0};
-    return tsr_layout_local(w->of->from, w->coordinate, local, NULL) == TSR_OK && memcmp(local, shape, sizeof local) == 0;
+    return tsr_layout_local(w->of->from, w->coordinate, local, NULL) == TSR_OK &&
+           memcmp(local, shape, sizeof local) == 0;
 }
 
-/** The first of `parts` along `dim` that is of another size than part 0, or `parts`: along a dim they never grow. Of given sizes that after
- * the largest. */
+/* The first of `parts` along `dim` whose size differs from part 0's, or `parts` if none does:
+ * along a dim sizes never grow. With given sizes, the part after the largest. */
 static int64_t find_change(walk *w, int dim, int64_t parts)
 {
     const int64_t *const sizes = sizes_along(w, dim);
     int64_t shape[TSR_MAX_DIMS] = {0}, least = 1, most = parts, largest = 0;
-    for (int64_t i = 0; sizes != NULL && i < parts; i++)
+    for (int64_t i = 0; sizes && i < parts; i++)
         largest = sizes[part_at(w, dim, i)] > sizes[part_at(w, dim, largest)] ? i : largest;
-    if (sizes != NULL || tsr_layout_local(w->of->from, w->coordinate, shape, NULL) != TSR_OK)
+    if (sizes || tsr_layout_local(w->of->from, w->coordinate, shape, NULL) != TSR_OK)
         return largest + 1;
     while (least < most) {
         const int64_t middle = least + (most - least) / 2;
@@ -236,7 +244,7 @@ static int64_t find_change(walk *w, int dim, int64_t parts)
     return least;
 }
 
-/** The edges along one dim, all others being at their first parts. */
+/* Adds the edges along one dim, with all other dims at their first parts. */
 static int add_edges(walk *w, int dim, int64_t *ranks)
 {
     const int64_t parts = count_parts(w, dim), change = find_change(w, dim, parts);

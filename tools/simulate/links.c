@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/** Whether some rank before `r` is on its node. */
+/* True if a rank below `r` is on the node of `r`. */
 static bool has_mate_before(const struct timed_row *rows, int r)
 {
     for (int before = 0; before < r; before++)
@@ -13,7 +13,7 @@ static bool has_mate_before(const struct timed_row *rows, int r)
     return false;
 }
 
-/** The moves of all ranks know the nodes; there are none where all ranks are on one. */
+/* Counts the nodes by the rows of a move between nodes; without such moves there is one node. */
 static int count_nodes(const calibration *c, int ranks)
 {
     int count = 0;
@@ -28,14 +28,14 @@ static int measure(place *p, measured_links *links)
 {
     const calibration_request request = calibration_usual(links->ranks, links->mode);
     calibration *const c = calloc(1, sizeof *c);
-    int status = place_agree(p, c != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for a calibration"));
+    int status = place_agree(p, c ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for a calibration"));
     if (status == EXIT_DONE)
         status = calibrate(p, &request, c);
     if (status == EXIT_DONE) {
         links->has_inside = c->inside > 0;
         links->node_count = count_nodes(c, links->ranks);
     }
-    if (c != NULL) {
+    if (c) {
         links->profile = tsr_profile_retain(c->measured);
         links->inside = c->error[0];
         links->between = c->error[1];
@@ -48,7 +48,8 @@ static int measure(place *p, measured_links *links)
 static int add(links_book *book, place *p, int ranks, tsr_mode mode)
 {
     measured_links *const links = calloc(1, sizeof *links);
-    int status = place_agree(p, links != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for the links of %d ranks", ranks));
+    int status = place_agree(p, links ? EXIT_DONE
+                                      : complain(EXIT_REFUSED, "there is no memory for the links of %d ranks", ranks));
     if (status == EXIT_DONE) {
         *links = (measured_links){.ranks = ranks, .mode = mode, .next = book->first};
         status = measure(p, links);
@@ -63,17 +64,17 @@ static int add(links_book *book, place *p, int ranks, tsr_mode mode)
 int links_book_look_up(links_book *book, place *p, int ranks, tsr_mode mode, const measured_links **out)
 {
     const measured_links *found = book->first;
-    while (found != NULL && (found->ranks != ranks || found->mode != mode))
+    while (found && (found->ranks != ranks || found->mode != mode))
         found = found->next;
-    const int status = found != NULL ? EXIT_DONE : add(book, p, ranks, mode);
+    const int status = found ? EXIT_DONE : add(book, p, ranks, mode);
     if (status == EXIT_DONE)
-        *out = found != NULL ? found : book->first;
+        *out = found ? found : book->first;
     return status;
 }
 
 void links_book_finish(links_book *book)
 {
-    while (book->first != NULL) {
+    while (book->first) {
         measured_links *const links = book->first;
         book->first = links->next;
         tsr_profile_destroy(links->profile);

@@ -1,9 +1,8 @@
-#include "simulate/simulation.h"
-
 #include "cli/report.h"
 #include "cli/words.h"
 #include "draw/svg.h"
 #include "files/profile.h"
+#include "simulate/simulation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,46 +11,46 @@
 #define TITLE  "What moves take, by the model of the links"
 #define WIDTH  1000.0
 #define MARGIN 28.0
-/** Of the panels. */
+/* Edges and sizes of the panels. */
 #define LEFT   120.0
 #define RIGHT  (WIDTH - 40.0)
 #define TOP    86.0
 #define HEIGHT 230.0
-#define GAP    34.0 /* from one to the next */
-#define NOUGHT 20.0 /* the lowest power above the line of those that are 0, where there are any */
-#define LINES  7    /* about as many there are across one */
-#define LINE   18.0 /* of the legend */
+#define GAP    34.0 /* between panels */
+#define NOUGHT 20.0 /* height of the lowest power above the line for 0, if values of 0 occur */
+#define LINES  7    /* approximate number of lines across a panel */
+#define LINE   18.0 /* height of a line of the legend */
 
 #define INK  "#202020"
 #define GRID "#d0d0d0"
 
-/** What one panel shows, against ranks. */
+/* The quantity that a panel shows against ranks. */
 typedef struct quantity {
     const char *name;
     double (*of)(const simulation *s);
     void (*print)(double value, char text[BYTES_TEXT]);
-    double base; /**< lines are at powers of it */
+    double base; /* lines are at powers of this */
 } quantity;
 
-/** A panel: where it stands, and what its edges are, in powers of the quantity's base. */
+/* A panel: its place on the page, and the values at its edges as powers of the quantity's base. */
 typedef struct panel {
     const quantity *shows;
     double top, bottom;
-    double least, most; /**< infinite where all are 0 */
-    bool nought;        /**< some are 0, and lie on the lower edge, below the least power */
+    double least, most; /* powers at the lower and upper edge; infinite if all values are 0 */
+    bool nought;        /* some values are 0: they lie on the lower edge, below the least power */
 } panel;
 
-/** What the panels share. */
+/* What the panels share. */
 typedef struct plot {
     const simulation *all;
     size_t count, series;
-    double least_ranks, most_ranks; /**< logarithms to base 2, whole numbers */
+    double least_ranks, most_ranks; /* bounds of the x axis: whole logarithms to base 2 */
     bool measured;
-    svg_point *points; /**< room for as many as there are rows */
+    svg_point *points; /* scratch for `count` points */
     svg out;
 } plot;
 
-/** The rows of one line, all of one move: from `begin` to before `end`. */
+/* The rows [begin, end) of one line, all of one move. */
 typedef struct series {
     size_t index, begin, end;
 } series;
@@ -88,10 +87,11 @@ enum { QUANTITIES = sizeof quantities / sizeof *quantities };
 static bool is_same_move(const simulation *a, const simulation *b)
 {
     return a->options.mode == b->options.mode && a->dtype == b->dtype && a->shape.ndim == b->shape.ndim &&
-           memcmp(a->shape.size, b->shape.size, sizeof a->shape.size) == 0 && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
+           memcmp(a->shape.size, b->shape.size, sizeof a->shape.size) == 0 && strcmp(a->from, b->from) == 0 &&
+           strcmp(a->to, b->to) == 0;
 }
 
-/** The one after `before`; false past the last. */
+/* Advances to the next series; false past the last. */
 static bool next_series(const plot *p, series *s)
 {
     s->index += s->end > 0;
@@ -112,12 +112,12 @@ static void widen(panel *a, double value)
         a->nought = true;
         return;
     }
-    /* A power that rounding missed is the power. */
+    /* 1e-9: a value that rounding moved off a power counts as the power */
     a->least = fmin(a->least, floor(power_of(a, value) + 1e-9));
     a->most = fmax(a->most, ceil(power_of(a, value) - 1e-9));
 }
 
-/** Edges around all points, one power apart at least. */
+/* The panel whose edges enclose all points, at least one power apart. */
 static panel find_edges(const plot *p, size_t index)
 {
     const double top = TOP + (HEIGHT + GAP) * (double)index;
@@ -138,7 +138,7 @@ static double x_of_power(const plot *p, double power)
     return LEFT + (RIGHT - LEFT) * (power - p->least_ranks) / (p->most_ranks - p->least_ranks);
 }
 
-/** Series stand side by side, so that all are seen where they take the same. */
+/* The x of a row: series are shifted sideways, so that equal points do not hide each other. */
 static double x_of(const plot *p, const simulation *row, size_t index)
 {
     const double x = x_of_power(p, log2((double)row->ranks)), room = x_of_power(p, 1) - x_of_power(p, 0);
@@ -188,19 +188,21 @@ static void draw_frame(plot *p, const panel *a)
     draw_levels(p, a);
     draw_columns(p, a);
     svg_box(&p->out, (svg_rect){LEFT, a->top, RIGHT - LEFT, a->bottom - a->top}, SVG_NONE, INK, NULL);
-    svg_upward_text(&p->out, MARGIN, (a->top + a->bottom) / 2, (svg_style){13, "middle", HEIGHT, 0}, "%s", a->shows->name);
+    svg_upward_text(&p->out, MARGIN, (a->top + a->bottom) / 2, (svg_style){13, "middle", HEIGHT, 0}, "%s",
+                    a->shows->name);
 }
 
 static void draw_point(plot *p, const panel *a, const simulation *row, size_t index, double value, bool full)
 {
     char text[BYTES_TEXT], title[BYTES_TEXT + 96];
     a->shows->print(value, text);
-    snprintf(title, sizeof title, "%lld ranks, %s: %s%s%s", (long long)row->ranks, a->shows->name, row->estimated ? "~" : "", text,
-             full ? "" : " measured");
+    snprintf(title, sizeof title, "%lld ranks, %s: %s%s%s", (long long)row->ranks, a->shows->name,
+             row->estimated ? "~" : "", text, full ? "" : " measured");
     svg_mark(&p->out, index, (svg_point){x_of(p, row, index), y_of(a, value)}, full, title);
 }
 
-/** A line through what the model says, full marks; empty ones, with whiskers, for what was measured. */
+/* Draws a series: a line with full marks for the model's values, empty marks with whiskers for
+ * measured times. */
 static void draw_series(plot *p, const panel *a, series s)
 {
     for (size_t i = s.begin; i < s.end; i++)
@@ -236,7 +238,7 @@ static void draw_legend(plot *p, series s, double y)
              tsr_dtype_name(first->dtype), first->from, first->to, mode_name(first->options.mode));
 }
 
-/** The fewest ranks whose figures are estimates; 0 if none are. */
+/* The fewest ranks of a row with estimates; 0 if there is none. */
 static int64_t first_estimate(const plot *p)
 {
     int64_t least = 0;
@@ -255,7 +257,8 @@ static void draw_heading(plot *p)
     svg_text(&p->out, MARGIN, 32, (svg_style){18, "start", WIDTH - 2 * MARGIN, 1}, "%s", TITLE);
     if (p->measured)
         svg_text(&p->out, MARGIN, 54, style,
-                 "links as they were measured, for each number of ranks; empty marks: measured times, whiskers from least to most");
+                 "links as they were measured, for each number of ranks; empty marks: measured times, whiskers from "
+                 "least to most");
     else
         svg_text(&p->out, MARGIN, 54, style, "%s (seconds, bytes a second)", links);
     if (estimated > 0)
@@ -271,7 +274,7 @@ static void find_ranks(plot *p)
         p->least_ranks = fmin(p->least_ranks, floor(ranks));
         p->most_ranks = fmax(p->most_ranks, ceil(ranks));
     }
-    /* Points do not stand on the edge. */
+    /* keeps points off the edges */
     p->least_ranks -= 1;
     p->most_ranks += 1;
 }
@@ -285,7 +288,8 @@ static void draw(plot *p, char **text, size_t *bytes)
         const panel a = find_edges(p, i);
         draw_panel(p, &a);
     }
-    svg_text(&p->out, (LEFT + RIGHT) / 2, y - 14, (svg_style){13, "middle", RIGHT - LEFT, 0}, "ranks; series stand side by side");
+    svg_text(&p->out, (LEFT + RIGHT) / 2, y - 14, (svg_style){13, "middle", RIGHT - LEFT, 0},
+             "ranks; series stand side by side");
     y += LINE;
     for (series s = {0}; next_series(p, &s); y += LINE)
         draw_legend(p, s, y);
@@ -297,7 +301,7 @@ void simulation_plot(const simulation *all, size_t count, char **text, size_t *b
     plot p = {.all = all, .count = count, .measured = all[0].measured_links != NULL};
     *text = NULL;
     p.points = calloc(count, sizeof *p.points);
-    if (p.points == NULL)
+    if (!p.points)
         return;
     for (series s = {0}; next_series(&p, &s);)
         p.series++;

@@ -18,14 +18,15 @@ static json_t *row_to_json(const simulation *s)
     const int64_t node = s->options.nodes.ranks_per_node;
     char links[LINKS_TEXT_BYTES];
     profile_print_links(s->links, links);
-    return json_pack("{ss sI ss so ss ss ss ss ss so ss sb sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
-                     "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype", tsr_dtype_name(s->dtype), "from",
-                     s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective", objective_name(s->options.objective),
-                     "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "tables",
-                     tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned, "estimated", s->estimated, "seconds", f->seconds,
-                     "bytes_received", sum_to_json(f->bytes_received), "lower_bound", sum_to_json(f->lower_bound), "ratio",
-                     f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max", (json_int_t)f->messages_received,
-                     "workspace_bytes", (json_int_t)f->workspace_bytes);
+    return json_pack(
+        "{ss sI ss so ss ss ss ss ss so ss sb sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks",
+        (json_int_t)s->ranks, "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype",
+        tsr_dtype_name(s->dtype), "from", s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective",
+        objective_name(s->options.objective), "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links",
+        links, "tables", tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned, "estimated", s->estimated,
+        "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound",
+        sum_to_json(f->lower_bound), "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received",
+        "max", (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
 }
 
 static json_t *error_to_json(fit_error error)
@@ -36,15 +37,16 @@ static json_t *error_to_json(fit_error error)
 static json_t *measured_to_json(const simulation *s, const place *p)
 {
     const measured_links *const links = s->measured_links;
-    return json_pack("{ss ss si s{so so} so sf}", "engine", place_engine(p), "device", place_device_name(p), "nodes", links->node_count,
-                     "links_error", "inside", links->has_inside ? error_to_json(links->inside) : json_null(), "between",
-                     links->node_count > 1 ? error_to_json(links->between) : json_null(), "measured_seconds", spread_to_json(s->measured),
-                     "error", simulation_error(s));
+    return json_pack("{ss ss si s{so so} so sf}", "engine", place_engine(p), "device", place_device_name(p), "nodes",
+                     links->node_count, "links_error", "inside",
+                     links->has_inside ? error_to_json(links->inside) : json_null(), "between",
+                     links->node_count > 1 ? error_to_json(links->between) : json_null(), "measured_seconds",
+                     spread_to_json(s->measured), "error", simulation_error(s));
 }
 
 static json_t *whole_row_to_json(const simulation *s, const place *p)
 {
-    return p != NULL ? json_with_fields(row_to_json(s), measured_to_json(s, p)) : row_to_json(s);
+    return p ? json_with_fields(row_to_json(s), measured_to_json(s, p)) : row_to_json(s);
 }
 
 static int print_rows(row_format format, const simulation_rows *all)
@@ -55,11 +57,11 @@ static int print_rows(row_format format, const simulation_rows *all)
     return status;
 }
 
-/** How far the model is off, over all rows. */
+/* Prints the error of the model over all rows. */
 static int print_errors(const simulation_rows *all)
 {
     double *const errors = calloc(all->count, sizeof *errors);
-    if (errors == NULL)
+    if (!errors)
         return complain(EXIT_REFUSED, "there is no memory for %zu errors", all->count);
     for (size_t i = 0; i < all->count; i++)
         errors[i] = simulation_error(&all->rows[i]);
@@ -89,8 +91,8 @@ static void print_links(const measured_links *links)
 {
     char text[LINKS_TEXT_BYTES];
     profile_print_links(links->profile, text);
-    say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
-        mode_name(links->mode), text);
+    say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count,
+        links->node_count == 1 ? "" : "s", mode_name(links->mode), text);
     say_text("#   relative error of the calibration: ");
     print_error("inside a node", links->has_inside, links->inside);
     say_text("; ");
@@ -98,7 +100,7 @@ static void print_links(const measured_links *links)
     say_text("\n");
 }
 
-/** The links of each number of ranks and mode, with their own error. */
+/* Prints the links of each number of ranks and mode, with their errors. */
 static void print_measured_links(const simulation_rows *all)
 {
     say("# engine %s, device %s\n", place_engine(all->place), place_device_name(all->place));
@@ -120,17 +122,17 @@ static void print_given_links(const simulation *first)
 
 static void print_columns(bool measured)
 {
-    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time", "received",
-        "received", "ratio", "messages", "workspace", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode",
+        "time", "received", "received", "ratio", "messages", "workspace", measured ? "" : "\n");
     if (measured)
         say(" %12s %6s\n", "measured", "error");
-    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "", "(most)",
-        "(B)", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)",
+        "(all, B)", "", "(most)", "(B)", measured ? "" : "\n");
     if (measured)
         say(" %12s\n", "(us)");
 }
 
-/** A figure in a column of its own, marked where it is estimated. */
+/* Prints a figure in a column, with ~ before an estimate. */
 static void print_figure(const simulation *s, int width, const char *text)
 {
     char marked[64];
@@ -138,7 +140,7 @@ static void print_figure(const simulation *s, int width, const char *text)
     say(" %*s", width, marked);
 }
 
-/** Below 0 there is none. */
+/* Prints a real number; "-" if it is below 0, which stands for unknown. */
 static void print_real(const simulation *s, int width, int decimals, double value)
 {
     char text[48] = "-";
@@ -155,7 +157,7 @@ static void print_count(const simulation *s, int width, int64_t value)
     print_figure(s, width, text);
 }
 
-/** Ends where a column of 20 does, or beyond it: layouts have any length. */
+/* Prints both layouts in a column of 20, or wider: layouts have any length. */
 static void print_move(const simulation *s)
 {
     const int used = snprintf(NULL, 0, "%s -> %s", s->from, s->to);

@@ -1,18 +1,18 @@
-/** What `bench simulate` prints. */
+/** Prints the results of bench simulate. */
 #ifndef TESSERA_TOOLS_SIMULATE_REPORT_H
 #define TESSERA_TOOLS_SIMULATE_REPORT_H
 
 #include "bench/run/csv.h"
 #include "simulate/simulation.h"
 
-/** Of one run: some simulations, of which either all were measured as well, or none was. */
+/** The simulations of one run; either all were measured too (--validate), or none was. */
 typedef struct simulation_rows {
     simulation *rows;
     size_t count;
-    const place *place; /**< where they were measured; else NULL */
+    const place *place; /**< where they were measured; NULL without --validate */
 } simulation_rows;
 
-/** Returns the tool's exit status. */
+/** Prints all rows. Returns the tool's exit status. */
 int simulation_report(row_format format, const simulation_rows *all);
 
 #endif

@@ -6,20 +6,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-/** Of very many ranks, how many stand for all, or one node, but fewer where so many plans have more messages. */
+/* Upper bounds of the ranks of a sample, and of the messages of all their plans together. */
 #define SAMPLED_RANKS 256
 #define MOST_MESSAGES (INT64_C(1) << 18)
-/** A node whose plans have more would take minutes. */
+/* Upper bound of the messages of the plans of one node: more would take minutes. */
 #define MOST_NODE_MESSAGES (INT64_C(1) << 28)
 
-/** Ranks that are planned for. */
+/* A sample: ranks that are planned for. */
 typedef struct sample {
     holders of;
-    int64_t first, last; /**< of the mesh, whose ranks follow each other */
-    int64_t holding;     /**< how many of them hold anything; -1: not known */
-    int64_t node;        /**< ranks of one that is taken whole; 1: ranks are taken by themselves */
-    int64_t messages;    /**< of one rank's plan */
-    int64_t *ranks;      /**< ascending, each once */
+    int64_t first, last; /* first and last rank of the mesh, whose ranks follow each other */
+    int64_t holding;     /* number of holders; -1: unknown */
+    int64_t node;        /* ranks of a node, if whole nodes are taken; else 1 */
+    int64_t messages;    /* messages of one rank's plan, received and sent */
+    int64_t *ranks;      /* ascending, without repeats */
     size_t count;
 } sample;
 
@@ -28,7 +28,7 @@ static int64_t limit(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/** Messages of a rank's plan, received and sent. */
+/* Counts the messages of a rank's plan, received and sent. */
 static tsr_status count_messages(const plan_request *r, int64_t rank, int64_t *out)
 {
     tsr_plan_options options = r->options;
@@ -45,8 +45,9 @@ static tsr_status count_messages(const plan_request *r, int64_t rank, int64_t *o
     return status;
 }
 
-/** `wanted` ranks that hold something, of each layout by itself where the two are not counted together; where they are not either, ranks
- * from all over. Room is for twice as many. Returns how many there are. */
+/* Writes about `wanted` holders. If the two layouts cannot be counted together, up to `wanted` of
+ * each layout; if neither can be counted, ranks spread over the mesh. `ranks` has room for 2 *
+ * wanted. Returns their number. */
 static size_t pick(const sample *s, int64_t wanted, int64_t *ranks)
 {
     const holders each[] = {{s->of.mesh, s->of.from, s->of.from}, {s->of.mesh, s->of.to, s->of.to}};
@@ -69,13 +70,14 @@ static size_t pick(const sample *s, int64_t wanted, int64_t *ranks)
     return count > 0 ? count : (size_t)wanted;
 }
 
-/** Takes the ranks, each with its node where nodes are taken whole. Returns the tool's exit status. */
+/* Sets s->ranks to the picked ranks, each with its whole node if s->node is above 1. Returns the
+ * tool's exit status. */
 static int take(sample *s, const int64_t *picked, size_t count)
 {
     const size_t node = (size_t)s->node;
     s->count = 0;
     s->ranks = calloc(count * node + 1, sizeof *s->ranks);
-    if (s->ranks == NULL)
+    if (!s->ranks)
         return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
     for (size_t i = 0; i < count; i++)
         for (size_t mate = 0; mate < node; mate++) {
@@ -87,7 +89,8 @@ static int take(sample *s, const int64_t *picked, size_t count)
     return EXIT_DONE;
 }
 
-/** Of two layouts that are counted one by one: all that hold anything, if they are few. */
+/* Lists the holders of two layouts that can only be counted one by one; returns 0 if they cannot
+ * be counted, or are more than SIMULATION_MOST_RANKS with repeats. */
 static size_t list_both(const sample *s, int64_t *ranks)
 {
     const holders from = {s->of.mesh, s->of.from, s->of.from}, to = {s->of.mesh, s->of.to, s->of.to};
@@ -99,7 +102,7 @@ static size_t list_both(const sample *s, int64_t *ranks)
     return sort_ranks(ranks, (size_t)(before + after));
 }
 
-/** All that hold anything, in s->ranks; of more than SIMULATION_MOST_RANKS none. */
+/* Sets s->ranks to all holders; leaves it empty if they are more than SIMULATION_MOST_RANKS. */
 static int take_all(sample *s)
 {
     int64_t picked[SIMULATION_MOST_RANKS];
@@ -111,13 +114,13 @@ static int take_all(sample *s)
         count = pick(s, s->holding, picked);
     if (s->holding < 0 && count > 0)
         s->holding = (int64_t)count;
-    /* Where nobody holds anything somebody says so. */
+    /* without holders, the plan of the first rank gives figures of 0 */
     if (s->holding == 0)
         picked[count++] = s->first;
     return count > 0 ? take(s, picked, count) : EXIT_DONE;
 }
 
-/** How many ranks of a node there are to be taken together, and what each costs. */
+/* Sets s->node and s->messages, and refuses nodes that would take minutes to plan. */
 static int weigh(const plan_request *r, sample *s)
 {
     const int64_t node = r->options.nodes.ranks_per_node;
@@ -126,20 +129,22 @@ static int weigh(const plan_request *r, sample *s)
     pick(s, 1, middle);
     if (s->node > SAMPLED_RANKS)
         return complain(EXIT_REFUSED,
-                        "--ranks-per-node is %lld: on a mesh of more than %d ranks %d a node are the most, for whole nodes are planned for",
+                        "--ranks-per-node is %lld: on a mesh of more than %d ranks %d a node are the most, for whole "
+                        "nodes are planned for",
                         (long long)node, SIMULATION_MOST_RANKS, SAMPLED_RANKS);
     if (count_messages(r, middle[0], &s->messages) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     if (s->messages * s->node > MOST_NODE_MESSAGES)
-        return complain(
-            EXIT_REFUSED,
-            "--ranks-per-node is %lld: a node of ranks that have %lld messages each has more than %lld, which would take minutes "
-            "to plan; at most %lld ranks a node can be simulated here",
-            (long long)node, (long long)s->messages, (long long)MOST_NODE_MESSAGES, (long long)(MOST_NODE_MESSAGES / s->messages));
+        return complain(EXIT_REFUSED,
+                        "--ranks-per-node is %lld: a node of ranks that have %lld messages each has more than %lld, "
+                        "which would take minutes "
+                        "to plan; at most %lld ranks a node can be simulated here",
+                        (long long)node, (long long)s->messages, (long long)MOST_NODE_MESSAGES,
+                        (long long)(MOST_NODE_MESSAGES / s->messages));
     return EXIT_DONE;
 }
 
-/** Ranks from all over, as many as the messages allow, one node at least. */
+/* Takes a spread sample of as many ranks as MOST_MESSAGES allows, at least one node. */
 static int take_some(sample *s)
 {
     int64_t picked[2 * SAMPLED_RANKS];
@@ -152,7 +157,8 @@ static bool is_taken(const sample *s, int64_t rank)
     return find_rank(s->ranks, s->count, rank) != NULL;
 }
 
-/** Those that are likely to have most, but for those that are `taken` already: with their nodes, if that are not too many messages. */
+/* Takes the edges (holders_edges()) that are not `taken` already, with their nodes unless these
+ * have too many messages. */
 static int take_edges(const sample *taken, sample *s)
 {
     int64_t picked[HOLDERS_EDGES];
@@ -168,7 +174,7 @@ static int take_edges(const sample *taken, sample *s)
     return status;
 }
 
-/** All bytes of all ranks, from those of some; -1 where it is not known for how many these stand. */
+/* Scales the total of a sample up to all holders; -1 if the number of holders is unknown. */
 static int64_t scale(int64_t total, const sample *s)
 {
     int64_t holding = 0;
@@ -184,7 +190,8 @@ static void raise_to(int64_t *most, int64_t value)
     *most = value > *most ? value : *most;
 }
 
-/** What is most over the ranks of both; -1, where there is no bound, is so for both. */
+/* Raises the maxima of `all` to those of `more`, and adds its ranks. A maximum of -1, for no
+ * bound, is -1 in both. */
 static void add_most(tsr_plan_survey *all, const tsr_plan_survey *more)
 {
     raise_to(&all->bytes_received.max, more->bytes_received.max);
@@ -202,7 +209,8 @@ static int survey(const tsr_plan *plan, const sample *s, tsr_plan_survey *out)
     return tsr_plan_survey_some(plan, s->ranks, s->count, out) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** Edges say nothing of all, so that they count in what is most alone. */
+/* Adds the edges to the maxima alone: totals must not be scaled from them, since they are not
+ * typical. */
 static int survey_edges(const tsr_plan *plan, const sample *s, sample *edges, tsr_plan_survey *out)
 {
     tsr_plan_survey most;
@@ -216,15 +224,15 @@ static int survey_edges(const tsr_plan *plan, const sample *s, sample *edges, ts
     return status;
 }
 
-/** What those receive that hold nothing afterwards, as steps on the way and reductions have it: `count` ranks, of which some are in `s`; -1
- * where none is. */
+/* Estimates the bytes received by the `count` holders that hold nothing after the move (as in
+ * intermediate steps and reductions), from those in `s`; -1 if none is in `s`. */
 static int count_passed(const tsr_plan *plan, const sample *s, const holders *after, int64_t count, int64_t *total)
 {
     sample others = {.of = s->of, .holding = count, .ranks = calloc(s->count + 1, sizeof *others.ranks)};
     tsr_plan_survey figures;
     int status = EXIT_DONE;
     *total = -1;
-    if (others.ranks == NULL)
+    if (!others.ranks)
         return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
     for (size_t i = 0; i < s->count; i++)
         if (holders_include(&s->of, s->ranks[i]) && !holders_include(after, s->ranks[i]))
@@ -237,13 +245,14 @@ static int count_passed(const tsr_plan *plan, const sample *s, const holders *af
     return status;
 }
 
-/** Whether only who holds something afterwards receives anything. */
+/* True if only ranks that hold an element after the move receive bytes. */
 static bool goes_straight(const tsr_plan_survey *figures)
 {
     return figures->step_count <= 1 && figures->lower_bound.max >= 0;
 }
 
-/** Ranks that hold something afterwards, as many as the messages allow, with their nodes if that are not too many messages. */
+/* Takes ranks that hold an element after the move, as many as MOST_MESSAGES allows, with their
+ * nodes unless these have too many messages. */
 static int take_receivers(const plan_request *r, sample *s)
 {
     int64_t picked[SAMPLED_RANKS], middle;
@@ -252,7 +261,8 @@ static int take_receivers(const plan_request *r, sample *s)
         return complain_status(EXIT_REFUSED);
     if (s->node * (s->messages + 1) > MOST_MESSAGES)
         s->node = 1;
-    const int64_t ranks = limit(MOST_MESSAGES / (s->messages + 1), 1, SAMPLED_RANKS), wanted = limit(ranks / s->node, 1, s->holding);
+    const int64_t ranks = limit(MOST_MESSAGES / (s->messages + 1), 1, SAMPLED_RANKS),
+                  wanted = limit(ranks / s->node, 1, s->holding);
     holders_spread(&s->of, s->holding, wanted, picked);
     const int status = take(s, picked, (size_t)wanted);
     size_t kept = 0;
@@ -263,10 +273,11 @@ static int take_receivers(const plan_request *r, sample *s)
     return status;
 }
 
-/** Totals where `after->holding` ranks alone hold something afterwards: of them by themselves, or the few among all would be counted as if
- * they were as many as happen to be in the sample. */
-static int survey_receivers(const plan_request *r, const tsr_plan *plan, const sample *s, const sample *edges, sample *after,
-                            tsr_plan_survey *out)
+/* Sets the totals of a move after which only some of the holders, after->holding, hold an element.
+ * They get a sample of their own: the first sample may have by chance too many or too few of
+ * them. */
+static int survey_receivers(const plan_request *r, const tsr_plan *plan, const sample *s, const sample *edges,
+                            sample *after, tsr_plan_survey *out)
 {
     tsr_plan_survey figures;
     int64_t passed = 0;

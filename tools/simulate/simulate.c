@@ -1,5 +1,5 @@
-/* Time, bytes and workspace of moves on meshes of up to a million ranks, by the model of the links; and how far that is from what is
- * measured here. */
+/* bench simulate: time, bytes and workspace of moves on meshes of up to a million ranks, by the
+ * model of the links; and, with --validate, the error of the model on this machine. */
 #include "bench/moves/timed_moves.h"
 #include "bench/run/halvings.h"
 #include "bench/run/idle_threads.h"
@@ -16,9 +16,9 @@ typedef struct job {
     row_format format;
     simulation_rows out;
     size_t capacity;
-    place *place;        /**< with --validate; else NULL */
-    tsr_profile *links;  /**< without */
-    links_book measured; /**< with */
+    place *place;        /* with --validate; else NULL */
+    tsr_profile *links;  /* without --validate; else NULL */
+    links_book measured; /* links measured for --validate */
 } job;
 
 static int reserve_row(job *j)
@@ -27,14 +27,15 @@ static int reserve_row(job *j)
         return EXIT_DONE;
     const size_t capacity = 2 * j->capacity + 16;
     simulation *const rows = realloc(j->out.rows, capacity * sizeof *rows);
-    if (rows == NULL)
+    if (!rows)
         return complain(EXIT_REFUSED, "there is no memory for %zu moves", capacity);
     j->out.rows = rows;
     j->capacity = capacity;
     return EXIT_DONE;
 }
 
-/** Ranks of the mesh that `given` names, which must run here. */
+/* Counts the ranks of the mesh that `given` names; refuses a mesh that cannot run here, or of one
+ * rank. */
 static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 {
     tsr_mesh *mesh;
@@ -43,12 +44,13 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
         return status;
     status = place_count_ranks(j->place, mesh, ranks);
     if (status == EXIT_DONE && *ranks < 2)
-        status = complain(EXIT_REFUSED, "--mesh %s has one rank; --validate measures links, so that it takes 2", given->value[OPT_MESH]);
+        status = complain(EXIT_REFUSED, "--mesh %s has one rank; --validate measures links, so that it takes 2",
+                          given->value[OPT_MESH]);
     tsr_mesh_destroy(mesh);
     return status;
 }
 
-/** `status` is this process' so far; all that have come here measure together. */
+/* Measures a move on all processes; `status` is this process's exit status so far. */
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
     const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, s->links};
@@ -65,7 +67,8 @@ static int measure(const job *j, int status, simulation *s, int ranks)
     return status;
 }
 
-/** By the links of this machine, and by a clock: the plan that is timed is the one that runs. */
+/* Adds a row of --validate: models a move by the measured links, and measures it with the same
+ * plan. */
 static int validate(job *j, const tool_arguments *given, simulation *row)
 {
     const measured_links *links = NULL;
@@ -92,13 +95,14 @@ static int add_row(job *j, const tool_arguments *given)
         return status;
     simulation *const row = &j->out.rows[j->out.count++];
     *row = (simulation){.ranks = 0};
-    return j->place != NULL ? validate(j, given, row) : simulate(given, j->links, row);
+    return j->place ? validate(j, given, row) : simulate(given, j->links, row);
 }
 
-/** The mesh at hand and, with --sweep, those that halving leaves, fewest ranks first. */
+/* Adds a row for the current mesh or, with --sweep, for each of its halvings and the mesh, fewest
+ * ranks first. */
 static int add_meshes(job *j, const tool_arguments *now)
 {
-    if (now->value[OPT_SWEEP] == NULL)
+    if (!now->value[OPT_SWEEP])
         return add_row(j, now);
     tsr_mesh *mesh;
     int status = parse_mesh(now->value[OPT_MESH], &mesh);
@@ -128,7 +132,7 @@ static int add_rows(job *j)
     return status;
 }
 
-/** What does not go together. */
+/* Refuses options that exclude each other. */
 static int check_options(const tool_arguments *given)
 {
     static const struct {
@@ -139,37 +143,38 @@ static int check_options(const tool_arguments *given)
                   {OPT_RANKS_PER_NODE, "ranks-per-node"},
                   {OPT_OBJECTIVE, "objective"},
                   {OPT_MAX_WORKSPACE, "max-workspace"}};
-    if (given->value[OPT_VALIDATE] == NULL && (given->value[OPT_ENGINE] != NULL || given->value[OPT_DEVICE] != NULL))
+    if (!given->value[OPT_VALIDATE] && (given->value[OPT_ENGINE] || given->value[OPT_DEVICE]))
         return complain(EXIT_USAGE, "--%s says where --validate measures; without --validate nothing is run",
-                        given->value[OPT_ENGINE] != NULL ? "engine" : "device");
-    if (given->value[OPT_LINKS] != NULL && given->value[OPT_PROFILE] != NULL)
+                        given->value[OPT_ENGINE] ? "engine" : "device");
+    if (given->value[OPT_LINKS] && given->value[OPT_PROFILE])
         return complain(EXIT_USAGE, "--links and --profile say the same; give one of them");
-    for (size_t i = 0; given->value[OPT_VALIDATE] != NULL && i < sizeof others / sizeof *others; i++)
-        if (given->value[others[i].option] != NULL)
-            return complain(EXIT_USAGE,
-                            "--validate measures the links of this machine and plans as tessera redistribute does; leave out --%s",
-                            others[i].name);
+    for (size_t i = 0; given->value[OPT_VALIDATE] && i < sizeof others / sizeof *others; i++)
+        if (given->value[others[i].option])
+            return complain(
+                EXIT_USAGE,
+                "--validate measures the links of this machine and plans as tessera redistribute does; leave out --%s",
+                others[i].name);
     return EXIT_DONE;
 }
 
-/** Without --validate: --links, else --profile, else TSR_COST, else the default. */
+/* Reads the links without --validate: --links, else --profile, else TSR_COST, else the default. */
 static int read_links(const tool_arguments *given, tsr_profile **out)
 {
     const char *const variable = getenv("TSR_COST");
-    if (given->value[OPT_LINKS] != NULL)
+    if (given->value[OPT_LINKS])
         return profile_parse("--links", given->value[OPT_LINKS], out);
-    if (given->value[OPT_PROFILE] == NULL && variable != NULL)
+    if (!given->value[OPT_PROFILE] && variable)
         return profile_parse("TSR_COST", variable, out);
     return profile_read(given->value[OPT_PROFILE], out);
 }
 
-/** The picture's file, whole but without its name. */
+/* Writes the file of --svg under a temporary name. */
 static int draw(const job *j, const char *path, fresh_file *out)
 {
     char *text;
     size_t bytes;
     simulation_plot(j->out.rows, j->out.count, &text, &bytes);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the picture");
     const int status = file_prepare("--svg", path, text, bytes, out);
     free(text);
@@ -182,12 +187,12 @@ static int report(const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** The picture gets its name when all is said. */
+/* Prints the rows; the file of --svg is published only after all is printed. */
 static int tell(const job *j)
 {
     const char *const path = j->given->value[OPT_SVG];
     fresh_file picture;
-    if (path == NULL)
+    if (!path)
         return report(j);
     int status = draw(j, path, &picture);
     if (status != EXIT_DONE)
@@ -204,17 +209,17 @@ static int run_job(job *j)
     int status = row_format_read(j->given, &j->format);
     if (status == EXIT_DONE)
         status = check_options(j->given);
-    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE] == NULL)
+    if (status == EXIT_DONE && !j->given->value[OPT_VALIDATE])
         status = read_links(j->given, &j->links);
-    if (status == EXIT_DONE && j->given->value[OPT_SVG] != NULL)
+    if (status == EXIT_DONE && j->given->value[OPT_SVG])
         status = file_check_output("--svg", j->given->value[OPT_SVG]);
-    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE] != NULL)
+    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE])
         status = place_open(j->given, &j->place);
-    if (j->place != NULL)
+    if (j->place)
         (void)idle_threads_await();
     if (status == EXIT_DONE)
         status = add_rows(j);
-    if (status != EXIT_DONE || (j->place != NULL && !place_speaks(j->place)))
+    if (status != EXIT_DONE || (j->place && !place_speaks(j->place)))
         return status;
     j->out.place = j->place;
     return tell(j);
@@ -236,26 +241,36 @@ static int run_simulate(const tool_arguments *given)
 const tool_command bench_simulate_command = {
     .name = "bench simulate",
     .summary = "what moves would take on a machine that is not at hand, up to a million ranks",
-    .details =
-        "Plans each move and times it by the model of the links: for each kind of link, steps * latency + bytes / bandwidth, and the "
-        "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Where the "
-        "profile has tables, these tell what is inside. Nothing is run. --mesh, --shape, --dtype, --mode and the pair of --from and --to "
-        "may be repeated, shapes, dtypes and modes be lists; "
-        "--sweep adds the meshes that halving the longest even dim leaves, down to 16 ranks. Of more than 4096 ranks that hold anything "
-        "some "
-        "stand for all: up to 256, in whole nodes, fewer where they have very many peers, and those at the edges of the layouts; all "
-        "figures are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
-        "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, inside a node into one "
-        "rank, between nodes into one node. --validate measures the links of this machine, as bench calibrate does, then the moves "
-        "themselves, planned by those links whatever TSR_COST says, and says how far the model is off. --svg draws time, bytes and "
-        "workspace against ranks.",
-    .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 between=1e-5,50e9' \\\n"
-                "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg moves.svg\n"
-                "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R --validate --json\n",
+    .details = "Plans each move and times it by the model of the links: for each kind of link, steps * latency + bytes "
+               "/ bandwidth, and the "
+               "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into "
+               "the busiest node. Where the "
+               "profile has tables, these tell what is inside. Nothing is run. --mesh, --shape, --dtype, --mode and "
+               "the pair of --from and --to "
+               "may be repeated, shapes, dtypes and modes be lists; "
+               "--sweep adds the meshes that halving the longest even dim leaves, down to 16 ranks. Of more than 4096 "
+               "ranks that hold anything "
+               "some "
+               "stand for all: up to 256, in whole nodes, fewer where they have very many peers, and those at the "
+               "edges of the layouts; all "
+               "figures are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
+               "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, "
+               "inside a node into one "
+               "rank, between nodes into one node. --validate measures the links of this machine, as bench calibrate "
+               "does, then the moves "
+               "themselves, planned by those links whatever TSR_COST says, and says how far the model is off. --svg "
+               "draws time, bytes and "
+               "workspace against ranks.",
+    .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 "
+                "between=1e-5,50e9' \\\n"
+                "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg "
+                "moves.svg\n"
+                "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R "
+                "--validate --json\n",
     .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
-    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) |
-             TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) | TAKES(VALIDATE) | TAKES(ENGINE) | TAKES(DEVICE) |
-             TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
+    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) |
+             TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) |
+             TAKES(VALIDATE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_simulate,
 };

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A plan of as many messages as a rank can have is to be counted, and then said to be too large or surveyed in a node. */
+/* plan_entries of the context: large enough that a plan of very many messages can be counted, and
+ * then refused or surveyed. */
 #define PLAN_ENTRIES ((size_t)1 << 24)
 
-/** Its ranks follow each other, for they are not listed. */
+/* True if the ranks of the mesh follow each other: its text does not list them. */
 static bool is_in_order(const simulation *s)
 {
-    return strchr(s->mesh, '[') == NULL;
+    return !strchr(s->mesh, '[');
 }
 
 static int survey(const plan_request *r, simulation *out)
@@ -40,7 +41,7 @@ static int name(const plan_request *r, simulation *out)
     out->shape.ndim = tsr_layout_ndim(r->from);
     for (int d = 0; d < out->shape.ndim; d++)
         out->shape.size[d] = tsr_layout_shape(r->from)[d];
-    if (out->mesh == NULL || out->from == NULL || out->to == NULL)
+    if (!out->mesh || !out->from || !out->to)
         return complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
     return EXIT_DONE;
 }

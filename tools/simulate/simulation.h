@@ -1,4 +1,5 @@
-/** What a move comes to on a machine that need not be at hand, by plans and the model of the links. */
+/** Simulates a move, also for a machine that is not at hand, by plans and the model of the
+ * links. */
 #ifndef TESSERA_TOOLS_SIMULATE_SIMULATION_H
 #define TESSERA_TOOLS_SIMULATE_SIMULATION_H
 
@@ -9,31 +10,35 @@
 #include <tessera/explain.h>
 
 typedef struct simulation {
-    char *mesh, *from, *to;
+    char *mesh, *from, *to; /**< as text; on the heap */
     tensor_shape shape;
     tsr_dtype dtype;
-    tsr_plan_options options; /**< but for the profile, which is: */
-    tsr_profile *links;       /**< a reference of its own */
-    int64_t ranks;
-    int64_t planned;         /**< of them: all, all that hold anything, or some that stand for the others */
-    bool estimated;          /**< they stand for others: another one may have more, and totals are estimates; one of -1 is not known */
-    tsr_plan_survey figures; /**< of the ranks that were planned for, but for totals, which are those of all */
-    const measured_links *measured_links; /**< with --validate: where `links` are from, borrowed; else NULL */
-    spread measured;                      /**< with --validate; else all 0 */
+    tsr_plan_options options; /**< without the profile, which is `links` */
+    tsr_profile *links;       /**< the profile, a reference of its own */
+    int64_t ranks;            /**< of the mesh */
+    int64_t planned;          /**< number of ranks planned for: all, all holders, or a sample of them */
+    bool estimated; /**< the planned ranks are a sample: another rank may exceed the maxima, and totals are estimates,
+                       or -1 for unknown */
+    tsr_plan_survey figures;              /**< maxima of the planned ranks, and totals of all ranks */
+    const measured_links *measured_links; /**< with --validate: the measured links, borrowed; else NULL */
+    spread measured;                      /**< with --validate: measured times; else all 0 */
 } simulation;
 
-/** Reads the options of one move, and plans. Returns the tool's exit status; the caller finishes the simulation in any case. */
+/** Reads the options of one move, plans it and counts its figures. Returns the tool's exit status;
+ * the caller calls simulation_finish() in any case. */
 int simulate(const tool_arguments *given, tsr_profile *links, simulation *out);
 
-/** Only reads them, where another gives the figures: of a plan that runs. Otherwise as simulate(). */
+/** simulate() without planning: the caller sets the figures, from a plan that runs. */
 int simulation_read(const tool_arguments *given, tsr_profile *links, simulation *out);
 void simulation_finish(simulation *s);
 
-/** Of a simulation that was measured as well: how far the model is off, relative to the time. */
+/** The error of the model, relative to the measured median; only for a simulation that was
+ * measured. */
 double simulation_error(const simulation *s);
 
-/** A picture: time, bytes and workspace against ranks, a line for each shape, dtype, mode and pair of layouts, that a legend explains, and
- * what was measured beside it. An SVG as text, which the caller frees; NULL if there is no memory. */
+/** Draws time, bytes and workspace against ranks, with a line and an entry in the legend for each
+ * shape, dtype, mode and pair of layouts, and the measured times. `*text`, an SVG of `*bytes`, is
+ * the caller's to free; NULL if there is no memory. */
 void simulation_plot(const simulation *all, size_t count, char **text, size_t *bytes);
 
 #endif

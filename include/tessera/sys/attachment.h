@@ -1,6 +1,7 @@
 /**
  * @file
- * What a library on top of this one keeps with a context, such as libraries that it has opened.
+ * Attachments: what a library on top of this one keeps with a context, such as libraries that it
+ * opened.
  */
 #ifndef TESSERA_SYS_ATTACHMENT_H
 #define TESSERA_SYS_ATTACHMENT_H
@@ -11,18 +12,20 @@
 extern "C" {
 #endif
 
-/** A kind of attachment: static, and known by its address. */
+/** A kind of attachment: a static object, identified by its address. */
 typedef struct tsr_attachment_kind {
-    /** Makes what is kept, in `*out`; takes no reference to `context`, which goes first otherwise, and asks for no attachment. */
+    /** Makes the attachment in `*out`. It takes no reference to `context`, whose last reference
+     * would then never go, and asks for no attachment itself. */
     tsr_status (*make)(tsr_context *context, void **out);
-    void (*destroy)(tsr_context *context, void *made); /**< when the context's last reference goes */
+    /** Called when the context's last reference goes. */
+    void (*destroy)(tsr_context *context, void *made);
 } tsr_attachment_kind;
 
-/**
- * What the kind has made for this context, in `*out`: made by the first call, while others wait, and borrowed from the context. Any
- * thread; takes no lock once it is there. `context` is not NULL. The status of `make` where that fails; the next call tries again.
- */
-TSR_API tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kind *kind, void **out);
+/** The kind's attachment to this context, in `*out`; borrowed from the context. The first call
+ * makes it, while others wait; later calls take no lock. If `make` fails, its status is returned,
+ * and the next call tries again. `context` is not NULL. Any thread. */
+TSR_API tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kind *kind,
+                                          void **out);
 
 #ifdef __cplusplus
 }

@@ -11,8 +11,10 @@
 extern "C" {
 #endif
 
-/** One line, formatted only if the context's level includes `level`, and cut at 1,023 bytes. Any thread; `context` is not NULL. */
-TSR_API void tsr_log(const tsr_context *context, tsr_log_level level, const char *format, ...) TSR_PRINTF(3, 4);
+/** Logs one line, cut at 1,023 bytes; it is formatted only if the context's level includes `level`.
+ * `context` is not NULL. Any thread. */
+TSR_API void tsr_log(const tsr_context *context, tsr_log_level level, const char *format, ...)
+    TSR_PRINTF(3, 4);
 
 #ifdef __cplusplus
 }

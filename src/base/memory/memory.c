@@ -3,10 +3,12 @@
 #include "base/memory/pages.h"
 #include "base/memory/pool.h"
 #include "base/settings.h"
+
+#include <tessera/sys/status.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -15,15 +17,16 @@
 #define ALIGNMENT      64
 #define HUGE_THRESHOLD (2 * TSR_HUGE_PAGE)
 
-/* Stands in front of what the caller gets, and keeps that aligned. */
+/* Stands in front of the caller's bytes, and is as long as their alignment. */
 typedef struct header {
-    _Alignas(ALIGNMENT) size_t bytes; /* of the whole block */
-    bool pooled;                      /* the pool's, not the allocator's */
+    _Alignas(ALIGNMENT) size_t bytes; /* of the whole block, with this header */
+    bool pooled;                      /* the block came from the pool, not from the allocator */
 } header;
 
 _Static_assert(sizeof(header) == ALIGNMENT, "the header must not break the alignment of what follows it");
 
-/* Large blocks walk far more pages than a TLB holds, so they ask for huge ones. A host's own allocator knows better what it wants. */
+/* Large blocks span far more pages than a TLB holds, so they ask for huge pages. A program's own
+ * allocator decides for itself. */
 static size_t alignment_of(const tsr_settings *settings, size_t block)
 {
     return settings->huge_pages && block >= HUGE_THRESHOLD ? TSR_HUGE_PAGE : ALIGNMENT;
@@ -32,7 +35,8 @@ static size_t alignment_of(const tsr_settings *settings, size_t block)
 static void advise(void *block, size_t bytes, size_t alignment)
 {
 #if defined(MADV_HUGEPAGE)
-    /* Whole pages only: what lies behind the block is not ours. The advice may be refused, and then costs nothing. */
+    /* Whole huge pages only: memory behind the block is not ours. The system may refuse the advice,
+     * which does no harm. */
     if (alignment == TSR_HUGE_PAGE)
         (void)madvise(block, bytes / TSR_HUGE_PAGE * TSR_HUGE_PAGE, MADV_HUGEPAGE);
 #else
@@ -70,8 +74,8 @@ static tsr_status out_of_memory(size_t bytes)
     return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes", bytes);
 }
 
-/* What is kept for later must not be why there is no memory now. */
-static tsr_status allocate(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
+/* If there is no memory, gives the pool's kept blocks back to the system and tries again. */
+static tsr_status allocate_or_trim(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
 {
     if (bytes > PTRDIFF_MAX - sizeof(header))
         return out_of_memory(bytes);
@@ -86,14 +90,14 @@ static tsr_status allocate(const tsr_settings *settings, allocate_function *how,
 
 tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out)
 {
-    return allocate(tsr_context_settings(context), allocate_block, bytes, out);
+    return allocate_or_trim(tsr_context_settings(context), allocate_block, bytes, out);
 }
 
 tsr_status tsr_allocate_data(tsr_context *context, size_t bytes, void **out)
 {
     const tsr_settings *settings = tsr_context_settings(context);
     const bool pooled = settings->pool && bytes > TSR_POOL_ABOVE - sizeof(header);
-    return allocate(settings, pooled ? allocate_pooled : allocate_block, bytes, out);
+    return allocate_or_trim(settings, pooled ? allocate_pooled : allocate_block, bytes, out);
 }
 
 tsr_status tsr_allocate_zeroed(tsr_context *context, size_t bytes, void **out)

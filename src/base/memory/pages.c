@@ -10,7 +10,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-/* Pages of most systems; and, where there are several in a block, of every one. */
+/* Blocks are rounded to 4 KiB, the page of most systems; from LARGE_BYTES on to 64 KiB, which is
+ * whole pages on every system. */
 #define SMALL_GRAIN ((size_t)4 << 10)
 #define LARGE_GRAIN ((size_t)64 << 10)
 #define LARGE_BYTES ((size_t)1 << 20)
@@ -21,7 +22,8 @@ size_t tsr_pages_round(size_t bytes)
     return (bytes + grain - 1) / grain * grain;
 }
 
-/* Under the address sanitizer blocks are the C library's, so that it sees their ends, and those that are lost. */
+/* Under AddressSanitizer blocks come from the C library, so that it sees where they end and which
+ * are leaked. */
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
 static char *map_anywhere(size_t bytes)
@@ -30,7 +32,8 @@ static char *map_anywhere(size_t bytes)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* The system aligns to its small pages: more is asked for than is wanted, and what sticks out is given back. */
+/* The system aligns to its small pages: a huge page more is mapped than is wanted, and the ends are
+ * unmapped again. */
 static void *map_aligned(size_t bytes)
 {
     char *const wide = map_anywhere(bytes + TSR_HUGE_PAGE);
@@ -49,7 +52,7 @@ void *tsr_pages_map(size_t bytes)
         return map_anywhere(bytes);
     void *const pages = map_aligned(bytes);
 #ifdef MADV_HUGEPAGE
-    /* Where huge pages are switched off this fails, and small ones come. */
+    /* Fails where huge pages are switched off: the block has small pages then. */
     if (pages)
         (void)madvise(pages, bytes / TSR_HUGE_PAGE * TSR_HUGE_PAGE, MADV_HUGEPAGE);
 #endif
@@ -80,7 +83,7 @@ void tsr_pages_unmap(void *pages, size_t bytes)
 void tsr_pages_offer(void *pages, size_t bytes)
 {
 #if defined(__linux__) && defined(MADV_FREE)
-    /* Of locked memory this fails, and the pages stay. */
+    /* Fails for locked memory, whose pages stay. */
     (void)madvise(pages, bytes, MADV_FREE);
 #else
     (void)pages, (void)bytes;

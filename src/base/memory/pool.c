@@ -1,31 +1,34 @@
 #include "base/memory/pool.h"
 
 #include "base/memory/pages.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* More are not looked through; the oldest goes. */
+/* A search looks through at most this many blocks; when the list is full the oldest block is
+ * dropped. */
 #define MOST_BLOCKS 256
 
-/* Kept blocks are offered to the system beyond this many bytes: below, the call that each offer takes is spared. */
+/* Up to this many bytes of kept blocks are not offered to the system, which spares a system call
+ * for each. */
 #define WARM_BYTES ((size_t)32 << 20)
 
 typedef struct pool_block {
     void *pages;
     size_t bytes;
-    uint64_t turn;   /* when it was given, in the order of the pool */
-    pthread_t giver; /* on whose node its pages probably are */
-    bool warm;       /* not offered to the system */
+    uint64_t turn;   /* the pool's count when the block was given: the oldest block has the least */
+    pthread_t giver; /* the thread that gave the block: its pages are probably on that thread's node */
+    bool warm;       /* the block was not offered to the system */
 } pool_block;
 
 struct tsr_pool {
     pthread_mutex_t mutex;
     size_t most_bytes, bytes, warm_bytes, count;
-    size_t elsewhere_bytes, elsewhere_count; /* that keepers keep */
+    size_t elsewhere_bytes, elsewhere_count; /* blocks that keepers keep */
     uint64_t turns, hits, misses;
-    pthread_mutex_t keepers_mutex; /* taken before the other, and before what keepers lock */
+    pthread_mutex_t keepers_mutex; /* locked before `mutex` and before any lock of a keeper */
     tsr_keeper *keepers;
     pool_block blocks[MOST_BLOCKS];
 };
@@ -61,13 +64,14 @@ void tsr_pool_destroy(tsr_pool *pool)
     free(pool);
 }
 
-/* Small enough for the request that not much of it lies idle, and large enough. */
-static bool fits(const pool_block *block, size_t wanted)
+/* True if the block holds `wanted` bytes and at most about an eighth more. */
+static bool block_fits(const pool_block *block, size_t wanted)
 {
     return block->bytes >= wanted && block->bytes <= tsr_pages_round(wanted + wanted / 8);
 }
 
-/* The smaller one, else this thread's own, else the one that was given last, which a cache may still hold. */
+/* Prefers the smaller block; of equal ones a block that this thread gave; then the latest one,
+ * which a cache may still hold. */
 static bool is_better(const pool_block *block, const pool_block *best, pthread_t self)
 {
     if (!best || block->bytes != best->bytes)
@@ -81,12 +85,12 @@ static pool_block *find_best(tsr_pool *pool, size_t wanted)
     const pthread_t self = pthread_self();
     pool_block *best = NULL;
     for (pool_block *block = pool->blocks; block < pool->blocks + pool->count; block++)
-        if (fits(block, wanted) && is_better(block, best, self))
+        if (block_fits(block, wanted) && is_better(block, best, self))
             best = block;
     return best;
 }
 
-/* Of at least one. */
+/* The pool has at least one block. */
 static pool_block *find_oldest(tsr_pool *pool)
 {
     pool_block *oldest = pool->blocks;
@@ -105,14 +109,14 @@ static pool_block remove_block(tsr_pool *pool, pool_block *block)
     return removed;
 }
 
-/* One that is kept, or a block without pages. */
+/* Takes the best kept block out of the pool; if no block fits, `pages` of the result is NULL. */
 static pool_block take_kept(tsr_pool *pool, size_t wanted)
 {
     pthread_mutex_lock(&pool->mutex);
     pool_block *const best = find_best(pool, wanted);
     const pool_block taken = best ? remove_block(pool, best) : (pool_block){.pages = NULL};
     pool->hits += taken.pages != NULL;
-    pool->misses += taken.pages == NULL;
+    pool->misses += !taken.pages;
     pthread_mutex_unlock(&pool->mutex);
     return taken;
 }
@@ -132,13 +136,13 @@ void *tsr_pool_take(tsr_pool *pool, size_t wanted, size_t *bytes)
     return block.pages;
 }
 
-static void drop(const pool_block *block)
+static void drop_block(const pool_block *block)
 {
     tsr_pages_unpoison(block->pages, block->bytes);
     tsr_pages_unmap(block->pages, block->bytes);
 }
 
-/* Whether the pages can stay as they are: then they count from now on. */
+/* True if a block of `bytes` need not be offered to the system; its bytes then count as warm. */
 static bool stays_warm(tsr_pool *pool, size_t bytes)
 {
     pthread_mutex_lock(&pool->mutex);
@@ -160,9 +164,10 @@ static void insert_block(tsr_pool *pool, const pool_block *block)
     pool->bytes += block->bytes;
 }
 
-/* Keeps a block if there is room for it. Returns what has to go for that: the oldest, after which there may be, or this one, where
- * nothing is left that could; without pages: nothing. */
-static pool_block keep(tsr_pool *pool, const pool_block *block)
+/* Keeps a block if there is room: the result then has no pages. Else returns a block that the
+ * caller must drop: the oldest one, after which the caller tries again, or `block` itself if the
+ * pool has no other. */
+static pool_block keep_block(tsr_pool *pool, const pool_block *block)
 {
     pool_block gone = {.pages = NULL};
     pthread_mutex_lock(&pool->mutex);
@@ -182,21 +187,21 @@ void tsr_pool_give(tsr_pool *pool, void *pages, size_t bytes)
 {
     pool_block block = {.pages = pages, .bytes = bytes, .giver = pthread_self()};
     if (bytes > pool->most_bytes) {
-        drop(&block);
+        drop_block(&block);
         return;
     }
     block.warm = stays_warm(pool, bytes);
     if (!block.warm)
         tsr_pages_offer(pages, bytes);
     tsr_pages_poison(pages, bytes);
-    for (pool_block gone = keep(pool, &block); gone.pages; gone = keep(pool, &block)) {
-        drop(&gone);
+    for (pool_block gone = keep_block(pool, &block); gone.pages; gone = keep_block(pool, &block)) {
+        drop_block(&gone);
         if (gone.pages == pages)
             return;
     }
 }
 
-/* False once nothing is kept. */
+/* Takes one kept block out of the pool. False: the pool keeps no block. */
 static bool take_any(tsr_pool *pool, pool_block *block)
 {
     pthread_mutex_lock(&pool->mutex);
@@ -211,7 +216,7 @@ size_t tsr_pool_trim(tsr_pool *pool)
 {
     size_t bytes = 0;
     for (pool_block block; take_any(pool, &block); bytes += block.bytes)
-        drop(&block);
+        drop_block(&block);
     return bytes;
 }
 

@@ -6,7 +6,8 @@
 
 uint64_t tsr_checksum(uint64_t checksum, const void *bytes, size_t count)
 {
-    /* Both steps can be undone, so two states that differ once differ ever after. */
+    /* Both steps are invertible, so two states that differ stay different while equal bytes
+     * follow. */
     const unsigned char *at = bytes;
     for (size_t i = 0; i < count; i++)
         checksum = (checksum ^ at[i]) * FNV_PRIME;

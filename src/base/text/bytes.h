@@ -1,5 +1,6 @@
 /**
- * Numbers as bytes that every machine reads alike: little-endian, of fixed width, one after the other without gaps. Nothing allocates.
+ * Numbers as bytes that every machine reads alike: little-endian, of fixed width, without gaps.
+ * Nothing here allocates.
  */
 #ifndef TSR_BASE_TEXT_BYTES_H
 #define TSR_BASE_TEXT_BYTES_H
@@ -8,19 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** FNV-1a over bytes, 64 bits (Fowler, Noll and Vo). Two texts that differ in one byte never have the same. */
+/** FNV-1a over bytes, 64 bits (Fowler, Noll and Vo). Texts that differ in one byte alone always
+ * have different checksums. */
 #define TSR_CHECKSUM_SEED UINT64_C(0xcbf29ce484222325)
 uint64_t tsr_checksum(uint64_t checksum, const void *bytes, size_t count);
 
-/** Begins as {.checksum = TSR_CHECKSUM_SEED} with one of the two: `buffer`, where the bytes go, or `expected`, what they are compared with.
- * With neither they are only counted. */
+/** Begins as {.checksum = TSR_CHECKSUM_SEED} with `buffer`, where the bytes are written, or
+ * `expected`, which they are compared with; without both, the bytes are only counted. */
 typedef struct tsr_writer {
     unsigned char *buffer;
     const unsigned char *expected;
-    size_t capacity;   /**< of `buffer` or `expected` */
-    size_t length;     /**< of everything, also past the capacity */
-    uint64_t checksum; /**< of everything so far */
-    bool differs;      /**< from `expected`, or goes on where that ends */
+    size_t capacity;   /**< bytes of `buffer` or `expected` */
+    size_t length;     /**< bytes so far, also those past the capacity */
+    uint64_t checksum; /**< of all bytes so far */
+    bool differs;      /**< the bytes differ from `expected`, or are more than `capacity` */
 } tsr_writer;
 
 void tsr_write_bytes(tsr_writer *writer, const void *bytes, size_t count);
@@ -30,7 +32,8 @@ void tsr_write_f64(tsr_writer *writer, double value); /**< its IEEE 754 bits */
 void tsr_write_numbers(tsr_writer *writer, const int64_t *numbers, size_t count);
 void tsr_write_text(tsr_writer *writer, const char *text); /**< with the NUL */
 
-/** Past the end every number reads as 0 and every text as "", and `ended` stays set: a record is read whole, then asked about once. */
+/** Past the end every number reads as 0 and every text as "", and `ended` stays set, so that a
+ * caller reads a whole record and checks `ended` once. */
 typedef struct tsr_reader {
     const unsigned char *at;
     size_t left;

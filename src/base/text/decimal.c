@@ -1,15 +1,17 @@
 #include "base/text/decimal.h"
 
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
-/* The shortest text of a double has 17 at most. */
+/* Digits that a text may have; 17 are enough for any double. */
 #define MOST_DIGITS   64
 #define MOST_EXPONENT 9999
 
-/* digits * 10^exponent. Without a point, because which character that is depends on the locale wherever the C library reads or writes. */
+/* digits * 10^exponent. Without a decimal point, whose character depends on the locale wherever the
+ * C library reads or writes it. */
 typedef struct decimal {
     char digits[MOST_DIGITS + 1];
     size_t count;
@@ -28,7 +30,7 @@ static double nearest(const decimal *d)
     return strtod(text, NULL);
 }
 
-/* Takes a run of digits; zeros in front do not count. False where there are too many. */
+/* Takes a run of digits; leading zeros do not count. False: there are more than MOST_DIGITS. */
 static bool take_digits(tsr_scan *scan, decimal *d)
 {
     for (; is_digit(scan->text[scan->at]); scan->at++) {
@@ -83,7 +85,8 @@ tsr_status tsr_scan_decimal(tsr_scan *scan, const char *expected, double *out)
     return TSR_OK;
 }
 
-/* The nearest decimal to `value` of so many digits, zeros at its end dropped, with the exponent of its first digit. */
+/* `value` rounded to `digits` digits, without trailing zeros; `exponent` is that of the first
+ * digit. */
 static decimal rounded(double value, int digits)
 {
     char text[64];

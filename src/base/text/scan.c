@@ -1,10 +1,12 @@
 #include "base/text/scan.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/* Of the text in an error, so that a long one does not push the reason out. */
+#include <stdio.h>
+#include <string.h>
+
+/* An error quotes at most this many characters of the text, so that a long text does not push the
+ * reason out. */
 #define QUOTED 200
 
 bool tsr_scan_accept(tsr_scan *scan, const char *word)
@@ -60,8 +62,8 @@ tsr_status tsr_scan_refuse(tsr_scan *scan, size_t at, const char *reason)
     scan->at = at;
     const size_t line = strcspn(scan->text, "\n");
     const bool cut = line > QUOTED;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s \"%.*s%s\", character %zu: %s", scan->what, cut ? QUOTED : (int)line, scan->text,
-                          cut ? ".." : "", at + 1, reason);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s \"%.*s%s\", character %zu: %s", scan->what, cut ? QUOTED : (int)line,
+                          scan->text, cut ? ".." : "", at + 1, reason);
 }
 
 tsr_status tsr_scan_expected(tsr_scan *scan, size_t at, const char *expected)

@@ -3,22 +3,24 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/text/text.h"
-#include <inttypes.h>
+
+#include <stdint.h>
 #include <stdio.h>
 
 #define LINE_BYTES 64
 
-/* Counts that a description has room for. */
+/* A description lists at most this many counts. */
 #define COUNTS_NAMED 16
 
 static tsr_status refuse_count(const tsr_collective *call, const char *name, int rank, int64_t value)
 {
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s[%d] is %" PRId64 "; counts are 0 or more", call->operation->name, name, rank,
-                          value);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s[%d] is %lld; counts are 0 or more",
+                          call->operation->name, name, rank, (long long)value);
 }
 
-/* The sum of one count a rank, none negative. */
-static tsr_status sum_counts(const tsr_comm *comm, const tsr_collective *call, const char *name, const int64_t *counts, int64_t *out)
+/* Sums one count per rank; `counts` NULL: call->count each. A negative count is an error. */
+static tsr_status sum_counts(const tsr_comm *comm, const tsr_collective *call, const char *name, const int64_t *counts,
+                             int64_t *out)
 {
     int64_t sum = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -26,7 +28,8 @@ static tsr_status sum_counts(const tsr_comm *comm, const tsr_collective *call, c
         if (value < 0)
             return refuse_count(call, name, r, value);
         if (!tsr_add(sum, value, &sum))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s sum up to more than 2^63 - 1 elements", call->operation->name, name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s sum up to more than 2^63 - 1 elements",
+                                  call->operation->name, name);
     }
     *out = sum;
     return TSR_OK;
@@ -37,19 +40,21 @@ static tsr_status check_fields(const tsr_comm *comm, const tsr_collective *call)
     const tsr_operation *operation = call->operation;
     const tsr_dtype_info *info = tsr_dtype_get(call->dtype);
     if (!info)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: dtype is %d, which is none", operation->name, (int)call->dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: dtype is %d, which is not a dtype", operation->name,
+                              (int)call->dtype);
     if (operation->reduces && ((unsigned)call->op >= TSR_REDUCE_OP_END || !(info->reduce_ops & 1u << call->op)))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: op is %s (%d), which %s does not have", operation->name,
                               tsr_reduce_op_name(call->op), (int)call->op, info->name);
     if (operation->rooted && (call->root < 0 || call->root >= comm->size))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: root is %d; the ranks are 0 to %d", operation->name, call->root,
-                              comm->size - 1);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: root is %d; the ranks are 0 to %d", operation->name,
+                              call->root, comm->size - 1);
     if (!call->counts && call->count < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: count is %" PRId64 "; it must be 0 or more", operation->name, call->count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: count is %lld; it must be 0 or more", operation->name,
+                              (long long)call->count);
     return TSR_OK;
 }
 
-/* Elements of the whole: of all parts, or of the one buffer. */
+/* `*whole`: elements of all parts together, or of the buffer if the operation has no parts. */
 static tsr_status count_whole(const tsr_comm *comm, const tsr_collective *call, int64_t *whole)
 {
     *whole = call->count;
@@ -62,8 +67,8 @@ static tsr_status check_bytes(const tsr_collective *call, int64_t elements)
 {
     int64_t bytes;
     if (!tsr_multiply(elements, (int64_t)call->bytes, &bytes))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %" PRId64 " elements of %s are more than 2^63 - 1 bytes",
-                              call->operation->name, elements, tsr_dtype_name(call->dtype));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %lld elements of %s are more than 2^63 - 1 bytes",
+                              call->operation->name, (long long)elements, tsr_dtype_name(call->dtype));
     return TSR_OK;
 }
 
@@ -74,28 +79,32 @@ static tsr_status refuse_host(const tsr_collective *call)
     return tsr_refuse_host(name, call->device, call->stream);
 }
 
-/* A fault of this rank's own memory. */
+/* Checks this rank's device and stream, and that no buffer with elements is NULL. */
 static tsr_status check_buffers(const tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_operation *operation = call->operation;
     if (!tsr_host_is_meant(call->device, call->stream))
         return refuse_host(call);
     if (call->send_total > 0 && !call->send)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send is NULL on rank %d, which sends %" PRId64 " elements", operation->name,
-                              comm->rank, call->send_total);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send is NULL on rank %d, which sends %lld elements",
+                              operation->name, comm->rank, (long long)call->send_total);
     if (call->receive_total > 0 && !call->receive)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: receive is NULL on rank %d, which receives %" PRId64 " elements",
-                              operation->name, comm->rank, call->receive_total);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_comm_%s: receive is NULL on rank %d, which receives %lld elements", operation->name,
+                              comm->rank, (long long)call->receive_total);
     return TSR_OK;
 }
 
 static tsr_status check_overlap(const tsr_comm *comm, const tsr_collective *call, bool in_place)
 {
     const uintptr_t send = (uintptr_t)call->send, receive = (uintptr_t)call->receive;
-    const uintptr_t send_bytes = (uintptr_t)call->send_total * call->bytes, receive_bytes = (uintptr_t)call->receive_total * call->bytes;
-    if (in_place || send_bytes == 0 || receive_bytes == 0 || send + send_bytes <= receive || receive + receive_bytes <= send)
+    const uintptr_t send_bytes = (uintptr_t)call->send_total * call->bytes,
+                    receive_bytes = (uintptr_t)call->receive_total * call->bytes;
+    if (in_place || send_bytes == 0 || receive_bytes == 0 || send + send_bytes <= receive ||
+        receive + receive_bytes <= send)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send and receive overlap on rank %d", call->operation->name, comm->rank);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send and receive overlap on rank %d", call->operation->name,
+                          comm->rank);
 }
 
 static tsr_status check_buffers_apart(const tsr_comm *comm, const tsr_collective *call)
@@ -142,8 +151,8 @@ tsr_status tsr_extents_same(const tsr_comm *comm, tsr_collective *call, int64_t 
 tsr_status tsr_extents_exchange(const tsr_comm *comm, tsr_collective *call, int64_t whole)
 {
     if (!call->counts != !call->receive_counts)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s is NULL; give both counts or neither", call->operation->name,
-                              call->counts ? "receive_counts" : "send_counts");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s is NULL; give both counts or neither",
+                              call->operation->name, call->counts ? "receive_counts" : "send_counts");
     call->send_total = whole;
     return sum_counts(comm, call, "receive_counts", call->receive_counts, &call->receive_total);
 }
@@ -182,7 +191,8 @@ uint64_t tsr_collective_fingerprint(const tsr_comm *comm, const tsr_collective *
         hash = tsr_hash_word(hash, (uint64_t)call->op);
     if (operation->rooted)
         hash = tsr_hash_word(hash, (uint64_t)call->root);
-    /* The counts of an all-to-all differ between ranks; whether each message fits is looked at one by one. */
+    /* The counts of an all-to-all differ between ranks: they are compared apart, message by message
+     * (tsr_direct_match(), balance.h). */
     hash = tsr_hash_word(hash, call->receive_counts ? 2 : call->counts != NULL);
     if (!call->counts)
         hash = tsr_hash_word(hash, (uint64_t)call->count);
@@ -201,10 +211,10 @@ void tsr_collective_describe(const void *arg, char *text, size_t capacity)
     if (call->receive_counts)
         tsr_text_append(&words, "counts by rank");
     else if (!call->counts)
-        tsr_text_append(&words, "%" PRId64, call->count);
+        tsr_text_append(&words, "%lld", (long long)call->count);
     else
         for (int r = 0; r < described->ranks && r <= COUNTS_NAMED; r++)
-            tsr_text_append(&words, r == COUNTS_NAMED ? ",.." : r ? ",%" PRId64 : "%" PRId64, call->counts[r]);
+            tsr_text_append(&words, r == COUNTS_NAMED ? ",.." : r ? ",%lld" : "%lld", (long long)call->counts[r]);
     tsr_text_append(&words, " %s", tsr_dtype_name(call->dtype));
     if (call->operation->reduces)
         tsr_text_append(&words, ", op %s", tsr_reduce_op_name(call->op));
@@ -243,7 +253,8 @@ tsr_status tsr_collective_copy(const tsr_collective *call, void *dst, const void
     if (count == 0 || dst == src)
         return TSR_OK;
     const tsr_device_ops *ops = &call->ops;
-    return ops->table->copy(ops->self, ops->index, dst, src, (size_t)count * call->bytes, TSR_COPY_WITHIN, call->stream);
+    return ops->table->copy(ops->self, ops->index, dst, src, (size_t)count * call->bytes, TSR_COPY_WITHIN,
+                            call->stream);
 }
 
 tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int64_t count, int destinations)
@@ -297,8 +308,8 @@ void tsr_traffic_receive(tsr_traffic *traffic, int rank, const void *base, int64
 tsr_status tsr_traffic_deliver(const tsr_traffic *traffic)
 {
     const tsr_comm *comm = traffic->comm;
-    return comm->engine.messages.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
-                                          traffic->call->device, traffic->call->stream);
+    return comm->engine.messages.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives,
+                                          traffic->receive_count, traffic->call->device, traffic->call->stream);
 }
 
 bool tsr_native_is_exact(tsr_dtype dtype)

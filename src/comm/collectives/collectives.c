@@ -10,7 +10,8 @@
 #include "comm/core/call.h"
 #include "comm/core/traits.h"
 
-/* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
+/* Ranks of a direct engine all read the strides of rank 0, which stay until the call ends; so only
+ * rank 0 needs the array. */
 static void borrow_ones(const tsr_comm *comm, tsr_collective *call)
 {
     if (call->operation->reduces && comm->rank != 0)
@@ -45,10 +46,12 @@ static tsr_status get_scratch_by_nodes(tsr_comm *comm, tsr_collective *call, siz
 {
     (call->operation->parts ? tsr_hierarchy_divide : tsr_hierarchy_divide_by_shares)(comm, call);
     *bytes = tsr_hierarchy_scratch_bytes(comm, call);
-    return *bytes ? call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch) : TSR_OK;
+    return *bytes ? call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch)
+                  : TSR_OK;
 }
 
-/* A part from every rank, for operations that reduce. */
+/* Allocates call->scratch for operations that reduce: room for a part from every rank, or what
+ * reducing by nodes needs. */
 static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *bytes)
 {
     if (call->operation->reduces && tsr_hierarchy_serves(comm, call))
@@ -64,15 +67,18 @@ static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *byte
     return call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch);
 }
 
-/* Before data moves. The counts of an all-to-all differ between ranks, and fit if they are the same seen from both ends. */
-static tsr_status agree(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+/* Before data moves: ranks compare their calls. The counts of an all-to-all differ between ranks;
+ * they match if the balance of all ranks is 0 (balance.h). */
+static tsr_status agree_on_call(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
     const uint64_t fingerprint = tsr_collective_fingerprint(comm, call);
     if (!call->receive_counts)
         return tsr_comm_agree(comm, fingerprint, local, tsr_collective_describe, &described);
-    const tsr_sizes sizes = {
-        .caller = "tsr_comm_all_to_all", .unit = "elements", .send_counts = call->counts, .receive_counts = call->receive_counts};
+    const tsr_sizes sizes = {.caller = "tsr_comm_all_to_all",
+                             .unit = "elements",
+                             .send_counts = call->counts,
+                             .receive_counts = call->receive_counts};
     uint64_t balance = local == TSR_OK ? tsr_balance_of(comm, &sizes) : 0;
     TSR_TRY(tsr_comm_agree_balance(comm, fingerprint, local, &balance, tsr_collective_describe, &described));
     return balance == 0 ? TSR_OK : tsr_balance_explain(comm, &sizes);
@@ -83,7 +89,7 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     size_t bytes = 0;
     if (local == TSR_OK)
         local = get_scratch(comm, call, &bytes);
-    tsr_status status = agree(comm, call, local);
+    tsr_status status = agree_on_call(comm, call, local);
     if (status == TSR_OK)
         status = call->operation->message(comm, call);
     if (call->scratch)
@@ -91,8 +97,9 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     return status;
 }
 
-/* The first reduction makes arrays; a failure is this rank's own. */
-static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local)
+/* Makes the arrays that a reduction needs, if they do not exist yet. A failure is the status that
+ * this rank brings to the call. */
+static tsr_status reserve_arrays(tsr_comm *comm, tsr_collective *call, tsr_status local)
 {
     if (!call->operation->reduces || local != TSR_OK)
         return local;
@@ -103,11 +110,11 @@ static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local
 
 static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
 {
-    const tsr_status local = reserve(comm, call, tsr_collective_check(comm, call));
+    const tsr_status local = reserve_arrays(comm, call, tsr_collective_check(comm, call));
     return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
 }
 
-static tsr_status run(tsr_comm *comm, tsr_collective *call)
+static tsr_status run_collective(tsr_comm *comm, tsr_collective *call)
 {
     if (!comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call->operation->call);
@@ -115,12 +122,17 @@ static tsr_status run(tsr_comm *comm, tsr_collective *call)
     return tsr_comm_leave(comm, run_within(comm, call));
 }
 
-/* What all collectives are given. */
-static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count, tsr_dtype dtype,
-                              tsr_device device, tsr_stream stream)
+/* A call with the arguments that all collectives have. */
+static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count,
+                              tsr_dtype dtype, tsr_device device, tsr_stream stream)
 {
-    return (tsr_collective){
-        .operation = operation, .send = send, .receive = receive, .count = count, .dtype = dtype, .device = device, .stream = stream};
+    return (tsr_collective){.operation = operation,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .device = device,
+                            .stream = stream};
 }
 
 static const tsr_operation gathers_all = {
@@ -156,16 +168,17 @@ tsr_status tsr_broadcast_bytes(tsr_comm *comm, void *data, size_t bytes, int roo
     return run_within(comm, &call);
 }
 
-tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
-                               tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                               tsr_dtype dtype, tsr_device device, tsr_stream stream)
 {
     tsr_collective call = call_of(&gathers_all, send, receive, count, dtype, device, stream);
     call.counts = counts;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
-                                   tsr_reduce_op op, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count,
+                                   const int64_t *counts, tsr_dtype dtype, tsr_reduce_op op, tsr_device device,
+                                   tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_reduce_scatter",
@@ -179,11 +192,11 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.op = op;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                               tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                               tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_all_reduce",
@@ -196,11 +209,12 @@ tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, 
     };
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.op = op;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *send_counts,
-                               const int64_t *receive_counts, tsr_dtype dtype, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count,
+                               const int64_t *send_counts, const int64_t *receive_counts, tsr_dtype dtype,
+                               tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_all_to_all",
@@ -214,18 +228,19 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = send_counts;
     call.receive_counts = receive_counts;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
+                              tsr_stream stream)
 {
     tsr_collective call = call_of(&broadcasts, buffer, buffer, count, dtype, device, stream);
     call.root = root;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
-                            int root, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                            tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_scatter",
@@ -239,11 +254,11 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.root = root;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype, int root,
-                           tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                           tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_gather",
@@ -257,5 +272,5 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.root = root;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }

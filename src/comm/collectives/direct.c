@@ -1,10 +1,11 @@
 /*
- * Collectives where peers' memory can be read in place: every rank pulls what it needs between begin and end, one read and one write a
- * byte, reductions fused.
+ * Collectives where peers' memory can be read in place: between begin and end every rank reads what
+ * it needs from its peers' memory. Each byte is read once and written once; reductions read all
+ * sources in one pass.
  */
 #include "comm/collectives/direct.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 
 static const void *send_of(const tsr_comm *comm, int rank)
 {
@@ -31,7 +32,8 @@ tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
     return tsr_collective_reduce(comm, call, call->receive_total, 1);
 }
 
-/* Each rank reduces its share and writes it to all: an element is read and written by one rank only, so in place is safe in one phase. */
+/* Each rank reduces its share and writes it to all: an element is read and written by one rank
+ * only, so in place is safe in one phase. */
 tsr_status tsr_direct_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_share share = tsr_share_of(comm, call, comm->rank);
@@ -53,8 +55,9 @@ tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call)
     for (int r = 0; call->counts && r < comm->size; r++) {
         const int64_t sent = collective_of(comm, r)->counts[comm->rank];
         if (sent != call->receive_counts[r])
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: rank %d sends %" PRId64 " elements to rank %d, which expects %" PRId64,
-                                  call->operation->name, r, sent, comm->rank, call->receive_counts[r]);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT, "tsr_comm_%s: rank %d sends %lld elements to rank %d, which expects %lld",
+                call->operation->name, r, (long long)sent, comm->rank, (long long)call->receive_counts[r]);
     }
     return TSR_OK;
 }

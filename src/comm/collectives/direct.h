@@ -1,4 +1,5 @@
-/** Collectives in which ranks read one another's memory: each carries out a call on which all ranks have agreed. */
+/** Collectives in which ranks read one another's memory: each carries out a call on which all ranks
+ * have agreed. */
 #ifndef TSR_COMM_COLLECTIVES_DIRECT_H
 #define TSR_COMM_COLLECTIVES_DIRECT_H
 
@@ -12,7 +13,8 @@ tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call);
 tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call);
 tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call);
 
-/** Of a direct all-to-all: every part that comes here is as long as this rank expects. The sentence of a mismatch is for all ranks. */
+/** Checks, in a direct all-to-all, that every part sent to this rank is as long as this rank
+ * expects. A mismatch is for tsr_call_end_shared(): all ranks return its sentence. */
 tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call);
 
 #endif

@@ -3,9 +3,11 @@
 #include "base/checked.h"
 #include "comm/collectives/collective.h"
 #include "comm/collectives/native.h"
+
 #include <string.h>
 
-/* Reductions go in rounds that need no more scratch than so, or what this many elements a part need. */
+/* A round of a reduction takes as many elements of each part as fit SCRATCH_BYTES of scratch, but
+ * at least LEAST_WIDTH. */
 #define SCRATCH_BYTES ((int64_t)4 << 20)
 #define LEAST_WIDTH   64
 
@@ -14,7 +16,8 @@ static int node_size(const tsr_hierarchy *h, int node)
     return h->starts[node + 1] - h->starts[node];
 }
 
-/* Which rank of another node takes care of rank `rank`'s part there: those of ranks elsewhere go round. */
+/* The deputy: the rank of node `node` that takes care of the part of rank `rank`, which lies on
+ * another node. Members of the node are deputies of ranks of other nodes in turn. */
 static int deputy_of(const tsr_hierarchy *h, int node, int rank)
 {
     const int *members = h->members + h->starts[node];
@@ -24,18 +27,19 @@ static int deputy_of(const tsr_hierarchy *h, int node, int rank)
     return members[(rank - before) % node_size(h, node)];
 }
 
-/* In this rank's node everybody takes care of its own. */
+/* The keeper: the rank of this rank's node that takes care of the part of rank `rank`. That is
+ * `rank` itself if it lies here, else its deputy. */
 static int keeper_of(const tsr_hierarchy *h, int rank)
 {
     return h->node[rank] == h->own ? rank : deputy_of(h, h->own, rank);
 }
 
-static tsr_traffic begin(tsr_comm *comm, const tsr_collective *call)
+static tsr_traffic begin_traffic(tsr_comm *comm, const tsr_collective *call)
 {
     return tsr_traffic_begin(comm, call, comm->hierarchy->messages, TSR_HIERARCHY_LIST * (size_t)comm->size);
 }
 
-/* To all members of this rank's node. */
+/* Lists a message to every other rank of this rank's node. */
 static void send_to_mates(tsr_traffic *t, const void *data, int64_t count)
 {
     const tsr_hierarchy *h = t->comm->hierarchy;
@@ -48,11 +52,12 @@ static int64_t length_of(const tsr_hierarchy *h, int rank)
     return h->bounds[rank + 1] - h->bounds[rank];
 }
 
-/* Own parts go to all mates, and to one rank of every other node. */
+/* First step of an all-gather: each rank sends its part to all ranks of its node, and to its deputy
+ * in every other node. */
 static tsr_status spread_own(tsr_comm *comm, const tsr_collective *call, const void *part)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     send_to_mates(&t, part, length_of(h, comm->rank));
     for (int k = 0; k < h->count; k++)
         if (k != h->own)
@@ -63,11 +68,12 @@ static tsr_status spread_own(tsr_comm *comm, const tsr_collective *call, const v
     return tsr_traffic_deliver(&t);
 }
 
-/* What has come from other nodes is handed round, in the order of ranks. */
+/* Second step of an all-gather: each deputy sends the parts that it has received to all ranks of
+ * its node, in rank order. */
 static tsr_status hand_round(tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     for (int r = 0; r < comm->size; r++) {
         void *part = tsr_element(call, call->receive, h->bounds[r]);
         if (h->node[r] == h->own)
@@ -86,16 +92,18 @@ tsr_status tsr_hierarchy_all_gather(tsr_comm *comm, const tsr_collective *call, 
     const tsr_hierarchy *h = comm->hierarchy;
     TSR_TRY(spread_own(comm, call, part));
     TSR_TRY(hand_round(comm, call));
-    return tsr_collective_copy(call, tsr_element(call, call->receive, h->bounds[comm->rank]), part, length_of(h, comm->rank));
+    return tsr_collective_copy(call, tsr_element(call, call->receive, h->bounds[comm->rank]), part,
+                               length_of(h, comm->rank));
 }
 
-/* The root's mates, and one rank of every other node, which has mates of its own. */
+/* The root sends to all ranks of its node and to its deputy in every other node; then each deputy
+ * sends to all ranks of its node. */
 tsr_status tsr_hierarchy_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_hierarchy *h = comm->hierarchy;
     const bool apart = h->node[call->root] != h->own;
     const int deputy = keeper_of(h, call->root), from = apart && comm->rank != deputy ? deputy : call->root;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     if (comm->rank == call->root)
         send_to_mates(&t, call->send, call->count);
     for (int k = 0; k < h->count && comm->rank == call->root; k++)
@@ -104,7 +112,7 @@ tsr_status tsr_hierarchy_broadcast(tsr_comm *comm, const tsr_collective *call)
     if (from == call->root)
         tsr_traffic_receive(&t, from, call->receive, 0, call->count);
     TSR_TRY(tsr_traffic_deliver(&t));
-    t = begin(comm, call);
+    t = begin_traffic(comm, call);
     if (apart && comm->rank == deputy)
         send_to_mates(&t, call->receive, call->count);
     if (from != call->root)
@@ -128,8 +136,9 @@ void tsr_hierarchy_divide_by_shares(tsr_comm *comm, const tsr_collective *call)
         bounds[r + 1] = tsr_share_of(comm, call, r).end;
 }
 
-/* Slots that any rank fills: a node's m ranks take care of a part for each of them and of one in m of the others', which is m slots each,
- * one of them for the result; and every other node sends one. */
+/* Slots of scratch that suffice on every rank. A rank of a node with m ranks keeps its own part and
+ * one in m of the parts of other nodes' ranks, and each takes m slots, one of them for the result.
+ * Every other node sends one sum more. */
 static int64_t count_slots(const tsr_comm *comm)
 {
     const tsr_hierarchy *h = comm->hierarchy;
@@ -144,7 +153,7 @@ static int64_t longest_part(const tsr_comm *comm)
     return longest;
 }
 
-/* Elements of each part in one round. */
+/* Elements of each part that a round takes. */
 static int64_t width_of(const tsr_comm *comm, const tsr_collective *call)
 {
     const int64_t width = SCRATCH_BYTES / (count_slots(comm) * (int64_t)call->bytes);
@@ -171,7 +180,7 @@ size_t tsr_hierarchy_scratch_bytes(const tsr_comm *comm, const tsr_collective *c
     return (size_t)(count_slots(comm) * width_of(comm, call)) * call->bytes;
 }
 
-/* Of each part the elements from `begin` on, `width` at most. */
+/* The elements of each part that one round takes: at most `width`, from element `begin` on. */
 typedef struct window {
     int64_t begin, width;
 } window;
@@ -191,11 +200,12 @@ static void *given(const tsr_hierarchy *h, const tsr_collective *call, const win
     return tsr_element(call, call->send, h->bounds[rank] + w->begin);
 }
 
-/* Everybody's terms go to the mate that takes care of them: slots 1 to m - 1 of the part's m, without that of this rank. */
+/* Every rank sends its terms of each part to the part's keeper in its node. The keeper receives
+ * them in slots 1 to m - 1 of the part's m slots; its own terms stay where they are. */
 static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, const window *w)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     int64_t slot = 0;
     for (int r = 0; r < comm->size; r++) {
         const int keeper = keeper_of(h, r);
@@ -208,7 +218,8 @@ static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, cons
     return tsr_traffic_deliver(&t);
 }
 
-static tsr_status reduce(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to, int64_t count)
+static tsr_status reduce_sources(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to,
+                                 int64_t count)
 {
     if (count == 0)
         return TSR_OK;
@@ -228,7 +239,7 @@ static tsr_status reduce(tsr_comm *comm, const tsr_collective *call, int terms, 
     return call->ops.table->reduce(call->ops.self, call->ops.index, &request, call->stream);
 }
 
-/* Into slot 0 of each part that this rank takes care of. */
+/* Reduces this node's terms of each part that this rank keeps, into slot 0 of the part. */
 static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const window *w)
 {
     const tsr_hierarchy *h = comm->hierarchy;
@@ -240,18 +251,19 @@ static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const
         int64_t term = slot;
         for (int place = 0; place < mates; place++)
             comm->sources[place] = place == h->place ? given(h, call, w, r) : slot_of(call, w, ++term);
-        TSR_TRY(reduce(comm, call, mates, 1, slot_of(call, w, slot), seen(h, w, r)));
+        TSR_TRY(reduce_sources(comm, call, mates, 1, slot_of(call, w, slot), seen(h, w, r)));
         slot += mates;
     }
     return TSR_OK;
 }
 
-/* Every node's sum of a part goes to the rank whose part it is, behind what that takes care of itself, by nodes. `*own`: the slot of this
- * node's. */
+/* Sends this node's sum of each part to the rank whose part it is. This rank receives other nodes'
+ * sums, in the order of nodes, in slots from `*sums` on, behind those of the parts that it keeps.
+ * `*own`: the slot of its node's sum of its own part. */
 static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t *own, int64_t *sums)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     int64_t slot = 0;
     for (int r = 0; r < comm->size; r++) {
         if (keeper_of(h, r) != comm->rank)
@@ -268,12 +280,14 @@ static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const
     return tsr_traffic_deliver(&t);
 }
 
-static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t own, int64_t sums, void *part)
+static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t own, int64_t sums,
+                              void *part)
 {
     const tsr_hierarchy *h = comm->hierarchy;
     for (int k = 0; k < h->count; k++)
         comm->sources[k] = slot_of(call, w, k == h->own ? own : sums++);
-    return reduce(comm, call, h->count, call->op == TSR_AVG ? comm->size : 1, tsr_element(call, part, w->begin), seen(h, w, comm->rank));
+    return reduce_sources(comm, call, h->count, call->op == TSR_AVG ? comm->size : 1, tsr_element(call, part, w->begin),
+                          seen(h, w, comm->rank));
 }
 
 tsr_status tsr_hierarchy_reduce_scatter(tsr_comm *comm, const tsr_collective *call, void *part, tsr_status *local)

@@ -1,6 +1,7 @@
 /*
- * Collectives on an engine that only sends messages: one exchange with one message a pair of ranks, and our own kernels in rank order where
- * values are reduced. An engine's own collective takes over where its result is exact: moves, and reductions of integers.
+ * Collectives on an engine that has only messages: exchanges with one message per pair of ranks,
+ * and our own kernels, in rank order, where values are reduced. An engine's own collective is used
+ * instead where its result is exact: for moves, and for reductions of integers.
  */
 #include "comm/collectives/message.h"
 
@@ -9,14 +10,15 @@
 #include "comm/collectives/native.h"
 #include "comm/core/agree.h"
 
-/* A rank whose own step failed tells the others, who have done theirs. */
-static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+/* Ends a reduction: ranks tell one another whether their kernels have succeeded. */
+static tsr_status conclude_reduction(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
-    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe, &described);
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe,
+                          &described);
 }
 
-/* The engine's own reduction, where its bits are ours. */
+/* True if the engine has this reduction itself and it gives the same bits as ours. */
 static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collective *call)
 {
     return tsr_native_is_exact(call->dtype) && tsr_comm_has_native(comm, kind, call->dtype, call->op) &&
@@ -26,8 +28,8 @@ static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collectiv
 tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->engine.collectives.all_gather && !call->counts)
-        return comm->engine.collectives.all_gather(comm->self, call->send, call->receive, call->count, call->dtype, call->device,
-                                                   call->stream);
+        return comm->engine.collectives.all_gather(comm->self, call->send, call->receive, call->count, call->dtype,
+                                                   call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call)) {
         tsr_hierarchy_divide(comm, call);
         return tsr_hierarchy_all_gather(comm, call, call->send);
@@ -45,8 +47,10 @@ tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
     return tsr_collective_copy(call, own, call->send, call->send_total);
 }
 
-/* Reduces `count` elements, this rank's own at `send` and the others' in the scratch, into `receive`. */
-static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, const void *send, void *receive, int64_t count)
+/* Reduces `count` elements into `receive`: this rank's terms are at `send`, those of other ranks in
+ * the scratch. */
+static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, const void *send, void *receive,
+                                 int64_t count)
 {
     for (int r = 0; r < comm->size; r++)
         comm->sources[r] = r == comm->rank ? send : tsr_element(call, call->scratch, count * r);
@@ -58,14 +62,14 @@ static tsr_status reduce_scatter_by_nodes(tsr_comm *comm, const tsr_collective *
 {
     tsr_status local = TSR_OK;
     TSR_TRY(tsr_hierarchy_reduce_scatter(comm, call, call->receive, &local));
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     if (!call->counts && has_exact(comm, TSR_NATIVE_REDUCE_SCATTER, call))
-        return comm->engine.collectives.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op,
-                                                       call->device, call->stream);
+        return comm->engine.collectives.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype,
+                                                       call->op, call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return reduce_scatter_by_nodes(comm, call);
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
@@ -78,11 +82,12 @@ tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call
         offset += count;
     }
     TSR_TRY(tsr_traffic_deliver(&moves));
-    const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
-    return conclude(comm, call, local);
+    const tsr_status local =
+        reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
+    return conclude_reduction(comm, call, local);
 }
 
-/* Every rank's share of `send` to the rank that reduces it. */
+/* Sends each share of `send` to the rank that reduces it. */
 static tsr_status spread_shares(tsr_comm *comm, const tsr_collective *call, tsr_share mine)
 {
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
@@ -112,14 +117,14 @@ static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call
     tsr_status local = TSR_OK;
     TSR_TRY(tsr_hierarchy_reduce_scatter(comm, call, part, &local));
     TSR_TRY(tsr_hierarchy_all_gather(comm, call, part));
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     if (has_exact(comm, TSR_NATIVE_ALL_REDUCE, call))
-        return comm->engine.collectives.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
-                                                   call->stream);
+        return comm->engine.collectives.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype,
+                                                   call->op, call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return all_reduce_by_nodes(comm, call);
     const tsr_share mine = tsr_share_of(comm, call, comm->rank);
@@ -127,7 +132,7 @@ tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
     const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, mine.begin),
                                             tsr_element(call, call->receive, mine.begin), mine.end - mine.begin);
     TSR_TRY(collect_shares(comm, call, mine));
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
@@ -148,14 +153,15 @@ tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
         received += receive_count;
     }
     TSR_TRY(tsr_traffic_deliver(&moves));
-    return tsr_collective_copy(call, tsr_element(call, call->receive, own_received), tsr_element(call, call->send, own_sent), own);
+    return tsr_collective_copy(call, tsr_element(call, call->receive, own_received),
+                               tsr_element(call, call->send, own_sent), own);
 }
 
 tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->engine.collectives.broadcast)
-        return comm->engine.collectives.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device,
-                                                  call->stream);
+        return comm->engine.collectives.broadcast(comm->self, call->receive, call->count, call->dtype, call->root,
+                                                  call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return tsr_hierarchy_broadcast(comm, call);
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);

@@ -4,10 +4,11 @@
 #include "comm/core/agree.h"
 #include "comm/core/call.h"
 
-/* What a call needs that goes by nodes. */
+/* Upper bound of the scratch that a call by nodes needs. */
 static size_t scratch_bytes(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
 {
-    /* Shares of an all-reduce differ by a line, and lines have 64 elements at most. */
+    /* Shares of an all-reduce are whole cache lines, of at most 64 elements, and differ by one
+     * line. */
     const int64_t longest = kind == TSR_NATIVE_ALL_REDUCE ? count / comm->size + 128 : count;
     return count > 0 ? tsr_hierarchy_most_scratch_bytes(comm->size, longest, tsr_dtype_bytes(dtype)) : 0;
 }
@@ -21,7 +22,8 @@ tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, ts
 
 bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
 {
-    return !tsr_native_goes_by_nodes(comm, kind) || comm->hierarchy->scratch_bytes >= scratch_bytes(comm, kind, count, dtype);
+    return !tsr_native_goes_by_nodes(comm, kind) ||
+           comm->hierarchy->scratch_bytes >= scratch_bytes(comm, kind, count, dtype);
 }
 
 static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
@@ -54,12 +56,6 @@ static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
     return local;
 }
 
-tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                            const void *arg)
-{
-    return tsr_message_agree(comm, fingerprint, local, able, NULL, describe, arg);
-}
-
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
 {
     const tsr_comm_collectives *own = &comm->engine.collectives;
@@ -76,6 +72,6 @@ tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
     case TSR_NATIVE_BROADCAST:
         return own->broadcast(comm->self, c->receive, c->count, c->dtype, c->root, c->device, c->stream);
     default:
-        return tsr_status_set(TSR_ERROR_INTERNAL, "collective %d is none", (int)c->kind);
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%d is not a collective", (int)c->kind);
     }
 }

@@ -1,12 +1,13 @@
-/** An engine's own collectives, or ours by nodes, for callers that have agreed on the call already: nothing is compared, checked or
- * allocated here. */
+/** An engine's own collectives, or ours by nodes, for callers whose ranks have agreed on the call
+ * already. The call itself neither compares arguments nor allocates. */
 #ifndef TSR_COMM_COLLECTIVES_NATIVE_H
 #define TSR_COMM_COLLECTIVES_NATIVE_H
 
 #include "comm/core/call.h"
 #include "comm/core/traits.h"
 
-/** Arguments as in the table: a broadcast has `receive` alone, on the root too. */
+/** Arguments as those of tsr_comm_collectives; a broadcast uses `receive` alone, on the root
+ * too. */
 typedef struct tsr_native_call {
     tsr_native kind;
     const void *send;
@@ -19,19 +20,16 @@ typedef struct tsr_native_call {
     tsr_stream stream;
 } tsr_native_call;
 
-/** Sees to it that this rank has the memory for such calls, which is host memory that the communicator keeps where they go by nodes
- * (tsr_native_goes_by_nodes()). No less than that of the largest call is kept. */
+/** Reserves the memory that such a call needs on this rank: host memory that the communicator
+ * keeps, if the collective goes by nodes (tsr_native_goes_by_nodes()), else none. What is reserved
+ * already never shrinks. */
 tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype);
 
-/** True if this rank has it. */
+/** True if this rank has reserved enough for such a call. */
 bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype);
 
-/** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
- * all are, on success. */
-tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                            const void *arg);
-
-/** Collective; what it needs is reserved. TSR_ERROR_STATE: an exchange is in flight. */
+/** Collective; tsr_native_reserve() must have reserved its memory. TSR_ERROR_STATE: an exchange is
+ * in flight. */
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);
 
 #endif

@@ -4,21 +4,23 @@
 #include "base/memory/memory.h"
 #include "comm/core/agree.h"
 #include "comm/core/arrays.h"
-#include <inttypes.h>
+
+#include <stdint.h>
 #include <stdio.h>
 
-/* Sizes that a rank tells another at a time. */
+/* Sizes that a rank tells each peer in one exchange. */
 #define WINDOW 30
 
-/* What one rank tells another of what it sends there. */
+/* What one rank tells a peer in one exchange: how many messages it sends there, and the sizes of
+ * some of them. */
 typedef struct window {
-    int64_t count; /* of all messages */
+    int64_t count; /* of all messages to this peer, not of `sizes` */
     int64_t sizes[WINDOW];
 } window;
 
-/* What a rank has found in a window, and what rank 0 makes of it. */
+/* What a rank has found in a window; also the verdict of rank 0 about the findings of all ranks. */
 typedef struct finding {
-    int64_t found, more; /* something that does not fit; messages after this window */
+    int64_t found, more; /* `found`: a mismatch; `more`: there are messages after this window */
     char words[240];
 } finding;
 
@@ -58,7 +60,8 @@ uint64_t tsr_balance_of(tsr_comm *comm, const tsr_sizes *mine)
     return sum;
 }
 
-/* The sizes of what goes to (comes from) a peer, those of a window alone. */
+/* The sizes of the messages to `peer` (with `receives`: expected from it), of those from number
+ * `first` on that a window holds. */
 static window list_sizes(const tsr_sizes *sizes, bool receives, int peer, int64_t first)
 {
     const tsr_message *list = receives ? sizes->receives : sizes->sends;
@@ -78,21 +81,23 @@ static window list_sizes(const tsr_sizes *sizes, bool receives, int peer, int64_
     return w;
 }
 
-/* False if nothing is wrong in this window. */
-static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int peer, int64_t first, const window *sent, finding *out)
+/* Returns true if it found a mismatch in this window, with the words in `out`. */
+static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int peer, int64_t first, const window *sent,
+                            finding *out)
 {
     const window wanted = list_sizes(sizes, true, peer, first);
     const int64_t most = sent->count > wanted.count ? sent->count : wanted.count;
     for (int64_t i = first; i < most && i < first + WINDOW; i++) {
         if (i >= sent->count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d expects %" PRId64 " %s from rank %d, which sends 0 more", sizes->caller,
-                     comm->rank, wanted.sizes[i - first], sizes->unit, peer);
+            snprintf(out->words, sizeof out->words, "%s: rank %d expects %lld %s from rank %d, which sends 0 more",
+                     sizes->caller, comm->rank, (long long)wanted.sizes[i - first], sizes->unit, peer);
         else if (i >= wanted.count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects 0 more", sizes->caller,
-                     peer, sent->sizes[i - first], sizes->unit, comm->rank);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects 0 more",
+                     sizes->caller, peer, (long long)sent->sizes[i - first], sizes->unit, comm->rank);
         else if (sent->sizes[i - first] != wanted.sizes[i - first])
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects %" PRId64, sizes->caller,
-                     peer, sent->sizes[i - first], sizes->unit, comm->rank, wanted.sizes[i - first]);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects %lld",
+                     sizes->caller, peer, (long long)sent->sizes[i - first], sizes->unit, comm->rank,
+                     (long long)wanted.sizes[i - first]);
         else
             continue;
         return true;
@@ -118,7 +123,7 @@ static tsr_status swap_windows(tsr_comm *comm, const tsr_sizes *mine, int64_t fi
     return comm->engine.messages.exchange(comm->self, sends, count, receives, count, tsr_device_host(), NULL);
 }
 
-static void judge(const tsr_comm *comm, const finding *all, finding *verdict)
+static void judge_findings(const tsr_comm *comm, const finding *all, finding *verdict)
 {
     *verdict = (finding){0};
     for (int r = comm->size - 1; r >= 0; r--) {
@@ -129,7 +134,8 @@ static void judge(const tsr_comm *comm, const finding *all, finding *verdict)
     }
 }
 
-static tsr_status look_through(tsr_comm *comm, const tsr_sizes *mine, int64_t first, window *windows, finding *all, finding *verdict)
+static tsr_status look_through(tsr_comm *comm, const tsr_sizes *mine, int64_t first, window *windows, finding *all,
+                               finding *verdict)
 {
     finding own = {0};
     TSR_TRY(swap_windows(comm, mine, first, windows));
@@ -137,7 +143,7 @@ static tsr_status look_through(tsr_comm *comm, const tsr_sizes *mine, int64_t fi
         own.found = compare_windows(comm, mine, r, first, &windows[r], &own);
     TSR_TRY(tsr_message_to_root(comm, &own, all, sizeof own));
     if (comm->rank == 0)
-        judge(comm, all, verdict);
+        judge_findings(comm, all, verdict);
     return tsr_message_from_root(comm, verdict, sizeof *verdict);
 }
 
@@ -148,10 +154,11 @@ static tsr_status look_through_all(tsr_comm *comm, const tsr_sizes *mine, window
         TSR_TRY(look_through(comm, mine, first, windows, all, &verdict));
     if (verdict.found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s", verdict.words);
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: the sizes of messages differ, but not one by one", mine->caller);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: ranks do not expect what is sent, but no single message differs",
+                          mine->caller);
 }
 
-static void describe(const void *arg, char *text, size_t capacity)
+static void describe_caller(const void *arg, char *text, size_t capacity)
 {
     snprintf(text, capacity, "%s", (const char *)arg);
 }
@@ -161,7 +168,7 @@ tsr_status tsr_balance_explain(tsr_comm *comm, const tsr_sizes *mine)
     const size_t ranks = (size_t)comm->size;
     void *memory = NULL;
     const tsr_status local = tsr_allocate(comm->context, ranks * (2 * sizeof(window) + sizeof(finding)), &memory);
-    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, describe, mine->caller);
+    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, describe_caller, mine->caller);
     if (status == TSR_OK)
         status = look_through_all(comm, mine, memory, (finding *)((window *)memory + 2 * ranks));
     tsr_release(comm->context, memory);

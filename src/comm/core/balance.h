@@ -1,26 +1,29 @@
 /**
- * Whether what ranks send is what their peers expect, where nobody reads the lists of others. Each rank sums up its sends and takes away
- * its receives, all as hashes; the sums of all ranks make 0 exactly when every message has a counterpart of its size. Only where they do
- * not do ranks tell one another more.
+ * Checks that what ranks send is what their peers expect, on engines where no rank can read the
+ * lists of another. Each rank hashes every message that it sends or receives, and subtracts the
+ * hashes of its receives from those of its sends. The sum over all ranks is 0 if every send has a
+ * receive of its size (and, but for a collision of hashes, only then). Ranks send one another their
+ * sizes only if the sum is not 0.
  */
 #ifndef TSR_COMM_CORE_BALANCE_H
 #define TSR_COMM_CORE_BALANCE_H
 
 #include <tessera/comm.h>
 
-/** What a rank sends and expects: lists of messages, or one count a rank. */
+/** What a rank sends and expects: lists of messages, or one count per peer. */
 typedef struct tsr_sizes {
-    const char *caller, *unit; /**< "tsr_comm_exchange", "bytes" */
+    const char *caller, *unit; /**< for sentences: "tsr_comm_exchange", "bytes" */
     const tsr_message *sends, *receives;
     size_t send_count, receive_count;
-    const int64_t *send_counts, *receive_counts; /**< NULL: it is lists */
+    const int64_t *send_counts, *receive_counts; /**< one per rank; NULL: the lists above are used */
 } tsr_sizes;
 
-/** This rank's sum. Allocates nothing. */
+/** This rank's part of the sum. Allocates nothing; lists need comm->cursors. */
 uint64_t tsr_balance_of(tsr_comm *comm, const tsr_sizes *mine);
 
-/** Collective, by messages, once the sums are known not to make 0: TSR_ERROR_ARGUMENT with one sentence on every rank, that of the lowest
- * rank that expects something else than is sent to it. */
+/** Collective, by messages; to be called if the sum over all ranks is not 0. Returns
+ * TSR_ERROR_ARGUMENT with the same sentence on every rank: it names the mismatch that the lowest
+ * receiving rank found. */
 tsr_status tsr_balance_explain(tsr_comm *comm, const tsr_sizes *mine);
 
 #endif

@@ -8,7 +8,7 @@
 #define LONGEST_SLEEP  500000
 #define SHORTEST_SLEEP 10000
 
-static int64_t now(void)
+static int64_t read_time(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -17,7 +17,7 @@ static int64_t now(void)
 
 tsr_deadline tsr_deadline_in(int64_t timeout_ms)
 {
-    const int64_t from = now();
+    const int64_t from = read_time();
     if (timeout_ms == 0 || timeout_ms > (INT64_MAX - from) / NS_PER_MS)
         return INT64_MAX;
     return from + timeout_ms * NS_PER_MS;
@@ -25,12 +25,12 @@ tsr_deadline tsr_deadline_in(int64_t timeout_ms)
 
 tsr_deadline tsr_deadline_now(void)
 {
-    return now();
+    return read_time();
 }
 
 bool tsr_deadline_passed(tsr_deadline deadline)
 {
-    return deadline != INT64_MAX && now() > deadline;
+    return deadline != INT64_MAX && read_time() > deadline;
 }
 
 void tsr_pause(int look)

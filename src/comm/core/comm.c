@@ -11,6 +11,7 @@
 #include "comm/core/lineage.h"
 #include "comm/core/traits.h"
 #include "device/host/choose.h"
+
 #include <string.h>
 
 static tsr_status ask_rank(tsr_comm *comm, void *self)
@@ -21,12 +22,12 @@ static tsr_status ask_rank(tsr_comm *comm, void *self)
     comm->size = table->ranks(self);
     comm->whole.group = (tsr_group){.comm = comm, .count = comm->size};
     if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
-                              comm->rank, comm->size);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d",
+                              table->name, comm->rank, comm->size);
     return TSR_OK;
 }
 
-/* How kernels choose their ways, as `parent` does where that is not NULL. */
+/* Shares the kernel choices of `parent`, or makes new ones if it is NULL. */
 static tsr_status make_choices(tsr_comm *comm, const tsr_comm *parent)
 {
     comm->choices = tsr_choices_retain(parent ? parent->choices : NULL);
@@ -37,7 +38,8 @@ static tsr_status make_choices(tsr_comm *comm, const tsr_comm *parent)
     return TSR_OK;
 }
 
-static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
+static tsr_status make_from_table(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent,
+                                  tsr_comm **out)
 {
     tsr_comm *comm;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
@@ -67,11 +69,12 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
     return TSR_OK;
 }
 
-tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
+tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent,
+                                tsr_comm **out)
 {
     tsr_context *held;
     TSR_TRY(tsr_context_resolve(context, &held));
-    const tsr_status status = make(held, table, self, parent, out);
+    const tsr_status status = make_from_table(held, table, self, parent, out);
     if (status != TSR_OK)
         tsr_context_destroy(held);
     return status;
@@ -106,7 +109,8 @@ void tsr_comm_release(tsr_comm *comm)
     }
 }
 
-/* What an engine has handed out to meshes' tensors stays until the last of them goes. */
+/* An engine with memory of its own is only left here: tensors may still use that memory, so it is
+ * destroyed with the last reference. */
 static void leave_engine(tsr_comm *comm)
 {
     if (comm->engine.memory.leave) {
@@ -146,7 +150,7 @@ void tsr_comm_destroy(tsr_comm *comm)
 {
     if (!comm || !tsr_comm_is_open(comm) || !tsr_comm_close(comm))
         return;
-    /* Peers may be reading what the groups hold. */
+    /* First of all: peers may still read the content of the groups' slots. */
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
     destroy_groups(comm);
@@ -228,7 +232,8 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 {
     TSR_TRY(tsr_comm_check(comm, "tsr_comm_wait"));
     if (timeout_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever",
+                              (long long)timeout_ms);
     if (stream && tsr_comm_shares_some(comm))
         return tsr_refuse_host("tsr_comm_wait", tsr_device_host(), stream);
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_wait"));
@@ -237,7 +242,8 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 
 static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
 {
-    return comm->engine.memory.alloc ? comm->engine.memory.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
+    return comm->engine.memory.alloc ? comm->engine.memory.alloc(comm->self, bytes, out)
+                                     : tsr_allocate_data(comm->context, bytes, out);
 }
 
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)

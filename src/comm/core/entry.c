@@ -2,12 +2,13 @@
 
 #include "comm/core/clock.h"
 #include "comm/core/object.h"
+
 #include <tessera/sys/log.h>
 
-/* In which a call ends that was aborted. */
+/* How long tsr_comm_close() waits for a call to end after it was aborted. */
 #define PATIENCE_MS 10000
 
-/* What the mark holds once the handle is destroyed: compared by address. */
+/* `inside` and `held` of a destroyed handle's mark; compared by address. */
 static const char destroyed[] = "tsr_comm_destroy";
 
 static tsr_status refuse_null(const char *call)
@@ -17,9 +18,10 @@ static tsr_status refuse_null(const char *call)
 
 static tsr_status refuse_destroyed(const tsr_comm *comm, const char *call)
 {
-    return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
-                          call, comm->rank, comm->size, comm->engine.table.name);
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
+        call, comm->rank, comm->size, comm->engine.table.name);
 }
 
 tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
@@ -45,22 +47,24 @@ const char *tsr_comm_call_in_flight(const tsr_comm *comm)
     return held ? held : __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED);
 }
 
-/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. A thread that held it before has taken its
- * name away since, and cannot find it there again, on no processor. */
+/* True if this thread holds the handle and has no call in flight on it; then no other thread can
+ * get in. A former holder has cleared its id itself, so it cannot read it there again. */
 static bool is_held_here(const tsr_comm *comm, const char *inside)
 {
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
     return inside == held && is_here(&comm->mark.holder);
 }
 
-/* What was inside tells of an end that is only just under way, too. */
-static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
+/* `inside` is what the caller's compare-and-swap saw; it tells of a destroy that has not set the
+ * mark's other fields yet, too. */
+static tsr_status refuse_call(const tsr_comm *comm, const char *call, const char *inside)
 {
     if (inside == destroyed)
         return refuse_destroyed(comm, call);
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
     return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: rank %d of %d is in %s() already, which another thread called with this handle: a handle is one rank's, and "
+                          "%s: rank %d of %d is in %s() already, which another thread called with this handle: a "
+                          "handle is one rank's, and "
                           "takes one call at a time",
                           call, comm->rank, comm->size, held ? held : inside);
 }
@@ -68,7 +72,7 @@ static tsr_status refuse(const tsr_comm *comm, const char *call, const char *ins
 tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *inside)
 {
     if (!is_held_here(comm, inside))
-        return refuse(comm, call, inside);
+        return refuse_call(comm, call, inside);
     __atomic_store_n(&comm->mark.inside, call, __ATOMIC_RELAXED);
     __atomic_store_n(&comm->mark.caller, tsr_this_thread(), __ATOMIC_RELAXED);
     return TSR_OK;
@@ -82,7 +86,7 @@ tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
     const char *inside = NULL;
     if (!__atomic_compare_exchange_n(&mark->inside, &inside, call, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         if (!is_held_here(comm, inside))
-            return refuse(comm, call, inside);
+            return refuse_call(comm, call, inside);
         mark->holds++;
         return TSR_OK;
     }
@@ -106,7 +110,8 @@ tsr_status tsr_comm_let_go(tsr_comm *comm, tsr_status status)
     if (!comm)
         return refuse_null("tsr_comm_let_go");
     if (!is_held_here(comm, __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED)))
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_let_go: this thread does not hold the communicator (rank %d of %d)", comm->rank,
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_comm_let_go: this thread does not hold the communicator (rank %d of %d)", comm->rank,
                               comm->size);
     if (comm->mark.holds > 1)
         comm->mark.holds--;
@@ -120,18 +125,18 @@ static bool close_if_idle(tsr_comm *comm)
     const char *idle = NULL;
     if (!__atomic_compare_exchange_n(&comm->mark.inside, &idle, destroyed, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
-    /* With which a call would leave: nothing opens the mark again. */
+    /* tsr_comm_leave() would store `held` to `inside`: this way nothing opens the mark again. */
     __atomic_store_n(&comm->mark.held, destroyed, __ATOMIC_RELAXED);
     __atomic_store_n(&comm->mark.closed, true, __ATOMIC_RELAXED);
     return true;
 }
 
-/* Of a handle that stays open, for what this thread or another one does with it. */
+/* Tells the log why a handle stays open. Returns false. */
 static bool keep_open(const tsr_comm *comm, const char *why)
 {
     const char *const inside = tsr_comm_call_in_flight(comm);
-    tsr_log(comm->context, TSR_LOG_ERROR, "tsr_comm_destroy: rank %d of %d is in %s(), %s: the handle stays as it is", comm->rank,
-            comm->size, inside ? inside : "a call", why);
+    tsr_log(comm->context, TSR_LOG_ERROR, "tsr_comm_destroy: rank %d of %d is in %s(), %s: the handle stays as it is",
+            comm->rank, comm->size, inside ? inside : "a call", why);
     return false;
 }
 

@@ -2,7 +2,8 @@
 
 #include "base/memory/memory.h"
 
-/* Numbers nodes in the order of their lowest ranks, and returns how many there are; `names` has room for a node a rank. */
+/* Numbers nodes in the order of their lowest ranks, into node[rank], and returns how many there
+ * are. `names` is scratch with one element per rank. */
 static int number_nodes(const tsr_comm *comm, int *node, int *names)
 {
     int count = 0;
@@ -43,8 +44,8 @@ tsr_status tsr_hierarchy_create(const tsr_comm *comm, tsr_hierarchy **out)
     if (!comm->engine.nodes.node_of || comm->slots || comm->size < 3)
         return TSR_OK;
     TSR_TRY(tsr_allocate_zeroed(comm->context,
-                                sizeof(tsr_hierarchy) + 2 * TSR_HIERARCHY_LIST * n * sizeof(tsr_message) + (n + 1) * sizeof(int64_t) +
-                                    (3 * n + 1) * sizeof(int),
+                                sizeof(tsr_hierarchy) + 2 * TSR_HIERARCHY_LIST * n * sizeof(tsr_message) +
+                                    (n + 1) * sizeof(int64_t) + (3 * n + 1) * sizeof(int),
                                 &memory));
     tsr_hierarchy *h = memory;
     h->messages = (tsr_message *)(h + 1);

@@ -2,11 +2,13 @@
 
 #include "base/text/text.h"
 #include "comm/core/traits.h"
+
 #include <tessera/sys/log.h>
 
 #define WORDS 512
 
-/* The public call: of a group, the one that was made over the communicator that has the group. */
+/* The name of the public call in flight; for a group's communicator that is the call over the
+ * communicator that holds the group. */
 static const char *name_call(const tsr_comm *comm)
 {
     while (comm->outer)
@@ -14,7 +16,7 @@ static const char *name_call(const tsr_comm *comm)
     return tsr_comm_call_in_flight(comm);
 }
 
-/* What ranks of a direct engine compare is there while they meet. */
+/* Only a direct engine's call has its description at hand while it waits. */
 static void append_arguments(const tsr_comm *comm, tsr_text *text)
 {
     char words[WORDS] = "";
@@ -33,5 +35,6 @@ void tsr_comm_tell_late(void *arg, int seconds, const char *ranks)
     if (call)
         tsr_text_append(&text, " in %s()", call);
     append_arguments(comm, &text);
-    tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s%s for %s", comm->rank, comm->size, seconds, words, ranks);
+    tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s%s for %s", comm->rank, comm->size, seconds,
+            words, ranks);
 }

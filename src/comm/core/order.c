@@ -11,7 +11,7 @@ static void destroy_events(tsr_order *order)
             order->ops.table->event_destroy(order->ops.self, order->ops.index, order->events[m]);
 }
 
-static void release(tsr_order *order)
+static void release_order(tsr_order *order)
 {
     if (!order || !tsr_references_drop(&order->references))
         return;
@@ -37,10 +37,11 @@ static tsr_status create_events(tsr_order *order)
     return TSR_OK;
 }
 
-static tsr_status create(const tsr_comm *comm, tsr_device device, tsr_order **out)
+static tsr_status create_order(const tsr_comm *comm, tsr_device device, tsr_order **out)
 {
     tsr_order *order;
-    TSR_TRY(tsr_allocate_zeroed(comm->context, sizeof *order + (size_t)comm->size * sizeof *order->known, (void **)&order));
+    TSR_TRY(
+        tsr_allocate_zeroed(comm->context, sizeof *order + (size_t)comm->size * sizeof *order->known, (void **)&order));
     order->references = 1;
     order->context = tsr_context_retain(comm->context);
     order->device = (tsr_device){tsr_device_driver_retain(device.driver), device.index};
@@ -48,7 +49,7 @@ static tsr_status create(const tsr_comm *comm, tsr_device device, tsr_order **ou
     order->ranks = comm->size;
     const tsr_status status = create_events(order);
     if (status != TSR_OK) {
-        release(order);
+        release_order(order);
         return status;
     }
     *out = order;
@@ -64,18 +65,18 @@ tsr_status tsr_order_find(tsr_comm *comm, tsr_device device, tsr_order **out)
         }
     }
     tsr_order *made;
-    TSR_TRY(create(comm, device, &made));
+    TSR_TRY(create_order(comm, device, &made));
     made->next = comm->orders;
     comm->orders = made;
     *out = made;
     return TSR_OK;
 }
 
-/* Orders that know each other hold each other until their owners go. */
+/* Two ranks' orders hold references to each other; this breaks the cycle. */
 static void forget_peers(tsr_order *order)
 {
     for (int r = 0; r < order->ranks; r++) {
-        release(order->known[r].order);
+        release_order(order->known[r].order);
         order->known[r] = (tsr_known){0};
     }
 }
@@ -86,7 +87,7 @@ void tsr_orders_destroy(tsr_comm *comm)
         tsr_order *const order = comm->orders;
         comm->orders = order->next;
         forget_peers(order);
-        release(order);
+        release_order(order);
     }
 }
 
@@ -98,13 +99,14 @@ void tsr_order_meet_peers(const tsr_comm *comm)
         tsr_known *const peer = &mine->known[r];
         if (peer->order == theirs)
             continue;
-        release(peer->order);
+        release_order(peer->order);
         *peer = (tsr_known){retain(theirs), false};
     }
 }
 
-/* Ranks may have drivers of their own: the one that memory is from opens it to other devices. */
-static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
+/* Ranks may have different driver objects: the peer's driver, which owns the memory, is asked to
+ * open it to this device. */
+static tsr_status reach_peer(const tsr_comm *comm, const tsr_order *mine, int rank)
 {
     const tsr_device_ops *const ops = &mine->known[rank].order->ops;
     const tsr_device there = mine->known[rank].order->device;
@@ -114,11 +116,12 @@ static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
     if (reached)
         return TSR_OK;
     char own[64], theirs[64];
-    return tsr_status_set(
-        TSR_ERROR_UNSUPPORTED,
-        "%s, where rank %d has its memory, does not reach %s, where rank %d has its: use devices that reach each other, or an "
-        "engine of messages",
-        tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank), tsr_device_print(there, theirs), tsr_comm_name(comm, rank));
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s, where rank %d has its memory, does not reach %s, where rank %d has its: use devices "
+                          "that reach each other, or an "
+                          "engine of messages",
+                          tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank),
+                          tsr_device_print(there, theirs), tsr_comm_name(comm, rank));
 }
 
 tsr_status tsr_order_reach_peers(const tsr_comm *comm)
@@ -128,7 +131,7 @@ tsr_status tsr_order_reach_peers(const tsr_comm *comm)
         tsr_known *const peer = &mine->known[r];
         if (!peer->order || peer->reached)
             continue;
-        TSR_TRY(reach(comm, mine, r));
+        TSR_TRY(reach_peer(comm, mine, r));
         peer->reached = true;
     }
     return TSR_OK;
@@ -154,7 +157,8 @@ void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order
     tsr_status_restore(&kept, TSR_OK);
 }
 
-/* Without a record peers have nothing to wait for, so this rank waits for its stream itself. */
+/* If the event cannot be recorded, peers have nothing to wait for, so the host waits for the
+ * stream. */
 static tsr_status record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
 {
     const tsr_device_ops *const ops = &order->ops;
@@ -165,7 +169,7 @@ static tsr_status record(const tsr_order *order, tsr_stream stream, tsr_meeting 
     return status;
 }
 
-static tsr_status wait(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
+static tsr_status wait_for_events(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
 {
     const tsr_device_ops *const ops = &order->ops;
     for (int r = 0; r < order->ranks; r++) {
@@ -178,8 +182,9 @@ static tsr_status wait(const tsr_order *order, tsr_stream stream, tsr_meeting me
 
 typedef tsr_status step(const tsr_order *order, tsr_stream stream, tsr_meeting meeting);
 
-/* On a device with streams; the sentence of an earlier failure is kept. */
-static tsr_status take(step *way, const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
+/* Takes `way` if the device has streams. An earlier failure `local` is returned with its
+ * sentence. */
+static tsr_status take_step(step *way, const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
     if (!order || !order->events[meeting])
         return local;
@@ -193,10 +198,10 @@ static tsr_status take(step *way, const tsr_order *order, tsr_stream stream, tsr
 
 tsr_status tsr_order_record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
-    return take(record, order, stream, meeting, local);
+    return take_step(record, order, stream, meeting, local);
 }
 
 tsr_status tsr_order_wait(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
-    return take(wait, order, stream, meeting, local);
+    return take_step(wait_for_events, order, stream, meeting, local);
 }

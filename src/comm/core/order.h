@@ -1,13 +1,17 @@
 /**
- * How calls of a direct engine are ordered on devices with streams: by events that ranks show each other.
+ * How calls of a direct engine are ordered on devices with streams: by events that ranks show one
+ * another.
  *
- * A rank that comes to a meeting has recorded an event on its stream; after the meeting every rank's stream waits for the peers' events. So
- * the host waits for peers' hosts and never for a device. Each of the three meetings of a call has an event of its own: a peer that goes on
- * may record its next one while this rank still asks its stream to wait for the last. An event is recorded again only when a later begin
- * has shown that nobody asks for it any more, and every wait is for a record of the same call, so that calls can be captured into graphs.
+ * A rank records an event on its stream before each meeting; after the meeting every rank's stream
+ * waits for the peers' events. So the host waits for peers' hosts and never for a device. Each of
+ * the three meetings of a call has its own event: a peer that goes on may record its next one while
+ * this rank still makes its stream wait for the previous one. An event is recorded again only when
+ * a later begin has shown that no rank waits for its last record, and every wait is for a record of
+ * the same call, so calls can be captured into graphs.
  *
- * A rank has one order for each device that it has brought to calls of a communicator. It is shared: peers that have met it hold it too, so
- * that it, its events and its driver outlive the handle as long as somebody may wait for them.
+ * A tsr_order holds the events of one rank on one device. A rank makes one for each device that it
+ * brings to calls of a communicator. It is reference-counted: peers that have met it hold a
+ * reference, so it, its events and its driver outlive the handle while a peer may wait for them.
  */
 #ifndef TSR_COMM_CORE_ORDER_H
 #define TSR_COMM_CORE_ORDER_H
@@ -19,10 +23,10 @@
 /** The meetings of a call: before peers' memory is read, between its phases, and after. */
 typedef enum tsr_meeting { TSR_MEETING_BEGIN, TSR_MEETING_MIDDLE, TSR_MEETING_END, TSR_MEETINGS } tsr_meeting;
 
-/** A peer's order as this rank has met it. */
+/** The order that a peer last brought. */
 typedef struct tsr_known {
     tsr_order *order; /**< a reference, or NULL */
-    bool reached;     /**< its memory was found to be in reach */
+    bool reached;     /**< this rank's device was found to reach the peer's */
 } tsr_known;
 
 struct tsr_order {
@@ -31,32 +35,38 @@ struct tsr_order {
     tsr_device device;
     tsr_device_ops ops;
     void *events[TSR_MEETINGS]; /**< NULL on a device without streams */
-    struct tsr_order *next;     /**< of the same handle */
+    struct tsr_order *next;     /**< in the list of its owner's handle */
     int ranks;
-    tsr_known known[]; /**< by rank; its owner's alone */
+    tsr_known known[]; /**< one per rank; used by the owner only */
 };
 
-/** This rank's order for a device that has a driver, made the first time. */
+/** Finds this rank's order for a device that has a driver, or makes it. Borrowed from `comm`. */
 tsr_status tsr_order_find(tsr_comm *comm, tsr_device device, tsr_order **out);
 
-/** For a handle that goes. */
+/** Drops all orders of a handle that is being destroyed, and its references to peers' orders. */
 void tsr_orders_destroy(tsr_comm *comm);
 
-/** Meets the orders that peers have brought to the call in flight, while it keeps them alive. */
+/** Takes references to the orders that peers have brought to the call in flight, which keeps them
+ * alive meanwhile. */
 void tsr_order_meet_peers(const tsr_comm *comm);
 
-/** Asks whether this rank's device reaches what peers have brought, once for each pair. TSR_ERROR_UNSUPPORTED: it does not. */
+/** Checks that this rank's device reaches the devices of all peers; each peer's order is checked
+ * once. TSR_ERROR_UNSUPPORTED: it does not reach one. */
 tsr_status tsr_order_reach_peers(const tsr_comm *comm);
 
-/** Records the event of a meeting on the stream of a call, of which `local` is the status so far. If that fails, the stream is waited for
- * instead, so that nothing of this rank's is left for peers to wait for, and the failure is this rank's. `order` NULL: nothing. */
+/** Records the event of a meeting on the stream of a call. `local` is the call's status so far; if
+ * it is a failure it is returned. If recording fails, the host waits for the stream instead, so
+ * that peers need not wait for work of this rank, and that failure is returned. `order` NULL: does
+ * nothing. */
 tsr_status tsr_order_record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local);
 
-/** Makes the stream wait for what peers have recorded for a meeting. A `local` failure keeps its sentence. `order` NULL: nothing. */
+/** Makes the stream wait for what peers have recorded for a meeting. A `local` failure is returned,
+ * with its sentence. `order` NULL: does nothing. */
 tsr_status tsr_order_wait(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local);
 
-/** For calls that are given up, where failures are not told any more, and the thread's sentence stays: makes the stream wait for all that
- * a peer has recorded after it had begun; waits for the stream. NULL: nothing. */
+/** For calls that are given up; failures are ignored and the thread's sentence stays. Follow makes
+ * the stream wait for all that `theirs` has recorded after the begin. Drain makes the host wait for
+ * the stream. `theirs` NULL, and `order` NULL in drain: nothing is done. */
 void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order *theirs);
 void tsr_order_drain(const tsr_order *order, tsr_stream stream);
 

@@ -1,4 +1,4 @@
-/** How a rank that waits for others looks for them, before it sleeps. */
+/** How a rank that waits for peers polls before it sleeps. */
 #ifndef TSR_COMM_CORE_PATIENCE_H
 #define TSR_COMM_CORE_PATIENCE_H
 
@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Looks of a rank with a core to itself, each of some ten nanoseconds: long enough for the peer's part of a layer, short against a time
- * slice. Of one that shares its core with those for whom it waits each look gives the core to somebody else. */
+/** Number of polls before a rank sleeps. With a core to itself, a poll takes some ten nanoseconds:
+ * together long enough for a peer's part of a layer, short against a time slice. A rank that shares
+ * its core with peers yields the core at each poll. */
 #define TSR_LOOKS_ALONE   20000
 #define TSR_LOOKS_CROWDED 20
 
-/** So many looks without a system call; after each further such number the processor is offered to others, who may be busy with our own
- * peers. */
+/** A rank with a core to itself yields it after each run of this many polls: a peer may be waiting
+ * for it. */
 #define TSR_LOOKS_BETWEEN_YIELDS 32
 
 static inline void tsr_relax(void)
@@ -24,10 +25,11 @@ static inline void tsr_relax(void)
 #endif
 }
 
-/** Whether there is nothing more to wait for. */
+/** Returns true if there is nothing to wait for any more. */
 typedef bool tsr_is_over(void *arg);
 
-/** Looks up to `looks` times; true as soon as there is no need to sleep. */
+/** Polls up to `looks` times. Returns true as soon as `is_over` does, false if it never did.
+ * `crowded`: ranks share cores. */
 static inline bool tsr_look(int64_t looks, bool crowded, tsr_is_over *is_over, void *arg)
 {
     const int64_t between = crowded ? 1 : TSR_LOOKS_BETWEEN_YIELDS;

@@ -1,12 +1,14 @@
 #include "comm/core/table.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdbool.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #define CALL "tsr_comm_create_from_table"
 
-/* The first version of a table. One that gets entries later keeps this size here, that of its header when it had none of them. */
+/* Bytes of the first version of each table. When a table gets further entries, its size without
+ * them must be kept here. */
 #define FIRST_BYTES_TABLE       sizeof(tsr_comm_table)
 #define FIRST_BYTES_DIRECT      sizeof(tsr_comm_direct)
 #define FIRST_BYTES_MESSAGES    sizeof(tsr_comm_messages)
@@ -19,7 +21,8 @@ typedef struct required_entry {
     bool required, present;
 } required_entry;
 
-/* `given` begins with its size; what it does not have of the `known` bytes is 0. NULL: there is no such table. */
+/* Copies a table that begins with its size in bytes; the bytes that it lacks of the `known` ones
+ * stay 0 in `out`. `given` NULL: the engine has no such table. */
 static tsr_status copy_table(const char *name, const void *given, size_t first_bytes, size_t known, void *out)
 {
     size_t size;
@@ -27,7 +30,8 @@ static tsr_status copy_table(const char *name, const void *given, size_t first_b
         return TSR_OK;
     memcpy(&size, given, sizeof size);
     if (size < first_bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s.size is %zu, but such a table has %zu bytes", name, size, first_bytes);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s.size is %zu, but such a table has %zu bytes", name, size,
+                              first_bytes);
     memcpy(out, given, size < known ? size : known);
     memcpy(out, &known, sizeof known);
     return TSR_OK;
@@ -39,7 +43,8 @@ static tsr_status copy_tables(const tsr_comm_table *table, tsr_engine *e)
     TSR_TRY(copy_table("table.direct", e->table.direct, FIRST_BYTES_DIRECT, sizeof e->direct, &e->direct));
     TSR_TRY(copy_table("table.messages", e->table.messages, FIRST_BYTES_MESSAGES, sizeof e->messages, &e->messages));
     TSR_TRY(copy_table("table.memory", e->table.memory, FIRST_BYTES_MEMORY, sizeof e->memory, &e->memory));
-    TSR_TRY(copy_table("table.collectives", e->table.collectives, FIRST_BYTES_COLLECTIVES, sizeof e->collectives, &e->collectives));
+    TSR_TRY(copy_table("table.collectives", e->table.collectives, FIRST_BYTES_COLLECTIVES, sizeof e->collectives,
+                       &e->collectives));
     return copy_table("table.nodes", e->table.nodes, FIRST_BYTES_NODES, sizeof e->nodes, &e->nodes);
 }
 

@@ -42,13 +42,13 @@ bool tsr_comm_has_streams(const tsr_comm *comm)
     return comm->engine.table.wait;
 }
 
-static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
+static bool engine_reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
 {
     return !comm->engine.collectives.reduces || comm->engine.collectives.reduces(comm->self, dtype, op);
 }
 
-/* What a node adds up is kept in the dtype until other nodes' sums come to it: there narrow floats would round, and overflow, which a sum
- * in one go does in wide accumulators. */
+/* The sum of a node is stored in the dtype until it is added to those of other nodes. Narrow floats
+ * would round, and overflow, at that point; a reduction in one go sums in wide accumulators. */
 static bool reduces_by_nodes(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
 {
     const bool is_narrow = tsr_dtype_get(dtype)->kind == TSR_CLASS_FLOAT && tsr_dtype_bytes(dtype) < sizeof(float);
@@ -64,9 +64,9 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
     case TSR_NATIVE_ALL_GATHER:
         return own->all_gather;
     case TSR_NATIVE_REDUCE_SCATTER:
-        return own->reduce_scatter ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
+        return own->reduce_scatter ? engine_reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
     case TSR_NATIVE_ALL_REDUCE:
-        return own->all_reduce ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
+        return own->all_reduce ? engine_reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
     case TSR_NATIVE_BROADCAST:
         return own->broadcast;
     default:
@@ -77,7 +77,8 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
 bool tsr_comm_has_natives(const tsr_comm *comm)
 {
     const tsr_comm_collectives *own = &comm->engine.collectives;
-    return !tsr_comm_is_direct(comm) && (own->all_gather || own->reduce_scatter || own->all_reduce || own->broadcast || comm->hierarchy);
+    return !tsr_comm_is_direct(comm) &&
+           (own->all_gather || own->reduce_scatter || own->all_reduce || own->broadcast || comm->hierarchy);
 }
 
 bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind)

@@ -1,35 +1,40 @@
-/** What a communicator is and has. None of these communicates; what they say never changes, and is the same on all ranks. */
+/** Properties of a communicator. No function here communicates; but for tsr_comm_shares(), the
+ * results never change and are the same on all ranks. */
 #ifndef TSR_COMM_CORE_TRAITS_H
 #define TSR_COMM_CORE_TRAITS_H
 
-#include <stdbool.h>
 #include <tessera/comm.h>
 
-/** True if peers' memory can be read in place: what the engine shares. */
+#include <stdbool.h>
+
+/** True if ranks can read, in place, the memory of peers that the engine shares. */
 bool tsr_comm_is_direct(const tsr_comm *comm);
 
-/** True if all memory can be read in place, whoever allocated it. */
+/** True if all memory of all ranks can be read in place, whatever allocated it. */
 bool tsr_comm_shares_all(const tsr_comm *comm);
 
-/** True if ranks share what they allocate, and not all memory: all ranks of a direct engine, of others those of a node. */
+/** True if ranks share only memory that the engine allocated: with all ranks in a direct engine,
+ * with the ranks of their node in others. */
 bool tsr_comm_shares_some(const tsr_comm *comm);
 
-/** True if peers reach these bytes; direct communicators only. Each rank asks for its own memory. */
+/** True if peers can read these bytes of this rank's memory in place. Direct communicators only. */
 bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes);
 
-/** False where the communicator is lent: the only group is all of it. */
+/** False if the communicator is lent: then its only group is that of all ranks. */
 bool tsr_comm_can_split(const tsr_comm *comm);
 
-/** False where the engine says TSR_COMM_UNCHECKED: executions over it and its groups compare nothing. */
+/** False if the engine sets TSR_COMM_UNCHECKED: executions over it and its groups compare
+ * nothing. */
 bool tsr_comm_is_checked(const tsr_comm *comm);
 
-/** True if it is not direct, but may be split, and groups whose ranks share a node (tsr_comm_node_of()) are. */
+/** True if the communicator is not direct but may be split, and groups of ranks of one node
+ * (tsr_comm_node_of()) are direct. */
 bool tsr_comm_has_direct_nodes(const tsr_comm *comm);
 
-/** True if the engine leaves work to streams: it can wait for one. */
+/** True if the engine can wait for a stream: calls may leave work on it. */
 bool tsr_comm_has_streams(const tsr_comm *comm);
 
-/** Collectives that an engine may have of its own. */
+/** Collectives that an engine may implement itself. */
 typedef enum tsr_native {
     TSR_NATIVE_NONE,
     TSR_NATIVE_ALL_GATHER,
@@ -38,15 +43,17 @@ typedef enum tsr_native {
     TSR_NATIVE_BROADCAST
 } tsr_native;
 
-/** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces, or where reductions go by
- * nodes (collectives/hierarchy.h), in whatever order; not where a step of that would round more than a reduction in one go. In the first
- * case all groups of the communicator have it too. */
+/** True if this is a message engine and the collective is either in its table, for this dtype and
+ * op if it reduces, or a reduction that goes by nodes (collectives/hierarchy.h), in whatever order.
+ * Narrow floats do not go by nodes where that would round more often than a reduction in one go. If
+ * the collective is in the table, all groups of the communicator have it too. */
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op);
 
-/** True if it has any of them, for any values. */
+/** True if tsr_comm_has_native() may be true for some collective, dtype and op. */
 bool tsr_comm_has_natives(const tsr_comm *comm);
 
-/** True if this collective goes by nodes: groups of the communicator may have no nodes, or be direct. */
+/** True if this collective goes by nodes. That of a group may not: the group may lie on one node,
+ * or be direct. */
 bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind);
 
 #endif

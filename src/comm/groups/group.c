@@ -9,11 +9,13 @@
 #include "comm/core/arrays.h"
 #include "comm/core/traits.h"
 #include "comm/groups/split.h"
+
 #include <string.h>
 
 #define WORDS 256
 
-/* A member of a set that brought another set or fingerprint than `base`, a rank of the set. */
+/* Rank `odd`, a member of the set that rank `base` brought, brought a different set or
+ * fingerprint. */
 typedef struct mismatch {
     int base, odd;
 } mismatch;
@@ -26,8 +28,9 @@ uint64_t tsr_rank_set_hash(tsr_rank_set set)
     return hash ? hash : 1;
 }
 
-/* The whole communicator has the hash 0 until it is prepared, which no set has. */
-static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
+/* The entry with this hash, or NULL. No set has the hash 0, which is that of the whole communicator
+ * until it is prepared. */
+static tsr_group_entry *find_entry(tsr_comm *comm, uint64_t hash)
 {
     if (hash == comm->whole.hash)
         return &comm->whole;
@@ -39,7 +42,7 @@ static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
 
 const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash)
 {
-    const tsr_group_entry *entry = find((tsr_comm *)comm, hash);
+    const tsr_group_entry *entry = find_entry((tsr_comm *)comm, hash);
     return entry ? &entry->group : NULL;
 }
 
@@ -53,8 +56,8 @@ static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
     bool inside = set.count == 0;
     for (int i = 0; i < set.count; i++) {
         if (set.ranks[i] < 0 || set.ranks[i] >= comm->size || (i > 0 && set.ranks[i] <= set.ranks[i - 1]))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i, set.ranks[i],
-                                  comm->size - 1);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i,
+                                  set.ranks[i], comm->size - 1);
         inside |= set.ranks[i] == comm->rank;
     }
     return inside ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "group: rank %d is not in its own set", comm->rank);
@@ -63,30 +66,34 @@ static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
 static bool has_ranks(const tsr_group_entry *entry, tsr_rank_set set)
 {
     const tsr_group *group = &entry->group;
-    return group->count == set.count && (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
+    return group->count == set.count &&
+           (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
 }
 
 static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
 {
-    const tsr_group_entry *entry = find(comm, tsr_rank_set_hash(set));
+    const tsr_group_entry *entry = find_entry(comm, tsr_rank_set_hash(set));
     if (!entry || has_ranks(entry, set))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "group: this set of %d ranks has the hash of another of %d ranks; give the ranks another order", set.count,
-                          entry->group.count);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "group: this set of %d ranks has the hash of another of %d ranks, which this communicator knows already; "
+        "use a communicator of its own for one of them (tsr_comm_split)",
+        set.count, entry->group.count);
 }
 
-/* What is under way lives in the slot, which may have to change. */
+/* An operation in flight uses the slot, which prepare may have to change. */
 static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
 {
-    const tsr_group_entry *entry = set.count > 0 ? find(comm, tsr_rank_set_hash(set)) : NULL;
+    const tsr_group_entry *entry = set.count > 0 ? find_entry(comm, tsr_rank_set_hash(set)) : NULL;
     if (!entry || !tsr_group_is_busy(&entry->group))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
                           set.count);
 }
 
-/* Of a group that is not made yet. */
+/* Its slot, all 0, stands for the slot of a group that is not made yet. */
 static const tsr_group unmade;
 
 static bool is_lacking(const tsr_group_request *request, const tsr_group_entry *entry)
@@ -98,7 +105,7 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
 {
     const int count = request->set.count;
     const uint64_t hash = tsr_rank_set_hash(request->set);
-    const tsr_group_entry *entry = count > 0 ? find(comm, hash) : NULL;
+    const tsr_group_entry *entry = count > 0 ? find_entry(comm, hash) : NULL;
     return (tsr_group_record){
         .hash = hash,
         .fingerprint = count > 0 ? request->fingerprint : 0,
@@ -110,13 +117,13 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
     };
 }
 
-/* comm->records of all ranks, from this rank's own. */
+/* Fills comm->records with the records of all ranks; `mine` is this rank's. */
 static tsr_status share_records(tsr_comm *comm, tsr_group_record mine)
 {
     return tsr_gather_bytes(comm, &mine, comm->records, sizeof mine);
 }
 
-/* The lowest member of this rank's set that brought something else, or -1. */
+/* The lowest member of this rank's set that brought a different set or fingerprint, or -1. */
 static int find_odd(const tsr_comm *comm, tsr_rank_set set, const tsr_group_record *mine)
 {
     for (int i = 0; i < set.count; i++) {
@@ -142,8 +149,9 @@ static int by_record(const void *a, const void *b, const void *records)
     return order(&at[*(const size_t *)a], &at[*(const size_t *)b]);
 }
 
-/* Sets are consistent exactly when each is brought by as many ranks as it has, alike: a rank always is in its own. All ranks see the same
- * records, so all come to the same answer. Sorted, what is alike comes together. */
+/* Sets are consistent if and only if each is brought, with one fingerprint, by as many ranks as it
+ * has members: a rank always is in its own set. All ranks see the same records, so all come to the
+ * same answer. Sorting makes equal records adjacent. */
 static bool is_consistent(tsr_comm *comm)
 {
     const tsr_group_record *records = comm->records;
@@ -162,7 +170,7 @@ static bool is_consistent(tsr_comm *comm)
     return true;
 }
 
-/* The lowest rank that found a mismatch in its set speaks for all. */
+/* The mismatch that the lowest rank found; all ranks report this one. */
 static mismatch first_mismatch(const tsr_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
@@ -171,7 +179,7 @@ static mismatch first_mismatch(const tsr_comm *comm)
     return (mismatch){0, 0};
 }
 
-static tsr_status explain(tsr_comm *comm, const tsr_group_request *request, tsr_group_record mine)
+static tsr_status explain_mismatch(tsr_comm *comm, const tsr_group_request *request, tsr_group_record mine)
 {
     char words[2][WORDS] = {"", ""};
     mine.odd = find_odd(comm, request->set, &mine);
@@ -201,7 +209,7 @@ static bool is_growing(const tsr_group_record *record)
     return record->growing;
 }
 
-/* Some member of this rank's set does not hold the group. */
+/* True if a member of this rank's set does not hold the group. */
 static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
 {
     for (int i = 0; i < set.count; i++)
@@ -210,8 +218,8 @@ static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
     return false;
 }
 
-/* An entry with its lists in one block: `set.count` ranks, as many names, then one position for each rank of `comm`. Without its
- * communicator. */
+/* Makes an entry and its lists in one block: `set.count` ranks, as many names, then one position
+ * per rank of `comm`. Its communicator is not set. */
 static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t hash, tsr_group_entry **out)
 {
     const size_t lists = (2 * (size_t)set.count + (size_t)comm->size) * sizeof(int);
@@ -232,7 +240,8 @@ static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t ha
     return TSR_OK;
 }
 
-/* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
+/* Stores what was made. If this rank held the group already, its lists stay, so that pointers to
+ * them stay valid, and it takes the new communicator. */
 static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *held, tsr_group *grown)
 {
     tsr_group_entry *kept = held ? held : entry;
@@ -253,8 +262,9 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
     }
 }
 
-/* What the slot of a group lacks, in the slot of `grown`. */
-static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, tsr_group *grown)
+/* Makes what the slot of a group lacks, in the slot of `grown`. */
+static tsr_status grow_slot(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held,
+                            tsr_group *grown)
 {
     grown->keeper = request->keeper;
     return grown->keeper->make(comm, held ? held->group.slot : unmade.slot, request->wanted, grown->slot);
@@ -267,16 +277,19 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     const bool missing = anybody(comm, is_missing);
     if (missing && !tsr_comm_can_split(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" is lent and may not "
+                              "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" "
+                              "is lent and may not "
                               "be split: let all of its ranks take part",
                               comm->size, comm->engine.table.name);
     const bool make = set_is_missing(comm, set);
-    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
+    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole
+                                           : set.count > 0         ? find_entry(comm, mine->hash)
+                                                                   : NULL;
     tsr_comm *made = NULL;
     tsr_group grown = {.keeper = NULL};
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
     if (local == TSR_OK && mine->growing)
-        local = grow(comm, request, held, &grown);
+        local = grow_slot(comm, request, held, &grown);
     tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
     if (status == TSR_OK && missing)
         status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
@@ -291,7 +304,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     return TSR_OK;
 }
 
-/* Of the set's records, or 0. */
+/* The largest `rounds` in the records of the set's ranks; 0 for an empty set. */
 static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
 {
     int64_t most = 0;
@@ -300,14 +313,14 @@ static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
     return most;
 }
 
-/* Once all are known to have records and cursors. */
-static tsr_status prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+/* To be called when all ranks are known to have comm->records and comm->cursors. */
+static tsr_status prepare_group(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
 {
     const tsr_rank_set set = request->set;
     const tsr_group_record mine = record_of(comm, request);
     TSR_TRY(share_records(comm, mine));
     if (!is_consistent(comm))
-        return explain(comm, request, mine);
+        return explain_mismatch(comm, request, mine);
     const int64_t rounds = most_rounds(comm, set);
     if (anybody(comm, is_missing) || anybody(comm, is_growing))
         TSR_TRY(make_groups(comm, request, &mine));
@@ -331,9 +344,10 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
         local = tsr_cursors_reserve(comm);
     if (local == TSR_OK)
         local = tsr_records_create(comm);
-    tsr_status status = tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
+    tsr_status status =
+        tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
     if (status == TSR_OK)
-        status = prepare(comm, request, out);
+        status = prepare_group(comm, request, out);
     tsr_records_destroy(comm);
     return status;
 }

@@ -1,17 +1,18 @@
-/** Groups of ranks within a communicator, made collectively, kept in it, and found again by their ranks. */
+/** Groups of ranks of a communicator: made collectively, kept in the communicator, and found again
+ * by their ranks. */
 #ifndef TSR_COMM_GROUPS_GROUP_H
 #define TSR_COMM_GROUPS_GROUP_H
 
 #include "comm/core/call.h"
 #include "comm/core/comm.h"
 
-/** A set of ranks of a communicator, ascending, each once. */
+/** A set of ranks of a communicator, in strictly ascending order. */
 typedef struct tsr_rank_set {
     const int *ranks;
     int count;
 } tsr_rank_set;
 
-/** The group's rank of a rank of the communicator that is in it. */
+/** The rank within the group of rank `rank` of the communicator, which must be in the group. */
 static inline int tsr_group_position(const tsr_group *group, int64_t rank)
 {
     return group->position ? group->position[rank] : (int)rank;
@@ -19,34 +20,37 @@ static inline int tsr_group_position(const tsr_group *group, int64_t rank)
 
 /** What a rank brings to tsr_group_prepare(). */
 typedef struct tsr_group_request {
-    tsr_rank_set set; /**< that it belongs to: sets of different ranks are equal or disjoint; an empty one takes part, in no group */
-    const tsr_group_keeper *keeper; /**< NULL: nothing is wanted in the slot */
-    const void *wanted;             /**< in the slot, for the keeper */
-    uint64_t fingerprint;           /**< equal within the set */
-    int64_t rounds;                 /**< 0 or more: all ranks of the set learn the largest */
-    tsr_status local;               /**< a failure with which this rank takes part, or TSR_OK */
+    tsr_rank_set set; /**< has this rank; two ranks' sets are equal or disjoint; empty: the rank is in no group */
+    const tsr_group_keeper *keeper; /**< of the slot; NULL: the slot is not used */
+    const void *wanted;             /**< what the slot must be enough for; the keeper reads it */
+    uint64_t fingerprint;           /**< must be equal on all ranks of the set */
+    int64_t rounds;                 /**< 0 or more; the answer has the largest in the set */
+    tsr_status local;               /**< TSR_OK, or a failure with which this rank takes part */
     tsr_call_describe *describe;
-    const void *arg; /**< of describe */
+    const void *arg; /**< of `describe` */
 } tsr_group_request;
 
-/** What it gets back. */
+/** What tsr_group_prepare() gives a rank. */
 typedef struct tsr_group_answer {
     const tsr_group *group; /**< borrowed from the communicator; NULL for an empty set */
     int64_t rounds;         /**< the largest in the set; 0 for an empty one */
 } tsr_group_answer;
 
-/** Collective over `comm`. Groups that all their members hold already are not made again. Disagreement and failures: as tsr_call_begin();
- * ranks in error are those of `comm`. TSR_ERROR_STATE: what was started over the group that this rank names is not finished. */
+/** Collective over `comm`: makes the groups of all sets, and what their slots lack. A group that
+ * all its members hold is not made again. Disagreement and failures are told as by
+ * tsr_call_begin(), with ranks of `comm`. TSR_ERROR_STATE: an operation over this rank's group is
+ * not finished. */
 tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out);
 
-/** The group whose set has this tsr_rank_set_hash() if it was prepared here, else NULL. Local; no allocation. Prepare refuses a second set
- * with the hash of another, so that the hash alone says which set is meant. */
+/** The group whose set has this tsr_rank_set_hash(), or NULL if it was not prepared. Neither
+ * communicates nor allocates. Prepare refuses a set that has the hash of a different one, so the
+ * hash identifies the set. */
 const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash);
 
-/** The whole communicator if it was prepared as a group, else NULL. */
+/** The group of all ranks if it was prepared, else NULL. */
 const tsr_group *tsr_group_whole(const tsr_comm *comm);
 
-/** Never 0. */
+/** A hash of the set; never 0. */
 uint64_t tsr_rank_set_hash(tsr_rank_set set);
 
 #endif

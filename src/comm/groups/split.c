@@ -8,7 +8,8 @@
 #include "comm/core/lineage.h"
 #include "comm/core/traits.h"
 
-/* The engine's part and the object around it, on this rank. */
+/* The engine splits; this rank's new handle is made around the result. A negative color leaves
+ * `*out` as it is. */
 static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     void *self = NULL;
@@ -24,7 +25,8 @@ static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **o
     return status;
 }
 
-/* Who its members are in the communicator that it was split off. */
+/* Collective over `made`: its members learn one another's ranks in `parent`, which becomes its
+ * parent. */
 static tsr_status learn_ranks(tsr_comm *parent, tsr_comm *made)
 {
     TSR_TRY(tsr_gather_bytes(made, &parent->rank, made->ranks_in_parent, sizeof parent->rank));
@@ -44,7 +46,7 @@ static tsr_status split_off(tsr_comm *comm, int color, int key, tsr_comm **out)
     return TSR_OK;
 }
 
-static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
+static tsr_status split_by_color(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     tsr_comm *made = NULL;
     tsr_status status = tsr_comm_agree_on(comm, "split", tsr_comm_check_out(out, "tsr_comm_split"));
@@ -60,7 +62,7 @@ static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
     return TSR_OK;
 }
 
-/* With what executions over the group need. */
+/* Splits, and reserves comm->cursors, which executions over the group need. */
 static tsr_status split_off_group(tsr_comm *comm, int color, tsr_comm **out)
 {
     TSR_TRY(split_locally(comm, color, comm->rank, out));
@@ -87,8 +89,9 @@ tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     TSR_TRY(tsr_comm_check(comm, "tsr_comm_split"));
     if (!tsr_comm_can_split(comm))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
                               comm->engine.table.name);
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_split"));
-    return tsr_comm_leave(comm, split(comm, color, key, out));
+    return tsr_comm_leave(comm, split_by_color(comm, color, key, out));
 }

@@ -1,13 +1,15 @@
 #include "device/cuda/batch.h"
+
 #include <stdlib.h>
 
-/* Rows shorter than this are not cut into a middle that is aligned to 16 bytes and two ends. */
+/* Runs of fewer bytes are not cut into a middle aligned to 16 bytes and two ends. */
 #define SHORTEST_CUT 64
-/* A plane is transposed through tiles where both its sides are at least this long. */
+/* A plane is transposed through tiles if both its sides have at least this many elements. */
 #define SHORTEST_SIDE 8
 #define MOST_BLOCKS   INT64_C(0x7fffffff)
 
-/* Part of a box: dims innermost first, dim 0 the run, in units of `width` bytes. Strides in bytes. */
+/* Part of a box: dims innermost first; dim 0 is the run, in units of 1 << log_width bytes. Strides
+ * in bytes. */
 typedef struct piece {
     unsigned char *dst;
     const unsigned char *src;
@@ -54,7 +56,7 @@ static int64_t tiles_along(int64_t size)
     return (size + TSR_CUDA_TILE - 1) / TSR_CUDA_TILE;
 }
 
-/* Tiles, or units of a linear piece. */
+/* How many tiles a tiled piece has; how many units a linear one. */
 static int64_t count_of(const piece *p)
 {
     int64_t count = 1;
@@ -67,8 +69,8 @@ static void put_dims(tsr_cuda_batcher *batcher, const piece *p)
 {
     for (int d = 0; d < p->ndim; d++) {
         const uint32_t size = (uint32_t)p->size[d], parts = p->tiled && d < 2 ? (uint32_t)tiles_along(size) : size;
-        batcher->batch.dim[batcher->dim_count++] =
-            (tsr_cuda_dim){.size = size, .by = tsr_cuda_make_divisor(parts), .dst = p->dst_stride[d], .src = p->src_stride[d]};
+        batcher->batch.dim[batcher->dim_count++] = (tsr_cuda_dim){
+            .size = size, .by = tsr_cuda_make_divisor(parts), .dst = p->dst_stride[d], .src = p->src_stride[d]};
     }
 }
 
@@ -93,8 +95,8 @@ static tsr_status put_box(tsr_cuda_batcher *batcher, const piece *p)
     return TSR_OK;
 }
 
-/* Halves the piece along its outermost dim until its units can be numbered. A fill's run is cut at multiples of 16 bytes, where its
- * pattern begins again. */
+/* Halves the piece along its outermost dim until it has at most TSR_CUDA_UNITS units. Dim 0 is cut
+ * at a multiple of 16 units, where a fill's pattern begins again. */
 static tsr_status put_piece(tsr_cuda_batcher *batcher, const piece *p)
 {
     int64_t units = 1;
@@ -116,7 +118,8 @@ static tsr_status put_piece(tsr_cuda_batcher *batcher, const piece *p)
     return put_piece(batcher, &high);
 }
 
-/* Of all addresses and strides of the box or-ed together, what the lowest set bit says: how they are all aligned. */
+/* All strides of the box or-ed together: the lowest set bit is the power of two that divides them
+ * all. */
 static uint64_t alignment_of(const tsr_box *box, bool fill)
 {
     uint64_t bits = 0;
@@ -134,12 +137,13 @@ static uint32_t log_width_of(uint64_t bits)
     return log;
 }
 
-/* The two innermost dims of a box whose elements are moved one by one, each contiguous on one side only. */
+/* True if the two innermost dims are a plane to transpose: elements are moved one by one, the
+ * source's stride is the smaller one along the outer dim, and both sides are long enough. */
 static bool is_transposition(const tsr_box *box, uint32_t log_width)
 {
     const int inner = box->ndim - 1, outer = box->ndim - 2;
-    return box->run == (size_t)1 << log_width && llabs(box->src[outer]) < llabs(box->src[inner]) && box->src[outer] != 0 &&
-           box->shape[inner] >= SHORTEST_SIDE && box->shape[outer] >= SHORTEST_SIDE;
+    return box->run == (size_t)1 << log_width && llabs(box->src[outer]) < llabs(box->src[inner]) &&
+           box->src[outer] != 0 && box->shape[inner] >= SHORTEST_SIDE && box->shape[outer] >= SHORTEST_SIDE;
 }
 
 static void add_dim(piece *p, int64_t size, int64_t dst_stride, int64_t src_stride)
@@ -161,7 +165,7 @@ static tsr_status add_part(tsr_cuda_batcher *batcher, const tsr_box *box, const 
     p.log_width = log_width_of(addresses | (end - begin) | alignment_of(box, p.fill));
     p.tiled = !p.fill && is_transposition(box, p.log_width);
     const int64_t width = INT64_C(1) << p.log_width, units = (int64_t)(end - begin) >> p.log_width;
-    /* A fill counts its pattern along dim 0, whatever its size. */
+    /* A fill needs dim 0 even of size 1, because it counts its pattern along it. */
     if (units > 1 || p.fill)
         add_dim(&p, units, width, width);
     for (int d = box->ndim - 1; d >= 0; d--)
@@ -172,7 +176,8 @@ static tsr_status add_part(tsr_cuda_batcher *batcher, const tsr_box *box, const 
     return put_piece(batcher, &p);
 }
 
-/* Where all runs are aligned alike to 16 bytes, their middles move in units of 16, whatever the ends are. */
+/* If all runs of source and destination have one offset from a multiple of 16 bytes, their middles
+ * move in units of 16 bytes, and their two ends separately. */
 static tsr_status add_box(tsr_cuda_batcher *batcher, const tsr_box *box, const piece *base, size_t element_bytes)
 {
     const uintptr_t dst = (uintptr_t)base->dst, src = base->fill ? dst : (uintptr_t)base->src;
@@ -186,7 +191,8 @@ static tsr_status add_box(tsr_cuda_batcher *batcher, const tsr_box *box, const p
     return add_part(batcher, box, base, tail, box->run);
 }
 
-tsr_status tsr_cuda_add_copy(tsr_cuda_batcher *batcher, const tsr_box *box, unsigned char *dst, const unsigned char *src)
+tsr_status tsr_cuda_add_copy(tsr_cuda_batcher *batcher, const tsr_box *box, unsigned char *dst,
+                             const unsigned char *src)
 {
     return add_box(batcher, box, &(piece){.dst = dst, .src = src}, 1);
 }

@@ -1,10 +1,12 @@
-/** The body of the conversion kernels: through f32, which holds every narrow type exactly. */
+/** The body of the conversion kernels. All conversions go through f32, which holds every narrow
+ * type exactly. */
 #ifndef TSR_DEVICE_CUDA_CONVERT_CUH
 #define TSR_DEVICE_CUDA_CONVERT_CUH
 
 #include "device/cuda/number.cuh"
 
-/** What an element of `source` is on its way to `target`: of f64 the f32 that rounds to odd, for the narrow ones round again. */
+/** The f32 through which an element of `source` becomes one of `target`. An f64 is rounded to odd,
+ * because narrow targets round again. */
 template <typename source, typename target> struct tsr_cuda_way {
     TSR_BOTH float through(typename source::stored value)
     {
@@ -26,8 +28,10 @@ template <> struct tsr_cuda_way<tsr_cuda_f64, tsr_cuda_f32> {
     }
 };
 
-/** The elements from `first` on, `count` of them: all of a run with loads as wide as they come where they are aligned, else one by one. */
-template <typename source, typename target> TSR_BOTH void tsr_cuda_convert_run(const tsr_cuda_convert &given, int64_t first, int count)
+/** Converts `count` elements from `first` on: a whole run with wide loads if both addresses are
+ * aligned, else one element at a time. */
+template <typename source, typename target>
+TSR_BOTH void tsr_cuda_convert_run(const tsr_cuda_convert &given, int64_t first, int count)
 {
     typedef tsr_cuda_pack<typename source::stored, TSR_CUDA_CONVERT_RUN> from_pack;
     typedef tsr_cuda_pack<typename target::stored, TSR_CUDA_CONVERT_RUN> to_pack;
@@ -43,8 +47,10 @@ template <typename source, typename target> TSR_BOTH void tsr_cuda_convert_run(c
         return;
     }
     for (int i = 0; i < count; i++) {
-        const auto value = tsr_cuda_load<typename source::stored>(src + i * (int)sizeof(typename source::stored), false);
-        tsr_cuda_store(dst + i * (int)sizeof(typename target::stored), target::narrow(tsr_cuda_way<source, target>::through(value)), false);
+        const auto value =
+            tsr_cuda_load<typename source::stored>(src + i * (int)sizeof(typename source::stored), false);
+        tsr_cuda_store(dst + i * (int)sizeof(typename target::stored),
+                       target::narrow(tsr_cuda_way<source, target>::through(value)), false);
     }
 }
 

@@ -1,10 +1,11 @@
-/** The bodies of the copy and fill kernels, a thread of a block at a time. */
+/** The bodies of the copy and fill kernels, for one thread of a block. */
 #ifndef TSR_DEVICE_CUDA_COPY_CUH
 #define TSR_DEVICE_CUDA_COPY_CUH
 
 #include "device/cuda/index.cuh"
 
-/** Room for one tile of the widest units. The extra column keeps the threads of a warp in different banks when they read a column. */
+/** Room for one tile of the widest units. The extra column keeps the threads of a warp in different
+ * banks when they read a column. */
 struct tsr_cuda_tile {
     alignas(16) unsigned char bytes[TSR_CUDA_TILE * (TSR_CUDA_TILE + 1) * 16];
 };
@@ -34,7 +35,7 @@ TSR_BOTH void tsr_cuda_copy_units(const tsr_cuda_box &box, const tsr_cuda_dim *d
             *tsr_cuda_at<unit>(to[k]) = value[k];
 }
 
-/** Where a tile lies: its first coordinates in the plane, and the offset of the plane. */
+/** The place of a tile: its first coordinates in its plane, and the plane's byte offsets. */
 struct tsr_cuda_tile_place {
     uint32_t inner, outer;
     tsr_cuda_place plane;
@@ -47,9 +48,11 @@ TSR_BOTH tsr_cuda_tile_place tsr_cuda_locate_tile(const tsr_cuda_box &box, const
             tsr_cuda_locate(dims + 2, box.ndim - 2, plane)};
 }
 
-/** Reads along the source's dim: neighbouring threads read neighbours. All reads of a thread are under way before the first is kept. */
+/** Reads a tile along the source's contiguous dim, so that neighbouring threads read neighbouring
+ * units. A thread issues all its reads before it stores the first value. */
 template <typename unit>
-TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread, tsr_cuda_tile *tile)
+TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread,
+                                 tsr_cuda_tile *tile)
 {
     const tsr_cuda_tile_place place = tsr_cuda_locate_tile(box, dims, block);
     const uint32_t first = thread / TSR_CUDA_TILE, column = thread % TSR_CUDA_TILE, outer = place.outer + column;
@@ -61,7 +64,8 @@ TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *di
     for (int k = 0; k < TSR_CUDA_ROWS_OF_THREAD; k++) {
         const uint32_t inner = place.inner + first + (uint32_t)k * TSR_CUDA_ROWS_AT_ONCE;
         if (inner < dims[0].size)
-            value[k] = *tsr_cuda_at<unit>(box.src + place.plane.src + (int64_t)inner * dims[0].src + (int64_t)outer * dims[1].src);
+            value[k] = *tsr_cuda_at<unit>(box.src + place.plane.src + (int64_t)inner * dims[0].src +
+                                          (int64_t)outer * dims[1].src);
     }
 #pragma unroll
     for (int k = 0; k < TSR_CUDA_ROWS_OF_THREAD; k++) {
@@ -71,7 +75,7 @@ TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *di
     }
 }
 
-/** Writes along the destination's. */
+/** Writes a tile along the destination's contiguous dim. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_store_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread,
                                   const tsr_cuda_tile *tile)
@@ -82,17 +86,17 @@ TSR_BOTH void tsr_cuda_store_tile(const tsr_cuda_box &box, const tsr_cuda_dim *d
     for (uint32_t row = thread / TSR_CUDA_TILE; row < TSR_CUDA_TILE; row += TSR_CUDA_ROWS_AT_ONCE) {
         const uint32_t outer = place.outer + row;
         if (inner < dims[0].size && outer < dims[1].size)
-            *tsr_cuda_at<unit>(box.dst + place.plane.dst + (int64_t)inner * dims[0].dst + (int64_t)outer * dims[1].dst) =
-                kept[column * (TSR_CUDA_TILE + 1) + row];
+            *tsr_cuda_at<unit>(box.dst + place.plane.dst + (int64_t)inner * dims[0].dst +
+                               (int64_t)outer * dims[1].dst) = kept[column * (TSR_CUDA_TILE + 1) + row];
     }
 }
 
-/** What a block does before its threads meet, and after. */
+/** The work of a block before its threads synchronise, and after. */
 enum tsr_cuda_phase { TSR_CUDA_BEFORE, TSR_CUDA_AFTER };
 
 template <typename unit>
-TSR_BOTH void tsr_cuda_copy_box(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread, tsr_cuda_phase phase,
-                                tsr_cuda_tile *tile)
+TSR_BOTH void tsr_cuda_copy_box(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread,
+                                tsr_cuda_phase phase, tsr_cuda_tile *tile)
 {
     if (!box.tiled && phase == TSR_CUDA_BEFORE)
         tsr_cuda_copy_units<unit>(box, dims, block, thread);
@@ -102,9 +106,10 @@ TSR_BOTH void tsr_cuda_copy_box(const tsr_cuda_box &box, const tsr_cuda_dim *dim
         tsr_cuda_store_tile<unit>(box, dims, block, thread, tile);
 }
 
-/** All boxes of a batch: a block works on one of them. */
+/** Copies one block's part of a batch; a block works on one box. */
 template <typename batch>
-TSR_BOTH void tsr_cuda_copy_batch(const batch &given, uint32_t block, uint32_t thread, tsr_cuda_phase phase, tsr_cuda_tile *tile)
+TSR_BOTH void tsr_cuda_copy_batch(const batch &given, uint32_t block, uint32_t thread, tsr_cuda_phase phase,
+                                  tsr_cuda_tile *tile)
 {
     const tsr_cuda_box &box = given.box[tsr_cuda_find_box(given, block)];
     const tsr_cuda_dim *const dims = given.dim + box.first_dim;
@@ -123,10 +128,11 @@ TSR_BOTH void tsr_cuda_copy_batch(const batch &given, uint32_t block, uint32_t t
     }
 }
 
-/** Dim 0 is the run of a fill, which starts with the pattern's first byte; `width` divides the pattern's period. */
+/** Fills one thread's units. Dim 0 is the run, which starts with the pattern's first byte;
+ * sizeof(unit) divides the pattern's 16 bytes. */
 template <typename unit>
-TSR_BOTH void tsr_cuda_fill_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, const tsr_cuda_pattern &pattern, uint32_t block,
-                                  uint32_t thread)
+TSR_BOTH void tsr_cuda_fill_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, const tsr_cuda_pattern &pattern,
+                                  uint32_t block, uint32_t thread)
 {
     for (uint32_t k = 0; k < TSR_CUDA_UNROLL; k++) {
         const uint32_t index = block * TSR_CUDA_UNITS_PER_BLOCK + k * TSR_CUDA_THREADS + thread;

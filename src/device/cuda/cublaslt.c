@@ -1,26 +1,31 @@
 /*
- * cuBLASLt thinks in columns: a row-major matrix is its transpose there, so c = a b is computed as c' = b' a', with the operands exchanged
- * and nothing moved. c' has a row for each column of c, along which its epilogue adds a bias: the one that c wants. A device keeps one
- * handle, and what was chosen for each problem met lately.
+ * cuBLASLt takes column-major matrices. To it a row-major matrix is the transposed one, so c = a b
+ * is computed as c' = b' a', with the operands exchanged and nothing moved. Its epilogue adds a
+ * bias per row of c', which is the bias per column that c wants. A device keeps one handle, and the
+ * choices for recent problems.
  */
 #include "device/cuda/cublaslt.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <tessera/sys/memory.h>
 
-/* What NVIDIA's guide recommends for Hopper; less would only exclude algorithms on others. */
+#include <stdint.h>
+#include <string.h>
+
+/* What NVIDIA's guide recommends for Hopper; on other devices less memory would only exclude
+ * algorithms. */
 #define MOST_WORKSPACE ((size_t)32 << 20)
-/* Problems that a device remembers, each at the place that its hash gives: a newer one takes over. */
+/* Problems that a device remembers, each at the place of its hash; a new problem replaces the old
+ * one there. */
 #define CACHE_ENTRIES 512
-/* Alignments that algorithms ask for end here. */
+/* The largest alignment, in bytes, that algorithms ask for. */
 #define MOST_ALIGNED 256
 
-/* A problem as the heuristics see it: every byte is set, so that keys compare as memory. */
+/* All that cuBLASLt's heuristics know of a product. Every byte is set, so that keys compare as
+ * memory. */
 typedef struct problem {
     int64_t m, n, k, lda, ldb, ldc;
-    uint64_t workspace;    /* at most */
-    int32_t dtype, result; /* of both operands, and of c */
+    uint64_t workspace;    /* the most bytes that an algorithm may use */
+    int32_t dtype, result; /* the dtype of both operands, and that of c */
     int16_t trans_a, trans_b;
     uint32_t a_aligned, b_aligned, c_aligned, bias_aligned, tf32; /* bias_aligned: 0 without a bias */
 } problem;
@@ -33,16 +38,16 @@ typedef struct entry {
 
 typedef struct station {
     cublasLtHandle_t handle;
-    pthread_mutex_t mutex; /* of the cache */
+    pthread_mutex_t mutex; /* protects `cache` */
     entry cache[CACHE_ENTRIES];
 } station;
 
 struct tsr_cuda_gemms {
-    pthread_mutex_t mutex;        /* for making stations */
-    _Atomic(station *) station[]; /* by device; NULL until its first GEMM */
+    pthread_mutex_t mutex;        /* held while a station is made */
+    _Atomic(station *) station[]; /* one per device; NULL until the device's first GEMM */
 };
 
-/* f64 has no epilogues (cuBLASLt's table of types). */
+/* How cuBLASLt computes on a dtype. f64 has no epilogues (cuBLASLt's table of types). */
 typedef struct type_row {
     bool known, has_epilogues;
     cudaDataType_t type, scale;
@@ -109,8 +114,9 @@ void tsr_cuda_gemms_destroy(tsr_cuda *cuda)
     cuda->gemms = NULL;
 }
 
-/* A stream that is being captured records what is enqueued and does nothing yet, and a handle takes memory of the device at once. The
- * default stream cannot even be asked while one that waits for it is captured. */
+/* During a capture work is recorded, not done, but making a handle allocates device memory at once.
+ * cudaErrorStreamCaptureImplicit: the default stream cannot be asked while a stream that waits for
+ * it is captured. */
 static tsr_status refuse_capture(tsr_stream stream)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -120,8 +126,10 @@ static tsr_status refuse_capture(tsr_stream stream)
     else
         TSR_TRY(tsr_cuda_status(error, "cudaStreamIsCapturing", "asking whether a stream is being captured"));
     if (error != cudaSuccess || capture != cudaStreamCaptureStatusNone)
-        return tsr_status_set(TSR_ERROR_STATE, "cuda device: the first GEMM on a device makes cuBLASLt's handle, which cannot be captured; "
-                                               "ask for its workspace (gemm_workspace), or run it once, before the capture begins");
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "cuda device: the first GEMM on a device makes cuBLASLt's handle, which cannot be captured; "
+            "ask for its workspace (gemm_workspace), or run it once, before the capture begins");
     return TSR_OK;
 }
 
@@ -171,7 +179,8 @@ static uint32_t alignment_of(const void *address)
     return (uint32_t)(bits & (~bits + 1));
 }
 
-/* TF32 makes tensor cores multiply; a product with a single row or column waits for memory, and keeps all its bits at no cost. */
+/* TF32 lets tensor cores multiply. A product with a single row or column is limited by memory, so
+ * it keeps f32's bits at no cost. `aligned`: see tsr_cuda_blas_choose(). */
 static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t workspace, bool aligned)
 {
     problem p;
@@ -189,8 +198,10 @@ static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t worksp
     return p;
 }
 
-/* A matrix that is stored in `rows` rows of `columns`, `ld` apart: columns of cuBLASLt. */
-static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld)
+/* Describes a matrix of `rows` stored rows with `columns` elements each, `ld` elements apart;
+ * cuBLASLt sees the rows as columns. */
+static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns,
+                                  int64_t ld)
 {
     TSR_BLAS_TRY(cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, ld), "describing a matrix");
     return TSR_OK;
@@ -210,7 +221,8 @@ static tsr_status set_bias(tsr_cuda_choice *c, const void *bias)
     return TSR_OK;
 }
 
-/* While an algorithm is chosen, the bias' address tells nothing but its alignment. */
+/* For the choice of an algorithm, the bias' address is replaced by its alignment, which is all that
+ * matters of it. */
 static tsr_status describe_bias(const problem *p, tsr_cuda_choice *c)
 {
     const uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
@@ -220,7 +232,7 @@ static tsr_status describe_bias(const problem *p, tsr_cuda_choice *c)
     return set_bias(c, (const void *)(uintptr_t)p->bias_aligned);
 }
 
-static tsr_status describe(const problem *p, bool adds_bias, tsr_cuda_choice *c)
+static tsr_status describe_product(const problem *p, bool adds_bias, tsr_cuda_choice *c)
 {
     const type_row *const t = &types[p->dtype];
     const cublasComputeType_t compute = p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : t->compute;
@@ -252,23 +264,24 @@ static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *pre
     return TSR_OK;
 }
 
-/* TSR_ERROR_UNSUPPORTED, said by cuBLASLt, by an empty answer or by what was found: there is no algorithm. */
-static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
+/* Asks cuBLASLt for an algorithm. TSR_ERROR_UNSUPPORTED: it returns that, or no result, or a result
+ * whose state is a failure. */
+static tsr_status ask_for_algorithm(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
     cublasLtMatmulHeuristicResult_t found;
     tsr_cuda_choice c;
     int count = 0;
     memset(&c, 0, sizeof c);
-    TSR_TRY(describe(p, adds_bias, &c));
+    TSR_TRY(describe_product(p, adds_bias, &c));
     TSR_TRY(prefer(p, &preference));
-    TSR_BLAS_TRY(
-        cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result, &preference, 1, &found, &count),
-        "choosing an algorithm");
+    TSR_BLAS_TRY(cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result,
+                                                &preference, 1, &found, &count),
+                 "choosing an algorithm");
     if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "cuda device: cuBLASLt knows no algorithm for %s [%" PRId64 ",%" PRId64 "] x [%" PRId64 ",%" PRId64 "]",
-                              tsr_dtype_name((tsr_dtype)p->dtype), p->m, p->k, p->k, p->n);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED, "cuda device: cuBLASLt knows no algorithm for %s [%lld,%lld] x [%lld,%lld]",
+            tsr_dtype_name((tsr_dtype)p->dtype), (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
     c.handle = handle;
     c.algorithm = found.algo;
     c.workspace = found.workspaceSize;
@@ -276,15 +289,15 @@ static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias,
     return TSR_OK;
 }
 
-/* A bias that no algorithm adds is left to the caller. */
+/* If no algorithm adds the bias, the choice leaves the bias to the caller. */
 static tsr_status search(cublasLtHandle_t handle, const problem *p, tsr_cuda_choice *out)
 {
     const bool with_bias = p->bias_aligned > 0 && types[p->dtype].has_epilogues;
-    const tsr_status status = with_bias ? ask(handle, p, true, out) : TSR_ERROR_UNSUPPORTED;
-    return status == TSR_ERROR_UNSUPPORTED ? ask(handle, p, false, out) : status;
+    const tsr_status status = with_bias ? ask_for_algorithm(handle, p, true, out) : TSR_ERROR_UNSUPPORTED;
+    return status == TSR_ERROR_UNSUPPORTED ? ask_for_algorithm(handle, p, false, out) : status;
 }
 
-/* FNV-1a (Fowler, Noll and Vo), a word at a time. */
+/* The place of a problem in the cache, by FNV-1a (Fowler, Noll and Vo) over 64-bit words. */
 static size_t slot_of(const problem *p)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), words[sizeof *p / sizeof(uint64_t)];
@@ -295,7 +308,7 @@ static size_t slot_of(const problem *p)
     return (size_t)(hash >> 32) % CACHE_ENTRIES;
 }
 
-static tsr_status find(station *s, const problem *p, tsr_cuda_choice *out)
+static tsr_status find_choice(station *s, const problem *p, tsr_cuda_choice *out)
 {
     entry *const e = &s->cache[slot_of(p)];
     tsr_status status = TSR_OK;
@@ -312,7 +325,8 @@ static tsr_status find(station *s, const problem *p, tsr_cuda_choice *out)
     return status;
 }
 
-/* The greatest power of two within `bytes`, or 0: workspaces of all sizes make few problems. */
+/* The greatest power of two that is at most `bytes`, or 0, so that many workspace sizes make few
+ * problems. */
 static size_t rounded_down(size_t bytes)
 {
     size_t power = bytes > 0;
@@ -321,17 +335,17 @@ static size_t rounded_down(size_t bytes)
     return power;
 }
 
-tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *g, size_t workspace, bool aligned, tsr_stream stream,
-                                tsr_cuda_choice *out)
+tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *g, size_t workspace, bool aligned,
+                                tsr_stream stream, tsr_cuda_choice *out)
 {
     station *s;
     problem p = problem_of(cuda, g, MOST_WORKSPACE, aligned);
     TSR_TRY(find_station(cuda, index, stream, &s));
-    TSR_TRY(find(s, &p, out));
+    TSR_TRY(find_choice(s, &p, out));
     if (out->workspace <= workspace)
         return TSR_OK;
     p.workspace = rounded_down(workspace);
-    return find(s, &p, out);
+    return find_choice(s, &p, out);
 }
 
 tsr_status tsr_cuda_blas_prefer(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_cuda_choice *out)
@@ -345,9 +359,9 @@ tsr_status tsr_cuda_blas_enqueue(tsr_cuda_choice *c, const tsr_gemm *g, void *wo
     const bool wide = g->c_dtype == TSR_F64;
     if (c->adds_bias)
         TSR_TRY(set_bias(c, g->bias));
-    TSR_BLAS_TRY(cublasLtMatmul(c->handle, &c->product, wide ? (const void *)&g->alpha : &alpha, g->b, &c->left, g->a, &c->right,
-                                wide ? (const void *)&g->beta : &beta, g->c, &c->result, g->c, &c->result, &c->algorithm, workspace,
-                                c->workspace, stream),
+    TSR_BLAS_TRY(cublasLtMatmul(c->handle, &c->product, wide ? (const void *)&g->alpha : &alpha, g->b, &c->left, g->a,
+                                &c->right, wide ? (const void *)&g->beta : &beta, g->c, &c->result, g->c, &c->result,
+                                &c->algorithm, workspace, c->workspace, stream),
                  "multiplying matrices");
     return TSR_OK;
 }

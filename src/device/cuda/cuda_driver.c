@@ -1,15 +1,17 @@
-/* The driver: how many devices there are, what the library says of itself, and the table. */
+/* The CUDA driver: its table, its making, and public calls that describe devices and versions. */
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/device_memory.h"
 #include "device/cuda/gpu.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/product.h"
 #include "device/cuda/streams.h"
-#include <stdio.h>
-#include <string.h>
+
 #include <tessera/cuda.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
+
+#include <stdio.h>
+#include <string.h>
 
 static tsr_status count(void *self, int *out, const char **reason)
 {
@@ -19,11 +21,11 @@ static tsr_status count(void *self, int *out, const char **reason)
     return TSR_OK;
 }
 
-static void destroy(void *self)
+static void cuda_destroy(void *self)
 {
     tsr_cuda *const cuda = self;
     tsr_context *const context = cuda->context;
-    /* On the caller's streams kernels may still run that are unloaded here. */
+    /* Kernels that are unloaded below may still run on the caller's streams. */
     for (int index = 0; index < cuda->count; index++)
         tsr_cuda_drain(cuda, index);
     tsr_cuda_gemms_destroy(cuda);
@@ -54,14 +56,15 @@ static const tsr_device_table table = {
     .event_destroy = tsr_cuda_event_destroy,
     .event_record = tsr_cuda_event_record,
     .event_wait = tsr_cuda_event_wait,
-    .destroy = destroy,
+    .destroy = cuda_destroy,
     .gemm_workspace = tsr_cuda_gemm_workspace,
     .default_stream = cudaStreamLegacy,
     .reaches = tsr_cuda_reach,
     .capture = tsr_cuda_capture,
 };
 
-/* cudaGetDeviceCount() fails where there is no driver, and then leaves its result as it was. */
+/* The number of devices; if it is 0, `reason` says why. cudaGetDeviceCount() fails without a
+ * driver, and then leaves its result alone. */
 static int count_devices(char *reason, size_t bytes)
 {
     int devices = 0, driver = 0;
@@ -75,12 +78,14 @@ static int count_devices(char *reason, size_t bytes)
     else if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
         snprintf(reason, bytes, "no CUDA driver is installed (cudaGetDeviceCount: %s)", cudaGetErrorName(error));
     else
-        snprintf(reason, bytes, "cudaGetDeviceCount failed: %s (%s)", cudaGetErrorName(error), cudaGetErrorString(error));
+        snprintf(reason, bytes, "cudaGetDeviceCount failed: %s (%s)", cudaGetErrorName(error),
+                 cudaGetErrorString(error));
     return 0;
 }
 
-/* Everything but the devices, which are opened when used. The context's reference is taken over, on failure too. */
-static tsr_status make(tsr_context *context, const tsr_cuda_options *options, tsr_cuda **out)
+/* Makes a driver; its devices are opened when first used. Takes over the caller's reference to
+ * `context`, also on failure. */
+static tsr_status make_driver(tsr_context *context, const tsr_cuda_options *options, tsr_cuda **out)
 {
     char reason[sizeof((tsr_cuda *)NULL)->reason];
     const int devices = count_devices(reason, sizeof reason);
@@ -126,19 +131,20 @@ tsr_status tsr_cuda_driver_create(tsr_context *context, const tsr_cuda_options *
         tsr_context_retain(context);
     else
         TSR_TRY(tsr_context_create(NULL, &context));
-    TSR_TRY(make(context, &known, &cuda));
+    TSR_TRY(make_driver(context, &known, &cuda));
     const tsr_status status = tsr_device_driver_create(&table, cuda, out);
     if (status != TSR_OK)
-        destroy(cuda);
+        cuda_destroy(cuda);
     return status;
 }
 
-/* As much of `known` as the caller's struct has room for. */
-static tsr_status give(const char *call, size_t *size, void *known, size_t bytes)
+/* Copies as much of `known`, of `bytes` bytes, as the caller's struct, which begins with `*size`,
+ * has room for. */
+static tsr_status give_known(const char *call, size_t *size, void *known, size_t bytes)
 {
     const size_t room = *size;
     if (room < sizeof room)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out->size is %zu; set it to the struct's", call, room);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out->size is %zu; set it to the size of the struct", call, room);
     memcpy((char *)size + sizeof room, (char *)known + sizeof room, (room < bytes ? room : bytes) - sizeof room);
     return TSR_OK;
 }
@@ -150,7 +156,7 @@ tsr_status tsr_cuda_versions_get(tsr_cuda_versions *out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_cuda_versions_get: out is NULL");
     TSR_CUDA_TRY(cudaRuntimeGetVersion(&known.runtime), "asking for versions");
     TSR_CUDA_TRY(cudaDriverGetVersion(&known.driver), "asking for versions");
-    return give("tsr_cuda_versions_get", &out->size, &known, sizeof known);
+    return give_known("tsr_cuda_versions_get", &out->size, &known, sizeof known);
 }
 
 static tsr_status find_device(const char *call, const tsr_device_driver *driver, int index, tsr_cuda **out)
@@ -159,11 +165,13 @@ static tsr_status find_device(const char *call, const tsr_device_driver *driver,
     const tsr_device_table *const of = tsr_device_driver_table(driver, &self);
     tsr_cuda *const cuda = self;
     if (of->count != count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: driver is one of \"%s\"; it must be of tsr_cuda_driver_create()", call, of->name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: driver is for \"%s\"; it must come from tsr_cuda_driver_create()", call, of->name);
     if (index < 0 || index >= cuda->count)
         return cuda->count == 0
                    ? tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d: %s", call, index, cuda->reason)
-                   : tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d; there are 0 to %d", call, index, cuda->count - 1);
+                   : tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d; there are 0 to %d", call, index,
+                                    cuda->count - 1);
     *out = cuda;
     return TSR_OK;
 }
@@ -182,7 +190,7 @@ tsr_status tsr_cuda_device_describe(const tsr_device_driver *driver, int index, 
     known.minor = properties.minor;
     known.multiprocessors = properties.multiProcessorCount;
     known.memory_bytes = (int64_t)properties.totalGlobalMem;
-    return give("tsr_cuda_device_describe", &out->size, &known, sizeof known);
+    return give_known("tsr_cuda_device_describe", &out->size, &known, sizeof known);
 }
 
 tsr_status tsr_cuda_reaches(const tsr_device_driver *driver, int index, int owner, int *reaches)

@@ -1,9 +1,10 @@
-/* Devices: opened when first used, entered by every call. */
+/* Devices are opened when first used, and entered by every call. */
 #include "device/cuda/gpu.h"
 
 #include <stdio.h>
 
-/* What freed memory the pool keeps, so that a loop of allocations stays away from the driver. */
+/* Bytes of freed memory that a pool keeps, so that a loop of allocations does not call the
+ * driver. */
 #define KEPT_BYTES ((uint64_t)256 << 20)
 
 static tsr_status make_pool(tsr_cuda_gpu *gpu, int index)
@@ -13,9 +14,11 @@ static tsr_status make_pool(tsr_cuda_gpu *gpu, int index)
     uint64_t kept = KEPT_BYTES;
     int off = 0;
     TSR_CUDA_TRY(cudaMemPoolCreate(&gpu->pool, &properties), "making a device's memory pool");
-    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolAttrReleaseThreshold, &kept), "setting up a memory pool");
-    /* Else a stream could be made to wait for another one only because that one freed memory. */
-    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolReuseAllowInternalDependencies, &off), "setting up a memory pool");
+    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolAttrReleaseThreshold, &kept),
+                 "setting up a memory pool");
+    /* Else a stream could have to wait for another stream only because that stream freed memory. */
+    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolReuseAllowInternalDependencies, &off),
+                 "setting up a memory pool");
     return TSR_OK;
 }
 
@@ -35,8 +38,9 @@ static tsr_status enable_peer(const tsr_cuda *cuda, int index, int owner)
     return tsr_cuda_status(error, "cudaDeviceEnablePeerAccess", "opening a device's memory to a peer");
 }
 
-/* Lets `index` read and write what lies on `owner`: memory of its pool, and memory that others allocated there. The thread's device is
- * `index`. Where the hardware cannot, or has as many peers as it can hold, nothing is promised: tsr_cuda_reaches() tells whoever asks. */
+/* Lets device `index`, which is the thread's, read and write memory of device `owner`: its pool,
+ * and memory that others allocated there. It is not an error if the hardware cannot do that or has
+ * no room for another peer: tsr_cuda_reaches() tells. */
 static tsr_status let_access(const tsr_cuda *cuda, int index, int owner)
 {
     int can = 0;
@@ -52,7 +56,7 @@ static tsr_status let_access(const tsr_cuda *cuda, int index, int owner)
     return TSR_OK;
 }
 
-/* Both ways, with every device that this driver has opened before. */
+/* Lets `index` and every device that this driver has opened before access each other. */
 static tsr_status meet_peers(const tsr_cuda *cuda, int index)
 {
     for (int peer = 0; peer < cuda->count; peer++) {
@@ -114,7 +118,8 @@ static tsr_status check_index(const tsr_cuda *cuda, int index)
     if (cuda->count == 0)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "cuda device: there is no device %d: %s", index, cuda->reason);
     if (index < 0 || index >= cuda->count)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "cuda device: there is no device %d; there are 0 to %d", index, cuda->count - 1);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "cuda device: there is no device %d; there are 0 to %d", index,
+                              cuda->count - 1);
     return TSR_OK;
 }
 
@@ -141,7 +146,7 @@ void tsr_cuda_leave(int previous)
         (void)cudaSetDevice(previous);
 }
 
-/* Both are opened, for access is given when the second of two devices is. */
+/* Opens both devices; access is given when the second is opened. */
 static tsr_status open_both(tsr_cuda *cuda, int index, int owner)
 {
     int previous;

@@ -1,8 +1,10 @@
-/** How kernels find their place. Host and device run the same functions, so that tests can run kernels on a processor. */
+/** Index arithmetic of the kernels. Host and device run the same functions, so that tests can run
+ * kernels on a processor. */
 #ifndef TSR_DEVICE_CUDA_INDEX_CUH
 #define TSR_DEVICE_CUDA_INDEX_CUH
 
 #include "device/cuda/work.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -26,14 +28,14 @@ TSR_BOTH uint32_t tsr_cuda_high(uint32_t a, uint32_t b)
 #endif
 }
 
-/** index / by.value for an index below 2^31: the sum then fits 32 bits. (Granlund and Montgomery, "Division by invariant integers using
- * multiplication", 1994, figure 4.1.) */
+/** index / by.value for an index below 2^31, so that the sum fits 32 bits. (Granlund and
+ * Montgomery, "Division by invariant integers using multiplication", 1994, figure 4.1.) */
 TSR_BOTH uint32_t tsr_cuda_divide(tsr_cuda_divisor by, uint32_t index)
 {
     return (tsr_cuda_high(index, by.magic) + index) >> by.shift;
 }
 
-/** The last box that begins at or before `block`. */
+/** The index of the last box that begins at or before `block`. */
 template <typename batch> TSR_BOTH uint32_t tsr_cuda_find_box(const batch &given, uint32_t block)
 {
     uint32_t low = 0, high = given.box_count;
@@ -47,7 +49,7 @@ template <typename batch> TSR_BOTH uint32_t tsr_cuda_find_box(const batch &given
     return low;
 }
 
-/** The byte offsets of the index-th unit along `ndim` dims. */
+/** Byte offsets of a unit in destination and source. */
 struct tsr_cuda_place {
     int64_t dst, src;
 };
@@ -56,7 +58,7 @@ TSR_BOTH tsr_cuda_place tsr_cuda_locate(const tsr_cuda_dim *dims, int ndim, uint
 {
     tsr_cuda_place place = {0, 0};
     for (int d = 0; d < ndim; d++) {
-        /* The outermost coordinate is what is left: no division, and none at all in one dim. */
+        /* The outermost coordinate needs no division, so one dim needs none at all. */
         const uint32_t rest = d + 1 < ndim ? tsr_cuda_divide(dims[d].by, index) : 0;
         const int64_t coordinate = index - rest * dims[d].by.value;
         place.dst += coordinate * dims[d].dst;
@@ -66,7 +68,8 @@ TSR_BOTH tsr_cuda_place tsr_cuda_locate(const tsr_cuda_dim *dims, int ndim, uint
     return place;
 }
 
-/** What lies at an aligned address. A device faults where it is not; so does a processor here, which otherwise would not mind. */
+/** A pointer to the `type` at an aligned address. A device faults if the address is not aligned;
+ * here a processor traps too. */
 template <typename type> TSR_BOTH type *tsr_cuda_at(unsigned char *address)
 {
 #if !defined(__CUDACC__)
@@ -81,7 +84,7 @@ template <typename type> TSR_BOTH const type *tsr_cuda_at(const unsigned char *a
     return tsr_cuda_at<type>(const_cast<unsigned char *>(address));
 }
 
-/** An element at any address. */
+/** Loads an element; `aligned`: its address is a multiple of its alignment. */
 template <typename type> TSR_BOTH type tsr_cuda_load(const unsigned char *from, bool aligned)
 {
     if (aligned)

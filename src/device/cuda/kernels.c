@@ -1,21 +1,23 @@
 #include "device/cuda/kernels.h"
+
 #include "device/cuda/runtime.h"
 
-/* One for each .cu, made from nvcc's output. */
+/* One image for each .cu file, made from nvcc's output. */
 extern const unsigned long long tsr_cuda_image_copy[], tsr_cuda_image_convert[], tsr_cuda_image_reduce_floats[],
     tsr_cuda_image_reduce_others[];
 
-static const unsigned long long *const images[TSR_CUDA_IMAGES] = {tsr_cuda_image_copy, tsr_cuda_image_convert, tsr_cuda_image_reduce_floats,
-                                                                  tsr_cuda_image_reduce_others};
+static const unsigned long long *const images[TSR_CUDA_IMAGES] = {
+    tsr_cuda_image_copy, tsr_cuda_image_convert, tsr_cuda_image_reduce_floats, tsr_cuda_image_reduce_others};
 
 static const struct {
     int image;
     const char *name;
 } rows[TSR_CUDA_KERNEL_END] = {
 #define CONVERT(source, number) [TSR_CUDA_CONVERT + TSR_CUDA_##source] = {1, "tsr_cuda_convert_" #number}
-#define REDUCE(image, enumerator, number)                                                                                                  \
-    [TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_##enumerator] = {image, "tsr_cuda_reduce_" #number "_wide"},                                   \
-                            [TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_##enumerator] = {image, "tsr_cuda_reduce_" #number "_single"}
+#define REDUCE(image, enumerator, number)                                                                              \
+    [TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_##enumerator] = {image, "tsr_cuda_reduce_" #number "_wide"},               \
+                            [TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_##                                               \
+                                enumerator] = {image, "tsr_cuda_reduce_" #number "_single"}
     [TSR_CUDA_COPY_SMALL] = {0, "tsr_cuda_copy_small"},
     [TSR_CUDA_COPY_LARGE] = {0, "tsr_cuda_copy_large"},
     [TSR_CUDA_FILL_SMALL] = {0, "tsr_cuda_fill_small"},
@@ -40,18 +42,20 @@ static const struct {
     REDUCE(3, C128, c128),
 };
 
-static tsr_status load(tsr_cuda_kernels *kernels)
+static tsr_status load_images(tsr_cuda_kernels *kernels)
 {
     for (int i = 0; i < TSR_CUDA_IMAGES; i++)
-        TSR_CUDA_TRY(cudaLibraryLoadData(&kernels->library[i], images[i], NULL, NULL, 0, NULL, NULL, 0), "loading kernels");
+        TSR_CUDA_TRY(cudaLibraryLoadData(&kernels->library[i], images[i], NULL, NULL, 0, NULL, NULL, 0),
+                     "loading kernels");
     for (int i = 0; i < TSR_CUDA_KERNEL_END; i++)
-        TSR_CUDA_TRY(cudaLibraryGetKernel(&kernels->kernel[i], kernels->library[rows[i].image], rows[i].name), "looking up a kernel");
+        TSR_CUDA_TRY(cudaLibraryGetKernel(&kernels->kernel[i], kernels->library[rows[i].image], rows[i].name),
+                     "looking up a kernel");
     return TSR_OK;
 }
 
 tsr_status tsr_cuda_kernels_load(tsr_cuda_kernels *kernels)
 {
-    const tsr_status status = load(kernels);
+    const tsr_status status = load_images(kernels);
     if (status != TSR_OK)
         tsr_cuda_kernels_unload(kernels);
     else

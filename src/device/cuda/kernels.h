@@ -1,16 +1,19 @@
 /**
- * The kernels by number, and how they come to life: nvcc's images stand in the library as constants, and the runtime loads them as
- * libraries. So nothing is registered when the library is loaded, and launching needs no C++.
+ * The kernels by number, and how they are loaded: nvcc's images are constants of the library, which
+ * the CUDA runtime loads. So nothing is registered when the library is loaded, and launching needs
+ * no C++.
  */
 #ifndef TSR_DEVICE_CUDA_KERNELS_H
 #define TSR_DEVICE_CUDA_KERNELS_H
 
 #include "device/cuda/work.h"
-#include <cuda_runtime_api.h>
-#include <stdbool.h>
+
 #include <tessera/status.h>
 
-/** The numbers that reductions know, in the order of the kernels' numbers. */
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+/** The types of numbers that reductions have kernels for, in the order of the kernels. */
 typedef enum tsr_cuda_number {
     TSR_CUDA_NUMBER_F64,
     TSR_CUDA_NUMBER_F32,
@@ -32,9 +35,11 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_COPY_LARGE,
     TSR_CUDA_FILL_SMALL,
     TSR_CUDA_FILL_LARGE,
-    TSR_CUDA_CONVERT,                                             /**< + the source's tsr_cuda_float */
-    TSR_CUDA_REDUCE_WIDE = TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END, /**< + a tsr_cuda_number */
-    TSR_CUDA_REDUCE_SINGLE = TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END,
+    TSR_CUDA_CONVERT, /**< first of TSR_CUDA_FLOAT_END kernels: add the source's tsr_cuda_float */
+    TSR_CUDA_REDUCE_WIDE =
+        TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END, /**< first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
+    TSR_CUDA_REDUCE_SINGLE =
+        TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END, /**< first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
     TSR_CUDA_KERNEL_END = TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_END
 } tsr_cuda_kernel;
 
@@ -46,10 +51,10 @@ typedef struct tsr_cuda_kernels {
     cudaKernel_t kernel[TSR_CUDA_KERNEL_END];
 } tsr_cuda_kernels;
 
-/** Loads all kernels; nothing stays loaded on failure. */
+/** Loads all kernels; after an error nothing stays loaded. */
 tsr_status tsr_cuda_kernels_load(tsr_cuda_kernels *kernels);
 
-/** What was not loaded is fine. */
+/** Unloads the kernels that are loaded, if any. */
 void tsr_cuda_kernels_unload(tsr_cuda_kernels *kernels);
 
 #endif

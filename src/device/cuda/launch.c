@@ -1,8 +1,6 @@
-/* Copies, fills, conversions and reductions: checked, cut into what a kernel takes, and launched, all boxes of a call at once where they
- * fit. */
+/* Checks copies, fills, conversions and reductions, cuts them into pieces that a kernel takes, and
+ * launches them: all boxes of a call at once if they fit. */
 #include "device/cuda/launch.h"
-
-#include <string.h>
 
 #include "device/cuda/batch.h"
 #include "device/cuda/device_memory.h"
@@ -10,22 +8,27 @@
 #include "device/cuda/reduction.h"
 #include "device/request.h"
 
-/* Enqueues `blocks` blocks of a kernel, whose arguments are copied. The device of `stream` is the thread's. */
-static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments, tsr_stream stream)
+#include <string.h>
+
+/* Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of
+ * `stream`. */
+static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments,
+                         tsr_stream stream)
 {
     const dim3 grid = {blocks, 1, 1}, block = {TSR_CUDA_THREADS, 1, 1};
     const char *const doing = kernel < TSR_CUDA_FILL_SMALL    ? "launching a copy of boxes"
                               : kernel < TSR_CUDA_CONVERT     ? "launching a fill"
                               : kernel < TSR_CUDA_REDUCE_WIDE ? "launching a conversion"
                                                               : "launching a reduction";
-    return tsr_cuda_status(cudaLaunchKernel((const void *)cuda->kernels.kernel[kernel], grid, block, arguments, 0, stream),
-                           "cudaLaunchKernel", doing);
+    return tsr_cuda_status(
+        cudaLaunchKernel((const void *)cuda->kernels.kernel[kernel], grid, block, arguments, 0, stream),
+        "cudaLaunchKernel", doing);
 }
 
 typedef struct box_launch {
     const tsr_cuda *cuda;
     tsr_stream stream;
-    tsr_cuda_pattern *pattern; /* of a fill; NULL for copies */
+    tsr_cuda_pattern *pattern; /* a fill's pattern; NULL for copies */
 } box_launch;
 
 static tsr_status launch_batch(const box_launch *to, tsr_cuda_kernel kernel, const void *batch, uint32_t blocks)
@@ -34,7 +37,7 @@ static tsr_status launch_batch(const box_launch *to, tsr_cuda_kernel kernel, con
     return launch(to->cuda, kernel, blocks, arguments, to->stream);
 }
 
-static tsr_status flush(void *opaque, const tsr_cuda_large_batch *batch, uint32_t dim_count)
+static tsr_status flush_batch(void *opaque, const tsr_cuda_large_batch *batch, uint32_t dim_count)
 {
     const box_launch *const to = opaque;
     const bool fill = to->pattern != NULL;
@@ -52,7 +55,7 @@ static tsr_status copy_all(box_launch *to, const tsr_box_copy *boxes, size_t cou
 {
     tsr_cuda_batcher batcher;
     tsr_box box;
-    tsr_cuda_batcher_init(&batcher, flush, to);
+    tsr_cuda_batcher_init(&batcher, flush_batch, to);
     for (size_t i = 0; i < count; i++)
         if (tsr_box_normalise(&boxes[i], &box))
             TSR_TRY(tsr_cuda_add_copy(&batcher, &box, boxes[i].dst, boxes[i].src));
@@ -70,7 +73,7 @@ tsr_status tsr_cuda_copy_boxes(void *self, int index, const tsr_box_copy *boxes,
     return status;
 }
 
-/* The box as a copy onto itself, so that runs are found as they are for copies. */
+/* A fill's box as a copy onto itself, so that its runs are found as those of a copy. */
 static tsr_box_copy as_copy(const tsr_box_fill *fill)
 {
     tsr_box_copy copy = {.dst = fill->dst, .src = fill->dst, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
@@ -88,7 +91,7 @@ static tsr_status fill_box(box_launch *to, const tsr_box_fill *fill)
     tsr_box box;
     if (!tsr_box_normalise(&copy, &box))
         return TSR_OK;
-    tsr_cuda_batcher_init(&batcher, flush, to);
+    tsr_cuda_batcher_init(&batcher, flush_batch, to);
     TSR_TRY(tsr_cuda_add_fill(&batcher, &box, fill->dst, fill->element_bytes));
     return tsr_cuda_batcher_finish(&batcher);
 }
@@ -106,14 +109,14 @@ tsr_status tsr_cuda_fill(void *self, int index, const tsr_box_fill *fill, tsr_st
     return status;
 }
 
-/* Of the dtypes that convert: 1 + their tsr_cuda_float. */
+/* Per dtype: 1 + its tsr_cuda_float; 0: the dtype does not convert. */
 static const unsigned char floats[TSR_DTYPE_END] = {
     [TSR_F64] = 1 + TSR_CUDA_F64,   [TSR_F32] = 1 + TSR_CUDA_F32,       [TSR_F16] = 1 + TSR_CUDA_F16,
     [TSR_BF16] = 1 + TSR_CUDA_BF16, [TSR_F8E4M3] = 1 + TSR_CUDA_F8E4M3, [TSR_F8E5M2] = 1 + TSR_CUDA_F8E5M2,
 };
 
-static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
-                                    int64_t count, tsr_stream stream)
+static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype dst_dtype, const void *src,
+                                    tsr_dtype src_dtype, int64_t count, tsr_stream stream)
 {
     const int64_t per_block = (int64_t)TSR_CUDA_THREADS * TSR_CUDA_CONVERT_RUN;
     tsr_cuda_convert given = {.dst = dst,
@@ -122,18 +125,21 @@ static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype d
                               .dst_type = (uint8_t)(floats[dst_dtype] - 1),
                               .aligned = ((uintptr_t)dst | (uintptr_t)src) % 16 == 0};
     void *arguments[] = {&given};
-    return launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1, (uint32_t)((count + per_block - 1) / per_block), arguments, stream);
+    return launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1, (uint32_t)((count + per_block - 1) / per_block),
+                  arguments, stream);
 }
 
-tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
-                                     int64_t count, tsr_stream stream)
+tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
+                                     tsr_dtype src_dtype, int64_t count, tsr_stream stream)
 {
     int previous;
     TSR_TRY(tsr_request_check_conversion("cuda", dst_dtype, src_dtype, count));
     if (dst_dtype == src_dtype)
-        return tsr_cuda_copy(self, index, dst, src, (size_t)count * tsr_dtype_bytes(dst_dtype), TSR_COPY_WITHIN, stream);
+        return tsr_cuda_copy(self, index, dst, src, (size_t)count * tsr_dtype_bytes(dst_dtype), TSR_COPY_WITHIN,
+                             stream);
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status = count > 0 ? launch_conversion(self, dst, dst_dtype, src, src_dtype, count, stream) : TSR_OK;
+    const tsr_status status =
+        count > 0 ? launch_conversion(self, dst, dst_dtype, src, src_dtype, count, stream) : TSR_OK;
     tsr_cuda_leave(previous);
     return status;
 }
@@ -144,7 +150,8 @@ typedef struct reduction_launch {
     tsr_stream stream;
 } reduction_launch;
 
-/* Signed integers share the kernels of unsigned ones of their size; bool is a byte with min and max. */
+/* Signed integers use the kernels of the unsigned integers of their size; bool, with min and max
+ * alone, uses those of u8. */
 static const tsr_cuda_number numbers[TSR_DTYPE_END] = {
     [TSR_F64] = TSR_CUDA_NUMBER_F64,   [TSR_F32] = TSR_CUDA_NUMBER_F32,       [TSR_F16] = TSR_CUDA_NUMBER_F16,
     [TSR_BF16] = TSR_CUDA_NUMBER_BF16, [TSR_F8E4M3] = TSR_CUDA_NUMBER_F8E4M3, [TSR_F8E5M2] = TSR_CUDA_NUMBER_F8E5M2,
@@ -156,8 +163,11 @@ static const tsr_cuda_number numbers[TSR_DTYPE_END] = {
 
 static tsr_cuda_op op_of(tsr_reduce_op op, tsr_dtype_class kind)
 {
-    static const tsr_cuda_op ops[TSR_REDUCE_OP_END] = {
-        [TSR_SUM] = TSR_CUDA_SUM, [TSR_AVG] = TSR_CUDA_SUM, [TSR_MIN] = TSR_CUDA_MIN, [TSR_MAX] = TSR_CUDA_MAX, [TSR_PROD] = TSR_CUDA_PROD};
+    static const tsr_cuda_op ops[TSR_REDUCE_OP_END] = {[TSR_SUM] = TSR_CUDA_SUM,
+                                                       [TSR_AVG] = TSR_CUDA_SUM,
+                                                       [TSR_MIN] = TSR_CUDA_MIN,
+                                                       [TSR_MAX] = TSR_CUDA_MAX,
+                                                       [TSR_PROD] = TSR_CUDA_PROD};
     if (kind == TSR_CLASS_SIGNED && op == TSR_MIN)
         return TSR_CUDA_SIGNED_MIN;
     return kind == TSR_CLASS_SIGNED && op == TSR_MAX ? TSR_CUDA_SIGNED_MAX : ops[op];
@@ -176,7 +186,8 @@ static tsr_status launch_reduction(void *opaque, const tsr_cuda_reduce *given, b
     const reduction_launch *const to = opaque;
     const tsr_cuda_kernel first = wide ? TSR_CUDA_REDUCE_WIDE : TSR_CUDA_REDUCE_SINGLE;
     void *arguments[] = {(void *)(uintptr_t)given};
-    return launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS, arguments, to->stream);
+    return launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS,
+                  arguments, to->stream);
 }
 
 tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)
@@ -185,9 +196,10 @@ tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *gi
     TSR_TRY(tsr_request_check_reduction("cuda", given));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     reduction_launch to = {.cuda = self, .number = numbers[given->dtype], .stream = stream};
-    const tsr_status status =
-        is_empty(given) ? TSR_OK
-                        : tsr_cuda_plan_reduction(given, op_of(given->op, tsr_dtype_get(given->dtype)->kind), launch_reduction, &to);
+    const tsr_status status = is_empty(given)
+                                  ? TSR_OK
+                                  : tsr_cuda_plan_reduction(given, op_of(given->op, tsr_dtype_get(given->dtype)->kind),
+                                                            launch_reduction, &to);
     tsr_cuda_leave(previous);
     return status;
 }

@@ -1,6 +1,7 @@
 /**
- * The dtypes as kernels see them: how an element is stored, what it is accumulated in, how accumulators combine, and how one is rounded
- * back. The same bits as the host's kernels give, whose narrow floats these are.
+ * The dtypes in kernels: how an element is stored and widened to an accumulator, how accumulators
+ * combine, and how one is rounded back. All bits are those of the host's kernels, whose narrow
+ * floats (minifloat.h) are used here.
  */
 #ifndef TSR_DEVICE_CUDA_NUMBER_CUH
 #define TSR_DEVICE_CUDA_NUMBER_CUH
@@ -11,22 +12,34 @@
 
 TSR_BOTH float tsr_cuda_min(float a, float b)
 {
-    return a != a || b != b ? f32_of_bits(F32_NAN) : a == b ? f32_of_bits(bits_of_f32(a) | bits_of_f32(b)) : a < b ? a : b;
+    return a != a || b != b ? f32_of_bits(F32_NAN)
+           : a == b         ? f32_of_bits(bits_of_f32(a) | bits_of_f32(b))
+           : a < b          ? a
+                            : b;
 }
 
 TSR_BOTH float tsr_cuda_max(float a, float b)
 {
-    return a != a || b != b ? f32_of_bits(F32_NAN) : a == b ? f32_of_bits(bits_of_f32(a) & bits_of_f32(b)) : a < b ? b : a;
+    return a != a || b != b ? f32_of_bits(F32_NAN)
+           : a == b         ? f32_of_bits(bits_of_f32(a) & bits_of_f32(b))
+           : a < b          ? b
+                            : a;
 }
 
 TSR_BOTH double tsr_cuda_min(double a, double b)
 {
-    return a != a || b != b ? f64_of_bits(F64_NAN) : a == b ? f64_of_bits(bits_of_f64(a) | bits_of_f64(b)) : a < b ? a : b;
+    return a != a || b != b ? f64_of_bits(F64_NAN)
+           : a == b         ? f64_of_bits(bits_of_f64(a) | bits_of_f64(b))
+           : a < b          ? a
+                            : b;
 }
 
 TSR_BOTH double tsr_cuda_max(double a, double b)
 {
-    return a != a || b != b ? f64_of_bits(F64_NAN) : a == b ? f64_of_bits(bits_of_f64(a) & bits_of_f64(b)) : a < b ? b : a;
+    return a != a || b != b ? f64_of_bits(F64_NAN)
+           : a == b         ? f64_of_bits(bits_of_f64(a) & bits_of_f64(b))
+           : a < b          ? b
+                            : a;
 }
 
 TSR_BOTH float tsr_cuda_canonical(float value)
@@ -63,7 +76,7 @@ template <typename wide_type> struct tsr_cuda_real {
     }
 };
 
-/** f32 and f64: what is accumulated is what is stored, but for NaNs. */
+/** f32 and f64: accumulators are stored unchanged, but NaNs become canonical. */
 template <typename type> struct tsr_cuda_plain : tsr_cuda_real<type> {
     typedef type stored;
 
@@ -84,7 +97,8 @@ typedef tsr_cuda_plain<float> tsr_cuda_f32;
 struct tsr_cuda_f16 : tsr_cuda_real<float> {
     typedef uint16_t stored;
 
-    /* PTX converts as IEEE 754 says, subnormals included; of NaNs it keeps only that they are some. */
+    /* PTX converts as IEEE 754 says, subnormals included; a NaN stays a NaN, with unspecified
+     * bits. */
     TSR_BOTH float widen(uint16_t code)
     {
 #if defined(__CUDA_ARCH__)
@@ -108,26 +122,27 @@ struct tsr_cuda_f16 : tsr_cuda_real<float> {
     }
 };
 
-#define TSR_CUDA_NARROW_FLOAT(name, code_type)                                                                                             \
-    struct tsr_cuda_##name : tsr_cuda_real<float> {                                                                                        \
-        typedef code_type stored;                                                                                                          \
-                                                                                                                                           \
-        TSR_BOTH float widen(code_type code)                                                                                               \
-        {                                                                                                                                  \
-            return name##_widen(code);                                                                                                     \
-        }                                                                                                                                  \
-                                                                                                                                           \
-        TSR_BOTH code_type narrow(float value)                                                                                             \
-        {                                                                                                                                  \
-            return (code_type)name##_narrow(value);                                                                                        \
-        }                                                                                                                                  \
+#define TSR_CUDA_NARROW_FLOAT(name, code_type)                                                                         \
+    struct tsr_cuda_##name : tsr_cuda_real<float> {                                                                    \
+        typedef code_type stored;                                                                                      \
+                                                                                                                       \
+        TSR_BOTH float widen(code_type code)                                                                           \
+        {                                                                                                              \
+            return name##_widen(code);                                                                                 \
+        }                                                                                                              \
+                                                                                                                       \
+        TSR_BOTH code_type narrow(float value)                                                                         \
+        {                                                                                                              \
+            return (code_type)name##_narrow(value);                                                                    \
+        }                                                                                                              \
     }
 
 TSR_CUDA_NARROW_FLOAT(bf16, uint16_t);
 TSR_CUDA_NARROW_FLOAT(f8e4m3, uint8_t);
 TSR_CUDA_NARROW_FLOAT(f8e5m2, uint8_t);
 
-/** Integers of one size: unsigned arithmetic wraps as signed must, and only order tells the two apart. */
+/** Integers of one size. Unsigned arithmetic wraps as signed arithmetic must; only min and max
+ * differ. */
 template <typename type, typename signed_type> struct tsr_cuda_integer {
     typedef type stored;
     typedef type wide;
@@ -147,7 +162,7 @@ template <typename type, typename signed_type> struct tsr_cuda_integer {
         switch (op) {
         case TSR_CUDA_SUM:
             return (type)(a + b);
-        case TSR_CUDA_PROD: /* two u16 would be multiplied as signed ints */
+        case TSR_CUDA_PROD: /* without the u64, two u16 would be multiplied as signed ints */
             return (type)(UINT64_C(1) * a * b);
         case TSR_CUDA_MIN:
             return a < b ? a : b;
@@ -160,7 +175,7 @@ template <typename type, typename signed_type> struct tsr_cuda_integer {
         }
     }
 
-    /** No integer op divides. */
+    /** Never called with a divisor but 1: no integer op divides. */
     TSR_BOTH type divide(type value, int64_t)
     {
         return value;
@@ -176,7 +191,7 @@ template <typename part> struct alignas(2 * sizeof(part)) tsr_cuda_pair {
     part re, im;
 };
 
-/** Complex numbers have no order. */
+/** Complex numbers; they have no min and max. */
 template <typename part> struct tsr_cuda_complex {
     typedef tsr_cuda_pair<part> stored;
     typedef tsr_cuda_pair<part> wide;
@@ -207,12 +222,14 @@ template <typename part> struct tsr_cuda_complex {
 typedef tsr_cuda_complex<float> tsr_cuda_c64;
 typedef tsr_cuda_complex<double> tsr_cuda_c128;
 
-/** Neighbouring elements that are read and written together, 16 bytes at a time where there are as many. */
-template <typename stored, int count> struct alignas(count * sizeof(stored) < 16 ? count * sizeof(stored) : 16) tsr_cuda_pack {
+/** `count` neighbouring elements that are read and written together, 16 bytes at a time if they
+ * have 16. */
+template <typename stored, int count>
+struct alignas(count * sizeof(stored) < 16 ? count * sizeof(stored) : 16) tsr_cuda_pack {
     stored element[count];
 };
 
-/** Every kernel's number: X(name). */
+/** X(name) for each type of numbers. */
 #define TSR_CUDA_FLOAT_NUMBERS(X) X(f64) X(f32) X(f16) X(bf16) X(f8e4m3) X(f8e5m2)
 #define TSR_CUDA_OTHER_NUMBERS(X) X(u8) X(u16) X(u32) X(u64) X(c64) X(c128)
 

@@ -1,10 +1,11 @@
-/* GEMMs as the table has them: what is none is refused, and what cuBLASLt has no words for is done around it. */
+/* GEMMs of the operation table: checks them, has cuBLASLt multiply, and does the rest (k of 0, some
+ * biases) with other kernels. */
 #include "device/cuda/product.h"
-
-#include <inttypes.h>
 
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/launch.h"
+
+#include <stdint.h>
 
 static bool is_uniform(const tsr_gemm *g)
 {
@@ -12,29 +13,30 @@ static bool is_uniform(const tsr_gemm *g)
     return g->a_dtype == g->b_dtype && (g->c_dtype == g->a_dtype || (narrow && g->c_dtype == TSR_F32));
 }
 
-static tsr_status check(const tsr_gemm *g)
+static tsr_status check_gemm(const tsr_gemm *g)
 {
     if (!tsr_cuda_blas_takes(g->a_dtype))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: no GEMM of %s; there are f64, f32, f16 and bf16",
                               tsr_dtype_name(g->a_dtype));
     if (!is_uniform(g))
-        return tsr_status_set(
-            TSR_ERROR_UNSUPPORTED,
-            "cuda device: no GEMM of %s and %s to %s; both operands are of one dtype, and the result of theirs, or f32 where "
-            "they are narrower; convert one of them",
-            tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "cuda device: no GEMM of %s and %s to %s; both operands must have one dtype, and the "
+                              "result theirs or, for f16 and "
+                              "bf16, f32; convert one of them",
+                              tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
     if (g->bias && g->bias_dtype != g->c_dtype)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM to %s adds no bias of %s; convert the bias",
                               tsr_dtype_name(g->c_dtype), tsr_dtype_name(g->bias_dtype));
     if (g->m < 0 || g->n < 0 || g->k < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "cuda device: a GEMM of m=%" PRId64 ", n=%" PRId64 ", k=%" PRId64 "; sizes are at least 0", g->m, g->n, g->k);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a GEMM of m=%lld, n=%lld, k=%lld; sizes are at least 0",
+                              (long long)g->m, (long long)g->n, (long long)g->k);
     const int64_t a = g->trans_a ? g->m : g->k, b = g->trans_b ? g->k : g->n;
     if (g->lda < a || g->ldb < b || g->ldc < g->n)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "cuda device: lda, ldb, ldc are %" PRId64 ", %" PRId64 ", %" PRId64 "; rows have %" PRId64 ", %" PRId64
-                              ", %" PRId64 " elements",
-                              g->lda, g->ldb, g->ldc, a, b, g->n);
+                              "cuda device: lda, ldb, ldc are %lld, %lld, %lld; rows have %lld, %lld"
+                              ", %lld elements",
+                              (long long)g->lda, (long long)g->ldb, (long long)g->ldc, (long long)a, (long long)b,
+                              (long long)g->n);
     return TSR_OK;
 }
 
@@ -77,7 +79,7 @@ static tsr_status add_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_str
     return tsr_cuda_reduce_boxes(cuda, index, &sum, stream);
 }
 
-/* c = beta c + bias. */
+/* c = beta c + bias. TSR_ERROR_UNSUPPORTED: beta is not 0 or 1. */
 static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     if (g->beta != 0 && g->beta != 1)
@@ -85,11 +87,14 @@ static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, 
     return g->beta == 0 ? copy_bias(cuda, index, g, stream) : add_bias(cuda, index, g, stream);
 }
 
-/* c = beta c + bias, which is all that is left where nothing is added up. */
+/* A product with k = 0: c = beta c + bias. */
 static tsr_status multiply_nothing(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
-    const tsr_box_fill zero = {
-        .dst = g->c, .element_bytes = tsr_dtype_bytes(g->c_dtype), .ndim = 2, .shape = {g->m, g->n}, .dst_strides = {g->ldc, 1}};
+    const tsr_box_fill zero = {.dst = g->c,
+                               .element_bytes = tsr_dtype_bytes(g->c_dtype),
+                               .ndim = 2,
+                               .shape = {g->m, g->n},
+                               .dst_strides = {g->ldc, 1}};
     if (g->bias)
         return start_from_bias(cuda, index, g, stream);
     if (g->beta == 1)
@@ -105,7 +110,7 @@ static void *workspace_of(const tsr_gemm *g, size_t *bytes)
     return *bytes > 0 ? (char *)g->workspace + skipped : NULL;
 }
 
-static tsr_status multiply(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
+static tsr_status multiply_by_cublaslt(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     tsr_cuda_choice choice;
     tsr_gemm rest = *g;
@@ -127,21 +132,21 @@ static bool is_empty(const tsr_gemm *g)
 tsr_status tsr_cuda_gemm(void *self, int index, const tsr_gemm *gemm, tsr_stream stream)
 {
     int previous;
-    TSR_TRY(check(gemm));
+    TSR_TRY(check_gemm(gemm));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     const tsr_status status = is_empty(gemm) ? TSR_OK
                               : gemm->k == 0 ? multiply_nothing(self, index, gemm, stream)
-                                             : multiply(self, index, gemm, stream);
+                                             : multiply_by_cublaslt(self, index, gemm, stream);
     tsr_cuda_leave(previous);
     return status;
 }
 
-/* What the algorithm wants, and what it takes to align that. */
+/* The algorithm's workspace, and room to align it. */
 tsr_status tsr_cuda_gemm_workspace(void *self, int index, const tsr_gemm *gemm, size_t *bytes)
 {
     tsr_cuda_choice choice;
     int previous;
-    TSR_TRY(check(gemm));
+    TSR_TRY(check_gemm(gemm));
     if (is_empty(gemm) || gemm->k == 0) {
         *bytes = 0;
         return TSR_OK;

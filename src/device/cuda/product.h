@@ -1,4 +1,4 @@
-/** Products: entries of the table, whose `self` is a tsr_cuda. */
+/** Products: entries of the operation table; `self` is a tsr_cuda. */
 #ifndef TSR_DEVICE_CUDA_PRODUCT_H
 #define TSR_DEVICE_CUDA_PRODUCT_H
 

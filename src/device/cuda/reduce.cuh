@@ -1,4 +1,5 @@
-/** The body of the reduction kernels: a thread combines what all sources hold of one unit, and writes it to every destination. */
+/** The body of the reduction kernels: a thread combines one unit of all sources, and writes the
+ * result to every destination. */
 #ifndef TSR_DEVICE_CUDA_REDUCE_CUH
 #define TSR_DEVICE_CUDA_REDUCE_CUH
 
@@ -7,7 +8,7 @@
 TSR_BOTH unsigned char *tsr_cuda_address(const tsr_cuda_reduce_head &head, const int64_t *operand, uint32_t index)
 {
     int64_t offset = 0;
-    if (head.ndim == 1) /* shards without gaps */
+    if (head.ndim == 1) /* the common case: shards without gaps */
         return reinterpret_cast<unsigned char *>(operand[0]) + index * operand[1];
 #pragma unroll 1
     for (int d = 0; d < head.ndim; d++) {
@@ -18,7 +19,8 @@ TSR_BOTH unsigned char *tsr_cuda_address(const tsr_cuda_reduce_head &head, const
     return reinterpret_cast<unsigned char *>(operand[0]) + offset;
 }
 
-/** A unit as it is loaded: words, which are taken apart when it is combined and not before: a thread would wait for each load by itself. */
+/** A unit as it is loaded, in words. It is taken apart only when it is combined: else a thread
+ * would wait for each load separately. */
 template <typename stored, int count> struct alignas(16) tsr_cuda_unit {
     static_assert(count * sizeof(stored) == 16, "several elements are 16 bytes");
     uint32_t word[4];
@@ -44,7 +46,7 @@ template <typename stored> struct tsr_cuda_unit<stored, 1> {
     }
 };
 
-/** Sources whose loads are on their way together. */
+/** A thread issues the loads of this many sources before it combines the first. */
 #define TSR_CUDA_TOGETHER 4
 
 template <typename number, int count, int op>
@@ -55,9 +57,10 @@ TSR_BOTH void tsr_cuda_combine_by(typename number::wide *sum, const tsr_cuda_uni
         sum[i] = number::combine(op, sum[i], number::widen(unit.element(unit, i)));
 }
 
-/** The op is looked at once a unit, not once an element. */
+/** Combines a unit; the op is tested once per unit, not per element. */
 template <typename number, int count>
-TSR_BOTH void tsr_cuda_combine(int op, typename number::wide *sum, const tsr_cuda_unit<typename number::stored, count> &unit)
+TSR_BOTH void tsr_cuda_combine(int op, typename number::wide *sum,
+                               const tsr_cuda_unit<typename number::stored, count> &unit)
 {
     switch (op) {
     case TSR_CUDA_SUM:
@@ -83,9 +86,10 @@ TSR_BOTH void tsr_cuda_start(typename number::wide *sum, const tsr_cuda_unit<typ
         sum[i] = number::widen(unit.element(unit, i));
 }
 
-/** Combines what the sources hold of a unit, in ascending order. */
+/** Combines unit `index` of all sources, in ascending order of sources. */
 template <typename number, int count>
-TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t index, bool aligned, typename number::wide *sum)
+TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t index, bool aligned,
+                                      typename number::wide *sum)
 {
     typedef tsr_cuda_unit<typename number::stored, count> unit;
     const tsr_cuda_reduce_head &head = given.head;
@@ -96,7 +100,8 @@ TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t ind
 #pragma unroll
         for (int j = 0; j < TSR_CUDA_TOGETHER; j++)
             if (first + j < head.src_count)
-                loaded[j] = tsr_cuda_load<unit>(tsr_cuda_address(head, given.word + (first + j) * words, index), aligned);
+                loaded[j] =
+                    tsr_cuda_load<unit>(tsr_cuda_address(head, given.word + (first + j) * words, index), aligned);
 #pragma unroll
         for (int j = 0; j < TSR_CUDA_TOGETHER; j++) {
             if (j == 0 && first == 0)
@@ -107,13 +112,14 @@ TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t ind
     }
 }
 
-/** `count` elements a unit; more than one where all operands are aligned and contiguous along dim 0. */
+/** Reduces unit `index`, of `count` elements: more than one only if all operands are aligned and
+ * contiguous along dim 0. */
 template <typename number, int count> TSR_BOTH void tsr_cuda_reduce_unit(const tsr_cuda_reduce &given, uint32_t index)
 {
     typedef tsr_cuda_pack<typename number::stored, count> pack;
     const tsr_cuda_reduce_head &head = given.head;
     const bool aligned = count > 1 || head.aligned;
-    typename number::wide sum[count] = {}; /* there is a source, which compilers do not know */
+    typename number::wide sum[count] = {}; /* initialised because compilers cannot know that there is a source */
     pack value;
     if (index >= head.units)
         return;

@@ -1,23 +1,26 @@
 #include "device/cuda/reduction.h"
+
 #include "device/cuda/batch.h"
+
 #include <stdlib.h>
 
 /* Rows of fewer bytes than this are not cut into a middle of 16-byte units and two ends. */
 #define SHORTEST_CUT 64
 
-/* The box with the dims that matter, innermost first, merged where all operands allow. */
+/* A reduction whose dims of size > 1 are sorted, innermost first, and merged where all operands
+ * allow. */
 typedef struct reduction {
     const tsr_box_reduce *given;
     tsr_cuda_op op;
-    int64_t bytes; /* of an element */
+    int64_t bytes; /* bytes of an element */
     tsr_cuda_reduce_launch *launch;
     void *to;
     int ndim;
-    int dim[TSR_MAX_DIMS]; /* the given dim whose strides count */
+    int dim[TSR_MAX_DIMS]; /* the given dim whose strides each dim has */
     int64_t size[TSR_MAX_DIMS];
 } reduction;
 
-/* A part of the box: from `begin` on, `size` long; dim 0 in units. */
+/* A part of the box: sizes of dim 0 are in units of `per_unit` elements. */
 typedef struct part {
     int64_t begin[TSR_MAX_DIMS]; /* elements */
     int64_t size[TSR_MAX_DIMS];
@@ -29,7 +32,7 @@ static int operand_count(const reduction *r)
     return r->given->src_count + r->given->dst_count;
 }
 
-/* Sources first, then destinations. */
+/* Strides of an operand; sources are numbered first, then destinations. */
 static const int64_t *strides_of(const reduction *r, int operand)
 {
     const int sources = r->given->src_count;
@@ -42,7 +45,7 @@ static intptr_t address_of(const reduction *r, int operand)
     return (intptr_t)(operand < sources ? r->given->src[operand] : r->given->dst[operand - sources]);
 }
 
-/* Inserts the dims by rising stride of the first destination; those of size 1 have no say. */
+/* Sorts the dims of size > 1 by ascending stride of the first destination. */
 static void order_dims(reduction *r)
 {
     const int64_t *const strides = r->given->dst_strides[0];
@@ -87,9 +90,10 @@ static tsr_status check_room(const reduction *r)
 {
     const int64_t most = TSR_CUDA_REDUCE_WORDS / (1 + r->ndim);
     if (r->given->src_count > most || r->given->dst_count > most || operand_count(r) > most)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "cuda device: a reduction from %d sources to %d destinations in %d dims; they may be %d together",
-                              r->given->src_count, r->given->dst_count, r->ndim, (int)most);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "cuda device: a reduction from %d sources to %d destinations in %d dims; they may be %d together",
+            r->given->src_count, r->given->dst_count, r->ndim, (int)most);
     return TSR_OK;
 }
 
@@ -101,7 +105,8 @@ static int64_t units_of(const reduction *r, const part *p)
     return units;
 }
 
-/* Writes the operand's words: where the part begins, and its strides in bytes. */
+/* Writes the operand's words: the address where the part begins, and its strides in bytes. True if
+ * the address is a multiple of the element's size. */
 static bool put_operand(const reduction *r, const part *p, int operand, int64_t *word)
 {
     const int64_t *const strides = strides_of(r, operand);
@@ -131,7 +136,7 @@ static tsr_status launch_part(const reduction *r, const part *p)
     return r->launch(r->to, &launch, p->per_unit > 1);
 }
 
-/* Halves the part along its outermost dim until its units can be numbered. */
+/* Halves the part along its outermost dim until it has at most TSR_CUDA_UNITS units. */
 static tsr_status add_part(const reduction *r, const part *p)
 {
     int outer = 0;
@@ -159,13 +164,15 @@ static tsr_status add_range(const reduction *r, int64_t begin, int64_t end, int6
     return add_part(r, &p);
 }
 
-/* True if every operand runs along dim 0 and lies alike in units of 16 bytes; `*head` elements then come before the first of these. */
+/* True if every operand is contiguous along dim 0 and all rows have one offset from a multiple of
+ * 16 bytes; `*head` becomes the number of elements before the first whole 16 bytes. */
 static bool lies_alike(const reduction *r, int64_t *head)
 {
     const intptr_t first = address_of(r, 0);
     for (int i = 0; i < operand_count(r); i++) {
         const int64_t *const strides = strides_of(r, i);
-        bool alike = strides[r->dim[0]] == 1 && (address_of(r, i) - first) % 16 == 0 && address_of(r, i) % r->bytes == 0;
+        bool alike =
+            strides[r->dim[0]] == 1 && (address_of(r, i) - first) % 16 == 0 && address_of(r, i) % r->bytes == 0;
         for (int d = 1; d < r->ndim; d++)
             alike = alike && strides[r->dim[d]] * r->bytes % 16 == 0;
         if (!alike)
@@ -175,7 +182,7 @@ static bool lies_alike(const reduction *r, int64_t *head)
     return true;
 }
 
-static tsr_status cut(const reduction *r)
+static tsr_status cut_rows(const reduction *r)
 {
     const int64_t size = r->ndim > 0 ? r->size[0] : 1, per_unit = 16 / r->bytes;
     int64_t head;
@@ -187,11 +194,13 @@ static tsr_status cut(const reduction *r)
     return add_range(r, tail, size, 1);
 }
 
-tsr_status tsr_cuda_plan_reduction(const tsr_box_reduce *reduce, tsr_cuda_op op, tsr_cuda_reduce_launch *launch, void *to)
+tsr_status tsr_cuda_plan_reduction(const tsr_box_reduce *reduce, tsr_cuda_op op, tsr_cuda_reduce_launch *launch,
+                                   void *to)
 {
-    reduction r = {.given = reduce, .op = op, .bytes = (int64_t)tsr_dtype_bytes(reduce->dtype), .launch = launch, .to = to};
+    reduction r = {
+        .given = reduce, .op = op, .bytes = (int64_t)tsr_dtype_bytes(reduce->dtype), .launch = launch, .to = to};
     order_dims(&r);
     merge_dims(&r);
     TSR_TRY(check_room(&r));
-    return cut(&r);
+    return cut_rows(&r);
 }

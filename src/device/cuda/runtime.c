@@ -1,7 +1,9 @@
 #include "device/cuda/runtime.h"
+
 #include <string.h>
 
-/* Errors after which, by the runtime's reference, the process must be terminated and relaunched to use CUDA again. */
+/* Errors after which, by the runtime's reference, the process must be terminated and relaunched to
+ * use CUDA again. */
 static const cudaError_t sticky[] = {
     cudaErrorIllegalAddress,      cudaErrorLaunchTimeout,     cudaErrorAssert,           cudaErrorHardwareStackError,
     cudaErrorIllegalInstruction,  cudaErrorMisalignedAddress, cudaErrorInvalidPc,        cudaErrorInvalidAddressSpace,
@@ -9,7 +11,7 @@ static const cudaError_t sticky[] = {
     cudaErrorMpsClientTerminated, cudaErrorExternalDevice,    cudaErrorContained,        cudaErrorCudartUnloading,
 };
 
-/* What a machine lacks rather than what went wrong on it. */
+/* Errors that say what the machine lacks, not what went wrong on it. */
 static const cudaError_t unavailable[] = {
     cudaErrorInsufficientDriver,    cudaErrorNoDevice,
     cudaErrorStubLibrary,           cudaErrorSystemNotReady,
@@ -19,7 +21,7 @@ static const cudaError_t unavailable[] = {
     cudaErrorOperatingSystem,       cudaErrorInvalidDevice,
 };
 
-#define LENGTH(list) (sizeof(list) / sizeof(list)[0])
+#define LENGTH(list) (sizeof list / sizeof list[0])
 
 static int contains(const cudaError_t *list, size_t count, cudaError_t error)
 {
@@ -47,7 +49,9 @@ tsr_status tsr_cuda_status(cudaError_t error, const char *call, const char *doin
         return TSR_OK;
     (void)cudaGetLastError();
     const char *const lost =
-        tsr_cuda_is_sticky(error) ? "; the CUDA context is lost, and nothing works on its devices until the process is started again" : "";
-    return tsr_status_set(status_of(error), "cuda device: %.*s, %s, failed: %s (%s)%s", (int)strcspn(call, "("), call, doing,
-                          cudaGetErrorName(error), cudaGetErrorString(error), lost);
+        tsr_cuda_is_sticky(error)
+            ? "; the CUDA context is lost, and nothing works on its devices until the process is started again"
+            : "";
+    return tsr_status_set(status_of(error), "cuda device: %.*s, %s, failed: %s (%s)%s", (int)strcspn(call, "("), call,
+                          doing, cudaGetErrorName(error), cudaGetErrorString(error), lost);
 }

@@ -1,13 +1,15 @@
-/** Calls of the CUDA runtime: the device they are for, and what becomes of their errors. */
+/** Errors of the CUDA runtime as statuses. */
 #ifndef TSR_DEVICE_CUDA_RUNTIME_H
 #define TSR_DEVICE_CUDA_RUNTIME_H
 
-#include <cuda_runtime_api.h>
 #include <tessera/sys/status.h>
 
+#include <cuda_runtime_api.h>
+
 /**
- * TSR_OK for cudaSuccess; else the status that the error stands for, with a sentence that names the call, the error and what the library
- * was doing (`doing`: "copying 12 bytes"). An error that ends the context is told apart. The thread's last error of the runtime is cleared.
+ * TSR_OK for cudaSuccess; else the error's status, with a sentence that names the call, the error
+ * and what the library was doing (`doing`: "copying 12 bytes"), and says if the CUDA context is
+ * lost. Clears the runtime's last error of the thread.
  */
 tsr_status tsr_cuda_status(cudaError_t error, const char *call, const char *doing);
 

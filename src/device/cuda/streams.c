@@ -2,16 +2,16 @@
 
 #include "device/cuda/gpu.h"
 
-/* Streams are non-blocking: work on the NULL stream, of anybody in the process, neither waits for them nor holds them up. Events carry
- * order, not time, which makes them cheaper. */
+/* Streams are non-blocking: work on the NULL stream, anywhere in the process, neither waits for
+ * them nor delays them. Events carry order, not time, which makes them cheaper. */
 
 tsr_status tsr_cuda_stream_create(void *self, int index, tsr_stream *out)
 {
     cudaStream_t stream = NULL;
     int previous;
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status =
-        tsr_cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags", "making a stream");
+    const tsr_status status = tsr_cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                                              "cudaStreamCreateWithFlags", "making a stream");
     tsr_cuda_leave(previous);
     if (status == TSR_OK)
         *out = stream;
@@ -31,7 +31,8 @@ tsr_status tsr_cuda_stream_synchronize(void *self, int index, tsr_stream stream)
 {
     int previous;
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status = tsr_cuda_status(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "waiting for a stream");
+    const tsr_status status =
+        tsr_cuda_status(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "waiting for a stream");
     tsr_cuda_leave(previous);
     return status;
 }
@@ -41,8 +42,8 @@ tsr_status tsr_cuda_event_create(void *self, int index, void **out)
     cudaEvent_t event = NULL;
     int previous;
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status =
-        tsr_cuda_status(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags", "making an event");
+    const tsr_status status = tsr_cuda_status(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                                              "cudaEventCreateWithFlags", "making an event");
     tsr_cuda_leave(previous);
     if (status == TSR_OK)
         *out = event;
@@ -71,14 +72,14 @@ tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream st
 {
     int previous;
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status =
-        tsr_cuda_status(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent", "making a stream wait for an event");
+    const tsr_status status = tsr_cuda_status(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent",
+                                              "making a stream wait for an event");
     tsr_cuda_leave(previous);
     return status;
 }
 
-/* The number is CUDA's own, which is the same for all streams of a capture and never 0. One that was spoilt records nothing any more, but
- * it is for whoever ends it to say so. */
+/* The id is CUDA's, which all streams of a capture share and which is never 0. An invalidated
+ * capture is no error here: the call that ends the capture reports it. */
 tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

@@ -1,4 +1,4 @@
-/** Streams, events and captures: entries of the table, whose `self` is a tsr_cuda. */
+/** Streams, events and captures: entries of the operation table; `self` is a tsr_cuda. */
 #ifndef TSR_DEVICE_CUDA_STREAMS_H
 #define TSR_DEVICE_CUDA_STREAMS_H
 

@@ -1,8 +1,10 @@
 /**
- * What launches hand to kernels: plain values that C fills in on the host and CUDA C++ reads, copied at launch with the kernel's arguments.
+ * The arguments of kernels: plain values that C fills in on the host and CUDA C++ reads, copied at
+ * launch.
  *
- * A kernel sees *units* of 1, 2, 4, 8 or 16 bytes, numbered along a few dims, innermost first. Indices have 31 bits, so that a division by
- * a size is a multiplication and a shift; what is larger comes as several boxes.
+ * A kernel works on *units* of 1, 2, 4, 8 or 16 bytes, numbered along a few dims, innermost first.
+ * Indices have 31 bits, so that a division by a size is a multiplication and a shift; larger boxes
+ * are cut into several.
  */
 #ifndef TSR_DEVICE_CUDA_WORK_H
 #define TSR_DEVICE_CUDA_WORK_H
@@ -15,13 +17,14 @@
 /** Threads of a block, in every kernel. */
 #define TSR_CUDA_THREADS 256
 
-/** Units that a thread copies or fills: loads go out together. */
+/** Units that a thread copies or fills; their loads are issued together. */
 #define TSR_CUDA_UNROLL 4
 
-/** Elements along each side of the tiles through which planes are transposed, and threads that share a row of one. */
+/** Elements along each side of a tile through which planes are transposed; also the threads that
+ * share a row of the tile. */
 #define TSR_CUDA_TILE 32
 
-/** A divisor below 2^31 as a multiplication: see tsr_cuda_divide(). */
+/** A divisor below 2^31 with the numbers that tsr_cuda_divide() multiplies and shifts by. */
 typedef struct tsr_cuda_divisor {
     uint32_t value, magic, shift;
 } tsr_cuda_divisor;
@@ -29,20 +32,21 @@ typedef struct tsr_cuda_divisor {
 /** A dim of a box; strides in bytes. */
 typedef struct tsr_cuda_dim {
     uint32_t size;
-    tsr_cuda_divisor by; /**< the size; for the two dims of a tiled plane, the number of tiles along it */
+    tsr_cuda_divisor by; /**< by `size`; for the two dims of a tiled plane, by the number of tiles along the dim */
     int64_t dst, src;
 } tsr_cuda_dim;
 
 /**
- * A box of a batch. Linear: `units` of 1 << log_width bytes. Tiled: dim 0 is the one along which the destination runs and dim 1 the
- * source, of units that are whole elements; `units` counts tiles, one a block.
+ * A box of a batch. Linear: it has `units` units of 1 << log_width bytes. Tiled: the destination is
+ * contiguous along dim 0 and the source along dim 1, a unit is an element, and `units` counts
+ * tiles, one per block.
  */
 typedef struct tsr_cuda_box {
     unsigned char *dst;
     const unsigned char *src; /**< not read by fills */
-    uint32_t first_block;     /**< blocks of the boxes before it */
+    uint32_t first_block;     /**< how many blocks the boxes before it have */
     uint32_t units;
-    uint16_t first_dim; /**< in the batch's list */
+    uint16_t first_dim; /**< index of its first dim in the batch's `dim` */
     uint8_t ndim, log_width, tiled;
 } tsr_cuda_box;
 
@@ -64,31 +68,40 @@ typedef struct tsr_cuda_large_batch {
     tsr_cuda_dim dim[TSR_CUDA_LARGE_DIMS];
 } tsr_cuda_large_batch;
 
-/** One element, repeated to 16 bytes. */
+/** The element of a fill, repeated to 16 bytes. */
 typedef struct tsr_cuda_pattern {
     unsigned char bytes[16];
 } tsr_cuda_pattern;
 
-/** What a reduction does; integers of both kinds share kernels, so their orders are told apart here. */
-typedef enum tsr_cuda_op { TSR_CUDA_SUM, TSR_CUDA_PROD, TSR_CUDA_MIN, TSR_CUDA_MAX, TSR_CUDA_SIGNED_MIN, TSR_CUDA_SIGNED_MAX } tsr_cuda_op;
+/** The op of a reduction. Signed and unsigned integers share kernels, so min and max of signed ones
+ * are ops of their own. */
+typedef enum tsr_cuda_op {
+    TSR_CUDA_SUM,
+    TSR_CUDA_PROD,
+    TSR_CUDA_MIN,
+    TSR_CUDA_MAX,
+    TSR_CUDA_SIGNED_MIN,
+    TSR_CUDA_SIGNED_MAX
+} tsr_cuda_op;
 
 #define TSR_CUDA_REDUCE_DIMS 8
 /** 8 KiB of arguments: 333 operands in 2 dims. */
 #define TSR_CUDA_REDUCE_WORDS 1000
 
-/** All but the operands. */
+/** A reduction without its operands. */
 typedef struct tsr_cuda_reduce_head {
     uint32_t units;
     uint16_t src_count, dst_count;
     uint8_t op, ndim;
     uint8_t aligned; /**< every element lies at a multiple of its size */
     int64_t divisor;
-    tsr_cuda_divisor by[TSR_CUDA_REDUCE_DIMS]; /**< the sizes, innermost first */
+    tsr_cuda_divisor by[TSR_CUDA_REDUCE_DIMS]; /**< divisors by the sizes, innermost dim first */
 } tsr_cuda_reduce_head;
 
 typedef struct tsr_cuda_reduce {
     tsr_cuda_reduce_head head;
-    /** An operand is 1 + ndim words: its address, then its strides in bytes. Sources come first, in rank order. */
+    /** An operand is 1 + ndim words: its address, then its strides in bytes. Sources come first, in
+     * rank order. */
     int64_t word[TSR_CUDA_REDUCE_WORDS];
 } tsr_cuda_reduce;
 
@@ -110,7 +123,7 @@ typedef struct tsr_cuda_convert {
     unsigned char *dst;
     const unsigned char *src;
     int64_t count;
-    uint8_t dst_type; /**< a tsr_cuda_float; the kernel says which the source's is */
+    uint8_t dst_type; /**< a tsr_cuda_float; the source's type is the kernel's */
     uint8_t aligned;  /**< both addresses are multiples of 16 */
 } tsr_cuda_convert;
 

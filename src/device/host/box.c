@@ -1,4 +1,5 @@
 #include "device/host/box.h"
+
 #include <stdlib.h>
 
 bool tsr_box_is_contiguous(const tsr_box_copy *copy, size_t *bytes)
@@ -33,7 +34,7 @@ static bool strides_outside(const tsr_box *box, int a, int b)
     return dst_a != dst_b ? dst_a > dst_b : llabs(box->src[a]) > llabs(box->src[b]);
 }
 
-/* Insertion sort: dims mostly come in order already. */
+/* Insertion sort, because dims are mostly in order already. */
 static void sort_dims(tsr_box *box)
 {
     for (int d = 1; d < box->ndim; d++) {
@@ -49,7 +50,8 @@ static void merge_dims(tsr_box *box)
 {
     int last = 0;
     for (int d = 1; d < box->ndim; d++) {
-        const bool together = box->dst[last] == box->dst[d] * box->shape[d] && box->src[last] == box->src[d] * box->shape[d];
+        const bool together =
+            box->dst[last] == box->dst[d] * box->shape[d] && box->src[last] == box->src[d] * box->shape[d];
         const int64_t shape = together ? box->shape[last] * box->shape[d] : box->shape[d];
         last += !together;
         box->shape[last] = shape;
@@ -69,7 +71,8 @@ static void take_run(tsr_box *box, size_t element)
     }
 }
 
-/* A source dim of stride 0 repeats one element and has no locality to gain. */
+/* Moves the dim with the source's least stride next to the last dim. A dim of stride 0 does not
+ * count: it repeats one element. */
 static void pair_innermost(tsr_box *box)
 {
     int inner = box->ndim - 1;

@@ -1,5 +1,6 @@
-/* What users are told of choices. */
+/* The public calls that describe choices of ways. */
 #include "device/host/choose.h"
+
 #include <string.h>
 
 #define CLASSES ((size_t)TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES)
@@ -18,7 +19,7 @@ static double bandwidth(uint32_t nanoseconds_a_mib)
     return nanoseconds_a_mib > 0 ? 1048576e9 / nanoseconds_a_mib : 0;
 }
 
-static void describe(const tsr_way_class *choice, tsr_kernel_choice *out)
+static void describe_choice(const tsr_way_class *choice, tsr_kernel_choice *out)
 {
     if (__atomic_load_n(&choice->settled, __ATOMIC_RELAXED))
         out->way = tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED));
@@ -33,7 +34,10 @@ static void describe(const tsr_way_class *choice, tsr_kernel_choice *out)
 tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t index, tsr_kernel_choice *out, int *found)
 {
     if (!choices || !out || !found)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_kernel_choices_get: %s is NULL", !choices ? "choices" : !out ? "out" : "found");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_kernel_choices_get: %s is NULL",
+                              !choices ? "choices"
+                              : !out   ? "out"
+                                       : "found");
     *found = choices->at && index < CLASSES;
     if (!*found)
         return TSR_OK;
@@ -43,11 +47,12 @@ tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t inde
                                .run_to = tsr_run_class_begin(run + 1),
                                .bytes_from = tsr_size_class_begin(size),
                                .bytes_to = tsr_size_class_begin(size + 1)};
-    describe(&choices->at[index], out);
+    describe_choice(&choices->at[index], out);
     return TSR_OK;
 }
 
-const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes, size_t bytes)
+const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes,
+                                   size_t bytes)
 {
     int task = 0;
     while (task < TSR_TASKS && (!kernel || strcmp(kernels[task], kernel) != 0))
@@ -59,5 +64,7 @@ const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char
     if (!choices || !choices->at || run_bytes < TSR_SHORTEST_RUN)
         return tsr_way_name(tsr_choices_rule(choices, run_bytes));
     const tsr_way_class *const choice = tsr_way_class_find(choices, (tsr_task)task, run_bytes, bytes);
-    return __atomic_load_n(&choice->settled, __ATOMIC_RELAXED) ? tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED)) : NULL;
+    return __atomic_load_n(&choice->settled, __ATOMIC_RELAXED)
+               ? tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED))
+               : NULL;
 }

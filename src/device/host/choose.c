@@ -1,18 +1,21 @@
 #include "device/host/choose.h"
+
 #include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
+
 #include <string.h>
 #include <time.h>
 
-/* Of a stretch that goes another way than the one before, the first bytes are not timed: they meet what that has left in the caches. */
+/* A stretch that goes in another way than the stretch before is not timed for its first WARMING
+ * bytes, because they meet what the old way left in the caches. */
 #define STRETCH   ((size_t)4 << 20)
 #define WARMING   ((size_t)1 << 20)
-#define LEAST     ((size_t)1 << 20) /* that a sample is taken of */
+#define LEAST     ((size_t)1 << 20) /* bytes that a sample must cover */
 #define MIB       ((size_t)1 << 20)
 #define FIRST     3 /* samples of every way before one is chosen */
-#define HOPELESS  2 /* samples after which a way that takes half as much again is given up */
-#define RIVAL     8 /* stretches before rivals are tried again; then twice as many, and so on */
+#define HOPELESS  2 /* samples after which a way that takes 1.5 times the best is given up */
+#define RIVAL     8 /* stretches before a rival is tried; this wait doubles each time */
 #define RESTART   32
 #define MOST_WAIT (UINT32_C(1) << 20)
 
@@ -32,7 +35,8 @@ size_t tsr_size_class_begin(int index)
     return index == 0 ? TSR_LARGE_CALL : index < TSR_SIZE_CLASSES ? size_begins[index] : SIZE_MAX;
 }
 
-/* This thread's own time: what others take from it while they share its core says nothing about the ways. */
+/* This thread's CPU time: the time that other threads take on its core says nothing about the
+ * ways. */
 static uint64_t read_clock(void *user)
 {
     struct timespec t;
@@ -50,13 +54,15 @@ tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **
     TSR_TRY(tsr_context_resolve(context, &held));
     const tsr_way way = tsr_context_settings(held)->way;
     const size_t classes = way == TSR_WAY_MEASURED ? TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES : 0;
-    const tsr_status status = tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_way_class), &memory);
+    const tsr_status status =
+        tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_way_class), &memory);
     if (status != TSR_OK) {
         tsr_context_destroy(held);
         return status;
     }
     tsr_kernel_choices *const made = memory;
-    *made = (tsr_kernel_choices){.references = 1, .context = held, .way = way, .large = TSR_LARGE_CALL, .now = read_clock};
+    *made =
+        (tsr_kernel_choices){.references = 1, .context = held, .way = way, .large = TSR_LARGE_CALL, .now = read_clock};
     made->parts = made + 1;
     made->at = classes > 0 ? (tsr_way_class *)(made + 2) : NULL;
     made[1] = (tsr_kernel_choices){.way = way, .large = TSR_LARGE_PART, .whole = made};
@@ -83,10 +89,11 @@ void tsr_kernel_choices_destroy(tsr_kernel_choices *choices)
 tsr_kernel_choices *tsr_choices_pinned(tsr_way way)
 {
 #define ROW(name) [name] = {.references = 1, .way = (name), .large = TSR_LARGE_CALL }
-    static const tsr_kernel_choices rows[TSR_WAYS] = {ROW(TSR_WAY_PLAIN),  ROW(TSR_WAY_PLAIN_AHEAD),  ROW(TSR_WAY_PLAIN_ROWS),
-                                                      ROW(TSR_WAY_STREAM), ROW(TSR_WAY_STREAM_AHEAD), ROW(TSR_WAY_STREAM_ROWS)};
+    static const tsr_kernel_choices rows[TSR_WAYS] = {ROW(TSR_WAY_PLAIN),        ROW(TSR_WAY_PLAIN_AHEAD),
+                                                      ROW(TSR_WAY_PLAIN_ROWS),   ROW(TSR_WAY_STREAM),
+                                                      ROW(TSR_WAY_STREAM_AHEAD), ROW(TSR_WAY_STREAM_ROWS)};
 #undef ROW
-    /* Choices that measure nothing are only read. */
+    /* The cast is safe: choices that measure nothing are only read. */
     return way < TSR_WAYS ? (tsr_kernel_choices *)&rows[way] : NULL;
 }
 
@@ -108,7 +115,8 @@ static int find_class(const size_t *begins, int count, size_t bytes)
 
 tsr_way_class *tsr_way_class_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total)
 {
-    const int runs = find_class(run_begins, TSR_RUN_CLASSES, run), sizes = find_class(size_begins, TSR_SIZE_CLASSES, total);
+    const int runs = find_class(run_begins, TSR_RUN_CLASSES, run),
+              sizes = find_class(size_begins, TSR_SIZE_CLASSES, total);
     return &choices->at[((int)task * TSR_RUN_CLASSES + runs) * TSR_SIZE_CLASSES + sizes];
 }
 
@@ -126,37 +134,45 @@ uint32_t tsr_way_class_estimate(const tsr_way_class *choice, tsr_way way)
     return count > 0 ? sorted[(count - 1) / 3] : 0;
 }
 
-/* The way with the least estimate among those that have `least` samples; TSR_WAYS: there is none. */
+/* The way with the least estimate among ways with at least `least` samples; TSR_WAYS: there is
+ * none. */
 static tsr_way find_best(const tsr_way_class *c, int least)
 {
     tsr_way best = TSR_WAYS;
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
-        if (GET(c->counts[way]) >= least && (best == TSR_WAYS || tsr_way_class_estimate(c, way) < tsr_way_class_estimate(c, best)))
+        if (GET(c->counts[way]) >= least &&
+            (best == TSR_WAYS || tsr_way_class_estimate(c, way) < tsr_way_class_estimate(c, best)))
             best = way;
     return best;
 }
 
-/* True if the way has to be tried before one is chosen. */
+/* True if the way needs another sample before the fastest way is chosen. */
 static bool is_wanted(const tsr_way_class *c, tsr_way way)
 {
     const int count = GET(c->counts[way]);
     const tsr_way best = find_best(c, HOPELESS);
     if (count < HOPELESS || best == TSR_WAYS)
         return count < FIRST;
-    return count < FIRST && 2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
+    return count < FIRST &&
+           2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
 }
 
-/* Of those that have to be tried, the one with the fewest samples: so all take turns. TSR_WAYS: there is none. */
+/* The way with the fewest samples among the wanted ones, so that they take turns; TSR_WAYS: no way
+ * is wanted. Every second turn goes in the other order: a way that always follows one which leaves
+ * its lines in the caches would look slow. */
 static tsr_way find_wanted(const tsr_way_class *c)
 {
     tsr_way found = TSR_WAYS;
-    for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
-        if (is_wanted(c, way) && (found == TSR_WAYS || GET(c->counts[way]) < GET(c->counts[found])))
+    for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++) {
+        const int count = GET(c->counts[way]), fewest = found < TSR_WAYS ? GET(c->counts[found]) : count + 1;
+        if (is_wanted(c, way) && (count < fewest || (count == fewest && count % 2 == 1)))
             found = way;
+    }
     return found;
 }
 
-/* The closest way to the best one, if it takes at most a quarter more; TSR_WAYS: there is none. Every second time the second closest. */
+/* The rival to try: in turn the two fastest ways after the best, if they take at most a quarter
+ * more than it; TSR_WAYS: there is none. */
 static tsr_way find_rival(const tsr_way_class *c)
 {
     const tsr_way best = GET(c->way);
@@ -177,7 +193,7 @@ static tsr_way find_rival(const tsr_way_class *c)
     return near[(GET(c->places[near[0]]) + GET(c->places[near[1]])) % 2];
 }
 
-static void settle(tsr_way_class *c, tsr_way way)
+static void settle_way(tsr_way_class *c, tsr_way way)
 {
     SET(c->way, (uint8_t)way);
     SET(c->reference, tsr_way_class_estimate(c, way));
@@ -189,7 +205,7 @@ static void count_up(uint8_t *count)
         SET(*count, (uint8_t)(GET(*count) + 1));
 }
 
-/* All ways are tried again: what they took before says nothing any more. */
+/* Forgets all samples, so that all ways are tried again. */
 static void restart(tsr_way_class *c)
 {
     const uint32_t wait = GET(c->restart_wait);
@@ -200,10 +216,10 @@ static void restart(tsr_way_class *c)
     count_up(&c->restarts);
 }
 
-/* All ways have been tried. */
+/* All ways have been tried: the fastest is taken from now on. */
 static void begin_use(tsr_way_class *c)
 {
-    settle(c, find_best(c, 1));
+    settle_way(c, find_best(c, 1));
     SET(c->settled, 1);
     SET(c->stretches, 0);
     SET(c->next_rival, RIVAL);
@@ -211,14 +227,16 @@ static void begin_use(tsr_way_class *c)
         SET(c->restart_wait, RESTART);
 }
 
-/* A way that is better by less than 3 % changes nothing. */
+/* After a sample in use: takes another way if that is faster by more than 3 %, or tries all ways
+ * again if the best has become slow. */
 static void review(tsr_way_class *c)
 {
     const tsr_way way = GET(c->way), best = find_best(c, 1);
-    const uint64_t takes = tsr_way_class_estimate(c, way), least = best < TSR_WAYS ? tsr_way_class_estimate(c, best) : takes;
+    const uint64_t takes = tsr_way_class_estimate(c, way),
+                   least = best < TSR_WAYS ? tsr_way_class_estimate(c, best) : takes;
     SET(c->stretches, GET(c->stretches) + 1);
     if (100 * least < 97 * takes) {
-        settle(c, best);
+        settle_way(c, best);
         count_up(&c->changes);
     } else if (takes < GET(c->reference))
         SET(c->reference, (uint32_t)takes);
@@ -254,7 +272,7 @@ static tsr_way pick(tsr_way_class *c)
     return rival < TSR_WAYS ? rival : GET(c->way);
 }
 
-/* The time of what was moved since it is taken is a sample. */
+/* Ends the stretch; its time becomes a sample if it covers at least LEAST bytes. */
 static void close_stretch(tsr_stretch *s, uint64_t now)
 {
     if (s->timed >= LEAST && now > s->since)
@@ -263,7 +281,8 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
     s->since = 0;
 }
 
-/* Whether runs are streamed in the largest calls that have settled that; TSR_WAYS: none have. */
+/* TSR_WAY_STREAM if the fastest way of the largest settled class of calls streams, else
+ * TSR_WAY_PLAIN; TSR_WAYS: no class has settled. */
 static tsr_way find_whole(const tsr_kernel_choices *whole, tsr_task task, size_t run)
 {
     for (int size = TSR_SIZE_CLASSES - 1; size >= 0 && whole->at; size--) {
@@ -303,7 +322,8 @@ void tsr_stretch_enter_run(tsr_stretch *s, size_t run)
         return;
     }
     enter_choice(s, NULL);
-    const tsr_way whole = choices && choices->whole && run >= TSR_SHORTEST_RUN ? find_whole(choices->whole, s->task, run) : TSR_WAYS;
+    const tsr_way whole =
+        choices && choices->whole && run >= TSR_SHORTEST_RUN ? find_whole(choices->whole, s->task, run) : TSR_WAYS;
     s->way = whole < TSR_WAYS ? whole : tsr_choices_rule(choices, run);
 }
 

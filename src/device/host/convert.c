@@ -1,4 +1,5 @@
-/* Conversion between floating types, a block at a time through f32, which holds every narrow type exactly. */
+/* Conversion between floating types, a block at a time, through f32, which holds every narrow type
+ * exactly. */
 #include "device/host/convert.h"
 
 #include "device/host/copy.h"
@@ -7,7 +8,7 @@
 #include "device/host/stream.h"
 #include "device/request.h"
 
-/* Elements of a block: it stays in the first-level cache on its way. */
+/* Elements of a block, which stays in the first-level cache. */
 #define BLOCK 1024
 
 static void odd_of_f64(float *restrict dst, const void *restrict src, int64_t count)
@@ -36,7 +37,7 @@ static void store_f64(void *restrict dst, const float *restrict src, int64_t cou
         values[i] = canonical_f64((double)src[i]);
 }
 
-/* The one pair for which f32 is the result, not a way through: rounding to odd would be wrong. */
+/* Here f32 is the result, so rounding to odd, as before a second rounding, would be wrong. */
 static void convert_f64_to_f32(void *restrict dst, const void *restrict src, int64_t count)
 {
     tsr_f32 *const to = dst;
@@ -55,8 +56,8 @@ static tsr_narrow *storer(tsr_dtype dtype)
     return dtype == TSR_F64 ? store_f64 : dtype == TSR_F32 ? store_f32 : KERNEL(narrow)(dtype);
 }
 
-tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                                tsr_stream stream)
+tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
+                                tsr_dtype src_dtype, int64_t count, tsr_stream stream)
 {
     (void)self, (void)index, (void)stream;
     TSR_TRY(tsr_request_check_conversion("host", dst_dtype, src_dtype, count));

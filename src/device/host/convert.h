@@ -4,8 +4,8 @@
 
 #include "device/host/kernels.h"
 
-/** The entry of the table. */
-tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                                tsr_stream stream);
+/** The entry `convert` of the operation table. */
+tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
+                                tsr_dtype src_dtype, int64_t count, tsr_stream stream);
 
 #endif

@@ -3,18 +3,20 @@
 #include "device/host/rows.h"
 #include "device/host/stream.h"
 #include "device/request.h"
+
 #include <stdlib.h>
 
-/* 1 to 64 bytes, by two moves that may overlap in the middle: cheaper than a call where rows are short. */
+/* Copies 1 to 64 bytes by two moves that may overlap in the middle: for short rows, cheaper than a
+ * call of memcpy(). */
 static inline void copy_short(char *dst, const char *src, size_t bytes)
 {
-#define TWO_MOVES(N)                                                                                                                       \
-    do {                                                                                                                                   \
-        char head[N], tail[N];                                                                                                             \
-        memcpy(head, src, N);                                                                                                              \
-        memcpy(tail, src + bytes - (N), N);                                                                                                \
-        memcpy(dst, head, N);                                                                                                              \
-        memcpy(dst + bytes - (N), tail, N);                                                                                                \
+#define TWO_MOVES(N)                                                                                                   \
+    do {                                                                                                               \
+        char head[N], tail[N];                                                                                         \
+        memcpy(head, src, N);                                                                                          \
+        memcpy(tail, src + bytes - (N), N);                                                                            \
+        memcpy(dst, head, N);                                                                                          \
+        memcpy(dst + bytes - (N), tail, N);                                                                            \
     } while (0)
     if (bytes >= 32)
         TWO_MOVES(32);
@@ -49,19 +51,20 @@ void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream)
 
 typedef void elements_copy(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count);
 
-/* Strides in bytes; the packing and unpacking loops are apart so that one side's addresses are constant steps. */
-#define DEFINE_ELEMENTS(N)                                                                                                                 \
-    static void elements_##N(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count)                            \
-    {                                                                                                                                      \
-        if (dst_stride == (N))                                                                                                             \
-            for (int64_t i = 0; i < count; i++)                                                                                            \
-                memcpy(dst + i * (N), src + i * src_stride, N);                                                                            \
-        else if (src_stride == (N))                                                                                                        \
-            for (int64_t i = 0; i < count; i++)                                                                                            \
-                memcpy(dst + i * dst_stride, src + i * (N), N);                                                                            \
-        else                                                                                                                               \
-            for (int64_t i = 0; i < count; i++)                                                                                            \
-                memcpy(dst + i * dst_stride, src + i * src_stride, N);                                                                     \
+/* Strides in bytes. Packing and unpacking have loops of their own, in which one side's stride is a
+ * constant. */
+#define DEFINE_ELEMENTS(N)                                                                                             \
+    static void elements_##N(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count)        \
+    {                                                                                                                  \
+        if (dst_stride == (N))                                                                                         \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                memcpy(dst + i * (N), src + i * src_stride, N);                                                        \
+        else if (src_stride == (N))                                                                                    \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                memcpy(dst + i * dst_stride, src + i * (N), N);                                                        \
+        else                                                                                                           \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                memcpy(dst + i * dst_stride, src + i * src_stride, N);                                                 \
     }
 DEFINE_ELEMENTS(1)
 DEFINE_ELEMENTS(2)
@@ -87,7 +90,7 @@ static elements_copy *elements_of(size_t bytes)
 
 typedef void plane_copy(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch);
 
-/* One long row in pieces, which each may go another way. */
+/* Copies one long row in pieces, each in its own way. */
 static void copy_long_row(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
 {
     tsr_rows piece = {.dst = dst, .src = src, .count = 1};
@@ -99,7 +102,7 @@ static void copy_long_row(char *dst, const char *src, size_t bytes, tsr_stretch 
     }
 }
 
-/* `rows` are of at least TSR_SHORTEST_RUN bytes; as many at a time as make a piece. */
+/* Copies rows of at least TSR_SHORTEST_RUN bytes, about TSR_PIECE bytes at a time. */
 static void copy_long_rows(const tsr_rows *rows, tsr_stretch *stretch)
 {
     const int64_t most = (int64_t)(TSR_PIECE / rows->run);
@@ -123,12 +126,14 @@ static void copy_short_rows(const tsr_rows *rows)
         copy_cached(rows->dst + i * rows->dst_stride, rows->src + i * rows->src_stride, rows->run);
 }
 
-/* The plane's longer dim is that of the rows that are copied at once, if the other one has fewer than can be. */
+/* If the innermost dim has fewer rows than can be copied at once (4), rows are taken along the
+ * other dim instead, if that has enough. */
 static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const bool crossed = box->shape[box->ndim - 1] < 4 && box->shape[box->ndim - 2] >= 4;
     const int outer = box->ndim - (crossed ? 1 : 2), inner = box->ndim - (crossed ? 2 : 1);
-    tsr_rows rows = {.dst_stride = box->dst[inner], .src_stride = box->src[inner], .run = box->run, .count = box->shape[inner]};
+    tsr_rows rows = {
+        .dst_stride = box->dst[inner], .src_stride = box->src[inner], .run = box->run, .count = box->shape[inner]};
     for (int64_t i = 0; i < box->shape[outer]; i++) {
         rows.dst = dst + i * box->dst[outer];
         rows.src = src + i * box->src[outer];
@@ -145,10 +150,12 @@ static void copy_plane_elements(const tsr_box *box, char *dst, const char *src, 
     elements_copy *const elements = elements_of(box->run);
     (void)stretch;
     for (int64_t i = 0; i < box->shape[outer]; i++)
-        elements(dst + i * box->dst[outer], box->dst[inner], src + i * box->src[outer], box->src[inner], box->shape[inner]);
+        elements(dst + i * box->dst[outer], box->dst[inner], src + i * box->src[outer], box->src[inner],
+                 box->shape[inner]);
 }
 
-/* One element repeated over contiguous rows: a few copies of it are laid out once, then whole pieces are written. */
+/* Rows that repeat one element: some copies of the element are laid out once, then written in whole
+ * pieces. */
 static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
@@ -164,12 +171,13 @@ static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, t
     }
 }
 
-/* Elements along a side of a tile: two of its rows' cache lines for the largest ones, and 16 KiB in all. */
+/* Elements along a side of a tile, which has 16 KiB for the largest elements. */
 #define TILE 32
 
 /*
- * Source and destination are contiguous along different dims. A tile is read along the source's rows and written along the destination's,
- * so that every cache line on both sides is touched once however the strides fall onto the cache's sets.
+ * Source and destination are contiguous along different dims. A tile is read along the source's
+ * rows and written along the destination's, so that every cache line on both sides is touched once,
+ * whatever cache sets the strides map to.
  */
 static void copy_plane_tiles(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
@@ -272,7 +280,8 @@ tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *bo
     return TSR_OK;
 }
 
-tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                             tsr_stream stream)
 {
     tsr_stretch here, *const stretch = tsr_stretch_begin(&here, self, TSR_TASK_COPY, bytes);
     (void)index, (void)kind, (void)stream;
@@ -281,11 +290,12 @@ tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, 
     return TSR_OK;
 }
 
-/* A fill is a copy whose source does not move. */
+/* A fill is a copy whose source strides are all 0. */
 tsr_status KERNEL(host_fill)(void *self, int index, const tsr_box_fill *fill, tsr_stream stream)
 {
     TSR_TRY(tsr_request_check_box("host", "fill", fill->ndim, fill->shape, fill->element_bytes));
-    tsr_box_copy copy = {.dst = fill->dst, .src = fill->value, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
+    tsr_box_copy copy = {
+        .dst = fill->dst, .src = fill->value, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
     memcpy(copy.shape, fill->shape, sizeof copy.shape);
     memcpy(copy.dst_strides, fill->dst_strides, sizeof copy.dst_strides);
     return KERNEL(host_copy_boxes)(self, index, &copy, 1, stream);

@@ -1,4 +1,5 @@
-/* Blocks of narrow floats: the loops around minifloat.h, with the processor's own f16 conversion where it has one. */
+/* Blocks of narrow floats: loops around minifloat.h; f16 uses the processor's conversion if it has
+ * one. */
 #include "device/host/floats.h"
 
 #include "device/host/minifloat.h"
@@ -6,25 +7,25 @@
 #include <immintrin.h>
 #endif
 
-#define DEFINE_NARROW_FLOAT(name, code)                                                                                                    \
-    static void widen_##name(float *restrict dst, const void *restrict src, int64_t count)                                                 \
-    {                                                                                                                                      \
-        const code *const codes = src;                                                                                                     \
-        for (int64_t i = 0; i < count; i++)                                                                                                \
-            dst[i] = name##_widen(codes[i]);                                                                                               \
-    }                                                                                                                                      \
-    static void narrow_##name(void *restrict dst, const float *restrict src, int64_t count)                                                \
-    {                                                                                                                                      \
-        code *const codes = dst;                                                                                                           \
-        for (int64_t i = 0; i < count; i++)                                                                                                \
-            codes[i] = (code)name##_narrow(src[i]);                                                                                        \
-    }                                                                                                                                      \
-    static void add_pair_##name(void *restrict dst, const void *restrict a, const void *restrict b, int64_t count)                         \
-    {                                                                                                                                      \
-        code *const sum = dst;                                                                                                             \
-        const code *const left = a, *const right = b;                                                                                      \
-        for (int64_t i = 0; i < count; i++)                                                                                                \
-            sum[i] = (code)name##_narrow(name##_widen(left[i]) + name##_widen(right[i]));                                                  \
+#define DEFINE_NARROW_FLOAT(name, code)                                                                                \
+    static void widen_##name(float *restrict dst, const void *restrict src, int64_t count)                             \
+    {                                                                                                                  \
+        const code *const codes = src;                                                                                 \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            dst[i] = name##_widen(codes[i]);                                                                           \
+    }                                                                                                                  \
+    static void narrow_##name(void *restrict dst, const float *restrict src, int64_t count)                            \
+    {                                                                                                                  \
+        code *const codes = dst;                                                                                       \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            codes[i] = (code)name##_narrow(src[i]);                                                                    \
+    }                                                                                                                  \
+    static void add_pair_##name(void *restrict dst, const void *restrict a, const void *restrict b, int64_t count)     \
+    {                                                                                                                  \
+        code *const sum = dst;                                                                                         \
+        const code *const left = a, *const right = b;                                                                  \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            sum[i] = (code)name##_narrow(name##_widen(left[i]) + name##_widen(right[i]));                              \
     }
 
 DEFINE_NARROW_FLOAT(bf16, tsr_u16)
@@ -33,7 +34,8 @@ DEFINE_NARROW_FLOAT(f8e5m2, uint8_t)
 DEFINE_NARROW_FLOAT(f16, tsr_u16)
 
 #if defined(__F16C__)
-/* Eight at a time; the last few go the portable way, which gives the same bits. */
+/* Eight elements at a time; the last few go through the portable code, which gives the same
+ * bits. */
 #define LANES 8
 
 static inline __m256 load_f16(const tsr_u16 *src)
@@ -41,7 +43,7 @@ static inline __m256 load_f16(const tsr_u16 *src)
     return _mm256_cvtph_ps(_mm_loadu_si128((const void *)src));
 }
 
-/* The processor keeps a NaN's sign and payload; a sum or conversion must not. */
+/* The processor keeps a NaN's sign and payload, but results have canonical NaNs. */
 static inline void store_f16(tsr_u16 *dst, __m256 value)
 {
     const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32((int)F32_NAN));

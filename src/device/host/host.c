@@ -1,5 +1,7 @@
 #include "device/host/host.h"
+
 #include "base/processor.h"
+
 #include <string.h>
 
 static const struct {
@@ -13,7 +15,7 @@ static const struct {
 #endif
 };
 
-/* NULL if this build has no kernels of that name, which may be anything. */
+/* NULL if this build has no kernels named `kernels`, which may be any text. */
 static const tsr_device_table *find_table(const char *kernels)
 {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -33,11 +35,13 @@ tsr_status tsr_device_host_table(const char *kernels, const tsr_device_table **o
     if (!kernels || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_host_table: %s is NULL", kernels ? "out" : "kernels");
     if (!tsr_processor_name(kernels))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_host_table: no kernels are named \"%s\"; there are portable, avx2 and avx512",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_device_host_table: no kernels are named \"%s\"; there are portable, avx2 and avx512",
                               kernels);
     const tsr_device_table *const table = find_table(kernels);
     if (!table || !tsr_processor_runs(kernels))
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "tsr_device_host_table: this %s has no %s; its best kernels are %s",
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                              "tsr_device_host_table: this %s has no %s; its best kernels are %s",
                               table ? "processor" : "build", kernels, tsr_processor_kernels());
     *out = table;
     return TSR_OK;

@@ -6,7 +6,8 @@
 #endif
 
 #define ALIGNMENT 64
-/* Tensors from here on ask for huge pages: at 4 KiB a page, walking one would miss the TLB at every row. */
+/* Blocks of at least HUGE_THRESHOLD bytes ask for huge pages: with pages of 4 KiB, a walk through a
+ * tensor could miss the TLB at every row. */
 #define HUGE_PAGE      ((size_t)2 << 20)
 #define HUGE_THRESHOLD (2 * HUGE_PAGE)
 
@@ -26,7 +27,7 @@ tsr_status tsr_host_alloc(void *self, int index, size_t bytes, tsr_stream stream
     if (posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) != 0)
         return tsr_status_set(TSR_ERROR_MEMORY, "host device: no memory for %zu bytes", bytes);
 #if defined(MADV_HUGEPAGE)
-    /* Whole pages only; advice that is refused costs nothing. */
+    /* Whole huge pages only; the system may refuse the advice, which does no harm. */
     if (alignment == HUGE_PAGE)
         (void)madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif

@@ -1,9 +1,11 @@
 /**
- * The narrow floating types and f32, one element at a time, in integer arithmetic that compilers vectorise.
+ * The narrow floating types and f32, one element at a time, in integer arithmetic that compilers
+ * vectorise.
  *
- * A narrow type has a sign, exponent bits with a bias, and M mantissa bits. Widening is exact. Narrowing rounds once to nearest even;
- * values past the largest become infinity, or NaN where the type has none; every NaN becomes the positive quiet one. Subnormals go through
- * one f32 addition with a power of two whose last bit is the type's smallest subnormal, so that the processor does the rounding.
+ * A narrow type has a sign, exponent bits with a bias, and M mantissa bits. Widening is exact.
+ * Narrowing rounds once to nearest even; values past the largest number become infinity, or NaN in
+ * a type without infinity; every NaN becomes the positive quiet NaN. For a subnormal, the processor
+ * rounds: a power of two is added whose last bit is worth the type's smallest subnormal.
  */
 #ifndef TSR_DEVICE_HOST_MINIFLOAT_H
 #define TSR_DEVICE_HOST_MINIFLOAT_H
@@ -11,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Compilers for devices want to be told which functions run there. */
+/* A compiler for devices must be told which functions run on devices. */
 #ifndef MINIFLOAT_CALL
 #define MINIFLOAT_CALL static inline
 #endif
@@ -49,8 +51,8 @@ MINIFLOAT_CALL double f64_of_bits(uint64_t bits)
 }
 
 /**
- * a < b ? yes : no, for a and b below 2^31. By a mask rather than a branch: compilers otherwise move one side's arithmetic into the branch,
- * and leave the loop scalar.
+ * a < b ? yes : no, for a and b below 2^31. By a mask, because compilers move arithmetic into a
+ * branch and then leave the loop scalar.
  */
 MINIFLOAT_CALL uint32_t choose_less(uint32_t a, uint32_t b, uint32_t yes, uint32_t no)
 {
@@ -68,12 +70,12 @@ MINIFLOAT_CALL double canonical_f64(double value)
     return value != value ? f64_of_bits(F64_NAN) : value;
 }
 
-/** What tells one narrow type from another; always a constant, so that it folds away. `special` is the first magnitude that is no finite
- * number: infinity, or NaN in a type without. */
+/** The parameters of a narrow type; always a constant, so that compilers fold it away. `special` is
+ * the least magnitude that is not a finite number: infinity, or NaN in a type without infinity. */
 typedef struct minifloat {
     unsigned bits, mantissa, bias;
     uint32_t special, nan;
-    uint32_t overflow; /* what a magnitude past the largest becomes */
+    uint32_t overflow; /* the code of a magnitude past the largest number */
     int overflow_keeps_sign;
 } minifloat;
 
@@ -94,10 +96,12 @@ MINIFLOAT_CALL float minifloat_widen(minifloat type, uint32_t code)
     const uint32_t magnitude = code & (sign_bit - 1), sign = (code & sign_bit) << (32 - type.bits);
     const uint32_t rebias = (127 - type.bias) << 23;
     const uint32_t normal = (magnitude << shift) + rebias;
-    /* A subnormal has the exponent of the smallest normal and no leading one, which the subtraction takes away again. */
+    /* A subnormal has the smallest normal's exponent but no leading 1; it is given one, which the
+     * subtraction takes away. */
     const uint32_t one = UINT32_C(1) << 23;
     const uint32_t subnormal = bits_of_f32(f32_of_bits(normal + one) - f32_of_bits(rebias + one));
-    const uint32_t special = type.special == type.nan ? F32_NAN : choose_less(type.special, magnitude, F32_NAN, F32_INFINITY);
+    const uint32_t special =
+        type.special == type.nan ? F32_NAN : choose_less(type.special, magnitude, F32_NAN, F32_INFINITY);
     const uint32_t finite = choose_less(magnitude, UINT32_C(1) << type.mantissa, subnormal, normal);
     return f32_of_bits(sign | choose_less(magnitude, type.special, finite, special));
 }
@@ -162,14 +166,16 @@ MINIFLOAT_CALL uint32_t bf16_narrow(float value)
 }
 
 /**
- * The f32 next to `value` towards zero, its last bit set if anything was cut off (round to odd). Rounding that to a type of at most 22
- * mantissa bits gives what rounding `value` itself would: the set bit remembers on which side of a tie it was. (Boldo and Melquiond,
- * "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.)
+ * Rounds to odd: the next f32 towards zero, with its last bit set if anything was cut off. Rounding
+ * the result to a type of at most 22 mantissa bits gives the same as rounding `value` itself,
+ * because the set bit tells on which side of a tie `value` was. (Boldo and Melquiond, "Emulation of
+ * FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.)
  */
 MINIFLOAT_CALL float f32_odd_of_f64(double value)
 {
     const float nearest = (float)value;
-    const double back = (double)nearest, magnitude = value < 0 ? -value : value, back_magnitude = back < 0 ? -back : back;
+    const double back = (double)nearest, magnitude = value < 0 ? -value : value,
+                 back_magnitude = back < 0 ? -back : back;
     const uint32_t bits = bits_of_f32(nearest);
     const uint32_t cut = back_magnitude > magnitude ? bits - 1 : bits;
     return f32_of_bits(back == value || value != value ? bits : cut | 1);

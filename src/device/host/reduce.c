@@ -1,7 +1,8 @@
 /*
- * Reduction of boxes. The box is walked in tiles of a block each; a tile's sources are combined in the block, in the first-level cache,
- * and the finished block goes out to every destination. So each source is read once and each destination written once, whatever their
- * number, and a destination may be a source: its tile has been read before it is written.
+ * Reduction of boxes. The box is walked in tiles that each fit a block; a tile's sources are
+ * combined in the block, in the first-level cache, and the finished block is written to every
+ * destination. So each source is read once and each destination written once, and a destination may
+ * be a source: its tile is read before it is written.
  */
 #include "device/host/reduce.h"
 
@@ -10,18 +11,22 @@
 #include "device/host/floats.h"
 #include "device/host/stream.h"
 #include "device/request.h"
+
 #include <stdalign.h>
 #include <stdlib.h>
 
-/* Bytes of accumulators in a block. All buffers of a tile together fit a first-level cache of 32 KiB where sources are contiguous. */
+/* Bytes of accumulators in a block. If sources are contiguous, all buffers of a tile together fit a
+ * first-level cache of 32 KiB. */
 #define BLOCK 4096
 
-/* Pages that are reduced at once, and in how many turns: processors fetch ahead within a page, of several at a time. */
+/* AT_ONCE pages are reduced at once, in TURNS turns: processors fetch ahead within a page, in
+ * several pages at a time. */
 #define PAGE    ((size_t)4096)
 #define AT_ONCE 4
 #define TURNS   8
 
-/* Operands whose rows' beginnings are kept, so that a small tile is found by one addition: more are as fast as their numbers allow. */
+/* With at most this many sources and destinations, the beginnings of their rows are kept, so that a
+ * tile's address is one addition. */
 #define FLAT_OPERANDS 16
 
 typedef struct reduction {
@@ -30,18 +35,18 @@ typedef struct reduction {
     tsr_widen *widen;
     tsr_narrow *narrow;
     tsr_combination combine;
-    size_t bytes;         /* of an element */
-    int64_t block;        /* elements */
-    tsr_stretch *stretch; /* NULL: the call is small */
-    tsr_way way;          /* of the tiles at hand */
-    bool as_stored;       /* sources are combined as they are, and are the result */
-    bool by_lines;        /* the row at hand is flat, and lines begin where it begins in every destination */
-    bool flat;            /* the row at hand is contiguous in all operands, and begins at: */
+    size_t bytes;         /* bytes of an element */
+    int64_t block;        /* elements of a block */
+    tsr_stretch *stretch; /* NULL: the call is not large */
+    tsr_way way;          /* the way of the current tiles */
+    bool as_stored;       /* two or more sources are combined without widening, narrowing or dividing */
+    bool by_lines;        /* the current row is flat and as_stored, and begins at a cache line in every destination */
+    bool flat;            /* the current row is contiguous in all operands: row_src and row_dst hold where it begins */
     const char *row_src[FLAT_OPERANDS];
     char *row_dst[FLAT_OPERANDS];
-    int ndim;                        /* at least 2, dims merged where all operands allow */
-    int64_t shape[TSR_MAX_DIMS + 1]; /* outermost first */
-    int dim[TSR_MAX_DIMS + 1];       /* the given dim whose strides count; -1: size 1 */
+    int ndim;                        /* at least 2; dims are merged where all operands allow */
+    int64_t shape[TSR_MAX_DIMS + 1]; /* outermost dim first */
+    int dim[TSR_MAX_DIMS + 1];       /* the given dim whose strides each dim has; -1: a dim of size 1 */
 } reduction;
 
 typedef struct buffers {
@@ -51,7 +56,8 @@ typedef struct buffers {
     alignas(64) char narrow[BLOCK];
 } buffers;
 
-/* A part of the box that fits a block: `rows` of `columns` along the two last dims, from `index` on. */
+/* A part of the box that fits a block: rows x columns elements along the two last dims, from
+ * `index` on. */
 typedef struct tile {
     int64_t index[TSR_MAX_DIMS + 1];
     int64_t rows, columns;
@@ -72,16 +78,18 @@ static int64_t offset(const reduction *r, const tile *t, const int64_t *strides)
 
 static bool tile_is_contiguous(const reduction *r, const tile *t, const int64_t *strides)
 {
-    return (t->columns == 1 || stride(r, strides, r->ndim - 1) == 1) && (t->rows == 1 || stride(r, strides, r->ndim - 2) == t->columns);
+    return (t->columns == 1 || stride(r, strides, r->ndim - 1) == 1) &&
+           (t->rows == 1 || stride(r, strides, r->ndim - 2) == t->columns);
 }
 
-/* The copy between a tile in place and its elements in a row. */
+/* A copy of a tile's shape, between its place in an operand and contiguous memory; the caller adds
+ * addresses and strides. */
 static tsr_box_copy tile_copy(const reduction *r, const tile *t)
 {
     return (tsr_box_copy){.element_bytes = r->bytes, .ndim = 2, .shape = {t->rows, t->columns}};
 }
 
-/* A tile is in the first-level cache on one side. */
+/* Copies a tile, of which one side is in the first-level cache. */
 static void copy_tile(const tsr_box_copy *copy, bool stream)
 {
     tsr_box box;
@@ -90,8 +98,9 @@ static void copy_tile(const tsr_box_copy *copy, bool stream)
         KERNEL(copy_box)(&box, copy->dst, copy->src, stream ? &by_rule : NULL);
 }
 
-/* Source `s` of the tile as contiguous elements of the dtype: where it lies, or packed into `packed`. */
-static const void *gather(const reduction *r, const tile *t, int s, char *packed)
+/* The tile's elements in source `s`, contiguous: in place if they are contiguous there, else copied
+ * to `packed`. */
+static const void *gather_tile(const reduction *r, const tile *t, int s, char *packed)
 {
     const int64_t *const strides = r->given->src_strides[s];
     if (r->flat)
@@ -110,12 +119,14 @@ static const void *gather(const reduction *r, const tile *t, int s, char *packed
     return packed;
 }
 
-static void scatter(const reduction *r, const tile *t, int to, const void *values)
+/* Writes the tile's results to destination `to`. */
+static void scatter_tile(const reduction *r, const tile *t, int to, const void *values)
 {
     const int64_t *const strides = r->given->dst_strides[to];
     if (r->flat) {
         KERNEL(copy_run)
-        (r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes, tsr_way_streams(r->way));
+        (r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes,
+         tsr_way_streams(r->way));
         return;
     }
     char *const dst = (char *)r->given->dst[to] + offset(r, t, strides);
@@ -133,10 +144,11 @@ static void scatter(const reduction *r, const tile *t, int to, const void *value
     copy_tile(&copy, tsr_way_streams(r->way));
 }
 
-/* The same as accumulators; `which` of the two buffers of each kind is free. */
-static const void *load(const reduction *r, const tile *t, int s, buffers *b, int which)
+/* The tile's elements in source `s` as accumulators, in place or in the buffers number `which` (0
+ * or 1). */
+static const void *load_tile(const reduction *r, const tile *t, int s, buffers *b, int which)
 {
-    const void *const values = gather(r, t, s, b->packed[which]);
+    const void *const values = gather_tile(r, t, s, b->packed[which]);
     if (!r->widen)
         return values;
     r->widen(b->wide[which], values, t->rows * t->columns);
@@ -146,31 +158,31 @@ static const void *load(const reduction *r, const tile *t, int s, buffers *b, in
 static const void *accumulate(const reduction *r, const tile *t, buffers *b)
 {
     const int64_t parts = t->rows * t->columns * r->arithmetic->parts;
-    const void *const first = load(r, t, 0, b, 0);
+    const void *const first = load_tile(r, t, 0, b, 0);
     if (r->given->src_count == 1 && !r->arithmetic->settle && r->given->divisor == 1)
         return first;
     if (r->given->src_count > 1)
-        r->combine.into(b->accumulator, first, load(r, t, 1, b, 1), parts);
+        r->combine.into(b->accumulator, first, load_tile(r, t, 1, b, 1), parts);
     else if (r->arithmetic->settle)
         r->arithmetic->settle(b->accumulator, first, parts);
     else
         memcpy(b->accumulator, first, (size_t)(t->rows * t->columns) * r->arithmetic->bytes);
     for (int s = 2; s < r->given->src_count; s++)
-        r->combine.into(b->accumulator, b->accumulator, load(r, t, s, b, 1), parts);
+        r->combine.into(b->accumulator, b->accumulator, load_tile(r, t, s, b, 1), parts);
     if (r->given->divisor != 1)
         r->arithmetic->divide(b->accumulator, r->given->divisor, parts);
     return b->accumulator;
 }
 
-/* The finished tile, contiguous, in the dtype. */
-static const void *finish(const reduction *r, const tile *t, buffers *b)
+/* The tile's results, contiguous, in the dtype. */
+static const void *finish_tile(const reduction *r, const tile *t, buffers *b)
 {
     const int64_t count = t->rows * t->columns;
-    const bool pair =
-        r->narrow && r->given->src_count == 2 && r->combine.into == r->arithmetic->combine[TSR_SUM].into && r->given->divisor == 1;
+    const bool pair = r->narrow && r->given->src_count == 2 &&
+                      r->combine.into == r->arithmetic->combine[TSR_SUM].into && r->given->divisor == 1;
     if (pair) {
-        const void *const left = gather(r, t, 0, b->packed[0]);
-        KERNEL(add_pair)(r->given->dtype)(b->narrow, left, gather(r, t, 1, b->packed[1]), count);
+        const void *const left = gather_tile(r, t, 0, b->packed[0]);
+        KERNEL(add_pair)(r->given->dtype)(b->narrow, left, gather_tile(r, t, 1, b->packed[1]), count);
         return b->narrow;
     }
     const void *const accumulated = accumulate(r, t, b);
@@ -180,7 +192,7 @@ static const void *finish(const reduction *r, const tile *t, buffers *b)
     return b->narrow;
 }
 
-/* Begins to fetch the tile that follows this one along the last dim, whose end is at `end`. */
+/* Prefetches the sources of the next tile along the last dim, if it begins before `end`. */
 static void fetch_next(const reduction *r, const tile *t, int64_t end)
 {
     const int inner = r->ndim - 1;
@@ -197,8 +209,9 @@ static void fetch_next(const reduction *r, const tile *t, int64_t end)
     }
 }
 
-/* A part of a flat row, from byte `at` of it on, that goes to memory as it is combined; false if it cannot. The last source is combined on
- * the way out: what little there is to do between one line and the next lets processors fetch the lines after them meanwhile. */
+/* Reduces `bytes` bytes of a row from its byte `at` on, and streams each line as the last source is
+ * combined; false if the row or the way does not allow it. So little work lies between one line and
+ * the next that processors fetch the following lines meanwhile. */
 static inline bool stream_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
     if (!r->by_lines || !tsr_way_streams(r->way) || (at | bytes) % STREAM_LINE != 0)
@@ -219,12 +232,12 @@ static void reduce_tile(const reduction *r, const tile *t, buffers *b)
         fetch_next(r, t, r->shape[r->ndim - 1]);
     if (stream_part(r, b, (size_t)t->index[r->ndim - 1] * r->bytes, (size_t)t->columns * r->bytes))
         return;
-    const void *const values = finish(r, t, b);
+    const void *const values = finish_tile(r, t, b);
     for (int to = 0; to < r->given->dst_count; to++)
-        scatter(r, t, to, values);
+        scatter_tile(r, t, to, values);
 }
 
-/* Advances all dims but the two last; false past the end. */
+/* Moves to the next index in all dims but the two last; false after the last. */
 static bool next_plane(const reduction *r, tile *t)
 {
     for (int d = r->ndim - 3; d >= 0; d--) {
@@ -235,7 +248,7 @@ static bool next_plane(const reduction *r, tile *t)
     return false;
 }
 
-/* From tile to tile along the last dim, from `begin` to `end`. */
+/* Reduces the tiles along the last dim from `begin` to `end`. */
 static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int64_t end)
 {
     const int inner = r->ndim - 1;
@@ -247,8 +260,9 @@ static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int
     t->columns = columns;
 }
 
-/* A part of a flat row whose sources are combined as they are: what little there is to do between one part and the next lets processors
- * fetch the next one's sources meanwhile. `at` and `bytes` are of every operand. */
+/* Reduces `bytes` bytes of a flat row from its byte `at` on, for a reduction as_stored. So little
+ * work lies between one part and the next that processors fetch the next part's sources
+ * meanwhile. */
 static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
     if (stream_part(r, b, at, bytes))
@@ -271,7 +285,8 @@ static void reduce_parts(const reduction *r, buffers *b, size_t begin)
             reduce_part(r, b, part + page, PAGE / TURNS);
 }
 
-/* Four pages of a row at once, a small part of each in turn. `page` is their elements, a multiple of TURNS. */
+/* Reduces four pages of a flat row at once, a small part of each in turn. `page` is a page's
+ * elements, a multiple of TURNS. */
 static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64_t page)
 {
     const int inner = r->ndim - 1;
@@ -289,7 +304,7 @@ static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64
     t->columns = columns;
 }
 
-/* Whether the row at hand is contiguous in all operands; then it finds where that begins in each. */
+/* Sets flat, by_lines, row_src and row_dst for the row at index `t`. */
 static void find_row(reduction *r, const tile *t)
 {
     const tsr_box_reduce *const g = r->given;
@@ -310,7 +325,7 @@ static void find_row(reduction *r, const tile *t)
     r->by_lines = r->flat && r->as_stored && r->combine.streamed && beginnings % STREAM_LINE == 0;
 }
 
-/* A row, in pieces that may each go another way. */
+/* Reduces the tile's rows over the whole last dim, in pieces, each in its own way. */
 static void reduce_row(reduction *r, tile *t, buffers *b)
 {
     const int64_t size = r->shape[r->ndim - 1], page = (int64_t)(PAGE / r->bytes), step = AT_ONCE * page;
@@ -359,7 +374,7 @@ static bool dims_merge(const tsr_box_reduce *g, int outer, int inner, int64_t si
     return true;
 }
 
-/* Inserts the dims by falling stride of the first destination; those of size 1 have no say. */
+/* Sorts the dims of size > 1 by descending stride of the first destination. */
 static void order_dims(reduction *r)
 {
     const int64_t *const strides = r->given->dst_strides[0];
@@ -413,7 +428,8 @@ tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *give
     tsr_stretch here;
     (void)index, (void)stream;
     TSR_TRY(tsr_request_check_reduction("host", given));
-    reduction r = {.given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
+    reduction r = {
+        .given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
     if (is_empty(given, r.bytes, &total))
         return TSR_OK;
     r.widen = KERNEL(widen)(given->dtype);

@@ -4,7 +4,7 @@
 
 #include "device/host/kernels.h"
 
-/** The entry of the table. */
+/** The entry `reduce` of the operation table. */
 tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *reduce, tsr_stream stream);
 
 #endif

@@ -1,18 +1,22 @@
 #include "device/host/rows.h"
 
 /*
- * The ways of copying rows. Each copies the same bytes; which is fastest depends on the processor: some fetch along several sequences of
- * addresses at once by themselves, to some a fetch by software is a help, to others a hindrance.
+ * The ways of copying rows. All copy the same bytes; which is fastest depends on the processor:
+ * some prefetch several sequences of addresses at once by themselves, and a prefetch by software
+ * helps some and slows others.
  */
 #include "device/host/stream.h"
 
-/* What a piece of a row that is copied along with others is: one page of 4 KiB, which is as far as processors fetch ahead. */
+/* Bytes of the pieces of a row that are copied in turn: a page of 4 KiB, beyond which processors do
+ * not fetch ahead. */
 #define PAGE ((size_t)4096)
 
-/* How far ahead of the copy its source is fetched. Measured on AMD: 5 to 20 % more for rows of 16 KiB. */
+/* Bytes by which the source is fetched ahead of the copy. Measured on AMD: 5 to 20 % faster for
+ * rows of 16 KiB. */
 #define AHEAD 4096
 
-/* Rows that are copied at once, and the lines of each that are copied in turn. */
+/* Rows that are copied at once, and the lines of each row that are copied before the next row's
+ * turn. */
 #define AT_ONCE 4
 #define TURN    4
 
@@ -24,8 +28,10 @@ static inline __attribute__((always_inline)) void store_line(char *dst, const ch
         memcpy(dst, src, STREAM_LINE);
 }
 
-/* Copies and, towards the end, begins to fetch `next`, from where the next row will be copied. `bytes` is at least STREAM_LINE. */
-static inline __attribute__((always_inline)) void copy_ahead(char *dst, const char *src, size_t bytes, const char *next, bool stream)
+/* Copies a row of at least STREAM_LINE bytes, and towards its end prefetches `next`, the next row's
+ * source. */
+static inline __attribute__((always_inline)) void copy_ahead(char *dst, const char *src, size_t bytes, const char *next,
+                                                             bool stream)
 {
     const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);
     const size_t ahead = bytes < AHEAD ? bytes : AHEAD, turn = bytes - ahead;
@@ -47,7 +53,7 @@ static inline __attribute__((always_inline)) void copy_all_ahead(const tsr_rows 
     const char *from = rows->src;
     char *to = rows->dst;
     for (int64_t i = 0; i < rows->count; i++) {
-        /* No address beyond the rows is made. */
+        /* After the last row, no address beyond the rows may be computed. */
         const char *const next = i + 1 < rows->count ? from + rows->src_stride : from;
         copy_ahead(to, from, rows->run, next, stream);
         from = next;
@@ -55,9 +61,9 @@ static inline __attribute__((always_inline)) void copy_all_ahead(const tsr_rows 
     }
 }
 
-/* Four rows at once, a few lines of each in turn. `bytes` of a row are at least STREAM_LINE. */
-static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
-                                                            size_t bytes, bool stream)
+/* Copies four rows of `bytes` bytes, at least STREAM_LINE, at once: a few lines of each in turn. */
+static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t dst_stride, const char *src,
+                                                            int64_t src_stride, size_t bytes, bool stream)
 {
     char *to[AT_ONCE];
     const char *from[AT_ONCE];
@@ -78,7 +84,7 @@ static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t d
         memcpy(to[k] + line * STREAM_LINE, from[k] + line * STREAM_LINE, left[k] - line * STREAM_LINE);
 }
 
-/* One row as rows of a page each, and what is left of it. */
+/* Copies one row, four pages of it at once, then the rest. */
 static inline __attribute__((always_inline)) void copy_pages(char *dst, const char *src, size_t bytes, bool stream)
 {
     size_t at = 0;
@@ -94,8 +100,8 @@ static inline __attribute__((always_inline)) void copy_interleaved(const tsr_row
 {
     int64_t i = 0;
     for (; i + AT_ONCE <= rows->count; i += AT_ONCE)
-        copy_four(rows->dst + i * rows->dst_stride, rows->dst_stride, rows->src + i * rows->src_stride, rows->src_stride, rows->run,
-                  stream);
+        copy_four(rows->dst + i * rows->dst_stride, rows->dst_stride, rows->src + i * rows->src_stride,
+                  rows->src_stride, rows->run, stream);
     for (; i < rows->count; i++)
         copy_pages(rows->dst + i * rows->dst_stride, rows->src + i * rows->src_stride, rows->run, stream);
 }

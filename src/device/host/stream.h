@@ -1,4 +1,5 @@
-/** Stores that bypass the cache: a large destination is neither read before it is written nor left to push useful lines out. */
+/** Stores that bypass the cache: a large destination is not read before it is written, and does not
+ * push useful lines out of the cache. */
 #ifndef TSR_DEVICE_HOST_STREAM_H
 #define TSR_DEVICE_HOST_STREAM_H
 
@@ -12,7 +13,7 @@
 /** A cache line, which is what one streaming transaction writes. */
 #define STREAM_LINE 64
 
-/* `dst` is aligned to a line. */
+/* Streams one line; `dst` is a multiple of STREAM_LINE. */
 static inline void stream_line(char *dst, const char *src)
 {
 #if defined(__AVX512F__)
@@ -29,18 +30,19 @@ static inline void stream_line(char *dst, const char *src)
 #endif
 }
 
-/* Where the whole lines of a piece begin, and their bytes. */
+/* Bytes from `dst` to the first line that begins at or behind it. */
 static inline size_t stream_head(const char *dst)
 {
     return (size_t)(-(uintptr_t)dst & (STREAM_LINE - 1));
 }
 
+/* The bytes of the whole lines in `bytes` bytes. */
 static inline size_t stream_whole(size_t bytes)
 {
     return bytes & ~(size_t)(STREAM_LINE - 1);
 }
 
-/** `bytes` is at least STREAM_LINE. */
+/** Copies `bytes` bytes, at least STREAM_LINE, and streams the whole lines of the destination. */
 static inline void stream_copy(char *dst, const char *src, size_t bytes)
 {
     const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);
@@ -50,7 +52,8 @@ static inline void stream_copy(char *dst, const char *src, size_t bytes)
     memcpy(dst + end, src + end, bytes - end);
 }
 
-/** Makes streamed stores visible before whatever this thread stores next; once at the end of a call. */
+/** Makes streamed stores visible before this thread's next stores; called once at the end of a
+ * call. */
 static inline void stream_fence(void)
 {
 #if defined(__SSE2__)

@@ -5,7 +5,7 @@
 #include "device/host/memory.h"
 #include "device/host/reduce.h"
 
-/* GEMM is left to libtessera, which brings a BLAS; streams are absent because every call is done on return. */
+/* No GEMM: libtessera brings a BLAS. No streams: every call is done on return. */
 const tsr_device_table KERNEL(host_table) = {
     .size = sizeof(tsr_device_table),
     .name = "host",

@@ -5,7 +5,10 @@ tsr_blas_multiply *tsr_blas_find_gemm(const tsr_blas_table *table, tsr_dtype dty
     const struct {
         tsr_dtype dtype;
         tsr_blas_multiply *gemm;
-    } rows[] = {{TSR_F32, table->gemm_f32}, {TSR_F64, table->gemm_f64}, {TSR_BF16, table->gemm_bf16}, {TSR_F16, table->gemm_f16}};
+    } rows[] = {{TSR_F32, table->gemm_f32},
+                {TSR_F64, table->gemm_f64},
+                {TSR_BF16, table->gemm_bf16},
+                {TSR_F16, table->gemm_f16}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].dtype == dtype)
             return rows[i].gemm;
@@ -36,7 +39,7 @@ void tsr_choice_release(tsr_choice *choice)
     choice->held = false;
 }
 
-/* FNV-1a, which a byte between keeps texts apart by. */
+/* FNV-1a of a text with its NUL, which separates it from the next text. */
 static uint64_t hash(uint64_t value, const char *text)
 {
     do

@@ -3,23 +3,24 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* What openblas_get_parallel() says about the build. */
+/* Results of openblas_get_parallel(). */
 enum { BUILD_SERIAL = 0, BUILD_PTHREAD = 1, BUILD_OPENMP = 2 };
 
-/* Tokens of tsr_blas_begin() other than an OpenMP thread count to restore, which is above 1. */
+/* Tokens of tsr_blas_begin(). A token above 1 is an OpenMP thread count to restore. */
 enum { TOKEN_NONE = 0, TOKEN_LOCKED = -1 };
 
-/* So many OpenBLAS a process may have that are guarded. */
+/* How many OpenBLAS libraries a process can guard. */
 enum { GUARDS = 8 };
 
-/* `calls` orders BLAS calls where they must not overlap. */
+/* `calls` serialises BLAS calls that must not overlap. */
 struct tsr_blas_guard {
     tsr_blas_threads threads;
     pthread_mutex_t calls;
     int build, holders, host_threads;
 };
 
-/* The lock is for the list, and for what a guard counts. Guards are never taken back. */
+/* All guards of the process; they are never removed. The lock protects the list and the guards'
+ * counts. */
 static struct {
     pthread_mutex_t lock;
     int count;
@@ -46,7 +47,8 @@ tsr_blas_guard *tsr_blas_guard_of(const tsr_blas_threads *threads)
     return guard;
 }
 
-/* An OpenMP build also sets the calling thread's own count, which is the host's and put back. */
+/* Sets OpenBLAS' thread count. An OpenMP build also changes the calling thread's own count, which
+ * belongs to the program and is restored. */
 static void set_blas_threads(const tsr_blas_guard *guard, int count)
 {
     const tsr_blas_threads *threads = &guard->threads;

@@ -1,8 +1,9 @@
 #include "ops/blas/library.h"
 
+#include <tessera/sys/memory.h>
+
 #include <dlfcn.h>
 #include <string.h>
-#include <tessera/sys/memory.h>
 
 bool tsr_library_symbol(void *handle, const char *name, void *function)
 {

@@ -2,13 +2,15 @@
 #include "ops/blas/linked_mkl.h"
 
 #include "ops/blas/mkl.h"
+
+#include <tessera/sys/status.h>
+
 #include <dlfcn.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 void MKL_Get_Version(void *version);
 
-/* Its symbols are looked up in itself alone: the process may have another CBLAS. */
+/* Symbols are looked up in the linked MKL alone, because the process may have another CBLAS too. */
 tsr_status tsr_linked_mkl_open(tsr_context *context, void *handle, tsr_library *library)
 {
     void (*const known)(void *) = MKL_Get_Version;

@@ -1,10 +1,11 @@
-/** Intel's MKL, where a context opens it. */
+/** Intel's MKL as a provider. */
 #ifndef TSR_OPS_BLAS_MKL_H
 #define TSR_OPS_BLAS_MKL_H
 
 #include "ops/blas/library.h"
 
-/** TSR_ERROR_UNAVAILABLE: not a build that can be called here; the sentence says why. */
+/** Fills in `library` from dlopen()'s `handle`. TSR_ERROR_UNAVAILABLE: this build cannot be called;
+ * the sentence says why. */
 tsr_status tsr_mkl_open(tsr_context *context, void *handle, tsr_library *library);
 
 #endif

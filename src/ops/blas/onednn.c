@@ -1,12 +1,15 @@
-/* oneDNN 3 by its C API: products of f32, and by its matmul those of bf16 and f16 with sums in f32. */
+/* oneDNN 3, called through its C API: products of f32 by sgemm, and products of bf16 and f16, with
+ * sums in f32, by matmul. */
 #include "ops/blas/onednn.h"
 
 #include "ops/blas/processor.h"
-#include <stdio.h>
+
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* Of oneDNN's dnnl_types.h and dnnl_common_types.h, which version 3 keeps as they are. */
+#include <stdio.h>
+
+/* Values of oneDNN's dnnl_types.h and dnnl_common_types.h, which do not change within version 3. */
 enum { SUCCESS = 0, ENGINE_CPU = 1, STREAM_IN_ORDER = 1, TYPE_F16 = 1, TYPE_BF16 = 2, TYPE_F32 = 3 };
 enum { ARG_A = 1, ARG_C = 17, ARG_B = 33, RUNTIME_SEQUENTIAL = 1, RUNTIME_OPENMP = 2 };
 enum { ISA_AVX2 = 0x7, ISA_AVX512 = 0x27, ISA_AVX512_BF16 = 0xe7, ISA_AVX512_FP16 = 0x1ef };
@@ -22,10 +25,10 @@ typedef struct argument {
     void *memory;
 } argument;
 
-/* Self of the table. Objects of oneDNN are pointers. */
+/* The table's self: oneDNN's functions. Objects of oneDNN are void pointers. */
 typedef struct onednn {
-    int (*sgemm)(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                 int64_t ldb, float beta, float *c, int64_t ldc);
+    int (*sgemm)(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                 const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
     int (*engine_create)(void **engine, int kind, size_t index);
     int (*engine_destroy)(void *engine);
     int (*stream_create)(void **stream, void *engine, unsigned flags);
@@ -39,7 +42,8 @@ typedef struct onednn {
     int (*attr_create)(void **attr);
     int (*attr_set_post_ops)(void *attr, const void *ops);
     int (*attr_destroy)(void *attr);
-    int (*matmul_create)(void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c, const void *attr);
+    int (*matmul_create)(void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c,
+                         const void *attr);
     int (*matmul_destroy)(void *desc);
     int (*primitive_create)(void **primitive, const void *desc);
     int (*primitive_execute)(const void *primitive, void *stream, int count, const argument *arguments);
@@ -51,8 +55,8 @@ typedef struct onednn {
     void *engine;
 } onednn;
 
-/* The count of threads is the calling thread's own. */
-static int begin(void *self)
+/* OpenMP's thread count is one per calling thread; the token is the count to restore. */
+static int onednn_begin(void *self)
 {
     const onednn *dnn = self;
     const int own = dnn->omp_get ? dnn->omp_get() : 1;
@@ -61,7 +65,7 @@ static int begin(void *self)
     return own;
 }
 
-static void end(void *self, int token)
+static void onednn_end(void *self, int token)
 {
     if (token != 1)
         ((const onednn *)self)->omp_set(token);
@@ -72,7 +76,7 @@ static void hold_nothing(void *self)
     (void)self;
 }
 
-static tsr_status refuse(const char *what, int code)
+static tsr_status refuse_code(const char *what, int code)
 {
     return tsr_status_set(TSR_ERROR_INTERNAL, "onednn: %s returned %d", what, code);
 }
@@ -80,17 +84,17 @@ static tsr_status refuse(const char *what, int code)
 static tsr_status gemm_f32(void *self, const tsr_blas_gemm *g)
 {
     const int code = ((const onednn *)self)
-                         ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, g->a, g->lda, g->b,
-                                 g->ldb, (float)g->beta, g->c, g->ldc);
-    return code == SUCCESS ? TSR_OK : refuse("dnnl_sgemm", code);
+                         ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha,
+                                 g->a, g->lda, g->b, g->ldb, (float)g->beta, g->c, g->ldc);
+    return code == SUCCESS ? TSR_OK : refuse_code("dnnl_sgemm", code);
 }
 
-/* A product while it is made: what of it exists. */
+/* The objects of one product; NULL: not made yet. */
 typedef struct narrow {
     void *stream, *descs[3], *post_ops, *attr, *desc, *primitive, *memory[3];
 } narrow;
 
-static int describe(const onednn *dnn, int type, const tsr_blas_gemm *g, narrow *p)
+static int describe_narrow(const onednn *dnn, int type, const tsr_blas_gemm *g, narrow *p)
 {
     const int64_t dims[3][2] = {{g->m, g->k}, {g->k, g->n}, {g->m, g->n}};
     const int64_t steps[3] = {g->lda, g->ldb, g->ldc};
@@ -111,7 +115,7 @@ static int describe(const onednn *dnn, int type, const tsr_blas_gemm *g, narrow 
     return code;
 }
 
-static int execute(const onednn *dnn, const tsr_blas_gemm *g, narrow *p)
+static int execute_narrow(const onednn *dnn, const tsr_blas_gemm *g, narrow *p)
 {
     void *const data[3] = {(void *)g->a, (void *)g->b, g->c};
     int code = dnn->matmul_create(&p->desc, dnn->engine, p->descs[0], p->descs[1], NULL, p->descs[2], p->attr);
@@ -128,7 +132,7 @@ static int execute(const onednn *dnn, const tsr_blas_gemm *g, narrow *p)
     return code == SUCCESS ? dnn->stream_wait(p->stream) : code;
 }
 
-static void destroy(int (*function)(void *), void *object)
+static void destroy_object(int (*function)(void *), void *object)
 {
     if (object)
         function(object);
@@ -136,26 +140,27 @@ static void destroy(int (*function)(void *), void *object)
 
 static void clean_up(const onednn *dnn, const narrow *p)
 {
-    destroy(dnn->stream_destroy, p->stream);
+    destroy_object(dnn->stream_destroy, p->stream);
     for (int i = 0; i < 3; i++) {
-        destroy(dnn->memory_destroy, p->memory[i]);
-        destroy(dnn->desc_destroy, p->descs[i]);
+        destroy_object(dnn->memory_destroy, p->memory[i]);
+        destroy_object(dnn->desc_destroy, p->descs[i]);
     }
-    destroy(dnn->primitive_destroy, p->primitive);
-    destroy(dnn->matmul_destroy, p->desc);
-    destroy(dnn->attr_destroy, p->attr);
-    destroy(dnn->post_ops_destroy, p->post_ops);
+    destroy_object(dnn->primitive_destroy, p->primitive);
+    destroy_object(dnn->matmul_destroy, p->desc);
+    destroy_object(dnn->attr_destroy, p->attr);
+    destroy_object(dnn->post_ops_destroy, p->post_ops);
 }
 
-/* oneDNN keeps the primitives that it made last, so that making one again takes some microseconds. */
+/* Makes all objects for each product: oneDNN caches its latest primitives, so that making one again
+ * takes some microseconds. */
 static tsr_status multiply_narrow(const onednn *dnn, int type, const tsr_blas_gemm *g)
 {
     narrow product = {.stream = NULL};
-    int code = describe(dnn, type, g, &product);
+    int code = describe_narrow(dnn, type, g, &product);
     if (code == SUCCESS)
-        code = execute(dnn, g, &product);
+        code = execute_narrow(dnn, g, &product);
     clean_up(dnn, &product);
-    return code == SUCCESS ? TSR_OK : refuse("a matmul of narrow operands", code);
+    return code == SUCCESS ? TSR_OK : refuse_code("a matmul of narrow operands", code);
 }
 
 static tsr_status gemm_bf16(void *self, const tsr_blas_gemm *g)
@@ -168,14 +173,16 @@ static tsr_status gemm_f16(void *self, const tsr_blas_gemm *g)
     return multiply_narrow(self, TYPE_F16, g);
 }
 
-/* By a product of one element. */
+/* True if a product of one element of this type can be made and run. */
 static bool multiplies(const onednn *dnn, int type)
 {
     const uint16_t zero = 0;
     float c;
-    const tsr_blas_gemm g = {.m = 1, .n = 1, .k = 1, .alpha = 1, .a = &zero, .b = &zero, .c = &c, .lda = 1, .ldb = 1, .ldc = 1};
+    const tsr_blas_gemm g = {
+        .m = 1, .n = 1, .k = 1, .alpha = 1, .a = &zero, .b = &zero, .c = &c, .lda = 1, .ldb = 1, .ldc = 1};
     narrow product = {.stream = NULL};
-    const bool made = describe(dnn, type, &g, &product) == SUCCESS && execute(dnn, &g, &product) == SUCCESS;
+    const bool made =
+        describe_narrow(dnn, type, &g, &product) == SUCCESS && execute_narrow(dnn, &g, &product) == SUCCESS;
     clean_up(dnn, &product);
     return made;
 }
@@ -212,7 +219,8 @@ static bool find_all(void *handle, onednn *out)
     return true;
 }
 
-/* It goes by the processor's flags, so that it is told where AMX must not be used; before its first product. */
+/* Returns the instruction set that oneDNN uses, 0 if it does not tell. oneDNN trusts the
+ * processor's flags, so before its first product it is told if AMX must not be used. */
 static int cap_isa(void *handle)
 {
     int (*set)(int), (*get)(void);
@@ -221,7 +229,7 @@ static int cap_isa(void *handle)
     return tsr_library_symbol(handle, "dnnl_get_effective_cpu_isa", &get) ? get() : 0;
 }
 
-/* As oneDNN names them, without the prefixes. */
+/* Describes the instruction set by oneDNN's names without their prefixes. */
 static void describe_isa(int isa, tsr_library *library)
 {
     static const struct {
@@ -247,15 +255,16 @@ static tsr_status check_version(const tsr_library *library, void *handle, const 
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s has no dnnl_version()", library->source);
     const version *found = *out = get();
     if (found->major < 3)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is oneDNN %d.%d; version 3 is wanted", library->source, found->major,
-                              found->minor);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is oneDNN %d.%d; version 3 is wanted", library->source,
+                              found->major, found->minor);
     if (found->cpu_runtime != RUNTIME_SEQUENTIAL && found->cpu_runtime != RUNTIME_OPENMP)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is a oneDNN whose threads cannot be kept to one a product; one for OpenMP can",
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                              "%s is a oneDNN that cannot be kept to one thread per product; a build for OpenMP can",
                               library->source);
     return TSR_OK;
 }
 
-static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_library *library)
+static tsr_status fill_library(void *handle, const version *found, onednn *dnn, tsr_library *library)
 {
     if (!find_all(handle, dnn))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that oneDNN 3 has", library->source);
@@ -266,10 +275,13 @@ static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_libr
     if (dnn->engine_create(&dnn->engine, ENGINE_CPU, 0) != SUCCESS)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s makes no engine for this processor", library->source);
     snprintf(library->name, sizeof library->name, "onednn");
-    snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor, found->patch, found->hash);
-    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end, .gemm_f32 = gemm_f32};
+    snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor,
+             found->patch, found->hash);
+    library->table = (tsr_blas_table){
+        .hold = hold_nothing, .release = hold_nothing, .begin = onednn_begin, .end = onednn_end, .gemm_f32 = gemm_f32};
     describe_isa(isa, library);
-    /* Some processors have no kernels for narrow operands, or plain ones that nobody waits for. */
+    /* For some processors oneDNN has no kernels for narrow operands, or only slow reference
+     * kernels. */
     library->table.gemm_bf16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_BF16) ? gemm_bf16 : NULL;
     library->table.gemm_f16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_F16) ? gemm_f16 : NULL;
     return TSR_OK;
@@ -283,5 +295,5 @@ tsr_status tsr_onednn_open(tsr_context *context, void *handle, tsr_library *libr
     TSR_TRY(tsr_allocate(context, sizeof(onednn), &memory));
     library->family = memory;
     *(onednn *)memory = (onednn){.engine = NULL};
-    return fill(handle, found, memory, library);
+    return fill_library(handle, found, memory, library);
 }

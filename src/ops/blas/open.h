@@ -1,16 +1,18 @@
-/** How libraries that are providers are found, by name or path, and told apart. */
+/** Finds libraries that are providers, by name or path, and recognises their family. */
 #ifndef TSR_OPS_BLAS_OPEN_H
 #define TSR_OPS_BLAS_OPEN_H
 
 #include "ops/blas/library.h"
 
-/** The one that libtessera links. `library` is zeroed, stays where it is, and is closed also after an error. */
+/** Opens the library that libtessera links. `library` comes as all zero and must not move; the
+ * caller closes it, also after an error. */
 tsr_status tsr_library_link(tsr_context *context, tsr_library *library);
 
-/** By a name or a path. TSR_ERROR_UNAVAILABLE: it is not there, or is nothing that is known here; TSR_ERROR_ARGUMENT: no such name. */
+/** Opens a library by name or path; `library` as for tsr_library_link(). TSR_ERROR_UNAVAILABLE: the
+ * library is not found, or cannot be used; TSR_ERROR_ARGUMENT: the name is not known. */
 tsr_status tsr_library_open(tsr_context *context, const char *name, tsr_library *library);
 
-/** Name `index` of those that tsr_library_open() knows, or NULL. */
+/** The index-th name that tsr_library_open() knows; NULL behind the last. */
 const char *tsr_library_name(int index);
 
 #endif

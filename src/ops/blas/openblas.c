@@ -1,15 +1,17 @@
-/* OpenBLAS, the linked one and those that are opened. */
+/* OpenBLAS as a provider, linked or opened. */
 #include "ops/blas/openblas.h"
 
 #include "ops/blas/guard.h"
 #include "ops/blas/processor.h"
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
+
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* Self of the table. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* The table's self. */
 typedef struct openblas {
     tsr_cblas calls;
     tsr_blas_guard *guard;
@@ -20,22 +22,23 @@ static void hold(void *self)
     tsr_blas_hold(((openblas *)self)->guard);
 }
 
-static void release(void *self)
+static void openblas_release(void *self)
 {
     tsr_blas_release(((openblas *)self)->guard);
 }
 
-static int begin(void *self)
+static int openblas_begin(void *self)
 {
     return tsr_blas_begin(((openblas *)self)->guard);
 }
 
-static void end(void *self, int token)
+static void openblas_end(void *self, int token)
 {
     tsr_blas_end(((openblas *)self)->guard, token);
 }
 
-/* The cores of OpenBLAS' builds for x86-64 (cpuid_x86.c, dynamic.c), by what their kernels use of the processor. */
+/* The cores of OpenBLAS' builds for x86-64 (cpuid_x86.c, dynamic.c), with the instruction set that
+ * their kernels use. */
 static const struct {
     const char *core, *kernels;
 } cores[] = {
@@ -75,19 +78,21 @@ static const char *find_kernels(const char *core)
     return NULL;
 }
 
-/* Zen stands for every AMD processor that this OpenBLAS knows with AVX2, also where it has AVX-512, which many of them run in halves. */
+/* Warns if OpenBLAS' kernels use less than this processor has. Not for Zen, OpenBLAS' name for all
+ * AMD processors with AVX2: some have AVX-512, but many of these run it in halves. */
 static void warn_of_core(tsr_library *library)
 {
     const char *kernels = library->table.kernels, *best = tsr_processor_best();
     if (!kernels || tsr_kernels_level(kernels) >= tsr_kernels_level(best) || strcasecmp(library->core, "Zen") == 0)
         return;
     snprintf(library->warning, sizeof library->warning,
-             "the BLAS %s took its kernels for %s, which leave %s of this processor unused; a newer OpenBLAS may know the processor "
+             "the BLAS %s took its kernels for %s, which leave %s of this processor unused; a newer OpenBLAS may know "
+             "the processor "
              "(TSR_BLAS=scipy-openblas), and OPENBLAS_CORETYPE=%s in the environment tells this one",
              library->name, library->core, best, strcmp(best, "avx512") == 0 ? "SkylakeX" : "Haswell");
 }
 
-/* The process maps the OpenMP runtime exactly when OpenBLAS needs it. */
+/* `handle` leads to OpenMP's symbols only if this OpenBLAS needs OpenMP. */
 static tsr_blas_guard *guard_of(void *handle, const tsr_blas_threads *given)
 {
     tsr_blas_threads threads = *given;
@@ -97,11 +102,13 @@ static tsr_blas_guard *guard_of(void *handle, const tsr_blas_threads *given)
     return tsr_blas_guard_of(&threads);
 }
 
-tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls, tsr_library *library)
+tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls,
+                             tsr_library *library)
 {
     void *memory;
     if (strstr(calls->config(), "USE64BITINT"))
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s takes integers of 64 bits; an OpenBLAS with 32 is wanted", library->source);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s takes integers of 64 bits; an OpenBLAS with 32 is wanted",
+                              library->source);
     tsr_blas_guard *guard = guard_of(handle, &calls->threads);
     if (!guard)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is one OpenBLAS too many for this process", library->source);
@@ -111,34 +118,42 @@ tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *nam
     snprintf(library->name, sizeof library->name, "%s", name);
     snprintf(library->version, sizeof library->version, "%s", calls->config());
     snprintf(library->core, sizeof library->core, "%s", calls->core());
-    library->table = (tsr_blas_table){.kernels = find_kernels(library->core), .hold = hold, .release = release, .begin = begin, .end = end};
+    library->table = (tsr_blas_table){.kernels = find_kernels(library->core),
+                                      .hold = hold,
+                                      .release = openblas_release,
+                                      .begin = openblas_begin,
+                                      .end = openblas_end};
     tsr_cblas_fill(&calls->products, &library->table);
     warn_of_core(library);
     return TSR_OK;
 }
 
-/* Symbols of a library with `prefix` before all their names. */
-static bool find(void *handle, const char *prefix, const char *name, void *function)
+/* Finds symbol `name` of a library whose symbols all begin with `prefix`. */
+static bool find_symbol(void *handle, const char *prefix, const char *name, void *function)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
     return tsr_library_symbol(handle, symbol, function);
 }
 
-static tsr_status open_prefixed(tsr_context *context, void *handle, const char *name, const char *prefix, tsr_library *library)
+static tsr_status open_prefixed(tsr_context *context, void *handle, const char *name, const char *prefix,
+                                tsr_library *library)
 {
     tsr_openblas_calls c = {.threads = {.parallel = NULL}};
-    const bool whole = find(handle, prefix, "cblas_sgemm", &c.products.sgemm) && find(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
-                       find(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
-                       find(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
-                       find(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
-                       find(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&
-                       find(handle, prefix, "openblas_get_config", &c.config) && find(handle, prefix, "openblas_get_corename", &c.core);
+    const bool whole = find_symbol(handle, prefix, "cblas_sgemm", &c.products.sgemm) &&
+                       find_symbol(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
+                       find_symbol(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
+                       find_symbol(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
+                       find_symbol(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
+                       find_symbol(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&
+                       find_symbol(handle, prefix, "openblas_get_config", &c.config) &&
+                       find_symbol(handle, prefix, "openblas_get_corename", &c.core);
     if (!whole)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that OpenBLAS has", library->source);
-    /* Its kernels for bf16 are made of AMX where it believes the processor's flags. */
+    /* Its bf16 kernels use AMX if the processor's flags list it, even on a system that does not
+     * allow it. */
     if (tsr_processor_amx_is_safe())
-        find(handle, prefix, "cblas_sbgemm", &c.products.bf16);
+        find_symbol(handle, prefix, "cblas_sbgemm", &c.products.bf16);
     return tsr_openblas_fill(context, handle, name, &c, library);
 }
 

@@ -1,10 +1,11 @@
 #include "ops/blas/processor.h"
 
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 static const char *const levels[] = {"portable", "avx2", "avx512"};
 
@@ -23,7 +24,7 @@ const char *tsr_kernels_name(int level)
     return levels[level];
 }
 
-/* The refusals on the way are no error of anybody's. */
+/* The refusals on the way are no errors, so the thread's last error is kept. */
 const char *tsr_processor_best(void)
 {
     const tsr_device_table *table;
@@ -46,7 +47,7 @@ const char *tsr_processor_best(void)
 #define LEAF7_AMX     ((1u << 22) | (1u << 24) | (1u << 25)) /* BF16, TILE, INT8 */
 #define STATE_AMX     (3u << 17)
 
-/* Of Linux' <asm/prctl.h>. */
+/* Values of Linux' <asm/prctl.h>. */
 enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 };
 
 static bool lists_amx(void)

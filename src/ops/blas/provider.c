@@ -1,18 +1,20 @@
 #include "ops/blas/provider.h"
 
 #include "ops/blas/open.h"
-#include <stdlib.h>
-#include <string.h>
+
 #include <tessera/sys/attachment.h>
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-/* What a context keeps: the providers in order, and the libraries that they are of. */
+/* A context's attachment: its providers in order, and their libraries. */
 typedef struct opened {
     tsr_blas_provider by[TSR_MOST_PROVIDERS];
-    double seconds[TSR_MOST_PROVIDERS]; /* that a product took; 0: not measured */
+    double seconds[TSR_MOST_PROVIDERS]; /* of a product, by each provider; 0: not measured */
     int count;
     tsr_library libraries[TSR_MOST_PROVIDERS];
     int library_count;
@@ -26,8 +28,9 @@ static void close_all(tsr_context *context, void *made)
     tsr_release(context, all);
 }
 
-/* One library under two names, or a second build that is the same, is one provider. */
-static void add(opened *all, const tsr_blas_provider *provider)
+/* Adds a provider unless one with the same identity is there: one library under two names, or an
+ * equal build. */
+static void add_provider(opened *all, const tsr_blas_provider *provider)
 {
     for (int i = 0; i < all->count; i++)
         if (tsr_provider_identity(&all->by[i]) == tsr_provider_identity(provider))
@@ -35,7 +38,7 @@ static void add(opened *all, const tsr_blas_provider *provider)
     all->by[all->count++] = *provider;
 }
 
-/* The linked one is opened first, whatever its place among the others. */
+/* Opens the linked library, as libraries[0]; its place among the providers is decided later. */
 static tsr_status link_first(tsr_context *context, opened *all)
 {
     all->library_count = 1;
@@ -44,7 +47,7 @@ static tsr_status link_first(tsr_context *context, opened *all)
 
 static void add_linked(opened *all)
 {
-    add(all, &all->libraries[0].provider);
+    add_provider(all, &all->libraries[0].provider);
 }
 
 static tsr_status add_named(tsr_context *context, opened *all, const char *name)
@@ -57,11 +60,11 @@ static tsr_status add_named(tsr_context *context, opened *all, const char *name)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "blas names more than %d libraries", TSR_MOST_PROVIDERS - 1);
     tsr_library *library = &all->libraries[all->library_count++];
     TSR_TRY(tsr_library_open(context, name, library));
-    add(all, &library->provider);
+    add_provider(all, &library->provider);
     return TSR_OK;
 }
 
-/* What is not there is no error of anybody's. */
+/* Adds all known libraries that are found. A library that is not found is no error. */
 static void add_found(tsr_context *context, opened *all)
 {
     tsr_kept_sentence kept;
@@ -88,11 +91,11 @@ static tsr_status add_listed(tsr_context *context, opened *all, const char *list
     return status;
 }
 
-/* Products of SIDE x SIDE matrices tell which of two libraries is faster, in some milliseconds. */
+/* ROUNDS products of SIDE x SIDE matrices tell which library is faster, in some milliseconds. */
 enum { SIDE = 256, ROUNDS = 5 };
 
-/* Of this thread: others may have its core meanwhile. */
-static double now(void)
+/* Seconds of this thread's CPU time: other threads may take its core meanwhile. */
+static double cpu_seconds(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -112,15 +115,16 @@ static double time_product(const tsr_blas_provider *provider, float *matrices)
                                    .ldb = SIDE,
                                    .ldc = SIDE};
     const int token = tsr_provider_begin(provider);
-    const double start = now();
+    const double start = cpu_seconds();
     const tsr_status status = provider->table->gemm_f32(provider->self, &product);
-    const double seconds = now() - start;
+    const double seconds = cpu_seconds() - start;
     tsr_provider_end(provider, token);
     return status == TSR_OK ? seconds : 1e9;
 }
 
-/* In turns, the best of each: the first products of a library are slow. */
-static void measure(opened *all, float *matrices)
+/* Times the libraries in turns and takes the best of each, because a library's first products are
+ * slow. */
+static void measure_providers(opened *all, float *matrices)
 {
     for (int i = 0; i < 2 * SIDE * SIDE; i++)
         matrices[i] = (float)(i % 61 - 30) / 64;
@@ -141,7 +145,8 @@ static void move_to_front(opened *all, int index)
     all->seconds[0] = seconds;
 }
 
-/* The first `named` of all, the fastest first; ends by selection from the slowest, each to the front. */
+/* Sorts the first `named` providers, the fastest first: selects the slowest, then the next, and
+ * moves each to the front. */
 static void sort(opened *all, int named)
 {
     for (int done = 0; done < named; done++) {
@@ -168,23 +173,24 @@ static tsr_status put_in_order(tsr_context *context, opened *all, int named)
     TSR_TRY(tsr_allocate(context, 2 * SIDE * SIDE * sizeof(float), &memory));
     tsr_choice choice = choose_all(all);
     tsr_choice_hold(&choice);
-    measure(all, memory);
+    measure_providers(all, memory);
     tsr_choice_release(&choice);
     tsr_release(context, memory);
     sort(all, named);
     return TSR_OK;
 }
 
-static void tell(tsr_context *context, const opened *all)
+static void tell_first(tsr_context *context, const opened *all)
 {
     const tsr_blas_provider *first = &all->by[0];
-    tsr_log(context, TSR_LOG_INFO, "BLAS: %s (%s), kernels for %s, the first of %d", first->table->name, first->source, first->table->core,
-            all->count);
+    tsr_log(context, TSR_LOG_INFO, "BLAS: %s (%s), kernels for %s, the first of %d", first->table->name, first->source,
+            first->table->core, all->count);
     if (first->warning)
         tsr_log(context, TSR_LOG_WARN, "%s", first->warning);
 }
 
-/* Those that are named, the fastest first, then the linked one, which has what they lack. */
+/* Opens the named providers, the fastest first, then the linked one, which has the products that
+ * they lack. */
 static tsr_status open_all(tsr_context *context, opened *all)
 {
     TSR_TRY(link_first(context, all));
@@ -195,7 +201,7 @@ static tsr_status open_all(tsr_context *context, opened *all)
     return put_in_order(context, all, named);
 }
 
-static tsr_status make(tsr_context *context, void **out)
+static tsr_status make_providers(tsr_context *context, void **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(opened), &memory));
@@ -207,12 +213,12 @@ static tsr_status make(tsr_context *context, void **out)
         close_all(context, all);
         return tsr_status_restore(&kept, status);
     }
-    tell(context, all);
+    tell_first(context, all);
     *out = all;
     return TSR_OK;
 }
 
-static const tsr_attachment_kind kind = {make, close_all};
+static const tsr_attachment_kind kind = {make_providers, close_all};
 
 tsr_status tsr_blas_providers(tsr_context *context, const tsr_blas_provider **out, int *count)
 {

@@ -1,11 +1,11 @@
 #include "redistribute/execute/agreement.h"
 
-#include "comm/core/traits.h"
-#include <tessera/sys/status.h>
-
 #include "comm/core/agree.h"
 #include "comm/core/comm.h"
+#include "comm/core/traits.h"
 #include "redistribute/schedule/plan_text.h"
+
+#include <tessera/sys/status.h>
 
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;
 
@@ -20,7 +20,7 @@ static memory later(memory a, memory b)
     return a > b ? a : b;
 }
 
-/* Where this rank's tensors are, also if they are wrong in some way. */
+/* Where this rank's tensors are; tensors that checks will refuse count too. */
 static memory find_memory(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst)
 {
     memory found = NOWHERE;
@@ -57,5 +57,6 @@ tsr_status tsr_execution_give_up(const tsr_execution *e, tsr_status local)
         return local;
     tsr_status_keep(&kept);
     tsr_comm_abort(e->group->comm);
-    return tsr_status_set(local, "%s (peers are not told in such executions: the communicator was aborted)", kept.text);
+    return tsr_status_set(
+        local, "%s (peers are not told of failures in this execution, so the communicator was aborted)", kept.text);
 }

@@ -4,10 +4,12 @@
 
 #include "redistribute/execute/execution.h"
 
-/** Binds the execution to its tensors, after checks; e->bound and e->spans are set, and have room. */
+/** Checks the tensors and binds the execution to them. e->bound, and with several items e->spans,
+ * point to enough room. `bytes`: of the workspace. */
 tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes);
 
-/** Passes a status on, with its sentence said of one of several tensors. */
+/** Returns `status`. If there are several tensors, its sentence then begins with "tensor i of
+ * count". */
 tsr_status tsr_name_tensor(size_t i, size_t count, tsr_status status);
 
 #endif

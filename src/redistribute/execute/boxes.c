@@ -3,7 +3,8 @@
 
 #include <tessera/sys/status.h>
 
-/* Copies are written before they are read: a whole batch of zeros would cost more than a small move. */
+/* Does not zero `at`, whose copies are written before they are read: zeroing them would cost more
+ * than a small move. */
 void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e)
 {
     copies->e = e;
@@ -23,7 +24,7 @@ tsr_status tsr_copies_end(tsr_copies *copies)
     return end_with(copies, copies->e->ops.self);
 }
 
-/* The next copy to fill in; what is full is handed over by whoever finds it so. */
+/* The next copy to fill in. The caller ends the copies when they are TSR_COPIES. */
 static tsr_box_copy *next_copy(tsr_copies *copies, const tsr_item *item, const int64_t *shape)
 {
     tsr_box_copy *copy = &copies->at[copies->count++];
@@ -34,17 +35,19 @@ static tsr_box_copy *next_copy(tsr_copies *copies, const tsr_item *item, const i
     return copy;
 }
 
-static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_source, int64_t *strides)
+static char *locate_box(const tsr_item *item, size_t box, tsr_place place, bool at_source, int64_t *strides)
 {
     for (int dim = 0; dim < item->src->ndim; dim++)
         strides[dim] = place.strides[dim];
     return place.base + tsr_item_offset(item, box, place.strides, at_source);
 }
 
-static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_place src, bool from_source, tsr_box_copy *copy)
+static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_place src, bool from_source,
+                          tsr_box_copy *copy)
 {
     const int ndim = item->src->ndim;
-    const int64_t *const shape = tsr_item_box(item, box), *const to = shape + 2 * ndim, *const from = from_source ? shape + ndim : to;
+    const int64_t *const shape = tsr_item_box(item, box), *const to = shape + 2 * ndim,
+                         *const from = from_source ? shape + ndim : to;
     int64_t read = 0, written = 0;
     for (int dim = 0; dim < ndim; dim++) {
         copy->shape[dim] = shape[dim];
@@ -59,10 +62,11 @@ static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_p
     copy->dst = dst.base + written * (int64_t)copy->element_bytes;
 }
 
-/* Devices launch together what they are given together. The host chooses by the bytes of a call how it stores them: it is to see those of
- * an execution, not those of each peer, of which there are the more the smaller they are. */
-tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
-                          bool from_source)
+/* Copies of several transfers are given to the device together. A device launches them together.
+ * The host chooses by the bytes of a call how it stores them, so it should see the bytes of an
+ * execution, not those of one peer alone. */
+tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst,
+                          tsr_place src, bool from_source)
 {
     for (size_t box = transfer->first_box; box < transfer->first_box + transfer->box_count; box++) {
         describe_copy(item, box, dst, src, from_source, &copies->at[copies->count++]);
@@ -74,7 +78,7 @@ tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_tr
 
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides)
 {
-    char *at = locate(item, f->box, place, at_source, strides);
+    char *at = locate_box(item, f->box, place, at_source, strides);
     for (int dim = 0; dim < item->src->ndim; dim++)
         at += f->offset[dim] * place.strides[dim] * (int64_t)item->src->element_bytes;
     return at;
@@ -95,7 +99,8 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
     void *const self = way.pack ? e->ops.self : e->parts;
     for (; tsr_fragments_next(&fragments, &f); packed += f.elements * (int64_t)item->src->element_bytes) {
         tsr_box_copy *copy = next_copy(&copies, item, f.shape);
-        char *placed = tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);
+        char *placed =
+            tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);
         tsr_fragment_strides(&f, copy->ndim, way.pack ? copy->dst_strides : copy->src_strides);
         copy->src = way.pack ? placed : packed;
         copy->dst = way.pack ? packed : placed;
@@ -105,18 +110,20 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
     return end_with(&copies, self);
 }
 
-tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,
-                              bool at_source)
+tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed,
+                              tsr_place place, bool at_source)
 {
     return pass(e, parcel, range, packed, (passage){place, at_source, true});
 }
 
-tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed)
+tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place,
+                                void *packed)
 {
     return pass(e, parcel, range, packed, (passage){place, false, false});
 }
 
-void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source)
+void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place,
+                               bool at_source)
 {
     const tsr_item *item = &e->plan->items[parcel->item];
     if (parcel->box_count != 1 || !tsr_item_box_is_dense(item, parcel->first_box, place.strides))

@@ -4,7 +4,7 @@
 
 #include "redistribute/execute/execution.h"
 
-/** Copies that the device is given together, as it launches them. */
+/** The most copies that the device is given together. */
 #define TSR_COPIES 8
 
 typedef struct tsr_copies {
@@ -13,26 +13,33 @@ typedef struct tsr_copies {
     size_t count;
 } tsr_copies;
 
-/** Boxes between two places, of which none waits for another one. `from_source`: out of a source shard, else out of the same piece's
- * destination. What was added is copied when it is ended. */
+/** Copies of boxes between places; no copy depends on another. All that was added is copied when
+ * tsr_copies_end() returns. `from_source`: `src` is a source shard, else it is a destination shard
+ * of the same piece. */
 void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e);
-tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
-                          bool from_source);
+tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst,
+                          tsr_place src, bool from_source);
 tsr_status tsr_copies_end(tsr_copies *copies);
 
-/** Copies a range of a parcel between memory in which it lies packed and its place. `at_source`: its boxes' positions in the source shard
- * count, else those in the destination's. */
-tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,
-                              bool at_source);
-tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed);
+/** Copies a range of a parcel between packed memory and a place. `at_source`: boxes' positions in
+ * the source shard count, else those in the destination shard. Unpacking takes those in the
+ * destination shard. */
+tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed,
+                              tsr_place place, bool at_source);
+tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place,
+                                void *packed);
 
-/** The bytes of a range of a single box that lies without gaps, else NULL: then there is no need to pack. */
-void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source);
+/** Where a range of a parcel begins in `place`, if the parcel is one box that lies there without
+ * gaps, and so needs no packing; else NULL. */
+void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place,
+                               bool at_source);
 
-/** Where a fragment lies in a place; `strides` become the place's. */
-char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides);
+/** Where a fragment begins in a place; writes the place's strides. */
+char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source,
+                         int64_t *strides);
 
-/** A reduction as the device takes it, but for shape and pointers. */
+/** An item's reduction as the device takes it; the caller sets the shape, and the pointers in
+ * `arrays`. */
 tsr_box_reduce tsr_execution_reduce(const tsr_item *item, const tsr_reduce_arrays *arrays, int dst_count);
 
 #endif

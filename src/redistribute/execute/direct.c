@@ -1,10 +1,10 @@
 #include "redistribute/execute/direct.h"
 
-#include <tessera/sys/status.h>
-
 #include "redistribute/execute/boxes.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/plan_text.h"
+
+#include <tessera/sys/status.h>
 
 static const tsr_view *view_of(const tsr_execution *e, const tsr_bound *b, int position)
 {
@@ -30,7 +30,7 @@ static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int6
     return (tsr_place){view->dst, view->dst_strides};
 }
 
-static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
+static tsr_status pull_moves(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
 {
     const tsr_transfers *moves = &b->item->moves;
     const size_t first = e->device.driver ? 0 : b->item->first_on_host;
@@ -44,8 +44,8 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *c
     return TSR_OK;
 }
 
-/* What mates have taken by now for all of them. */
-static tsr_status collect(const tsr_execution *e)
+/* Copies what mates have taken for this rank by now. */
+static tsr_status collect_relayed(const tsr_execution *e)
 {
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
@@ -53,12 +53,14 @@ static tsr_status collect(const tsr_execution *e)
         const tsr_bound *b = &e->bound[i];
         const tsr_transfers *relayed = &b->item->relayed;
         for (size_t k = 0; k < relayed->count; k++)
-            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], b->dst, destination_of(e, b, relayed->at[k].peer), false));
+            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], b->dst, destination_of(e, b, relayed->at[k].peer),
+                                   false));
     }
     return tsr_copies_end(&copies);
 }
 
-static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
+static void point_at_box(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r,
+                         const tsr_reduce_arrays *arrays, size_t box)
 {
     const tsr_item *item = b->item;
     const int64_t *contributors = item->contributors + r->first_term;
@@ -76,9 +78,9 @@ static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reductio
     }
 }
 
-/* Nobody else reads or writes what this rank is the home of, so results go straight to all owners, also where their source is the same
- * memory. */
-static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
+/* No other rank reads or writes what this rank is the home of. So results go straight to all
+ * owners, also where an owner's source and destination are one memory. */
+static tsr_status reduce_to_owners(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
     const tsr_scratch scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
@@ -86,7 +88,7 @@ static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
         for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
-            point(e, b, r, &scratch.reduce, box);
+            point_at_box(e, b, r, &scratch.reduce, box);
             for (int dim = 0; dim < reduce.ndim; dim++)
                 reduce.shape[dim] = tsr_item_box(item, box)[dim];
             TSR_TRY(e->ops.table->reduce(e->ops.self, e->ops.index, &reduce, e->stream));
@@ -95,7 +97,8 @@ static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
     return TSR_OK;
 }
 
-tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst, tsr_place src)
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst,
+                                    tsr_place src)
 {
     const int64_t *shape = source ? item->src_shape : item->dst_shape;
     tsr_box_copy copy;
@@ -111,7 +114,8 @@ tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item
     return e->ops.table->copy_boxes(e->ops.self, e->ops.index, &copy, 1, e->stream);
 }
 
-/* What peers read of a small move: a copy of this rank's source, which stays when the call is over. */
+/* Copies this rank's source to where peers read it in an eager move; the copy stays when the call
+ * is over. */
 static tsr_status show_copy(const tsr_execution *e)
 {
     const tsr_bound *b = e->bound;
@@ -119,10 +123,11 @@ static tsr_status show_copy(const tsr_execution *e)
     return shown.base && b->src.base ? tsr_execution_copy_whole(e, b->item, true, shown, b->src) : TSR_OK;
 }
 
-/* What this rank shows its peers of a batch: an array of one an item, which they reach. */
+/* Where this rank's views are, one for each item, in memory that peers reach. */
 static tsr_view *views_of(const tsr_execution *e)
 {
-    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
+    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf
+                            : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
 }
 
 static void show_all(tsr_execution *e)
@@ -158,16 +163,16 @@ static tsr_status read_sources(const tsr_execution *e)
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
-        TSR_TRY(pull(e, &e->bound[i], &copies));
+        TSR_TRY(pull_moves(e, &e->bound[i], &copies));
         if (e->bound[i].item->reduction_count == 0)
             continue;
         TSR_TRY(tsr_copies_end(&copies));
-        TSR_TRY(reduce(e, &e->bound[i]));
+        TSR_TRY(reduce_to_owners(e, &e->bound[i]));
     }
     return tsr_copies_end(&copies);
 }
 
-/* `*over`: the call ended in the middle, for everybody. */
+/* `*over` becomes true if the call ended in the middle, on all ranks. */
 static tsr_status read_peers(const tsr_execution *e, bool *over)
 {
     tsr_comm *comm = e->group->comm;
@@ -180,10 +185,10 @@ static tsr_status read_peers(const tsr_execution *e, bool *over)
     *over = status != TSR_OK;
     if (status == TSR_OK)
         status = tsr_call_follow(comm);
-    return status == TSR_OK ? collect(e) : status;
+    return status == TSR_OK ? collect_relayed(e) : status;
 }
 
-/* From the workspace to where results belong, when nobody reads there any more. */
+/* Copies results from the workspace to the destinations, which no peer reads any more. */
 static tsr_status unstage(const tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {

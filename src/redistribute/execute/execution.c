@@ -1,8 +1,5 @@
 #include "redistribute/execute/execution.h"
 
-#include <string.h>
-#include <tessera/sys/status.h>
-
 #include "comm/core/comm.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/bind.h"
@@ -14,7 +11,11 @@
 #include "redistribute/execute/small.h"
 #include "redistribute/schedule/collective.h"
 
-static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+static tsr_status fill_destination(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
     tsr_tensor dst = {.data = b->dst.base, .dtype = item->dst->dtype, .device = e->device, .ndim = item->dst_ndim};
@@ -25,14 +26,15 @@ static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
     return tsr_device_fill_identity(&e->ops, &dst, item->problem.fill, e->stream);
 }
 
-/* The shortcut's fills come first, under what is kept; those of other new Partial terms last: where source and destination are one memory,
- * peers have read it by then. */
+/* The shortcut's fills come first, since the elements that are kept overwrite them. Other new
+ * Partial terms are filled last: where source and destination are one memory, peers have read it by
+ * then. */
 static tsr_status fill_all(const tsr_execution *e, bool shortcuts)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_item *item = e->bound[i].item;
         if (item->fills && item->problem.shortcut == shortcuts)
-            TSR_TRY(fill(e, &e->bound[i]));
+            TSR_TRY(fill_destination(e, &e->bound[i]));
     }
     return TSR_OK;
 }
@@ -42,7 +44,8 @@ static bool by_messages(const tsr_execution *e)
     return e->plan->options.mode == TSR_MODE_MESSAGE && e->group;
 }
 
-/* Reductions in place go to the workspace, one item's after the other. */
+/* Sets where each item's reductions of direct mode go: where source and destination are one memory,
+ * to the workspace, one item after the other; else to the destination. */
 static void place_results(tsr_execution *e)
 {
     size_t used = 0;
@@ -81,8 +84,9 @@ static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor
     return local;
 }
 
-/* `choices` are the rank's, as the host's table takes them. */
-static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local, void *choices)
+/* `choices`: the kernels chosen for this rank, with which the host's table is called. */
+static tsr_status start_execution(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes,
+                                  tsr_status local, void *choices)
 {
     e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
     local = bind(e, src, dst, bytes, local);
@@ -109,7 +113,7 @@ static tsr_status finish_crossing(tsr_execution *e)
     return e->native ? tsr_native_finish(e) : tsr_message_finish(e);
 }
 
-static tsr_status finish(tsr_execution *e)
+static tsr_status finish_execution(tsr_execution *e)
 {
     TSR_TRY(finish_crossing(e));
     if (e->plan->fills)
@@ -117,16 +121,17 @@ static tsr_status finish(tsr_execution *e)
     return tsr_has_shelf(e) ? tsr_shelf_end(e) : TSR_OK;
 }
 
-/* Started executions keep what they need in the group's scratch. */
+/* Refuses a call while a started execution uses the group's scratch. */
 static tsr_status check_idle(const tsr_group *group)
 {
     if (!group || !tsr_holding_of(group)->pending)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "an execution was started on this communicator: call tsr_plan_finish() first");
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "an execution was started on this communicator: call tsr_plan_finish() first");
 }
 
-tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                        size_t bytes, tsr_stream stream, tsr_status local)
+tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                        void *workspace, size_t bytes, tsr_stream stream, tsr_status local)
 {
     tsr_bound one;
     tsr_execution e;
@@ -143,36 +148,41 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     }
     e.workspace = workspace;
     e.stream = stream;
-    TSR_TRY(start(&e, src, dst, bytes, local, group ? group->choices : plan->host.self));
-    return finish(&e);
+    TSR_TRY(start_execution(&e, src, dst, bytes, local, group ? group->choices : plan->host.self));
+    return finish_execution(&e);
 }
 
-/* Whoever starts an execution keeps its tensors' memory, but not what describes them. */
-static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
+/* Copies the descriptions of a started execution's tensors: the caller of tsr_plan_start() keeps
+ * only their memory. */
+static const tsr_tensor *keep_tensors(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
 {
     if (tensors)
         memcpy(kept, tensors, plan->count * sizeof *kept);
     return tensors ? kept : NULL;
 }
 
-/* The group over which a plan that was prepared on `comm` runs, and whether there is room in it. Without splitting that is all of `comm`,
- * and the key that of the communicator on which it was prepared last. */
+/* The group of a plan that was prepared on `comm`; NULL: there is none. `*prepared`: it has the
+ * memory that the plan needs. With no_split it is all of `comm`, for the key may be that of another
+ * communicator, on which the plan was prepared last. */
 static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
 {
     const uint64_t key = __atomic_load_n(&plan->found->group_key, __ATOMIC_ACQUIRE);
     const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
-    *prepared = group && tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->found->scratch_bytes, __ATOMIC_RELAXED) &&
-                tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->found->shelf_bytes, __ATOMIC_RELAXED);
+    *prepared =
+        group &&
+        tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->found->scratch_bytes, __ATOMIC_RELAXED) &&
+        tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->found->shelf_bytes, __ATOMIC_RELAXED);
     return group;
 }
 
-/* A group that other plans made may have room enough for this one on some ranks, which wait for the others. */
-static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
-                                 tsr_stream stream)
+/* Peers are told: in a group that other plans made, some ranks may have room for this plan, and
+ * wait for the others. */
+static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src,
+                                 const tsr_tensor *dst, tsr_stream stream)
 {
     tsr_execution e = {.plan = plan, .group = group, .stream = stream};
-    const tsr_status local =
-        tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
+    const tsr_status local = tsr_status_set(
+        TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
     if (!group)
         return local;
     e.checked = plan->options.mode != TSR_MODE_MESSAGE || tsr_execution_is_checked(&e, src, dst);
@@ -186,27 +196,28 @@ static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_c
     return tsr_plan_check_comm(plan, comm);
 }
 
-/* Within a call that has entered, of a rank that takes part. */
-static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
-                          tsr_stream stream)
+/* Executes within tsr_comm_enter() and tsr_comm_leave(), on a rank that takes part. */
+static tsr_status execute_on_comm(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                                  void *workspace, size_t bytes, tsr_stream stream)
 {
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
-    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group, src, dst, stream);
+    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK)
+                    : say_unprepared(plan, group, src, dst, stream);
 }
 
-tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                            size_t bytes, tsr_stream stream)
+tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                            void *workspace, size_t bytes, tsr_stream stream)
 {
     TSR_TRY(check_call("tsr_plan_execute", plan, comm));
     if (!tsr_plan_takes_part(plan))
         return TSR_OK;
     TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute"));
-    return tsr_comm_leave(comm, execute(plan, comm, src, dst, workspace, bytes, stream));
+    return tsr_comm_leave(comm, execute_on_comm(plan, comm, src, dst, workspace, bytes, stream));
 }
 
-static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                                 size_t bytes, tsr_stream stream)
+static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                                 void *workspace, size_t bytes, tsr_stream stream)
 {
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
@@ -221,15 +232,15 @@ static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr
     e->spans = scratch.spans;
     e->workspace = workspace;
     e->stream = stream;
-    src = keep(plan, src, scratch.tensors);
-    dst = keep(plan, dst, scratch.tensors + plan->count);
-    TSR_TRY(start(e, src, dst, bytes, TSR_OK, group->choices));
+    src = keep_tensors(plan, src, scratch.tensors);
+    dst = keep_tensors(plan, dst, scratch.tensors + plan->count);
+    TSR_TRY(start_execution(e, src, dst, bytes, TSR_OK, group->choices));
     tsr_holding_of(group)->pending = plan;
     return TSR_OK;
 }
 
-tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
-                          tsr_stream stream)
+tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                          void *workspace, size_t bytes, tsr_stream stream)
 {
     TSR_TRY(check_call("tsr_plan_start", plan, comm));
     if (!tsr_plan_takes_part(plan))
@@ -247,7 +258,7 @@ static tsr_status finish_in_group(const tsr_plan *plan, tsr_comm *comm)
                               prepared && tsr_holding_of(group)->pending ? "another plan was started here"
                                                                          : "the plan was not started here");
     tsr_holding_of(group)->pending = NULL;
-    return finish(tsr_scratch_divide(plan, tsr_holding_of(group)->scratch).pending);
+    return finish_execution(tsr_scratch_divide(plan, tsr_holding_of(group)->scratch).pending);
 }
 
 tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)

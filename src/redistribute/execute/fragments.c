@@ -24,7 +24,9 @@ tsr_fragments tsr_fragments_begin(const tsr_item *item, size_t first_box, int64_
     return fragments;
 }
 
-/* The outermost dim of which whole slices begin here and fit. */
+/* The outermost dim `d` for which a whole slice, dims `d` and all behind it, begins at `at` and
+ * has no more than `limit` elements; ndim: a slice is one element. `*slice`: the elements of a
+ * slice. */
 static int outermost(const int64_t *shape, int ndim, int64_t at, int64_t limit, int64_t *slice)
 {
     int dim = ndim;
@@ -34,7 +36,8 @@ static int outermost(const int64_t *shape, int ndim, int64_t at, int64_t limit, 
     return dim;
 }
 
-/* Slices of dim `dim` - 1, as many as its row holds and the range wants; dim 0: the whole box. */
+/* A fragment is as many slices along dim `dim` - 1 as are left of its row and of the range; with
+ * `dim` 0 it is the whole box. */
 bool tsr_fragments_next(tsr_fragments *f, tsr_fragment *fragment)
 {
     if (f->left <= 0)

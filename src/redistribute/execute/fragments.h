@@ -1,7 +1,9 @@
 /**
- * A range of a run of boxes, as if they lay packed one after the other: the boxes that hold it.
+ * Cuts a range of the elements of consecutive boxes into boxes, its fragments. Elements count as if
+ * the boxes lay packed one after the other.
  *
- * A range of row-major elements of one n-d box is at most 2n - 1 boxes: rows that are begun, whole planes, rows that are not finished.
+ * A range of row-major elements of one n-d box has at most 2n - 1 fragments: rows that are begun,
+ * whole planes, rows that are not finished.
  */
 #ifndef TSR_REDISTRIBUTE_EXECUTE_FRAGMENTS_H
 #define TSR_REDISTRIBUTE_EXECUTE_FRAGMENTS_H
@@ -11,20 +13,20 @@
 typedef struct tsr_fragments {
     const tsr_item *item;
     size_t box;
-    int64_t at, size; /**< within the current box, which has so many elements */
-    int64_t left;     /**< of the range */
+    int64_t at, size; /**< position in the current box, and how many elements the box has */
+    int64_t left;     /**< elements of the range that are left */
 } tsr_fragments;
 
 typedef struct tsr_fragment {
     size_t box;
-    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS]; /**< its first element's place within the box */
+    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS]; /**< offset: its first element's place within the box */
     int64_t elements;
 } tsr_fragment;
 
 /** Elements [begin, end) of the boxes from `first_box` on. */
 tsr_fragments tsr_fragments_begin(const tsr_item *item, size_t first_box, int64_t begin, int64_t end);
 
-/** False when there are no more. */
+/** Writes the next fragment; false when there are no more. */
 bool tsr_fragments_next(tsr_fragments *fragments, tsr_fragment *fragment);
 
 /** Row-major strides of the fragment as it lies packed. */

@@ -3,6 +3,7 @@
 #include "base/memory/memory.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
+
 #include <tessera/sys/status.h>
 
 static bool wants_scratch(const tsr_holding *held, const tsr_holding_wanted *wanted)
@@ -20,8 +21,8 @@ static bool lacks(const void *slot, const void *wanted)
     return wants_scratch(slot, wanted) || wants_shelf(slot, wanted);
 }
 
-/* Of `made` what is not needed stays NULL. */
-static tsr_status make(tsr_comm *comm, const void *slot, const void *wanted_of_plan, void *made)
+/* Allocates what the slot lacks into `made`; the rest of `made` stays NULL. */
+static tsr_status holding_make(tsr_comm *comm, const void *slot, const void *wanted_of_plan, void *made)
 {
     const tsr_holding_wanted *wanted = wanted_of_plan;
     tsr_holding *grown = made;
@@ -36,7 +37,7 @@ static tsr_status make(tsr_comm *comm, const void *slot, const void *wanted_of_p
     return TSR_OK;
 }
 
-static void release(tsr_comm *comm, void *slot)
+static void holding_release(tsr_comm *comm, void *slot)
 {
     tsr_holding *held = slot;
     tsr_release(tsr_comm_context(comm), held->scratch);
@@ -44,7 +45,7 @@ static void release(tsr_comm *comm, void *slot)
     *held = (tsr_holding){.scratch = NULL};
 }
 
-static void exchange(void **a, size_t *a_bytes, void **b, size_t *b_bytes)
+static void exchange_memory(void **a, size_t *a_bytes, void **b, size_t *b_bytes)
 {
     void *const memory = *a;
     const size_t bytes = *a_bytes;
@@ -54,22 +55,22 @@ static void exchange(void **a, size_t *a_bytes, void **b, size_t *b_bytes)
     *b_bytes = bytes;
 }
 
-static void take(tsr_comm *comm, void *slot, void *made)
+static void holding_take(tsr_comm *comm, void *slot, void *made)
 {
     tsr_holding *held = slot, *grown = made;
     if (grown->scratch)
-        exchange(&held->scratch, &held->scratch_bytes, &grown->scratch, &grown->scratch_bytes);
+        exchange_memory(&held->scratch, &held->scratch_bytes, &grown->scratch, &grown->scratch_bytes);
     if (grown->shelf)
-        exchange(&held->shelf, &held->shelf_bytes, &grown->shelf, &grown->shelf_bytes);
+        exchange_memory(&held->shelf, &held->shelf_bytes, &grown->shelf, &grown->shelf_bytes);
     if (!tsr_comm_shares_some(comm))
         held->shelf_bytes = SIZE_MAX;
-    release(comm, made);
+    holding_release(comm, made);
 }
 
-/* What is pending lives in the scratch, which may have to grow. */
+/* A pending execution lives in the scratch, which a prepare may replace by a larger one. */
 static bool is_busy(const void *slot)
 {
     return ((const tsr_holding *)slot)->pending;
 }
 
-const tsr_group_keeper tsr_holding_keeper = {lacks, make, take, release, is_busy};
+const tsr_group_keeper tsr_holding_keeper = {lacks, holding_make, holding_take, holding_release, is_busy};

@@ -1,17 +1,20 @@
 #include "redistribute/execute/message.h"
 
-#include <tessera/sys/status.h>
-
+#include "base/checked.h"
 #include "comm/collectives/exchange.h"
 #include "device/host/choose.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/boxes.h"
 #include "redistribute/execute/fragments.h"
 
-/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
+#include <tessera/sys/status.h>
+
+/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round.
+ */
 #define NOT_STAGED SIZE_MAX
 
-/* Of half a MiB each: as much as calls write that go by the ways of large moves. */
+/* With at least this many rounds, of half a MiB each, a host stores each round as part of a large
+ * move. */
 #define MANY_ROUNDS 16
 
 /* One round of one phase, in its half of the staging and of the lists. */
@@ -40,7 +43,7 @@ static size_t bytes_of(const round *r, const tsr_parcel *parcel)
     return tsr_mail_bytes(&r->e->plan->items[parcel->item], range.end - range.begin);
 }
 
-/* What is sent in the first phase lies in the source, later in the destination. */
+/* Where a parcel lies that is sent: in the first phase in the source, later in the destination. */
 static tsr_place origin_of(const round *r, const tsr_parcel *parcel)
 {
     const tsr_bound *b = bound_of(r->e, parcel);
@@ -55,7 +58,7 @@ static tsr_place target_of(const tsr_execution *e, const tsr_parcel *parcel)
 static round begin_round(const tsr_execution *e, int phase, int64_t at)
 {
     const int half = (int)(at & 1);
-    const size_t half_bytes = e->plan->workspace_bytes / 2 & ~(size_t)63;
+    const size_t half_bytes = tsr_round_down(e->plan->workspace_bytes / 2, TSR_LINE);
     return (round){.e = e,
                    .phase = phase,
                    .half = half,
@@ -64,7 +67,8 @@ static round begin_round(const tsr_execution *e, int phase, int64_t at)
                    .messages = e->scratch.messages[half]};
 }
 
-/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round. */
+/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round.
+ */
 typedef struct bundle {
     size_t first, count, bytes;
     int64_t peer;
@@ -84,7 +88,7 @@ static bool next_bundle(const round *r, const tsr_mail *mail, bundle *b)
     return true;
 }
 
-/* A message of one parcel has no gap before the next, so it ends with its last element. */
+/* A message of one parcel has no gap before a next parcel, so it ends with its last element. */
 static size_t message_bytes(const round *r, const bundle *b, const tsr_mail *mail)
 {
     if (b->count > 1)
@@ -113,8 +117,9 @@ static tsr_status pack_bundle(round *r, const tsr_mail *mail, const bundle *b)
     return TSR_OK;
 }
 
-/* After a failure too all that peers wait for is listed. */
-static tsr_status pack(round *r)
+/* Packs and lists what the round sends. After a failure, the messages that peers wait for are
+ * listed all the same. */
+static tsr_status pack_round(round *r)
 {
     const tsr_mail *mail = &r->e->plan->out[r->phase];
     tsr_status status = TSR_OK;
@@ -122,7 +127,9 @@ static tsr_status pack(round *r)
         if (b.bytes == 0)
             continue;
         const tsr_parcel *first = &mail->at[b.first];
-        void *data = b.count > 1 ? NULL : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
+        void *data =
+            b.count > 1 ? NULL
+                        : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
         if (!data) {
             data = r->staging;
             if (status == TSR_OK)
@@ -149,7 +156,8 @@ static void expect(round *r)
     for (bundle b = {0}; next_bundle(r, mail, &b);) {
         const tsr_parcel *first = &mail->at[b.first];
         const bool lands = b.count == 1 && first->term == TSR_NO_TERM;
-        void *data = lands ? tsr_execution_contiguous(r->e, first, range_of(r, first), target_of(r->e, first), false) : NULL;
+        void *data =
+            lands ? tsr_execution_contiguous(r->e, first, range_of(r, first), target_of(r->e, first), false) : NULL;
         if (data) {
             r->e->scratch.offsets[r->half][b.first] = NOT_STAGED;
         } else {
@@ -162,7 +170,7 @@ static void expect(round *r)
     }
 }
 
-static tsr_status post(round *r)
+static tsr_status post_round(round *r)
 {
     expect(r);
     const tsr_exchange given = {.caller = "tsr_comm_exchange_start",
@@ -179,20 +187,23 @@ static tsr_status post(round *r)
     return status == TSR_OK ? TSR_OK : tsr_execution_give_up(r->e, status);
 }
 
-static tsr_status unpack(const round *r)
+static tsr_status unpack_round(const round *r)
 {
     const tsr_mail *mail = &r->e->plan->in[r->phase];
     for (size_t i = 0; i < mail->count; i++) {
         const tsr_parcel *parcel = &mail->at[i];
         const size_t offset = r->e->scratch.offsets[r->half][i];
         if (parcel->term == TSR_NO_TERM && offset != NOT_STAGED)
-            TSR_TRY(tsr_execution_unpack(r->e, parcel, range_of(r, parcel), target_of(r->e, parcel), r->e->workspace + offset));
+            TSR_TRY(tsr_execution_unpack(r->e, parcel, range_of(r, parcel), target_of(r->e, parcel),
+                                         r->e->workspace + offset));
     }
     return TSR_OK;
 }
 
-/* Own terms are read in place, those of others where their parcels lie packed, `before` elements into the round's range. */
-static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
+/* Points at the terms of a fragment and at its result. Own terms are read in place; other ranks'
+ * terms lie packed in their parcels, `before` elements into the round's range. */
+static void point_at_fragment(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f,
+                              int64_t before)
 {
     const tsr_item *item = b->item;
     const tsr_reduce_arrays *arrays = &r->e->scratch.reduce;
@@ -204,7 +215,8 @@ static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduc
             continue;
         }
         tsr_fragment_strides(f, item->src->ndim, strides);
-        arrays->src[term] = r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
+        arrays->src[term] =
+            r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
     }
     arrays->dst[0] = tsr_execution_find(item, f, b->dst, false, arrays->dst_strides[0]);
 }
@@ -216,7 +228,7 @@ static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_redu
     tsr_fragments fragments = tsr_fragments_begin(b->item, reduction->first_box, range.begin, range.end);
     tsr_fragment f;
     for (int64_t before = 0; tsr_fragments_next(&fragments, &f); before += f.elements) {
-        point(r, b, reduction, &f, before);
+        point_at_fragment(r, b, reduction, &f, before);
         for (int dim = 0; dim < reduce.ndim; dim++)
             reduce.shape[dim] = f.shape[dim];
         TSR_TRY(r->e->ops.table->reduce(r->e->parts, r->e->ops.index, &reduce, r->e->stream));
@@ -224,7 +236,7 @@ static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_redu
     return TSR_OK;
 }
 
-static tsr_status reduce(const round *r)
+static tsr_status reduce_round(const round *r)
 {
     for (size_t i = 0; i < r->e->plan->count; i++) {
         const tsr_bound *b = &r->e->bound[i];
@@ -234,14 +246,14 @@ static tsr_status reduce(const round *r)
     return TSR_OK;
 }
 
-static tsr_status settle(const round *r)
+static tsr_status settle_round(const round *r)
 {
-    TSR_TRY(unpack(r));
-    return r->phase == 0 ? reduce(r) : TSR_OK;
+    TSR_TRY(unpack_round(r));
+    return r->phase == 0 ? reduce_round(r) : TSR_OK;
 }
 
-/* What stays on this rank, while the first messages travel. */
-static tsr_status keep(const tsr_execution *e)
+/* Copies what stays on this rank, while the first messages travel. */
+static tsr_status keep_own_moves(const tsr_execution *e)
 {
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
@@ -254,24 +266,26 @@ static tsr_status keep(const tsr_execution *e)
     return tsr_copies_end(&copies);
 }
 
-/* Packs the first round of a phase. Ranks agree that all could: nobody waits for the messages of a rank that failed by itself. */
+/* Packs and posts the first round of a phase. In between ranks agree that all could pack, so that
+ * no rank waits for the messages of one that failed by itself. */
 static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status local)
 {
     round r = begin_round(e, phase, 0);
     if (local == TSR_OK)
-        local = pack(&r);
+        local = pack_round(&r);
     TSR_TRY(tsr_execution_agree(e, local));
-    return post(&r);
+    return post_round(&r);
 }
 
-static void note(tsr_execution *e, tsr_status status)
+static void note_failure(tsr_execution *e, tsr_status status)
 {
     if (e->local == TSR_OK)
         e->local = status;
 }
 
-/* A rank that fails by itself in a later round goes on sending what it has, so that nobody waits, and says so after the last; where nobody
- * would hear it, it sends no more. */
+/* A rank that fails by itself in a later round goes on sending what it has, so that no peer waits,
+ * and tells its failure after the last round. In an execution that is not checked no peer would
+ * hear it, so the rank gives up. */
 static tsr_status run_phase(tsr_execution *e, int phase)
 {
     round current = begin_round(e, phase, 0);
@@ -279,19 +293,19 @@ static tsr_status run_phase(tsr_execution *e, int phase)
         round next = begin_round(e, phase, at + 1);
         const bool more = at + 1 < e->rounds;
         if (more)
-            note(e, pack(&next));
+            note_failure(e, pack_round(&next));
         TSR_TRY(tsr_exchange_finish(e->group->comm));
         if (more && !e->checked && e->local != TSR_OK)
             return tsr_execution_give_up(e, e->local);
         if (more)
-            TSR_TRY(post(&next));
-        note(e, settle(&current));
+            TSR_TRY(post_round(&next));
+        note_failure(e, settle_round(&current));
         current = next;
     }
     return TSR_OK;
 }
 
-/* On the host each round is small, though all together write more than caches hold. */
+/* On the host a round is small, but many rounds together write more than caches hold. */
 static void *find_parts(const tsr_execution *e)
 {
     if (e->device.driver || e->rounds < MANY_ROUNDS)
@@ -310,7 +324,7 @@ tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
 
 tsr_status tsr_message_finish(tsr_execution *e)
 {
-    note(e, keep(e));
+    note_failure(e, keep_own_moves(e));
     TSR_TRY(run_phase(e, 0));
     for (int phase = 1; phase < TSR_PHASES; phase++) {
         if (!(phase == 1 ? e->plan->results : e->plan->shares))

@@ -4,7 +4,7 @@
 
 #include "redistribute/execute/execution.h"
 
-/** The two halves. */
+/** The two halves of the execution. `local`: this rank's status so far. */
 tsr_status tsr_native_start(tsr_execution *e, tsr_status local);
 tsr_status tsr_native_finish(tsr_execution *e);
 

@@ -1,8 +1,5 @@
 #include "redistribute/execute/prepare.h"
 
-#include <tessera/sys/log.h>
-#include <tessera/sys/status.h>
-
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
@@ -18,18 +15,24 @@
 #include "redistribute/schedule/plan_text.h"
 #include "redistribute/schedule/ranks.h"
 
-/* All ranks of so many meshes, ascending, which the communicator must have; the caller releases `*ranks`, also after an error. */
+#include <tessera/sys/log.h>
+#include <tessera/sys/status.h>
+
+/* Lists all ranks of `mesh_count` meshes, ascending; refuses ranks that the communicator does not
+ * have. The caller releases `*ranks`, also after an error. */
 static tsr_status list_ranks(const tsr_mesh *const *meshes, size_t mesh_count, int comm_size, int **ranks, int *count)
 {
     for (size_t i = 0; i < mesh_count; i++)
         if (tsr_mesh_count(meshes[i]) > comm_size)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "the plan's mesh has %lld ranks, but the communicator has only %d",
                                   (long long)tsr_mesh_count(meshes[i]), comm_size);
     TSR_TRY(tsr_ranks_of_meshes(meshes, mesh_count, ranks, count));
     const int highest = (*ranks)[*count - 1];
     if (highest < comm_size)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has rank %d, but the communicator has only ranks 0 to %d", highest,
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "the plan's mesh has rank %d, but the communicator has only ranks 0 to %d", highest,
                           comm_size - 1);
 }
 
@@ -43,7 +46,7 @@ static tsr_status list_everybody(const tsr_plan *plan, int comm_size, int **rank
     return TSR_OK;
 }
 
-/* Those in this rank's node. */
+/* Drops the ranks that are not in this rank's node. */
 static void keep_mates(const tsr_comm *comm, int *ranks, int *count)
 {
     const int all = *count, own = tsr_comm_node_of(comm, tsr_comm_rank(comm));
@@ -53,7 +56,9 @@ static void keep_mates(const tsr_comm *comm, int *ranks, int *count)
             ranks[(*count)++] = ranks[i];
 }
 
-/* Where the communicator may not be split, all its ranks are the plan's; a direct plan over one that is not is each node's own. */
+/* Lists the ranks of the plan's group: the ranks of its meshes; of these only this rank's node, for
+ * a direct plan over a communicator that is not direct. With no_split, all ranks of the
+ * communicator. */
 static tsr_status list_plan_ranks(const tsr_plan *plan, const tsr_comm *comm, int **ranks, int *count)
 {
     void *memory;
@@ -71,7 +76,8 @@ static tsr_status list_plan_ranks(const tsr_plan *plan, const tsr_comm *comm, in
     return status;
 }
 
-/* The first rank of the mesh that two communicators, which descend from `common`, do not both call so; -1: there is none. */
+/* The first rank of the mesh that is not the same rank of `common` in `a` as in `b`, which both
+ * descend from `common`; -1: there is none. */
 static int64_t find_other(const tsr_mesh *mesh, const tsr_comm *a, const tsr_comm *b, const tsr_comm *common)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0};
@@ -86,15 +92,16 @@ static int64_t find_other(const tsr_mesh *mesh, const tsr_comm *a, const tsr_com
 
 static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_t rank)
 {
-    return tsr_status_set(
-        TSR_ERROR_STATE,
-        "the plan is over a communicator of %d ranks, whose rank %lld is not that of the communicator of %d ranks that was "
-        "passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
-        tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "the plan is over a communicator of %d ranks; rank %lld is not the same there as in the "
+                          "communicator of %d ranks that "
+                          "was passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
+                          tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
 }
 
-/* Communicators that do not descend from one, such as two engines' of the same processes, may number ranks alike: the caller knows. Where
- * they do all ranks of the meshes are compared, once: the communicator's number stands for it from then on. */
+/* Communicators without a common ancestor, such as two engines' of the same processes, may number
+ * ranks alike: only the caller knows. With a common ancestor all ranks of the meshes are compared,
+ * once: `kin` then holds the number of the communicator that was found to fit. */
 static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 {
     uint64_t *const kin = &plan->found->kin;
@@ -113,10 +120,10 @@ static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 
 static tsr_status refuse_rank(const tsr_plan *plan, const tsr_comm *comm)
 {
-    return tsr_status_set(
-        TSR_ERROR_STATE,
-        "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
-        (long long)plan->options.rank, tsr_comm_rank(comm));
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, "
+                          "or over a mesh of this communicator",
+                          (long long)plan->options.rank, tsr_comm_rank(comm));
 }
 
 tsr_status tsr_plan_check_comm(const tsr_plan *plan, const tsr_comm *comm)
@@ -131,26 +138,30 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
     TSR_TRY(tsr_plan_check_comm(plan, comm));
     bool direct = true;
     for (size_t i = 0; i < plan->count && plan->options.mode == TSR_MODE_DIRECT && direct; i++)
-        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].given_src, plan->items[i].given_dst);
+        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].given_src,
+                                    plan->items[i].given_dst);
     if (!direct)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
-                              tsr_comm_engine(comm));
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
+            tsr_comm_engine(comm));
     return TSR_OK;
 }
 
-/* All ranks of the communicator find the same: also those that the plan leaves out. */
+/* All ranks of the communicator find the same, also the ranks that the plan leaves out. */
 static tsr_status check_split(const tsr_comm *comm, int count)
 {
     if (count == tsr_comm_size(comm) || tsr_comm_can_split(comm))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "the plan needs a communicator of its %d ranks alone, but this one of %d ranks (\"%s\") is lent and may not be "
-                          "split: plan with tsr_plan_options.no_split 1, then all its ranks prepare and execute the plan",
-                          count, tsr_comm_size(comm), tsr_comm_engine(comm));
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "the plan needs a communicator of its %d ranks alone, but this one of %d ranks (\"%s\") is lent and may not be "
+        "split: plan with tsr_plan_options.no_split 1, then all its ranks prepare and execute the plan",
+        count, tsr_comm_size(comm), tsr_comm_engine(comm));
 }
 
-tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe,
+                          const void *arg)
 {
     tsr_comm *const comm = tsr_mesh_comm(mesh);
     int64_t coordinate[TSR_MAX_DIMS];
@@ -160,7 +171,8 @@ tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status
         local = list_ranks(&mesh, 1, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
-    const tsr_group_request request = {.set = set, .fingerprint = fingerprint, .local = local, .describe = describe, .arg = arg};
+    const tsr_group_request request = {
+        .set = set, .fingerprint = fingerprint, .local = local, .describe = describe, .arg = arg};
     tsr_group_answer answer;
     const tsr_status status = tsr_group_prepare(comm, &request, &answer);
     tsr_release(tsr_mesh_context(mesh), ranks);
@@ -174,12 +186,13 @@ static void log_prepared(const tsr_plan *plan)
         return;
     tsr_plan_describe_call(plan, text, sizeof text);
     tsr_log(plan->context, TSR_LOG_INFO, "rank %lld prepared: %s: receives %lld bytes, sends %lld, workspace %zu",
-            (long long)plan->options.rank, text, (long long)tsr_plan_bytes_received(plan), (long long)tsr_plan_bytes_sent(plan),
-            plan->workspace_bytes);
+            (long long)plan->options.rank, text, (long long)tsr_plan_bytes_received(plan),
+            (long long)tsr_plan_bytes_sent(plan), plan->workspace_bytes);
 }
 
-/* Groups for collectives are made within the plan's. Ranks outside, which may have other plans or none, are told how that went: else they
- * would keep what the others do not. What breaks in the engine is not told, for nobody may be there to hear it. */
+/* The plan's collective gets its groups within the plan's group. Ranks outside, which may have
+ * other plans or none, are told whether that failed: else they would keep groups that the others do
+ * not. What breaks in the engine is not told, for peers may not be there to hear it. */
 static tsr_status prepare_native(const tsr_plan *plan, tsr_comm *comm, const tsr_group *group)
 {
     if (!tsr_comm_has_natives(comm))
@@ -191,7 +204,7 @@ static tsr_status prepare_native(const tsr_plan *plan, tsr_comm *comm, const tsr
     return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepared"), local, tsr_plan_describe_call, plan);
 }
 
-/* What an execution needs of its group, which every prepare finds alike. */
+/* What an execution needs of its group; every prepare finds the same. */
 static tsr_holding_wanted size_up(const tsr_plan *plan, const tsr_comm *comm)
 {
     const size_t scratch = tsr_scratch_divide(plan, NULL).bytes, shelf = tsr_shelf_bytes(plan);
@@ -200,7 +213,8 @@ static tsr_holding_wanted size_up(const tsr_plan *plan, const tsr_comm *comm)
     return (tsr_holding_wanted){scratch, tsr_comm_shares_some(comm) ? shelf : 0};
 }
 
-/* A rank that cannot take part with its own set takes part with none, as failed: then nobody gets a group. */
+/* A rank that cannot take part with its own set takes part with an empty one, as failed: then no
+ * rank gets a group. */
 tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_status local, const tsr_group **group)
 {
     int *ranks = NULL;

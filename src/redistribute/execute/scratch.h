@@ -1,10 +1,11 @@
-/** The host memory of one execution, in the group's scratch, so that executing allocates nothing. */
+/** The host memory of one execution, in the group's scratch, so that executing allocates nothing.
+ */
 #ifndef TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
 #define TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
 
-#include <tessera/comm.h>
-
 #include "redistribute/schedule/messages.h"
+
+#include <tessera/comm.h>
 
 typedef struct tsr_execution tsr_execution;
 typedef struct tsr_bound tsr_bound;
@@ -32,18 +33,19 @@ typedef struct tsr_view {
 } tsr_view;
 
 typedef struct tsr_scratch {
-    tsr_execution *pending; /**< between start and finish */
-    tsr_bound *bound;       /**< one an item */
-    tsr_span *spans;        /**< two an item, where there are several: to look for memory that they share */
-    tsr_view *views;        /**< one an item, in direct mode */
-    tsr_tensor *tensors;    /**< two an item: of a started execution, sources first */
+    tsr_execution *pending; /**< the execution between tsr_plan_start() and tsr_plan_finish() */
+    tsr_bound *bound;       /**< one for each item */
+    tsr_span *spans;        /**< two for each item, where there are several items: to find memory that they share */
+    tsr_view *views;        /**< one for each item, in direct mode */
+    tsr_tensor *tensors;    /**< copies of a started execution's tensors: all sources, then all destinations */
     tsr_reduce_arrays reduce;
-    tsr_message *messages[2]; /**< of the two rounds in flight: sends, then receives */
-    size_t *offsets[2];       /**< likewise, of incoming parcels in the staging */
-    size_t bytes;             /**< of it all */
+    tsr_message *messages[2]; /**< for each of the two rounds in flight: sends, then receives */
+    size_t
+        *offsets[2]; /**< for each of the two rounds in flight: where incoming parcels lie in the staging, in bytes */
+    size_t bytes;    /**< of the whole scratch */
 } tsr_scratch;
 
-/** Divides `base` (NULL: only measures). */
+/** Divides the scratch at `base`; NULL only measures it. */
 tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base);
 
 #endif

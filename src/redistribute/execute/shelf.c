@@ -1,9 +1,9 @@
 #include "redistribute/execute/shelf.h"
 
 #include "comm/core/traits.h"
-#include <tessera/sys/status.h>
-
 #include "redistribute/execute/direct.h"
+
+#include <tessera/sys/status.h>
 
 static size_t shard_bytes(const tsr_item *item, bool inside, int ndim, const int64_t *shape)
 {
@@ -18,7 +18,8 @@ static size_t source_bytes(const tsr_item *item)
     return shard_bytes(item, item->in_src, item->src_ndim, item->src_shape);
 }
 
-/* Peers touch destinations only where one rank gives others its results, or what it has taken for them. */
+/* 0 if peers do not touch the destination: they do only where ranks give others results, or what
+ * they have taken for them. */
 static size_t destination_bytes(const tsr_item *item)
 {
     return item->results || item->shares ? shard_bytes(item, item->in_dst, item->dst_ndim, item->dst_shape) : 0;
@@ -39,7 +40,7 @@ size_t tsr_shelf_bytes(const tsr_plan *plan)
     return bytes;
 }
 
-/* From the first byte to the last. */
+/* True if peers reach the memory from its first byte to its last. */
 static bool is_reached(const tsr_execution *e, tsr_place place, int ndim, const int64_t *shape, size_t element_bytes)
 {
     int64_t last = 0;
@@ -48,7 +49,7 @@ static bool is_reached(const tsr_execution *e, tsr_place place, int ndim, const 
     return tsr_comm_shares(e->group->comm, place.base, ((size_t)last + 1) * element_bytes);
 }
 
-/* A source that peers do not reach. */
+/* Copies a source that peers do not reach to `at`. */
 static tsr_status shelve_source(tsr_execution *e, tsr_bound *b, char *at)
 {
     const tsr_item *item = b->item;

@@ -1,16 +1,18 @@
 #include "redistribute/execute/small.h"
 
-#include <string.h>
-#include <tessera/sys/status.h>
-
 #include "redistribute/schedule/plan_text.h"
 
-/* Where one dim's elements are one behind the other, for operands of one dim. */
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* Strides of operands of one dim without gaps, one for each term. */
 static const int64_t contiguous[TSR_SMALL_TERMS][TSR_MAX_DIMS] = {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}};
 
-static bool fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
+static bool tensor_fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
 {
-    if (!t || !t->data || t->dtype != dtype || t->ndim != expected->ndim || t->device.driver || !tsr_host_is_meant(t->device, stream))
+    if (!t || !t->data || t->dtype != dtype || t->ndim != expected->ndim || t->device.driver ||
+        !tsr_host_is_meant(t->device, stream))
         return false;
     int64_t differs = 0;
     for (int dim = 0; dim < expected->ndim; dim++)
@@ -18,23 +20,24 @@ static bool fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t
     return differs == 0;
 }
 
-/* Nothing here uses it, but it is promised that it is looked at. */
+/* Small moves do not use the workspace, but tsr_plan_execute() promises to check it. */
 static bool has_room(const tsr_plan *plan, const void *workspace, size_t bytes)
 {
     return plan->workspace_bytes == 0 || (workspace && bytes >= plan->workspace_bytes);
 }
 
-bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace, size_t bytes,
-                     tsr_stream stream)
+bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace,
+                     size_t bytes, tsr_stream stream)
 {
     const tsr_small *const small = &plan->small;
-    if (!has_room(plan, workspace, bytes) || !fits(&small->src, small->dtype, src, stream) || !fits(&small->dst, small->dtype, dst, stream))
+    if (!has_room(plan, workspace, bytes) || !tensor_fits(&small->src, small->dtype, src, stream) ||
+        !tensor_fits(&small->dst, small->dtype, dst, stream))
         return false;
     const uintptr_t from = (uintptr_t)src->data, to = (uintptr_t)dst->data;
     return from >= to + small->dst.bytes || to >= from + small->src.bytes;
 }
 
-/* What this rank reads of a rank's source. */
+/* Where this rank reads the source of `rank`. */
 static const char *source_of(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, int64_t rank)
 {
     if (rank == plan->options.rank)
@@ -48,8 +51,8 @@ static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
         memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, copy->bytes);
 }
 
-static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
-                         const tsr_small_reduction *r)
+static tsr_status reduce_elements(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src,
+                                  const tsr_tensor *dst, const tsr_small_reduction *r)
 {
     const tsr_item *const item = &plan->items[0];
     const void *from[TSR_SMALL_TERMS];
@@ -74,8 +77,9 @@ static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr
     return plan->host.table->reduce(plan->host.self, plan->host.index, &box, NULL);
 }
 
-/* And meets the others, whose copies are there when that is over. */
-static tsr_status show(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
+/* Copies this rank's source to where peers read it, and meets the peers; their copies are then
+ * there too. */
+static tsr_status show_source(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
 {
     void *const shown = tsr_call_buffer(group->comm);
     if (shown)
@@ -87,10 +91,10 @@ tsr_status tsr_small_run(const tsr_plan *plan, const tsr_group *group, const tsr
 {
     const tsr_small *const small = &plan->small;
     if (!plan->local)
-        TSR_TRY(show(plan, group, src));
+        TSR_TRY(show_source(plan, group, src));
     for (size_t i = 0; i < small->copy_count; i++)
         copy_rows(&small->copies[i], dst->data, source_of(plan, group, src, small->copies[i].peer));
     for (size_t i = 0; i < small->reduction_count; i++)
-        TSR_TRY(reduce(plan, group, src, dst, &small->reductions[i]));
+        TSR_TRY(reduce_elements(plan, group, src, dst, &small->reductions[i]));
     return TSR_OK;
 }

@@ -1,13 +1,13 @@
 /* The least bytes to receive, found without a plan: from what ranks own before and after. */
 #include "redistribute/explain/bound.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 #include "placement/walk.h"
 #include "redistribute/schedule/regions.h"
+
+#include <tessera/sys/status.h>
 
 bool tsr_bound_is_exact(const tsr_item *item)
 {
@@ -18,7 +18,7 @@ bool tsr_bound_is_exact(const tsr_item *item)
     return !item->problem.reduces;
 }
 
-/* How much of `dim` the item's rank owns on both sides. */
+/* How many positions of `dim` the item's rank owns on both sides. */
 static tsr_status find_common(const tsr_item *item, int dim, tsr_meter *meter, int64_t *common)
 {
     tsr_shard_walk src, dst;
@@ -54,7 +54,9 @@ tsr_status tsr_bound_of_rank(const tsr_item *item, tsr_meter *meter, int64_t *by
     return TSR_OK;
 }
 
-/* Of the ranks whose destination holds the value at `dst`, how many have a contribution of the source piece at `src`. */
+/* Of the ranks whose destination holds the value at `dst`, how many have a contribution of the
+ * source piece at `src`.
+ */
 static int64_t count_holders(const tsr_problem *problem, const int64_t *src, int64_t *dst)
 {
     const int64_t owners = tsr_side_count(&problem->dst, TSR_ROLE_FREE);
@@ -69,7 +71,8 @@ static int64_t count_holders(const tsr_problem *problem, const int64_t *src, int
     return holders;
 }
 
-/* How often each element of a region must be received: reduced first by somebody, then given to all owners who have no part in that. */
+/* How often each element of a region must be received: with several terms, to reduce it once and to
+ * give it to all other owners; with one, by each owner that does not hold it. */
 static int64_t least_times(const tsr_problem *problem, const int64_t *src, int64_t *dst)
 {
     const int64_t owners = tsr_side_count(&problem->dst, TSR_ROLE_FREE), holders = count_holders(problem, src, dst);
@@ -84,10 +87,11 @@ static tsr_status add_bytes(const tsr_item *item, const int64_t *shape, int64_t 
         fits = fits && tsr_multiply(bytes, shape[dim], &bytes);
     if (fits && tsr_multiply(bytes, times, &bytes) && tsr_add(*total, bytes, total))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: all ranks together must receive more than 2^63 - 1 bytes");
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_plan_survey_of: all ranks together must receive more than 2^63 - 1 bytes");
 }
 
-/* All regions of the destination piece at `dst`. */
+/* Adds the bytes of all regions of the destination piece at `dst`. */
 static tsr_status add_piece(const tsr_item *item, tsr_meter *meter, int64_t *dst, int64_t *total)
 {
     const tsr_problem *problem = &item->problem;
@@ -133,8 +137,8 @@ int64_t tsr_add_saturated(int64_t a, int64_t b)
     return tsr_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
-/* A ring's all-reduce of `bytes` over n ranks: floor(2 (n - 1) bytes / n) = 2 bytes - ceil(2 bytes / n), in numbers that do not overflow.
- */
+/* Bytes that a rank receives in a ring's all-reduce of `bytes` over n ranks: floor(2 (n - 1) bytes
+ * / n) = 2 bytes - ceil(2 bytes / n), in numbers that do not overflow. */
 static int64_t ring_bytes(int64_t n, int64_t bytes)
 {
     const uint64_t twice = 2 * (uint64_t)bytes, least = twice / (uint64_t)n + (twice % (uint64_t)n != 0);

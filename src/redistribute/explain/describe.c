@@ -1,11 +1,10 @@
-#include <tessera/explain.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/text/decimal.h"
 #include "base/text/text.h"
 #include "placement/print.h"
 #include "redistribute/explain/figures.h"
+
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
 
 /* "7 ranks" */
 static void append_ranks(tsr_text *text, int64_t count)
@@ -24,7 +23,8 @@ static void append_moves(tsr_text *text, const tsr_plan *plan)
 static void append_options(tsr_text *text, const tsr_plan *plan)
 {
     const tsr_node_map *nodes = tsr_told_nodes(plan);
-    tsr_text_append(text, "%s, %s", plan->options.mode == TSR_MODE_DIRECT ? "straight out of peers' memory" : "by messages",
+    tsr_text_append(text, "%s, %s",
+                    plan->options.mode == TSR_MODE_DIRECT ? "straight out of peers' memory" : "by messages",
                     plan->options.objective == TSR_OBJECTIVE_TIME ? "for time" : "for bytes");
     if (nodes) {
         tsr_text_append(text, ", ");
@@ -64,13 +64,17 @@ static void append_figures(tsr_text *text, const tsr_plan *plan, const tsr_plan_
     tsr_text_append(text, "; sends %lld, keeps %lld\n", (long long)f->bytes_sent, (long long)f->bytes_kept);
     tsr_text_append(text, "workspace %zu bytes, ", f->workspace_bytes);
     tsr_decimal_append(text, f->seconds);
-    tsr_text_append(text, " seconds by the cost model; gathering and slicing would receive %lld bytes\n", (long long)f->gather_and_slice);
+    tsr_text_append(text, " seconds by the cost model; gathering and slicing would receive %lld bytes\n",
+                    (long long)f->gather_and_slice);
 }
 
 tsr_status tsr_plan_describe(const tsr_plan *plan, char *buffer, size_t capacity, size_t *length)
 {
     if (!plan || !length || (!buffer && capacity > 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_describe: %s is NULL", !plan ? "plan" : !length ? "length" : "text");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_describe: %s is NULL",
+                              !plan     ? "plan"
+                              : !length ? "length"
+                                        : "text");
     tsr_measure measure;
     TSR_TRY(tsr_measure_plan(plan, &measure));
     tsr_text text = {buffer, capacity, 0};

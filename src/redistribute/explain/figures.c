@@ -1,13 +1,13 @@
 #include "redistribute/explain/figures.h"
 
-#include <tessera/sys/status.h>
-
 #include "mesh/mesh.h"
 #include "redistribute/explain/bound.h"
 #include "redistribute/explain/flows.h"
 #include "redistribute/explain/steps.h"
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/work.h"
+
+#include <tessera/sys/status.h>
 
 const tsr_node_map *tsr_told_nodes(const tsr_plan *plan)
 {
@@ -24,7 +24,8 @@ double tsr_told_ratio(int64_t received, int64_t bound)
     return bound == 0 && received == 0 ? 1 : -1;
 }
 
-/* The dims of the source's mesh in which this rank and a peer differ; none between two meshes. */
+/* The dims of the source's mesh in which this rank and a peer differ, as bits; 0 between two
+ * meshes. */
 static unsigned differing_dims(const tsr_item *item, int64_t peer)
 {
     int64_t other[TSR_MAX_DIMS];
@@ -49,7 +50,8 @@ static tsr_status measure_receives(const tsr_plan *plan, tsr_measure *out)
     for (size_t i = 0; i < flows.count && status == TSR_OK; i++) {
         const tsr_flow *flow = &flows.at[i];
         tsr_plan_step *step = &out->steps[flow->step];
-        const bool near = !nodes || tsr_node_map_find(nodes, flow->peer) == tsr_node_map_find(nodes, plan->options.rank);
+        const bool near =
+            !nodes || tsr_node_map_find(nodes, flow->peer) == tsr_node_map_find(nodes, plan->options.rank);
         out->received[flow->phase] += bytes_of(plan, flow);
         out->crossing[flow->phase] += near ? 0 : bytes_of(plan, flow);
         step->bytes_received += bytes_of(plan, flow);
@@ -83,11 +85,14 @@ static int64_t count_kept(const tsr_item *item)
         elements += item->moves.at[i].peer == item->rank ? item->moves.at[i].elements : 0;
     for (size_t i = 0; i < item->reduction_count; i++)
         for (size_t term = 0; term < (size_t)item->problem.terms; term++)
-            elements += item->contributors[item->reductions[i].first_term + term] == item->rank ? item->reductions[i].elements : 0;
+            elements += item->contributors[item->reductions[i].first_term + term] == item->rank
+                            ? item->reductions[i].elements
+                            : 0;
     return elements;
 }
 
-/* What each item comes to by itself. */
+/* Adds the figures that each item has by itself: bytes kept, gather_and_slice and the lower
+ * bound. */
 static tsr_status measure_items(const tsr_plan *plan, tsr_plan_figures *f)
 {
     tsr_meter meter = tsr_meter_of("tsr_plan_figures_of", plan->items[0].given_src, plan->items[0].given_dst);
@@ -142,8 +147,8 @@ tsr_status tsr_plan_step_at(const tsr_plan *plan, size_t index, tsr_plan_step *o
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_step_at: %s is NULL", !plan ? "plan" : "out");
     const size_t count = tsr_plan_step_count(plan);
     if (index >= count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_step_at: index is %zu, but the plan has %zu step%s", index, count,
-                              count == 1 ? "" : "s");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_step_at: index is %zu, but the plan has %zu step%s", index,
+                              count, count == 1 ? "" : "s");
     tsr_measure measure;
     TSR_TRY(tsr_measure_plan(plan, &measure));
     *out = measure.steps[index];

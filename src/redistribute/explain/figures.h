@@ -2,24 +2,26 @@
 #ifndef TSR_REDISTRIBUTE_EXPLAIN_FIGURES_H
 #define TSR_REDISTRIBUTE_EXPLAIN_FIGURES_H
 
-#include <tessera/explain.h>
-
 #include "redistribute/schedule/plan.h"
+
+#include <tessera/explain.h>
 
 /** One rank's part of a plan in numbers. */
 typedef struct tsr_measure {
     tsr_plan_step steps[TSR_PLAN_STEPS_MAX];
-    double work;                                        /**< seconds, where the plan has tables: without meetings */
-    int64_t received[TSR_PHASES], crossing[TSR_PHASES]; /**< bytes by phase: from all ranks, and those of them from other nodes */
+    double work; /**< seconds between meetings; 0 where the plan has no tables */
+    int64_t received[TSR_PHASES],
+        crossing[TSR_PHASES]; /**< bytes by phase: from all other ranks; of these, from other nodes */
     tsr_plan_figures figures;
 } tsr_measure;
 
 tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out);
 
-/** Who shares a node; NULL where the plan tells none apart. */
+/** The plan's nodes if some item takes them into account, else NULL; borrowed. */
 const tsr_node_map *tsr_told_nodes(const tsr_plan *plan);
 
-/** Bytes received per byte that had to be; 1 where both are 0, -1 where there is no bound, or it alone is 0. */
+/** `received` / `bound`; 1 if both are 0; -1 if there is no bound (it is -1), or only the bound is
+ * 0. */
 double tsr_told_ratio(int64_t received, int64_t bound);
 
 #endif

@@ -1,12 +1,12 @@
 #include "redistribute/explain/flows.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "redistribute/explain/steps.h"
 
-/* Where flows of one phase and item go. */
+#include <tessera/sys/status.h>
+
+/* The list to which flows of one phase and item are added, and what these flows have in common. */
 typedef struct listing {
     tsr_flows *flows;
     const tsr_plan *plan;
@@ -14,13 +14,14 @@ typedef struct listing {
     tsr_flow like;
 } listing;
 
-static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t box_count, int64_t elements)
+static tsr_status append_flow(const listing *l, int64_t peer, size_t first_box, size_t box_count, int64_t elements)
 {
     tsr_flows *flows = l->flows;
     if (peer == l->plan->options.rank)
         return TSR_OK;
     void *memory = flows->at;
-    const tsr_status status = tsr_reserve(l->plan->context, &memory, &flows->capacity, flows->count + 1, sizeof *flows->at);
+    const tsr_status status =
+        tsr_reserve(l->plan->context, &memory, &flows->capacity, flows->count + 1, sizeof *flows->at);
     flows->at = memory;
     TSR_TRY(status);
     tsr_flow *flow = &flows->at[flows->count++];
@@ -32,27 +33,29 @@ static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t b
     return TSR_OK;
 }
 
-/* A plan's lists begin behind its own rank; here the lower ones come first, so that a single move has nothing left to sort. */
+/* Adds transfers by ascending peer, although a plan's lists begin at its own rank: so the flows of
+ * a single move are sorted already. */
 static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers)
 {
     for (int above = 0; above < 2; above++) {
         for (size_t i = 0; i < transfers->count; i++) {
             const tsr_transfer *t = &transfers->at[i];
             if ((t->peer > l->plan->options.rank) == above)
-                TSR_TRY(add(l, t->peer, t->first_box, t->box_count, t->elements));
+                TSR_TRY(append_flow(l, t->peer, t->first_box, t->box_count, t->elements));
         }
     }
     return TSR_OK;
 }
 
-/* Each contributor sends its term of the part that this rank reduces. */
+/* Adds the terms that contributors send of the parts that this rank reduces. */
 static tsr_status add_terms(const listing *l)
 {
     const tsr_item *item = l->item;
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
         for (int64_t term = 0; term < item->problem.terms; term++)
-            TSR_TRY(add(l, item->contributors[r->first_term + (size_t)term], r->first_box, r->box_count, r->elements));
+            TSR_TRY(append_flow(l, item->contributors[r->first_term + (size_t)term], r->first_box, r->box_count,
+                                r->elements));
     }
     return TSR_OK;
 }

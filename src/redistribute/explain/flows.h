@@ -4,7 +4,8 @@
 
 #include "redistribute/schedule/plan.h"
 
-/** Boxes that cross ranks together: a product of intervals along each dim. */
+/** Consecutive boxes of an item that cross ranks together: a product of intervals along each dim.
+ */
 typedef struct tsr_flow {
     size_t step, phase, item;
     int64_t peer;
@@ -19,7 +20,8 @@ typedef struct tsr_flows {
 
 typedef enum tsr_direction { TSR_RECEIVES, TSR_SENDS } tsr_direction;
 
-/** All that the plan's rank receives or sends. `flows` starts zeroed and is released with tsr_flows_free(), also after an error. */
+/** Lists all that the plan's rank receives or sends. `flows` starts zeroed; free it with
+ * tsr_flows_free(), also after an error. */
 tsr_status tsr_flows_list(tsr_flows *flows, const tsr_plan *plan, tsr_direction direction);
 void tsr_flows_free(tsr_flows *flows, const tsr_plan *plan);
 

@@ -1,10 +1,10 @@
 #include "redistribute/explain/steps.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/text/text.h"
 #include "placement/ownership.h"
 #include "placement/placement.h"
+
+#include <tessera/sys/status.h>
 
 static const char *const op_names[] = {
     [TSR_STEP_COPY] = "copy",
@@ -46,7 +46,8 @@ static bool is_all_gather(const tsr_problem *problem)
     return problem->same_mesh && only_replicates(problem, TSR_SHARD) && tsr_problem_cuts_nest(problem, false);
 }
 
-/* The owner of the first element owns all, and nobody else does. */
+/* True if one rank owns the whole source: the owner of the first element owns all, and there are no
+ * replicas. */
 static bool one_rank_has_all(const tsr_problem *problem)
 {
     const tsr_layout *src = problem->src.layout;
@@ -66,8 +67,8 @@ static bool one_rank_has_all(const tsr_problem *problem)
 static bool is_broadcast(const tsr_problem *problem)
 {
     const tsr_side *dst = &problem->dst;
-    return tsr_side_count(dst, TSR_ROLE_FREE) == tsr_mesh_count(dst->layout->mesh) && tsr_mesh_count(dst->layout->mesh) > 1 &&
-           one_rank_has_all(problem);
+    return tsr_side_count(dst, TSR_ROLE_FREE) == tsr_mesh_count(dst->layout->mesh) &&
+           tsr_mesh_count(dst->layout->mesh) > 1 && one_rank_has_all(problem);
 }
 
 static tsr_step_op op_of(const tsr_item *item)
@@ -82,17 +83,17 @@ static tsr_step_op op_of(const tsr_item *item)
     return is_all_gather(problem) ? TSR_STEP_ALL_GATHER : TSR_STEP_EXCHANGE;
 }
 
-static bool reduces(tsr_step_op op)
+static bool op_reduces(tsr_step_op op)
 {
     return op == TSR_STEP_ALL_REDUCE || op == TSR_STEP_REDUCE_SCATTER;
 }
 
-/* What moves that are made together have in common. */
-static tsr_step_op join(tsr_step_op a, tsr_step_op b)
+/* The op of a step that makes two moves, of ops `a` and `b`. */
+static tsr_step_op join_ops(tsr_step_op a, tsr_step_op b)
 {
     if (a == b)
         return a;
-    return reduces(a) && reduces(b) ? TSR_STEP_REDUCE_SCATTER : TSR_STEP_EXCHANGE;
+    return op_reduces(a) && op_reduces(b) ? TSR_STEP_REDUCE_SCATTER : TSR_STEP_EXCHANGE;
 }
 
 static tsr_step_op first_op(const tsr_plan *plan)
@@ -100,7 +101,7 @@ static tsr_step_op first_op(const tsr_plan *plan)
     tsr_step_op op = TSR_STEP_COPY;
     for (size_t i = 0; i < plan->count; i++)
         if (!plan->items[i].problem.local)
-            op = op == TSR_STEP_COPY ? op_of(&plan->items[i]) : join(op, op_of(&plan->items[i]));
+            op = op == TSR_STEP_COPY ? op_of(&plan->items[i]) : join_ops(op, op_of(&plan->items[i]));
     return op;
 }
 
@@ -133,14 +134,16 @@ size_t tsr_plan_step_count(const tsr_plan *plan)
     return tsr_steps_of(plan).count;
 }
 
-/* " along tp": the mesh dims of the source that are of `kind`, and replicated in the destination; nothing for a batch. */
+/* Appends " along tp": the source's mesh dims of `role`, but cut dims only if the destination does
+ * not cut them; nothing for a batch. */
 static void append_dims(tsr_text *text, const tsr_plan *plan, tsr_role role)
 {
     const tsr_side *side = &plan->items[0].problem.src;
     const char *separator = " along ";
     for (int i = 0; i < side->ndim && plan->count == 1; i++) {
         const char *name = tsr_mesh_name(side->layout->mesh, i);
-        if (side->roles[i] != role || (role == TSR_ROLE_CUT && plan->items[0].problem.dst.roles[side->twin[i]] == TSR_ROLE_CUT))
+        if (side->roles[i] != role ||
+            (role == TSR_ROLE_CUT && plan->items[0].problem.dst.roles[side->twin[i]] == TSR_ROLE_CUT))
             continue;
         if (name)
             tsr_text_append(text, "%s%s", separator, name);
@@ -158,7 +161,7 @@ static bool any(const tsr_plan *plan, bool reducing, bool each)
     return false;
 }
 
-/* Who reduces what: parts shared out, or everything by every owner. */
+/* Appends the words for a reduction; `all`: it is an all-reduce. */
 static void append_reduction(tsr_text *text, const tsr_plan *plan, bool all)
 {
     const tsr_item *item = &plan->items[0];
@@ -182,7 +185,7 @@ static void append_sentence(tsr_text *text, const tsr_plan *plan, const tsr_step
         tsr_text_append(text, "each rank copies what it keeps");
     else if (op == TSR_STEP_FILL)
         tsr_text_append(text, "what holds no value of a new Partial is filled with what changes nothing");
-    else if (reduces(op))
+    else if (op_reduces(op))
         append_reduction(text, plan, op == TSR_STEP_ALL_REDUCE);
     else if (op == TSR_STEP_BROADCAST)
         tsr_text_append(text, "one rank has all, and every rank gets it");
@@ -193,7 +196,8 @@ static void append_sentence(tsr_text *text, const tsr_plan *plan, const tsr_step
     else if (plan->shares && index == steps->of_phase[2])
         tsr_text_append(text, "ranks of a node give each other their shares");
     else if (plan->results && index == steps->of_phase[1])
-        tsr_text_append(text, plan->shares ? "results go to their owners, into each node once" : "results go to all their owners");
+        tsr_text_append(text, plan->shares ? "results go to their owners, into each node once"
+                                           : "results go to all their owners");
     else {
         tsr_text_append(text, "pieces");
         append_dims(text, plan, TSR_ROLE_CUT);

@@ -1,9 +1,3 @@
-#include <tessera/explain.h>
-
-#include <limits.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
@@ -14,18 +8,24 @@
 #include "redistribute/schedule/ranks.h"
 #include "redistribute/schedule/work.h"
 
-/* A survey may take what so many plans may. */
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
+
+#include <limits.h>
+
+/* A survey may take as many entries as this many plans. */
 #define PLANS 16
 
-/* A small plan takes as long as so many entries. */
+/* Making a plan, however small, takes as long as this many entries. */
 #define ENTRIES_OF_RANK 32
 
-/* So many ranks are planned for first: where each of them takes more than its part, all together do. They are spread by the golden ratio,
- * so that they are in no regular order in which a layout may have put its busy ranks. */
+/* How many ranks are planned for first: if each of them takes more than its part of the bound, all
+ * ranks together would. They are spread by the golden ratio, because a layout may have put its busy
+ * ranks in a regular order. */
 #define SAMPLES 8
 #define GOLDEN  0.6180339887498949
 
-/* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
+/* A survey under way. `ranks` are sorted by node, and within each node ascending. */
 typedef struct survey {
     const tsr_plan *plan;
     const char *function;
@@ -35,12 +35,12 @@ typedef struct survey {
     int *ranks;
     int rank_count;
     tsr_meter meter;
-    const tsr_node_map *nodes;                  /* NULL: none are told apart */
-    int64_t node;                               /* that is added up */
-    double into_node;                           /* bytes from other nodes */
-    tsr_load inside, between;                   /* of the busiest rank, and node */
-    double work;                                /* of the rank that works longest, by tables */
-    bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: links at all, and those between nodes */
+    const tsr_node_map *nodes;                  /* NULL: no item takes nodes into account */
+    int64_t node;                               /* the node whose ranks are added up at present */
+    double into_node;                           /* bytes that `node` receives from other nodes */
+    tsr_load inside, between;                   /* of the busiest rank, of the busiest node */
+    double work;                                /* seconds of the rank that works longest, by tables */
+    bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: some rank receives, some rank receives from another node */
     tsr_plan_survey out;
 } survey;
 
@@ -66,8 +66,8 @@ static tsr_status list_some(survey *s)
     s->ranks = memory;
     for (size_t i = 0; i < s->only_count; i++) {
         if (s->only[i] < 0 || s->only[i] > INT_MAX)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%zu] is %lld; ranks count from 0%s", s->function, i, (long long)s->only[i],
-                                  s->only[i] < 0 ? "" : " to less than 2^31");
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%zu] is %lld; ranks count from 0%s", s->function, i,
+                                  (long long)s->only[i], s->only[i] < 0 ? "" : " to less than 2^31");
         s->ranks[i] = (int)s->only[i];
     }
     s->rank_count = tsr_ranks_sort(s->ranks, s->only_count);
@@ -97,7 +97,7 @@ static tsr_status list_layouts(survey *s)
     return TSR_OK;
 }
 
-static tsr_status add(const survey *s, tsr_plan_sum *sum, int64_t bytes, const char *what)
+static tsr_status add_to_sum(const survey *s, tsr_plan_sum *sum, int64_t bytes, const char *what)
 {
     sum->max = tsr_max_i64(sum->max, bytes);
     if (tsr_add(sum->total, bytes, &sum->total))
@@ -108,9 +108,9 @@ static tsr_status add(const survey *s, tsr_plan_sum *sum, int64_t bytes, const c
 static tsr_status add_figures(survey *s, const tsr_plan_figures *f)
 {
     tsr_plan_survey *out = &s->out;
-    TSR_TRY(add(s, &out->bytes_received, f->bytes_received, "receive"));
-    TSR_TRY(add(s, &out->bytes_sent, f->bytes_sent, "send"));
-    TSR_TRY(add(s, &out->bytes_kept, f->bytes_kept, "keep"));
+    TSR_TRY(add_to_sum(s, &out->bytes_received, f->bytes_received, "receive"));
+    TSR_TRY(add_to_sum(s, &out->bytes_sent, f->bytes_sent, "send"));
+    TSR_TRY(add_to_sum(s, &out->bytes_kept, f->bytes_kept, "keep"));
     out->messages_received = tsr_max_i64(out->messages_received, f->messages_received);
     out->messages_sent = tsr_max_i64(out->messages_sent, f->messages_sent);
     out->workspace_bytes = f->workspace_bytes > out->workspace_bytes ? f->workspace_bytes : out->workspace_bytes;
@@ -119,14 +119,15 @@ static tsr_status add_figures(survey *s, const tsr_plan_figures *f)
     return TSR_OK;
 }
 
-/* What each rank has a bound of its own for; where a move has none, there is no largest one. */
+/* Adds the rank's lower bound, from the items that have one for each rank. If there are other
+ * items, add_partial_bounds() sets the maximum to -1. */
 static tsr_status add_bounds(survey *s, const tsr_plan *own)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < own->count; i++)
         if (tsr_bound_is_exact(&own->items[i]))
             TSR_TRY(tsr_bound_of_rank(&own->items[i], &s->meter, &bytes));
-    return add(s, &s->out.lower_bound, bytes, "must receive");
+    return add_to_sum(s, &s->out.lower_bound, bytes, "must receive");
 }
 
 static double greater(double a, double b)
@@ -157,14 +158,16 @@ static void add_links(survey *s, int64_t rank, const tsr_measure *m)
     s->work = greater(s->work, m->work);
 }
 
-/* The lowest of those that receive most. */
+/* True if the rank receives more than all ranks before it, or as much as the busiest and has a
+ * lower number. */
 static bool is_busiest(const survey *s, int64_t rank, int64_t received)
 {
     const int64_t most = s->out.bytes_received.max;
     return received > most || (received == most && rank < s->out.busiest_rank);
 }
 
-/* Refuses at once what would be refused after long work. Of several ranks the cheapest counts, as a few may take far more than the rest. */
+/* Refuses at once what would be refused after long work. All ranks are taken to cost what the
+ * cheapest of several costs, as a few may cost far more than the rest. */
 static tsr_status try_some(const survey *s)
 {
     int64_t least = INT64_MAX;
@@ -196,7 +199,7 @@ static tsr_status add_rank(survey *s, int64_t rank)
         status = add_bounds(s, own);
     for (size_t i = 0; i < s->out.step_count && status == TSR_OK; i++) {
         s->out.steps[i].mesh_dims |= m.steps[i].mesh_dims;
-        status = add(s, &s->out.steps[i].bytes_received, m.steps[i].bytes_received, "receive");
+        status = add_to_sum(s, &s->out.steps[i].bytes_received, m.steps[i].bytes_received, "receive");
     }
     if (status == TSR_OK)
         add_links(s, rank, &m);
@@ -219,7 +222,7 @@ static tsr_status add_partial_bounds(survey *s)
     return TSR_OK;
 }
 
-static tsr_status take(survey *s)
+static tsr_status take_survey(survey *s)
 {
     const tsr_steps steps = tsr_steps_of(s->plan);
     s->out.step_count = steps.count;
@@ -254,7 +257,7 @@ static tsr_status survey_plan(survey *s, tsr_plan_survey *out)
     s->meter = tsr_meter_of(s->function, s->plan->items[0].given_src, s->plan->items[0].given_dst);
     s->meter.limit *= PLANS;
     s->meter.plans = PLANS;
-    const tsr_status status = take(s);
+    const tsr_status status = take_survey(s);
     if (status == TSR_OK)
         *out = s->out;
     tsr_release(s->plan->context, s->ranks);

@@ -1,19 +1,18 @@
-#include <tessera/explain.h>
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "placement/walk.h"
 #include "redistribute/explain/flows.h"
 
-/* Whose positions a flow's boxes are looked up in: those of this rank's own shard. */
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* This rank's own shard, in which the boxes of a flow are looked up. */
 typedef struct shard {
     const tsr_layout *layout;
     const int64_t *coordinate;
-    int place; /* which of a box's three vectors */
+    int place; /* which of a box's three vectors is its position there */
 } shard;
 
 static shard shard_of(const tsr_item *item, const tsr_flow *flow, tsr_direction direction)
@@ -27,11 +26,11 @@ typedef struct visit {
     const tsr_plan *plan;
     tsr_direction direction;
     tsr_flows flows;
-    tsr_interval *intervals; /* of one flow: box_count for each dim */
+    tsr_interval *intervals; /* of one flow: room for box_count in each dim */
     size_t interval_capacity;
-    tsr_interval *joined; /* likewise, where the item is divided: of each given dim, one behind the other */
+    tsr_interval *joined; /* of one flow, where the item is divided: those of each given dim, one dim after the other */
     size_t joined_capacity;
-    const tsr_interval *of_dim[TSR_MAX_DIMS]; /* where those of each given dim begin */
+    const tsr_interval *of_dim[TSR_MAX_DIMS]; /* where the intervals of each given dim begin */
     tsr_meter meter;
     tsr_plan_transfer *transfers; /* of one step, peer and item */
     size_t transfer_count, transfer_capacity;
@@ -44,7 +43,9 @@ static int by_begin(const void *a, const void *b, const void *unused)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Sorted, each once. They are maximal: where what two ranks share goes on in the tensor it goes on in both shards, and is one segment. */
+/* Sorts the intervals, drops repeated ones, and returns how many are left. They are maximal: where
+ * the common part of two shards continues in the tensor, it continues in both shards, and is one
+ * segment. */
 static size_t list_once(tsr_interval *at, size_t count)
 {
     size_t listed = 0;
@@ -55,15 +56,16 @@ static size_t list_once(tsr_interval *at, size_t count)
     return listed;
 }
 
-/* The global intervals of the flow's boxes along each dim, whose product the boxes are. */
+/* Finds the global intervals of the flow's boxes along each dim; the boxes are the product of
+ * these. */
 static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
 {
     const tsr_item *item = &v->plan->items[flow->item];
     const shard s = shard_of(item, flow, v->direction);
     const int ndim = s.layout->ndim;
     void *memory = v->intervals;
-    const tsr_status status =
-        tsr_reserve(v->plan->context, &memory, &v->interval_capacity, flow->box_count * (size_t)ndim, sizeof *v->intervals);
+    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->interval_capacity,
+                                          flow->box_count * (size_t)ndim, sizeof *v->intervals);
     v->intervals = memory;
     TSR_TRY(status);
     for (int dim = 0; dim < ndim; dim++) {
@@ -81,8 +83,10 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
     return TSR_OK;
 }
 
-/* Of some blocks the same intervals inside each: how many that makes at most. */
-static tsr_status count_inside(visit *v, const tsr_interval *blocks, size_t block_count, size_t inside_count, int64_t *count)
+/* Counts, and takes from the meter, the intervals that there are at most if each block has
+ * `inside_count` intervals. */
+static tsr_status count_inside(visit *v, const tsr_interval *blocks, size_t block_count, size_t inside_count,
+                               int64_t *count)
 {
     int64_t number = 0;
     for (size_t i = 0; i < block_count; i++)
@@ -101,15 +105,18 @@ static size_t append_interval(tsr_interval *at, size_t count, int64_t begin, int
     return count + 1;
 }
 
-/* A dim of blocks and one inside them, as intervals of what both come from. Whole blocks side by side are one. */
-static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t *counts, int64_t block, size_t *used, size_t *count)
+/* Turns the intervals of a dim of blocks, and of the dim inside blocks, into intervals of the given
+ * dim. Whole blocks side by side are one interval. */
+static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t *counts, int64_t block, size_t *used,
+                           size_t *count)
 {
     const bool whole = counts[1] == 1 && of[1]->begin == 0 && of[1]->end == block;
     int64_t most = (int64_t)counts[0];
     if (!whole)
         TSR_TRY(count_inside(v, of[0], counts[0], counts[1], &most));
     void *memory = v->joined;
-    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->joined_capacity, *used + (size_t)most, sizeof *v->joined);
+    const tsr_status status =
+        tsr_reserve(v->plan->context, &memory, &v->joined_capacity, *used + (size_t)most, sizeof *v->joined);
     v->joined = memory;
     TSR_TRY(status);
     tsr_interval *at = v->joined + *used;
@@ -125,7 +132,7 @@ static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t
     return TSR_OK;
 }
 
-/* Makes the intervals of an item's dims those of the given ones. */
+/* Turns the intervals of an item's divided dims into those of the given dims. */
 static tsr_status join_dims(visit *v, const tsr_division *d, size_t *counts)
 {
     const tsr_interval *of[TSR_MAX_DIMS];
@@ -148,12 +155,16 @@ static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
 {
     const tsr_layout *layout = v->plan->items[flow->item].given_src;
     void *memory = v->transfers;
-    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->transfer_capacity, v->transfer_count + 1, sizeof *v->transfers);
+    const tsr_status status =
+        tsr_reserve(v->plan->context, &memory, &v->transfer_capacity, v->transfer_count + 1, sizeof *v->transfers);
     v->transfers = memory;
     TSR_TRY(status);
     tsr_plan_transfer *transfer = &v->transfers[v->transfer_count++];
-    *transfer = (tsr_plan_transfer){
-        .step = flow->step, .peer = flow->peer, .item = flow->item, .ndim = layout->ndim, .bytes = (int64_t)layout->element_bytes};
+    *transfer = (tsr_plan_transfer){.step = flow->step,
+                                    .peer = flow->peer,
+                                    .item = flow->item,
+                                    .ndim = layout->ndim,
+                                    .bytes = (int64_t)layout->element_bytes};
     for (int dim = 0; dim < layout->ndim; dim++) {
         const tsr_interval *interval = &v->of_dim[dim][at[dim]];
         transfer->begin[dim] = interval->begin;
@@ -163,7 +174,7 @@ static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
     return TSR_OK;
 }
 
-static bool advance(size_t *at, const size_t *counts, int ndim)
+static bool advance_intervals(size_t *at, const size_t *counts, int ndim)
 {
     for (int dim = ndim - 1; dim >= 0; dim--) {
         if (++at[dim] < counts[dim])
@@ -183,7 +194,7 @@ static tsr_status add_flow(visit *v, const tsr_flow *flow)
     do {
         TSR_TRY(tsr_meter_take(&v->meter, 1));
         TSR_TRY(add_transfer(v, flow, at));
-    } while (advance(at, counts, item->given_src->ndim));
+    } while (advance_intervals(at, counts, item->given_src->ndim));
     return TSR_OK;
 }
 
@@ -200,7 +211,7 @@ static int by_box(const void *a, const void *b, const void *unused)
     return 0;
 }
 
-/* Boxes that go on in each other along *dim stand side by side. */
+/* Sorts boxes so that those that continue one another along dim *dim are adjacent. */
 static int by_line(const void *a, const void *b, const void *dim)
 {
     const tsr_plan_transfer *x = a, *y = b;
@@ -222,7 +233,7 @@ static bool goes_on(const tsr_plan_transfer *a, const tsr_plan_transfer *b, int 
     return same;
 }
 
-/* Makes one of boxes that go on in each other along a dim. True if there were any. */
+/* Joins boxes that continue one another along dim `along`. True if there were any. */
 static bool join_along(visit *v, int along)
 {
     size_t joined = 0;
@@ -242,7 +253,8 @@ static bool join_along(visit *v, int along)
     return any;
 }
 
-/* Several flows to one peer, shares of neighbouring regions, may meet. A join along one dim can be what lets others join. */
+/* Joins the boxes of several flows to one peer, such as shares of neighbouring regions. A join
+ * along one dim may be what lets boxes join along another. */
 static void join_transfers(visit *v)
 {
     const int ndim = v->transfers[0].ndim;
@@ -276,11 +288,14 @@ static tsr_status visit_flows(visit *v, tsr_plan_visitor *visitor, void *user)
     return TSR_OK;
 }
 
-static tsr_status visit_all(const char *call, const tsr_plan *plan, tsr_direction direction, tsr_plan_visitor *visitor, void *user)
+static tsr_status visit_all(const char *call, const tsr_plan *plan, tsr_direction direction, tsr_plan_visitor *visitor,
+                            void *user)
 {
     if (!plan || !visitor)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !plan ? "plan" : "visitor");
-    visit v = {.plan = plan, .direction = direction, .meter = tsr_meter_of(call, plan->items[0].given_src, plan->items[0].given_dst)};
+    visit v = {.plan = plan,
+               .direction = direction,
+               .meter = tsr_meter_of(call, plan->items[0].given_src, plan->items[0].given_dst)};
     const tsr_status status = visit_flows(&v, visitor, user);
     tsr_release(plan->context, v.transfers);
     tsr_release(plan->context, v.intervals);

@@ -1,29 +1,29 @@
 #include "redistribute/match/common_comm.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "comm/core/lineage.h"
 #include "mesh/mesh.h"
 #include "placement/print.h"
 
-/* What the meshes seen so far have in common. */
+#include <tessera/sys/status.h>
+
+/* The common ancestor of the communicators seen so far. */
 typedef struct search {
     tsr_comm *common;
     const tsr_layout *first; /* the first layout that is over a communicator */
     bool differ;
 } search;
 
-static tsr_status refuse(const char *call, const tsr_layout *first, const tsr_layout *other)
+static tsr_status refuse_comms(const char *call, const tsr_layout *first, const tsr_layout *other)
 {
     const tsr_comm *a = tsr_mesh_comm(first->mesh), *b = tsr_mesh_comm(other->mesh);
     char ours[512], theirs[512];
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "%s: the communicators differ: %s is over one of %d ranks (\"%s\"), %s over one of %d ranks (\"%s\"), and they do "
-        "not descend from one by tsr_comm_split()",
-        call, tsr_layout_describe(first, ours, sizeof ours), tsr_comm_size(a), tsr_comm_engine(a),
-        tsr_layout_describe(other, theirs, sizeof theirs), tsr_comm_size(b), tsr_comm_engine(b));
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the communicators differ: %s is over one of %d ranks (\"%s\"), %s over one of %d ranks "
+                          "(\"%s\"), and they do "
+                          "not descend from one communicator by tsr_comm_split()",
+                          call, tsr_layout_describe(first, ours, sizeof ours), tsr_comm_size(a), tsr_comm_engine(a),
+                          tsr_layout_describe(other, theirs, sizeof theirs), tsr_comm_size(b), tsr_comm_engine(b));
 }
 
 static tsr_status see(const char *call, const tsr_layout *layout, search *s)
@@ -39,12 +39,12 @@ static tsr_status see(const char *call, const tsr_layout *layout, search *s)
     s->differ = true;
     tsr_comm *const common = tsr_comm_common(s->common, comm);
     if (!common)
-        return refuse(call, s->first, layout);
+        return refuse_comms(call, s->first, layout);
     s->common = common;
     return TSR_OK;
 }
 
-/* Row-major. */
+/* The mesh's ranks as `common` numbers them, row-major. */
 static void list_ranks(const tsr_mesh *mesh, const tsr_comm *common, int64_t *ranks)
 {
     const tsr_comm *const comm = tsr_mesh_comm(mesh);
@@ -55,7 +55,7 @@ static void list_ranks(const tsr_mesh *mesh, const tsr_comm *common, int64_t *ra
     while (tsr_grid_next(tsr_mesh_grid(mesh), coordinate));
 }
 
-/* The mesh, over the common communicator, whose nodes it knows. */
+/* Makes the mesh anew over the common communicator, and so with that communicator's nodes. */
 static tsr_status raise_mesh(tsr_context *context, const tsr_mesh *mesh, tsr_comm *common, tsr_mesh **out)
 {
     const int ndim = tsr_mesh_ndim(mesh);
@@ -100,8 +100,8 @@ static tsr_status raise_all(tsr_common_layouts *l)
     return TSR_OK;
 }
 
-tsr_status tsr_common_layouts_find(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
-                                   tsr_common_layouts *out)
+tsr_status tsr_common_layouts_find(const char *call, size_t count, const tsr_layout *const *src,
+                                   const tsr_layout *const *dst, tsr_common_layouts *out)
 {
     search s = {0};
     *out = (tsr_common_layouts){.src = src, .dst = dst, .context = src[0]->context, .count = count};

@@ -6,7 +6,7 @@
 #include "placement/placement.h"
 #include "redistribute/match/problem.h"
 
-/* A row-major walk over a mesh; false from `visit` ends it. */
+/* Called for each rank of a mesh in row-major order; false ends the walk. */
 typedef bool visit(const void *arg, int64_t rank, const int64_t *coordinate);
 
 static bool visit_all(const tsr_mesh *mesh, visit *see, const void *arg)
@@ -19,13 +19,13 @@ static bool visit_all(const tsr_mesh *mesh, visit *see, const void *arg)
     return true;
 }
 
-/* What a walk compares with. */
+/* What a visit compares a rank with. */
 typedef struct surroundings {
     const tsr_comm *comm;
     const tsr_node_map *nodes;
     const tsr_mesh *mesh;
     bool varies[TSR_MAX_DIMS]; /* mesh dims along which ranks exchange */
-    int node;                  /* of some rank */
+    int node;                  /* the communicator's node in which all ranks must be */
 } surroundings;
 
 static bool is_in_reach(const tsr_comm *comm, int64_t rank)
@@ -49,8 +49,8 @@ static bool are_in_one_node(const tsr_comm *comm, const tsr_mesh *src, const tsr
     return visit_all(src, is_in_node, &s) && visit_all(dst, is_in_node, &s);
 }
 
-/* The plan's nodes are the communicator's, or parts of them; and a rank's line, the ranks that differ from it in the dims that vary alone,
- * is in its node. */
+/* True if the rank's node in the plan lies in one node of the communicator and holds the rank's
+ * line: the ranks that differ from this rank only in the dims that vary. */
 static bool is_with_its_line(const void *arg, int64_t rank, const int64_t *coordinate)
 {
     const surroundings *s = arg;
@@ -66,15 +66,17 @@ static bool is_with_its_line(const void *arg, int64_t rank, const int64_t *coord
 }
 
 /*
- * Along the dims that vary every line has all that its own ranks need, if the other cuts come first on every tensor dim: then they give the
- * line one piece of the tensor, on both sides. Ranks take from a copy in their node where there is one, and lines that are copies of one
- * another do not meet, but for reductions, whose work copies share.
+ * True if every line along the dims that vary holds all that its own ranks need. It does if on
+ * every tensor dim the other cuts come first, for these give the line one piece of the tensor on
+ * both sides. Ranks take from a copy in their own node, so lines that are replicas of one another
+ * exchange nothing, except in a reduction, whose work replicas share.
  */
 static bool lines_suffice(const tsr_problem *problem, bool *varies)
 {
     for (int i = 0; i < problem->src.ndim; i++) {
         const int twin = problem->src.twin[i];
-        varies[i] = twin >= 0 && !tsr_placement_same(&problem->src.layout->placements[i], &problem->dst.layout->placements[twin]);
+        varies[i] = twin >= 0 &&
+                    !tsr_placement_same(&problem->src.layout->placements[i], &problem->dst.layout->placements[twin]);
         if (problem->reduces && twin >= 0 && !varies[i] && problem->src.roles[i] == TSR_ROLE_FREE)
             return false;
     }
@@ -88,10 +90,12 @@ static bool is_confined(const tsr_comm *comm, const tsr_node_map *nodes, const t
     if (are_in_one_node(comm, src->mesh, dst->mesh))
         return true;
     tsr_problem_init(&problem, src, dst);
-    return nodes && problem.same_mesh && lines_suffice(&problem, s.varies) && visit_all(src->mesh, is_with_its_line, &s);
+    return nodes && problem.same_mesh && lines_suffice(&problem, s.varies) &&
+           visit_all(src->mesh, is_with_its_line, &s);
 }
 
-bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src, const tsr_layout *dst)
+bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src,
+                        const tsr_layout *dst)
 {
     if (tsr_comm_is_direct(comm))
         return true;

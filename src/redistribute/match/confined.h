@@ -1,6 +1,8 @@
 /**
- * Moves that stay inside nodes, over a communicator of several: those along mesh dims whose lines each lie in one node, as where tensors
- * are parallel within nodes and replicas are not. Ranks of a node read one another's memory in place then, each node for itself.
+ * Moves that stay inside nodes although the communicator spans several. Ranks exchange along some
+ * mesh dims only, and each line of ranks along these dims lies in one node: tensor parallelism
+ * within nodes and replicas across them, for example. The ranks of each node then read one
+ * another's memory in place.
  */
 #ifndef TSR_REDISTRIBUTE_MATCH_CONFINED_H
 #define TSR_REDISTRIBUTE_MATCH_CONFINED_H
@@ -9,9 +11,11 @@
 #include "placement/layout.h"
 
 /**
- * True if a plan for this move that knows `nodes` may read peers' memory over `comm`: all of it is direct, or the groups that it makes of a
- * node's ranks are and nothing moves from one to another. The same on every rank. In the second case it looks at every rank of the meshes.
+ * True if a plan for this move may read peers' memory over `comm`: all of `comm` is direct, or its
+ * groups of one node's ranks are and nothing moves between nodes. `nodes`: those of the plan, NULL
+ * if not known. The same on every rank. The second case visits every rank of the meshes.
  */
-bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src, const tsr_layout *dst);
+bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src,
+                        const tsr_layout *dst);
 
 #endif

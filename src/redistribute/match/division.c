@@ -1,17 +1,17 @@
 #include "redistribute/match/division.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "mesh/mesh.h"
 #include "placement/blocks.h"
 #include "placement/placement.h"
 
+#include <tessera/sys/status.h>
+
 /* One of the two layouts, and what becomes of it. */
 typedef struct side {
     const tsr_layout *given;
-    bool inside[TSR_MAX_DIMS];           /* by mesh dim */
-    tsr_block_share share[TSR_MAX_DIMS]; /* by given dim */
+    bool inside[TSR_MAX_DIMS];           /* by mesh dim: it cuts inside blocks */
+    tsr_block_share share[TSR_MAX_DIMS]; /* by given dim: what each shard has of the blocks */
 } side;
 
 static bool goes_by_blocks(side *s, int dim, int64_t blocks)
@@ -19,7 +19,7 @@ static bool goes_by_blocks(side *s, int dim, int64_t blocks)
     return tsr_layout_goes_by_blocks(s->given, dim, blocks, s->inside, &s->share[dim]);
 }
 
-/* The length of blocks by which both go along `dim`; 0: none. */
+/* The block length by which both layouts can be divided along `dim`; 0: there is none. */
 static int64_t find_block(side *sides, int dim)
 {
     for (int i = 0; i < 2; i++) {
@@ -60,7 +60,7 @@ static tsr_status divide_layout(const tsr_division *d, const side *s, tsr_layout
     return tsr_layout_create(s->given->mesh, placements, ndim, shape, s->given->dtype, out);
 }
 
-/* Dims are divided while there are so few that a tensor may have them. */
+/* Divides dims from the first one on, while the tensor has fewer than TSR_MAX_DIMS. */
 static bool divide_dims(tsr_division *d, side *sides)
 {
     int added = 0;
@@ -77,11 +77,12 @@ static bool interleaves(const tsr_layout *layout)
 {
     bool any = false;
     for (int m = 0; m < layout->mesh_ndim; m++)
-        any |= layout->cuts[m].interleave > 1;
+        any |= tsr_cut_interleaves(&layout->cuts[m]);
     return any;
 }
 
-static tsr_status make(const tsr_division *found, const side *sides, tsr_layout **src, tsr_layout **dst, tsr_division **out)
+static tsr_status make_division(const tsr_division *found, const side *sides, tsr_layout **src, tsr_layout **dst,
+                                tsr_division **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate(sides[0].given->context, sizeof *found, &memory));
@@ -107,15 +108,15 @@ static tsr_status make(const tsr_division *found, const side *sides, tsr_layout 
     return TSR_OK;
 }
 
-tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *given_dst, tsr_layout **src, tsr_layout **dst,
-                             tsr_division **out)
+tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *given_dst, tsr_layout **src,
+                             tsr_layout **dst, tsr_division **out)
 {
     *out = NULL;
     if (!interleaves(given_src) && !interleaves(given_dst))
         return TSR_OK;
     tsr_division found = {0};
     side sides[2] = {{.given = given_src}, {.given = given_dst}};
-    return divide_dims(&found, sides) ? make(&found, sides, src, dst, out) : TSR_OK;
+    return divide_dims(&found, sides) ? make_division(&found, sides, src, dst, out) : TSR_OK;
 }
 
 void tsr_division_free(tsr_division *division)
@@ -128,7 +129,8 @@ void tsr_division_free(tsr_division *division)
     tsr_layout_destroy(dst);
 }
 
-void tsr_division_strides(const tsr_division *division, const tsr_given_shard *shard, const int64_t *strides, int64_t *divided)
+void tsr_division_strides(const tsr_division *division, const tsr_given_shard *shard, const int64_t *strides,
+                          int64_t *divided)
 {
     const int ndim = division->src->ndim;
     int next = 0;

@@ -1,15 +1,15 @@
 #include "redistribute/match/homes.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/mesh.h"
 
-/* All owners: whoever holds the destination piece rather than a fill. */
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* Makes all owners homes: the ranks that hold the value of the destination piece, not a fill. */
 static void take_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)
 {
     for (int i = 0; i < problem->dst.ndim; i++) {
@@ -20,15 +20,17 @@ static void take_owners(tsr_homes *homes, const tsr_problem *problem, const int6
     homes->listed = false;
 }
 
-/* The source's twin of a mesh dim of the destination says which piece a rank has a term of. */
+/* True if the coordinate on mesh dim `i` of the destination also picks the source piece: the dim's
+ * twin is cut or kept. */
 static bool is_in_piece(const tsr_problem *problem, int i)
 {
     const int twin = problem->dst.twin[i];
     return twin >= 0 && (problem->src.roles[twin] == TSR_ROLE_CUT || problem->src.roles[twin] == TSR_ROLE_KEPT);
 }
 
-/* On one mesh owners contribute where they stand in the source's piece too: its cut and kept coordinates. False if none does. */
-static bool narrow(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
+/* On one mesh: leaves only the owners that hold a term of source piece `src`. False if no owner
+ * does. */
+static bool narrow_homes(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
 {
     for (int i = 0; i < problem->dst.ndim; i++) {
         if (!is_in_piece(problem, i))
@@ -44,7 +46,7 @@ static bool narrow(tsr_homes *homes, const tsr_problem *problem, const int64_t *
     return true;
 }
 
-/* Row-major over the mesh dims in which homes differ. */
+/* `index`: row-major over the mesh dims on which homes vary. */
 static int64_t rank_of(const tsr_homes *homes, const tsr_problem *problem, int64_t index)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -53,7 +55,7 @@ static int64_t rank_of(const tsr_homes *homes, const tsr_problem *problem, int64
     return tsr_mesh_rank(problem->dst.layout->mesh, coordinate);
 }
 
-/* The number of the owner at a destination coordinate; -1 if there is none. */
+/* The number of the owner at a destination coordinate; -1 if the rank there is not an owner. */
 static int64_t number_at(const tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)
 {
     int64_t number = 0;
@@ -84,19 +86,21 @@ static int by_number(const void *a, const void *b, const void *unused)
     return x < y ? -1 : x > y;
 }
 
-/* Looks at all owners, whether they contribute. */
+/* Checks for each owner whether it contributes. */
 static tsr_status list_from_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t *found)
 {
     for (int64_t i = 0; i < homes->count; i++) {
         int64_t own[TSR_MAX_DIMS];
-        if (tsr_mesh_locate(problem->src.layout->mesh, rank_of(homes, problem, i), own) && tsr_problem_holds(problem, own, src))
+        if (tsr_mesh_locate(problem->src.layout->mesh, rank_of(homes, problem, i), own) &&
+            tsr_problem_holds(problem, own, src))
             TSR_TRY(append_owner(homes, problem, found, i));
     }
     return TSR_OK;
 }
 
-/* Looks at all contributors, whether they are owners. */
-static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t *found)
+/* Checks for each contributor whether it is an owner. */
+static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src,
+                                         int64_t *found)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, src, sizeof coordinate);
@@ -105,7 +109,8 @@ static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *pr
         for (int64_t replica = 0; replica < problem->replicas; replica++) {
             tsr_side_decode(&problem->src, TSR_ROLE_FREE, replica, coordinate);
             int64_t dst[TSR_MAX_DIMS];
-            const bool inside = tsr_mesh_locate(problem->dst.layout->mesh, tsr_mesh_rank(problem->src.layout->mesh, coordinate), dst);
+            const bool inside =
+                tsr_mesh_locate(problem->dst.layout->mesh, tsr_mesh_rank(problem->src.layout->mesh, coordinate), dst);
             const int64_t number = inside ? number_at(homes, problem, dst) : -1;
             if (number >= 0)
                 TSR_TRY(append_owner(homes, problem, found, number));
@@ -115,7 +120,8 @@ static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *pr
     return TSR_OK;
 }
 
-/* Between two meshes contributors among the owners are found one by one, from the smaller side. */
+/* Between two meshes: lists the owners that contribute, from the owners or from the contributors,
+ * whichever are fewer. */
 static tsr_status list_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
 {
     int64_t found = 0;
@@ -136,7 +142,7 @@ tsr_status tsr_homes_find(tsr_homes *homes, const tsr_problem *problem, const in
     take_owners(homes, problem, dst);
     if (!problem->same_mesh)
         return list_contributors(homes, problem, src);
-    if (!narrow(homes, problem, src))
+    if (!narrow_homes(homes, problem, src))
         take_owners(homes, problem, dst);
     return TSR_OK;
 }
@@ -163,7 +169,8 @@ int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, con
     return home < homes->count ? home : -1;
 }
 
-/* On one mesh a home takes the copy on its own free dims, so that those are given; elsewhere replicas take turns. */
+/* On one mesh a home takes the replica at its own coordinates on the source's free dims, so `src`
+ * fixes these coordinates of the home. Between two meshes replicas take turns by home number. */
 int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t index)
 {
     if (!problem->same_mesh)
@@ -182,7 +189,8 @@ int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, con
     return index > 0 ? homes->count : number;
 }
 
-/* Homes range over no fewer dims than where the destination's piece is also in the source's, and more make numbers larger. */
+/* Homes vary on the fewest dims where owners contribute (narrow_homes()); with more dims no number
+ * is lower. */
 int64_t tsr_homes_first_served(const tsr_problem *problem, const int64_t *src)
 {
     tsr_homes fewest = {0};
@@ -191,22 +199,24 @@ int64_t tsr_homes_first_served(const tsr_problem *problem, const int64_t *src)
     return tsr_homes_served(&fewest, problem, src, 0);
 }
 
-/* The home's own copy where it has one; on one mesh the copy on its own free dims, else replicas take turns. */
-void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
-                           int64_t *contributor)
+/* The home itself, if it holds the term; on one mesh the replica at the home's coordinates on the
+ * source's free dims; else replicas take turns by home number. */
+void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home,
+                           int64_t term, int64_t *contributor)
 {
     const tsr_side *side = &problem->src;
     memcpy(contributor, src, sizeof(int64_t) * TSR_MAX_DIMS);
     tsr_side_decode(side, TSR_ROLE_REDUCED, term, contributor);
     int64_t own[TSR_MAX_DIMS];
     if (tsr_mesh_locate(side->layout->mesh, tsr_homes_rank(homes, problem, home), own) &&
-        (problem->same_mesh || (tsr_problem_holds(problem, own, src) && tsr_side_encode(side, TSR_ROLE_REDUCED, own) == term)))
+        (problem->same_mesh ||
+         (tsr_problem_holds(problem, own, src) && tsr_side_encode(side, TSR_ROLE_REDUCED, own) == term)))
         tsr_side_decode(side, TSR_ROLE_FREE, tsr_side_encode(side, TSR_ROLE_FREE, own), contributor);
     else
         tsr_side_decode(side, TSR_ROLE_FREE, home % problem->replicas, contributor);
 }
 
-/* Parts are whole cache lines of the innermost dim where that leaves everybody several. */
+/* Along the innermost dim parts are whole cache lines, if every home then has four or more. */
 static int64_t part_unit(bool innermost, int64_t length, size_t element_bytes, int64_t count)
 {
     const int64_t line = tsr_max_i64(1, (int64_t)(64 / element_bytes));
@@ -232,7 +242,7 @@ tsr_sharing tsr_homes_share(const tsr_homes *homes, const tsr_problem *problem, 
     const int64_t unit = part_unit(best == layout->ndim - 1, shape[best], layout->element_bytes, homes->count);
     return (tsr_sharing){.dim = best,
                          .length = shape[best],
-                         .cut = {.parts = homes->count, .balanced = 1, .interleave = 1, .unit = unit},
+                         .cut = tsr_cut_balanced(homes->count, unit),
                          .busy = tsr_min_i64(homes->count, tsr_ceil_div(shape[best], unit))};
 }
 

@@ -1,7 +1,5 @@
 #include "redistribute/match/overlap.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
@@ -9,7 +7,9 @@
 #include "placement/ownership.h"
 #include "placement/walk.h"
 
-/* So many are listed without knowing how many there will be. */
+#include <tessera/sys/status.h>
+
+/* After this many segments, the rest are counted before memory is taken for them. */
 #define MANY_SEGMENTS 65536
 
 bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
@@ -48,18 +48,19 @@ void tsr_cut_unkey(const tsr_layout *layout, int dim, int64_t key, int64_t *coor
 
 static bool continues(const tsr_segment *last, const tsr_segment *next)
 {
-    return last->key == next->key && last->begin + last->length == next->begin && last->near + last->length == next->near &&
-           last->far + last->length == next->far;
+    return last->key == next->key && last->begin + last->length == next->begin &&
+           last->near + last->length == next->near && last->far + last->length == next->far;
 }
 
-static tsr_status append(tsr_overlap *overlap, tsr_context *context, const tsr_segment *segment)
+static tsr_status append_segment(tsr_overlap *overlap, tsr_context *context, const tsr_segment *segment)
 {
     if (overlap->segment_count > 0 && continues(&overlap->segments[overlap->segment_count - 1], segment)) {
         overlap->segments[overlap->segment_count - 1].length += segment->length;
         return TSR_OK;
     }
     void *memory = overlap->segments;
-    const tsr_status status = tsr_reserve(context, &memory, &overlap->segment_capacity, overlap->segment_count + 1, sizeof *segment);
+    const tsr_status status =
+        tsr_reserve(context, &memory, &overlap->segment_capacity, overlap->segment_count + 1, sizeof *segment);
     overlap->segments = memory;
     TSR_TRY(status);
     overlap->segments[overlap->segment_count++] = *segment;
@@ -94,9 +95,9 @@ static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
     return TSR_OK;
 }
 
-/* What the rest of the shard comes to is counted before memory is taken for it. */
-static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t at,
-                               int64_t length)
+/* Counts the segments of the rest of the shard, then reserves memory for all of them. */
+static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far,
+                               int64_t at, int64_t length)
 {
     tsr_meter trial = *meter;
     int64_t owner[TSR_MAX_DIMS], steps = far->steps;
@@ -109,12 +110,14 @@ static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr
         count++;
     }
     void *memory = overlap->segments;
-    const tsr_status status = tsr_reserve(near->layout->context, &memory, &overlap->segment_capacity, count, sizeof(tsr_segment));
+    const tsr_status status =
+        tsr_reserve(near->layout->context, &memory, &overlap->segment_capacity, count, sizeof(tsr_segment));
     overlap->segments = memory;
     return status;
 }
 
-static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t length)
+static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far,
+                                int64_t length)
 {
     const int64_t begun = meter->used;
     int64_t owner[TSR_MAX_DIMS], steps = 0;
@@ -123,7 +126,7 @@ static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shar
         const tsr_run theirs = tsr_owner_walk_at(far, mine.begin, owner);
         const int64_t common = tsr_min_i64(mine.length, theirs.length);
         const tsr_segment segment = {tsr_cut_key(far->layout, far->dim, owner), mine.begin, at, theirs.local, common};
-        TSR_TRY(append(overlap, near->layout->context, &segment));
+        TSR_TRY(append_segment(overlap, near->layout->context, &segment));
         at += common;
         TSR_TRY(tsr_meter_take_on_way(meter, 1 + far->steps - steps, begun, at, length));
         if (overlap->segment_count == MANY_SEGMENTS && at < length)

@@ -76,7 +76,7 @@ bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src)
     return true;
 }
 
-/* What both sides share does not vary. */
+/* Leading cuts that both sides share do not vary; every cut behind them must. */
 bool tsr_problem_kept_cuts_lead(const tsr_problem *problem, const bool *varies)
 {
     const tsr_layout *src = problem->src.layout;
@@ -87,8 +87,8 @@ bool tsr_problem_kept_cuts_lead(const tsr_problem *problem, const bool *varies)
     return true;
 }
 
-/* Mesh dims that go from Shard to Partial(sum) take the shortcut; all others must be the same, and every tensor dim's removed cuts
- * innermost. */
+/* True if some mesh dims go from Shard to Partial(sum), all others keep their placement, and on
+ * every tensor dim the removed cuts are innermost. */
 static bool takes_shortcut(const tsr_problem *problem)
 {
     bool any = false;

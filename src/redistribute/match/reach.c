@@ -1,12 +1,12 @@
 #include "redistribute/match/reach.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 
-/* How the cuts of one tensor dim go on below the first few of them. */
+#include <tessera/sys/status.h>
+
+/* The cuts of one tensor dim, and the range in which pieces are counted. */
 typedef struct nest {
     const tsr_layout *layout;
     const tsr_dim_cuts *cuts;
@@ -21,33 +21,8 @@ static const tsr_cut *cut_of(const nest *n, int cut)
     return &n->layout->cuts[n->cuts->mesh_dim[cut]];
 }
 
-/* Parts [begin, end) of a stretch are of equal length. */
-typedef struct run {
-    int64_t end, length;
-} run;
-
-/* Full parts, one that holds what is left, and empty ones; where the cut is balanced, those with a unit more come first. Returns how many
- * runs there are; parts behind them are empty. */
-static int list_runs(const tsr_cut *cut, int64_t length, run *runs)
-{
-    const int64_t units = tsr_ceil_div(length, cut->unit);
-    const int64_t share = cut->balanced ? units / cut->parts : tsr_ceil_div(units, cut->parts);
-    const int64_t wide = cut->balanced ? units % cut->parts : 0;
-    int count = 0;
-    int64_t part = 0, at = 0;
-    for (int narrow = wide == 0; narrow < 2; narrow++) {
-        const int64_t size = (share + !narrow) * cut->unit;
-        const int64_t full = size == 0 ? 0 : tsr_min_i64(narrow ? cut->parts - part : wide, (length - at) / size);
-        if (full > 0)
-            runs[count++] = (run){part += full, size};
-        at += full * size;
-    }
-    if (at < length)
-        runs[count++] = (run){part + 1, length - at};
-    return count;
-}
-
-/* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut` divides. */
+/* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut`
+ * divides. */
 static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin, int64_t end)
 {
     if (begin >= end)
@@ -60,8 +35,8 @@ static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin
         }
         return count;
     }
-    run runs[3];
-    const int run_count = list_runs(cut_of(n, cut), length, runs);
+    tsr_cut_stretch runs[TSR_CUT_STRETCHES];
+    const int run_count = tsr_cut_stretches(cut_of(n, cut), length, runs);
     int64_t count = 0;
     for (int i = 0; i < run_count && begin < end; i++) {
         const int64_t last = tsr_min_i64(end, runs[i].end);
@@ -72,7 +47,8 @@ static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin
     return count;
 }
 
-/* Pieces in the range that are not empty, of a stretch of `length` that the cuts from number `cut` on divide. */
+/* Pieces in the range that are not empty, of a stretch of `length` that the cuts from number `cut`
+ * on divide. */
 static int64_t count_pieces(const nest *n, int cut, int64_t length)
 {
     if (length == 0 || cut == n->cuts->count)
@@ -81,12 +57,13 @@ static int64_t count_pieces(const nest *n, int cut, int64_t length)
     return count_parts(n, cut, length, n->range->begin[m], n->range->end[m]);
 }
 
-static bool has(const tsr_range *range, int mesh_dim, int64_t coordinate)
+static bool range_has(const tsr_range *range, int mesh_dim, int64_t coordinate)
 {
     return coordinate >= range->begin[mesh_dim] && coordinate < range->end[mesh_dim];
 }
 
-/* Pieces in the range up to the end, itself among them, in the stretch that the cuts from number `cut` on divide. */
+/* Pieces in the range up to and with the piece at `last`, in the stretch that the cuts from number
+ * `cut` on divide. */
 static int64_t count_up_to(const nest *n, int cut, const tsr_reach_end *last)
 {
     int64_t count = 0;
@@ -94,13 +71,14 @@ static int64_t count_up_to(const nest *n, int cut, const tsr_reach_end *last)
         const int m = n->cuts->mesh_dim[i];
         const int64_t part = last->coordinate[m];
         count += count_parts(n, i, last->lengths[i], n->range->begin[m], tsr_min_i64(n->range->end[m], part));
-        if (!has(n->range, m, part))
+        if (!range_has(n->range, m, part))
             return count;
     }
     return count + 1;
 }
 
-/* Likewise, from the end on. */
+/* Pieces in the range from the piece at `first` on, in the stretch that the cuts from number `cut`
+ * on divide. */
 static int64_t count_from(const nest *n, int cut, const tsr_reach_end *first)
 {
     int64_t count = 0;
@@ -108,52 +86,49 @@ static int64_t count_from(const nest *n, int cut, const tsr_reach_end *first)
         const int m = n->cuts->mesh_dim[i];
         const int64_t part = first->coordinate[m];
         count += count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], part + 1), n->range->end[m]);
-        if (!has(n->range, m, part))
+        if (!range_has(n->range, m, part))
             return count;
     }
     return count + 1;
 }
 
-/* Pieces in the range from one end to the other, neither of them empty: their cuts go together for a while, then part. */
+/* Pieces in the range from the piece at `first` to the piece at `last`, neither of them empty:
+ * their coordinates agree for some cuts, then differ. */
 static int64_t count_between(const nest *n, const tsr_reach_end *first, const tsr_reach_end *last)
 {
     for (int i = 0; i < n->cuts->count; i++) {
         const int m = n->cuts->mesh_dim[i];
         const int64_t begin = first->coordinate[m], end = last->coordinate[m];
         if (begin != end) {
-            int64_t count =
-                count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], begin + 1), tsr_min_i64(n->range->end[m], end));
-            if (has(n->range, m, begin))
+            int64_t count = count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], begin + 1),
+                                        tsr_min_i64(n->range->end[m], end));
+            if (range_has(n->range, m, begin))
                 count += count_from(n, i + 1, first);
-            if (has(n->range, m, end))
+            if (range_has(n->range, m, end))
                 count += count_up_to(n, i + 1, last);
             return count;
         }
-        if (!has(n->range, m, begin))
+        if (!range_has(n->range, m, begin))
             return 0;
     }
     return 1;
 }
 
-/* Every shard is an interval, because every cut deals out intervals. */
+/* True if every cut deals out intervals, so that every shard is an interval. */
 static bool deals_intervals(const tsr_layout *layout, int dim)
 {
-    const tsr_dim_cuts *cuts = &layout->dims[dim];
-    for (int i = 0; i < cuts->count; i++) {
-        const tsr_cut *cut = &layout->cuts[cuts->mesh_dim[i]];
-        if (cut->interleave > 1 || cut->block_starts)
-            return false;
-    }
-    return true;
+    bool all = true;
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        all &= tsr_cut_deals_intervals(&layout->cuts[layout->dims[dim].mesh_dim[i]]);
+    return all;
 }
 
-static bool has_sizes(const tsr_layout *layout, int dim)
+static bool lists_sizes(const tsr_layout *layout, int dim)
 {
-    const tsr_dim_cuts *cuts = &layout->dims[dim];
-    for (int i = 0; i < cuts->count; i++)
-        if (layout->cuts[cuts->mesh_dim[i]].size_starts)
-            return true;
-    return false;
+    bool any = false;
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        any |= tsr_cut_lists_sizes(&layout->cuts[layout->dims[dim].mesh_dim[i]]);
+    return any;
 }
 
 static tsr_range everything(const tsr_layout *layout)
@@ -167,7 +142,7 @@ static tsr_range everything(const tsr_layout *layout)
 void tsr_reach_init(tsr_reach *reach, tsr_meter *meter, const tsr_layout *near, const tsr_layout *far, int dim)
 {
     *reach = (tsr_reach){.far = far, .meter = meter, .dim = dim};
-    reach->listed = !deals_intervals(near, dim) || !deals_intervals(far, dim) || has_sizes(far, dim);
+    reach->listed = !deals_intervals(near, dim) || !deals_intervals(far, dim) || lists_sizes(far, dim);
     if (reach->listed)
         return;
     const tsr_range range = everything(far);
@@ -180,13 +155,13 @@ static bool is_in(const tsr_layout *layout, int dim, const int64_t *coordinate, 
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     for (int i = 0; i < cuts->count; i++) {
         const int m = cuts->mesh_dim[i];
-        if (!has(range, m, coordinate[m]))
+        if (!range_has(range, m, coordinate[m]))
             return false;
     }
     return true;
 }
 
-/* Drops what is not in the range. */
+/* Drops the groups whose coordinates are not in the range. */
 static void sift(tsr_reach *reach, const tsr_range *range)
 {
     tsr_overlap *o = &reach->overlap;
@@ -200,7 +175,8 @@ static void sift(tsr_reach *reach, const tsr_range *range)
     o->group_count = kept;
 }
 
-/* A coordinate that is fixed behind one that is free leaves no range of keys. */
+/* True if the keys of the range's coordinates are consecutive: no mesh dim is narrowed behind one
+ * with several coordinates. */
 static bool is_range_of_keys(const tsr_layout *layout, int dim, const tsr_range *range)
 {
     bool behind = false;
@@ -247,7 +223,8 @@ static void find_end(const tsr_reach *reach, int64_t at, tsr_reach_end *end)
 tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64_t *coordinate, const tsr_range *range)
 {
     if (reach->listed) {
-        const tsr_status status = tsr_overlap_build(&reach->overlap, reach->meter, near, coordinate, reach->far, reach->dim);
+        const tsr_status status =
+            tsr_overlap_build(&reach->overlap, reach->meter, near, coordinate, reach->far, reach->dim);
         if (status == TSR_OK)
             sift(reach, range);
         return status;
@@ -275,7 +252,8 @@ static size_t marked_before(const tsr_overlap *overlap, size_t group)
     return group == overlap->group_count ? overlap->marked : overlap->groups[group].marked;
 }
 
-/* Keys are row-major, so that the range is one of keys, as far as the list goes. */
+/* Keys are row-major: single coordinates on leading mesh dims, and a range on the next, are
+ * consecutive keys. On the mesh dims behind, the list holds only what is in the range. */
 static int64_t count_listed(const tsr_reach *reach, const tsr_range *range, bool marked)
 {
     const tsr_overlap *overlap = &reach->overlap;
@@ -303,8 +281,9 @@ int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool mar
         return 0;
     const nest n = {reach->far, &reach->far->dims[reach->dim], range, reach->dense};
     const int64_t length = reach->far->shape[reach->dim];
-    /* All of the dim meets all pieces. */
-    return reach->end - reach->begin == length ? count_pieces(&n, 0, length) : count_between(&n, &reach->first, &reach->last);
+    /* A shard that is the whole dim meets all pieces. */
+    return reach->end - reach->begin == length ? count_pieces(&n, 0, length)
+                                               : count_between(&n, &reach->first, &reach->last);
 }
 
 int64_t tsr_reach_total(const tsr_reach *reach)
@@ -312,7 +291,8 @@ int64_t tsr_reach_total(const tsr_reach *reach)
     return reach->listed ? (int64_t)reach->overlap.group_count : reach->count;
 }
 
-/* Pieces go on in the order of their cuts. */
+/* Pieces lie in the order of their cuts, so up to the first cut at which the owners of the ends
+ * differ no piece is outside their coordinates. */
 void tsr_reach_narrow(const tsr_reach *reach, tsr_range *range)
 {
     const tsr_dim_cuts *cuts = &reach->far->dims[reach->dim];
@@ -335,9 +315,10 @@ tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, con
         return *group;
     }
     const bool cut = reach->far->dims[reach->dim].count > 0;
-    const tsr_run piece =
-        cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0) : (tsr_run){.length = reach->far->shape[reach->dim]};
-    const int64_t begin = tsr_max_i64(piece.begin, reach->begin), end = tsr_min_i64(piece.begin + piece.length, reach->end);
+    const tsr_run piece = cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0)
+                              : (tsr_run){.length = reach->far->shape[reach->dim]};
+    const int64_t begin = tsr_max_i64(piece.begin, reach->begin),
+                  end = tsr_min_i64(piece.begin + piece.length, reach->end);
     reach->segment = (tsr_segment){0, begin, begin - reach->begin, begin - piece.begin, end - begin};
     *segments = &reach->segment;
     return (tsr_segments){.count = 1, .length = end - begin};

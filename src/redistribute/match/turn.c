@@ -4,7 +4,7 @@
 
 enum { ALL, OWNED };
 
-static void narrow(tsr_range *range, int mesh_dim, int64_t begin, int64_t end)
+static void narrow_range(tsr_range *range, int mesh_dim, int64_t begin, int64_t end)
 {
     range->begin[mesh_dim] = tsr_max_i64(range->begin[mesh_dim], begin);
     range->end[mesh_dim] = tsr_min_i64(range->end[mesh_dim], end);
@@ -23,14 +23,16 @@ void tsr_turn_ranges(const tsr_problem *problem, const int64_t *src, tsr_range *
     for (int m = 0; m < problem->dst.ndim; m++) {
         const int twin = problem->dst.twin[m];
         if (twin >= 0 && problem->src.roles[twin] == TSR_ROLE_CUT)
-            narrow(owned, m, src[twin], src[twin] + 1);
+            narrow_range(owned, m, src[twin], src[twin] + 1);
     }
 }
 
-/* The tensor dim that a mesh dim of the destination cuts, or the number behind all of them. */
+/* The tensor dim that a mesh dim of the destination cuts; if it cuts nothing, the number of tensor
+ * dims. */
 static int factor_of(const tsr_problem *problem, int mesh_dim)
 {
-    return problem->dst.roles[mesh_dim] == TSR_ROLE_CUT ? problem->dst.layout->placements[mesh_dim].dim : problem->dst.layout->ndim;
+    return problem->dst.roles[mesh_dim] == TSR_ROLE_CUT ? problem->dst.layout->placements[mesh_dim].dim
+                                                        : problem->dst.layout->ndim;
 }
 
 static int64_t count_uncut(const tsr_problem *problem, const tsr_range *range)
@@ -50,7 +52,7 @@ static int64_t count_factor(const tsr_turns *turns, int which, int factor)
     return tsr_reach_count(&turns->reach[factor], range, which == OWNED);
 }
 
-/* The product of all factors but one. */
+/* The product of all factors but number `factor`. */
 static int64_t others(const tsr_turns *turns, const tsr_ways *ways, int factor)
 {
     int64_t count = 1;
@@ -81,14 +83,15 @@ void tsr_turns_begin(tsr_turns *turns)
     turns->count = turns->size[0] = counts[ALL] - counts[OWNED];
 }
 
-/* The choice on one mesh dim, those before it made. */
+/* The choice of a coordinate on one mesh dim; the mesh dims before it are chosen. */
 typedef struct choice {
     tsr_turns *turns;
     int mesh_dim, factor;
-    int64_t others[2]; /* the product of the factors that it leaves alone; 0 where there is no way at all */
+    int64_t others[2]; /* the product of the factors that the choice does not change; 0: no coordinate is left */
 } choice;
 
-/* Ways along the factor of the choice, and how many receivers that makes. */
+/* The factor that the choice changes, of all and of the owners, and how many receivers that
+ * makes. */
 typedef struct tally {
     int64_t ways[2], receivers;
 } tally;
@@ -103,7 +106,7 @@ static choice choice_begin(tsr_turns *turns, int mesh_dim)
     return c;
 }
 
-/* Ends of the range are known without counting. */
+/* At the ends of the range the answer is known without counting. */
 static int64_t count_ways_below(const choice *c, int which, int64_t end)
 {
     tsr_range *range = &c->turns->ranges[which];
@@ -118,7 +121,7 @@ static int64_t count_ways_below(const choice *c, int which, int64_t end)
     return count;
 }
 
-/* Those whose coordinate is below `end`. */
+/* The receivers whose coordinate on the mesh dim is below `end`. */
 static tally count_below(const choice *c, int64_t end)
 {
     tally t = {0};
@@ -128,7 +131,7 @@ static tally count_below(const choice *c, int64_t end)
     return t;
 }
 
-/* All that there are. */
+/* The receivers with the coordinates chosen before this choice. */
 static tally count_all(const choice *c)
 {
     const tsr_turns *turns = c->turns;
@@ -136,8 +139,8 @@ static tally count_all(const choice *c)
     return (tally){{ways[ALL].factors[c->factor], ways[OWNED].factors[c->factor]}, turns->size[c->mesh_dim]};
 }
 
-/* Chooses `at`, given those below it and below the next. */
-static void choose(const choice *c, int64_t at, const tally *below, const tally *next)
+/* Chooses coordinate `at`; `below` and `next` are count_below() of `at` and of `at + 1`. */
+static void choose_coordinate(const choice *c, int64_t at, const tally *below, const tally *next)
 {
     tsr_turns *turns = c->turns;
     const int m = c->mesh_dim;
@@ -150,7 +153,7 @@ static void choose(const choice *c, int64_t at, const tally *below, const tally 
     for (int which = ALL; which <= turns->leaves_out; which++) {
         turns->ways[m + 1][which] = turns->ways[m][which];
         turns->ways[m + 1][which].factors[c->factor] = next->ways[which] - below->ways[which];
-        narrow(&turns->ranges[which], m, at, at + 1);
+        narrow_range(&turns->ranges[which], m, at, at + 1);
     }
 }
 
@@ -166,8 +169,8 @@ static void reconsider(tsr_turns *turns, int m)
     turns->chosen = m;
 }
 
-/* Chooses the coordinate under which receiver number `wanted` is found. Counts grow evenly most of the time, so that the first guesses are
- * proportional; halving then bounds their number. */
+/* Chooses the coordinate of receiver number `wanted`. Counts mostly grow evenly, so the first four
+ * guesses are proportional; after them, halving bounds the number of guesses. */
 static void choose_for(tsr_turns *turns, int m, int64_t wanted)
 {
     const choice c = choice_begin(turns, m);
@@ -187,7 +190,7 @@ static void choose_for(tsr_turns *turns, int m, int64_t wanted)
             next = t;
         }
     }
-    choose(&c, low, &below, &next);
+    choose_coordinate(&c, low, &below, &next);
 }
 
 void tsr_turns_seek(tsr_turns *turns, int64_t turn)
@@ -209,6 +212,6 @@ int64_t tsr_turns_of(tsr_turns *turns, const int64_t *receiver)
         if (m + 1 == turns->problem->dst.ndim)
             return turns->first[m] + below.receivers;
         const tally next = count_below(&c, receiver[m] + 1);
-        choose(&c, receiver[m], &below, &next);
+        choose_coordinate(&c, receiver[m], &below, &next);
     }
 }

@@ -1,22 +1,23 @@
 #include "redistribute/relabel/assignment.h"
 
-#include <string.h>
-
 #include "base/sort.h"
 
+#include <string.h>
+
 /*
- * Shortest augmenting paths with potentials (R. Jonker, A. Volgenant, Computing 38, 1987), costs being negated weights. Potentials u and v
- * keep every reduced cost -weight - u - v at 0 or above, and at 0 where a row has its column. A free column keeps v = 0 and there is one
- * until the last row is placed, so that -TSR_ASSIGNMENT_MOST <= u <= 0 and |v| <= TSR_ASSIGNMENT_MOST.
+ * Shortest augmenting paths with potentials (R. Jonker, A. Volgenant, Computing 38, 1987), where
+ * costs are negated weights. The potentials u and v keep every reduced cost -weight - u - v at 0 or
+ * above, and at 0 where a row has its column. A free column keeps v = 0, and there is one until the
+ * last row is placed: so -TSR_ASSIGNMENT_MOST <= u <= 0 and |v| <= TSR_ASSIGNMENT_MOST.
  */
 typedef struct solver {
     int64_t n;
     const int64_t *weights;
-    int64_t *u, *v;    /* of rows, of columns */
+    int64_t *u, *v;    /* potentials of rows, of columns */
     int64_t *row_of;   /* the row that has a column, or -1 */
     int64_t *distance; /* of a column from the row that is being placed */
     int64_t *from;     /* the row before a column on its shortest path */
-    int64_t *columns;  /* those whose distance is final, then the others */
+    int64_t *columns;  /* all columns: those whose distance is final, then the others */
 } solver;
 
 static solver solver_make(int64_t n, const int64_t *weights, int64_t *scratch)
@@ -36,7 +37,7 @@ static int64_t reduced_cost(const solver *s, int64_t row, int64_t column)
     return -s->weights[row * s->n + column] - s->u[row] - s->v[column];
 }
 
-static void start(solver *s, int64_t row)
+static void start_search(solver *s, int64_t row)
 {
     for (int64_t j = 0; j < s->n; j++) {
         s->distance[j] = reduced_cost(s, row, j);
@@ -45,13 +46,15 @@ static void start(solver *s, int64_t row)
     }
 }
 
-/* Brings the nearest column from `done` on to the place `done`; of equally near ones a free one, which ends the search. */
+/* Brings the nearest of the columns from place `done` on to place `done`, and returns it; of
+ * equally near columns a free one, which ends the search. */
 static int64_t pick_nearest(solver *s, int64_t done)
 {
     int64_t best = done;
     for (int64_t i = done + 1; i < s->n; i++) {
         const int64_t j = s->columns[i], k = s->columns[best];
-        if (s->distance[j] < s->distance[k] || (s->distance[j] == s->distance[k] && s->row_of[j] < 0 && s->row_of[k] >= 0))
+        if (s->distance[j] < s->distance[k] ||
+            (s->distance[j] == s->distance[k] && s->row_of[j] < 0 && s->row_of[k] >= 0))
             best = i;
     }
     const int64_t column = s->columns[best];
@@ -60,7 +63,7 @@ static int64_t pick_nearest(solver *s, int64_t done)
     return column;
 }
 
-/* Columns that are nearer by way of `column` and the row that has it. */
+/* Updates the columns that are nearer by way of `column` and the row that has it. */
 static void relax(solver *s, int64_t done, int64_t column)
 {
     const int64_t row = s->row_of[column];
@@ -73,7 +76,8 @@ static void relax(solver *s, int64_t done, int64_t column)
     }
 }
 
-/* Potentials after a search that ended at distance `least`, having passed `done` columns before. */
+/* Updates the potentials after a search that ended at distance `least`, having passed `done`
+ * columns before. */
 static void shift_potentials(solver *s, int64_t row, int64_t done, int64_t least)
 {
     s->u[row] += least;
@@ -84,9 +88,9 @@ static void shift_potentials(solver *s, int64_t row, int64_t done, int64_t least
     }
 }
 
-static void place(solver *s, int64_t row, int64_t *column_of)
+static void place_row(solver *s, int64_t row, int64_t *column_of)
 {
-    start(s, row);
+    start_search(s, row);
     int64_t done = 0, column = pick_nearest(s, done);
     while (s->row_of[column] >= 0) {
         relax(s, ++done, column);
@@ -108,7 +112,7 @@ void tsr_assignment_exact(int64_t n, const int64_t *weights, int64_t *scratch, i
     for (int64_t row = 0; row < n; row++)
         column_of[row] = -1;
     for (int64_t row = 0; row < n; row++)
-        place(&s, row, column_of);
+        place_row(&s, row, column_of);
 }
 
 static int heaviest_first(const void *a, const void *b, const void *classes)
@@ -125,7 +129,8 @@ static int heaviest_first(const void *a, const void *b, const void *classes)
     return x->class_of_column < y->class_of_column ? -1 : x->class_of_column > y->class_of_column;
 }
 
-/* The columns that are free: those of class c are columns[next[c]] to columns[end[c] - 1], but for what is taken, ascending. */
+/* The free columns: those of class c are columns[next[c]] to columns[end[c] - 1], ascending, except
+ * the taken ones. */
 typedef struct pool {
     const tsr_column_classes *classes;
     int32_t *columns, *taken, *next, *end;
@@ -149,7 +154,8 @@ static pool pool_make(const tsr_column_classes *classes, int32_t *scratch)
     return p;
 }
 
-/* -1 if the class has none left. */
+/* A free column of the offer's class, the row's own where possible; -1 if the class has none
+ * left. */
 static int64_t free_column(pool *p, const tsr_offer *offer)
 {
     const int32_t c = offer->class_of_column;
@@ -166,7 +172,8 @@ static void assign(pool *p, int64_t row, int64_t column, int64_t *column_of)
     p->taken[column] = 1;
 }
 
-/* Rows that nothing weighs anything to, or only what others have. */
+/* Assigns the rows that have no column yet: those without an offer, or with offers only of columns
+ * that others have. */
 static void assign_rest(pool *p, int64_t *column_of)
 {
     const int64_t n = p->classes->n;
@@ -183,7 +190,8 @@ static void assign_rest(pool *p, int64_t *column_of)
     }
 }
 
-void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers, size_t count, int32_t *scratch, int64_t *column_of)
+void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers, size_t count, int32_t *scratch,
+                           int64_t *column_of)
 {
     pool p = pool_make(classes, scratch);
     for (int64_t row = 0; row < classes->n; row++)

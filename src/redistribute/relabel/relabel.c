@@ -1,9 +1,3 @@
-#include <tessera/relabel.h>
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
@@ -15,26 +9,35 @@
 #include "redistribute/match/problem.h"
 #include "redistribute/relabel/assignment.h"
 
-/* Greedy assignment weighs about so many overlaps in all, but at least so many of a rank. */
+#include <tessera/relabel.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* Greedy assignment weighs about OFFERS_IN_ALL overlaps, but at least OFFERS_OF_RANK of each
+ * rank. */
 #define OFFERS_IN_ALL  (INT64_C(1) << 20)
 #define OFFERS_OF_RANK 4
 
-/* What one rank can keep in an exact assignment: with TSR_ASSIGNMENT_EXACT_RANKS + 1 times it, weights leave room for a preference. */
+/* The most bytes that one rank may keep in an exact assignment: the weight of a rank that keeps
+ * them, TSR_ASSIGNMENT_EXACT_RANKS + 1 times as much and 1 for a rank that stays, is less than
+ * TSR_ASSIGNMENT_MOST. */
 #define MOST_KEPT (INT64_C(1) << 50)
 
-/* What one piece of the source along a tensor dim meets of the destination's. */
+/* What a piece of the source meets of the destination along one tensor dim. */
 typedef struct meeting {
     tsr_overlap overlap;
-    tsr_segments *heaviest; /* its groups, the longest first */
+    tsr_segments *heaviest; /* the groups of the overlap, the longest first */
 } meeting;
 
 typedef struct relabel {
     const tsr_layout *src, *dst;
     tsr_meter meter;
-    tsr_problem apart; /* its dst: r->dst as it is while the meshes are not equal, so that no Partial is kept */
+    tsr_problem apart; /* its dst and `reduces` are set as if the meshes were not equal, so that no Partial is kept */
     int64_t count;
-    int64_t *ranks; /* of dst's mesh, row-major: rank i of an assignment is ranks[i], and stands at position i if it stays */
-    meeting *meetings[TSR_MAX_DIMS]; /* by key of the source's cuts */
+    int64_t
+        *ranks; /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets position i */
+    meeting *meetings[TSR_MAX_DIMS]; /* by tensor dim, and by key of the source's cuts */
 } relabel;
 
 static void coordinate_at(const tsr_mesh *mesh, int64_t position, int64_t *coordinate)
@@ -42,7 +45,8 @@ static void coordinate_at(const tsr_mesh *mesh, int64_t position, int64_t *coord
     tsr_grid_coordinate(tsr_mesh_grid(mesh), position, coordinate);
 }
 
-/* What is reduced and becomes Partial again counts at coordinate 0 alone: that saves one transfer at most, wherever copies of it go. */
+/* Terms that are reduced and become Partial again count at coordinate 0 alone: keeping one saves at
+ * most one transfer, wherever copies of the result go. */
 static void count_reduced_once(tsr_problem *problem, const tsr_layout *dst)
 {
     for (int i = 0; problem->reduces && i < dst->mesh_ndim; i++)
@@ -50,7 +54,7 @@ static void count_reduced_once(tsr_problem *problem, const tsr_layout *dst)
             problem->dst.roles[i] = TSR_ROLE_ZERO;
 }
 
-/* As far as tsr_problem_has_value() looks. */
+/* Sets what tsr_problem_has_value() looks at. */
 static void init_apart(tsr_problem *apart, const tsr_layout *src, const tsr_layout *dst)
 {
     for (int i = 0; i < src->mesh_ndim; i++)
@@ -87,7 +91,7 @@ static int longest_first(const void *a, const void *b, const void *unused)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static tsr_status meet(relabel *r, int dim, const int64_t *coordinate)
+static tsr_status meet_piece(relabel *r, int dim, const int64_t *coordinate)
 {
     meeting *m = &r->meetings[dim][tsr_cut_key(r->src, dim, coordinate)];
     if (m->heaviest)
@@ -102,7 +106,8 @@ static tsr_status meet(relabel *r, int dim, const int64_t *coordinate)
     return TSR_OK;
 }
 
-/* Every piece of the source that a rank of the destination holds meets the destination once, whoever else holds it. */
+/* Makes the meetings of every source piece that a rank of the destination's mesh holds, once for
+ * each piece. */
 static tsr_status meet_all(relabel *r)
 {
     for (int dim = 0; dim < r->src->ndim; dim++) {
@@ -114,7 +119,7 @@ static tsr_status meet_all(relabel *r)
     int64_t coordinate[TSR_MAX_DIMS];
     for (int64_t i = 0; i < r->count; i++)
         for (int dim = 0; dim < r->src->ndim && tsr_mesh_locate(r->src->mesh, r->ranks[i], coordinate); dim++)
-            TSR_TRY(meet(r, dim, coordinate));
+            TSR_TRY(meet_piece(r, dim, coordinate));
     return TSR_OK;
 }
 
@@ -148,7 +153,8 @@ static int64_t length_met(const tsr_overlap *overlap, int64_t key)
     return found < overlap->group_count && overlap->groups[found].key == key ? overlap->groups[found].length : 0;
 }
 
-/* No more than the bytes of the tensor, which are in range. */
+/* The bytes that the source piece and the destination piece share: no more than those of the
+ * tensor, which are in range. */
 static int64_t bytes_met(const relabel *r, const meeting *const *dims, const int64_t *dst_coordinate)
 {
     int64_t bytes = (int64_t)r->dst->element_bytes;
@@ -157,8 +163,9 @@ static int64_t bytes_met(const relabel *r, const meeting *const *dims, const int
     return bytes;
 }
 
-/* What all ranks keep on the way from the source to `dst`, which has the ranks of r->dst in any order. */
-static tsr_status measure(const relabel *r, const tsr_layout *dst, int64_t *bytes)
+/* The bytes that all ranks together keep on the way from the source to `dst`, which has the ranks
+ * of r->dst in any order. */
+static tsr_status measure_kept(const relabel *r, const tsr_layout *dst, int64_t *bytes)
 {
     tsr_problem problem;
     tsr_problem_init(&problem, r->src, dst);
@@ -171,14 +178,16 @@ static tsr_status measure(const relabel *r, const tsr_layout *dst, int64_t *byte
             !meetings_of(r, tsr_mesh_rank(dst->mesh, coordinate), dims))
             continue;
         if (!tsr_add(sum, bytes_met(r, dims, coordinate), &sum))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: more than 2^63 - 1 bytes would be kept in all; use fewer ranks");
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_layout_relabel: more than 2^63 - 1 bytes would be kept in all; use fewer ranks");
     }
     *bytes = sum;
     return TSR_OK;
 }
 
-/* Weights of an exact assignment: what is kept comes first, and of equal sums the one in which most ranks stay. */
-static tsr_status weigh(const relabel *r, int64_t *weights)
+/* Sets the weights of an exact assignment so that it keeps the most bytes, and among equal sums
+ * leaves the most ranks in place. */
+static tsr_status weigh_positions(const relabel *r, int64_t *weights)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     for (int64_t i = 0; i < r->count; i++) {
@@ -186,11 +195,13 @@ static tsr_status weigh(const relabel *r, int64_t *weights)
         const bool inside = meetings_of(r, r->ranks[i], dims);
         for (int64_t position = 0; position < r->count; position++) {
             coordinate_at(r->dst->mesh, position, coordinate);
-            const int64_t kept = inside && tsr_problem_has_value(&r->apart, coordinate) ? bytes_met(r, dims, coordinate) : 0;
+            const int64_t kept =
+                inside && tsr_problem_has_value(&r->apart, coordinate) ? bytes_met(r, dims, coordinate) : 0;
             if (kept > MOST_KEPT)
-                return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                      "tsr_layout_relabel: rank %lld would keep %lld bytes; at most 2^50 can be compared",
-                                      (long long)r->ranks[i], (long long)kept);
+                return tsr_status_set(
+                    TSR_ERROR_ARGUMENT,
+                    "tsr_layout_relabel: rank %lld would keep %lld bytes; at most 2^50 can be compared",
+                    (long long)r->ranks[i], (long long)kept);
             weights[i * r->count + position] = kept * (r->count + 1) + (i == position);
         }
     }
@@ -204,14 +215,15 @@ static tsr_status assign_exactly(const relabel *r, int64_t *position_of)
     void *memory;
     TSR_TRY(tsr_allocate(context, (n * n + TSR_ASSIGNMENT_SCRATCH(n)) * sizeof(int64_t), &memory));
     int64_t *weights = memory;
-    const tsr_status status = weigh(r, weights);
+    const tsr_status status = weigh_positions(r, weights);
     if (status == TSR_OK)
         tsr_assignment_exact(r->count, weights, weights + n * n, position_of);
     tsr_release(context, memory);
     return status;
 }
 
-/* The destination's pieces, by number: positions that hold the same one weigh the same. */
+/* How many pieces the destination has. They are the classes of a greedy assignment: positions that
+ * hold the same piece weigh the same. */
 static int64_t count_pieces(const tsr_layout *dst)
 {
     int64_t pieces = 1;
@@ -234,8 +246,8 @@ typedef struct offers {
     const relabel *r;
     tsr_offer *at;
     size_t count, capacity;
-    const meeting *dims[TSR_MAX_DIMS]; /* of the rank whose offers are made */
-    int64_t own;                       /* the piece at its own position, or -1 */
+    const meeting *dims[TSR_MAX_DIMS]; /* of the rank whose offers are being made: what its source piece meets */
+    int64_t own; /* of the rank whose offers are being made: the piece at its own position, or -1 */
 } offers;
 
 static tsr_status offer(offers *o, const tsr_offer *made)
@@ -249,9 +261,10 @@ static tsr_status offer(offers *o, const tsr_offer *made)
 }
 
 /*
- * Offers for the products of one group of each dim from `dim` on; `made` is that of the dims before. Groups come longest first, so the
- * product of groups i, j, .. weighs no more than the (i + 1) (j + 1) .. - 1 products of groups before them, and is passed over if these are
- * k already.
+ * Makes offers for the products of one group of each dim from `dim` on; `made` is the product of
+ * those of the dims before. Groups come longest first, so the product of groups i, j, .. weighs no
+ * more than the (i + 1) (j + 1) .. - 1 products of groups before them, and is left out if there are
+ * k of these.
  */
 static tsr_status offer_heaviest(offers *o, int dim, const tsr_offer *made, int64_t k)
 {
@@ -262,7 +275,8 @@ static tsr_status offer_heaviest(offers *o, int dim, const tsr_offer *made, int6
     const int64_t keys = tsr_cut_keys(dst, dim);
     for (int64_t i = 0; i < (int64_t)m->overlap.group_count && i < k; i++) {
         const tsr_segments *group = &m->heaviest[i];
-        const tsr_offer next = {made->weight * group->length, made->row, (int32_t)(made->class_of_column * keys + group->key)};
+        const tsr_offer next = {made->weight * group->length, made->row,
+                                (int32_t)(made->class_of_column * keys + group->key)};
         TSR_TRY(offer_heaviest(o, dim + 1, &next, k / (i + 1)));
     }
     return TSR_OK;
@@ -322,7 +336,7 @@ static tsr_status order_mesh(const tsr_mesh *like, const int64_t *order, tsr_mes
     return tsr_mesh_create_abstract(tsr_mesh_context(like), ndim, tsr_mesh_shape(like), given, order, out);
 }
 
-/* The mesh of dst, its nodes too, with its ranks in this order, row-major. */
+/* Makes a mesh like `like`, with its nodes, and with its ranks in `order`, row-major. */
 static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
 {
     tsr_mesh *mesh;
@@ -345,7 +359,7 @@ static tsr_status make_layout(const tsr_layout *like, const int64_t *order, tsr_
     return status;
 }
 
-/* An order of the ranks as a layout, and what it keeps. */
+/* An order of the ranks as a layout, owned, and the bytes that it keeps. */
 typedef struct choice {
     tsr_layout *layout;
     int64_t bytes;
@@ -355,7 +369,7 @@ static tsr_status choice_make(const relabel *r, const int64_t *order, choice *ou
 {
     choice made;
     TSR_TRY(make_layout(r->dst, order, &made.layout));
-    const tsr_status status = measure(r, made.layout, &made.bytes);
+    const tsr_status status = measure_kept(r, made.layout, &made.bytes);
     if (status != TSR_OK) {
         tsr_layout_destroy(made.layout);
         return status;
@@ -364,7 +378,7 @@ static tsr_status choice_make(const relabel *r, const int64_t *order, choice *ou
     return TSR_OK;
 }
 
-/* `best` stays where the other is no better. */
+/* Replaces `best` by `other` if that keeps more; destroys the layout that is left over. */
 static void consider(choice *best, choice other)
 {
     const bool better = other.bytes > best->bytes;
@@ -383,7 +397,8 @@ static bool source_order(const relabel *r, int64_t *order)
             dims[count++] = i;
     int64_t at[TSR_MAX_DIMS], coordinate[TSR_MAX_DIMS] = {0}, unused[TSR_MAX_DIMS];
     for (int i = 0; i < r->src->mesh_ndim; i++)
-        if (tsr_mesh_shape(src)[i] > 1 && (matched == count || tsr_mesh_shape(src)[i] != tsr_mesh_shape(dst)[dims[matched++]]))
+        if (tsr_mesh_shape(src)[i] > 1 &&
+            (matched == count || tsr_mesh_shape(src)[i] != tsr_mesh_shape(dst)[dims[matched++]]))
             return false;
     if (matched < count)
         return false;
@@ -400,8 +415,9 @@ static bool source_order(const relabel *r, int64_t *order)
 
 typedef tsr_status assign_ranks(const relabel *r, int64_t *position_of);
 
-/* `order` and `position_of` are room for the ranks. */
-static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_t *order, int64_t *position_of, choice *out)
+/* `order` and `position_of` have room for one number for each rank. */
+static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_t *order, int64_t *position_of,
+                                  choice *out)
 {
     TSR_TRY(assign(r, position_of));
     for (int64_t i = 0; i < r->count; i++)
@@ -409,8 +425,9 @@ static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_
     return choice_make(r, order, out);
 }
 
-/* Betters `best`, which is dst itself. */
-static tsr_status choose(const relabel *r, int64_t *order, int64_t *position_of, choice *best, tsr_relabel_report *report)
+/* Replaces `best`, which is dst itself, by the order that keeps most, if that is more. */
+static tsr_status choose_order(const relabel *r, int64_t *order, int64_t *position_of, choice *best,
+                               tsr_relabel_report *report)
 {
     choice other;
     if (source_order(r, order)) {
@@ -440,13 +457,14 @@ static int64_t count_moved(const relabel *r, const tsr_layout *layout)
 static tsr_status relabel_layout(const relabel *r, tsr_layout **out, tsr_relabel_report *report)
 {
     tsr_context *context = r->dst->context;
-    tsr_relabel_report told = {.method = r->count <= TSR_ASSIGNMENT_EXACT_RANKS ? TSR_ASSIGNMENT_EXACT : TSR_ASSIGNMENT_GREEDY};
+    tsr_relabel_report told = {.method = r->count <= TSR_ASSIGNMENT_EXACT_RANKS ? TSR_ASSIGNMENT_EXACT
+                                                                                : TSR_ASSIGNMENT_GREEDY};
     void *memory;
-    TSR_TRY(measure(r, r->dst, &told.bytes_kept_given));
+    TSR_TRY(measure_kept(r, r->dst, &told.bytes_kept_given));
     TSR_TRY(tsr_allocate_array(context, 2 * (size_t)r->count, sizeof(int64_t), &memory));
     int64_t *order = memory;
     choice best = {tsr_layout_retain((tsr_layout *)r->dst), told.bytes_kept_given};
-    const tsr_status status = choose(r, order, order + r->count, &best, &told);
+    const tsr_status status = choose_order(r, order, order + r->count, &best, &told);
     tsr_release(context, memory);
     if (status != TSR_OK) {
         tsr_layout_destroy(best.layout);
@@ -460,28 +478,36 @@ static tsr_status relabel_layout(const relabel *r, tsr_layout **out, tsr_relabel
     return TSR_OK;
 }
 
-static tsr_status check(const tsr_layout *src, const tsr_layout *dst, bool has_out)
+static tsr_status check_arguments(const tsr_layout *src, const tsr_layout *dst, bool has_out)
 {
     if (!src || !dst || !has_out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL", !src ? "src" : !dst ? "dst" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL",
+                              !src   ? "src"
+                              : !dst ? "dst"
+                                     : "out");
     const tsr_comm *const from = tsr_mesh_comm(src->mesh), *const to = tsr_mesh_comm(dst->mesh);
     if (from && to && !tsr_comm_congruent(from, to))
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "tsr_layout_relabel: the communicators differ: src is over one of %d ranks, dst over one of %d: both meshes must "
-            "be over the same ranks in the same order, or abstract",
-            tsr_comm_size(from), tsr_comm_size(to));
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_layout_relabel: the communicators differ: src is over one of %d ranks, dst over one "
+                              "of %d: both meshes must "
+                              "be over the same ranks in the same order, or abstract",
+                              tsr_comm_size(from), tsr_comm_size(to));
     if (tsr_layout_same_tensor(src, dst))
         return TSR_OK;
     char a[512], b[512];
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: from %s to %s: both must have the same global shape and dtype",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_layout_relabel: from %s to %s: both must have the same global shape and dtype",
                           tsr_layout_describe(src, a, sizeof a), tsr_layout_describe(dst, b, sizeof b));
 }
 
-tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out, tsr_relabel_report *report)
+tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out,
+                              tsr_relabel_report *report)
 {
-    TSR_TRY(check(src, dst, out != NULL));
-    relabel r = {.src = src, .dst = dst, .count = tsr_mesh_count(dst->mesh), .meter = tsr_meter_of("tsr_layout_relabel", src, dst)};
+    TSR_TRY(check_arguments(src, dst, out != NULL));
+    relabel r = {.src = src,
+                 .dst = dst,
+                 .count = tsr_mesh_count(dst->mesh),
+                 .meter = tsr_meter_of("tsr_layout_relabel", src, dst)};
     init_apart(&r.apart, src, dst);
     tsr_status status = list_ranks(&r);
     if (status == TSR_OK)

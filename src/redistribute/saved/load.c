@@ -1,10 +1,3 @@
-#include <tessera/saved.h>
-
-#include <limits.h>
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/links.h"
@@ -13,19 +6,26 @@
 #include "mesh/mesh.h"
 #include "redistribute/saved/save.h"
 
-/* What an item and its two sides take at least, on a mesh of one dim that stands elsewhere. */
+#include <tessera/saved.h>
+#include <tessera/sys/status.h>
+
+#include <limits.h>
+#include <string.h>
+
+/* The fewest bytes of an item: a scalar, replicated on both sides, on meshes of one dim that are
+ * written elsewhere. */
 #define LEAST_ITEM_BYTES 32
 
 typedef struct loader {
     tsr_context *context;
-    tsr_reader reader; /* of what is between version and checksum */
+    tsr_reader reader; /* of the bytes between the length and the checksum */
     tsr_plan_options options;
-    void *nodes;     /**< the list of options.nodes */
-    bool has_tables; /* by the version */
+    void *nodes;     /* the list of options.nodes; owned */
+    bool has_tables; /* the version says so */
     tsr_cost_profile profile;
     tsr_profile *measured; /* NULL: without tables */
     uint64_t hash;
-    size_t count;        /* of items */
+    size_t count;        /* how many items there are */
     tsr_layout **layout; /* count sources, then count destinations; NULL: not read yet */
 } loader;
 
@@ -36,47 +36,50 @@ static tsr_layout **side_at(const loader *l, size_t number)
 
 static tsr_status check_end(const loader *l, const char *what)
 {
-    return l->reader.ended ? tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes end inside %s", what) : TSR_OK;
+    return l->reader.ended ? tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes end inside %s", what)
+                           : TSR_OK;
 }
 
 static tsr_status check_below(const char *what, uint64_t value, uint64_t limit)
 {
     if (value < limit)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %s is %llu, but it is 0 to %llu", what, (unsigned long long)value,
-                          (unsigned long long)limit - 1);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %s is %llu, but must be 0 to %llu", what,
+                          (unsigned long long)value, (unsigned long long)limit - 1);
 }
 
-/* Lists are as long as they say only if the bytes are there. */
+/* Refuses a list of `count` entries of `bytes` bytes for which too few bytes are left. */
 static tsr_status check_room(const loader *l, const char *what, uint64_t count, size_t bytes)
 {
     if (count <= l->reader.left / bytes)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %llu %s do not fit into the %zu bytes that follow", (unsigned long long)count,
-                          what, l->reader.left);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %llu %s do not fit into the %zu bytes that follow",
+                          (unsigned long long)count, what, l->reader.left);
 }
 
 static tsr_status check_dims(const char *what, uint32_t ndim)
 {
     if (ndim <= TSR_MAX_DIMS)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: a %s of %lu dims, but it has at most %d", what, (unsigned long)ndim,
-                          TSR_MAX_DIMS);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: a %s of %lu dims, but it has at most %d", what,
+                          (unsigned long)ndim, TSR_MAX_DIMS);
 }
 
-/* Magic, version, length and checksum: after this the bytes are what somebody meant to write. */
+/* Checks magic, version, length and checksum: after this, the bytes are as they were written. */
 static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
 {
     tsr_reader reader = {.at = bytes, .left = size};
     const unsigned char *magic = tsr_read_bytes(&reader, TSR_SAVED_MAGIC_BYTES);
     if (!magic || memcmp(magic, TSR_SAVED_MAGIC, TSR_SAVED_MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the %zu bytes are no saved plan: they do not begin with \"%s\"", size,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_plan_load: the %zu bytes are not a saved plan: they do not begin with \"%s\"", size,
                               TSR_SAVED_MAGIC);
     const uint32_t version = tsr_read_u32(&reader);
     if (!reader.ended && version != TSR_SAVED_VERSION && version != TSR_SAVED_WITH_TABLES)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "tsr_plan_load: the plan was saved in format %lu, but this library reads formats %d and %d",
-                              (unsigned long)version, TSR_SAVED_VERSION, TSR_SAVED_WITH_TABLES);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "tsr_plan_load: the plan was saved in format %lu, but this library reads formats %d and %d",
+            (unsigned long)version, TSR_SAVED_VERSION, TSR_SAVED_WITH_TABLES);
     const uint64_t wanted = tsr_read_u64(&reader);
     if (reader.ended || wanted != size || size < TSR_SAVED_FRAME_BYTES)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the plan was saved in %llu bytes, but here are %zu",
@@ -84,14 +87,16 @@ static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
     const size_t content = size - TSR_SAVED_CHECKSUM_BYTES;
     tsr_reader tail = {.at = (const unsigned char *)bytes + content, .left = TSR_SAVED_CHECKSUM_BYTES};
     if (tsr_read_u64(&tail) != tsr_checksum(TSR_CHECKSUM_SEED, bytes, content))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes are damaged: their checksum is another");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_plan_load: the bytes are damaged: their checksum does not match");
     reader.left -= TSR_SAVED_CHECKSUM_BYTES;
     l->reader = reader;
     l->has_tables = version == TSR_SAVED_WITH_TABLES;
     return TSR_OK;
 }
 
-/* Its list is in `*memory`, for the caller to release, also after an error. */
+/* Reads the nodes of a mesh or of the options; `*memory` is their list, which the caller releases,
+ * also after an error. */
 static tsr_status read_nodes(loader *l, tsr_nodes *out, void **memory)
 {
     *memory = NULL;
@@ -133,7 +138,8 @@ static tsr_status read_options(loader *l)
     const uint64_t max_workspace = tsr_read_u64(&l->reader);
     TSR_TRY(read_nodes(l, &l->options.nodes, &l->nodes));
     if ((size_t)max_workspace != max_workspace)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_plan_load: max_workspace is %llu bytes, more than this machine can address",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_plan_load: max_workspace is %llu bytes, more than this machine can address",
                               (unsigned long long)max_workspace);
     l->profile.inside = read_link(l);
     l->profile.between = read_link(l);
@@ -175,7 +181,7 @@ static tsr_status read_strided(loader *l, int ndim, const int64_t *shape, const 
     return tsr_mesh_create_strided("tsr_plan_load", l->context, ndim, shape, names, first, strides, out);
 }
 
-/* The mesh as it was made, and what it knows of nodes. Takes over `mesh`. */
+/* Reads nodes, and makes `*out`, the mesh `mesh` with these nodes. Destroys `mesh`. */
 static tsr_status read_knowing(loader *l, tsr_mesh *mesh, tsr_mesh **out)
 {
     tsr_nodes nodes;
@@ -232,9 +238,10 @@ static tsr_status read_shard(loader *l, tsr_placement *out, void **memory)
     TSR_TRY(check_end(l, "a placement"));
     TSR_TRY(check_room(l, "sizes or blocks", count, sizeof(int64_t)));
     if (list > TSR_SAVED_BLOCKS || (list == TSR_SAVED_NO_LIST) != (count == 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_plan_load: a placement has %llu numbers that are list %lu: 0 is none, 1 sizes, 2 blocks",
-                              (unsigned long long)count, (unsigned long)list);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_plan_load: a placement has %llu numbers that are list %lu: 0 means no list, 1 sizes, 2 blocks",
+            (unsigned long long)count, (unsigned long)list);
     if (count == 0)
         return TSR_OK;
     TSR_TRY(tsr_allocate(l->context, (size_t)count * sizeof(int64_t), memory));
@@ -322,20 +329,24 @@ static tsr_status plan_items(const loader *l, int64_t rank, tsr_plan **out)
     return tsr_plan_create_for("tsr_plan_load", l->count, sides, sides + l->count, &options, out);
 }
 
-/* A plan has one form, so what was loaded is what the bytes say exactly where it is saved as these bytes. */
+/* Refuses a plan that would not be saved as these bytes: a plan has one form, so then the bytes say
+ * something else. */
 static tsr_status check_plan(const loader *l, const tsr_plan *plan, const void *bytes, size_t size)
 {
     if (plan->hash != l->hash)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "tsr_plan_load: the plan was saved by a library that plans these layouts otherwise: make it again");
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "tsr_plan_load: the plan was saved by a library that plans these layouts otherwise: make it again");
     tsr_writer writer = {.expected = bytes, .capacity = size, .checksum = TSR_CHECKSUM_SEED};
     tsr_saved_write(&writer, plan, size);
     if (writer.differs || writer.length != size)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes are not those that tsr_plan_save() writes of this plan");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_plan_load: the bytes are not those that tsr_plan_save() writes of this plan");
     return TSR_OK;
 }
 
-/* Nobody's plan, which costs next to nothing, is checked first: what is refused was not planned. */
+/* The plan of TSR_RANK_NONE, which costs next to nothing, is checked first, so that no rank's plan
+ * is made of what is refused. */
 static tsr_status plan_and_check(const loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
 {
     tsr_plan *plan = NULL;
@@ -357,7 +368,7 @@ static void free_layouts(const loader *l)
     tsr_release(l->context, l->layout);
 }
 
-static tsr_status load(loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
+static tsr_status load_plan(loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
 {
     tsr_status status = read_options(l);
     if (status == TSR_OK)
@@ -375,11 +386,12 @@ tsr_status tsr_plan_load(tsr_context *context, const void *bytes, size_t size, i
     if (!bytes || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %s is NULL", bytes ? "out" : "bytes");
     if (rank < TSR_RANK_NONE || rank > INT_MAX)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: rank is %lld: a rank or TSR_RANK_NONE is needed", (long long)rank);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: rank is %lld: a rank or TSR_RANK_NONE is needed",
+                              (long long)rank);
     loader l = {.options = TSR_PLAN_OPTIONS_INIT};
     TSR_TRY(open_bytes(&l, bytes, size));
     TSR_TRY(tsr_context_resolve(context, &l.context));
-    const tsr_status status = load(&l, bytes, size, rank, out);
+    const tsr_status status = load_plan(&l, bytes, size, rank, out);
     tsr_context_destroy(l.context);
     return status;
 }

@@ -1,14 +1,13 @@
 #include "redistribute/saved/save.h"
 
-#include <tessera/saved.h>
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/profile.h"
 #include "mesh/mesh.h"
 #include "placement/placement.h"
+
+#include <tessera/saved.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* A side by its number: sources are even, destinations odd. */
 static const tsr_layout *side_of(const tsr_plan *plan, size_t number)
@@ -27,17 +26,18 @@ static bool same_names(const tsr_mesh *a, const tsr_mesh *b)
     return true;
 }
 
-/* Equal in what is saved: dims of size 1, names and nodes included. */
+/* True if the meshes are equal in all that is saved: also in dims of size 1, names and nodes. */
 static bool same_mesh(const tsr_mesh *a, const tsr_mesh *b)
 {
     if (a == b)
         return true;
     const int ndim = tsr_mesh_ndim(a);
-    return ndim == tsr_mesh_ndim(b) && memcmp(tsr_mesh_shape(a), tsr_mesh_shape(b), (size_t)ndim * sizeof(int64_t)) == 0 &&
-           tsr_mesh_equal(a, b) && same_names(a, b) && tsr_node_map_equal(tsr_mesh_node_map(a), tsr_mesh_node_map(b));
+    return ndim == tsr_mesh_ndim(b) &&
+           memcmp(tsr_mesh_shape(a), tsr_mesh_shape(b), (size_t)ndim * sizeof(int64_t)) == 0 && tsr_mesh_equal(a, b) &&
+           same_names(a, b) && tsr_node_map_equal(tsr_mesh_node_map(a), tsr_mesh_node_map(b));
 }
 
-/* Most sides are on the first side's mesh or the second's. */
+/* Looks from side 0 on, for most sides are on the first side's mesh or the second's. */
 static size_t first_side_on_mesh_of(const tsr_plan *plan, size_t number)
 {
     const tsr_mesh *mesh = side_of(plan, number)->mesh;

@@ -1,11 +1,10 @@
 #include "redistribute/schedule/collective.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/collectives/collective.h"
+#include "comm/core/agree.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
 #include "mesh/mesh.h"
@@ -14,7 +13,10 @@
 #include "redistribute/schedule/regions.h"
 #include "redistribute/schedule/sizes.h"
 
-/* The two layouts of a move that cuts further, or takes cuts away: all of outer's cuts come first in inner. */
+#include <string.h>
+
+/* The two layouts of a move that adds cuts or removes them: on every tensor dim, inner's cuts begin
+ * with all of outer's. */
 typedef struct nest {
     const tsr_layout *outer, *inner;
 } nest;
@@ -34,7 +36,8 @@ static tsr_native kind_of(tsr_placement_kind from, tsr_placement_kind to)
     return TSR_NATIVE_NONE;
 }
 
-/* One kind of change, in some mesh dims; everything else stays. */
+/* True if the placements that differ all change in one way, which is a collective. Sets the kind,
+ * the mesh dims and the ranks of a group. */
 static bool find_change(tsr_item *item)
 {
     const tsr_side *src = &item->problem.src;
@@ -56,7 +59,7 @@ static bool find_change(tsr_item *item)
     return move->kind != TSR_NATIVE_NONE;
 }
 
-/* The cuts that stay come before those that go or come. */
+/* True if on every tensor dim the cuts that stay come before those that are added or removed. */
 static bool nests(const tsr_item *item)
 {
     const tsr_native kind = item->native.kind;
@@ -64,30 +67,21 @@ static bool nests(const tsr_item *item)
            (kind == TSR_NATIVE_REDUCE_SCATTER || tsr_problem_cuts_nest(&item->problem, false));
 }
 
-/* Only sizes are given part by part; no other cut makes a part longer than the one before it. */
-static bool is_even(const tsr_cut *cut, int64_t length)
-{
-    const int64_t first = tsr_cut_size(cut, length, 0);
-    bool even = tsr_cut_size(cut, length, cut->parts - 1) == first;
-    for (int64_t part = 1; cut->size_starts && even && part < cut->parts; part++)
-        even = tsr_cut_size(cut, length, part) == first;
-    return even;
-}
-
-/* All ranks have equally long pieces along `dim`. */
+/* True if all ranks have equally long pieces along `dim`. */
 static bool is_even_along(const tsr_layout *layout, int dim)
 {
     int64_t length = layout->shape[dim];
     for (int i = 0; i < layout->dims[dim].count; i++) {
         const tsr_cut *cut = &layout->cuts[layout->dims[dim].mesh_dim[i]];
-        if (!is_even(cut, length))
+        if (!tsr_cut_is_even(cut, length))
             return false;
         length /= cut->parts;
     }
     return true;
 }
 
-/* Along `dim` the cuts beyond the first `kept` leave everything to one part, whose coordinates are written. */
+/* True if along `dim` the first `kept` cuts are even and the cuts behind them leave everything to
+ * one part, whose coordinates are written. */
 static bool is_whole_along(const tsr_layout *layout, int dim, int kept, int64_t *coordinate)
 {
     int64_t length = layout->shape[dim];
@@ -95,7 +89,7 @@ static bool is_whole_along(const tsr_layout *layout, int dim, int kept, int64_t 
         const int mesh_dim = layout->dims[dim].mesh_dim[i];
         const tsr_cut *cut = &layout->cuts[mesh_dim];
         if (i < kept) {
-            if (!is_even(cut, length))
+            if (!tsr_cut_is_even(cut, length))
                 return false;
             length /= cut->parts;
             continue;
@@ -136,12 +130,13 @@ static bool may_reduce(const tsr_item *item, const tsr_plan *plan)
            (problem->divisor == 1 || problem->divisor == problem->terms);
 }
 
-/* `root`: in the end the coordinate of the broadcast's root in this rank's group. */
+/* Finds out whether the move is one collective, and which. `root` becomes the coordinate of a
+ * broadcast's root in this rank's group. */
 static bool is_one_collective(tsr_item *item, const tsr_plan *plan, int64_t *root)
 {
     tsr_native_move *move = &item->native;
-    if (plan->options.mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split || !item->problem.same_mesh ||
-        tsr_shape_is_empty(item->src->ndim, item->src->shape))
+    if (plan->options.mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split ||
+        !item->problem.same_mesh || tsr_shape_is_empty(item->src->ndim, item->src->shape))
         return false;
     if (!find_change(item) || !nests(item) || !may_reduce(item, plan))
         return false;
@@ -168,7 +163,8 @@ static tsr_status add_piece(tsr_item *item, const tsr_regions *regions, int64_t 
     return tsr_transfers_append(&item->native.pieces, item, &piece);
 }
 
-/* A walk over the shard that is gathered or scattered meets one piece of each rank of the group. */
+/* Lists the pieces by a walk over the shard that is gathered or scattered: it meets one piece of
+ * each rank of the group. */
 static tsr_status list_pieces(tsr_item *item)
 {
     const bool gathers = item->native.kind == TSR_NATIVE_ALL_GATHER;
@@ -176,8 +172,9 @@ static tsr_status list_pieces(tsr_item *item)
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, gathers ? item->src_coordinate : item->dst_coordinate, sizeof coordinate);
     tsr_regions regions;
-    tsr_status status = tsr_regions_begin(&regions, item->meter, near, gathers ? item->dst_coordinate : item->src_coordinate,
-                                          gathers ? item->dst_shape : item->src_shape, far, !gathers);
+    tsr_status status =
+        tsr_regions_begin(&regions, item->meter, near, gathers ? item->dst_coordinate : item->src_coordinate,
+                          gathers ? item->dst_shape : item->src_shape, far, !gathers);
     for (; status == TSR_OK && !regions.done; tsr_regions_next(&regions)) {
         tsr_regions_far(&regions, coordinate);
         status = add_piece(item, &regions, tsr_mesh_rank(far->mesh, coordinate));
@@ -187,7 +184,8 @@ static tsr_status list_pieces(tsr_item *item)
     return status;
 }
 
-/* The whole shard, which lies alike on both sides, whatever it is cut of. */
+/* Adds the whole shard as one piece: it lies alike on both sides, whichever part of the tensor it
+ * is. */
 static tsr_status add_shard(tsr_item *item)
 {
     tsr_segment whole[TSR_MAX_DIMS];
@@ -233,8 +231,8 @@ bool tsr_pieces_lie(const tsr_item *item, const tsr_pieces *pieces, const int64_
 static bool lies_dense(const tsr_item *item, bool given)
 {
     const tsr_pieces pieces = tsr_native_pieces(item, given);
-    const tsr_tensor dense =
-        tsr_tensor_contiguous(NULL, item->src->dtype, given ? item->src_ndim : item->dst_ndim, given ? item->src_shape : item->dst_shape);
+    const tsr_tensor dense = tsr_tensor_contiguous(NULL, item->src->dtype, given ? item->src_ndim : item->dst_ndim,
+                                                   given ? item->src_shape : item->dst_shape);
     int64_t offset;
     return tsr_pieces_lie(item, &pieces, dense.strides, &offset);
 }
@@ -247,16 +245,17 @@ static size_t local_bytes(const tsr_item *item, int ndim, const int64_t *shape)
     return tsr_mail_line(bytes);
 }
 
-/* Room for what is received, and behind it for what is scattered; everything else is packed where it is received. Tensors with gaps then
- * have their room, or go by mail. */
-static void measure(tsr_item *item, size_t cap)
+/* Sets the workspace: room for what is received, and behind it for what is scattered; all other
+ * collectives pack where they receive. None if contiguous tensors need no packing: then tensors
+ * with gaps go by mail. */
+static void measure_workspace(tsr_item *item, size_t cap)
 {
     tsr_native_move *move = &item->native;
     const bool scatters = move->kind == TSR_NATIVE_REDUCE_SCATTER;
     if (lies_dense(item, false) && (!scatters || lies_dense(item, true)))
         return;
-    const size_t bytes =
-        local_bytes(item, item->dst_ndim, item->dst_shape) + (scatters ? local_bytes(item, item->src_ndim, item->src_shape) : 0);
+    const size_t bytes = local_bytes(item, item->dst_ndim, item->dst_shape) +
+                         (scatters ? local_bytes(item, item->src_ndim, item->src_shape) : 0);
     move->is_too_large = cap > 0 && bytes > cap;
     move->workspace_bytes = move->is_too_large ? 0 : bytes;
 }
@@ -275,7 +274,7 @@ tsr_status tsr_native_build(tsr_item *item, const tsr_plan *plan)
     move->root = tsr_mesh_rank(item->src->mesh, root);
     const bool cuts = move->kind == TSR_NATIVE_ALL_GATHER || move->kind == TSR_NATIVE_REDUCE_SCATTER;
     TSR_TRY(cuts ? list_pieces(item) : add_shard(item));
-    measure(item, plan->options.max_workspace);
+    measure_workspace(item, plan->options.max_workspace);
     return TSR_OK;
 }
 
@@ -286,7 +285,8 @@ static bool is_at_hand(const tsr_plan *plan, const tsr_comm *comm)
            (move->ranks == tsr_comm_size(comm) || tsr_comm_can_split(comm));
 }
 
-/* The ranks of this rank's group by their places in the plan's, ascending; `*out` is the caller's. */
+/* Lists the ranks of this rank's collective by their positions in the plan's group, ascending. The
+ * caller releases `*out`. */
 static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int **out)
 {
     const tsr_item *item = &plan->items[0];
@@ -306,7 +306,8 @@ static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int
     return TSR_OK;
 }
 
-/* Makes this rank's group; `*able`: it has the collective. */
+/* Makes the group of this rank's collective. `*able` becomes false where a group does not have the
+ * collective. */
 static tsr_status make_group(const tsr_plan *plan, const tsr_group *group, uint64_t *key, bool *able)
 {
     const tsr_item *item = &plan->items[0];
@@ -325,7 +326,7 @@ static tsr_status make_group(const tsr_plan *plan, const tsr_group *group, uint6
         return status;
     *able = tsr_comm_has_native(answer.group->comm, move->kind, item->src->dtype, move->op);
     status = tsr_native_reserve(answer.group->comm, move->kind, tsr_native_count(move), item->src->dtype);
-    return tsr_native_agree(group->comm, plan->hash, status, able, tsr_plan_describe_call, plan);
+    return tsr_comm_agree_able(group->comm, plan->hash, status, able, tsr_plan_describe_call, plan);
 }
 
 tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
@@ -335,7 +336,7 @@ tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
         return TSR_OK;
     bool able = !move->is_too_large;
     uint64_t key = 0;
-    TSR_TRY(tsr_native_agree(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
+    TSR_TRY(tsr_comm_agree_able(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
     if (able)
         TSR_TRY(make_group(plan, group, &key, &able));
     __atomic_store_n(&plan->found->native_key, able ? key : 0, __ATOMIC_RELAXED);

@@ -1,7 +1,5 @@
 #include "redistribute/schedule/item.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/core/call.h"
@@ -13,7 +11,9 @@
 #include "redistribute/schedule/sends.h"
 #include "redistribute/schedule/variant.h"
 
-/* Row by row without gaps. */
+#include <tessera/sys/status.h>
+
+/* Strides in elements, row by row without gaps. */
 static void find_strides(int ndim, const int64_t *shape, int64_t *strides)
 {
     int64_t elements = 1;
@@ -29,7 +29,7 @@ static void locate_given(tsr_given_shard *shard, const tsr_layout *layout, const
     find_strides(shard->ndim, shard->shape, shard->strides);
 }
 
-static void locate(tsr_item *item)
+static void locate_rank(tsr_item *item)
 {
     int64_t largest[TSR_MAX_DIMS];
     if (item->rank < 0)
@@ -57,13 +57,14 @@ static int by_peer(const void *a, const void *b, const void *rank)
     return order != 0 ? order : x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
 }
 
-static void rotate(tsr_transfers *transfers, int64_t rank)
+static void rotate_transfers(tsr_transfers *transfers, int64_t rank)
 {
     tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
 
-/* Moves go round from this rank on. On a host replicas start with the same peer instead: they read one piece at one time, and the caches
- * that they share fetch it once. */
+/* Where moves begin on a host. Moves are in tsr_peer_order(), from this rank on. On a host,
+ * replicas begin with the lowest peer instead: they read the same piece at the same time, and the
+ * caches that they share fetch it once. */
 static size_t first_on_host(const tsr_item *item)
 {
     const tsr_transfers *moves = &item->moves;
@@ -75,7 +76,7 @@ static size_t first_on_host(const tsr_item *item)
     return 0;
 }
 
-/* Where each owner reduces the whole, a reduction has no results to give. */
+/* True if results are given to other owners: there are several, and not each reduces the whole. */
 static bool has_results(const tsr_problem *problem)
 {
     return problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
@@ -91,7 +92,8 @@ bool tsr_item_is_small(const tsr_item *item)
 
 bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
 {
-    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares && tsr_item_is_small(item);
+    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares &&
+           tsr_item_is_small(item);
 }
 
 static tsr_status take_layouts(tsr_item *item, const tsr_layout *src, const tsr_layout *dst)
@@ -118,18 +120,18 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
     item->rank = plan->options.rank;
     tsr_variant_choose(item, plan);
     item->results = has_results(&item->problem);
-    locate(item);
+    locate_rank(item);
     if (plan->options.rank < 0)
         return TSR_OK;
     TSR_TRY(tsr_build_receives(item));
     TSR_TRY(tsr_build_sends(item));
     TSR_TRY(tsr_native_build(item, plan));
-    rotate(&item->moves, item->rank);
-    rotate(&item->sends, item->rank);
-    rotate(&item->given, item->rank);
-    rotate(&item->gives, item->rank);
-    rotate(&item->relayed, item->rank);
-    rotate(&item->relays, item->rank);
+    rotate_transfers(&item->moves, item->rank);
+    rotate_transfers(&item->sends, item->rank);
+    rotate_transfers(&item->given, item->rank);
+    rotate_transfers(&item->gives, item->rank);
+    rotate_transfers(&item->relayed, item->rank);
+    rotate_transfers(&item->relays, item->rank);
     item->first_on_host = first_on_host(item);
     return TSR_OK;
 }

@@ -1,22 +1,23 @@
 #include "redistribute/schedule/messages.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 
-/* What a round carries at most, and the size below which no message falls for that, without a cap. */
+#include <tessera/sys/status.h>
+
+/* Bytes that size rounds where there is no cap: a round carries `round` at most, unless its largest
+ * message would then be shorter than `message`. */
 typedef struct round_size {
     size_t round, message;
 } round_size;
 
 /* On a host a round stays in the caches while it is packed, sent and unpacked. */
 static const round_size host_rounds = {(size_t)512 * 1024, (size_t)64 * 1024};
-/* A device starts a round in some tens of microseconds, by kernels one behind the other: by then a link of 400 GB/s has moved 10 MB or so.
- */
+/* A device starts a round in some tens of microseconds, by kernels one after the other; in that
+ * time a link of 400 GB/s moves 10 MB or so. */
 static const round_size device_rounds = {(size_t)64 << 20, (size_t)8 << 20};
 
-static tsr_status append(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
+static tsr_status append_parcel(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
 {
     if (parcel->peer == plan->options.rank)
         return TSR_OK;
@@ -34,7 +35,7 @@ static tsr_status add_transfers(const tsr_plan *plan, tsr_mail *mail, size_t ite
     for (size_t i = 0; i < transfers->count; i++) {
         const tsr_transfer *t = &transfers->at[i];
         const tsr_parcel parcel = {t->peer, item, t->first_box, t->box_count, t->elements, TSR_NO_TERM};
-        TSR_TRY(append(plan, mail, &parcel));
+        TSR_TRY(append_parcel(plan, mail, &parcel));
     }
     return TSR_OK;
 }
@@ -47,13 +48,13 @@ static tsr_status add_terms(const tsr_plan *plan, tsr_mail *mail, size_t at)
         const tsr_reduction *r = &item->reductions[i];
         for (size_t term = r->first_term; term < r->first_term + (size_t)item->problem.terms; term++) {
             const tsr_parcel parcel = {item->contributors[term], at, r->first_box, r->box_count, r->elements, term};
-            TSR_TRY(append(plan, mail, &parcel));
+            TSR_TRY(append_parcel(plan, mail, &parcel));
         }
     }
     return TSR_OK;
 }
 
-/* Within a message by item, then as both sides found them. */
+/* By peer; within a message by item, then as both sides found them. */
 static int by_peer(const void *a, const void *b, const void *rank)
 {
     const tsr_parcel *x = a, *y = b;
@@ -88,7 +89,7 @@ static tsr_status find_terms(tsr_plan *plan)
     return TSR_OK;
 }
 
-static tsr_status list(tsr_plan *plan)
+static tsr_status list_parcels(tsr_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         TSR_TRY(add_transfers(plan, &plan->out[0], i, &plan->items[i].sends));
@@ -106,12 +107,12 @@ static tsr_status list(tsr_plan *plan)
     return find_terms(plan);
 }
 
-/* What a round takes: bytes of memory, and the largest message. */
+/* Bytes of a round: of all its messages, and of the largest message. */
 typedef struct staging {
     size_t bytes, largest;
 } staging;
 
-/* No round carries more than the rounded-up share of any parcel. */
+/* Upper bound for any round: it carries no more than the rounded-up share of each parcel. */
 static staging stage_mail(const tsr_plan *plan, const tsr_mail *mail, int64_t rounds)
 {
     staging s = {0};
@@ -128,20 +129,25 @@ static staging stage_mail(const tsr_plan *plan, const tsr_mail *mail, int64_t ro
     return s;
 }
 
-/* With several rounds, the next one is packed while the last one travels. Never more for more rounds, from two on. */
+/* What the mail of all phases takes at most. With several rounds it is twice a round's bytes, for
+ * the next round is packed while the last one travels. From two rounds on, more rounds never take
+ * more. */
 static staging stage(const tsr_plan *plan, int64_t rounds)
 {
     staging most = {0};
     for (int phase = 0; phase < TSR_PHASES; phase++) {
-        const staging out = stage_mail(plan, &plan->out[phase], rounds), in = stage_mail(plan, &plan->in[phase], rounds);
-        const size_t bytes = (out.bytes + in.bytes) * (rounds > 1 ? 2 : 1), largest = out.largest > in.largest ? out.largest : in.largest;
+        const staging out = stage_mail(plan, &plan->out[phase], rounds),
+                      in = stage_mail(plan, &plan->in[phase], rounds);
+        const size_t bytes = (out.bytes + in.bytes) * (rounds > 1 ? 2 : 1),
+                     largest = out.largest > in.largest ? out.largest : in.largest;
         most.bytes = bytes > most.bytes ? bytes : most.bytes;
         most.largest = largest > most.largest ? largest : most.largest;
     }
     return most;
 }
 
-/* Down to one element each; the number is one that arithmetic on rounds has room for. */
+/* The largest useful number of rounds, with one element of each parcel in a round; no larger than
+ * arithmetic on rounds has room for. */
 static int64_t most_rounds(const tsr_plan *plan)
 {
     int64_t most = 2;
@@ -154,7 +160,7 @@ static int64_t most_rounds(const tsr_plan *plan)
     return most < INT32_MAX ? most : INT32_MAX;
 }
 
-/* The fewest rounds, two at least, whose staging fits; if none does, `most`. */
+/* The fewest rounds, at least two, whose staging fits in `cap`; `most` if none does. */
 static int64_t fewest_rounds(const tsr_plan *plan, size_t cap, int64_t most)
 {
     int64_t low = 2, high = most;
@@ -181,14 +187,16 @@ static tsr_status keep_cap(tsr_plan *plan, size_t cap)
     plan->workspace_bytes = stage(plan, plan->rounds).bytes;
     if (plan->workspace_bytes <= cap)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
-                          "transfer at a time: give that, or no cap",
-                          cap, (long long)plan->options.rank, plan->workspace_bytes);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
+        "transfer at a time: give that, or no cap",
+        cap, (long long)plan->options.rank, plan->workspace_bytes);
 }
 
-/* Peers may want more rounds than this rank: what it asks for is enough for as many as anybody wants. */
-static tsr_status measure(tsr_plan *plan)
+/* Sets rounds and workspace. Peers may need more rounds than this rank: its workspace is enough for
+ * every larger number of rounds. */
+static tsr_status measure_rounds(tsr_plan *plan)
 {
     const size_t cap = plan->options.max_workspace;
     const staging whole = stage(plan, 1);
@@ -201,8 +209,8 @@ static tsr_status measure(tsr_plan *plan)
 
 tsr_status tsr_mail_build(tsr_plan *plan)
 {
-    TSR_TRY(list(plan));
-    return measure(plan);
+    TSR_TRY(list_parcels(plan));
+    return measure_rounds(plan);
 }
 
 void tsr_mail_free(tsr_plan *plan)

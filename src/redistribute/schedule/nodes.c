@@ -3,22 +3,26 @@
 #include "base/checked.h"
 #include "mesh/grid.h"
 #include "mesh/mesh.h"
+
 #include <string.h>
 
-/* From so many source pieces a mate on, the regions need not be cut to give everybody the same. */
+/* With at least this many source pieces per mate, whole regions are dealt out instead of cutting
+ * each. */
 #define WHOLE_REGIONS 4
 
-/* From so many places of the destination's mesh, spread over it, is looked whether ranks of a node own the same piece; and from as many of
- * the largest of listed nodes. */
+/* How many places, spread over the destination's mesh, are checked for ranks of one node that own
+ * the same piece; where nodes are listed, as many of the largest node are checked too. */
 #define PLACES 16
 
-/* To look at so many ranks takes as long as to list one entry. */
+/* Looking at this many ranks takes as long as listing one entry (placement/meter.h). */
 #define RANKS_OF_ENTRY 64
 
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst)
 {
-    const bool sparse = item->nodes->each > tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
-    return (tsr_neighbours){item, src, dst, sparse, tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank))};
+    const bool sparse =
+        item->nodes->each > tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
+    return (tsr_neighbours){item, src, dst, sparse,
+                            tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank))};
 }
 
 tsr_status tsr_nodes_take(const tsr_item *item, int64_t rank)
@@ -64,7 +68,7 @@ bool tsr_neighbours_next(tsr_neighbours *n, int64_t *rank)
     return true;
 }
 
-static bool advance(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, int64_t rank), int64_t *rank)
+static bool advance_to_wanted(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, int64_t rank), int64_t *rank)
 {
     while (tsr_neighbours_next(n, rank))
         if (wanted(n, *rank))
@@ -74,20 +78,21 @@ static bool advance(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, i
 
 bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank)
 {
-    return advance(n, holds, rank);
+    return advance_to_wanted(n, holds, rank);
 }
 
 bool tsr_neighbours_mate(tsr_neighbours *n, int64_t *rank)
 {
-    return advance(n, is_mate, rank);
+    return advance_to_wanted(n, is_mate, rank);
 }
 
 bool tsr_neighbours_owner(tsr_neighbours *n, int64_t *rank)
 {
-    return advance(n, needs, rank);
+    return advance_to_wanted(n, needs, rank);
 }
 
-/* Homes take the owners in turn, by their places among the ranks listed node by node. */
+/* Homes take the node's owners in turn, by the homes' places among all ranks listed node by
+ * node. */
 int64_t tsr_nodes_relay(const tsr_item *item, int64_t home, int64_t rank, const int64_t *dst)
 {
     int64_t owners = 0, owner = -1;
@@ -109,8 +114,9 @@ static int64_t nth_holder(const tsr_item *item, int64_t rank, const int64_t *src
     return holder;
 }
 
-/* The source piece's number among all; where nodes are listed, and may hold any pieces, among those that the node lacks, so that whole
- * regions are dealt out evenly there: less the ranks of the node that hold one with a lower number. */
+/* The source piece's number among all pieces. Where nodes are listed, and may hold any pieces, it
+ * is lowered by the ranks of the node that hold a piece of a lower number: that numbers the pieces
+ * that the node lacks, so that whole regions are dealt out evenly there. */
 static int64_t number_piece(const tsr_item *item, int64_t rank, const int64_t *src)
 {
     const tsr_side *side = &item->problem.src;
@@ -119,7 +125,8 @@ static int64_t number_piece(const tsr_item *item, int64_t rank, const int64_t *s
     if (item->nodes->each > 0)
         return among_all;
     for (tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, NULL); tsr_neighbours_next(&n, &other);)
-        number -= tsr_mesh_locate(side->layout->mesh, other, have) && tsr_side_encode(side, TSR_ROLE_CUT, have) < among_all;
+        number -=
+            tsr_mesh_locate(side->layout->mesh, other, have) && tsr_side_encode(side, TSR_ROLE_CUT, have) < among_all;
     return number;
 }
 
@@ -139,13 +146,14 @@ tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src,
     return supply;
 }
 
-/* From 0 up, also of a negative number: ranks of a node may hold one piece several times. */
+/* The remainder, 0 or more. A piece's number may be negative, where several ranks of a node hold
+ * one piece of a lower number. */
 static int64_t modulo(int64_t number, int64_t divisor)
 {
     return (number % divisor + divisor) % divisor;
 }
 
-/* An uncut region, or nothing of it. */
+/* The part that is all of an uncut region, or nothing of it. */
 static tsr_part whole(bool taken)
 {
     return (tsr_part){-1, 0, taken};
@@ -162,7 +170,8 @@ tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const tsr_s
     return tsr_sharing_part(&sharing, place);
 }
 
-/* True if some rank of the mesh is in another node. Looks at no more ranks than the node has, and one. */
+/* True if some rank of the mesh is not in `node`. Looks at no more ranks than the node has, and
+ * one. */
 static bool leaves_node(const tsr_mesh *mesh, const tsr_node_map *nodes, int64_t node)
 {
     const tsr_grid *grid = tsr_mesh_grid(mesh);
@@ -175,7 +184,8 @@ static bool leaves_node(const tsr_mesh *mesh, const tsr_node_map *nodes, int64_t
     return false;
 }
 
-/* Where nodes are not listed they hold ranks one after the other. */
+/* Nodes that are not listed hold consecutive ranks, so that the lowest and the highest rank are
+ * enough. */
 bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes)
 {
     int64_t lowest[2], highest[2];
@@ -186,10 +196,12 @@ bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes)
     const int64_t first = tsr_node_map_find(nodes, tsr_min_i64(lowest[0], lowest[1]));
     if (first != tsr_node_map_find(nodes, tsr_max_i64(highest[0], highest[1])))
         return true;
-    return nodes->each == 0 && (leaves_node(item->src->mesh, nodes, first) || leaves_node(item->dst->mesh, nodes, first));
+    return nodes->each == 0 &&
+           (leaves_node(item->src->mesh, nodes, first) || leaves_node(item->dst->mesh, nodes, first));
 }
 
-/* Whether two owners of the piece at `dst` are in the node: of those in the node, or of those of the piece. */
+/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the ranks of the
+ * node. */
 static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     int64_t owners = 0, owner;
@@ -199,6 +211,8 @@ static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
     return owners == 2;
 }
 
+/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the owners of the
+ * piece. */
 static bool has_two_of(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     const tsr_side *side = &item->problem.dst;
@@ -212,8 +226,8 @@ static bool has_two_of(const tsr_item *item, int64_t rank, const int64_t *dst)
     return owners == 2;
 }
 
-/* True if another rank in the node of the rank at `dst`, which holds the value, owns its destination piece too. Looks at the node, or at
- * the piece's owners, whichever are fewer. */
+/* True if another rank in the node of the rank at `dst`, which holds the value, owns its
+ * destination piece too. Looks at the node, or at the piece's owners, whichever are fewer. */
 static bool has_mates(const tsr_item *item, const int64_t *dst)
 {
     const int64_t rank = tsr_mesh_rank(item->dst->mesh, dst);
@@ -222,7 +236,7 @@ static bool has_mates(const tsr_item *item, const int64_t *dst)
     return few ? has_two_of(item, rank, dst) : has_two_in(item, rank, dst);
 }
 
-/* Of so many, place number `i` of those that are spread over them. */
+/* Place number `i` of at most PLACES that are spread over `count`. */
 static int64_t spread(int64_t count, int64_t i)
 {
     return count <= PLACES ? i : i * (count - 1) / (PLACES - 1);
@@ -235,7 +249,8 @@ static bool largest_has_mates(const tsr_item *item)
     for (int64_t i = 0; i < places; i++) {
         int64_t dst[TSR_MAX_DIMS];
         const int64_t rank = tsr_node_map_member(item->nodes, node.begin + spread(count, i));
-        if (tsr_mesh_locate(item->dst->mesh, rank, dst) && tsr_problem_has_value(&item->problem, dst) && has_mates(item, dst))
+        if (tsr_mesh_locate(item->dst->mesh, rank, dst) && tsr_problem_has_value(&item->problem, dst) &&
+            has_mates(item, dst))
             return true;
     }
     return false;

@@ -1,10 +1,5 @@
 #include "redistribute/schedule/plan.h"
 
-#include <limits.h>
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/links.h"
@@ -22,6 +17,11 @@
 #include "redistribute/schedule/item.h"
 #include "redistribute/schedule/messages.h"
 #include "redistribute/schedule/sizes.h"
+
+#include <tessera/sys/status.h>
+
+#include <limits.h>
+#include <string.h>
 
 static tsr_status check_layouts(const char *call, const tsr_layout *src, const tsr_layout *dst)
 {
@@ -44,13 +44,15 @@ static tsr_status check_choice(const char *name, int value, int last, const char
 static tsr_status check_options(const tsr_plan_options *options)
 {
     if (options->rank < TSR_RANK_DEFAULT || options->rank > INT_MAX)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.rank is %lld: a rank, TSR_RANK_NONE or TSR_RANK_DEFAULT is needed",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_plan_options.rank is %lld: a rank, TSR_RANK_NONE or TSR_RANK_DEFAULT is needed",
                               (long long)options->rank);
     TSR_TRY(check_choice("mode", (int)options->mode, TSR_MODE_MESSAGE, "TSR_MODE_DIRECT or TSR_MODE_MESSAGE"));
-    TSR_TRY(check_choice("objective", (int)options->objective, TSR_OBJECTIVE_TIME, "TSR_OBJECTIVE_BYTES or TSR_OBJECTIVE_TIME"));
+    TSR_TRY(check_choice("objective", (int)options->objective, TSR_OBJECTIVE_TIME,
+                         "TSR_OBJECTIVE_BYTES or TSR_OBJECTIVE_TIME"));
     TSR_TRY(check_choice("no_split", options->no_split, 1, "0 or 1"));
-    TSR_TRY(
-        check_choice("reduction", (int)options->reduction, TSR_REDUCTION_ANY_ORDER, "TSR_REDUCTION_RANK_ORDER or TSR_REDUCTION_ANY_ORDER"));
+    TSR_TRY(check_choice("reduction", (int)options->reduction, TSR_REDUCTION_ANY_ORDER,
+                         "TSR_REDUCTION_RANK_ORDER or TSR_REDUCTION_ANY_ORDER"));
     return TSR_OK;
 }
 
@@ -71,28 +73,31 @@ static tsr_mode pick_mode(const tsr_common_layouts *layouts, const tsr_plan_opti
     return TSR_MODE_DIRECT;
 }
 
-/* What the figures of an execution come to must be countable for all items together. */
+/* Refuses a plan whose bytes, of all items together, are more than the figures of an execution can
+ * count. */
 static tsr_status check_total(const tsr_plan *plan)
 {
     int64_t total = 0;
     for (size_t i = 0; i < plan->count; i++) {
         const tsr_item *item = &plan->items[i];
         const int64_t element = (int64_t)item->src->element_bytes;
-        const int64_t crossing[] = {item->moves.elements,   item->sends.elements,  item->given.elements, item->gives.elements,
-                                    item->relayed.elements, item->relays.elements, item->term_elements};
+        const int64_t crossing[] = {item->moves.elements, item->sends.elements,   item->given.elements,
+                                    item->gives.elements, item->relayed.elements, item->relays.elements,
+                                    item->term_elements};
         for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
             if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
-                return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: rank %lld would receive and send more than 2^62 bytes",
-                                      (long long)plan->options.rank);
+                return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive and send more than 2^62 bytes",
+                                      plan->meter.call, (long long)plan->options.rank);
     }
     return TSR_OK;
 }
 
-/* Only what is rank-free. */
+/* Hashes only what is the same on every rank. */
 static uint64_t hash_plan(const tsr_plan *plan)
 {
     const tsr_plan_options *o = &plan->options;
-    const uint64_t words[] = {(uint64_t)o->mode,     (uint64_t)o->objective, o->max_workspace, plan->nodes ? plan->nodes->hash : 0,
+    const uint64_t words[] = {(uint64_t)o->mode,     (uint64_t)o->objective,
+                              o->max_workspace,      plan->nodes ? plan->nodes->hash : 0,
                               (uint64_t)o->no_split, (uint64_t)o->reduction};
     uint64_t hash = TSR_HASH_SEED;
     for (size_t i = 0; i < plan->count; i++)
@@ -121,12 +126,14 @@ static void sum_up(tsr_plan *plan)
         plan->fills |= item->fills;
         plan->workspace_bytes += tsr_item_staged_bytes(item);
     }
-    /* Whether the tensors are on the host is not known to ranks that have none and take part all the same. */
+    /* Not with no_split: ranks that have no tensors take part then, and do not know whether the
+     * tensors are on the host. */
     plan->eager = plan->count == 1 && !plan->options.no_split && tsr_item_is_eager(&plan->items[0], plan->options.mode);
     plan->hash = hash_plan(plan);
 }
 
-/* Which way it goes is known when it is prepared. */
+/* Gives the workspace room for the mail or for the engine's own collective: prepare finds out which
+ * of the two is used. */
 static void widen_workspace(tsr_plan *plan)
 {
     const size_t bytes = plan->items[0].native.workspace_bytes;
@@ -151,16 +158,19 @@ static tsr_status build(tsr_plan *plan, const char *call, const tsr_layout *cons
     return TSR_OK;
 }
 
-/* A reference of its own; NULL: nobody knows. */
-static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_node_map **out)
+/* The nodes of the options, or else those that a mesh knows; an owned reference. NULL: not
+ * known. */
+static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options,
+                             tsr_node_map **out)
 {
     TSR_TRY(tsr_node_map_create("tsr_plan_options.nodes", src->context, &options->nodes, out));
     if (!*out)
-        *out = tsr_node_map_retain(tsr_mesh_node_map(src->mesh) ? tsr_mesh_node_map(src->mesh) : tsr_mesh_node_map(dst->mesh));
+        *out = tsr_node_map_retain(tsr_mesh_node_map(src->mesh) ? tsr_mesh_node_map(src->mesh)
+                                                                : tsr_mesh_node_map(dst->mesh));
     return TSR_OK;
 }
 
-/* The meshes of all layouts: nodes that are listed are listed for all of their ranks. */
+/* Refuses nodes that are listed, but not for all ranks of the layouts' meshes. */
 static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_layout *const *layouts)
 {
     for (size_t i = 0; i < count; i++) {
@@ -171,7 +181,7 @@ static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_la
     return TSR_OK;
 }
 
-/* What is measured comes before links, and the options' before the context's. */
+/* A measured profile comes before links, and the options' profile before the context's. */
 static void take_profile(tsr_plan *plan, const tsr_plan_options *options)
 {
     const tsr_settings *settings = tsr_context_settings(plan->context);
@@ -184,7 +194,7 @@ static void take_profile(tsr_plan *plan, const tsr_plan_options *options)
         plan->profile = options->profile ? *options->profile : settings->profile;
 }
 
-/* What the options say, in which the mode has been picked, with rank, nodes and profile picked. */
+/* Takes the options, in which the mode has been picked, and picks rank, nodes and profile. */
 static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, tsr_node_map *nodes)
 {
     plan->options = *options;
@@ -198,8 +208,8 @@ static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, 
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
-static tsr_status make(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
-                       tsr_plan **out)
+static tsr_status make_plan(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options,
+                            tsr_node_map *nodes, tsr_plan **out)
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
@@ -227,7 +237,8 @@ static tsr_status make(const char *call, const tsr_common_layouts *layouts, cons
     return TSR_OK;
 }
 
-static tsr_status create_over_one(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *given, tsr_plan **out)
+static tsr_status create_over_one(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *given,
+                                  tsr_plan **out)
 {
     tsr_plan_options options = *given;
     tsr_node_map *nodes;
@@ -238,14 +249,14 @@ static tsr_status create_over_one(const char *call, const tsr_common_layouts *la
         status = check_nodes(&said, layouts->count, layouts->dst);
     if (status == TSR_OK) {
         options.mode = pick_mode(layouts, &options, nodes);
-        status = make(call, layouts, &options, nodes, out);
+        status = make_plan(call, layouts, &options, nodes, out);
     }
     tsr_node_map_destroy(nodes);
     return status;
 }
 
-tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
-                               const tsr_plan_options *given, tsr_plan **out)
+tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src,
+                               const tsr_layout *const *dst, const tsr_plan_options *given, tsr_plan **out)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     for (size_t i = 0; i < count; i++)
@@ -260,26 +271,28 @@ tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout 
     return status;
 }
 
-tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst,
-                                int64_t rank, tsr_plan **out)
+tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src,
+                                const tsr_layout *const *dst, int64_t rank, tsr_plan **out)
 {
-    const tsr_common_layouts layouts = {.comm = plan->comm, .src = src, .dst = dst, .context = plan->context, .count = plan->count};
+    const tsr_common_layouts layouts = {
+        .comm = plan->comm, .src = src, .dst = dst, .context = plan->context, .count = plan->count};
     tsr_plan_options options = plan->options;
     options.rank = rank;
     options.profile = &plan->profile;
     options.measured = plan->measured;
-    return make(call, &layouts, &options, plan->nodes, out);
+    return make_plan(call, &layouts, &options, plan->nodes, out);
 }
 
-tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
+tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options,
+                           tsr_plan **out)
 {
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: out is NULL");
     return tsr_plan_create_for("tsr_plan_create", 1, &src, &dst, options, out);
 }
 
-tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
-                                 tsr_plan **out)
+tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
+                                 const tsr_plan_options *options, tsr_plan **out)
 {
     if (count == 0 || !src || !dst || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: %s",
@@ -321,9 +334,13 @@ size_t tsr_plan_count(const tsr_plan *plan)
 tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout **src, const tsr_layout **dst)
 {
     if (!plan || !src || !dst)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL", !plan ? "plan" : !src ? "src" : "dst");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL",
+                              !plan  ? "plan"
+                              : !src ? "src"
+                                     : "dst");
     if (item >= plan->count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item, plan->count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item,
+                              plan->count);
     *src = plan->items[item].given_src;
     *dst = plan->items[item].given_dst;
     return TSR_OK;

@@ -1,13 +1,13 @@
 #include "redistribute/schedule/plan_text.h"
 
-#include <string.h>
-
 #include "base/profile.h"
 #include "base/text/text.h"
 #include "placement/print.h"
 #include "redistribute/schedule/plan.h"
 
-/* Those that are not the defaults: what ranks whose layouts agree may differ in. */
+#include <string.h>
+
+/* Appends the options that are not the defaults: ranks whose layouts agree may differ in these. */
 static void describe_options(const tsr_plan *plan, tsr_text *text)
 {
     const tsr_plan_options *o = &plan->options;

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/** "redistribute f32 64x64 S(0) on mesh 2 -> S(1) on mesh 2, direct": what ranks compare. */
+/** The tsr_call_describe of a plan: "redistribute f32 64x64 S(0) on mesh 2 -> S(1) on mesh 2,
+ * direct". */
 void tsr_plan_describe_call(const void *plan, char *text, size_t capacity);
 
 #endif

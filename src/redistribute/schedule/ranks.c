@@ -1,10 +1,10 @@
 #include "redistribute/schedule/ranks.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/mesh.h"
+
+#include <tessera/sys/status.h>
 
 static int by_rank(const void *a, const void *b, const void *unused)
 {
@@ -13,7 +13,7 @@ static int by_rank(const void *a, const void *b, const void *unused)
     return x < y ? -1 : x > y;
 }
 
-static size_t list(const tsr_mesh *mesh, int *ranks)
+static size_t list_mesh(const tsr_mesh *mesh, int *ranks)
 {
     const tsr_grid *grid = tsr_mesh_grid(mesh);
     int64_t coordinate[TSR_MAX_DIMS] = {0};
@@ -43,7 +43,7 @@ tsr_status tsr_ranks_of_meshes(const tsr_mesh *const *meshes, size_t mesh_count,
     TSR_TRY(tsr_allocate_array(tsr_mesh_context(meshes[0]), total, sizeof(int), &memory));
     total = 0;
     for (size_t i = 0; i < mesh_count; i++)
-        total += list(meshes[i], (int *)memory + total);
+        total += list_mesh(meshes[i], (int *)memory + total);
     *ranks = memory;
     *count = tsr_ranks_sort(*ranks, total);
     return TSR_OK;

@@ -1,21 +1,21 @@
 #include "redistribute/schedule/receives.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
 #include "redistribute/schedule/nodes.h"
 #include "redistribute/schedule/regions.h"
 
-/* Who needs the source piece of the current region, by tensor dim. Where that has to be listed, lists are kept for all groups of the walk.
- */
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* Which ranks need the source piece of the current region, by tensor dim. Where they must be
+ * listed, the lists are kept for all groups of the walk. */
 typedef struct needs {
     tsr_range all, owned;
     tsr_reach reach[TSR_MAX_DIMS];
-    size_t group[TSR_MAX_DIMS]; /* whose the reach is, counted from 1; 0: nobody's */
+    size_t group[TSR_MAX_DIMS]; /* the group of the walk that the reach belongs to, counted from 1; 0: none yet */
     tsr_overlap *lists[TSR_MAX_DIMS];
     bool *listed[TSR_MAX_DIMS];
 } needs;
@@ -55,7 +55,8 @@ static void free_needs(receiver *r)
     }
 }
 
-/* What was listed before is put back. */
+/* Makes the reach along `dim` that of the walk's current group; a list that was kept is put
+ * back. */
 static tsr_status enter_group(receiver *r, int dim)
 {
     needs *n = &r->needs;
@@ -96,7 +97,7 @@ static bool has_own(const receiver *r)
     return r->item->in_src && tsr_problem_holds(r->problem, r->item->src_coordinate, r->src);
 }
 
-/* The replica whose turn it is to serve this rank. */
+/* Finds the replica whose turn it is to serve this rank. */
 static tsr_status pick_replica(receiver *r, int64_t *peer)
 {
     const tsr_item *item = r->item;
@@ -108,8 +109,8 @@ static tsr_status pick_replica(receiver *r, int64_t *peer)
     return TSR_OK;
 }
 
-/* Mates exchange their shares of a region that nobody in their node had. */
-static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
+/* Adds what mates exchange: their shares of a region that no rank of their node holds. */
+static tsr_status share_region(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
 {
     tsr_item *item = r->item;
     tsr_neighbours mates = tsr_neighbours_begin(item, item->rank, r->src, item->dst_coordinate);
@@ -125,7 +126,8 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
     return TSR_OK;
 }
 
-/* Where nodes are known: from a copy in this rank's node, else a share from the replica whose turn it is. */
+/* Where nodes are known: takes the region from a copy in this rank's node, or else a share of it
+ * from the replica whose turn it is. */
 static tsr_status add_move_by_node(receiver *r)
 {
     tsr_item *item = r->item;
@@ -138,7 +140,7 @@ static tsr_status add_move_by_node(receiver *r)
     const tsr_part part = tsr_supply_part(item, r->regions.shape, &supply, supply.place);
     TSR_TRY(pick_replica(r, &peer));
     TSR_TRY(tsr_transfers_take(&item->moves, item, &r->regions, peer, &part, &move));
-    return item->shares ? share(r, &supply, &move) : TSR_OK;
+    return item->shares ? share_region(r, &supply, &move) : TSR_OK;
 }
 
 static tsr_status add_move(receiver *r)
@@ -152,15 +154,17 @@ static tsr_status add_move(receiver *r)
     return tsr_transfers_take(&r->item->moves, r->item, &r->regions, peer, NULL, NULL);
 }
 
-/* The shortcut to Partial: this rank's source, all of which its own destination takes. */
+/* The shortcut to Partial: this rank's destination takes all of its own source. */
 static tsr_status keep_own(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->src, item->src_coordinate, item->src_shape, item->dst, true));
+    TSR_TRY(
+        tsr_regions_begin(&r->regions, item->meter, item->src, item->src_coordinate, item->src_shape, item->dst, true));
     return r->regions.done ? TSR_OK : tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
 }
 
-/* `remote`: how many of them are other ranks. */
+/* Lists the contributors to what home number `home` reduces, and adds to `*remote` how many of them
+ * are other ranks. */
 static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 {
     tsr_item *item = r->item;
@@ -180,7 +184,8 @@ static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
     return TSR_OK;
 }
 
-/* Where nodes share, one owner in each of the others takes results for all there. */
+/* `*given`: true if `owner` gets results from this rank itself. Where nodes share, one owner in
+ * each other node takes results for all owners there. */
 static tsr_status is_given(const receiver *r, int64_t owner, bool *given)
 {
     const tsr_item *item = r->item;
@@ -192,7 +197,8 @@ static tsr_status is_given(const receiver *r, int64_t owner, bool *given)
     return TSR_OK;
 }
 
-/* To whom results go. All owners hold the same destination piece, whatever region they share. */
+/* Lists the ranks to which results go. All owners hold the same destination piece, so they are the
+ * same for every region. */
 static tsr_status note_owners(receiver *r)
 {
     tsr_item *item = r->item;
@@ -215,8 +221,8 @@ static tsr_status note_owners(receiver *r)
     return TSR_OK;
 }
 
-/* One transfer for each who is given the result in the second phase. */
-static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
+/* Adds a transfer to each other rank to which the result goes in the second phase. */
+static tsr_status give_result(tsr_item *item, const tsr_reduction *reduction)
 {
     TSR_TRY(tsr_meter_take(item->meter, (int64_t)item->owner_count));
     TSR_TRY(tsr_transfers_reserve(&item->gives, item, 0, item->owner_count - 1));
@@ -232,23 +238,26 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
 {
     tsr_item *item = r->item;
     tsr_reduction reduction = {.first_term = item->contributor_count};
-    TSR_TRY(tsr_regions_append(&r->regions, item, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
+    TSR_TRY(
+        tsr_regions_append(&r->regions, item, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
     if (reduction.elements == 0)
         return TSR_OK;
     if (!item->owners)
         TSR_TRY(note_owners(r));
     void *memory = item->reductions;
-    const tsr_status status = tsr_reserve(item->context, &memory, &item->reduction_capacity, item->reduction_count + 1, sizeof reduction);
+    const tsr_status status =
+        tsr_reserve(item->context, &memory, &item->reduction_capacity, item->reduction_count + 1, sizeof reduction);
     item->reductions = memory;
     TSR_TRY(status);
     int64_t remote = 0;
     TSR_TRY(add_contributors(r, home, &remote));
     item->reductions[item->reduction_count++] = reduction;
     TSR_TRY(tsr_item_add(item, &item->term_elements, reduction.elements, remote));
-    return give(item, &reduction);
+    return give_result(item, &reduction);
 }
 
-/* What this rank takes of another node's home for its mates too. */
+/* Adds what this rank gives to the other owners in its node, having taken it from a home in another
+ * node. */
 static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
 {
     tsr_item *item = r->item;
@@ -261,7 +270,8 @@ static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
     return TSR_OK;
 }
 
-/* Another home's part, once it is reduced: from that home, or from whoever takes it for this node. */
+/* Adds another home's part, once it is reduced: from that home, or from the owner that takes it for
+ * this node. */
 static tsr_status add_result(receiver *r, int64_t home, const tsr_part *part)
 {
     tsr_item *item = r->item;
@@ -296,7 +306,7 @@ static tsr_status add_shared(receiver *r)
     return TSR_OK;
 }
 
-/* Boxes and moves of all regions. */
+/* Makes room for the boxes and moves of all regions. */
 static tsr_status reserve_moves(receiver *r)
 {
     size_t boxes = 1, regions = 1;
@@ -312,7 +322,8 @@ static tsr_status reserve_moves(receiver *r)
 static tsr_status walk(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->dst, item->dst_coordinate, item->dst_shape, item->src, false));
+    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->dst, item->dst_coordinate, item->dst_shape, item->src,
+                              false));
     if (!r->problem->reduces)
         TSR_TRY(reserve_moves(r));
     if (r->problem->replicas > 1 && !r->problem->reduces)

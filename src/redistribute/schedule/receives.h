@@ -4,7 +4,8 @@
 
 #include "redistribute/schedule/plan.h"
 
-/** What this rank's destination needs: moves, reductions, results. */
+/** Lists what this rank's destination needs: the item's moves, reductions and results, and what its
+ * node hands round. */
 tsr_status tsr_build_receives(tsr_item *item);
 
 #endif

@@ -1,12 +1,12 @@
 #include "redistribute/schedule/regions.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 
+#include <tessera/sys/status.h>
+
 /* Makes the current group along `dim` part of the current region. */
-static void enter(tsr_regions *regions, int dim)
+static void enter_dim(tsr_regions *regions, int dim)
 {
     const tsr_overlap *overlap = &regions->dims[dim];
     const tsr_segments *group = &overlap->groups[regions->group[dim]];
@@ -32,7 +32,8 @@ void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coor
     }
 }
 
-/* Whoever walks takes an entry for each of them. */
+/* Refuses more regions than the meter allows; the caller of a walk takes an entry for each
+ * region. */
 static tsr_status expect_regions(const tsr_regions *regions, const tsr_meter *meter)
 {
     int64_t count = 1;
@@ -45,12 +46,13 @@ static tsr_status expect_regions(const tsr_regions *regions, const tsr_meter *me
 tsr_status tsr_regions_begin(tsr_regions *regions, tsr_meter *meter, const tsr_layout *near, const int64_t *coordinate,
                              const int64_t *shape, const tsr_layout *far, bool near_is_source)
 {
-    *regions = (tsr_regions){.far = far, .near_is_source = near_is_source, .done = tsr_shape_is_empty(near->ndim, shape)};
+    *regions =
+        (tsr_regions){.far = far, .near_is_source = near_is_source, .done = tsr_shape_is_empty(near->ndim, shape)};
     if (regions->done)
         return TSR_OK;
     for (int dim = 0; dim < near->ndim; dim++) {
         TSR_TRY(tsr_overlap_build(&regions->dims[dim], meter, near, coordinate, far, dim));
-        enter(regions, dim);
+        enter_dim(regions, dim);
     }
     return expect_regions(regions, meter);
 }
@@ -61,7 +63,7 @@ void tsr_regions_next(tsr_regions *regions)
     for (int dim = regions->far->ndim - 1; dim >= 0 && regions->done; dim--) {
         regions->done = ++regions->group[dim] == regions->dims[dim].group_count;
         regions->group[dim] = regions->done ? 0 : regions->group[dim];
-        enter(regions, dim);
+        enter_dim(regions, dim);
     }
 }
 
@@ -77,11 +79,13 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
         tsr_cut_unkey(regions->far, dim, regions->dims[dim].groups[regions->group[dim]].key, coordinate);
 }
 
-/* The current group's segments along one dim, and the part of their joined length that is wanted. */
+/* The current group's segments along one dim, and the part of their joined length that is wanted.
+ */
 typedef struct axis {
     const tsr_segment *segments;
     size_t count, at;
-    int64_t begin, end, before; /* wanted positions of the joined segments; those before segment `at` */
+    int64_t begin, end,
+        before; /* begin, end: wanted positions of the joined segments; before: how many lie before segment `at` */
 } axis;
 
 static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
@@ -94,7 +98,7 @@ static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
     return a;
 }
 
-/* Segment `at` clipped to what is wanted; length 0 or less where nothing is. */
+/* Segment `at`, clipped to the wanted positions; its length is 0 or less if it has none of them. */
 static tsr_segment axis_segment(const axis *a)
 {
     tsr_segment s = a->segments[a->at];
@@ -107,7 +111,7 @@ static tsr_segment axis_segment(const axis *a)
     return s;
 }
 
-/* Room for `count` boxes more. Those of a scalar hold no numbers, but have an address. */
+/* Makes room for `count` more boxes. A scalar's boxes hold no numbers, but have an address. */
 static tsr_status reserve_boxes(tsr_item *item, size_t count)
 {
     const size_t numbers = 3 * (size_t)item->src->ndim, wanted = numbers > 0 ? (item->box_count + count) * numbers : 1;
@@ -140,7 +144,8 @@ static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const a
     return TSR_OK;
 }
 
-/* The product of the segments of all dims; a box of two dims is as large as an entry. */
+/* Takes entries for the boxes of the current region, the product of the segments of all dims: a box
+ * of two dims is as large as an entry. */
 static tsr_status take_boxes(const tsr_regions *regions, tsr_meter *meter)
 {
     int64_t count = 1;
@@ -150,7 +155,7 @@ static tsr_status take_boxes(const tsr_regions *regions, tsr_meter *meter)
     return tsr_meter_take_times(meter, count, (regions->far->ndim + 1) / 2);
 }
 
-static bool advance(axis *axes, int ndim)
+static bool advance_axes(axis *axes, int ndim)
 {
     for (int dim = ndim - 1; dim >= 0; dim--) {
         axes[dim].before += axes[dim].segments[axes[dim].at].length;
@@ -162,8 +167,8 @@ static bool advance(axis *axes, int ndim)
     return false;
 }
 
-tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first, size_t *count,
-                              int64_t *elements)
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first,
+                              size_t *count, int64_t *elements)
 {
     axis axes[TSR_MAX_DIMS];
     for (int dim = 0; dim < regions->far->ndim; dim++)
@@ -175,7 +180,7 @@ tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const 
         TSR_TRY(take_boxes(regions, item->meter));
         do {
             TSR_TRY(append_box(regions, item, axes, elements));
-        } while (advance(axes, regions->far->ndim));
+        } while (advance_axes(axes, regions->far->ndim));
     }
     *count = item->box_count - *first;
     return TSR_OK;
@@ -186,8 +191,8 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
     const int64_t most = (INT64_C(1) << 61) / (int64_t)item->src->element_bytes;
     int64_t sum;
     if (!tsr_multiply(elements, times, &sum) || !tsr_add(sum, *total, &sum) || sum > most)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: rank %lld would receive or send more than 2^61 bytes",
-                              (long long)item->rank);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive or send more than 2^61 bytes",
+                              item->meter->call, (long long)item->rank);
     *total = sum;
     return TSR_OK;
 }
@@ -196,7 +201,8 @@ tsr_status tsr_transfers_reserve(tsr_transfers *transfers, tsr_item *item, size_
 {
     TSR_TRY(reserve_boxes(item, boxes));
     void *memory = transfers->at;
-    const tsr_status status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
+    const tsr_status status =
+        tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
     transfers->at = memory;
     return status;
 }
@@ -206,15 +212,16 @@ tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const 
     if (transfer->elements == 0)
         return TSR_OK;
     void *memory = transfers->at;
-    const tsr_status status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
+    const tsr_status status =
+        tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
     transfers->at = memory;
     TSR_TRY(status);
     transfers->at[transfers->count++] = *transfer;
     return tsr_item_add(item, &transfers->elements, transfer->elements, transfer->peer != item->rank);
 }
 
-tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer, const tsr_part *part,
-                              tsr_transfer *taken)
+tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer,
+                              const tsr_part *part, tsr_transfer *taken)
 {
     tsr_transfer transfer = {.peer = peer};
     TSR_TRY(tsr_regions_append(regions, item, part, &transfer.first_box, &transfer.box_count, &transfer.elements));

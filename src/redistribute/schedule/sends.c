@@ -1,18 +1,18 @@
 #include "redistribute/schedule/sends.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
 #include "redistribute/schedule/nodes.h"
 #include "redistribute/schedule/regions.h"
 
+#include <tessera/sys/status.h>
+
 typedef struct sender {
     tsr_item *item;
     const tsr_problem *problem;
     tsr_reach reach[TSR_MAX_DIMS]; /* of this rank's piece, by tensor dim */
-    tsr_turns turns;               /* over those who need some of it */
+    tsr_turns turns;               /* over the ranks that need some of the piece */
     tsr_regions region;
     tsr_homes homes;
 } sender;
@@ -25,10 +25,12 @@ static tsr_status add_send(sender *s, int64_t peer, const tsr_part *part)
 static bool is_owner(const sender *s, int64_t peer)
 {
     int64_t own[TSR_MAX_DIMS];
-    return tsr_mesh_locate(s->item->src->mesh, peer, own) && tsr_problem_holds(s->problem, own, s->item->src_coordinate);
+    return tsr_mesh_locate(s->item->src->mesh, peer, own) &&
+           tsr_problem_holds(s->problem, own, s->item->src_coordinate);
 }
 
-/* Where nodes are known: a receiver elsewhere takes its share from this rank, unless somebody in its own node has the piece. */
+/* Where nodes are known: the receiver takes its share from this rank, unless a rank in its own node
+ * holds the piece. */
 static tsr_status add_far_move(sender *s, int64_t peer)
 {
     const tsr_item *item = s->item;
@@ -58,7 +60,8 @@ static bool meets(const sender *s, const int64_t *dst)
     return tsr_problem_has_value(s->problem, dst);
 }
 
-/* Those in this rank's own node that take all they need of its piece from it. */
+/* Sends to the ranks in this rank's own node that take all they need of its piece from this
+ * rank. */
 static tsr_status add_near_moves(sender *s)
 {
     const tsr_item *item = s->item;
@@ -76,10 +79,12 @@ static tsr_status add_near_moves(sender *s)
     return TSR_OK;
 }
 
-/* Every k-th of the receivers takes from this replica. Between two meshes owners have a turn too, and let it pass. */
+/* Sends to the receivers whose turn is this replica's: every k-th, if there are k replicas. Between
+ * two meshes owners have a turn too, and let it pass. */
 static tsr_status add_moves(sender *s)
 {
-    const int64_t replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate), step = s->problem->replicas;
+    const int64_t replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate),
+                  step = s->problem->replicas;
     if (replica < s->turns.count) {
         const int64_t most = tsr_ceil_div(s->turns.count - replica, step);
         TSR_TRY(tsr_meter_expect(s->item->meter, most));
@@ -102,7 +107,7 @@ static tsr_status add_moves(sender *s)
     return TSR_OK;
 }
 
-/* To the homes of the current region that take this rank's term from it. */
+/* Sends this rank's term to the homes of the current region that take it from this rank. */
 static tsr_status add_terms(sender *s)
 {
     const tsr_item *item = s->item;
@@ -122,7 +127,8 @@ static tsr_status add_terms(sender *s)
     return TSR_OK;
 }
 
-/* No region has more homes with something to do: as many as owners, and where they share the work, as the longest dim has elements. */
+/* Upper bound of the homes of a region that have something to do: the number of owners, and where
+ * they share the work, the longest dim's length. */
 static int64_t most_busy(const sender *s)
 {
     const tsr_item *item = s->item;
@@ -149,8 +155,9 @@ static tsr_status add_contributions(sender *s)
     return TSR_OK;
 }
 
-/* One coordinate for each destination piece with a home that may take from this rank: on one mesh, those where the home's own coordinates
- * on the source's free dims are this rank's. Empty where there is none. */
+/* Narrows the range to one coordinate for each destination piece with a home that may take from
+ * this rank: on one mesh, pieces where the home's coordinates on the source's free dims are this
+ * rank's. Empty if there is no such piece. */
 static void range_of_pieces(const sender *s, tsr_range *range)
 {
     const tsr_problem *problem = s->problem;
@@ -190,8 +197,10 @@ tsr_status tsr_build_sends(tsr_item *item)
 {
     if (!item->in_src || item->problem.local || tsr_shape_is_empty(item->src_ndim, item->src_shape))
         return TSR_OK;
-    sender s = {
-        .item = item, .problem = &item->problem, .region = {.far = item->dst, .near_is_source = true}, .homes = {.meter = item->meter}};
+    sender s = {.item = item,
+                .problem = &item->problem,
+                .region = {.far = item->dst, .near_is_source = true},
+                .homes = {.meter = item->meter}};
     tsr_status status = count_receivers(&s);
     if (status == TSR_OK)
         status = s.problem->reduces ? add_contributions(&s) : add_moves(&s);

@@ -4,7 +4,7 @@
 
 #include "redistribute/schedule/plan.h"
 
-/** What others need of this rank's source: sends. */
+/** Lists what other ranks need of this rank's source: the item's sends. */
 tsr_status tsr_build_sends(tsr_item *item);
 
 #endif

@@ -5,13 +5,14 @@
 #include "redistribute/schedule/messages.h"
 #include "redistribute/schedule/plan.h"
 
-/** Three numbers a dim: a box's shape, its position in the source shard, its position in the destination shard. */
+/** A box's position in the source (destination) shard, one number for each dim. */
 static inline const int64_t *tsr_item_position(const tsr_item *item, size_t box, bool at_source)
 {
     return tsr_item_box(item, box) + (at_source ? item->src->ndim : 2 * item->src->ndim);
 }
 
-/** Bytes from a shard's position 0 to a box's position in the source (destination) shard; `strides` in elements. */
+/** Bytes from a shard's position 0 to a box's position in the source (destination) shard; `strides`
+ * in elements. */
 static inline int64_t tsr_item_offset(const tsr_item *item, size_t box, const int64_t *strides, bool at_source)
 {
     const int64_t *const at = tsr_item_position(item, box, at_source);
@@ -43,8 +44,8 @@ static inline size_t tsr_item_staged_bytes(const tsr_item *item)
     return tsr_mail_line(bytes);
 }
 
-/** Bytes that no shard of the destination exceeds: those of the largest, or a little more where blocks interleave. The same on every rank.
- */
+/** Upper bound of the bytes of any destination shard: those of the largest, or a little more where
+ * blocks interleave. The same on every rank. */
 size_t tsr_item_shard_bytes(const tsr_item *item);
 
 #endif

@@ -1,23 +1,25 @@
 #include "redistribute/schedule/small.h"
 
-#include <string.h>
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "redistribute/schedule/item.h"
 #include "redistribute/schedule/plan.h"
 #include "redistribute/schedule/sizes.h"
 
-/* A box with more rows than this is copied by the device's kernels, which are faster at it: a row costs a call. */
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* A box with more rows than this is copied by the device's kernels, which are faster at it: a row
+ * costs a call. */
 #define ROWS       64
-#define SHORT_ROWS 32 /* of less than 16 bytes */
+#define SHORT_ROWS 32 /* the limit for rows of less than 16 bytes */
 
 /* A box between two places, as rows. */
 typedef struct rows {
-    int64_t run, count, from_step, to_step; /* elements */
+    int64_t run, count, from_step, to_step; /* in elements; `count`: of rows */
 } rows;
 
-/* Merges dims from the innermost on; false where two dims of rows are left. */
+/* Merges dims from the innermost on. False if two dims of rows are left, or too many rows. */
 static bool find_rows(const tsr_item *item, size_t box, const int64_t *from, const int64_t *to, rows *out)
 {
     const int64_t *const shape = tsr_item_box(item, box);
@@ -47,7 +49,7 @@ static uint32_t bytes_of(const tsr_item *item, int64_t elements)
     return (uint32_t)(elements * (int64_t)item->src->element_bytes);
 }
 
-/* Where a box begins. */
+/* A box's offset in bytes. */
 static uint32_t begin_of(const tsr_item *item, size_t box, const int64_t *strides, bool at_source)
 {
     return (uint32_t)tsr_item_offset(item, box, strides, at_source);
@@ -78,7 +80,8 @@ static bool add_reductions(tsr_small *small, const tsr_item *item, const tsr_red
     for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
         rows own, shown;
         const bool dense = find_rows(item, box, item->src_strides, item->dst_strides, &own) &&
-                           find_rows(item, box, item->shown_strides, item->dst_strides, &shown) && own.count == 1 && shown.count == 1;
+                           find_rows(item, box, item->shown_strides, item->dst_strides, &shown) && own.count == 1 &&
+                           shown.count == 1;
         if (!dense)
             return false;
         small->reductions[small->reduction_count++] = (tsr_small_reduction){
@@ -110,7 +113,7 @@ static tsr_plain plain_of(const tsr_item *item, int ndim, const int64_t *shape, 
     return (tsr_plain){ndim, shape, strides, bytes_of(item, elements)};
 }
 
-/* Peers read this rank's source where it is shown, as it lies. */
+/* True if this rank's source lies as peers read it in the tsr_call_buffer(). */
 static bool is_shown_as_it_lies(const tsr_item *item)
 {
     for (int dim = 0; dim < item->src_ndim; dim++)
@@ -124,8 +127,8 @@ static bool is_fit(const tsr_plan *plan)
     const tsr_item *const item = &plan->items[0];
     const bool meets = plan->eager && is_shown_as_it_lies(item);
     const bool reduces_alone = item->reduction_count == 0 || (item->owner_count == 1 && item->owners[0] == item->rank);
-    return (meets || (plan->local && plan->count == 1)) && item->rank >= 0 && item->in_src && item->in_dst && !plan->fills &&
-           reduces_alone && item->problem.terms <= TSR_SMALL_TERMS && tsr_item_is_small(item);
+    return (meets || (plan->local && plan->count == 1)) && item->rank >= 0 && item->in_src && item->in_dst &&
+           !plan->fills && reduces_alone && item->problem.terms <= TSR_SMALL_TERMS && tsr_item_is_small(item);
 }
 
 tsr_status tsr_small_build(tsr_plan *plan)
@@ -139,8 +142,8 @@ tsr_status tsr_small_build(tsr_plan *plan)
     TSR_TRY(tsr_allocate_array(plan->context, item->box_count, sizeof *small->reductions, (void **)&small->reductions));
     small->src = d ? plain_of(item, d->from.ndim, d->from.shape, d->from.strides)
                    : plain_of(item, item->src_ndim, item->src_shape, item->src_strides);
-    small->dst =
-        d ? plain_of(item, d->to.ndim, d->to.shape, d->to.strides) : plain_of(item, item->dst_ndim, item->dst_shape, item->dst_strides);
+    small->dst = d ? plain_of(item, d->to.ndim, d->to.shape, d->to.strides)
+                   : plain_of(item, item->dst_ndim, item->dst_shape, item->dst_strides);
     small->dtype = item->src->dtype;
     small->call = (tsr_call){.fingerprint = plan->hash, .shows = true};
     small->found = small->src.bytes > 0 && small->dst.bytes > 0 && add_all(small, item);

@@ -5,7 +5,7 @@
 #include "redistribute/schedule/item.h"
 #include "redistribute/schedule/sizes.h"
 
-/* What is added up: of one rank, who touches so many bytes in all. */
+/* The sums of one rank's work; `touched`: all bytes that it reads or writes. */
 typedef struct rank_work {
     const tsr_plan *plan;
     double touched, seconds;
@@ -25,7 +25,8 @@ static double lesser(double a, double b)
     return a < b ? a : b;
 }
 
-/* All of its destination is written, and of its source at most as much read as goes into all destinations of one rank's size. */
+/* Bytes written, which are all of the destination, and bytes read of the source: at most all of it,
+ * and at most `terms` times the bytes written. */
 static double touched_by(const tsr_item *item)
 {
     const double written = item->in_dst ? bytes_of_shard(item, item->dst_shape) : 0;
@@ -34,7 +35,7 @@ static double touched_by(const tsr_item *item)
     return written + lesser(held, terms * written);
 }
 
-/* How many bytes of a box lie together in shards of both shapes. */
+/* How many bytes of a box lie together in shards of both shapes; TSR_RUN_WHOLE if all do. */
 static int64_t find_run(const tsr_item *item, const int64_t *box, const int64_t *a, const int64_t *b)
 {
     int64_t run = (int64_t)item->src->element_bytes;
@@ -56,17 +57,19 @@ static void locate_shard(const tsr_layout *layout, int64_t rank, int64_t *shape)
     tsr_layout_local_shape(layout, found ? coordinate : NULL, shape);
 }
 
-static void add_boxes(rank_work *w, const tsr_item *item, tsr_work kind, const int64_t *source, size_t first, size_t count, double times)
+static void add_boxes(rank_work *w, const tsr_item *item, tsr_work kind, const int64_t *source, size_t first,
+                      size_t count, double times)
 {
     for (size_t box = first; box < first + count; box++) {
         const int64_t *shape = tsr_item_box(item, box);
         const int64_t run = find_run(item, shape, source, item->dst_shape);
-        w->seconds += tsr_profile_work_seconds(w->plan->measured, kind, run, w->touched, times * bytes_of_shard(item, shape));
+        w->seconds +=
+            tsr_profile_work_seconds(w->plan->measured, kind, run, w->touched, times * bytes_of_shard(item, shape));
     }
     w->pieces += (int64_t)count;
 }
 
-/* `from`: the layout of which the peers hold a shard. */
+/* `from`: the layout whose shards the peers hold. */
 static void add_transfers(rank_work *w, const tsr_item *item, const tsr_transfers *transfers, const tsr_layout *from)
 {
     for (size_t i = 0; i < transfers->count; i++) {
@@ -97,8 +100,8 @@ static void add_item(rank_work *w, const tsr_item *item)
         add_transfers(w, item, &item->given, item->dst);
     add_transfers(w, item, &item->relayed, item->dst);
     if (item->fills)
-        w->seconds +=
-            tsr_profile_work_seconds(w->plan->measured, TSR_WORK_KEEP, TSR_RUN_WHOLE, w->touched, bytes_of_shard(item, item->dst_shape));
+        w->seconds += tsr_profile_work_seconds(w->plan->measured, TSR_WORK_KEEP, TSR_RUN_WHOLE, w->touched,
+                                               bytes_of_shard(item, item->dst_shape));
 }
 
 double tsr_work_seconds(const tsr_plan *plan)
@@ -113,14 +116,15 @@ double tsr_work_seconds(const tsr_plan *plan)
     return w.seconds + tsr_profile_step_seconds(plan->measured, w.pieces);
 }
 
-/* At most: two meshes may share ranks. */
+/* Upper bound of the ranks of an item: its two meshes may share some. */
 static int64_t ranks_of(const tsr_item *item)
 {
     const int64_t before = tsr_mesh_count(item->src->mesh), after = tsr_mesh_count(item->dst->mesh);
     return item->problem.same_mesh ? before : before + after;
 }
 
-/* By messages ranks meet once before each phase; directly before and after, and between sharing out and handing round. */
+/* In message mode ranks meet once before each phase. In direct mode they meet before and after, and
+ * before they hand round; once if eager. */
 static int count_meetings(const tsr_plan *plan)
 {
     if (plan->options.mode == TSR_MODE_MESSAGE)
@@ -149,7 +153,8 @@ double tsr_work_reduction_seconds(const tsr_item *item, const tsr_plan *plan, bo
     const double shard = (double)tsr_item_shard_bytes(item), terms = (double)item->problem.terms;
     const double owners = (double)tsr_side_count(&item->problem.dst, TSR_ROLE_FREE);
     const double touched = 2 * shard, share = each ? shard : shard / owners, written = !each && direct ? owners : 1;
-    double seconds = tsr_profile_work_seconds(plan->measured, TSR_WORK_SUM, TSR_RUN_WHOLE, touched, (terms + written) * share);
+    double seconds =
+        tsr_profile_work_seconds(plan->measured, TSR_WORK_SUM, TSR_RUN_WHOLE, touched, (terms + written) * share);
     if (!each && !direct)
         seconds += tsr_profile_work_seconds(plan->measured, TSR_WORK_COPY, TSR_RUN_WHOLE, touched, shard - share) +
                    tsr_work_middle_seconds(item, plan);
@@ -160,6 +165,7 @@ double tsr_work_plan_seconds(const tsr_plan *plan, double work, tsr_load inside,
 {
     if (!plan->measured)
         return tsr_cost_seconds(&plan->profile, inside, between);
-    const double across = tsr_cost_seconds(&plan->profile, (tsr_load){0}, between), within = work + meeting_seconds(plan);
+    const double across = tsr_cost_seconds(&plan->profile, (tsr_load){0}, between),
+                 within = work + meeting_seconds(plan);
     return within > across ? within : across;
 }

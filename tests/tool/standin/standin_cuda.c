@@ -1,11 +1,13 @@
-/**
- * What the tool calls of libtessera-cuda, over the stand-in for NCCL: a world of four GPUs that begins when the library is opened. Misuse
- * of NCCL, and what is left in the end, ends the program with a sentence.
+/*
+ * The functions of libtessera-cuda that the tool calls, over the stand-in for NCCL, with a world of
+ * four GPUs that begins when the library is opened. Misuse of NCCL, or objects left at the end, end
+ * the program with a sentence.
  */
 #include "../../comm/standin.h"
 
-#include <stdio.h>
 #include <tessera/cuda.h>
+
+#include <stdio.h>
 #include <unistd.h>
 
 enum { GPUS = 4, SEED = 20261121, EXIT_MISUSE = 70 };
@@ -18,7 +20,7 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
     const char *const misuse = standin_end();
-    if (misuse == NULL)
+    if (!misuse)
         return;
     fprintf(stderr, "stand-in for NCCL: %s\n", misuse);
     _exit(EXIT_MISUSE);

@@ -1,5 +1,5 @@
-/* What the links of this engine and a rank's own work cost: times of moves of many sizes, the latency and bandwidth that fit them best, and
- * tables. */
+/* bench calibrate: times moves of many sizes, and prints the latency and bandwidth of links that
+ * fit them best, and tables of a rank's own work. */
 #include "bench/calibrate/calibration.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
@@ -8,24 +8,26 @@
 
 #include <stdlib.h>
 
-/** Of rank threads where nobody says how many: as many as cores, within these. */
+/* Bounds of the default of --ranks, which is the number of cores; LEAST_RANKS also bounds
+ * --ranks. */
 #define LEAST_RANKS 2
 #define MOST_RANKS  8
 
 typedef struct job {
     place *place;
     const char *output;
-    tsr_profile *given; /**< of links that are not measured */
+    tsr_profile *given; /* the value of --profile */
     calibration found;
 } job;
 
-/** What is the same of all points. */
+/* The fields that all points share. */
 static json_t *facts_to_json(const job *j)
 {
     const calibration_request *const r = &j->found.request;
     return json_pack("{ss ss ss ss si ss sI sI}", "bench", "calibrate", "engine", place_engine(j->place), "device",
-                     place_device_name(j->place), "mode", mode_name(r->mode), "ranks", r->ranks, "dtype", tsr_dtype_name(r->dtype),
-                     "iterations", (json_int_t)r->settings.iterations, "warm_ups", (json_int_t)r->settings.warm_ups);
+                     place_device_name(j->place), "mode", mode_name(r->mode), "ranks", r->ranks, "dtype",
+                     tsr_dtype_name(r->dtype), "iterations", (json_int_t)r->settings.iterations, "warm_ups",
+                     (json_int_t)r->settings.warm_ups);
 }
 
 static const char *link_name(const calibration *c, size_t point)
@@ -37,9 +39,9 @@ static json_t *point_to_json(const calibration *c, size_t i)
 {
     const timed_move *const m = c->moves[i];
     const calibrated_point *const p = &c->points[i];
-    return json_pack("{ss ss sI sf sf sf sf so}", "link", link_name(c, i), "to", m->request.to, "bytes", (json_int_t)p->at.bytes, "seconds",
-                     p->seconds.median, "seconds_min", p->seconds.min, "seconds_max", p->seconds.max, "model",
-                     fit_seconds(calibration_link(c, i), p->at.bytes), "wrong",
+    return json_pack("{ss ss sI sf sf sf sf so}", "link", link_name(c, i), "to", m->request.to, "bytes",
+                     (json_int_t)p->at.bytes, "seconds", p->seconds.median, "seconds_min", p->seconds.min,
+                     "seconds_max", p->seconds.max, "model", fit_seconds(calibration_link(c, i), p->at.bytes), "wrong",
                      c->request.settings.checks ? json_integer(timed_move_wrong(m)) : json_null());
 }
 
@@ -56,18 +58,18 @@ static json_t *link_to_json(const tsr_link *link)
     return json_pack("{sf sf}", "latency", link->latency, "bandwidth", link->bandwidth);
 }
 
-/** null where the link was not measured. */
+/* The error of a link (0: inside, 1: between), null if it was not measured. */
 static json_t *error_to_json(const calibration *c, int link)
 {
     const bool measured = link == 0 ? c->inside > 0 : c->inside < c->count;
     return measured ? json_pack("{sf sf}", "median", c->error[link].median, "max", c->error[link].max) : json_null();
 }
 
-/** The whole text. */
+/* The text of the whole profile. */
 static json_t *profile_to_json(const tsr_profile *profile)
 {
     char *const text = profile_text(profile);
-    json_t *const value = text != NULL ? json_string(text) : NULL;
+    json_t *const value = text ? json_string(text) : NULL;
     free(text);
     return value;
 }
@@ -85,7 +87,7 @@ static json_t *answer_to_json(const job *j)
     return row;
 }
 
-/** A line for each point. */
+/* Prints a line for each point. */
 static int print_csv(bench_run *run, const job *j)
 {
     const calibration *const c = &j->found;
@@ -99,31 +101,32 @@ static void print_link(const calibration *c, int link)
 {
     const tsr_link *const cost = link == 0 ? &c->profile.inside : &c->profile.between;
     say("# %s: %.2f us and %.2f GB/s into one %s; relative error of the model: %.2f in the median, %.2f at worst\n",
-        link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth, link == 0 ? "rank" : "node",
-        c->error[link].median, c->error[link].max);
+        link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth,
+        link == 0 ? "rank" : "node", c->error[link].median, c->error[link].max);
 }
 
 static void print_points(const calibration *c)
 {
-    say("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model", "#wrong", "noise", "",
-        "(B)", "", "(us)", "(us)");
+    say("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model",
+        "#wrong", "noise", "", "(B)", "", "(us)", "(us)");
     for (size_t i = 0; i < c->count; i++) {
         const calibrated_point *const p = &c->points[i];
-        say(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to, 1e6 * p->seconds.median,
-            1e6 * fit_seconds(calibration_link(c, i), p->at.bytes), c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
+        say(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to,
+            1e6 * p->seconds.median, 1e6 * fit_seconds(calibration_link(c, i), p->at.bytes),
+            c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
     }
 }
 
-/** The profile comes last. */
+/* Prints the table, then the profile. */
 static int print_text(const job *j)
 {
     const calibration *const c = &j->found;
     const calibration_request *const r = &c->request;
     char *const text = profile_text(c->measured);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the profile");
-    say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
-        tsr_dtype_name(r->dtype));
+    say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place),
+        mode_name(r->mode), tsr_dtype_name(r->dtype));
     if (c->inside > 0)
         print_link(c, 0);
     if (c->inside < c->count)
@@ -135,19 +138,20 @@ static int print_text(const job *j)
     return EXIT_DONE;
 }
 
-/** The profile's file, whole but without its name. */
+/* Writes the file of --output under a temporary name. */
 static int write_profile(const job *j, fresh_file *out)
 {
     const calibration *const c = &j->found;
     const int link = c->inside > 0 ? 0 : 1;
     char comment[200];
     snprintf(comment, sizeof comment,
-             "%s: tessera bench calibrate, %d ranks, engine %s, device %s, %s; relative error %.2f in the median, %.2f at worst",
+             "%s: tessera bench calibrate, %d ranks, engine %s, device %s, %s; relative error %.2f in the median, %.2f "
+             "at worst",
              c->inside == 0         ? "between"
              : c->inside < c->count ? "inside and between"
                                     : "inside",
-             c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode), c->error[link].median,
-             c->error[link].max);
+             c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode),
+             c->error[link].median, c->error[link].max);
     return profile_prepare(j->output, comment, c->measured, out);
 }
 
@@ -167,8 +171,8 @@ static int read_ranks(const place *p, const char *text, int *out)
     if (launched > 0 && ranks != launched)
         return complain(EXIT_REFUSED, "--ranks is %lld, but %d were launched", (long long)ranks, launched);
     if (ranks < LEAST_RANKS || ranks > MAX_RANK_THREADS)
-        return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d ranks can be measured", (long long)ranks, LEAST_RANKS,
-                        MAX_RANK_THREADS);
+        return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d ranks can be measured", (long long)ranks,
+                        LEAST_RANKS, MAX_RANK_THREADS);
     *out = (int)ranks;
     return EXIT_DONE;
 }
@@ -184,7 +188,7 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
         status = parse_dtype(now->value[OPT_DTYPE], &out->dtype);
     if (status == EXIT_DONE)
         status = read_ranks(j->place, now->value[OPT_RANKS], &out->ranks);
-    if (status == EXIT_DONE && j->output != NULL)
+    if (status == EXIT_DONE && j->output)
         status = file_check_output("--output", j->output);
     out->settings = run->settings;
     if (run->sizes.begin > 0)
@@ -208,11 +212,11 @@ static int print_answer(bench_run *run, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** The profile gets its name when all is said. */
+/* Prints the answer; the file of --output is published only after all is printed. */
 static int report(bench_run *run, const job *j)
 {
     fresh_file profile;
-    if (j->output == NULL)
+    if (!j->output)
         return print_answer(run, j);
     int status = write_profile(j, &profile);
     if (status != EXIT_DONE)
@@ -256,34 +260,36 @@ static int count_steps(const bench_run *run, const tool_arguments *now, int64_t 
     return status;
 }
 
-/** A line takes two points, and there is memory for so many. */
+/* Refuses fewer sizes than a fit needs, and more than a calibration holds. */
 static int check_sizes(const size_range *sizes)
 {
     if (sizes->begin == 0)
         return EXIT_DONE;
     const int64_t count = size_range_count(sizes);
     if (count < 2 || count > CALIBRATION_SIZES)
-        return complain(EXIT_REFUSED, "a line is fitted to 2 to %d sizes; --begin, --end and --factor make %lld", CALIBRATION_SIZES,
-                        (long long)count);
+        return complain(EXIT_REFUSED, "a line is fitted to 2 to %d sizes; --begin, --end and --factor make %lld",
+                        CALIBRATION_SIZES, (long long)count);
     return EXIT_DONE;
 }
 
 static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MODE, OPT_RANKS, OPT_DTYPE};
 
-static const bench_kind kind = {.name = "bench calibrate",
-                                .axes = axes,
-                                .axis_count = sizeof axes / sizeof *axes,
-                                .sizes = SIZES_OF_ITS_OWN,
-                                .settings = {.iterations = 5, .loop_seconds = CALIBRATION_LOOP_SECONDS, .warm_seconds = 0.3},
-                                .measure = measure,
-                                .steps = count_steps};
+static const bench_kind kind = {
+    .name = "bench calibrate",
+    .axes = axes,
+    .axis_count = sizeof axes / sizeof *axes,
+    .sizes = SIZES_OF_ITS_OWN,
+    .settings = {.iterations = 5, .loop_seconds = CALIBRATION_LOOP_SECONDS, .warm_seconds = 0.3},
+    .measure = measure,
+    .steps = count_steps};
 
 static int run_all(bench_run *run)
 {
     progress line;
     int status = check_sizes(&run->sizes);
-    if (status == EXIT_DONE && !run->single && run->sweep.now.value[OPT_OUTPUT] != NULL)
-        status = complain(EXIT_USAGE, "--output takes one profile, but %lld are measured", (long long)sweep_count(&run->sweep));
+    if (status == EXIT_DONE && !run->single && run->sweep.now.value[OPT_OUTPUT])
+        status = complain(EXIT_USAGE, "--output takes one profile, but %lld are measured",
+                          (long long)sweep_count(&run->sweep));
     if (status != EXIT_DONE)
         return status;
     progress_begin(&line, run->steps);
@@ -303,24 +309,33 @@ static int run_calibrate(const tool_arguments *given)
 const tool_command bench_calibrate_command = {
     .name = "bench calibrate",
     .summary = "what links and a rank's own work cost, by which plans are timed",
-    .details =
-        "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and checked; each time is the median "
-        "of several loops of about 10 ms, of the slowest rank. The latency and bandwidth whose latency + "
-        "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the engine's links cost. Inside a node "
-        "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what is inside, and all of them "
-        "what is between, by the bytes into the busiest node. Links that are not measured are those of --profile, else the default, but "
-        "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks of one node, tell what a "
-        "plan, a "
-        "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's tables. All takes some six "
-        "seconds where the machine is idle.\n\n"
-        "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the variable TSR_COST: "
-        "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose other sizes; --engine, "
-        "--device, --mode, --ranks and --dtype may be repeated and be lists. --csv has a line for each point.",
-    .examples = "  tessera bench calibrate --output links.cost\n"
-                "  tessera bench calibrate --mode message --ranks 4 --profile cluster.cost --output cluster.cost --json\n"
-                "  tessera bench calibrate --mode direct,message --ranks 2,4 -b 1K -e 16M -f 4 -n 11 --csv\n",
-    .takes = TAKES(RANKS) | TAKES(DTYPE) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) |
-             TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(PROFILE) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(CSV),
+    .details = "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and "
+               "checked; each time is the median "
+               "of several loops of about 10 ms, of the slowest rank. The latency and bandwidth whose latency + "
+               "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the "
+               "engine's links cost. Inside a node "
+               "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what "
+               "is inside, and all of them "
+               "what is between, by the bytes into the busiest node. Links that are not measured are those of "
+               "--profile, else the default, but "
+               "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks "
+               "of one node, tell what a "
+               "plan, a "
+               "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's "
+               "tables. All takes some six "
+               "seconds where the machine is idle.\n\n"
+               "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the "
+               "variable TSR_COST: "
+               "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose "
+               "other sizes; --engine, "
+               "--device, --mode, --ranks and --dtype may be repeated and be lists. --csv has a line for each point.",
+    .examples =
+        "  tessera bench calibrate --output links.cost\n"
+        "  tessera bench calibrate --mode message --ranks 4 --profile cluster.cost --output cluster.cost --json\n"
+        "  tessera bench calibrate --mode direct,message --ranks 2,4 -b 1K -e 16M -f 4 -n 11 --csv\n",
+    .takes = TAKES(RANKS) | TAKES(DTYPE) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) |
+             TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) |
+             TAKES(PROFILE) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(RANKS) | TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE),
     .output = "the file that gets the cost profile",
     .run = run_calibrate,

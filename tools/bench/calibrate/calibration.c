@@ -2,10 +2,11 @@
 
 #include "cli/text_buffer.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
+#include <string.h>
 
 static const char *const targets[] = {"S(1)", "R"};
 #define TARGETS (sizeof targets / sizeof *targets)
@@ -17,7 +18,8 @@ calibration_request calibration_usual(int ranks, tsr_mode mode)
     return r;
 }
 
-/** Moves of the tables are many, and each of less weight; those of the links have shown that they are right. */
+/* Moves of the tables are many and need less precision, so their loops are shorter; they are not
+ * checked, since the moves of the links are. */
 static tables_request request_of_tables(const calibration *c)
 {
     const calibration_request *const r = &c->request;
@@ -36,12 +38,13 @@ int64_t calibration_steps(const calibration_request *r)
            tables_count(&t) * bench_settings_steps(&t.settings);
 }
 
-/** What a rank receives from each other one. */
+/* The elements that a rank receives from each peer. */
 typedef struct box {
     int64_t rows, columns;
 } box;
 
-/** Of about so many bytes from n - 1 others together: an element from each at least. */
+/* A box of about bytes / (n - 1), at least one element, so that a rank receives about `bytes` from
+ * its n - 1 peers. */
 static box choose_box(int64_t n, tsr_dtype dtype, int64_t bytes)
 {
     const int64_t wanted = bytes / (int64_t)tsr_dtype_bytes(dtype) / (n - 1), elements = wanted > 0 ? wanted : 1;
@@ -57,13 +60,14 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
     const tensor_shape shape = {2, {received.rows * n, strcmp(to, "R") == 0 ? received.columns : received.columns * n}};
     const move_request wanted = {mesh, "S(0)", to, shape, r->dtype, r->mode, c->base};
     timed_move *const one = calloc(1, sizeof *one);
-    if (one == NULL)
+    if (!one)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
     c->moves[c->count++] = one;
     return timed_move_create(r->ranks, &r->settings, &wanted, one);
 }
 
-/** A line takes two sizes that differ; the boxes grow with the bytes that are asked for. */
+/* Refuses sizes that all round to one box: a fit needs two. Boxes grow with the bytes, so the
+ * first and the last are compared. */
 static int check_growth(const calibration_request *r, int64_t n)
 {
     const box first = choose_box(n, r->dtype, r->sizes.begin);
@@ -73,13 +77,13 @@ static int check_growth(const calibration_request *r, int64_t n)
     if (last.rows != first.rows || last.columns != first.columns)
         return EXIT_DONE;
     const int64_t received = first.rows * first.columns * (n - 1) * (int64_t)tsr_dtype_bytes(r->dtype);
-    return complain(
-        EXIT_REFUSED,
-        "in %s over %lld ranks, all sizes come to %lld bytes; a line is fitted to two at least: --begin and --end must be further apart",
-        tsr_dtype_name(r->dtype), (long long)n, (long long)received);
+    return complain(EXIT_REFUSED,
+                    "in %s over %lld ranks, all sizes come to %lld bytes; a line is fitted to two at least: --begin "
+                    "and --end must be further apart",
+                    tsr_dtype_name(r->dtype), (long long)n, (long long)received);
 }
 
-/** Of all sizes among the n ranks of a mesh. */
+/* Adds the moves of all sizes to all targets among the `n` ranks of a mesh. */
 static int add_moves(calibration *c, const char *mesh, int64_t n)
 {
     const size_range *const sizes = &c->request.sizes;
@@ -91,7 +95,7 @@ static int add_moves(calibration *c, const char *mesh, int64_t n)
     return status;
 }
 
-/** "4@[1,3,5,7]": the ranks of a node. NULL if there is no memory. */
+/* The mesh of the `n` ranks of node `which`, as "4@[1,3,5,7]". NULL if there is no memory. */
 static char *print_mesh(const int *node, int ranks, int which, int64_t n)
 {
     text_buffer text = {0};
@@ -107,18 +111,18 @@ static char *print_mesh(const int *node, int ranks, int which, int64_t n)
     return text_buffer_take(&text, NULL);
 }
 
-/** The ranks of a node; NULL if there is no memory. */
+/* The `n` ranks of node `which`; NULL if there is no memory. */
 static int64_t *list_members(const int *node, int ranks, int which, int64_t n)
 {
     int64_t *const members = calloc((size_t)n, sizeof *members);
     int64_t count = 0;
-    for (int r = 0; members != NULL && r < ranks; r++)
+    for (int r = 0; members && r < ranks; r++)
         if (node[r] == which)
             members[count++] = r;
     return members;
 }
 
-/** How many ranks there are on a node. */
+/* The number of ranks on node `which`. */
 static int64_t count_on(const int *node, int ranks, int which)
 {
     int64_t n = 0;
@@ -127,7 +131,7 @@ static int64_t count_on(const int *node, int ranks, int which)
     return n;
 }
 
-/** The first of those that hold most. */
+/* The first node with the most ranks. */
 static int find_fullest(const int *node, int ranks)
 {
     int fullest = node[0];
@@ -154,7 +158,7 @@ static int choose_moves_of(calibration *c, const int *node)
     c->neighbours = print_mesh(node, ranks, fullest, neighbours);
     c->members = list_members(node, ranks, fullest, neighbours);
     c->member_count = neighbours;
-    if (c->neighbours == NULL || c->members == NULL)
+    if (!c->neighbours || !c->members)
         return complain(EXIT_REFUSED, "there is no memory for a mesh of %d ranks", ranks);
     if (neighbours > 1)
         status = add_moves(c, c->neighbours, neighbours);
@@ -162,12 +166,13 @@ static int choose_moves_of(calibration *c, const int *node)
     return status == EXIT_DONE && neighbours < ranks ? add_moves(c, c->all, ranks) : status;
 }
 
-/** Threads are all on one node, which is that of number 0. */
+/* Rank threads are all on node 0, so only processes are asked for their nodes. */
 static int choose_moves(calibration *c, place *p)
 {
     const int ranks = c->request.ranks;
     int *const node = calloc((size_t)ranks, sizeof *node);
-    int status = place_agree(p, node != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", ranks));
+    int status = place_agree(p, node ? EXIT_DONE
+                                     : complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", ranks));
     if (status == EXIT_DONE && place_launched(p) > 0 && place_run(p, ranks, ask, node) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
@@ -200,7 +205,8 @@ static void read_points(calibration *c)
         timed_move *const m = c->moves[i];
         calibrated_point *const p = &c->points[i];
         p->seconds = samples_spread(&m->loops);
-        p->at = (fit_point){(double)(i < c->inside ? timed_move_received(m) : timed_move_crossed(m)), p->seconds.median};
+        p->at =
+            (fit_point){(double)(i < c->inside ? timed_move_received(m) : timed_move_crossed(m)), p->seconds.median};
         c->wrong += timed_move_wrong(m);
     }
 }
@@ -210,12 +216,15 @@ static int fit_links(calibration *c)
     fit_point at[2 * FIT_POINTS];
     for (size_t i = 0; i < c->count; i++)
         at[i] = c->points[i].at;
-    if (!fit_profile((link_points){at, c->inside}, (link_points){at + c->inside, c->count - c->inside}, &c->profile, c->error))
-        return complain(EXIT_REFUSED, "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
+    if (!fit_profile((link_points){at, c->inside}, (link_points){at + c->inside, c->count - c->inside}, &c->profile,
+                     c->error))
+        return complain(
+            EXIT_REFUSED,
+            "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
     return EXIT_DONE;
 }
 
-/** What the ranks of one node do by themselves, where there are several. */
+/* Measures the tables on the ranks of the fullest node, if it has more than one. */
 static int measure_tables(calibration *c, place *p, int status)
 {
     const tables_request wanted = request_of_tables(c);
@@ -228,9 +237,9 @@ static int measure_tables(calibration *c, place *p, int status)
 
 static int take_base(calibration *c, tsr_profile *given)
 {
-    if (given == NULL && tsr_profile_parse("", &c->base) != TSR_OK)
+    if (!given && tsr_profile_parse("", &c->base) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    if (given != NULL)
+    if (given)
         c->base = tsr_profile_retain(given);
     c->profile = tsr_profile_links(c->base);
     return EXIT_DONE;

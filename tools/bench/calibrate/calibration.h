@@ -1,5 +1,5 @@
-/** What a place's links cost, by the times of moves of many sizes: inside a node, and between nodes where ranks are on several; and what
- * a rank's own work costs inside one. */
+/** Measures a cost profile by the times of moves of many sizes: the links inside a node and, where
+ * ranks are on several nodes, between nodes; and a rank's own work. */
 #ifndef TESSERA_TOOLS_BENCH_CALIBRATE_CALIBRATION_H
 #define TESSERA_TOOLS_BENCH_CALIBRATE_CALIBRATION_H
 
@@ -7,54 +7,58 @@
 #include "bench/calibrate/tables.h"
 
 typedef struct calibration_request {
-    int ranks; /**< 2 at least */
+    int ranks; /**< at least 2 */
     tsr_mode mode;
     tsr_dtype dtype;
-    size_range sizes;        /**< bytes that a rank receives */
+    size_range sizes;        /**< bytes that each rank receives */
     bench_settings settings; /**< how each move is timed */
-    tsr_profile *profile;    /**< of links that are not measured, and by which the moves are planned; borrowed; NULL: the default */
+    tsr_profile *profile; /**< has the links that are not measured, and plans the moves; borrowed; NULL: the default */
 } calibration_request;
 
-/** From 64 bytes to 64 MiB in f32, in some ten seconds, over the default profile. */
+/** The usual request: 64 bytes to 64 MiB in f32 over the default profile, some ten seconds in
+ * all. */
 calibration_request calibration_usual(int ranks, tsr_mode mode);
 
-/** How long a loop of the moves of links takes, about; those of tables take half of that. */
+/** Approximate seconds of a loop of a move of the links; a loop of the tables takes half of
+ * that. */
 #define CALIBRATION_LOOP_SECONDS 0.01
 
-/** How many sizes of a calibration there are at most: two moves of each, over either kind of link. */
+/** Upper bound of the number of sizes: each has two moves over each kind of link. */
 #define CALIBRATION_SIZES (FIT_POINTS / 2)
 
-/** bench_settings_steps() of all moves, of ranks on one node. */
+/** The steps of a calibration for the line of progress, if all ranks are on one node. */
 int64_t calibration_steps(const calibration_request *r);
 
-/** What a move told. */
+/** The result of one move. */
 typedef struct calibrated_point {
     spread seconds;
-    fit_point at; /**< inside: bytes into a rank; between: those that the busiest node receives from others */
+    fit_point at; /**< its bytes: inside a node, those that the busiest rank receives; between nodes, those that the
+                     busiest node receives from others */
 } calibrated_point;
 
 typedef struct calibration {
     calibration_request request;
-    timed_move *moves[2 * FIT_POINTS]; /**< on the heap; those that stayed in a node come first */
+    timed_move *moves[2 * FIT_POINTS]; /**< on the heap; first those inside a node, then those between nodes */
     calibrated_point points[2 * FIT_POINTS];
-    size_t count, inside;     /**< how many there are, and how many stayed in a node */
-    char *neighbours;         /**< the mesh of the first, */
-    char all[24];             /**< and of the others */
-    tsr_cost_profile profile; /**< what was measured; other links are the request's, fit_profile() */
-    tables tables;            /**< of the ranks of one node; none where each is alone */
-    tsr_profile *base;        /**< by which all was planned */
-    tsr_profile *measured;    /**< the links and what the tables come to; NULL until then */
-    int64_t *members;         /**< the ranks of the fullest node */
+    size_t count, inside;     /**< number of moves, and number of moves inside a node */
+    char *neighbours;         /**< mesh of the moves inside a node, as text; on the heap */
+    char all[24];             /**< mesh of the moves between nodes, as text */
+    tsr_cost_profile profile; /**< links: those measured, adjusted by fit_profile(); the others from `base` */
+    tables tables;            /**< of the ranks of the fullest node; empty if it has one rank */
+    tsr_profile *base;        /**< the profile that planned all moves */
+    tsr_profile *measured;    /**< result: the links and the tables; NULL until the end of calibrate() */
+    int64_t *members;         /**< the ranks of the fullest node; on the heap */
     int64_t member_count;
-    fit_error error[2]; /**< of either link over its points; 0 where there are none */
-    int64_t wrong;      /**< elements that were not what the moves must give */
+    fit_error error[2]; /**< of the links inside and between; 0 for a link without points */
+    int64_t wrong;      /**< number of wrong elements in the results of the moves */
 } calibration;
 
-/** The link that a point tells of. */
+/** The link that a point measures. */
 const tsr_link *calibration_link(const calibration *c, size_t point);
 
-/** Collective over the place: times the moves, checks them, and fits the links; every process finds the same. Returns the tool's exit
- * status; the caller finishes it in any case. */
+/** Times and checks the moves, and fits the links and tables. Collective over the place; every
+ * process gets the same result. Returns the tool's exit status; the caller calls
+ * calibration_finish() in any case. */
 int calibrate(place *p, const calibration_request *request, calibration *out);
 void calibration_finish(calibration *c);
 

@@ -10,16 +10,17 @@ double fit_seconds(const tsr_link *link, double bytes)
 }
 
 /*
- * Times span five decades, and what matters of each is by which factor the model misses it. So what is made least is the sum over points of
+ * Times span five decades, and the error that matters is the factor by which the model misses a
+ * time. So the fit minimizes the sum over points of
  *
- *     ((a + b * bytes - t) / t)^2  =  (a * u + b * v - 1)^2,     u = 1 / t,  v = bytes / t,
+ * ((a + b * bytes - t) / t)^2  =  (a * u + b * v - 1)^2,     u = 1 / t,  v = bytes / t,
  *
- * least squares with weights 1/t. Where its derivatives by a and b are 0,
+ * which is least squares with weights 1/t. At the minimum its derivatives by a and b are 0:
  *
- *     a * Suu + b * Suv = Su,
- *     a * Suv + b * Svv = Sv.
+ * a * Suu + b * Suv = Su, a * Suv + b * Svv = Sv.
  *
- * The sum is convex: where its least has a < 0, the least of those with a >= 0 has a = 0, and there b = Sv / Svv.
+ * The sum is convex: if its minimum has a < 0, the minimum among a >= 0 has a = 0, where b = Sv /
+ * Svv.
  */
 bool fit_link(const fit_point *points, size_t count, tsr_link *out)
 {
@@ -32,7 +33,8 @@ bool fit_link(const fit_point *points, size_t count, tsr_link *out)
         suv += u * v;
         svv += v * v;
     }
-    /* By Cauchy and Schwarz at least 0, and 0 exactly where all bytes are equal; rounding leaves some multiple of 2^-53 of that. */
+    /* By Cauchy and Schwarz this is at least 0, and 0 only if all bytes are equal; rounding then
+     * leaves a small multiple of 2^-53 of either product. */
     const double determinant = suu * svv - suv * suv;
     if (!(determinant > 1e-12 * suu * svv))
         return false;

@@ -4,13 +4,14 @@
 
 #include <stdlib.h>
 
-/** Boxes of the move that tells what one costs. */
+/* Boxes of the move that measures the cost of a box. */
 #define PIECES 96
 
-/** Runs of which there are rows, from the shortest; each kind of work has those that differ enough. */
+/* The lengths of runs, in bytes and ascending, that have a row in the tables, for each kind of
+ * work: as many as differ enough in cost. */
 static const struct {
     tsr_work work;
-    int64_t runs[6]; /* 0 ends them */
+    int64_t runs[6]; /* ended by 0 */
 } rows[] = {
     {TSR_WORK_KEEP, {64, 4096, TSR_RUN_WHOLE}},
     {TSR_WORK_SUM, {64, 4096, TSR_RUN_WHOLE}},
@@ -24,14 +25,14 @@ static int reserve(tables *t)
         return EXIT_DONE;
     const size_t capacity = 2 * t->capacity + 32;
     table_move *const moves = realloc(t->moves, capacity * sizeof *moves);
-    if (moves == NULL)
+    if (!moves)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
     t->moves = moves;
     t->capacity = capacity;
     return EXIT_DONE;
 }
 
-/** "2@[1,3]": the first ranks of the members. NULL if there is no memory. */
+/* The mesh of the first `ranks` members, as "2@[1,3]". NULL if there is no memory. */
 static char *print_mesh(const tables_request *r, int64_t ranks)
 {
     text_buffer text = {0};
@@ -42,7 +43,7 @@ static char *print_mesh(const tables_request *r, int64_t ranks)
     return text_buffer_take(&text, NULL);
 }
 
-/** Where a move of the tables goes. */
+/* The layouts and the shape of a move. */
 typedef struct way {
     const char *from, *to;
     tensor_shape shape;
@@ -57,13 +58,14 @@ static int add_move(tables *t, const tables_request *r, const table_move *like, 
     *m = *like;
     m->mesh = print_mesh(r, like->ranks);
     m->timed = (timed_move){.rows = NULL};
-    if (m->mesh == NULL)
+    if (!m->mesh)
         return complain(EXIT_REFUSED, "there is no memory for a mesh of %lld ranks", (long long)like->ranks);
     const move_request wanted = {m->mesh, w->from, w->to, w->shape, r->dtype, r->mode, r->profile};
     return timed_move_create(r->ranks, &r->settings, &wanted, &m->timed);
 }
 
-/** A move of nearly nothing, of which a rank has all; many boxes of as little; and meetings of 2, 4, .. and all ranks. */
+/* Adds a move of one element a rank, which measures a step; one of PIECES boxes of an element or
+ * two; and meetings of 2, 4, .. and all ranks. */
 static int add_small_moves(tables *t, const tables_request *r)
 {
     const int64_t n = r->member_count, rows_of_many = PIECES * n + n - 1;
@@ -82,21 +84,23 @@ static int add_small_moves(tables *t, const tables_request *r)
     return status;
 }
 
-/** The rows of runs that a rank has in its larger shard; 0 where there are too few to tell. The shard is of all columns. */
+/* The number of rows in the larger shard of a rank, which has all columns, `parts` runs a row; 0
+ * if there are fewer than 2. */
 static int64_t count_rows(int64_t bytes, int64_t run, int64_t parts)
 {
     const int64_t count = run == TSR_RUN_WHOLE ? 1 : bytes / (run * parts);
     return run != TSR_RUN_WHOLE && count < 2 ? 0 : count;
 }
 
-/** Whether shards of a size hold enough runs. */
+/* True if a larger shard of `bytes` has enough runs to measure. */
 static bool tells(int64_t run, int64_t n, int64_t bytes, int64_t element)
 {
     const bool holds = run == TSR_RUN_WHOLE ? bytes >= n * element : run >= element && count_rows(bytes, run, n) > 0;
     return bytes >= TABLES_LEAST_BYTES && holds;
 }
 
-/** Of `bytes` in the larger shard of each of n ranks, whose elements are of `element` bytes. */
+/* The move that measures a kind of work, with `bytes` in the larger shard of each of `n` ranks and
+ * elements of `element` bytes. */
 static way choose_way(tsr_work work, int64_t run, int64_t n, int64_t bytes, int64_t element)
 {
     const bool whole = run == TSR_RUN_WHOLE;
@@ -110,7 +114,7 @@ static way choose_way(tsr_work work, int64_t run, int64_t n, int64_t bytes, int6
     return (way){work == TSR_WORK_KEEP ? "R" : "P", "S(1)", {2, {count, columns * n}}};
 }
 
-/** What the model counts of the way. */
+/* What the cost model counts for a move. */
 static table_move count_work(tsr_work work, int64_t run, int64_t n, const way *w, int64_t element)
 {
     const double all = (double)(w->shape.size[0] * w->shape.size[1] * element), share = all / (double)n;
@@ -144,11 +148,13 @@ static int add_size(tables *t, const tables_request *r, tsr_work work, int64_t r
     return add_move(t, r, &m, &w);
 }
 
-/** Of what a rank does alone every other size will do, but where boxes are whole. */
+/* The next size to measure. Kept and summed boxes in runs need only every other size, and the
+ * last. */
 static int64_t next_size(const tables_request *r, size_t kind, size_t row, int64_t bytes)
 {
     const bool all = rows[kind].work == TSR_WORK_COPY || rows[kind].runs[row] == TSR_RUN_WHOLE;
-    const int64_t next = size_range_next(&r->sizes, bytes), after = all || next == 0 ? next : size_range_next(&r->sizes, next);
+    const int64_t next = size_range_next(&r->sizes, bytes),
+                  after = all || next == 0 ? next : size_range_next(&r->sizes, next);
     return after == 0 && !all ? next : after;
 }
 
@@ -176,9 +182,9 @@ static int choose(tables *t, const tables_request *r)
     if (status == EXIT_DONE)
         status = add_work(t, r);
     t->timed = status == EXIT_DONE ? calloc(t->count, sizeof *t->timed) : NULL;
-    if (status == EXIT_DONE && t->timed == NULL)
+    if (status == EXIT_DONE && !t->timed)
         status = complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
-    for (size_t i = 0; t->timed != NULL && i < t->count; i++)
+    for (size_t i = 0; t->timed && i < t->count; i++)
         t->timed[i] = &t->moves[i].timed;
     return status;
 }

@@ -1,11 +1,11 @@
-#include "tables.h"
-
 #include "cli/text_buffer.h"
 #include "fit.h"
+#include "tables.h"
 
 #include <stdlib.h>
 
-/** What is left of a time when all else is taken away is at least this share of it: times are not exact. */
+/* The work that a move measures gets at least this share of its time, since the other costs, which
+ * are subtracted, are not exact. */
 #define LEAST_SHARE 0.1
 
 static const char *const work_names[] = {[TSR_WORK_COPY] = "copy", [TSR_WORK_KEEP] = "keep", [TSR_WORK_SUM] = "sum"};
@@ -15,7 +15,8 @@ static double seconds_of(const table_move *m)
     return samples_spread(&m->timed.loops).median;
 }
 
-/** What the move takes beside that of which it tells, by what is known so far. */
+/* Seconds of the move that do not belong to what it measures, by the entries of the profile so
+ * far. */
 static double seconds_beside(const table_move *m, const tsr_profile *known)
 {
     double seconds = tsr_profile_step_seconds(known, m->topic == TABLE_PIECE ? 0 : m->pieces);
@@ -34,7 +35,7 @@ static double seconds_left(const table_move *m, const tsr_profile *known)
     return left > least ? left : least;
 }
 
-/** Whether the two stand in one row. */
+/* True if both moves belong to one row of the profile. */
 static bool share_row(const table_move *a, const table_move *b)
 {
     return a->topic == b->topic && a->topic >= TABLE_MEETING && a->work == b->work && a->run == b->run;
@@ -54,13 +55,13 @@ static void begin_row(text_buffer *text, const table_move *m)
         text_buffer_print(text, "\n%s@%lld=", work_names[m->work], (long long)m->run);
 }
 
-/** What stands before the colon. */
+/* The key of a point, before the colon: ranks of a meeting, bytes touched of work. */
 static double key_of(const table_move *m)
 {
     return m->topic == TABLE_MEETING ? (double)m->ranks : m->touched;
 }
 
-/** What stands behind it: seconds, and of work bytes a second. */
+/* The value of a point, behind the colon: seconds, or bytes a second of work. */
 static double value_of(const table_move *m, const tsr_profile *known)
 {
     const double left = seconds_left(m, known);
@@ -74,7 +75,8 @@ typedef struct row {
     double keys[FIT_POINTS], values[FIT_POINTS];
 } row;
 
-/** Sizes that come to one key have one point. */
+/* Adds a point. A move whose key is not greater than the last is skipped: several sizes may have
+ * one key. */
 static void add_point(row *r, const table_move *m, const tsr_profile *known)
 {
     if (r->count == FIT_POINTS || (r->count > 0 && key_of(m) <= r->keys[r->count - 1]))
@@ -83,8 +85,8 @@ static void add_point(row *r, const table_move *m, const tsr_profile *known)
     r->values[r->count++] = value_of(m, known);
 }
 
-/** A rate that is less than half of both neighbours' gives way to the lower of them: something else ran meanwhile. What falls over several
- * sizes stays as it is. */
+/* Raises a rate that is less than half of both neighbours' to the lower of them: the machine was
+ * busy meanwhile. A fall over several sizes is kept. */
 static void smooth(row *r)
 {
     for (size_t i = 1; i + 1 < r->count; i++) {
@@ -104,7 +106,7 @@ static void write_row(text_buffer *text, const table_move *like, const row *r)
     }
 }
 
-/** The next row, from the move at `first` on; returns how many moves it takes. */
+/* Writes the row that begins with the move at `first`; returns the number of its moves. */
 static size_t add_row(text_buffer *text, const tables *t, size_t first, const tsr_profile *known)
 {
     const table_move *const m = &t->moves[first];
@@ -119,7 +121,7 @@ static size_t add_row(text_buffer *text, const tables *t, size_t first, const ts
     return count;
 }
 
-/** The profile that is written so far, in the place of the one before. */
+/* Replaces `*known` by the profile that is written so far. */
 static int read_back(const text_buffer *text, tsr_profile **known)
 {
     tsr_profile *profile;

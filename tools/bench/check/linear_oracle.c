@@ -1,9 +1,10 @@
 #include "bench/check/linear_oracle.h"
 
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 #define SEED UINT64_C(0x7e55e7a)
 
@@ -29,7 +30,8 @@ linear_oracle linear_oracle_make(int64_t tokens, int64_t hidden, int64_t interme
     return o;
 }
 
-/** A finalizer whose every output bit depends on every input bit: xor-shifts and odd multipliers in turns, each of which is invertible. */
+/* A hash in which every output bit depends on every input bit: alternating xor-shifts and odd
+ * multipliers, all invertible. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
@@ -42,7 +44,7 @@ static uint64_t weight_of_column(int64_t column)
     return mix(mix(SEED) + (uint64_t)column);
 }
 
-/** An input as it stands: other than 0 where row + column is a multiple of the step. */
+/* An input, whose element is not 0 where row + column is a multiple of `step`. */
 typedef struct matrix {
     linear_input input;
     int64_t rows, columns, step;
@@ -62,7 +64,7 @@ static matrix matrix_of(const linear_oracle *o, linear_input input)
     }
 }
 
-/** What a row's elements hash from. */
+/* The key from which the elements of a row are hashed. */
 static uint64_t key_of_row(const matrix *m, int64_t row)
 {
     return mix(mix(SEED + 1 + (uint64_t)m->input) + (uint64_t)row);
@@ -73,7 +75,7 @@ static bool is_negative(uint64_t row_key, int64_t column)
     return mix(row_key + (uint64_t)column) >> 63;
 }
 
-/** The first column from `begin` on whose element is not 0. */
+/* The first column, from `begin` on, whose element in `row` is not 0. */
 static int64_t first_column(const matrix *m, int64_t row, int64_t begin)
 {
     return begin + (m->step - (row + begin) % m->step) % m->step;
@@ -92,13 +94,13 @@ void linear_oracle_fill(const linear_oracle *o, linear_input input, linear_tile 
     }
 }
 
-/** Numbers of which only those in [begin, end) are; the others count as 0. */
+/* A vector whose numbers at [begin, end) are in `at`; the others are 0. */
 typedef struct vector {
     uint64_t *at;
     int64_t begin, end;
 } vector;
 
-/** out = m in, for the rows that `out` spans. */
+/* out = m in, for the rows that `out` spans. */
 static void multiply(const matrix *m, const vector *in, const vector *out)
 {
     for (int64_t r = out->begin; r < out->end; r++) {
@@ -110,7 +112,7 @@ static void multiply(const matrix *m, const vector *in, const vector *out)
     }
 }
 
-/** out = m^T in, for the columns that `out` spans. */
+/* out = m^T in, for the columns that `out` spans. */
 static void multiply_transposed(const matrix *m, const vector *in, const vector *out)
 {
     for (int64_t c = out->begin; c < out->end; c++)
@@ -122,7 +124,7 @@ static void multiply_transposed(const matrix *m, const vector *in, const vector 
     }
 }
 
-/** A factor of a result. */
+/* A matrix in a product, possibly transposed. */
 typedef struct factor {
     linear_input input;
     bool transposed;
@@ -144,30 +146,31 @@ static const product products[LINEAR_RESULTS] = {
     [LINEAR_DW1] = {3, {{LINEAR_W2, true}, {LINEAR_DY, true}, {LINEAR_X, false}}},
 };
 
-/** Room for every vector on the way. */
+/* The length of the longest vector of any product. */
 static int64_t longest(const linear_oracle *o)
 {
     const int64_t most = o->tokens > o->hidden ? o->tokens : o->hidden;
     return most > o->intermediate ? most : o->intermediate;
 }
 
-/** Vectors in turns: `now` holds what came out last, `next` takes what comes. */
+/* Two vectors that swap: `now` holds the last result, `next` gets the next one. */
 typedef struct vectors {
-    uint64_t *numbers; /**< of both; heap */
+    uint64_t *numbers; /* memory of both; on the heap */
     vector now, next;
 } vectors;
 
 static tsr_status vectors_create(const linear_oracle *o, vectors *out)
 {
     out->numbers = malloc(2 * (size_t)longest(o) * sizeof *out->numbers);
-    if (out->numbers == NULL)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for two vectors of %lld numbers", (long long)longest(o));
+    if (!out->numbers)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for two vectors of %lld numbers",
+                              (long long)longest(o));
     out->now.at = out->numbers;
     out->next.at = out->numbers + longest(o);
     return TSR_OK;
 }
 
-/** now = f now, or f^T now where `from_left`, over [begin, end) of it; end < 0 is to the last. */
+/* now = f now, or f^T now if `from_left`, for its elements [begin, end); end < 0: to the last. */
 static void apply(const linear_oracle *o, factor f, bool from_left, int64_t begin, int64_t end, vectors *v)
 {
     const matrix m = matrix_of(o, f.input);
@@ -183,7 +186,7 @@ static void apply(const linear_oracle *o, factor f, bool from_left, int64_t begi
     v->next = last;
 }
 
-/** now = the tile's rows of the result, each summed up with its columns' weights. */
+/* now = the sums of the tile's rows of the result, weighted by column. */
 static void sum_rows(const linear_oracle *o, const product *p, linear_tile tile, vectors *v)
 {
     v->now.begin = tile.column;
@@ -195,7 +198,7 @@ static void sum_rows(const linear_oracle *o, const product *p, linear_tile tile,
     apply(o, p->factors[0], false, tile.row, tile.row + tile.rows, v);
 }
 
-/** now = a row of the result, over the tile's columns. */
+/* now = a row of the result, in the tile's columns. */
 static void work_out_row(const linear_oracle *o, const product *p, int64_t row, linear_tile tile, vectors *v)
 {
     v->now.begin = row;
@@ -206,7 +209,7 @@ static void work_out_row(const linear_oracle *o, const product *p, int64_t row, 
     apply(o, p->factors[p->count - 1], true, tile.column, tile.column + tile.columns, v);
 }
 
-/** The row's weighted sum; false if an element is none that any result can be. */
+/* The weighted sum of a row; false if an element is not an integer within the bound. */
 static bool sum_of_row(const linear_oracle *o, linear_tile tile, const double *row, uint64_t *out)
 {
     *out = 0;
@@ -218,7 +221,8 @@ static bool sum_of_row(const linear_oracle *o, linear_tile tile, const double *r
     return true;
 }
 
-static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t row, linear_tile tile, const double *values, vectors *v)
+static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t row, linear_tile tile,
+                            const double *values, vectors *v)
 {
     int64_t wrong = 0;
     work_out_row(o, p, row, tile, v);
@@ -227,8 +231,9 @@ static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t ro
     return wrong;
 }
 
-/** `sums` are of the tile's rows, `v` is scratch. */
-static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile tile, const double *values, const vector *sums, vectors *v)
+/* Counts the wrong elements of a tile. `sums` are the right sums of its rows; `v` is scratch. */
+static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile tile, const double *values,
+                           const vector *sums, vectors *v)
 {
     int64_t wrong = 0, wrong_rows = 0;
     for (int64_t i = 0; i < tile.rows; i++) {
@@ -241,7 +246,8 @@ static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile
     return wrong;
 }
 
-tsr_status linear_oracle_count_wrong(const linear_oracle *o, linear_result result, linear_tile tile, const double *values, int64_t *wrong)
+tsr_status linear_oracle_count_wrong(const linear_oracle *o, linear_result result, linear_tile tile,
+                                     const double *values, int64_t *wrong)
 {
     vectors sums = {.numbers = NULL}, scratch = {.numbers = NULL};
     tsr_status status = vectors_create(o, &sums);

@@ -3,20 +3,22 @@
 #include "bench/check/terms.h"
 #include "shards/owned.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/** What the elements of a rank hold: by global index, by a table of terms, or one value throughout. */
+#include <stdlib.h>
+#include <string.h>
+
+/* The values of a rank's elements: hashes of the global index, terms from a table, or one
+ * value. */
 typedef struct values {
     tsr_dtype dtype;
     size_t bytes;
     int64_t picks;
-    unsigned char *table; /**< NULL: bits that hash the index */
-    bool constant;        /**< all are `neutral` */
-    bool only_own;        /**< those that `own` does not have are `neutral` */
+    unsigned char *table; /* terms by pick and choice; NULL: values are hashes of the index */
+    bool constant;        /* all elements are `neutral` */
+    bool only_own;        /* elements outside `own` are `neutral` */
     unsigned char neutral[ELEMENT_BYTES];
-    owned own[TSR_MAX_DIMS]; /**< what this rank had of the source */
+    owned own[TSR_MAX_DIMS]; /* intervals of the source that this rank holds, along each dim */
     int ndim;
 } values;
 
@@ -32,7 +34,7 @@ static uint64_t mix(uint64_t x)
 static void value_at(const values *v, int64_t index, unsigned char out[ELEMENT_BYTES])
 {
     uint64_t bits[2] = {mix((uint64_t)index + 1), 0};
-    if (v->table != NULL) {
+    if (v->table) {
         const uint64_t pick = (bits[0] >> 8) % (uint64_t)v->picks;
         memcpy(out, v->table + (pick * TERM_CHOICES + bits[0] % TERM_CHOICES) * ELEMENT_BYTES, ELEMENT_BYTES);
         return;
@@ -69,7 +71,8 @@ static tsr_status read_owned(const tsr_layout *layout, const int64_t *coordinate
     return TSR_OK;
 }
 
-/** Walks a shard in memory order: `index` is the element's along each dim, `global` its row-major number in the whole tensor. */
+/* Visits the elements of a shard in memory order: `index` is an element's global index along each
+ * dim, `global` its row-major index in the whole tensor. */
 typedef struct walk {
     const values *values;
     const owned *dims;
@@ -136,11 +139,12 @@ static void finish_values(values *v)
 static tsr_status make_values(const tsr_layout *from, const int64_t *coordinate, const bool *reduced, values *out)
 {
     const terms t = terms_of(from);
-    *out = (values){.dtype = t.dtype, .bytes = tsr_dtype_bytes(t.dtype), .picks = t.picks, .ndim = tsr_layout_ndim(from)};
+    *out =
+        (values){.dtype = t.dtype, .bytes = tsr_dtype_bytes(t.dtype), .picks = t.picks, .ndim = tsr_layout_ndim(from)};
     if (t.count == 0)
         return TSR_OK;
     out->table = malloc((size_t)t.picks * TERM_CHOICES * ELEMENT_BYTES);
-    if (out->table == NULL)
+    if (!out->table)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the terms of %lld ranks", (long long)t.picks);
     terms_table(&t, coordinate, reduced, out->table);
     return TSR_OK;
@@ -157,26 +161,6 @@ tsr_status oracle_fill(const tsr_layout *from, const int64_t *coordinate, void *
     return status;
 }
 
-static bool same_numbers(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count)
-{
-    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof *a) == 0);
-}
-
-/** The same placement, cut order aside; a unit or interleave of 1 is none. */
-static bool same_placement(const tsr_placement *a, const tsr_placement *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == TSR_PARTIAL)
-        return a->op == b->op;
-    if (a->kind == TSR_REPLICATE)
-        return true;
-    return a->dim == b->dim && a->balanced == b->balanced && (a->unit > 1 ? a->unit : 1) == (b->unit > 1 ? b->unit : 1) &&
-           (a->interleave > 1 ? a->interleave : 1) == (b->interleave > 1 ? b->interleave : 1) &&
-           same_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
-           same_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
-}
-
 static int cut_order(const tsr_placement *placements, int mesh_dim)
 {
     return placements[mesh_dim].order == TSR_ORDER_DEFAULT ? mesh_dim : placements[mesh_dim].order;
@@ -187,17 +171,19 @@ static bool takes_shortcut(const tsr_placement *from, const tsr_placement *to, i
     return from[mesh_dim].kind == TSR_SHARD && to[mesh_dim].kind == TSR_PARTIAL && to[mesh_dim].op == TSR_SUM;
 }
 
-/** Whether two cuts of one tensor dim are in an order that the shortcut allows: kept before removed, kept ones as before. */
+/* True if the order of the cuts of mesh dims `a` and `b` allows the shortcut: on one tensor dim a
+ * kept cut comes before a removed one, and kept cuts keep their order. */
 static bool order_allows(const tsr_placement *from, const tsr_placement *to, int a, int b)
 {
-    if (from[a].kind != TSR_SHARD || from[b].kind != TSR_SHARD || from[a].dim != from[b].dim || takes_shortcut(from, to, a))
+    if (from[a].kind != TSR_SHARD || from[b].kind != TSR_SHARD || from[a].dim != from[b].dim ||
+        takes_shortcut(from, to, a))
         return true;
     const bool before = cut_order(from, a) < cut_order(from, b);
     return takes_shortcut(from, to, b) ? before : before == (cut_order(to, a) < cut_order(to, b));
 }
 
-/** Shard -> Partial(sum) in which every rank keeps what it has: all other mesh dims stay as they are, and on every tensor dim the cuts
- * that go come after those that stay. */
+/* True for a move Shard -> Partial(sum) in which every rank just keeps its elements: all other
+ * mesh dims keep their placement, and on every tensor dim removed cuts come after kept ones. */
 static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(from);
@@ -208,7 +194,7 @@ static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
             continue;
         const bool takes = takes_shortcut(a, b, d);
         any = any || takes;
-        if (!takes && !same_placement(&a[d], &b[d]))
+        if (!takes && !tsr_placement_same(&a[d], &b[d]))
             return false;
         for (int e = 0; e < tsr_mesh_ndim(mesh); e++)
             if (e != d && tsr_mesh_size(mesh, e) > 1 && !order_allows(a, b, d, e))
@@ -217,28 +203,31 @@ static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
     return any;
 }
 
-/** Marks the Partial dims that are reduced, those that `to` does not keep; and makes a rank that holds no value of a new one neutral. */
-static void apply_partials(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, bool *reduced, values *v)
+/* Marks in `reduced` the Partial dims that `to` does not keep, and sets in `v` which elements of a
+ * new Partial dim are neutral on this rank. */
+static void apply_partials(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, bool *reduced,
+                           values *v)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(to);
     const tsr_placement *const a = tsr_layout_placements(from), *const b = tsr_layout_placements(to);
     const bool shortcut = is_shortcut(from, to);
     const terms t = terms_of(from);
     for (int i = 0; i < t.count; i++)
-        reduced[i] = !same_placement(&a[t.mesh_dim[i]], &b[t.mesh_dim[i]]);
+        reduced[i] = !tsr_placement_same(&a[t.mesh_dim[i]], &b[t.mesh_dim[i]]);
     v->only_own = shortcut;
     if (shortcut)
         encode_neutral(t.dtype, TSR_SUM, v->neutral);
     for (int d = 0; d < tsr_mesh_ndim(mesh) && !shortcut; d++) {
         const bool fills = b[d].kind == TSR_PARTIAL && (b[d].op == TSR_SUM || b[d].op == TSR_PROD);
-        if (!fills || same_placement(&a[d], &b[d]) || coordinate[d] == 0)
+        if (!fills || tsr_placement_same(&a[d], &b[d]) || coordinate[d] == 0)
             continue;
         v->constant = true;
         encode_neutral(t.dtype, b[d].op, v->neutral);
     }
 }
 
-tsr_status oracle_count_wrong(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, const void *local, int64_t *wrong)
+tsr_status oracle_count_wrong(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate,
+                              const void *local, int64_t *wrong)
 {
     bool reduced[TSR_MAX_DIMS] = {false};
     values rules = {0}, v;

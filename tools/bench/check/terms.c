@@ -19,13 +19,14 @@ terms terms_of(const tsr_layout *layout)
     return t;
 }
 
-/** Bits of IEEE-like formats: exponent, then mantissa. */
+/* Bits of the exponent and the mantissa of floating-point formats; 0 for other dtypes. */
 static const struct {
     int exponent, mantissa;
 } formats[TSR_DTYPE_END] = {[TSR_F64] = {11, 52},  [TSR_F32] = {8, 23},   [TSR_F16] = {5, 10}, [TSR_BF16] = {8, 7},
                             [TSR_F8E4M3] = {4, 3}, [TSR_F8E5M2] = {5, 2}, [TSR_C64] = {8, 23}, [TSR_C128] = {11, 52}};
 
-/** An integer that the format holds exactly; -0.0 where `negative` and it is 0. */
+/* The bits of an integer that the format holds exactly; -0.0 if `magnitude` is 0 and
+ * `negative`. */
 static uint64_t float_bits(tsr_dtype dtype, uint64_t magnitude, bool negative)
 {
     const int mantissa = formats[dtype].mantissa, exponent = formats[dtype].exponent;
@@ -62,14 +63,15 @@ static bool is_sum(tsr_reduce_op op)
     return op == TSR_SUM || op == TSR_AVG;
 }
 
-/** +1, -1, +1, .. with a 0 at the end where that makes the sum 0. */
+/* Element `c` of n numbers whose sum is 0: +1, -1, +1, .., and 0 at the end of an odd n. */
 static int64_t balance(int64_t c, int64_t n)
 {
     return n % 2 == 1 && c == n - 1 ? 0 : c % 2 == 0 ? 1 : -1;
 }
 
-/** Sum and avg: the picked coordinate of the sum dims has the value, at every coordinate of the avg dims; products of balanced rows make
- * every term count without changing any total. */
+/* A term of sum and avg: the value at the picked coordinate of the sum dims and every coordinate
+ * of the avg dims, plus a product of balance(), which makes every term count and leaves every total
+ * as it is. */
 static int64_t sum_term(const terms *t, const int64_t *c, const int64_t *pick, int64_t choice)
 {
     bool picked = true;
@@ -81,7 +83,8 @@ static int64_t sum_term(const terms *t, const int64_t *c, const int64_t *pick, i
     return noise + (picked ? 1 + choice % 7 : 0);
 }
 
-/** Min, max and prod: the picked coordinate decides. At most 8 in magnitude, which f8e5m2 still has exactly. */
+/* A term of min, max and prod: the picked coordinate decides the result. At most 8, so that f8e5m2
+ * holds it exactly. */
 static int64_t picked_term(const terms *t, const int64_t *c, const int64_t *pick, int64_t choice)
 {
     bool picked = true;
@@ -119,8 +122,10 @@ static bool next_reduced(const terms *t, const bool *reduced, int64_t *c)
     return false;
 }
 
-/** Reduces over the marked dims, in integers; avg divides without a rest, because each of its coordinates has the value. */
-static int64_t reduce(const terms *t, const int64_t *coordinate, const bool *reduced, const int64_t *pick, int64_t choice)
+/* Reduces over the marked dims, in integers. avg divides without remainder, since every coordinate
+ * of its dims has the value. */
+static int64_t reduce(const terms *t, const int64_t *coordinate, const bool *reduced, const int64_t *pick,
+                      int64_t choice)
 {
     int64_t c[TSR_MAX_DIMS], divisor = 1, result = 0;
     for (int i = 0; i < t->count; i++) {
@@ -145,6 +150,7 @@ void terms_table(const terms *t, const int64_t *coordinate, const bool *reduced,
             rest /= t->size[i];
         }
         for (int64_t choice = 0; choice < TERM_CHOICES; choice++)
-            encode(t->dtype, reduce(t, coordinate, reduced, pick, choice), false, table + (p * TERM_CHOICES + choice) * ELEMENT_BYTES);
+            encode(t->dtype, reduce(t, coordinate, reduced, pick, choice), false,
+                   table + (p * TERM_CHOICES + choice) * ELEMENT_BYTES);
     }
 }

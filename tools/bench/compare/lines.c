@@ -6,20 +6,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Bytes of a file of lines: tens of thousands of them. */
+/* Upper bound of the bytes of a file: tens of thousands of lines. */
 #define MOST_BYTES ((size_t)64 << 20)
 
 #define NO_MEMORY "there is no memory for the names of the lines"
 
-/** What was measured, or follows from that or from the code, though it is no number with a point and no table. */
-static const char *const measured[] = {
-    "chosen",          "as_good",         "seconds",  "gemm_seconds",    "bandwidth",         "peak_bandwidth", "of_peak",
-    "of_gemm",         "peak_copy",       "wrong",    "calls",           "limit_bandwidth",   "of_limit",       "ratio",
-    "algbw",           "busbw",           "messages", "bytes_allocated", "messages_received", "messages_sent",  "workspace_bytes",
-    "enqueue_seconds", "gemm_calls",      "planned",  "estimated",       "read_seconds",      "read_bandwidth", "of_read",
-    "read_calls",      "weight_bandwidth"};
+/* Fields that are measured, or follow from measurements or from the code, in addition to those
+ * that is_measured() tells by their type. */
+static const char *const measured[] = {"chosen",
+                                       "as_good",
+                                       "seconds",
+                                       "gemm_seconds",
+                                       "bandwidth",
+                                       "peak_bandwidth",
+                                       "of_peak",
+                                       "of_gemm",
+                                       "peak_copy",
+                                       "wrong",
+                                       "calls",
+                                       "limit_bandwidth",
+                                       "of_limit",
+                                       "ratio",
+                                       "algbw",
+                                       "busbw",
+                                       "messages",
+                                       "bytes_allocated",
+                                       "messages_received",
+                                       "messages_sent",
+                                       "workspace_bytes",
+                                       "enqueue_seconds",
+                                       "gemm_calls",
+                                       "planned",
+                                       "estimated",
+                                       "read_seconds",
+                                       "read_bandwidth",
+                                       "of_read",
+                                       "read_calls",
+                                       "weight_bandwidth"};
 
-/** Numbers with a point, spreads and tables are never part of what is asked for; nor are links, where the line was validated on them. */
+/* True for fields that are results, not settings: those named in `measured`, real numbers, objects
+ * and lists of objects; and links, if the line was validated on them. */
 static bool is_measured(const json_t *line, const char *name, const json_t *value)
 {
     if (strcmp(name, "links") == 0)
@@ -32,7 +58,7 @@ static bool is_measured(const json_t *line, const char *name, const json_t *valu
     return json_is_real(value) || json_is_object(value);
 }
 
-/** The fields that are not measured. NULL if there is no memory. */
+/* An object of the fields that are not measured. NULL if there is no memory. */
 static json_t *identify(const json_t *line)
 {
     json_t *identity = json_object();
@@ -54,7 +80,8 @@ static void write_field(text_buffer *to, const char *name, json_t *value)
     free(text);
 }
 
-/** "bench=plan dtype=f32 ..": the kind first, then the other fields as they stand in the line. On the heap. */
+/* The fields as "bench=plan dtype=f32 ..", "bench" first, the others in their order in the line.
+ * On the heap; NULL if there is no memory. */
 static char *describe(const json_t *identity)
 {
     text_buffer text = {0};
@@ -76,12 +103,14 @@ static bool read_number(const json_t *value, double *out)
     return json_is_number(value);
 }
 
-/** Seconds are a spread, or one number. False if they are neither, or not in order. */
+/* Reads seconds: a spread, or one number. False if they are neither, or min, median and max are
+ * not in order. */
 static bool read_seconds(const json_t *value, spread *out)
 {
     bool whole;
     if (json_is_object(value))
-        whole = read_number(json_object_get(value, "median"), &out->median) && read_number(json_object_get(value, "min"), &out->min) &&
+        whole = read_number(json_object_get(value, "median"), &out->median) &&
+                read_number(json_object_get(value, "min"), &out->min) &&
                 read_number(json_object_get(value, "max"), &out->max);
     else {
         whole = read_number(value, &out->median);
@@ -95,19 +124,21 @@ static int add_line(bench_lines *lines, const json_t *object, spread seconds)
     if (lines->count == lines->capacity) {
         const size_t capacity = 2 * lines->capacity + 16;
         bench_line *const at = realloc(lines->at, capacity * sizeof *at);
-        if (at == NULL)
+        if (!at)
             return complain(EXIT_REFUSED, "there is no memory for %zu lines", capacity);
         lines->at = at;
         lines->capacity = capacity;
     }
     bench_line *const line = &lines->at[lines->count++];
-    *line = (bench_line){.fields = identify(object), .seconds = seconds, .wrong = json_number_value(json_object_get(object, "wrong")) > 0};
-    if (line->fields != NULL)
+    *line = (bench_line){.fields = identify(object),
+                         .seconds = seconds,
+                         .wrong = json_number_value(json_object_get(object, "wrong")) > 0};
+    if (line->fields)
         line->key = describe(line->fields);
-    return line->key != NULL ? EXIT_DONE : complain(EXIT_REFUSED, NO_MEMORY);
+    return line->key ? EXIT_DONE : complain(EXIT_REFUSED, NO_MEMORY);
 }
 
-/** By kind of line: an object that has every field of some line of it. NULL if there is no memory. */
+/* By "bench", an object with every field of any of its lines. NULL if there is no memory. */
 static json_t *list_fields(const bench_lines *lines)
 {
     json_t *const kinds = json_object();
@@ -115,9 +146,9 @@ static json_t *list_fields(const bench_lines *lines)
         json_t *const fields = lines->at[i].fields;
         const char *const kind = json_string_value(json_object_get(fields, "bench"));
         json_t *const known = json_object_get(kinds, kind);
-        /* json_copy() does not tell what it has no memory for. */
-        if (known != NULL ? json_object_update_missing(known, fields) != 0
-                          : json_object_set_new(kinds, kind, json_with_fields(json_object(), json_incref(fields))) != 0) {
+        /* not json_copy(), which does not report a lack of memory */
+        if (known ? json_object_update_missing(known, fields) != 0
+                  : json_object_set_new(kinds, kind, json_with_fields(json_object(), json_incref(fields))) != 0) {
             json_decref(kinds);
             return NULL;
         }
@@ -125,7 +156,7 @@ static json_t *list_fields(const bench_lines *lines)
     return kinds;
 }
 
-/** Leaves out what `kinds` does not know, and prints the rest. False if there is no memory. */
+/* Drops the fields that `kinds` lacks, and sets the identity. False if there is no memory. */
 static bool identify_line(bench_line *line, const json_t *kinds)
 {
     const json_t *const known = json_object_get(kinds, json_string_value(json_object_get(line->fields, "bench")));
@@ -134,21 +165,22 @@ static bool identify_line(bench_line *line, const json_t *kinds)
     void *next;
     json_object_foreach_safe(line->fields, next, name, value)
     {
-        if (strcmp(name, "bench") != 0 && json_object_get(known, name) == NULL)
+        if (strcmp(name, "bench") != 0 && !json_object_get(known, name))
             json_object_del(line->fields, name);
     }
     line->identity = json_dumps(line->fields, JSON_SORT_KEYS | JSON_COMPACT);
     return line->identity != NULL;
 }
 
-/** From the last line to the first, so that the first of equal ones is found first. False if there is no memory. */
+/* Links lines of one identity, from the last to the first, so that the first is found first. False
+ * if there is no memory. */
 static bool index_lines(bench_lines *lines)
 {
     lines->first = json_object();
     for (size_t i = lines->count; i-- > 0;) {
         bench_line *const line = &lines->at[i];
         const json_t *const later = json_object_get(lines->first, line->identity);
-        line->next = later != NULL ? (size_t)json_integer_value(later) : lines->count;
+        line->next = later ? (size_t)json_integer_value(later) : lines->count;
         lines->first = json_with_field(lines->first, line->identity, json_integer((json_int_t)i));
     }
     return lines->first != NULL;
@@ -170,18 +202,19 @@ int bench_lines_identify(bench_lines *a, bench_lines *b)
     return status == EXIT_DONE ? identify_lines(b, a) : status;
 }
 
-/** What keeps an object from being compared, as the rest of a sentence; NULL if nothing does. Without "seconds" `seconds` stay as they are.
- */
+/* The reason why an object cannot be compared, for an error; NULL if it can. Sets `seconds` if the
+ * object has them. */
 static const char *find_fault(const json_t *object, spread *seconds)
 {
     const json_t *const times = json_object_get(object, "seconds"), *const wrong = json_object_get(object, "wrong");
     if (!json_is_object(object))
-        return "this is no object, but benchmarks print one a line";
+        return "this is not an object; benchmarks print an object on each line";
     if (!json_is_string(json_object_get(object, "bench")))
         return "there is no text \"bench\", which names the benchmark, as in {\"bench\": \"plan\", ..}";
-    if (times != NULL && !read_seconds(times, seconds))
-        return "\"seconds\" are a number from 0 up, or {\"median\": .., \"min\": .., \"max\": ..} of three such, in order";
-    if (wrong != NULL && !json_is_number(wrong) && !json_is_null(wrong))
+    if (times && !read_seconds(times, seconds))
+        return "\"seconds\" are a number from 0 up, or {\"median\": .., \"min\": .., \"max\": ..} of three such, in "
+               "order";
+    if (wrong && !json_is_number(wrong) && !json_is_null(wrong))
         return "\"wrong\" is a number of elements, or null where none was checked";
     return NULL;
 }
@@ -195,13 +228,13 @@ static int read_line(const char *path, size_t number, const char *text, bench_li
         json_decref(object);
         return complain(EXIT_REFUSED, "there is no memory for line %zu of %s", number, path);
     }
-    if (object == NULL)
+    if (!object)
         return complain(EXIT_USAGE, "%s, line %zu, character %d: %s", path, number, error.column, error.text);
     int status = EXIT_DONE;
     const char *const fault = find_fault(object, &seconds);
-    if (fault != NULL)
+    if (fault)
         status = complain(EXIT_USAGE, "%s, line %zu: %s", path, number, fault);
-    else if (json_object_get(object, "seconds") != NULL)
+    else if (json_object_get(object, "seconds"))
         status = add_line(lines, object, seconds);
     else
         lines->untimed++;
@@ -221,9 +254,9 @@ int bench_lines_read(const char *path, bench_lines *out)
     if (status != EXIT_DONE)
         return status;
     size_t number = 1;
-    for (char *line = text, *next; line != NULL && status == EXIT_DONE; line = next, number++) {
+    for (char *line = text, *next; line && status == EXIT_DONE; line = next, number++) {
         next = strchr(line, '\n');
-        if (next != NULL)
+        if (next)
             *next++ = '\0';
         if (!is_blank(line))
             status = read_line(path, number, line, out);
@@ -246,7 +279,7 @@ void bench_lines_finish(bench_lines *lines)
 bench_line *bench_lines_take(bench_lines *lines, const char *identity)
 {
     json_t *const first = json_object_get(lines->first, identity);
-    const size_t found = first != NULL ? (size_t)json_integer_value(first) : lines->count;
+    const size_t found = first ? (size_t)json_integer_value(first) : lines->count;
     if (found == lines->count)
         return NULL;
     bench_line *const line = &lines->at[found];

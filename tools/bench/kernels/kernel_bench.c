@@ -2,23 +2,25 @@
 
 #include "place/kernel_call.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/** Calls after which ways that are still being tried are left to that. */
+#include <stdlib.h>
+#include <string.h>
+
+/* Upper bound of the calls to wait for a choice. */
 #define MOST_TRIALS 64
 
-/** One of what takes turns: the ways, then calls that choose for themselves, then plain copies. */
+/* The turns of an iteration: each way, then calls that choose for themselves, then each plain
+ * copy. */
 enum { CHOOSING = TSR_MOST_KERNEL_WAYS, COPIES, TURNS = COPIES + MAX_PLAIN_COPIES };
 
 typedef struct kernel_bench {
     place *place;
     kernel_request request;
     bench_settings settings;
-    kernel_call call; /**< as ranks make it, on memory of their own */
+    kernel_call call; /* without memory, which each rank adds */
     samples times[TURNS];
-    char chosen[32]; /**< by rank 0 */
+    char chosen[32]; /* the way that rank 0's calls chose; "" for none */
 } kernel_bench;
 
 typedef struct side {
@@ -31,12 +33,12 @@ typedef struct side {
     bench_loop loops[TURNS];
 } side;
 
-/** Whether there is such a turn. */
+/* True if the turn exists on this machine. */
 static bool exists(int turn)
 {
     if (turn >= COPIES)
         return plain_copy_get(turn - COPIES) != NULL;
-    return turn == CHOOSING || tsr_kernel_way_get((size_t)turn) != NULL;
+    return turn == CHOOSING || tsr_kernel_way_get((size_t)turn);
 }
 
 static tsr_status take_turn(void *arg)
@@ -50,7 +52,7 @@ static tsr_status take_turn(void *arg)
     return TSR_OK;
 }
 
-/** Whatever the environment says: every way is asked for. */
+/* An environment without variables, so that TSR_KERNELS does not override the way. */
 static const char *nothing(void *user, const char *name)
 {
     (void)user;
@@ -80,7 +82,7 @@ static tsr_status make_choices(side *s)
     return tsr_device_host_table(tsr_context_kernels(tsr_comm_context(s->comm)), &s->table);
 }
 
-/** All memory is touched, by the rank that uses it. */
+/* Each rank touches its own memory first. */
 static tsr_status make_memory(side *s)
 {
     const kernel_bench *const b = s->bench;
@@ -102,11 +104,12 @@ static const char *chosen_way(const side *s)
     return kernel_call_way(&s->call, s->choices[CHOOSING]);
 }
 
-/** Until this rank has chosen. Ranks call as often as each needs, and wait for one another at the next barrier. */
+/* Calls until this rank has chosen. Ranks need different numbers of calls; they meet at the next
+ * barrier. */
 static tsr_status choose(side *s)
 {
     s->turn = CHOOSING;
-    for (int i = 0; i < MOST_TRIALS && chosen_way(s) == NULL; i++)
+    for (int i = 0; i < MOST_TRIALS && !chosen_way(s); i++)
         TSR_TRY(take_turn(s));
     return TSR_OK;
 }
@@ -147,7 +150,7 @@ static tsr_status run_side(side *s)
     for (int64_t i = -b->settings.warm_ups; i < b->settings.iterations; i++)
         TSR_TRY(run_turns(s, i));
     if (tsr_comm_rank(s->comm) == 0)
-        snprintf(b->chosen, sizeof b->chosen, "%s", chosen_way(s) != NULL ? chosen_way(s) : "");
+        snprintf(b->chosen, sizeof b->chosen, "%s", chosen_way(s) ? chosen_way(s) : "");
     return TSR_OK;
 }
 
@@ -168,7 +171,8 @@ static int settle_sizes(kernel_bench *b)
 {
     kernel_request *const r = &b->request;
     if (!kernel_call_make(r->kernel, r->run_bytes, r->bytes, &b->call))
-        return complain(EXIT_REFUSED, "%s of %lld bytes in runs of %lld: that is less than an element of f32 for each destination",
+        return complain(EXIT_REFUSED,
+                        "%s of %lld bytes in runs of %lld: that is less than an element of f32 for each destination",
                         r->kernel, (long long)r->bytes, (long long)r->run_bytes);
     r->run_bytes = b->call.run_bytes;
     r->bytes = kernel_call_bytes(&b->call);
@@ -214,7 +218,8 @@ static int make_samples(kernel_bench *b)
     return status;
 }
 
-int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out, int *count)
+int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out,
+                     int *count)
 {
     kernel_bench b = {.place = p, .request = *request, .settings = *settings};
     int status = settle_sizes(&b);

@@ -15,22 +15,22 @@
 #define HEIGHT 220.0
 #define GAP    64.0
 #define LEVELS 4
-#define LINE   18.0 /* of the legend */
+#define LINE   18.0 /* height of a line of the legend */
 
 #define INK  "#202020"
 #define GRID "#d0d0d0"
 
-/** One kernel, size and number of ranks: rows that are drawn together. */
+/* The rows of one kernel, size and number of ranks, drawn in one frame. */
 typedef struct panel {
     const kernel_figures *first;
     double top;
-    double most; /**< bytes a second at the upper edge; 0 at the lower one */
+    double most; /* bytes a second at the upper edge; the lower edge is 0 */
 } panel;
 
 typedef struct plot {
     const kernel_figures *rows;
     size_t count;
-    double least_run, most_run; /**< logarithms to base 2, whole numbers */
+    double least_run, most_run; /* bounds of the x axis: whole logarithms to base 2 of the bytes of a run */
     svg out;
 } plot;
 
@@ -40,7 +40,7 @@ static bool belongs(const kernel_figures *a, const kernel_figures *b)
            llabs(a->request.bytes - b->request.bytes) <= a->request.bytes / 64;
 }
 
-/** The first row of its panel. */
+/* True if `row` is the first row of its panel. */
 static bool begins_panel(const plot *p, size_t row)
 {
     for (size_t i = 0; i < row; i++)
@@ -52,7 +52,7 @@ static bool begins_panel(const plot *p, size_t row)
 static size_t way_index(const kernel_figures *row)
 {
     size_t way = 0;
-    while (tsr_kernel_way_get(way) != NULL && strcmp(tsr_kernel_way_get(way), row->way) != 0)
+    while (tsr_kernel_way_get(way) && strcmp(tsr_kernel_way_get(way), row->way) != 0)
         way++;
     return way;
 }
@@ -91,8 +91,8 @@ static void draw_frame(plot *p, const panel *a)
 {
     char bytes[BYTES_TEXT], run[BYTES_TEXT];
     print_short_bytes(a->first->request.bytes, bytes);
-    svg_text(&p->out, LEFT, a->top - 8, (svg_style){13, "start", RIGHT - LEFT, 1}, "%s, %sB a call, %d rank%s", a->first->request.kernel,
-             bytes, a->first->request.ranks, a->first->request.ranks == 1 ? "" : "s");
+    svg_text(&p->out, LEFT, a->top - 8, (svg_style){13, "start", RIGHT - LEFT, 1}, "%s, %sB a call, %d rank%s",
+             a->first->request.kernel, bytes, a->first->request.ranks, a->first->request.ranks == 1 ? "" : "s");
     for (int level = 0; level <= LEVELS; level++) {
         const double value = a->most * level / LEVELS, y = y_of(a, value);
         svg_line(&p->out, LEFT, y, RIGHT, y, GRID);
@@ -112,7 +112,7 @@ static svg_point point_of(const plot *p, const panel *a, const kernel_figures *r
     return (svg_point){x_of(p, (double)row->request.run_bytes), y_of(a, row->bandwidth)};
 }
 
-/** A line from row to row of one way, full marks where it was chosen. */
+/* Draws a way: a line from row to row, with full marks where the way was chosen. */
 static void draw_way(plot *p, const panel *a, size_t way)
 {
     svg_point line[2];
@@ -126,8 +126,8 @@ static void draw_way(plot *p, const panel *a, size_t way)
         line[1] = point_of(p, a, row);
         if (drawn++ > 0)
             svg_curve(&p->out, way, line, 2);
-        snprintf(title, sizeof title, "%s, runs of %lld bytes: %.2f GB/s%s", row->way, (long long)row->request.run_bytes,
-                 row->bandwidth / 1e9, row->chosen ? ", chosen" : "");
+        snprintf(title, sizeof title, "%s, runs of %lld bytes: %.2f GB/s%s", row->way,
+                 (long long)row->request.run_bytes, row->bandwidth / 1e9, row->chosen ? ", chosen" : "");
         svg_mark(&p->out, way, line[1], row->chosen, title);
     }
 }
@@ -162,7 +162,7 @@ void kernel_plot(const kernel_figures *rows, size_t count, char **text, size_t *
         top += HEIGHT + GAP;
     }
     draw_legend(&p, top - 10);
-    while (tsr_kernel_way_get(ways) != NULL)
+    while (tsr_kernel_way_get(ways))
         ways++;
     svg_end(&p.out, WIDTH, top + LINE * (double)ways + MARGIN - LINE, TITLE, text, bytes);
 }

@@ -1,5 +1,7 @@
-/* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
+/* bench linear: a column- and a row-parallel layer, forward and backward, in turns with the same
+ * local GEMMs called directly on every rank at once. */
 #include "bench/linear/linear.h"
+
 #include "bench/check/linear_oracle.h"
 #include "bench/linear/product.h"
 #include "bench/linear/read.h"
@@ -7,19 +9,21 @@
 #include "cli/report.h"
 #include "place/blas.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
+#include <stdlib.h>
+#include <string.h>
+
+/* x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden,
+ * intermediate), y2 and dy like x. */
 enum { X, W1, Y1, W2, Y2, DY, TENSORS };
 
-/** Memory for results, as large as these tensors here. */
+/* Memory for results, each of the shape of a tensor. */
 enum { LIKE_Y1, LIKE_Y2, LIKE_W1, LIKE_W2, RESULTS };
 
 enum { FORWARD_PRODUCTS = 2, PRODUCTS = 6 };
 
-/** One rank's side. */
+/* One rank's side. */
 typedef struct side {
     linear_job *job;
     tsr_comm *comm;
@@ -27,18 +31,18 @@ typedef struct side {
     tsr_mesh *mesh;
     tsr_layout *layout[TENSORS], *direct_layout[TENSORS];
     local memory[TENSORS];
-    local source[TENSORS];   /**< of direct products, where that is not the layers' memory */
-    local gradient[RESULTS]; /**< of the layers; LIKE_Y1 and LIKE_Y2 are those of y1 and x */
-    local direct[RESULTS];   /**< of direct products */
+    local source[TENSORS];   /* inputs of the direct products, if has_sources(); else they read `memory` */
+    local gradient[RESULTS]; /* gradients of the layers: LIKE_Y1 of y1, LIKE_Y2 of x, the others of the weights */
+    local direct[RESULTS];   /* results of the direct products */
     tsr_linear_plan *column, *row;
     tsr_linear_backward_plan *column_backward, *row_backward;
-    tsr_gemm products[PRODUCTS]; /**< those of the forward pass first */
-    blas direct_blas;            /**< of the products, on the host */
+    tsr_gemm products[PRODUCTS]; /* first those of the forward pass */
+    blas direct_blas;            /* the BLAS of the direct products, on the host */
     void *workspace;
     size_t workspace_bytes;
 } side;
 
-/** What a tensor is made of; results are f32 where x and the weights differ. */
+/* The dtype of a tensor; results are f32 if x and the weights differ. */
 static tsr_dtype dtype_of(const linear_job *j, int tensor)
 {
     if (tensor == X)
@@ -48,21 +52,24 @@ static tsr_dtype dtype_of(const linear_job *j, int tensor)
     return j->dtype == j->weights ? j->dtype : TSR_F32;
 }
 
-/** True if the host's BLAS, which multiplies f32 and f64, is given tensors of its own. */
+/* True if the direct products need inputs of their own, in f32: on the host, unless all is f32 or
+ * all is f64. */
 static bool has_sources(const linear_job *j)
 {
     const bool known = j->dtype == j->weights && (j->dtype == TSR_F32 || j->dtype == TSR_F64);
     return !known && !place_enqueues(j->place);
 }
 
-/** What the host's BLAS multiplies. */
+/* The dtype of the direct products on the host. */
 static tsr_dtype direct_dtype(const linear_job *j)
 {
     return has_sources(j) ? TSR_F32 : j->dtype;
 }
 
-/** The mesh's last dim is tensor-parallel and carries `last`; the others cut the tokens, or copy the weights. */
-static tsr_status make_layout(side *s, int tensor, tsr_placement others, tsr_placement last, int64_t rows, int64_t columns)
+/* Makes both layouts of a tensor: the last mesh dim, the tensor-parallel one, has placement
+ * `last`, the other dims `others`. */
+static tsr_status make_layout(side *s, int tensor, tsr_placement others, tsr_placement last, int64_t rows,
+                              int64_t columns)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     const int64_t shape[2] = {rows, columns};
@@ -71,7 +78,8 @@ static tsr_status make_layout(side *s, int tensor, tsr_placement others, tsr_pla
     for (int d = 0; d < ndim; d++)
         placements[d] = d + 1 < ndim ? others : last;
     TSR_TRY(tsr_layout_create(s->mesh, placements, 2, shape, dtype, &s->layout[tensor]));
-    return tsr_layout_create(s->mesh, placements, 2, shape, has_sources(s->job) ? TSR_F32 : dtype, &s->direct_layout[tensor]);
+    return tsr_layout_create(s->mesh, placements, 2, shape, has_sources(s->job) ? TSR_F32 : dtype,
+                             &s->direct_layout[tensor]);
 }
 
 static tsr_status make_layouts(side *s)
@@ -86,7 +94,7 @@ static tsr_status make_layouts(side *s)
     return make_layout(s, DY, rows, all, j->tokens, j->hidden);
 }
 
-/** What a rank holds of a tensor; nothing for a rank outside the mesh. */
+/* The part of a tensor that this rank holds; empty for a rank outside the mesh. */
 static tsr_status find_tile(const tsr_layout *layout, linear_tile *out)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
@@ -104,28 +112,32 @@ static tsr_status allocate_numbers(linear_tile tile, double **out)
 {
     const int64_t count = tile.rows * tile.columns;
     *out = malloc((size_t)count * sizeof **out + 1);
-    if (*out == NULL)
+    if (!*out)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld numbers", (long long)count);
     return TSR_OK;
 }
 
-/** On the host. */
+/* Converts the elements of a tile on the host. */
 static tsr_status convert(void *to, tsr_dtype to_dtype, const void *from, tsr_dtype from_dtype, linear_tile tile)
 {
     void *self;
-    return tsr_device_driver_table(NULL, &self)->convert(self, 0, to, to_dtype, from, from_dtype, tile.rows * tile.columns, NULL);
+    return tsr_device_driver_table(NULL, &self)
+        ->convert(self, 0, to, to_dtype, from, from_dtype, tile.rows * tile.columns, NULL);
 }
 
-/** Small numbers of many bits, exact in every dtype: no denormals, no overflow, nothing that a GEMM could skip. */
+/* Fills with small numbers of many bits, so that no GEMM meets denormals or overflow, or has zeros
+ * to skip. */
 static void fill_densely(int64_t count, double *values)
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = (double)(i * 37 % 101 - 50) / 512;
 }
 
-/** What tensors hold before the first run; results, something that they must not hold after it. */
+/* The input of the oracle that a tensor holds; RESULT for results, which begin with other numbers
+ * than they must end with. */
 #define RESULT (-1)
-static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
+static const int contents[TENSORS] = {
+    [X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
 
 static void fill(const linear_job *j, int content, linear_tile tile, double *values)
 {
@@ -157,7 +169,8 @@ free_values:
     return status;
 }
 
-/** Layers and direct products write apart: neither's results are taken for the other's. */
+/* Layers and direct products write to different memory, so that the check sees the layers'
+ * results. */
 static tsr_status make_tensors(side *s)
 {
     static const int like[RESULTS] = {[LIKE_Y1] = Y1, [LIKE_Y2] = Y2, [LIKE_W1] = W1, [LIKE_W2] = W2};
@@ -183,22 +196,27 @@ static tsr_status make_plans(side *s)
     return tsr_linear_backward_plan_create(l[Y1], l[W2], NULL, l[DY], l[Y1], l[W2], NULL, device, &s->row_backward);
 }
 
-/** Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
+/* Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 =
+ * dy1^T x. */
 static void make_products(side *s)
 {
     const local *const m = has_sources(s->job) ? s->source : s->memory, *const r = s->direct;
     const tsr_tensor *const y1 = &m[Y1].tensor;
-    /* A rank outside the mesh has tensors of shape {0}. */
-    const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0, h = y1->ndim == 2 ? s->job->hidden : 0;
+    /* tensors of a rank outside the mesh have shape {0} */
+    const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0,
+                  h = y1->ndim == 2 ? s->job->hidden : 0;
     const tsr_gemm products[PRODUCTS] = {
-        product_make(0, 1, t, i, h, &m[X], &m[W1], &r[LIKE_Y1]),       product_make(0, 1, t, h, i, &m[Y1], &m[W2], &r[LIKE_Y2]),
-        product_make(0, 0, t, i, h, &m[DY], &m[W2], &r[LIKE_Y1]),      product_make(1, 0, h, i, t, &m[DY], &m[Y1], &r[LIKE_W2]),
-        product_make(0, 0, t, h, i, &r[LIKE_Y1], &m[W1], &r[LIKE_Y2]), product_make(1, 0, i, h, t, &r[LIKE_Y1], &m[X], &r[LIKE_W1]),
+        product_make(0, 1, t, i, h, &m[X], &m[W1], &r[LIKE_Y1]),
+        product_make(0, 1, t, h, i, &m[Y1], &m[W2], &r[LIKE_Y2]),
+        product_make(0, 0, t, i, h, &m[DY], &m[W2], &r[LIKE_Y1]),
+        product_make(1, 0, h, i, t, &m[DY], &m[Y1], &r[LIKE_W2]),
+        product_make(0, 0, t, h, i, &r[LIKE_Y1], &m[W1], &r[LIKE_Y2]),
+        product_make(1, 0, i, h, t, &r[LIKE_Y1], &m[X], &r[LIKE_W1]),
     };
     memcpy(s->products, products, sizeof products);
 }
 
-/** One workspace for all that runs, in turns. */
+/* Makes one workspace, large enough for each plan and each product; they use it in turn. */
 static tsr_status make_workspace(side *s)
 {
     const size_t wanted[] = {tsr_linear_plan_workspace_bytes(s->column), tsr_linear_plan_workspace_bytes(s->row),
@@ -229,7 +247,7 @@ static tsr_status make_side(side *s)
 
 static void finish_side(side *s)
 {
-    if (s->workspace != NULL)
+    if (s->workspace)
         place_release(s->job->place, s->comm, s->workspace, s->workspace_bytes);
     for (int k = 0; k < RESULTS; k++) {
         local_free(&s->gradient[k]);
@@ -254,20 +272,24 @@ static tsr_status layers_forward(void *arg)
     const local *const t = s->memory;
     const size_t bytes = s->workspace_bytes;
     const tsr_stream stream = place_stream(s->job->place, s->rank);
-    TSR_TRY(tsr_linear_plan_execute(s->column, &t[X].tensor, &t[W1].tensor, NULL, &t[Y1].tensor, s->workspace, bytes, stream));
-    return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
+    TSR_TRY(tsr_linear_plan_execute(s->column, &t[X].tensor, &t[W1].tensor, NULL, &t[Y1].tensor, s->workspace, bytes,
+                                    stream));
+    return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes,
+                                   stream);
 }
 
-/** Gradients of x and of both weights. */
+/* Computes the gradients of x and of both weights. */
 static tsr_status layers_backward(void *arg)
 {
     const side *const s = arg;
     const local *const t = s->memory, *const r = s->gradient;
     const tsr_stream stream = place_stream(s->job->place, s->rank);
-    TSR_TRY(tsr_linear_backward_plan_execute(s->row_backward, &t[Y1].tensor, &t[W2].tensor, &t[DY].tensor, &r[LIKE_Y1].tensor,
-                                             &r[LIKE_W2].tensor, NULL, s->workspace, s->workspace_bytes, stream));
-    return tsr_linear_backward_plan_execute(s->column_backward, &t[X].tensor, &t[W1].tensor, &r[LIKE_Y1].tensor, &r[LIKE_Y2].tensor,
-                                            &r[LIKE_W1].tensor, NULL, s->workspace, s->workspace_bytes, stream);
+    TSR_TRY(tsr_linear_backward_plan_execute(s->row_backward, &t[Y1].tensor, &t[W2].tensor, &t[DY].tensor,
+                                             &r[LIKE_Y1].tensor, &r[LIKE_W2].tensor, NULL, s->workspace,
+                                             s->workspace_bytes, stream));
+    return tsr_linear_backward_plan_execute(s->column_backward, &t[X].tensor, &t[W1].tensor, &r[LIKE_Y1].tensor,
+                                            &r[LIKE_Y2].tensor, &r[LIKE_W1].tensor, NULL, s->workspace,
+                                            s->workspace_bytes, stream);
 }
 
 static tsr_status run_products(const side *s, int first, int end)
@@ -287,7 +309,7 @@ static tsr_status products_backward(void *arg)
     return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
-/** As many cores as ranks read what the ranks' layers read, and do nothing else. */
+/* Reads the rank's weights and does nothing else. */
 static tsr_status read_weights(void *arg)
 {
     const side *const s = arg;
@@ -305,7 +327,8 @@ static tsr_status time_into(side *s, const bench_loop *loop, samples *into, int6
     return TSR_OK;
 }
 
-static tsr_status check_result(const side *s, linear_result result, const tsr_layout *layout, const local *l, int64_t *wrong)
+static tsr_status check_result(const side *s, linear_result result, const tsr_layout *layout, const local *l,
+                               int64_t *wrong)
 {
     const linear_job *const j = s->job;
     int64_t more = 0;
@@ -330,7 +353,7 @@ free_values:
     return status;
 }
 
-/** What the layers' last run left. */
+/* Checks the results of the layers' last run. */
 static tsr_status check_pass(const side *s, int pass)
 {
     const local *const t = s->memory, *const g = s->gradient;
@@ -346,11 +369,12 @@ static tsr_status check_pass(const side *s, int pass)
     return check_result(s, LINEAR_DW1, l[W1], &g[LIKE_W1], wrong);
 }
 
-/** Layers and GEMMs in turns, so that what slows the machine down slows both. */
+/* Times layers and GEMMs in turns, so that other load slows both. */
 static tsr_status time_pass(side *s, int pass)
 {
-    static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
-                                                                                                            products_backward};
+    static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {
+                                                                                     products_forward,
+                                                                                     products_backward};
     linear_job *const j = s->job;
     const bool reads = pass == FORWARD && linear_job_reads(j);
     bench_loop of_layers = {layers[pass], s, 1}, of_products = {products[pass], s, 1}, of_reads = {read_weights, s, 1};
@@ -395,7 +419,8 @@ static tsr_status run_side(side *s)
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     side s = {.job = arg, .comm = comm, .rank = tsr_comm_rank(comm)};
-    tsr_status status = place_enqueues(s.job->place) ? TSR_OK : blas_hold(tsr_comm_context(comm), direct_dtype(s.job), &s.direct_blas);
+    tsr_status status =
+        place_enqueues(s.job->place) ? TSR_OK : blas_hold(tsr_comm_context(comm), direct_dtype(s.job), &s.direct_blas);
     if (status == TSR_OK)
         status = run_side(&s);
     finish_side(&s);
@@ -410,16 +435,17 @@ static int check_dtype(const linear_job *j)
         return complain(EXIT_REFUSED, "--dtype %s: linear layers are f64, f32, f16 and bf16", tsr_dtype_name(j->dtype));
     if (j->weights == j->dtype || (j->dtype == TSR_F32 && (j->weights == TSR_F16 || j->weights == TSR_BF16)))
         return EXIT_DONE;
-    return complain(EXIT_REFUSED, "--weights %s with --dtype %s: weights are of --dtype, or f16 or bf16 where that is f32",
+    return complain(EXIT_REFUSED,
+                    "--weights %s with --dtype %s: weights are of --dtype, or f16 or bf16 where that is f32",
                     tsr_dtype_name(j->weights), tsr_dtype_name(j->dtype));
 }
 
-/** Weights are what all is where nobody says otherwise. */
+/* Reads --dtype and --weights, which is --dtype by default. */
 static int read_dtypes(const tool_arguments *given, linear_job *j)
 {
     int status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
     j->weights = j->dtype;
-    if (status == EXIT_DONE && given->value[OPT_WEIGHTS] != NULL)
+    if (status == EXIT_DONE && given->value[OPT_WEIGHTS])
         status = parse_dtype_of("--weights", given->value[OPT_WEIGHTS], &j->weights);
     return status == EXIT_DONE ? check_dtype(j) : status;
 }
@@ -437,7 +463,8 @@ static int read_job(const tool_arguments *given, linear_job *j)
     if (status == EXIT_DONE)
         status = read_dtypes(given, j);
     if (status == EXIT_DONE && (j->tokens > INT32_MAX || j->hidden > INT32_MAX || j->intermediate > INT32_MAX))
-        status = complain(EXIT_REFUSED, "--tokens, --hidden and --intermediate are at most 2^31-1, which is what the BLAS counts to");
+        status = complain(EXIT_REFUSED,
+                          "--tokens, --hidden and --intermediate are at most 2^31-1, which is what the BLAS counts to");
     if (status == EXIT_DONE)
         status = parse_mesh(j->mesh_text, &j->mesh);
     return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
@@ -453,7 +480,7 @@ static int make_samples(linear_job *j)
     }
     if (status == EXIT_DONE)
         status = samples_create(j->ranks, j->settings.iterations, &j->reads);
-    if (status == EXIT_DONE && (j->rows = calloc((size_t)j->ranks, sizeof *j->rows)) == NULL)
+    if (status == EXIT_DONE && !(j->rows = calloc((size_t)j->ranks, sizeof *j->rows)))
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
     j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->weights);
     return status;
@@ -484,7 +511,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return status;
 }
 
-/** Filling, and the iterations and the check of either pass. */
+/* Counts the step of filling, and for each pass its iterations and check. */
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
     (void)now;
@@ -492,7 +519,8 @@ static int count_steps(const bench_run *run, const tool_arguments *now, int64_t 
     return EXIT_DONE;
 }
 
-static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE, OPT_WEIGHTS};
+static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE,       OPT_MESH,  OPT_TOKENS,
+                                   OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE, OPT_WEIGHTS};
 
 const bench_kind bench_linear_kind = {.name = "bench linear",
                                       .axes = axes,
@@ -510,28 +538,38 @@ static int run_bench(const tool_arguments *given)
 const tool_command bench_linear_command = {
     .name = "bench linear",
     .summary = "a tensor-parallel MLP next to its GEMMs called directly",
-    .details =
-        "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, "
-        "planned; forward, "
-        "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
-        "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank, whose times "
-        "are means of as many calls as take about 20 ms. noise is half of what the times spread over, relative to their median. The "
-        "last dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
-        "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with as many zeros as "
-        "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
-        "--weights gives the weights another dtype: f16 or bf16 beside --dtype f32, for which they are widened. The GEMMs of the host are "
-        "then of f32 throughout, as they are with --dtype f16 and bf16. Up to 16 tokens, as in decoding, weights are what a layer on the "
-        "host waits for: in turns with the layers all ranks read their weights once and do nothing else, and of read is the time of that "
-        "over the forward's.\n\n"
-        "--mesh may be repeated; the sizes, --dtype, --weights, --engine and --device may be repeated and be lists: every combination is "
-        "run.",
-    .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
-                "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n"
-                "  tessera bench linear --mesh 1 --mesh 2 --tokens 1 --hidden 4096 --intermediate 16384 --weights f32,bf16\n",
-    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ITERATIONS) |
-             TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
-    .repeats =
-        TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ENGINE) | TAKES(DEVICE),
+    .details = "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), "
+               "without bias, "
+               "planned; forward, "
+               "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs "
+               "called directly on every "
+               "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the "
+               "slowest rank, whose times "
+               "are means of as many calls as take about 20 ms. noise is half of what the times spread over, relative "
+               "to their median. The "
+               "last dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
+               "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with "
+               "as many zeros as "
+               "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
+               "--weights gives the weights another dtype: f16 or bf16 beside --dtype f32, for which they are widened. "
+               "The GEMMs of the host are "
+               "then of f32 throughout, as they are with --dtype f16 and bf16. Up to 16 tokens, as in decoding, "
+               "weights are what a layer on the "
+               "host waits for: in turns with the layers all ranks read their weights once and do nothing else, and of "
+               "read is the time of that "
+               "over the forward's.\n\n"
+               "--mesh may be repeated; the sizes, --dtype, --weights, --engine and --device may be repeated and be "
+               "lists: every combination is "
+               "run.",
+    .examples =
+        "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
+        "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n"
+        "  tessera bench linear --mesh 1 --mesh 2 --tokens 1 --hidden 4096 --intermediate 16384 --weights f32,bf16\n",
+    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) |
+             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) |
+             TAKES(JSON) | TAKES(CSV),
+    .repeats = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) |
+               TAKES(ENGINE) | TAKES(DEVICE),
     .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
     .run = run_bench,
 };

@@ -1,4 +1,4 @@
-/** What bench linear measures, and how it prints that. */
+/** bench linear: its job, and the report of it. */
 #ifndef TESSERA_TOOLS_BENCH_LINEAR_LINEAR_H
 #define TESSERA_TOOLS_BENCH_LINEAR_LINEAR_H
 
@@ -7,32 +7,33 @@
 
 enum { FORWARD, BACKWARD, PASSES };
 
-/** Up to so many tokens weights are read at the speed of memory, and reading them is measured, too. */
+/** Upper bound of the tokens for which a layer is limited by reading its weights; then reading them
+ * is measured too. */
 #define LINEAR_FEW_TOKENS 16
 
-/** What the ranks share; each writes its own rows of the samples only. */
+/** What the ranks share; each rank writes only its own rows of the samples and of `rows`. */
 typedef struct linear_job {
     place *place;
     const char *mesh_text;
     tsr_mesh *mesh;
     int ranks;
     int64_t tokens, hidden, intermediate;
-    tsr_dtype dtype, weights; /**< of x, and of both weights; y is f32 where they differ */
+    tsr_dtype dtype, weights; /**< of x, and of both weights; results are f32 if they differ */
     bench_settings settings;
-    samples layers[PASSES], gemms[PASSES], reads; /**< reads: of the weights, where linear_job_reads() */
-    int64_t calls[PASSES], gemm_calls[PASSES];    /**< that each of their times is the mean of */
+    samples layers[PASSES], gemms[PASSES], reads; /**< reads: times of reading the weights, if linear_job_reads() */
+    int64_t calls[PASSES], gemm_calls[PASSES];    /**< number of calls in a loop; a time is the mean of a loop */
     int64_t read_calls;
-    linear_oracle oracle; /**< what the layers must write */
+    linear_oracle oracle; /**< knows what the layers must write */
     struct linear_row {
-        int64_t wrong[PASSES];
-        int64_t weight_bytes;
-    } * rows;
+        int64_t wrong[PASSES]; /**< number of wrong elements */
+        int64_t weight_bytes;  /**< bytes of both weights on this rank */
+    } * rows;                  /**< one for each rank; on the heap */
 } linear_job;
 
-/** Whether it is measured how long the ranks take to read their weights and do nothing else. */
+/** True if reading the weights alone is measured: on the host, for few tokens. */
 bool linear_job_reads(const linear_job *j);
 
-/** Prints both passes. Returns the tool's exit status, which tells whether results are wrong. */
+/** Prints both passes. Returns the tool's exit status: EXIT_REFUSED for wrong results. */
 int linear_report(bench_run *run, const linear_job *j, bool begins_table);
 
 #endif

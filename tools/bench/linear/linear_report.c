@@ -1,5 +1,4 @@
 #include "bench/linear/linear.h"
-
 #include "bench/run/csv.h"
 #include "cli/report.h"
 
@@ -20,7 +19,7 @@ static int64_t count_wrong(const linear_job *j, int pass)
     return wrong;
 }
 
-/** The weights of all ranks, which a forward pass reads once; bytes a second where that took so long. */
+/* Bytes of the weights of all ranks, which a forward pass reads once. */
 static int64_t count_weights(const linear_job *j)
 {
     int64_t bytes = 0;
@@ -39,7 +38,7 @@ static double share_of_reading(spread read, spread seconds)
     return seconds.median > 0 ? read.median / seconds.median : 0;
 }
 
-/** What a pass of few tokens reads; null elsewhere. */
+/* Adds the fields of reading the weights; null, but for weight_bytes, if it was not measured. */
 static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_t *row)
 {
     const bool reads = pass == FORWARD && linear_job_reads(j);
@@ -55,19 +54,22 @@ static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_
 static json_t *pass_to_json(const linear_job *j, const char *mesh, int pass, spread seconds, spread gemm)
 {
     json_t *const row = json_pack(
-        "{ss ss ss sI ss sI sI sI ss ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine", place_engine(j->place), "device",
-        place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens", (json_int_t)j->tokens, "hidden",
-        (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype", tsr_dtype_name(j->dtype), "weights",
-        tsr_dtype_name(j->weights), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds", spread_to_json(gemm),
-        "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations", (json_int_t)j->settings.iterations, "wrong",
-        j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(), "warm_ups", (json_int_t)j->settings.warm_ups, "calls",
-        (json_int_t)j->calls[pass], "gemm_calls", (json_int_t)j->gemm_calls[pass]);
+        "{ss ss ss sI ss sI sI sI ss ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine",
+        place_engine(j->place), "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh),
+        "mesh", mesh, "tokens", (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate",
+        (json_int_t)j->intermediate, "dtype", tsr_dtype_name(j->dtype), "weights", tsr_dtype_name(j->weights), "pass",
+        pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds", spread_to_json(gemm), "of_gemm",
+        seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations", (json_int_t)j->settings.iterations,
+        "wrong", j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(), "warm_ups",
+        (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls[pass], "gemm_calls",
+        (json_int_t)j->gemm_calls[pass]);
     return with_reading(j, pass, seconds, row);
 }
 
 static void print_pass(const linear_job *j, int pass, spread seconds, spread gemm)
 {
-    const double flops = (pass == FORWARD ? 4.0 : 8.0) * (double)j->tokens * (double)j->hidden * (double)j->intermediate;
+    const double flops =
+        (pass == FORWARD ? 4.0 : 8.0) * (double)j->tokens * (double)j->hidden * (double)j->intermediate;
     char wrong[24] = "N/A", of_read[24] = "N/A", type[16];
     snprintf(type, sizeof type, "%s%s%s", tsr_dtype_name(j->dtype), j->weights == j->dtype ? "" : ",",
              j->weights == j->dtype ? "" : tsr_dtype_name(j->weights));
@@ -75,18 +77,20 @@ static void print_pass(const linear_job *j, int pass, spread seconds, spread gem
         snprintf(of_read, sizeof of_read, "%.3f", share_of_reading(samples_spread(&j->reads), seconds));
     if (j->settings.checks)
         snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
-    say(" %9lld %9lld %12lld %8s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f %8s\n", (long long)j->tokens, (long long)j->hidden,
-        (long long)j->intermediate, type, pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median, gemm.median / seconds.median,
-        1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm), of_read);
+    say(" %9lld %9lld %12lld %8s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f %8s\n", (long long)j->tokens,
+        (long long)j->hidden, (long long)j->intermediate, type, pass_names[pass], 1e3 * seconds.median,
+        1e3 * gemm.median, gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds),
+        spread_noise(gemm), of_read);
 }
 
 static void print_columns(const linear_job *j, const char *mesh)
 {
-    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place), place_device_name(j->place));
-    say("#%9s %9s %12s %8s %9s %12s %12s %8s %10s %8s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
-        "of_gemm", "rate", "#wrong", "noise", "noise", "of_read");
-    say("#%9s %9s %12s %8s %9s %12s %12s %8s %10s %8s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",
-        "(gemm)", "");
+    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place),
+        place_device_name(j->place));
+    say("#%9s %9s %12s %8s %9s %12s %12s %8s %10s %8s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type",
+        "pass", "time", "gemm", "of_gemm", "rate", "#wrong", "noise", "noise", "of_read");
+    say("#%9s %9s %12s %8s %9s %12s %12s %8s %10s %8s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "",
+        "(GFLOP/s)", "", "(time)", "(gemm)", "");
 }
 
 static int print_passes(bench_run *run, const linear_job *j, const char *mesh, bool begins_table)
@@ -110,11 +114,12 @@ int linear_report(bench_run *run, const linear_job *j, bool begins_table)
     if (!place_speaks(j->place))
         return wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
     char *const mesh = mesh_text(j->mesh);
-    if (mesh == NULL)
+    if (!mesh)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
     int status = print_passes(run, j, mesh, begins_table);
     if (status == EXIT_DONE && wrong > 0)
-        status = complain(EXIT_REFUSED, "%lld elements are not what the layers on mesh %s must give", (long long)wrong, mesh);
+        status = complain(EXIT_REFUSED, "%lld elements are not what the layers on mesh %s must give", (long long)wrong,
+                          mesh);
     free(mesh);
     return status;
 }

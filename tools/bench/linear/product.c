@@ -1,6 +1,7 @@
 #include "bench/linear/product.h"
 
-tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b, const local *c)
+tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b,
+                      const local *c)
 {
     return (tsr_gemm){.size = sizeof(tsr_gemm),
                       .a_dtype = a->tensor.dtype,
@@ -30,7 +31,7 @@ tsr_status product_measure(const place *p, int rank, const tsr_gemm *product, si
     size_t bytes = 0;
     void *self;
     const tsr_device_table *const table = place_table(p, rank, &self);
-    if (!place_enqueues(p) || is_empty(product) || table->gemm_workspace == NULL)
+    if (!place_enqueues(p) || is_empty(product) || !table->gemm_workspace)
         return TSR_OK;
     TSR_TRY(table->gemm_workspace(self, place_device(p, rank).index, product, &bytes));
     *most = bytes > *most ? bytes : *most;
@@ -39,8 +40,9 @@ tsr_status product_measure(const place *p, int rank, const tsr_gemm *product, si
 
 tsr_status product_run(const place *p, int rank, const blas *host, const tsr_gemm *product)
 {
-    const tsr_blas_gemm gemm = {product->trans_a, product->trans_b, product->m, product->n,   product->k,   1,           0,
-                                product->a,       product->b,       product->c, product->lda, product->ldb, product->ldc};
+    const tsr_blas_gemm gemm = {
+        product->trans_a, product->trans_b, product->m, product->n,   product->k,   1,           0,
+        product->a,       product->b,       product->c, product->lda, product->ldb, product->ldc};
     void *self;
     const tsr_device_table *const table = place_table(p, rank, &self);
     if (is_empty(product))

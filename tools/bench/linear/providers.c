@@ -1,42 +1,45 @@
-/* Products of the host's BLAS libraries, one next to the other, and to what a core can do. */
+/* bench product: products by each of the host's BLAS libraries, against each other and the peak
+ * rate of a core. */
 #include "bench/run/run.h"
 #include "cli/report.h"
 #include "place/blas.h"
 #include "place/peak_flops.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 
-/** What the ranks share; each writes its own rows of the samples only. */
+#include <stdlib.h>
+#include <string.h>
+
+/* What the ranks share; each rank writes only its own rows of the samples and of `wrong`. */
 typedef struct job {
     place *place;
     tsr_context *context;
-    tsr_blas_provider by[BLAS_MOST]; /**< that multiply the dtype */
+    tsr_blas_provider by[BLAS_MOST]; /* the providers that multiply the dtype */
     int count, ranks;
-    int64_t sizes[3]; /**< rows and columns of c, and terms */
+    int64_t sizes[3]; /* m, n and k: rows and columns of c, and terms */
     tsr_dtype dtype;
     bench_settings settings;
-    samples times[BLAS_MOST], peak; /**< of providers; seconds that a multiply-add takes a core, at its peak */
-    int64_t calls[BLAS_MOST];
-    int64_t *wrong; /**< of rank r and provider i at [r * BLAS_MOST + i] */
+    samples times[BLAS_MOST],
+        peak;                 /* of each provider; and seconds of one floating-point operation at a core's peak rate */
+    int64_t calls[BLAS_MOST]; /* number of calls in a loop of each provider */
+    int64_t *wrong;           /* number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
 } job;
 
-/** One rank's side: a is [m,k], b [k,n], c [m,n]. */
+/* One rank's side: a is [m,k], b [k,n], c [m,n]. */
 typedef struct side {
     job *job;
     int rank;
     void *a, *b, *c;
 } side;
 
-/** One provider, as the loop calls it. */
+/* The argument of a loop: one provider on one rank. */
 typedef struct turn {
     const side *side;
     blas by;
 } turn;
 
-/** a[i][p] = left(i) middle(p), b[p][j] = middle(p) right(j): c[i][j] is left(i) right(j) times the count of p where middle(p) is not 0,
- * and exact in every dtype. */
+/* With a[i][p] = left(i) middle(p) and b[p][j] = middle(p) right(j), c[i][j] is left(i) right(j)
+ * times the number of p where middle(p) is not 0: small integers, exact in every dtype. */
 static float left(int64_t i)
 {
     return (float)(i % 3 - 1);
@@ -57,18 +60,19 @@ static tsr_dtype result_dtype(const job *j)
     return j->dtype == TSR_F64 ? TSR_F64 : TSR_F32;
 }
 
-/** An outer product, row by row. */
-static tsr_status fill(const job *j, int64_t rows, int64_t columns, float (*of_row)(int64_t), float (*of_column)(int64_t), void *matrix)
+/* Fills a matrix with the outer product of two functions, row by row. */
+static tsr_status fill(const job *j, int64_t rows, int64_t columns, float (*of_row)(int64_t),
+                       float (*of_column)(int64_t), void *matrix)
 {
     void *self;
     const tsr_device_table *const host = tsr_device_driver_table(NULL, &self);
     float *const row = malloc((size_t)columns * sizeof *row);
-    tsr_status status = row != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a row of a matrix");
+    tsr_status status = row ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a row of a matrix");
     for (int64_t i = 0; i < rows && status == TSR_OK; i++) {
         for (int64_t k = 0; k < columns; k++)
             row[k] = of_row(i) * of_column(k);
-        status = host->convert(self, 0, (char *)matrix + (size_t)(i * columns) * tsr_dtype_bytes(j->dtype), j->dtype, row, TSR_F32, columns,
-                               NULL);
+        status = host->convert(self, 0, (char *)matrix + (size_t)(i * columns) * tsr_dtype_bytes(j->dtype), j->dtype,
+                               row, TSR_F32, columns, NULL);
     }
     free(row);
     return status;
@@ -78,8 +82,8 @@ static tsr_status make_matrix(const job *j, int64_t rows, int64_t columns, tsr_d
 {
     const size_t bytes = (size_t)rows * (size_t)columns * tsr_dtype_bytes(dtype);
     if (posix_memalign(out, 64, bytes) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a matrix of %lld x %lld %s", (long long)rows, (long long)columns,
-                              tsr_dtype_name(j->dtype));
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a matrix of %lld x %lld %s", (long long)rows,
+                              (long long)columns, tsr_dtype_name(j->dtype));
     memset(*out, 0x5a, bytes);
     return TSR_OK;
 }
@@ -130,7 +134,7 @@ static int64_t count_wrong(const side *s)
     return wrong;
 }
 
-/** Providers, and the core's peak, in turns, so that what slows the machine down slows all. */
+/* Times the providers and the core's peak in turns, so that other load slows all of them. */
 static tsr_status time_providers(const side *s, tsr_comm *comm, turn *turns, bench_loop *loops)
 {
     job *const j = s->job;
@@ -209,7 +213,7 @@ static double flops(const job *j)
     return 2.0 * (double)j->sizes[0] * (double)j->sizes[1] * (double)j->sizes[2] * j->ranks;
 }
 
-/** What one provider came to. */
+/* The results of one provider. */
 typedef struct result {
     const tsr_blas_table *table;
     const char *source;
@@ -222,9 +226,11 @@ typedef struct result {
 static result make_result(const job *j, int index, double best)
 {
     const spread seconds = samples_spread(&j->times[index]), peak = samples_spread(&j->peak);
-    result r = {.table = j->by[index].table, .source = j->by[index].source, .seconds = seconds, .calls = j->calls[index]};
+    result r = {
+        .table = j->by[index].table, .source = j->by[index].source, .seconds = seconds, .calls = j->calls[index]};
     r.rate = seconds.median > 0 ? flops(j) / seconds.median : 0;
-    /* The peak is of f32: half of it where elements are twice as wide; narrower ones have instructions of their own. */
+    /* The peak is that of f32, of which f64 has half. For narrower dtypes it is no bound: they have
+     * other instructions. */
     r.of_peak = r.rate * peak.median / j->ranks * (j->dtype == TSR_F64 ? 2 : 1);
     r.of_best = seconds.median > 0 ? best / seconds.median : 0;
     r.chosen = index == 0;
@@ -235,20 +241,22 @@ static result make_result(const job *j, int index, double best)
 
 static json_t *result_to_json(const job *j, const result *r)
 {
-    return json_pack("{ss ss ss ss ss sI sI sI sI ss so sf sf sf sb sI so sI sI}", "bench", "product", "provider", r->table->name, "source",
-                     r->source, "version", r->table->version, "core", r->table->core, "ranks", (json_int_t)j->ranks, "m",
-                     (json_int_t)j->sizes[0], "n", (json_int_t)j->sizes[1], "k", (json_int_t)j->sizes[2], "dtype", tsr_dtype_name(j->dtype),
-                     "seconds", spread_to_json(r->seconds), "flops", r->rate, "of_peak", r->of_peak, "of_best", r->of_best, "chosen",
-                     r->chosen, "iterations", (json_int_t)j->settings.iterations, "wrong",
-                     j->settings.checks ? json_integer(r->wrong) : json_null(), "warm_ups", (json_int_t)j->settings.warm_ups, "calls",
-                     (json_int_t)r->calls);
+    return json_pack("{ss ss ss ss ss sI sI sI sI ss so sf sf sf sb sI so sI sI}", "bench", "product", "provider",
+                     r->table->name, "source", r->source, "version", r->table->version, "core", r->table->core, "ranks",
+                     (json_int_t)j->ranks, "m", (json_int_t)j->sizes[0], "n", (json_int_t)j->sizes[1], "k",
+                     (json_int_t)j->sizes[2], "dtype", tsr_dtype_name(j->dtype), "seconds", spread_to_json(r->seconds),
+                     "flops", r->rate, "of_peak", r->of_peak, "of_best", r->of_best, "chosen", r->chosen, "iterations",
+                     (json_int_t)j->settings.iterations, "wrong",
+                     j->settings.checks ? json_integer(r->wrong) : json_null(), "warm_ups",
+                     (json_int_t)j->settings.warm_ups, "calls", (json_int_t)r->calls);
 }
 
 static void print_columns(void)
 {
-    say("# products c[m,n] = a[m,k] b[k,n] on every rank at once, one thread each; the first provider is the layers'\n");
-    say("#%5s %6s %6s %6s %5s %-16s %-16s %12s %10s %8s %8s %8s %8s\n", "ranks", "m", "n", "k", "type", "provider", "core", "time", "rate",
-        "of_peak", "of_best", "#wrong", "noise");
+    say("# products c[m,n] = a[m,k] b[k,n] on every rank at once, one thread each; the first provider is the "
+        "layers'\n");
+    say("#%5s %6s %6s %6s %5s %-16s %-16s %12s %10s %8s %8s %8s %8s\n", "ranks", "m", "n", "k", "type", "provider",
+        "core", "time", "rate", "of_peak", "of_best", "#wrong", "noise");
     say("#%5s %6s %6s %6s %5s %-16s %-16s %12s %10s\n", "", "", "", "", "", "", "", "(ms)", "(GFLOP/s)");
 }
 
@@ -257,9 +265,10 @@ static void print_result(const job *j, const result *r)
     char wrong[24] = "N/A";
     if (j->settings.checks)
         snprintf(wrong, sizeof wrong, "%lld", (long long)r->wrong);
-    say(" %5d %6lld %6lld %6lld %5s %-16s %-16.16s %12.4f %10.1f %8.3f %8.3f %8s %8.2f\n", j->ranks, (long long)j->sizes[0],
-        (long long)j->sizes[1], (long long)j->sizes[2], tsr_dtype_name(j->dtype), r->table->name, r->table->core, 1e3 * r->seconds.median,
-        1e-9 * r->rate, r->of_peak, r->of_best, wrong, spread_noise(r->seconds));
+    say(" %5d %6lld %6lld %6lld %5s %-16s %-16.16s %12.4f %10.1f %8.3f %8.3f %8s %8.2f\n", j->ranks,
+        (long long)j->sizes[0], (long long)j->sizes[1], (long long)j->sizes[2], tsr_dtype_name(j->dtype),
+        r->table->name, r->table->core, 1e3 * r->seconds.median, 1e-9 * r->rate, r->of_peak, r->of_best, wrong,
+        spread_noise(r->seconds));
 }
 
 static int report(bench_run *run, const job *j, bool begins_table)
@@ -282,22 +291,26 @@ static int report(bench_run *run, const job *j, bool begins_table)
         else
             print_result(j, &r);
     }
-    return status == EXIT_DONE && wrong > 0 ? complain(EXIT_REFUSED, "%lld elements of products are wrong", (long long)wrong) : status;
+    return status == EXIT_DONE && wrong > 0
+               ? complain(EXIT_REFUSED, "%lld elements of products are wrong", (long long)wrong)
+               : status;
 }
 
-/** All that are found, but for a TSR_BLAS that says otherwise. */
+/* Opens every provider that is found, or those that TSR_BLAS names. */
 static int open_providers(job *j)
 {
     const tsr_blas_provider *providers;
     int count;
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     options.blas = "auto";
-    if (tsr_context_create(&options, &j->context) != TSR_OK || tsr_blas_providers(j->context, &providers, &count) != TSR_OK)
+    if (tsr_context_create(&options, &j->context) != TSR_OK ||
+        tsr_blas_providers(j->context, &providers, &count) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     for (int p = 0; p < count && j->count < BLAS_MOST; p++)
-        if (tsr_blas_find_gemm(providers[p].table, j->dtype) != NULL)
+        if (tsr_blas_find_gemm(providers[p].table, j->dtype))
             j->by[j->count++] = providers[p];
-    return j->count > 0 ? EXIT_DONE : complain(EXIT_REFUSED, "--dtype %s: no BLAS here multiplies it", tsr_dtype_name(j->dtype));
+    return j->count > 0 ? EXIT_DONE
+                        : complain(EXIT_REFUSED, "--dtype %s: no BLAS here multiplies it", tsr_dtype_name(j->dtype));
 }
 
 static int read_sizes(const char *text, job *j)
@@ -307,10 +320,12 @@ static int read_sizes(const char *text, job *j)
     if (status != EXIT_DONE)
         return status;
     if (shape.ndim != 3)
-        return complain(EXIT_USAGE, "--shape %s: a product has three sizes, rows, columns and terms: 1024x1024x1024", text);
+        return complain(EXIT_USAGE, "--shape %s: a product has three sizes, rows, columns and terms: 1024x1024x1024",
+                        text);
     for (int d = 0; d < 3; d++) {
         if (shape.size[d] < 1 || shape.size[d] > INT32_MAX)
-            return complain(EXIT_REFUSED, "--shape %s: sizes of products are from 1 to 2^31-1, which is what a BLAS counts to", text);
+            return complain(EXIT_REFUSED,
+                            "--shape %s: sizes of products are from 1 to 2^31-1, which is what a BLAS counts to", text);
         j->sizes[d] = shape.size[d];
     }
     return EXIT_DONE;
@@ -319,9 +334,11 @@ static int read_sizes(const char *text, job *j)
 static int read_ranks(const char *text, job *j)
 {
     int64_t ranks = place_launched(j->place) > 0 ? place_launched(j->place) : 1;
-    const int status = text != NULL ? parse_count("--ranks", text, 1, &ranks) : EXIT_DONE;
-    if (status == EXIT_DONE && (ranks > MAX_RANK_THREADS || (place_launched(j->place) > 0 && ranks != place_launched(j->place))))
-        return complain(EXIT_REFUSED, "--ranks %lld: at most %d threads multiply at once, and under a launcher its ranks do",
+    const int status = text ? parse_count("--ranks", text, 1, &ranks) : EXIT_DONE;
+    if (status == EXIT_DONE &&
+        (ranks > MAX_RANK_THREADS || (place_launched(j->place) > 0 && ranks != place_launched(j->place))))
+        return complain(EXIT_REFUSED,
+                        "--ranks %lld: at most %d threads multiply at once, and under a launcher its ranks do",
                         (long long)ranks, MAX_RANK_THREADS);
     j->ranks = (int)ranks;
     return status;
@@ -344,7 +361,7 @@ static int make_samples(job *j)
     int status = samples_create(j->ranks, j->settings.iterations, &j->peak);
     for (int p = 0; p < j->count && status == EXIT_DONE; p++)
         status = samples_create(j->ranks, j->settings.iterations, &j->times[p]);
-    if (status == EXIT_DONE && (j->wrong = calloc((size_t)j->ranks * BLAS_MOST, sizeof *j->wrong)) == NULL)
+    if (status == EXIT_DONE && !(j->wrong = calloc((size_t)j->ranks * BLAS_MOST, sizeof *j->wrong)))
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
     return status;
 }
@@ -381,12 +398,12 @@ static const bench_kind bench_product_kind = {.name = "bench product",
                                               .settings = {.iterations = 11, .warm_ups = 1, .loop_seconds = 0.02},
                                               .measure = measure};
 
-/** Without sizes, the two that libraries are compared by. */
+/* Without --shape, runs two usual sizes. */
 static int run_bench(const tool_arguments *given)
 {
     static const char sizes[] = "1024x1024x1024,4096x4096x4096";
     tool_arguments all = *given;
-    if (all.value[OPT_SHAPE] == NULL && all.given_count < MAX_GIVEN) {
+    if (!all.value[OPT_SHAPE] && all.given_count < MAX_GIVEN) {
         all.value[OPT_SHAPE] = sizes;
         all.given[all.given_count].option = OPT_SHAPE;
         all.given[all.given_count++].value = sizes;
@@ -397,19 +414,24 @@ static int run_bench(const tool_arguments *given)
 const tool_command bench_product_command = {
     .name = "bench product",
     .summary = "what the BLAS libraries that are there multiply",
-    .details =
-        "Multiplies c[m,n] = a[m,k] b[k,n], given as --shape MxNxK (1024x1024x1024 and 4096x4096x4096 without it), by every BLAS that is "
-        "found, or by those that TSR_BLAS names and the linked one, in turns, on --ranks threads at once (1), each of which has matrices "
-        "of its own. of_peak is the share of the f32 multiply-adds that the cores can do, measured in the same turns (of half of those "
-        "for f64); of_best the share of the fastest library. The first row is the library that layers take. With --dtype bf16 or f16, c "
-        "is f32.\n\n"
-        "After the last run every element is compared with what it must be: #wrong. --shape, --dtype and --ranks may be repeated and be "
-        "lists: every combination is run.",
-    .examples = "  tessera bench product\n"
-                "  tessera bench product --shape 1024x1024x1024,64x4096x4096 --ranks 1,2 --json\n"
-                "  TSR_BLAS=/opt/lib/libscipy_openblas.so,/opt/lib/libdnnl.so.3 tessera bench product --dtype f32,bf16\n",
-    .takes = TAKES(SHAPE) | TAKES(DTYPE) | TAKES(RANKS) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(JSON) |
-             TAKES(CSV),
+    .details = "Multiplies c[m,n] = a[m,k] b[k,n], given as --shape MxNxK (1024x1024x1024 and 4096x4096x4096 without "
+               "it), by every BLAS that is "
+               "found, or by those that TSR_BLAS names and the linked one, in turns, on --ranks threads at once (1), "
+               "each of which has matrices "
+               "of its own. of_peak is the share of the f32 multiply-adds that the cores can do, measured in the same "
+               "turns (of half of those "
+               "for f64); of_best the share of the fastest library. The first row is the library that layers take. "
+               "With --dtype bf16 or f16, c "
+               "is f32.\n\n"
+               "After the last run every element is compared with what it must be: #wrong. --shape, --dtype and "
+               "--ranks may be repeated and be "
+               "lists: every combination is run.",
+    .examples =
+        "  tessera bench product\n"
+        "  tessera bench product --shape 1024x1024x1024,64x4096x4096 --ranks 1,2 --json\n"
+        "  TSR_BLAS=/opt/lib/libscipy_openblas.so,/opt/lib/libdnnl.so.3 tessera bench product --dtype f32,bf16\n",
+    .takes = TAKES(SHAPE) | TAKES(DTYPE) | TAKES(RANKS) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) |
+             TAKES(CHECK) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(SHAPE) | TAKES(DTYPE) | TAKES(RANKS),
     .run = run_bench,
 };

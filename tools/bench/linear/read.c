@@ -3,14 +3,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Compiled once per instruction set, picked when the program is loaded. Sanitizers cannot run that early. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Compiled once for each instruction set; the loader picks one. Not with sanitizers, which cannot
+ * run that early. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
+    !defined(__SANITIZE_THREAD__)
 #define READING __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define READING
 #endif
 
-/** Streams at once, and words of each that a step takes: two vectors of the widest kind. */
+/* Number of streams, and 64-bit words of each in a step: two vectors of the widest kind. */
 enum { STREAMS = 4, WORDS = 16 };
 
 static READING uint64_t combine(const char *memory, size_t stream_bytes)
@@ -31,7 +33,7 @@ static READING uint64_t combine(const char *memory, size_t stream_bytes)
 
 void bench_read(const void *memory, size_t bytes)
 {
-    /* Written where nobody looks, so that no compiler leaves the reading out. */
+    /* volatile, so that the compiler does not remove the reading */
     volatile uint64_t result = combine(memory, bytes / STREAMS);
     (void)result;
 }

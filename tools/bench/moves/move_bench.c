@@ -2,27 +2,28 @@
 
 #include "bench/moves/move_data.h"
 
-#include <stdlib.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
-/** Calls of a loop on a device whose calls only enqueue, where it is the enqueuing that is timed: more would wait for room in its queue. */
+#include <stdlib.h>
+
+/* Calls of a loop that times enqueuing on a GPU: more would wait for room in the GPU's queue. */
 #define ENQUEUED_CALLS 32
 
-/** One rank's side. */
+/* One rank's side. */
 typedef struct side {
     move_bench *bench;
     tsr_comm *comm;
     int rank;
     move move;
     move_data data;
-    tsr_dtensor *x, *y; /**< over the data, but for a new result; NULL where plans are executed */
+    tsr_dtensor *x, *y; /* over `data`, but `y` is a new tensor for new results; NULL if plans are executed */
     tsr_stream stream;
-    int copy; /**< which one is timed now */
+    int copy; /* index of the plain copy that is timed now */
     bench_loop moves, copies[MAX_PLAIN_COPIES];
 } side;
 
-/** The one before goes first: there is no more than one at a time. */
+/* Destroys the result before, so that there is one at a time, and makes a new one. */
 static tsr_status make_result(side *s)
 {
     tsr_dtensor_destroy(s->y);
@@ -35,7 +36,7 @@ static tsr_status call(void *arg)
     side *const s = arg;
     if (s->bench->way->new_results)
         return make_result(s);
-    if (s->x != NULL)
+    if (s->x)
         return tsr_redistribute_into(s->x, s->y, s->stream);
     return move_execute(&s->move, &s->data.source.tensor, &s->data.destination.tensor);
 }
@@ -68,7 +69,7 @@ static tsr_status settle_loops(side *s)
     return TSR_OK;
 }
 
-/** Copies come first, so that what is checked in the end was written by the move. */
+/* Copies run first, so that the move writes the result that is checked at the end. */
 static tsr_status run_iteration(side *s, int64_t iteration)
 {
     move_bench *const b = s->bench;
@@ -85,11 +86,12 @@ static tsr_status run_iteration(side *s, int64_t iteration)
     return TSR_OK;
 }
 
-/** The mesh's cache has plans of the engine's own mode only. */
+/* True if the call uses dtensors, which move in the engine's default mode alone. */
 static bool takes_dtensors(const move_bench *b)
 {
     tsr_mode own;
-    return b->way->dtensors && place_parse_mode(b->setup.place, NULL, &own) == EXIT_DONE && b->setup.request.mode == own;
+    return b->way->dtensors && place_parse_mode(b->setup.place, NULL, &own) == EXIT_DONE &&
+           b->setup.request.mode == own;
 }
 
 static tsr_status make_data(side *s)
@@ -108,7 +110,7 @@ static tsr_status make_data(side *s)
     return TSR_OK;
 }
 
-/** Of what the last call wrote, wherever that is. */
+/* Counts the wrong elements of the last call's result: a new tensor, or `data`. */
 static tsr_status count_wrong(const side *s, int64_t *wrong)
 {
     move_data seen = s->data;
@@ -117,7 +119,7 @@ static tsr_status count_wrong(const side *s, int64_t *wrong)
     return move_data_count_wrong(&seen, wrong);
 }
 
-/** Everybody's figures, for whoever prints. */
+/* Gives all processes the times and figures of all ranks. */
 static tsr_status share_figures(const side *s)
 {
     const move_bench *const b = s->bench;
@@ -164,7 +166,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 static int make_rows(move_bench *b)
 {
     b->rows = calloc((size_t)b->setup.ranks, sizeof *b->rows);
-    if (b->rows == NULL)
+    if (!b->rows)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", b->setup.ranks);
     return peak_create(b->setup.place, b->setup.to, b->setup.ranks, &b->peak);
 }
@@ -175,7 +177,7 @@ static int make_samples(move_bench *b)
     int status = samples_create(b->setup.ranks, iterations, &b->moves);
     if (status == EXIT_DONE)
         status = samples_create(b->setup.ranks, iterations, &b->enqueues);
-    for (int c = 0; status == EXIT_DONE && peak_name(&b->peak, c) != NULL; c++)
+    for (int c = 0; status == EXIT_DONE && peak_name(&b->peak, c); c++)
         status = samples_create(b->setup.ranks, iterations, &b->copies[c]);
     return status;
 }
@@ -191,22 +193,26 @@ void move_bench_finish(move_bench *b)
     move_setup_finish(&b->setup);
 }
 
-/** tsr_redistribute() takes neither a mode nor a stream. */
+/* Refuses --new-result with a mode or a stream, which tsr_redistribute() does not take. */
 static int check_way(const move_bench *b)
 {
     const place *const p = b->setup.place;
     if (!b->way->new_results)
         return EXIT_DONE;
     if (place_enqueues(p))
-        return complain(EXIT_REFUSED, "--new-result is not timed on device %s, for tsr_redistribute() takes no stream; give --device host",
-                        place_device_name(p));
+        return complain(
+            EXIT_REFUSED,
+            "--new-result is not timed on device %s, for tsr_redistribute() takes no stream; give --device host",
+            place_device_name(p));
     if (!takes_dtensors(b))
-        return complain(EXIT_REFUSED, "--new-result with --mode %s: tsr_redistribute() moves in the engine's own mode; leave --mode out",
-                        mode_name(b->setup.request.mode));
+        return complain(
+            EXIT_REFUSED,
+            "--new-result with --mode %s: tsr_redistribute() moves in the engine's own mode; leave --mode out",
+            mode_name(b->setup.request.mode));
     return EXIT_DONE;
 }
 
-/** Where it is the enqueuing that is timed, that needs no long loops, neither before it nor in it. */
+/* Timing of enqueuing gets short loops and no long warm-up. */
 static void settle_settings(move_bench *b)
 {
     if (!b->way->enqueues || !place_enqueues(b->setup.place))
@@ -236,7 +242,7 @@ static double rate(double bytes, double seconds)
     return seconds > 0 ? bytes / seconds : 0;
 }
 
-/** The best plain copy, by its median as the move is by its own. */
+/* Finds the plain copy with the least median. */
 static void find_peak(move_bench *b, move_figures *f)
 {
     for (int c = 0; peak_name(&b->peak, c) != NULL; c++) {
@@ -248,7 +254,7 @@ static void find_peak(move_bench *b, move_figures *f)
     }
 }
 
-/** Bytes of the source that are not copies of others: every term of a Partial counts. */
+/* Bytes of the source without replicas; every term of a Partial counts. */
 static double distinct_bytes(const tsr_layout *from)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(from);
@@ -261,7 +267,7 @@ static double distinct_bytes(const tsr_layout *from)
     return bytes;
 }
 
-/** A plain copy reads and writes each byte of the payload once, so it moves two. */
+/* A plain copy reads and writes each byte of the payload, so it touches twice the payload. */
 static void find_limit(const move_bench *b, move_figures *f)
 {
     const double payload = (double)b->peak.payload, touched = distinct_bytes(b->setup.from) + payload;
@@ -280,7 +286,7 @@ static int64_t largest_shard(const tsr_layout *layout)
     return largest;
 }
 
-/** Bytes over the least possible, for all ranks together; -1 where the least is 0 and more crosses. */
+/* Sets f->ratio, by a survey of the plan for all ranks. */
 static int find_ratio(const move_bench *b, move_figures *f)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
@@ -296,12 +302,14 @@ static int find_ratio(const move_bench *b, move_figures *f)
     return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** Of the first Partial that is reduced. */
+/* The name of the reduction of the first Partial mesh dim that is reduced; "none" if there is
+ * none. */
 static const char *find_reduction(const move_bench *b)
 {
     const tsr_layout *const from = b->setup.from, *const to = b->setup.to;
     for (int d = 0; d < tsr_mesh_ndim(b->setup.mesh); d++) {
-        const tsr_placement *const before = &tsr_layout_placements(from)[d], *const after = &tsr_layout_placements(to)[d];
+        const tsr_placement *const before = &tsr_layout_placements(from)[d], *const after =
+                                                                                 &tsr_layout_placements(to)[d];
         if (before->kind == TSR_PARTIAL && after->kind != TSR_PARTIAL)
             return tsr_reduce_op_name(before->op);
     }

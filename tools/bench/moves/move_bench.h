@@ -1,51 +1,58 @@
-/** One redistribution, measured next to plain copies of as many bytes and checked afterwards. */
+/** Measures one redistribution in turns with plain copies of as many bytes, and checks its
+ * result. */
 #ifndef TESSERA_TOOLS_BENCH_MOVES_MOVE_BENCH_H
 #define TESSERA_TOOLS_BENCH_MOVES_MOVE_BENCH_H
 
 #include "bench/run/bench.h"
 #include "bench/run/peak.h"
 
-/** What is called over and over. */
+/** The call that is measured. */
 typedef struct move_way {
-    const char *bench; /**< the benchmark's name in its rows */
-    bool dtensors;     /**< tsr_redistribute_into() where that takes the mode that is asked for; else a plan's execution */
-    bool new_results;  /**< tsr_redistribute() in its place; modes and devices that it does not take are refused */
-    bool enqueues;     /**< the time of a call is what it costs the host, on devices whose calls only enqueue */
+    const char *bench; /**< name of the benchmark in its rows */
+    bool
+        dtensors; /**< the call is tsr_redistribute_into() if --mode is the engine's default; else it executes a plan */
+    bool new_results; /**< the call is tsr_redistribute() instead of tsr_redistribute_into(); modes and devices without
+                         it are refused */
+    bool enqueues;    /**< on GPUs the time of a call is what enqueuing costs the host */
 } move_way;
 
-/** What the ranks share; each writes its own rows only. */
+/** What the ranks share; each rank writes only its own rows of the samples and of `rows`. */
 typedef struct move_bench {
     const move_way *way;
     bench_settings settings;
     move_setup setup;
     samples moves, enqueues, copies[MAX_PLAIN_COPIES];
-    int64_t calls;            /**< that each of the times is the mean of */
-    tsr_kept_statistics kept; /**< of rank 0's context, which rank threads share */
+    int64_t calls;            /**< number of calls in a loop; a time is the mean of a loop */
+    tsr_kept_statistics kept; /**< of the context of rank 0, which rank threads share */
     peak peak;
     struct row {
-        int64_t bytes_received;
-        int64_t wrong;
-    } * rows;
+        int64_t bytes_received; /**< by the rank's plan */
+        int64_t wrong;          /**< number of wrong elements */
+    } * rows;                   /**< one for each rank; on the heap */
 } move_bench;
 
-/** What is reported, from the ranks' rows. */
+/** The figures that are reported. Rates are bytes a second. */
 typedef struct move_figures {
-    spread seconds, enqueue, time; /**< done, enqueued, and which of them is the time of a call; rates are of calls that are done */
+    spread seconds, enqueue, time; /**< of a complete call, of its enqueuing, and the one of the two that is reported as
+                                      the time; rates are of complete calls */
     double bandwidth, peak_bandwidth, of_peak;
-    double limit_bandwidth, of_limit; /**< of a move that reads every term once and writes every result once at the peak's rate */
-    double ratio;                     /**< bytes received over the least possible; -1 if there is none */
+    double limit_bandwidth, of_limit; /**< rate of a move that reads every term once and writes every result once, as
+                                         fast as the best copy moves bytes */
+    double
+        ratio; /**< bytes received by all ranks over the least possible; -1 if the least is 0 and more are received */
     const char *peak_copy, *reduction;
     int64_t wrong;
-    int64_t received; /**< most bytes that a rank receives */
-    int64_t size;     /**< largest shard of any rank, before or after */
+    int64_t received; /**< bytes that the busiest rank receives */
+    int64_t size;     /**< bytes of the largest shard of any rank, before or after */
     double algbw, busbw;
 } move_figures;
 
-/** Reads what a move is and runs it. Returns the tool's exit status; the caller finishes the bench in any case. */
+/** Reads the options of a move and measures it. Returns the tool's exit status; the caller calls
+ * move_bench_finish() in any case. */
 int move_bench_run(const tool_arguments *given, const bench_settings *settings, const move_way *way, move_bench *out);
 void move_bench_finish(move_bench *b);
 
-/** Once, after a run. Returns the tool's exit status. */
+/** Computes the figures; call once, after move_bench_run(). Returns the tool's exit status. */
 int move_bench_sum_up(move_bench *b, move_figures *out);
 
 #endif

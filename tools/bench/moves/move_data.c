@@ -20,10 +20,10 @@ static tsr_status fill(const tsr_layout *from, const local *source)
     return status;
 }
 
-/** Few elements are of such bytes by right, and fresh memory is not. */
+/* The byte of a destination before a move: rare in results, and not what fresh memory holds. */
 #define SPOILT 0xa5
 
-/** In f32 about 0.01. */
+/* The byte of a source that is only timed; an f32 of such bytes is about 0.01. */
 #define PLAIN 0x3c
 
 static tsr_status allocate(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
@@ -33,14 +33,16 @@ static tsr_status allocate(const place *p, tsr_comm *comm, const tsr_layout *fro
     return local_create(p, comm, to, &out->destination);
 }
 
-tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                                  move_data *out)
 {
     TSR_TRY(allocate(p, comm, from, to, out));
     TSR_TRY(local_set(&out->source, PLAIN));
     return local_set(&out->destination, SPOILT);
 }
 
-tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                            move_data *out)
 {
     TSR_TRY(allocate(p, comm, from, to, out));
     TSR_TRY(fill(from, &out->source));

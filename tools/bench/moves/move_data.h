@@ -1,5 +1,5 @@
-/** The tensors of a move that is measured: what the source holds is known by its elements' global indices, and so is what the destination
- * must hold then. */
+/** The tensors of a move that is measured. Source and expected result follow from global indices
+ * (bench/check/move_oracle.h). */
 #ifndef TESSERA_TOOLS_BENCH_MOVES_MOVE_DATA_H
 #define TESSERA_TOOLS_BENCH_MOVES_MOVE_DATA_H
 
@@ -10,15 +10,19 @@ typedef struct move_data {
     local source, destination;
 } move_data;
 
-/** Collective: memory for both, the source filled; the destination holds what it must not hold after a move. Memory of the host is touched
- * first by the rank that uses it. To be freed before `comm` goes, also where this fails. */
-tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out);
-/** The same for what is only timed: a source of one byte over and over, which makes numbers of every dtype that arithmetic takes no longer
- * over than others. */
-tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out);
+/** Makes both tensors, fills the source, and sets the destination to a pattern that no move gives;
+ * collective. Each rank touches its own host memory first. The caller calls move_data_free() before
+ * `comm` goes, also after a failure. */
+tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                            move_data *out);
+/** move_data_create() for a move that is timed and not checked: every byte of the source is the
+ * same, a pattern that makes normal numbers in every dtype. */
+tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                                  move_data *out);
+/** Frees both tensors; zeroed data are fine. */
 void move_data_free(move_data *d);
 
-/** How many elements of this rank's destination are not what the move must give; 0 for a rank outside the mesh. */
+/** Counts the wrong elements of this rank's destination; 0 for a rank outside the mesh. */
 tsr_status move_data_count_wrong(const move_data *d, int64_t *wrong);
 
 #endif

@@ -16,18 +16,19 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
 {
     const move_setup *const s = &b->setup;
     const move_request *const request = &s->request;
-    json_t *row = json_pack("{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI so sf sf so sI sI sI ss sf sf so}", "bench", b->way->bench,
-                            "engine", place_engine(s->place), "device", place_device_name(s->place), "mode", mode_name(request->mode),
-                            "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh, "shape",
-                            sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype), "from",
-                            s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)b->peak.payload, "seconds",
-                            spread_to_json(f->time), "bandwidth", f->bandwidth, "peak_bandwidth", f->peak_bandwidth, "of_peak", f->of_peak,
-                            "peak_copy", f->peak_copy, "iterations", (json_int_t)b->settings.iterations, "wrong",
-                            b->settings.checks ? json_integer(f->wrong) : json_null(), "limit_bandwidth", f->limit_bandwidth, "of_limit",
-                            f->of_limit, "enqueue_seconds", spread_or_nulls(format, place_enqueues(s->place), f->enqueue), "warm_ups",
-                            (json_int_t)b->settings.warm_ups, "calls", (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop",
-                            f->reduction, "algbw", f->algbw, "busbw", f->busbw, "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
-    /* As programs know the iterations of dispatch. */
+    json_t *row = json_pack(
+        "{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI so sf sf so sI sI sI ss sf sf so}", "bench", b->way->bench,
+        "engine", place_engine(s->place), "device", place_device_name(s->place), "mode", mode_name(request->mode),
+        "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh, "shape",
+        sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype), "from",
+        s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)b->peak.payload, "seconds",
+        spread_to_json(f->time), "bandwidth", f->bandwidth, "peak_bandwidth", f->peak_bandwidth, "of_peak", f->of_peak,
+        "peak_copy", f->peak_copy, "iterations", (json_int_t)b->settings.iterations, "wrong",
+        b->settings.checks ? json_integer(f->wrong) : json_null(), "limit_bandwidth", f->limit_bandwidth, "of_limit",
+        f->of_limit, "enqueue_seconds", spread_or_nulls(format, place_enqueues(s->place), f->enqueue), "warm_ups",
+        (json_int_t)b->settings.warm_ups, "calls", (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop",
+        f->reduction, "algbw", f->algbw, "busbw", f->busbw, "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
+    /* the former name of "iterations" in rows of dispatch */
     if (b->way->dtensors) {
         row = json_with_field(row, "loops", json_integer(b->settings.iterations));
         row = json_with_field(row, "new_result", json_boolean(b->way->new_results));
@@ -37,7 +38,8 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
     return row;
 }
 
-/** Whether rows differ in shapes of which each is named: two of a size look the same. */
+/* True if --shape has several values: rows of one size are then told apart by a line with the
+ * shape. */
 static bool steps_through_shapes(const bench_run *run)
 {
     for (int a = 0; a < run->sweep.axis_count; a++)
@@ -46,7 +48,7 @@ static bool steps_through_shapes(const bench_run *run)
     return false;
 }
 
-/** The columns' names come again where a row differs from the one before in more than its dtype and size. */
+/* Prints a row; in a table, the names of the columns before it if a new table begins. */
 static int print_figures(bench_run *run, const move_bench *b, const move_figures *f, bool begins_table)
 {
     if (run->format != ROWS_TEXT)
@@ -69,8 +71,8 @@ static int report(bench_run *run, move_bench *b, bool begins_table)
         return f.wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
     status = print_figures(run, b, &f, begins_table);
     if (status == EXIT_DONE && f.wrong > 0)
-        return complain(EXIT_REFUSED, "%lld elements are not what %s -> %s must give", (long long)f.wrong, b->setup.names.from,
-                        b->setup.names.to);
+        return complain(EXIT_REFUSED, "%lld elements are not what %s -> %s must give", (long long)f.wrong,
+                        b->setup.names.from, b->setup.names.to);
     return status;
 }
 

@@ -2,15 +2,16 @@
 
 #include "bench/moves/move_data.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 const bench_settings usual_timing = {.iterations = 5, .loop_seconds = 0.02, .warm_seconds = 0.3, .checks = true};
 
 int timed_move_create(int ranks, const bench_settings *settings, const move_request *request, timed_move *out)
 {
     *out = (timed_move){.request = *request, .rows = calloc((size_t)ranks, sizeof *out->rows)};
-    if (out->rows == NULL)
+    if (!out->rows)
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", ranks);
     return samples_create(ranks, settings->iterations, &out->loops);
 }
@@ -31,7 +32,8 @@ int64_t timed_move_wrong(const timed_move *t)
 
 int timed_moves_judge(int64_t wrong)
 {
-    return wrong == 0 ? EXIT_DONE : complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)wrong);
+    return wrong == 0 ? EXIT_DONE
+                      : complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)wrong);
 }
 
 int64_t timed_move_received(const timed_move *t)
@@ -54,7 +56,7 @@ int64_t timed_move_crossed(const timed_move *t)
     return most;
 }
 
-/** What the ranks share; each writes its own rows only. */
+/* What the ranks share; each rank writes only its own rows of each move. */
 typedef struct job {
     place *place;
     const bench_settings *settings;
@@ -62,7 +64,7 @@ typedef struct job {
     size_t count;
 } job;
 
-/** One rank's side of one move. */
+/* One rank's side of one move. */
 typedef struct side {
     move move;
     move_data data;
@@ -103,7 +105,7 @@ static tsr_status count_crossing(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/** By the plan that runs. */
+/* Fills the rank's row from its plan. */
 static tsr_status fill_row(const tsr_comm *comm, const side *s, struct timed_row *row)
 {
     crossing c = {comm, row};
@@ -117,9 +119,10 @@ static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *setti
     const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
     TSR_TRY(fill_row(comm, s, &t->rows[rank]));
-    if (rank == 0 && t->figures != NULL)
+    if (rank == 0 && t->figures)
         TSR_TRY(tsr_plan_survey_of(s->move.plan, t->figures));
-    TSR_TRY((settings->checks ? move_data_create : move_data_create_plain)(where, comm, s->move.from, s->move.to, &s->data));
+    TSR_TRY((settings->checks ? move_data_create : move_data_create_plain)(where, comm, s->move.from, s->move.to,
+                                                                           &s->data));
     bench_step(settings, where, rank);
     TSR_TRY(time_move(comm, s, settings, t));
     if (settings->checks) {

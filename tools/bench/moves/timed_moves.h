@@ -1,4 +1,4 @@
-/** Times of moves of any size, each repeated in loops that are long enough to be timed, and checked. */
+/** Times and checks several moves, each repeated in loops that are long enough to be timed. */
 #ifndef TESSERA_TOOLS_BENCH_MOVES_TIMED_MOVES_H
 #define TESSERA_TOOLS_BENCH_MOVES_TIMED_MOVES_H
 
@@ -8,38 +8,40 @@
 
 typedef struct timed_move {
     move_request request;
-    tsr_plan_survey *figures; /**< where rank 0 writes those of the plan that runs; NULL where nobody asks */
-    samples loops;            /**< seconds a call, of several loops */
+    tsr_plan_survey *figures; /**< set by the caller: where rank 0 writes the survey of its plan; NULL: nowhere */
+    samples loops;            /**< seconds of a call, in each of several loops */
     struct timed_row {
-        int64_t wrong;    /**< elements that are not what the move must give */
-        int64_t node;     /**< the rank's; -1 for all where it is not known */
-        int64_t received; /**< bytes, by the rank's plan; */
-        int64_t crossed;  /**< of them from other nodes */
-    } * rows;             /**< one a rank */
+        int64_t wrong;    /**< number of wrong elements */
+        int64_t node;     /**< node of the rank; -1 on all ranks if unknown */
+        int64_t received; /**< bytes that the rank receives, by its plan */
+        int64_t crossed;  /**< bytes that the rank receives from other nodes */
+    } * rows;             /**< one for each rank; on the heap */
 } timed_move;
 
-/** About 0.15 seconds a move, and more where one takes longer; and before the first as long as a BLAS that was just loaded lets its idle
- * threads spin. */
+/** The usual settings: about 0.15 seconds for a move, or more if one call takes longer, and a
+ * warm-up before the first that outlasts the spinning of idle threads of a BLAS that was just
+ * loaded. */
 extern const bench_settings usual_timing;
 
-/** Returns the tool's exit status; the caller finishes the move in any case. */
+/** Allocates the results of a move over `ranks` ranks; the texts of `request` are borrowed. Returns
+ * the tool's exit status; the caller calls timed_move_finish() in any case. */
 int timed_move_create(int ranks, const bench_settings *settings, const move_request *request, timed_move *out);
 void timed_move_finish(timed_move *t);
 
-/** Times all of them, one after the other, on so many ranks of the place. `status` is what came of this process so far; returns the tool's
- * exit status. */
+/** Times `count` moves, one after the other, on `ranks` ranks of the place, and gives all processes
+ * the results. `status` is this process's exit status so far; returns the tool's exit status. */
 int time_moves(place *p, int ranks, const bench_settings *settings, int status, timed_move *const *moves, size_t count);
 
-/** Elements that are not what the move must give, on any rank. */
+/** The number of wrong elements on all ranks. */
 int64_t timed_move_wrong(const timed_move *t);
 
-/** Refuses so many wrong elements; of 0 all is well. Returns the tool's exit status. */
+/** Complains and returns EXIT_REFUSED if `wrong` elements are more than 0. */
 int timed_moves_judge(int64_t wrong);
 
-/** Bytes that the busiest rank receives: any of them, for rank 0 need not take part. */
+/** Bytes that the busiest of all ranks receives. */
 int64_t timed_move_received(const timed_move *t);
 
-/** Bytes that the busiest node receives from others. */
+/** Bytes that the busiest node receives from other nodes. */
 int64_t timed_move_crossed(const timed_move *t);
 
 #endif

@@ -1,14 +1,15 @@
-/* What it costs to plan: one rank's plan of a move, on meshes of up to a million ranks. */
+/* bench plan: what one rank's plan of a move costs, on meshes of up to a million ranks. */
 #include "bench/run/halvings.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
 #include "plan/request.h"
 
-#include <stdlib.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
-/** What one mesh's plan came to. */
+#include <stdlib.h>
+
+/* The results of planning on one mesh. */
 typedef struct result {
     int64_t rank, messages_received, messages_sent, bytes_allocated;
     spread seconds;
@@ -31,7 +32,8 @@ static void release(void *user, void *memory, size_t bytes)
     free(memory);
 }
 
-/** The rank at half of the source mesh's row-major order, which lies on no diagonal. */
+/* The rank in the middle of the source mesh's row-major order, a typical one: it lies on no
+ * diagonal. */
 static tsr_status middle_rank(const tsr_mesh *mesh, int64_t *rank)
 {
     int64_t coordinate[TSR_MAX_DIMS], at = tsr_mesh_count(mesh) / 2;
@@ -57,7 +59,8 @@ static tsr_status count_plan(const plan_request *r, const tsr_plan_options *opti
     return TSR_OK;
 }
 
-static tsr_status time_plans(const plan_request *r, const tsr_plan_options *options, const bench_settings *settings, samples *times)
+static tsr_status time_plans(const plan_request *r, const tsr_plan_options *options, const bench_settings *settings,
+                             samples *times)
 {
     for (int64_t i = -settings->warm_ups; i < times->iterations; i++) {
         tsr_plan *plan;
@@ -71,8 +74,10 @@ static tsr_status time_plans(const plan_request *r, const tsr_plan_options *opti
     return TSR_OK;
 }
 
-/** The plan that is counted comes first. `asked` is what the request's context counts. */
-static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times, const int64_t *asked, result *out)
+/* Counts one plan, then times several. `asked`: the bytes that the request's context has allocated
+ * so far. */
+static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times,
+                                const int64_t *asked, result *out)
 {
     tsr_plan_options options = r->options;
     if (options.rank == TSR_RANK_NONE)
@@ -89,14 +94,16 @@ static int64_t count_messages(const result *one)
     return one->messages_received + one->messages_sent;
 }
 
-static json_t *result_to_json(const plan_request *r, const char *mesh, const char *from, const char *to, const bench_settings *settings,
-                              const result *one)
+static json_t *result_to_json(const plan_request *r, const char *mesh, const char *from, const char *to,
+                              const bench_settings *settings, const result *one)
 {
-    return json_pack("{ss sI ss so ss ss ss ss sI so sI sI sI sI sI sI}", "bench", "plan", "ranks", (json_int_t)tsr_mesh_count(r->mesh),
-                     "mesh", mesh, "shape", sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
-                     tsr_dtype_name(tsr_layout_dtype(r->from)), "from", from, "to", to, "mode", mode_name(r->options.mode), "rank",
-                     (json_int_t)one->rank, "seconds", spread_to_json(one->seconds), "bytes_allocated", (json_int_t)one->bytes_allocated,
-                     "messages", (json_int_t)count_messages(one), "messages_received", (json_int_t)one->messages_received, "messages_sent",
+    return json_pack("{ss sI ss so ss ss ss ss sI so sI sI sI sI sI sI}", "bench", "plan", "ranks",
+                     (json_int_t)tsr_mesh_count(r->mesh), "mesh", mesh, "shape",
+                     sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
+                     tsr_dtype_name(tsr_layout_dtype(r->from)), "from", from, "to", to, "mode",
+                     mode_name(r->options.mode), "rank", (json_int_t)one->rank, "seconds", spread_to_json(one->seconds),
+                     "bytes_allocated", (json_int_t)one->bytes_allocated, "messages", (json_int_t)count_messages(one),
+                     "messages_received", (json_int_t)one->messages_received, "messages_sent",
                      (json_int_t)one->messages_sent, "iterations", (json_int_t)settings->iterations, "warm_ups",
                      (json_int_t)settings->warm_ups);
 }
@@ -104,8 +111,8 @@ static json_t *result_to_json(const plan_request *r, const char *mesh, const cha
 static void print_columns(const plan_request *r, const char *from, const char *to)
 {
     say("# one rank's plan from %s to %s, %s\n", from, to, mode_name(r->options.mode));
-    say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min", "max", "allocated",
-        "messages");
+    say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min",
+        "max", "allocated", "messages");
     say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s\n", "", "", "", "", "", "(us)", "(us)", "(us)", "(B)");
 }
 
@@ -113,9 +120,10 @@ static void print_result(const plan_request *r, const char *mesh, const result *
 {
     char shape[SHAPE_TEXT_BYTES];
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
-    say(" %9lld %20s %20s %5s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh, shape,
-        tsr_dtype_name(tsr_layout_dtype(r->from)), (long long)one->rank, 1e6 * one->seconds.median, 1e6 * one->seconds.min,
-        1e6 * one->seconds.max, (long long)one->bytes_allocated, (long long)count_messages(one));
+    say(" %9lld %20s %20s %5s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh,
+        shape, tsr_dtype_name(tsr_layout_dtype(r->from)), (long long)one->rank, 1e6 * one->seconds.median,
+        1e6 * one->seconds.min, 1e6 * one->seconds.max, (long long)one->bytes_allocated,
+        (long long)count_messages(one));
 }
 
 static int report(bench_run *run, const plan_request *r, const result *one, bool begins_table)
@@ -123,7 +131,7 @@ static int report(bench_run *run, const plan_request *r, const result *one, bool
     int status = EXIT_DONE;
     char *const mesh = mesh_text(r->mesh), *const from = layout_text(r->from), *const to = layout_text(r->to);
     progress_clear(run->settings.progress);
-    if (mesh == NULL || from == NULL || to == NULL)
+    if (!mesh || !from || !to)
         status = complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
     else if (run->format != ROWS_TEXT)
         status = bench_run_print(run, result_to_json(r, mesh, from, to, &run->settings, one));
@@ -138,8 +146,10 @@ static int report(bench_run *run, const plan_request *r, const result *one, bool
     return status;
 }
 
-/** One line for the mesh that `given` names; what it allocates is counted by a context of its own. */
-static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run, const tool_arguments *given, bool begins_table)
+/* Measures and reports the mesh that `given` names, in a context that counts its allocations in
+ * `asked`. */
+static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run, const tool_arguments *given,
+                      bool begins_table)
 {
     plan_request request;
     samples times = {0};
@@ -169,7 +179,7 @@ static int measure_mesh(bench_run *run, const tool_arguments *given, bool begins
     return status;
 }
 
-/** The mesh and those that halving leaves, fewest ranks first. */
+/* Measures the mesh and its halvings, fewest ranks first. */
 static int measure_halvings(bench_run *run, const tool_arguments *given, bool begins_table)
 {
     tsr_mesh *mesh;
@@ -189,15 +199,15 @@ static int measure_halvings(bench_run *run, const tool_arguments *given, bool be
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
-    return now->value[OPT_SWEEP] != NULL ? measure_halvings(run, now, begins_table) : measure_mesh(run, now, begins_table);
+    return now->value[OPT_SWEEP] ? measure_halvings(run, now, begins_table) : measure_mesh(run, now, begins_table);
 }
 
-/** As many as there are plans. */
+/* Counts the timed plans and warm-ups, for all halvings with --sweep. */
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
     tsr_mesh *mesh;
     *out = run->settings.warm_ups + run->settings.iterations;
-    if (now->value[OPT_SWEEP] == NULL)
+    if (!now->value[OPT_SWEEP])
         return EXIT_DONE;
     const int status = parse_mesh(now->value[OPT_MESH], &mesh);
     if (status != EXIT_DONE)
@@ -220,7 +230,7 @@ const bench_kind bench_plan_kind = {.name = "bench plan",
 
 static int run_bench(const tool_arguments *given)
 {
-    if (given->value[OPT_SWEEP] != NULL && given->value[OPT_RANK] != NULL)
+    if (given->value[OPT_SWEEP] && given->value[OPT_RANK])
         return complain(EXIT_USAGE, "--sweep takes the rank in the middle of each mesh; leave out --rank");
     return bench_run_alone(&bench_plan_kind, given);
 }
@@ -228,21 +238,26 @@ static int run_bench(const tool_arguments *given)
 const tool_command bench_plan_command = {
     .name = "bench plan",
     .summary = "what one rank's plan costs, on meshes of up to a million ranks",
-    .details =
-        "Plans one rank's part of a move over and over: seconds of a plan, all bytes that it asks of the allocator, and the messages that "
-        "it "
-        "holds, received and sent. Nothing is run. The rank is that in the middle of the mesh's row-major order where --rank does not say. "
-        "--sweep prints a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks, fewest first; those "
-        "have unnamed dims and ranks from 0 up.\n\n"
-        "-b, -e and -f take the place of --shape and step through sizes of the largest shard; --mesh and the pair of --from and --to may "
-        "be "
-        "repeated; --shape, --dtype and --mode may be repeated and be lists. Every combination is planned, sizes fastest.",
+    .details = "Plans one rank's part of a move over and over: seconds of a plan, all bytes that it asks of the "
+               "allocator, and the messages that "
+               "it "
+               "holds, received and sent. Nothing is run. The rank is that in the middle of the mesh's row-major order "
+               "where --rank does not say. "
+               "--sweep prints a line for the mesh and for each that halving its longest even dim leaves, down to 16 "
+               "ranks, fewest first; those "
+               "have unnamed dims and ranks from 0 up.\n\n"
+               "-b, -e and -f take the place of --shape and step through sizes of the largest shard; --mesh and the "
+               "pair of --from and --to may "
+               "be "
+               "repeated; --shape, --dtype and --mode may be repeated and be lists. Every combination is planned, "
+               "sizes fastest.",
     .examples =
-        "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to 'S(1),S(0),S(2)'\n"
+        "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to "
+        "'S(1),S(0),S(2)'\n"
         "  tessera bench plan --mesh 1048576 --shape 5000000x64 --from 'S(0)' --to 'S(0;balanced)' --sweep --json\n",
-    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(MODE) |
-             TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(NODES) | TAKES(RANK) | TAKES(SWEEP) |
-             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
+    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) |
+             TAKES(FACTOR) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) |
+             TAKES(NODES) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO),
     .run = run_bench,

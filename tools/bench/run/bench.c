@@ -3,20 +3,22 @@
 #include "cli/order.h"
 #include "cli/report.h"
 
+#include <tessera/sys/status.h>
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
-/** Of a loop. */
+/* Upper bound of the runs of a loop. */
 #define MOST_RUNS 1000000
 
 int samples_create(int ranks, int64_t iterations, samples *out)
 {
     double *const seconds = calloc((size_t)ranks * (size_t)iterations, sizeof *seconds);
-    if (seconds == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks", (long long)iterations, ranks);
+    if (!seconds)
+        return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks",
+                        (long long)iterations, ranks);
     *out = (samples){ranks, iterations, seconds};
     return EXIT_DONE;
 }
@@ -26,7 +28,8 @@ tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
     return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
 }
 
-/** Leaves each iteration's slowest time in the first rank's row, in ascending order, and nothing in the others: it may be called again. */
+/* Leaves the slowest time of each iteration in rank 0's row, sorted, and 0 in the others, so that
+ * a second call gives the same. */
 spread samples_spread(const samples *s)
 {
     double *const slowest = s->seconds;
@@ -61,7 +64,7 @@ static int parse_iterations(const char *option, const char *text, int64_t *out)
 
 static int parse_warm_up(const char *text, bench_settings *out)
 {
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     out->warm_seconds = 0;
     const int status = parse_index("--warm-up", text, &out->warm_ups);
@@ -72,8 +75,8 @@ static int parse_warm_up(const char *text, bench_settings *out)
 
 static int parse_check(const char *text, bool *out)
 {
-    *out = text == NULL || strcmp(text, "0") != 0;
-    if (text != NULL && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+    *out = !text || strcmp(text, "0") != 0;
+    if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
         return complain(EXIT_USAGE, "--check '%s' is neither 0 nor 1", text);
     return EXIT_DONE;
 }
@@ -142,7 +145,7 @@ static tsr_status run_loop(void *arg)
     return status;
 }
 
-/** Runs the loop as it is, and agrees on how many runs take about so many seconds. */
+/* Times the loop, and sets its runs to about `seconds`, by the time of rank 0. */
 static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
 {
     bench_seconds taken;
@@ -152,7 +155,7 @@ static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, do
     return tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL);
 }
 
-/* What the first call takes says little: it touches memory, or plans. */
+/* Fills the loop twice, since the first call takes longer: it touches memory, or plans. */
 tsr_status bench_loop_settle(const place *p, tsr_comm *comm, const bench_settings *settings, bench_loop *loop)
 {
     loop->runs = 1;
@@ -179,14 +182,15 @@ tsr_status bench_loop_time(const place *p, tsr_comm *comm, const bench_loop *loo
 static int read_names(move_setup *s)
 {
     s->names = (move_names){mesh_text(s->mesh), layout_text(s->from), layout_text(s->to)};
-    if (s->names.mesh == NULL || s->names.from == NULL || s->names.to == NULL)
+    if (!s->names.mesh || !s->names.from || !s->names.to)
         return complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
     return EXIT_DONE;
 }
 
 int move_setup_read(const tool_arguments *given, move_setup *out)
 {
-    *out = (move_setup){.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
+    *out = (move_setup){
+        .request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
     move_request *const request = &out->request;
     int status = place_open(given, &out->place);
     if (status == EXIT_DONE)

@@ -16,7 +16,7 @@ static void copy_memcpy(void *dst, const void *src, size_t bytes)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/** Bytes from `at` to the next multiple of `alignment`, at most `bytes`. */
+/* Bytes from `at` to the next multiple of `alignment`, at most `bytes`. */
 static size_t head_bytes(const void *at, size_t alignment, size_t bytes)
 {
     const size_t head = (alignment - (uintptr_t)at % alignment) % alignment;
@@ -41,8 +41,10 @@ __attribute__((target("avx"))) static void copy_streaming(void *dst, const void 
     const char *from = (const char *)src + head;
     size_t left = bytes - head;
     for (; left >= 128; left -= 128, to += 128, from += 128) {
-        const __m256i a = _mm256_loadu_si256((const __m256i *)from), b = _mm256_loadu_si256((const __m256i *)(from + 32));
-        const __m256i c = _mm256_loadu_si256((const __m256i *)(from + 64)), d = _mm256_loadu_si256((const __m256i *)(from + 96));
+        const __m256i a = _mm256_loadu_si256((const __m256i *)from),
+                      b = _mm256_loadu_si256((const __m256i *)(from + 32));
+        const __m256i c = _mm256_loadu_si256((const __m256i *)(from + 64)),
+                      d = _mm256_loadu_si256((const __m256i *)(from + 96));
         _mm256_stream_si256((__m256i *)to, a);
         _mm256_stream_si256((__m256i *)(to + 32), b);
         _mm256_stream_si256((__m256i *)(to + 64), c);
@@ -79,7 +81,7 @@ static const plain_copy rows[MAX_PLAIN_COPIES] = {
 
 const plain_copy *plain_copy_get(int index)
 {
-    for (int i = 0; i < MAX_PLAIN_COPIES && rows[i].copy != NULL; i++)
+    for (int i = 0; i < MAX_PLAIN_COPIES && rows[i].copy; i++)
         if (rows[i].runs_here() && index-- == 0)
             return &rows[i];
     return NULL;

@@ -11,10 +11,10 @@ int row_format_read(const tool_arguments *given, row_format *out)
     return json && csv ? complain(EXIT_USAGE, "--json and --csv are two formats; give one of them") : EXIT_DONE;
 }
 
-/** Quoted where a comma, a quote or the end of a line is in it. */
+/* Prints a text, quoted if it has a comma, a quote or a line break. */
 static void print_text(const char *text)
 {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
+    if (!strpbrk(text, ",\"\r\n")) {
         say_text(text);
         return;
     }
@@ -24,7 +24,7 @@ static void print_text(const char *text)
     say_text("\"");
 }
 
-/** A shape, as options take it. */
+/* Prints a shape as options take it. */
 static void print_sizes(const json_t *list)
 {
     if (json_array_size(list) == 0)
@@ -50,22 +50,23 @@ static void print_value(json_t *value)
         print_scalar(value);
 }
 
-/** A field of a field of a row. */
+/* A field, and the fields of the row that it lies in. */
 typedef struct path {
-    const struct path *outer; /**< NULL for a field of the row itself */
+    const struct path *outer; /* NULL for a field of the row itself */
     const char *name;
 } path;
 
 static void print_name(const path *field)
 {
-    if (field->outer != NULL) {
+    if (field->outer) {
         print_name(field->outer);
         say_text(".");
     }
     say_text(field->name);
 }
 
-/** One line: the names, or the values. `outer` is the field that the object `row` is, or NULL. */
+/* Prints the names or the values of an object, in one line. `outer` is the field that the object
+ * is the value of; NULL for the row. */
 static void print_fields(const json_t *row, const path *outer, bool names, bool *begun)
 {
     const char *name;
@@ -96,7 +97,7 @@ static void print_line(const json_t *row, bool names)
 
 int print_row(row_format format, json_t *row, bool first)
 {
-    if (format == ROWS_JSON || row == NULL)
+    if (format == ROWS_JSON || !row)
         return print_json(row);
     if (first)
         print_line(row, true);

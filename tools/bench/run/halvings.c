@@ -1,9 +1,9 @@
 #include "bench/run/halvings.h"
 
-/** Of the smallest mesh. */
+/* Lower bound of the ranks of the smallest mesh. */
 #define LEAST_RANKS 16
 
-/** Halves the longest even dim, the last of equals; false if there is none. */
+/* Halves the longest even dim, the last of equal ones; false if no dim is even. */
 static bool halve(int64_t *shape, int ndim)
 {
     int longest = -1;
@@ -34,7 +34,8 @@ int halvings_count(const tsr_mesh *mesh)
     return times;
 }
 
-void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES], tool_arguments *out)
+void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES],
+                     tool_arguments *out)
 {
     int64_t shape[TSR_MAX_DIMS];
     *out = *given;

@@ -1,14 +1,17 @@
-/** The smaller meshes of a sweep: those that halving a mesh's longest even dim, the last of equals, leaves again and again. */
+/** The smaller meshes of --sweep: each halves the longest even dim (the last of equal ones) of the
+ * mesh before. */
 #ifndef TESSERA_TOOLS_BENCH_RUN_HALVINGS_H
 #define TESSERA_TOOLS_BENCH_RUN_HALVINGS_H
 
 #include "cli/report.h"
 
-/** How often the mesh can be halved while 16 ranks are left. */
+/** How many times the mesh can be halved with at least 16 ranks left. */
 int halvings_count(const tsr_mesh *mesh);
 
-/** The options with the mesh that was halved so often, "8x4", whose text they borrow: its dims have no names, its ranks count from 0. Zero
- * times leaves them as they are. `mesh` is that of `given`. */
-void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES], tool_arguments *out);
+/** Copies the options with the mesh halved `times` times, as "8x4" in `text`, which `out` borrows:
+ * its dims have no names, its ranks count from 0. With 0 times the options are unchanged. `mesh` is
+ * the mesh of `given`. */
+void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES],
+                     tool_arguments *out);
 
 #endif

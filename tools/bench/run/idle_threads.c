@@ -7,33 +7,35 @@
 #include <time.h>
 #include <unistd.h>
 
-/** Milliseconds, more than OpenBLAS has its threads spin by default: 2^26 ticks, which are 20 to 70 ms of x86's counter and up to 2.8 s of
- * Arm's, at 24 MHz; and on a busy machine they notice late. */
+/* Pauses of a millisecond, longer together than OpenBLAS's threads spin by default: 2^26 ticks,
+ * which are 20 to 70 ms of x86's counter and up to 2.8 s of Arm's at 24 MHz, or later on a busy
+ * machine. */
 #define MOST_PAUSES 3000
 
-/** Running, or waiting for a core: "17 (name) R ..", where the name may hold anything. A thread that has ended does not. */
+/* True if a thread runs or waits for a core: its stat is "17 (name) R ..", where the name may hold
+ * any character. False for a thread that has ended. */
 static bool runs(const char *thread)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
     FILE *const file = fopen(path, "r");
-    if (file == NULL)
+    if (!file)
         return false;
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     const char *const name_end = strrchr(text, ')');
-    return name_end != NULL && strncmp(name_end, ") R", 3) == 0;
+    return name_end && strncmp(name_end, ") R", 3) == 0;
 }
 
-/** Whether a thread other than this one runs; false is written to `told` where that cannot be known. */
+/* True if a thread other than this one runs. `*told`: the system lists the threads. */
 static bool others_run(bool *told)
 {
     DIR *const threads = opendir("/proc/self/task");
     bool found = false;
     *told = threads != NULL;
-    if (threads == NULL)
+    if (!threads)
         return false;
-    for (const struct dirent *e = readdir(threads); e != NULL && !found; e = readdir(threads))
+    for (const struct dirent *e = readdir(threads); e && !found; e = readdir(threads))
         found = e->d_name[0] != '.' && atol(e->d_name) != gettid() && runs(e->d_name);
     closedir(threads);
     return found;

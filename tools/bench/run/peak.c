@@ -2,9 +2,10 @@
 
 #include "bench/run/bench.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 static int measure_areas(const tsr_layout *to, peak *k)
 {
@@ -13,7 +14,8 @@ static int measure_areas(const tsr_layout *to, peak *k)
     do {
         int64_t rank;
         size_t bytes;
-        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK || tsr_layout_local_bytes(to, coordinate, &bytes) != TSR_OK)
+        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK ||
+            tsr_layout_local_bytes(to, coordinate, &bytes) != TSR_OK)
             return complain_status(EXIT_REFUSED);
         k->areas[rank] = (peak_area){.bytes = bytes, .begin = k->payload};
         if (__builtin_add_overflow(k->payload, bytes, &k->payload))
@@ -26,7 +28,7 @@ int peak_create(const place *p, const tsr_layout *to, int ranks, peak *out)
 {
     *out = (peak){.place = p, .ranks = ranks, .copiers = core_count() < ranks ? core_count() : ranks};
     out->areas = calloc((size_t)ranks, sizeof *out->areas);
-    if (out->areas == NULL)
+    if (!out->areas)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", ranks);
     return measure_areas(to, out);
 }
@@ -42,10 +44,10 @@ const char *peak_name(const peak *k, int index)
     if (place_enqueues(k->place))
         return index == 0 ? "device to device" : NULL;
     const plain_copy *const copy = plain_copy_get(index);
-    return copy != NULL ? copy->name : NULL;
+    return copy ? copy->name : NULL;
 }
 
-/* Memory of the host is touched first by the rank that uses it. */
+/* Each rank touches its own host memory first. */
 tsr_status peak_enter(peak *k, tsr_comm *comm, void *dst)
 {
     const int rank = tsr_comm_rank(comm);
@@ -64,7 +66,7 @@ void peak_leave(peak *k, tsr_comm *comm)
     area->src = NULL;
 }
 
-/* An equal part of all destinations in a row, wherever its ends fall. */
+/* Copies an equal share of the payload, which may begin and end within areas. */
 static void copy_share(const peak *k, int rank, const plain_copy *how)
 {
     const size_t share = k->payload / (size_t)k->copiers;
@@ -74,11 +76,12 @@ static void copy_share(const peak *k, int rank, const plain_copy *how)
         const size_t from = begin > area->begin ? begin : area->begin,
                      to = end < area->begin + area->bytes ? end : area->begin + area->bytes;
         if (from < to)
-            how->copy((char *)area->dst + (from - area->begin), (const char *)area->src + (from - area->begin), to - from);
+            how->copy((char *)area->dst + (from - area->begin), (const char *)area->src + (from - area->begin),
+                      to - from);
     }
 }
 
-/* Whoever is the first on a GPU copies for all who share it. */
+/* The first rank on a GPU copies for all ranks that share it. */
 static tsr_status copy_on_gpu(const peak *k, int rank)
 {
     const int index = place_device(k->place, rank).index;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/** Seconds before the first line, and from one to the next. */
+/* Seconds before the line first appears, and between two updates. */
 #define PATIENCE 2
 #define PAUSE    0.2
 
@@ -16,13 +16,13 @@ void progress_begin(progress *p, int64_t steps)
 
 void progress_step(progress *p)
 {
-    if (p == NULL)
+    if (!p)
         return;
     p->done++;
     const double now = clock_seconds();
     if (!p->allowed || now - p->start < PATIENCE || now - p->last < PAUSE)
         return;
-    /* As long again for what is left as it took for what is done. */
+    /* assumes that the steps left take as long as those done */
     const double left = (now - p->start) / (double)p->done * (double)(p->steps - p->done);
     fprintf(stderr, "\r\033[K%lld of %lld, about %.0f s left", (long long)p->done, (long long)p->steps, left);
     fflush(stderr);
@@ -32,7 +32,7 @@ void progress_step(progress *p)
 
 void progress_clear(progress *p)
 {
-    if (p == NULL)
+    if (!p)
         return;
     if (p->shown)
         fputs("\r\033[K", stderr);

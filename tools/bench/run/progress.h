@@ -1,8 +1,8 @@
 /**
- * A line on a terminal that says how far a long run is.
+ * A line of progress of a long run on a terminal.
  *
- * It appears on standard error, after two seconds, and only where that is a terminal; it is gone before anything else is printed. One
- * thread steps.
+ * It appears on standard error after two seconds, only if that is a terminal, and is cleared before
+ * anything else is printed. One thread calls these functions.
  */
 #ifndef TESSERA_TOOLS_BENCH_RUN_PROGRESS_H
 #define TESSERA_TOOLS_BENCH_RUN_PROGRESS_H
@@ -11,19 +11,19 @@
 #include <stdint.h>
 
 typedef struct progress {
-    bool shown;   /**< the line stands there now */
-    bool allowed; /**< standard error is a terminal */
-    int64_t done, steps;
-    double start, last; /**< seconds: of the run, and when the line was written */
+    bool shown;          /**< the line is on the terminal now */
+    bool allowed;        /**< standard error is a terminal */
+    int64_t done, steps; /**< steps so far, and in all */
+    double start, last;  /**< seconds of the clock: the begin of the run, and the last write of the line */
 } progress;
 
-/** A run of so many steps begins. */
+/** Begins a run of `steps` steps. */
 void progress_begin(progress *p, int64_t steps);
 
-/** One step is done. NULL is fine. */
+/** Counts a step. NULL is fine. */
 void progress_step(progress *p);
 
-/** Takes the line away, before anything else is written. NULL is fine. */
+/** Clears the line, before anything else is printed. NULL is fine. */
 void progress_clear(progress *p);
 
 #endif

@@ -5,24 +5,25 @@
 
 #include <string.h>
 
-/** Sizes or shapes, one of the two. */
+/* Refuses both sizes and shapes, and neither. */
 static int check_sizes(const bench_kind *kind, const tool_arguments *given)
 {
     const bool shapes = given->value[OPT_SHAPE] != NULL, sizes = given->value[OPT_BEGIN] != NULL;
     if (shapes && sizes)
         return complain(EXIT_USAGE, "--shape and --begin both say how large; give one of them");
-    if (!shapes && !sizes && given->value[OPT_END] == NULL)
-        return complain(EXIT_USAGE, "%s needs --shape SHAPE, or sizes by --begin; try 'tessera %s --help'", kind->name, kind->name);
+    if (!shapes && !sizes && !given->value[OPT_END])
+        return complain(EXIT_USAGE, "%s needs --shape SHAPE, or sizes by --begin; try 'tessera %s --help'", kind->name,
+                        kind->name);
     return EXIT_DONE;
 }
 
-/** One of the sizes of a combination, with its shape. */
+/* A size of a combination, with its shape. */
 typedef struct sized {
-    int64_t bytes; /**< 0 before the first and past the last */
+    int64_t bytes; /* 0 before the first and past the last */
     char shape[SHAPE_TEXT_BYTES];
 } sized;
 
-/** The shape of so many bytes under the layouts that are at hand. */
+/* Writes the shape of about `bytes` under the layouts of `now`. */
 static int print_size(const tool_arguments *now, int64_t bytes, char text[SHAPE_TEXT_BYTES])
 {
     tsr_mesh *mesh;
@@ -40,7 +41,8 @@ static int print_size(const tool_arguments *now, int64_t bytes, char text[SHAPE_
     return status;
 }
 
-/** Whether the combination at hand differs from the one before in nothing but what rows of a table may differ in. */
+/* True if the current combination belongs to the table of the one before: they differ only in axes
+ * that may differ within a table. */
 static bool continues_table(const bench_run *run)
 {
     const sweep *const s = &run->sweep;
@@ -63,7 +65,7 @@ static bool steps_through_sizes(const bench_run *run)
     return run->kind->sizes == SIZES_FOR_SHAPES && run->sizes.begin > 0;
 }
 
-/** Goes on to the next size that has another shape: small ones may come to the same. */
+/* Advances to the next size with another shape: several small sizes may have one shape. */
 static int next_size(const bench_run *run, sized *at)
 {
     const sized before = *at;
@@ -76,7 +78,7 @@ static int next_size(const bench_run *run, sized *at)
     return status;
 }
 
-/** The sizes of one combination, or the shape that is its own. */
+/* Measures all sizes of the current combination, or its --shape. */
 static int measure_sizes(bench_run *run)
 {
     bool begins_table = !continues_table(run);
@@ -95,7 +97,7 @@ static int measure_sizes(bench_run *run)
     return status;
 }
 
-/** How often the combination at hand is measured. */
+/* Counts the sizes of the current combination that are measured. */
 static int count_sizes(const bench_run *run, int64_t *out)
 {
     *out = 1;
@@ -108,7 +110,7 @@ static int count_sizes(const bench_run *run, int64_t *out)
     return status;
 }
 
-/** Goes through all combinations once, as if they were measured. */
+/* Counts the steps of all combinations, and leaves the sweep at its first. */
 static int count_steps(bench_run *run)
 {
     int64_t rows = 0, sizes;
@@ -116,7 +118,7 @@ static int count_steps(bench_run *run)
     do {
         int64_t steps = bench_settings_steps(&run->settings);
         status = count_sizes(run, &sizes);
-        if (status == EXIT_DONE && run->kind->steps != NULL)
+        if (status == EXIT_DONE && run->kind->steps)
             status = run->kind->steps(run, &run->sweep.now, &steps);
         run->steps += sizes * steps;
         rows += sizes;
@@ -150,7 +152,7 @@ int bench_run_go(bench_run *run, progress *line)
     int status = EXIT_DONE;
     bool more = true;
     run->settings.progress = line;
-    (void)idle_threads_await(); /* if they run on all the same, that is what there is to measure with */
+    (void)idle_threads_await(); /* if they still run, measure anyway */
     while (more) {
         status = measure_sizes(run);
         more = status == EXIT_DONE && sweep_next(&run->sweep);

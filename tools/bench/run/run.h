@@ -1,8 +1,9 @@
 /**
- * One run of a benchmark: everything that its options hold, one after the other, each measured and printed in its turn.
+ * One run of a benchmark: measures and prints every combination of its options' values, one after
+ * the other.
  *
- * What benchmarks have in common is here: sizes (-b, -e, -f) and sweeps, how often to measure (-n, -w, --calls, -c), the formats of their
- * rows, when a table begins, and the line on a terminal that says how far the run is.
+ * It handles what benchmarks share: sizes (-b, -e, -f) and sweeps, how often to measure (-n, -w,
+ * --calls, -c), the formats of rows, where a table begins, and the line of progress.
  */
 #ifndef TESSERA_TOOLS_BENCH_RUN_RUN_H
 #define TESSERA_TOOLS_BENCH_RUN_RUN_H
@@ -14,49 +15,56 @@
 
 typedef struct bench_run bench_run;
 
-/** What --begin, --end and --factor are to a benchmark: unknown, sizes that take the place of --shape, or its own affair. */
+/** The meaning of --begin, --end and --factor: not taken, sizes that replace --shape, or sizes that
+ * `measure` handles. */
 typedef enum bench_sizes { SIZES_NONE = 0, SIZES_FOR_SHAPES, SIZES_OF_ITS_OWN } bench_sizes;
 
-/** What tells benchmarks apart. */
+/** A kind of benchmark. */
 typedef struct bench_kind {
-    const char *name;        /**< "bench redistribute" */
-    const tool_option *axes; /**< what may hold several values, the slowest first; OPT_FROM stands for the pair */
+    const char *name; /**< "bench redistribute" */
+    const tool_option
+        *axes; /**< options that may have several values, the slowest first; OPT_FROM stands for --from and --to */
     int axis_count;
-    int within; /**< so many of the last axes may differ from row to row of a table */
+    int within; /**< number of axes, the last ones, that may differ between the rows of a table */
     bench_sizes sizes;
-    bench_settings settings; /**< where nobody says otherwise; warm_seconds are for the first row */
+    bench_settings settings; /**< defaults; warm_seconds apply to the first row only */
 
-    /** Measures one combination and prints it; `begins_table` says that the names of the columns are wanted. */
+    /** Measures and prints one combination, `now`; `begins_table`: print the names of the columns
+     * before it. */
     int (*measure)(bench_run *run, const tool_arguments *now, bool begins_table);
-    /** The steps of one combination, where they are not those of its settings; or NULL. */
+    /** Sets `*out` to the steps of one combination for the line of progress; NULL:
+     * bench_settings_steps(). */
     int (*steps)(const bench_run *run, const tool_arguments *now, int64_t *out);
 } bench_kind;
 
 struct bench_run {
     const bench_kind *kind;
     row_format format;
-    size_range sizes; /**< begin is 0 where there are none */
+    size_range sizes; /**< of --begin, --end and --factor; begin is 0 if not given */
     bench_settings settings;
     sweep sweep;
-    int64_t steps; /**< of the whole run */
-    int64_t rows;  /**< printed so far; what is there before the run begins makes the names of CSV unnecessary */
-    bool single;   /**< there is one combination */
+    int64_t steps; /**< steps of the whole run, for the line of progress */
+    int64_t rows;  /**< rows printed so far; a caller sets it above 0 before the run if CSV needs no line of names */
+    bool single;   /**< there is only one row to measure */
 };
 
-extern const bench_kind bench_redistribute_kind, bench_dispatch_kind, bench_linear_kind, bench_plan_kind, bench_kernels_kind;
+extern const bench_kind bench_redistribute_kind, bench_dispatch_kind, bench_linear_kind, bench_plan_kind,
+    bench_kernels_kind;
 
-/** Reads the options, and refuses what reads wrong, whenever its turn would be. Returns the tool's exit status; the caller calls
- * bench_run_finish() in any case. `given` is borrowed. */
+/** Reads the options and checks the values of all combinations. Returns the tool's exit status; the
+ * caller calls bench_run_finish() in any case. `given` is borrowed. */
 int bench_run_begin(const bench_kind *kind, const tool_arguments *given, bench_run *out);
 void bench_run_finish(bench_run *run);
 
-/** Measures all, up to the first failure; `line` has begun. */
+/** Measures all combinations, up to the first failure, and steps `line`, which the caller has
+ * begun. Returns the tool's exit status. */
 int bench_run_go(bench_run *run, progress *line);
 
-/** From begin to finish, with a line of its own. */
+/** bench_run_begin(), bench_run_go() with a line of progress of its own, and bench_run_finish().
+ * Returns the tool's exit status. */
 int bench_run_alone(const bench_kind *kind, const tool_arguments *given);
 
-/** Prints a row as JSON or CSV and gives it back; NULL is complained about. */
+/** print_row() in the run's format, with the names before the first row of CSV. */
 int bench_run_print(bench_run *run, json_t *row);
 
 #endif

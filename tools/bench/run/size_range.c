@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** So that a sweep ends, and bytes stay far from the end of int64_t. */
+/* Bounds that make a sweep end, and keep bytes far from the end of int64_t. */
 #define LEAST_FACTOR 1.001
 #define MOST_BYTES   (INT64_C(1) << 50)
 
@@ -17,15 +17,16 @@ int size_read(const char *option, const char *text, int64_t *out)
     const char *const unit = length > 0 ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
     char number[24];
     int64_t value = 0;
-    const size_t digits = unit != NULL ? length - 1 : length;
+    const size_t digits = unit ? length - 1 : length;
     if (digits == 0 || digits > 18 || strspn(text, "0123456789") < digits)
-        return complain(EXIT_USAGE, "%s '%s' is no number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
+        return complain(EXIT_USAGE, "%s '%s' is not a number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
     memcpy(number, text, digits);
     number[digits] = '\0';
     value = strtoll(number, NULL, 10);
-    const int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     if (value == 0 || value > MOST_BYTES >> shift)
-        return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldT can be asked for", option, text, (long long)(MOST_BYTES >> 40));
+        return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldT can be asked for", option, text,
+                        (long long)(MOST_BYTES >> 40));
     *out = value << shift;
     return EXIT_DONE;
 }
@@ -34,13 +35,13 @@ int size_range_read(const tool_arguments *given, size_range *out)
 {
     const char *const begin = given->value[OPT_BEGIN], *const end = given->value[OPT_END];
     *out = (size_range){.factor = 2};
-    if (begin == NULL && (end != NULL || given->value[OPT_FACTOR] != NULL))
+    if (!begin && (end || given->value[OPT_FACTOR]))
         return complain(EXIT_USAGE, "--end and --factor need --begin");
-    if (begin == NULL)
+    if (!begin)
         return EXIT_DONE;
     int status = size_read("--begin", begin, &out->begin);
     out->end = out->begin;
-    if (status == EXIT_DONE && end != NULL)
+    if (status == EXIT_DONE && end)
         status = size_read("--end", end, &out->end);
     if (status == EXIT_DONE)
         status = parse_real("--factor", given->value[OPT_FACTOR], 2, &out->factor);
@@ -66,7 +67,8 @@ int64_t size_range_count(const size_range *r)
     return count;
 }
 
-/** Into how many parts one side cuts the tensor, and each of its dims; and the last dim that it cuts. */
+/* The number of parts into which one side cuts the tensor and each of its dims, and the last dim
+ * that it cuts. */
 typedef struct parts {
     int64_t all, of_dim[TSR_MAX_DIMS];
     int last_dim;
@@ -78,7 +80,7 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
     int64_t *const numbers = calloc(room, sizeof *numbers);
     tsr_placement placements[TSR_MAX_DIMS];
     int count = 0;
-    if (numbers == NULL)
+    if (!numbers)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
     const tsr_status status = tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, room, NULL);
     free(numbers);
@@ -92,7 +94,8 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
         if (placements[d].kind != TSR_SHARD)
             continue;
         if (dim >= TSR_MAX_DIMS)
-            return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", dim, TSR_MAX_DIMS);
+            return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", dim,
+                            TSR_MAX_DIMS);
         out->all *= tsr_mesh_size(mesh, d);
         out->of_dim[dim] *= tsr_mesh_size(mesh, d);
         out->last_dim = dim > out->last_dim ? dim : out->last_dim;
@@ -100,13 +103,13 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
     return EXIT_DONE;
 }
 
-/** The greatest multiple of `unit` up to `size`, or `size` itself below it. */
+/* The greatest multiple of `unit` up to `size`; `size` itself if it is less than `unit`. */
 static int64_t round_down(int64_t size, int64_t unit)
 {
     return size >= unit ? size - size % unit : size;
 }
 
-/** Rows are a power of two of units, as many as columns at most; columns take the rest. */
+/* Rows are `unit` times a power of two, at most about as many as columns; columns get the rest. */
 static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
 {
     for (int d = 2; d < s->ndim; d++) {
@@ -120,7 +123,7 @@ static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
     s->size[1] = s->size[1] > 0 ? s->size[1] : 1;
 }
 
-/** Every rank holds something on both sides. */
+/* Lengthens the dims so that every rank holds an element on both sides. */
 static void lengthen(const parts *before, const parts *after, tensor_shape *s)
 {
     for (int d = 0; d < s->ndim; d++) {
@@ -129,7 +132,8 @@ static void lengthen(const parts *before, const parts *after, tensor_shape *s)
     }
 }
 
-int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes, tensor_shape *out)
+int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes,
+                 tensor_shape *out)
 {
     parts before, after;
     int status = count_parts(mesh, "--from", from, &before);
@@ -138,12 +142,13 @@ int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dty
     if (status != EXIT_DONE)
         return status;
     /* The layout with fewer parts has the larger shard. */
-    const int64_t fewer = before.all < after.all ? before.all : after.all, elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
+    const int64_t fewer = before.all < after.all ? before.all : after.all,
+                  elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
     const int last_dim = before.last_dim > after.last_dim ? before.last_dim : after.last_dim;
     int64_t all;
     if (__builtin_mul_overflow(elements > 0 ? elements : 1, fewer, &all))
-        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together", (long long)fewer,
-                        (long long)bytes);
+        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together",
+                        (long long)fewer, (long long)bytes);
     *out = (tensor_shape){.ndim = last_dim > 1 ? last_dim + 1 : 2};
     fill_shape(all, tsr_mesh_count(mesh), out);
     if (fewer > 1)

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Options whose values have no commas of their own. */
+/* True for options whose values contain no commas, so that they may be lists. */
 static bool takes_lists(tool_option option)
 {
-    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,    OPT_TOKENS,
-                                        OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS, OPT_KERNEL, OPT_RUN_BYTES, OPT_WEIGHTS};
+    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,  OPT_MODE,      OPT_ENGINE,
+                                        OPT_DEVICE, OPT_TOKENS, OPT_HIDDEN,    OPT_INTERMEDIATE,
+                                        OPT_RANKS,  OPT_KERNEL, OPT_RUN_BYTES, OPT_WEIGHTS};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (lists[i] == option)
             return true;
@@ -23,7 +24,7 @@ static int add_value(sweep_list *list, const char *text, size_t length)
     if (list->count == MAX_GIVEN)
         return complain(EXIT_USAGE, "more than %d values are given for one option", MAX_GIVEN);
     char *const value = strndup(text, length);
-    if (value == NULL)
+    if (!value)
         return complain(EXIT_REFUSED, "there is no memory for the values of the options");
     list->values[list->count++] = value;
     return EXIT_DONE;
@@ -58,8 +59,9 @@ static int pair_up(sweep_axis *axis)
 {
     const size_t from = axis->lists[0].count, to = axis->lists[1].count;
     if (from != to && from > 1 && to > 1)
-        return complain(EXIT_USAGE, "--from is given %zu times and --to %zu times; each --from needs its --to, or one goes with all", from,
-                        to);
+        return complain(
+            EXIT_USAGE,
+            "--from is given %zu times and --to %zu times; each --from needs its --to, or one goes with all", from, to);
     axis->count = from > to ? from : to;
     return EXIT_DONE;
 }
@@ -81,7 +83,10 @@ static int check_count(tool_option option, const char *text)
     static const struct {
         tool_option option;
         const char *name;
-    } counts[] = {{OPT_TOKENS, "--tokens"}, {OPT_HIDDEN, "--hidden"}, {OPT_INTERMEDIATE, "--intermediate"}, {OPT_RANKS, "--ranks"}};
+    } counts[] = {{OPT_TOKENS, "--tokens"},
+                  {OPT_HIDDEN, "--hidden"},
+                  {OPT_INTERMEDIATE, "--intermediate"},
+                  {OPT_RANKS, "--ranks"}};
     int64_t count;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].option == option)
@@ -98,7 +103,7 @@ static int check_kernel(const char *text)
     return complain(EXIT_USAGE, "--kernel '%s' is not copy, reduce or reduce-to-all", text);
 }
 
-/** What does not read as it must, however late its turn would be. */
+/* Refuses a value that does not parse, before any combination is measured. */
 static int check_value(tool_option option, const char *text)
 {
     tensor_shape shape;
@@ -106,7 +111,7 @@ static int check_value(tool_option option, const char *text)
     tsr_mode mode;
     tsr_mesh *mesh;
     int64_t bytes;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     if (option == OPT_SHAPE)
         return parse_shape(text, &shape);
@@ -116,9 +121,9 @@ static int check_value(tool_option option, const char *text)
         return parse_dtype_of("--weights", text, &dtype);
     if (option == OPT_MODE)
         return parse_mode(text, &mode);
-    if (option == OPT_ENGINE && engine_find(text) == NULL)
+    if (option == OPT_ENGINE && !engine_find(text))
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", text);
-    if (option == OPT_DEVICE && device_find(text) == NULL)
+    if (option == OPT_DEVICE && !device_find(text))
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", text);
     if (option == OPT_KERNEL || option == OPT_RUN_BYTES)
         return option == OPT_KERNEL ? check_kernel(text) : size_read("--run-bytes", text, &bytes);

@@ -1,8 +1,9 @@
 /**
- * Benchmarks of many things in one run: the options of a command that hold several values, and every combination of them in turn.
+ * Sweeps: visits every combination of the values of options that have several.
  *
- * Meshes and placements are repeated (--mesh 2 --mesh 2x2), for commas are part of them; others may be lists too (--dtype f32,bf16). The
- * first --from goes with the first --to, the second with the second; where one of the two is given once it goes with all of the other.
+ * Options are repeated (--mesh 2 --mesh 2x2), or given a list (--dtype f32,bf16) unless commas are
+ * part of their values, as in meshes and placements. The first --from goes with the first --to, the
+ * second with the second; if one of the two is given once it goes with each of the other.
  */
 #ifndef TESSERA_TOOLS_BENCH_RUN_SWEEP_H
 #define TESSERA_TOOLS_BENCH_RUN_SWEEP_H
@@ -15,32 +16,32 @@
 typedef struct sweep_list {
     tool_option option;
     size_t count;
-    char *values[MAX_GIVEN]; /**< on the heap; NULL alone where the option was not given */
+    char *values[MAX_GIVEN]; /**< on the heap; one NULL if the option is not given */
 } sweep_list;
 
-/** Options that are stepped together: one, or --from and --to. */
+/** Options that advance together: one option, or --from and --to. */
 typedef struct sweep_axis {
     sweep_list lists[2];
     int list_count;
-    size_t at, count;
+    size_t at, count; /**< index of the current value, and number of values */
 } sweep_axis;
 
 typedef struct sweep {
-    tool_arguments now; /**< the combination that is at hand */
+    tool_arguments now; /**< the current combination */
     sweep_axis axes[SWEEP_AXES];
     int axis_count;
 } sweep;
 
-/** The axes are those options of `command` that may hold several values, the first in `order` the slowest; OPT_FROM stands for the pair.
- * What reads wrong is refused here, whenever its turn would be.
- * Returns the tool's exit status; the caller finishes the sweep in any case. */
+/** Begins a sweep at its first combination. `order` lists the options that may have several values,
+ * the slowest first; OPT_FROM stands for --from and --to. Refuses values that do not parse, of all
+ * combinations. Returns the tool's exit status; the caller calls sweep_finish() in any case. */
 int sweep_begin(const tool_arguments *given, const tool_option *order, int count, sweep *out);
 void sweep_finish(sweep *s);
 
-/** Goes on to the next combination; false after the last. */
+/** Advances to the next combination; false after the last, when the first is current again. */
 bool sweep_next(sweep *s);
 
-/** How many combinations there are. */
+/** The number of combinations. */
 int64_t sweep_count(const sweep *s);
 
 #endif

@@ -6,11 +6,12 @@
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/split.h"
 #include "comm/engines/mpi/world.h"
+
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
-/* Bytes of a piece at most: what an int counts, and a round number. */
+/* The most bytes of a piece: a round number that an int holds. */
 #define MOST_CHUNK ((int64_t)1 << 30)
 
 static int rank_of(void *self)
@@ -43,12 +44,12 @@ static void tell_late(void *self, tsr_comm_late *late, void *arg)
     handle->late = handle->gate.late = (tsr_late_hook){late, arg};
 }
 
-static void leave(void *self)
+static void mpi_leave(void *self)
 {
     tsr_mpi_handle_leave(self);
 }
 
-static void destroy(void *self)
+static void mpi_destroy(void *self)
 {
     tsr_mpi_handle_destroy(self);
 }
@@ -58,7 +59,8 @@ static void *slot_of(void *self, int rank)
     return tsr_mpi_gate_slot(&((const tsr_mpi_handle *)self)->gate, rank);
 }
 
-/* Of an abort that could not be told in its own thread the rank's next call tells. */
+/* After a meet that failed: sends notices of this rank's abort if the aborting thread could not,
+ * and notes a loss. */
 static tsr_status tell_why(tsr_mpi_handle *handle, tsr_status status)
 {
     if (status != TSR_OK)
@@ -68,19 +70,19 @@ static tsr_status tell_why(tsr_mpi_handle *handle, tsr_status status)
     return status;
 }
 
-static tsr_status meet(void *self)
+static tsr_status mpi_meet(void *self)
 {
     tsr_mpi_handle *handle = self;
     return tell_why(handle, tsr_mpi_gate_meet(&handle->gate));
 }
 
-static tsr_status arrive(void *self)
+static tsr_status mpi_arrive(void *self)
 {
     tsr_mpi_gate_arrive(&((tsr_mpi_handle *)self)->gate);
     return TSR_OK;
 }
 
-static tsr_status await(void *self)
+static tsr_status mpi_await(void *self)
 {
     tsr_mpi_handle *handle = self;
     return tell_why(handle, tsr_mpi_gate_await(&handle->gate));
@@ -91,7 +93,7 @@ static tsr_status alloc(void *self, size_t bytes, void **out)
     return tsr_mpi_node_alloc(((tsr_mpi_handle *)self)->node, bytes, out);
 }
 
-static void release(void *self, void *memory, size_t bytes)
+static void mpi_free(void *self, void *memory, size_t bytes)
 {
     (void)bytes;
     tsr_mpi_node_free(((tsr_mpi_handle *)self)->node, memory);
@@ -105,7 +107,8 @@ static int shares(void *self, const void *memory, size_t bytes)
 static int life(void *self, int rank)
 {
     const tsr_mpi_handle *handle = self;
-    const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[rank]);
+    const tsr_mpi_resident *const resident =
+        tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[rank]);
     return resident ? (int)tsr_mpi_resident_life(resident) : TSR_MPI_RUNS;
 }
 
@@ -120,24 +123,25 @@ static const tsr_comm_messages mpi_messages = {
 static const tsr_comm_direct mpi_direct = {
     .size = sizeof(tsr_comm_direct),
     .slot = slot_of,
-    .meet = meet,
-    .arrive = arrive,
-    .await = await,
+    .meet = mpi_meet,
+    .arrive = mpi_arrive,
+    .await = mpi_await,
     .life = life,
 };
 
 static const tsr_comm_memory mpi_memory = {
     .size = sizeof(tsr_comm_memory),
     .alloc = alloc,
-    .free = release,
-    .leave = leave,
+    .free = mpi_free,
+    .leave = mpi_leave,
     .shares = shares,
 };
 
 static const tsr_comm_nodes mpi_nodes = {.size = sizeof(tsr_comm_nodes), .node_of = node_of};
 static const tsr_comm_nodes mpi_direct_nodes = {.size = sizeof(tsr_comm_nodes), .node_of = node_of, .direct = 1};
 
-/* A group within a node is direct whatever its world is, and what ranks of a node allocate is shared in any case. */
+/* A group within a node is direct, also if its world is not. Memory that ranks of a node allocate
+ * is shared in both cases. */
 static void tell_table(void *self, tsr_comm_table *out)
 {
     const tsr_mpi_handle *handle = self;
@@ -149,7 +153,7 @@ static void tell_table(void *self, tsr_comm_table *out)
         .rank = rank_of,
         .ranks = count_ranks,
         .abort = abort_all,
-        .destroy = destroy,
+        .destroy = mpi_destroy,
         .split = options->no_split ? NULL : tsr_mpi_split,
         .tell_table = tell_table,
         .tell_late = tell_late,
@@ -170,15 +174,17 @@ static tsr_status check_mpi(const char *call)
     MPI_Finalized(&finalized);
     if (!initialized || finalized)
         return tsr_status_set(TSR_ERROR_STATE, "%s: MPI is %s", call,
-                              finalized ? "finalized" : "not initialized: call MPI_Init_thread() first, or tsr_mpi_job_create()");
+                              finalized ? "finalized"
+                                        : "not initialized: call MPI_Init_thread() first, or tsr_mpi_job_create()");
     MPI_Query_thread(&level);
     if (level < MPI_THREAD_SERIALIZED)
         MPI_Is_thread_main(&is_main);
     if (!is_main)
-        return tsr_status_set(TSR_ERROR_STATE,
-                              "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
-                              "MPI_THREAD_SERIALIZED or more",
-                              call);
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
+            "MPI_THREAD_SERIALIZED or more",
+            call);
     return tsr_mpi_check_launcher(call);
 }
 
@@ -189,7 +195,8 @@ static tsr_status check_comm(const char *call, MPI_Comm comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is MPI_COMM_NULL", call);
     TSR_TRY(tsr_mpi_check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter"));
     if (inter)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is an inter-communicator; merge it with MPI_Intercomm_merge() first", call);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: comm is an inter-communicator; merge it with MPI_Intercomm_merge() first", call);
     return TSR_OK;
 }
 
@@ -197,9 +204,11 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
 {
     TSR_TRY(tsr_options_read(call, given, options, sizeof *options));
     if (options->timeout_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call,
+                              (long long)options->timeout_ms);
     if (options->chunk_bytes < 0 || options->chunk_bytes > MOST_CHUNK)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it is 1 to %lld, or 0 for that", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: options.chunk_bytes is %lld; it must be 1 to %lld, or 0 for the largest", call,
                               (long long)options->chunk_bytes, (long long)MOST_CHUNK);
     if (options->chunk_bytes == 0)
         options->chunk_bytes = MOST_CHUNK;
@@ -208,12 +217,13 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
 
 /* How ranks lie on nodes. */
 typedef struct topology {
-    int ranks, *first; /* one a rank: the lowest rank of its node */
+    int ranks, *first; /* `first`: one per rank, the lowest rank of its node */
     tsr_mpi_mates mates;
-    bool shares; /* on every node ranks share memory */
+    bool shares; /* on every node the ranks share memory */
 } topology;
 
-/* `lost`: ranks did not come, or do not free theirs now, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
+/* `lost`: some ranks did not come, or do not free the communicator now, and freeing it might wait
+ * for them: it is left to MPI_Finalize(). */
 static void free_comm(MPI_Comm *comm, bool lost)
 {
     if (*comm != MPI_COMM_NULL && !lost)
@@ -226,7 +236,7 @@ static void free_topology(const tsr_mpi_together *together, topology *t)
     tsr_release(together->context, t->first);
 }
 
-/* free_topology() frees it, also after an error. */
+/* Fills t->first and t->mates; free_topology() frees them, also after an error. */
 static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, topology *t)
 {
     void *first = NULL;
@@ -236,7 +246,7 @@ static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, to
     return tsr_mpi_mates_find(together, comm, t->first, &t->mates);
 }
 
-/* The same end for all ranks: this one's `local` failure is another's TSR_ERROR_PEER. */
+/* Collective: `local` if it is a failure, TSR_ERROR_PEER if another rank's is, else TSR_OK. */
 static tsr_status agree_on(const tsr_mpi_together *together, MPI_Comm comm, tsr_status local)
 {
     int64_t all = 0;
@@ -246,10 +256,12 @@ static tsr_status agree_on(const tsr_mpi_together *together, MPI_Comm comm, tsr_
     if (local != TSR_OK)
         return tsr_status_restore(&sentence, local);
     TSR_TRY(agreed);
-    return all ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s: another rank has no memory for a communicator", together->call);
+    return all ? TSR_OK
+               : tsr_status_set(TSR_ERROR_PEER, "%s: another rank has no memory for a communicator", together->call);
 }
 
-/* The world's first handle is of all its ranks. */
+/* Collective: makes the world's first handle, for all its ranks. On failure the world is
+ * destroyed. */
 static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *world, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle = NULL;
@@ -269,8 +281,10 @@ static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *w
     return status;
 }
 
-/* The memory of this node's ranks, if all ranks want that, and whether every node has some. */
-static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topology *t, const tsr_mpi_options *options, tsr_mpi_node **node)
+/* Collective: makes the shared memory of this node, unless a rank has set no_sharing, and sets
+ * t->shares. */
+static tsr_status share_memory(const tsr_mpi_together *together, MPI_Comm comm, topology *t,
+                               const tsr_mpi_options *options, tsr_mpi_node **node)
 {
     char reason[256] = "a rank set options.no_sharing";
     int64_t sharing = 0;
@@ -280,14 +294,14 @@ static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topolog
     if (sharing)
         TSR_TRY(tsr_mpi_node_create(together, &t->mates, node, reason));
     if (!*node)
-        tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: rank %d of %d shares no memory, and sends messages: %s",
-                together->call, rank, t->ranks, reason);
+        tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO,
+                "%s: rank %d of %d shares no memory, and sends messages: %s", together->call, rank, t->ranks, reason);
     TSR_TRY(tsr_mpi_least(together, comm, *node != NULL, &sharing));
     t->shares = sharing != 0;
     return TSR_OK;
 }
 
-/* Ranks that differ in one of these would call different things. */
+/* Collective: ranks that differ in this option would make different calls. */
 static tsr_status compare_flag(const tsr_mpi_together *together, MPI_Comm comm, const char *name, int flag)
 {
     int64_t least_set = 0, least_unset = 0;
@@ -295,7 +309,8 @@ static tsr_status compare_flag(const tsr_mpi_together *together, MPI_Comm comm, 
     TSR_TRY(tsr_mpi_least(together, comm, flag == 0, &least_unset));
     if (least_set || least_unset)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.%s is %d on this rank and %d on others; give all ranks the same", together->call,
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: options.%s is %d on this rank and %d on others; give all ranks the same", together->call,
                           name, flag != 0, flag == 0);
 }
 
@@ -305,17 +320,20 @@ static tsr_status compare_options(const tsr_mpi_together *together, MPI_Comm com
     return compare_flag(together, comm, "unchecked", options->unchecked);
 }
 
-/* Which ranks share what. The memory of `t` and of `node` is the caller's, after an error too. */
-static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, topology *t, tsr_mpi_node **node)
+/* Collective: finds out which ranks share memory. The caller frees `*t` and `*node`, after an error
+ * too. */
+static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, topology *t,
+                         tsr_mpi_node **node)
 {
     TSR_TRY(tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     TSR_TRY(compare_options(together, comm, options));
     TSR_TRY(find_nodes(together, comm, t));
-    return share(together, comm, t, options, node);
+    return share_memory(together, comm, t, options, node);
 }
 
-/* Takes over `comm`. */
-static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
+/* Collective: makes the world. Takes over `comm`, on failure too. */
+static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options,
+                             tsr_mpi_world **out)
 {
     tsr_mpi_node *node = NULL;
     tsr_mpi_world *world = NULL;
@@ -323,7 +341,8 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     const tsr_status surveyed = survey(together, comm, options, &t, &node);
     tsr_status status = surveyed;
     if (status == TSR_OK)
-        status = agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
+        status =
+            agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
     const bool lost = status != TSR_OK && (surveyed == TSR_OK || surveyed == TSR_ERROR_PEER);
     if (status == TSR_OK) {
         world->shares = t.shares;
@@ -339,8 +358,8 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     return status;
 }
 
-/* Takes over the handle. */
-static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle, tsr_comm **out)
+/* Makes the communicator. Takes over the handle, on failure too. */
+static tsr_status wrap_handle(const tsr_mpi_together *together, tsr_mpi_handle *handle, tsr_comm **out)
 {
     tsr_comm_table table;
     tell_table(handle, &table);
@@ -350,9 +369,10 @@ static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle,
     return status;
 }
 
-/* The world is held until all ranks have been told what became of the last step. */
-static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_handle **out_handle,
-                       tsr_comm **out)
+/* Collective. The world is held until all ranks know the outcome of the last step, which is
+ * compared over its MPI communicator. */
+static tsr_status make_first_comm(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options,
+                                  tsr_mpi_handle **out_handle, tsr_comm **out)
 {
     tsr_mpi_world *world = NULL;
     tsr_mpi_handle *handle = NULL;
@@ -361,7 +381,7 @@ static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const ts
     TSR_TRY(make_handle(together, world, &handle));
     tsr_mpi_world_hold(world);
     world->losses = together->losses;
-    const tsr_status status = agree_on(together, world->comm, wrap(together, handle, &made));
+    const tsr_status status = agree_on(together, world->comm, wrap_handle(together, handle, &made));
     if (status == TSR_OK) {
         *out = made;
         *out_handle = handle;
@@ -391,12 +411,13 @@ tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_
     const tsr_mpi_together together = {call, context, options.timeout_ms, losses};
     tsr_status status = tsr_mpi_duplicate(&together, comm, &own);
     if (status == TSR_OK)
-        status = make(&together, own, &options, handle, out);
+        status = make_first_comm(&together, own, &options, handle, out);
     tsr_context_destroy(context);
     return status;
 }
 
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_mpi_losses *losses, tsr_comm **out)
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_mpi_losses *losses,
+                          tsr_comm **out)
 {
     tsr_mpi_handle *handle;
     return tsr_mpi_borrow_handle(call, comm, given, losses, &handle, out);

@@ -1,46 +1,46 @@
 #include "comm/engines/mpi/exchange.h"
 
+#include "base/checked.h"
 #include "comm/engines/mpi/calls/error.h"
 #include "comm/engines/mpi/loss.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/transit.h"
 #include "comm/engines/mpi/world.h"
-#include <stdio.h>
-#include <string.h>
+
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
-/* Peers that a sentence has room for. */
+#include <stdio.h>
+#include <string.h>
+
+/* A sentence names at most this many peers. */
 #define LATE_NAMED 4
 
-/* So often a rank that waits asks whether its mates live, after its first looks, and after so long it says for whom it waits. */
+/* After QUICK_LOOKS polls a waiting rank checks every QUESTION_MS whether its mates live, and shows
+ * them for which rank it waits. */
 #define QUESTION_MS 200
 #define QUICK_LOOKS 256
 
-/* After this, what a rank that has left had sent would have come. */
+/* Messages that a rank sent before it left arrive within this time after its departure is known. */
 #define LAST_WORDS_MS 500
 
-/* How long transfers that both sides have begun, by MPI or out of trays, may take to end in all, once an exchange is given up. A peer that
- * takes longer is stopped, dead, or cannot be reached, or has given up before this one's data came. */
+/* Once an exchange is given up, transfers that both sides have begun, by MPI or out of trays, have
+ * this long in all to end. A peer that takes longer is stopped, dead or cut off, or has given up
+ * before this rank's data came. */
 #define SETTLE_MS 2000
 
-static size_t round_up(size_t bytes)
+/* Places the arrays in `block` and returns their bytes; `block` NULL: only counts. */
+static size_t place_arrays(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
 {
-    return (bytes + 63) & ~(size_t)63;
-}
-
-/* Lays the arrays into `block` (NULL: only counts) and returns their bytes. */
-static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
-{
-    size_t used = round_up(sizeof *e->memory);
+    size_t used = tsr_round_up(sizeof *e->memory, TSR_LINE);
     e->transits = block ? (tsr_mpi_transit *)(block + used) : NULL;
-    used += round_up(capacity * sizeof *e->transits);
+    used += tsr_round_up(capacity * sizeof *e->transits, TSR_LINE);
     e->rows = block ? (tsr_message *)(block + used) : NULL;
-    used += round_up((size_t)ranks * sizeof *e->rows);
+    used += tsr_round_up((size_t)ranks * sizeof *e->rows, TSR_LINE);
     int **const numbers[] = {&e->turns[0], &e->turns[1]};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = block ? (int *)(block + used) : NULL;
-        used += round_up((size_t)ranks * sizeof **numbers[i]);
+        used += tsr_round_up((size_t)ranks * sizeof **numbers[i], TSR_LINE);
     }
     e->letters = block ? (tsr_mpi_letter *)(block + used) : NULL;
     return used + capacity * sizeof *e->letters;
@@ -52,9 +52,9 @@ tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
     if (count <= e->capacity)
         return TSR_OK;
     void *memory;
-    TSR_TRY(tsr_allocate(handle->world->context, place(&measured, NULL, count, handle->ranks), &memory));
+    TSR_TRY(tsr_allocate(handle->world->context, place_arrays(&measured, NULL, count, handle->ranks), &memory));
     tsr_release(handle->world->context, e->memory);
-    place(e, memory, count, handle->ranks);
+    place_arrays(e, memory, count, handle->ranks);
     e->memory = memory;
     e->capacity = count;
     return TSR_OK;
@@ -80,14 +80,15 @@ static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_tra
 {
     const tsr_message *message = transit->message;
     size_t sent = 0;
-    const tsr_mpi_delivery delivery = tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
+    const tsr_mpi_delivery delivery =
+        tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
     if (delivery == TSR_MPI_THROUGH && sent != message->bytes)
         tsr_mpi_transit_note_length(handle, transit, sent);
     return delivery;
 }
 
-/* By its sender's tray; between nodes there is none. */
-static tsr_mpi_delivery deliver(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+/* Tries to pass the message through the sender's tray. Ranks of different nodes have no tray. */
+static tsr_mpi_delivery deliver_by_tray(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
 {
     if (!tsr_mpi_trays_reach(&handle->trays, transit->message->peer))
         return TSR_MPI_BY_MPI;
@@ -99,7 +100,8 @@ static tsr_status check_mate(const tsr_mpi_handle *handle, int mate)
     if (!tsr_mpi_trays_is_gone(&handle->trays, mate))
         return TSR_OK;
     char name[64];
-    return tsr_status_set(TSR_ERROR_PEER, "%s could not make the communicator, so it is broken", tsr_mpi_name(handle, mate, name));
+    return tsr_status_set(TSR_ERROR_PEER, "%s could not make the communicator, so it is broken",
+                          tsr_mpi_name(handle, mate, name));
 }
 
 static tsr_status say_given_up(const tsr_mpi_handle *handle, int mate)
@@ -109,13 +111,14 @@ static tsr_status say_given_up(const tsr_mpi_handle *handle, int mate)
                           tsr_mpi_name(handle, mate, name));
 }
 
-/* A message goes after those before it. `*some`: it has. */
+/* Begins a message if those before it to (from) its peer have begun and the tray is ready. Then
+ * `*some` becomes true. */
 static tsr_status begin_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
 {
     int *turn = &handle->exchange.turns[transit->receives][transit->message->peer];
     if (transit->turn != *turn)
         return TSR_OK;
-    const tsr_mpi_delivery delivery = deliver(handle, transit);
+    const tsr_mpi_delivery delivery = deliver_by_tray(handle, transit);
     if (delivery == TSR_MPI_NOT_YET)
         return check_mate(handle, transit->message->peer);
     ++*turn;
@@ -140,7 +143,7 @@ static tsr_status note_taken(tsr_mpi_handle *handle, tsr_mpi_transit *transit, b
     return TSR_OK;
 }
 
-static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
+static void list_transits(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     int *turns = e->turns[receives];
@@ -158,8 +161,8 @@ static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t cou
     e->under_way += count;
 }
 
-/* The first message to a rank above this one: lists are sorted by peer where order matters for speed, so that ranks begin with different
- * peers. */
+/* The first message whose peer is above this rank. Lists are sorted by peer where order matters for
+ * speed, so ranks that begin there begin with different peers. */
 static size_t first_of(const tsr_mpi_handle *handle, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
@@ -183,23 +186,25 @@ static tsr_status check_device(tsr_device device)
 {
     if (!device.driver)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
 }
 
-static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                            size_t receive_count)
+static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count,
+                            const tsr_message *receives, size_t receive_count)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
-    list(handle, receives, receive_count, true);
-    list(handle, sends, send_count, false);
+    list_transits(handle, receives, receive_count, true);
+    list_transits(handle, sends, send_count, false);
     TSR_TRY(begin_range(handle, 0, receive_count));
     return begin_range(handle, receive_count, e->count);
 }
 
-/* What peers have sent to a rank that cannot take it would pass for what they send next: its communicator is broken. */
-static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                        size_t receive_count, tsr_device device)
+/* If an exchange cannot begin, messages that peers have sent would be taken for those of a later
+ * exchange, so the communicator breaks. */
+static tsr_status start_exchange(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count,
+                                 const tsr_message *receives, size_t receive_count, tsr_device device)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(check_device(device));
@@ -224,8 +229,9 @@ static bool is_quiet(tsr_mpi_exchange *e)
     return quiet;
 }
 
-/* MPI has some of the exchange's own memory yet: letters that nobody has read, say. */
-static void bury(tsr_mpi_handle *handle)
+/* Keeps the exchange's memory in the world's list, because MPI still uses some of it: letters that
+ * no peer has received, say. */
+static void bury_exchange(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     tsr_mpi_grave *grave = e->memory;
@@ -235,25 +241,29 @@ static void bury(tsr_mpi_handle *handle)
     e->capacity = 0;
 }
 
-/* True once no peer copies, or will copy, what this rank has laid, and MPI is done with memory of the caller's. */
+/* True if no mate copies, or will copy, what this rank has laid, and MPI no longer uses memory of
+ * the caller. */
 static bool is_settled(tsr_mpi_handle *handle)
 {
     bool settled = true;
     for (size_t i = 0; i < handle->exchange.count; i++) {
         tsr_mpi_transit *transit = &handle->exchange.transits[i];
         const bool laid = transit->course == TSR_MPI_LAID;
-        settled =
-            (laid ? tsr_mpi_trays_withdraw(&handle->trays, transit->message->peer) : tsr_mpi_transit_is_quiet(transit, true)) && settled;
+        settled = (laid ? tsr_mpi_trays_withdraw(&handle->trays, transit->message->peer)
+                        : tsr_mpi_transit_is_quiet(transit, true)) &&
+                  settled;
     }
     return settled;
 }
 
 /*
- * Receives are taken back, which MPI does at once unless they were matched, and so is what lies in trays unless somebody copies it. Memory
- * of the caller's that was matched belongs to a transfer for which both sides are there (transit.h), so that it ends soon, whichever of
- * them gives up: all poll until theirs have. But a receiver that gives up between its token and the data takes its memory back, and then
- * the sender waits in vain: nobody ever matches what it sends, for a broken group keeps its tags. What else has not ended by the deadline
- * is between this rank and one that is stopped, dead or cut off.
+ * Cancels receives, which MPI does at once unless they were matched, and withdraws messages from
+ * trays unless a mate is copying them. Memory of the caller that was matched belongs to a transfer
+ * for which both sides are there (transit.h), so it ends soon, whichever of them gives up: both
+ * poll until their transfers have ended. One exception: if a receiver gives up between its token
+ * and the data, it takes its memory back. Then the sender waits in vain, since no receive will ever
+ * match its data: a broken group keeps its tags. Whatever else has not ended by the deadline is
+ * between this rank and a rank that is stopped, dead or cut off.
  */
 static void take_back(tsr_mpi_handle *handle)
 {
@@ -264,7 +274,7 @@ static void take_back(tsr_mpi_handle *handle)
     for (int look = 0; !is_settled(handle) && !tsr_deadline_passed(deadline); look++)
         tsr_pause(look);
     if (!is_quiet(e))
-        bury(handle);
+        bury_exchange(handle);
 }
 
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
@@ -303,8 +313,8 @@ static tsr_status look_at(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool
     return TSR_OK;
 }
 
-/* What has come by now; `*some`: anything has. */
-static tsr_status look(tsr_mpi_handle *handle, bool *some)
+/* Goes on with every message. `*some` becomes true if any of them has got further. */
+static tsr_status look_at_transits(tsr_mpi_handle *handle, bool *some)
 {
     *some = false;
     for (size_t i = 0; i < handle->exchange.count; i++)
@@ -312,7 +322,8 @@ static tsr_status look(tsr_mpi_handle *handle, bool *some)
     return TSR_OK;
 }
 
-/* A peer of which something is still missing, from `*at` on; -1: none. Each is named once, in the order of the lists. */
+/* The next peer, from message `*at` on, with a message that is not over; -1: none. Each peer is
+ * found once, in the order of the lists. */
 static int next_late(const tsr_mpi_exchange *e, size_t *at)
 {
     for (; *at < e->count; ++*at) {
@@ -328,7 +339,8 @@ static int next_late(const tsr_mpi_exchange *e, size_t *at)
     return -1;
 }
 
-/* Whom a rank waits for that this one waits for, and so on: mates show it, and only the last has not come. */
+/* Follows, from `peer` on, which rank each mate shows that it waits for: the last of this chain is
+ * the one that has not come. */
 static int find_last(const tsr_mpi_handle *handle, int peer)
 {
     for (int steps = 0; steps < handle->ranks && tsr_mpi_trays_reach(&handle->trays, peer); steps++) {
@@ -340,7 +352,7 @@ static int find_last(const tsr_mpi_handle *handle, int peer)
     return peer;
 }
 
-/* "rank 1, rank 2 (rank 5 of all) and 7 more", which have not come. */
+/* Names the ranks that have not come: "rank 1, rank 2 (rank 5 of all) and 7 more". */
 static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WORDS])
 {
     char name[64];
@@ -355,7 +367,8 @@ static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WO
         if (known)
             continue;
         if (late < LATE_NAMED) {
-            used += (size_t)snprintf(words + used, TSR_MPI_WORDS - used, "%s%s", late ? ", " : "", tsr_mpi_name(handle, last, name));
+            used += (size_t)snprintf(words + used, TSR_MPI_WORDS - used, "%s%s", late ? ", " : "",
+                                     tsr_mpi_name(handle, last, name));
             named[late] = last;
         }
         late++;
@@ -369,30 +382,32 @@ static tsr_status say_late(const tsr_mpi_handle *handle)
 {
     char words[TSR_MPI_WORDS];
     tsr_mpi_world_note_loss(handle->world);
-    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", name_late(handle, words),
-                          (long long)handle->world->options.timeout_ms);
+    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken",
+                          name_late(handle, words), (long long)handle->world->options.timeout_ms);
 }
 
-/* A mate whose process is no more, without having left. */
+/* TSR_ERROR_PEER if the process of a mate has ended without having left. */
 static tsr_status check_lives(const tsr_mpi_handle *handle)
 {
     char name[64];
     for (int r = 0; r < handle->ranks; r++) {
         if (r == handle->rank || !tsr_mpi_trays_reach(&handle->trays, r) || tsr_mpi_trays_has_left(&handle->trays, r))
             continue;
-        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
+        const tsr_mpi_resident *const resident =
+            tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
         if (!resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD || tsr_mpi_trays_has_left(&handle->trays, r))
             continue;
         tsr_mpi_world_note_loss(handle->world);
-        return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken", tsr_mpi_name(handle, r, name));
+        return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken",
+                              tsr_mpi_name(handle, r, name));
     }
     return TSR_OK;
 }
 
-/* How long a wait has gone on without anything that came. */
+/* The state of a wait; it begins anew whenever a message gets further. */
 typedef struct patience {
     tsr_deadline deadline, last_words, question;
-    tsr_lateness late; /* begins with the first question */
+    tsr_lateness late; /* begins at the first ask_mates() */
     int looks;
 } patience;
 
@@ -414,11 +429,13 @@ static tsr_status say_left(tsr_mpi_handle *handle)
     const int all = handle->names[gone];
     if (gone == all)
         return tsr_status_set(TSR_ERROR_PEER, "rank %d has returned, so this communicator is broken", gone);
-    return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone, all);
+    return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone,
+                          all);
 }
 
-/* Now and then: mates see for whom this rank waits, and so does whoever reads the log. */
-static tsr_status ask(tsr_mpi_handle *handle, patience *p)
+/* Tells the log for which ranks this one waits, if it is time; shows it to mates; checks that they
+ * live. */
+static tsr_status ask_mates(tsr_mpi_handle *handle, patience *p)
 {
     char words[TSR_MPI_WORDS];
     size_t at = 0;
@@ -434,7 +451,8 @@ static tsr_status ask(tsr_mpi_handle *handle, patience *p)
     return check_lives(handle);
 }
 
-/* Between two looks. What a rank sent before it left is on its way yet when its peers learn that it is gone. */
+/* Between two polls. Messages that a rank sent before it left may still be on their way when its
+ * departure is known, so the wait goes on for LAST_WORDS_MS. */
 static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
 {
     tsr_mpi_notice_hear(handle->world);
@@ -442,7 +460,7 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     if (tsr_deadline_passed(p->deadline))
         return say_late(handle);
     if (p->looks > QUICK_LOOKS && tsr_deadline_passed(p->question))
-        TSR_TRY(ask(handle, p));
+        TSR_TRY(ask_mates(handle, p));
     if (p->last_words == 0 && is_left(handle))
         p->last_words = tsr_deadline_in(LAST_WORDS_MS);
     if (p->last_words != 0 && tsr_deadline_passed(p->last_words))
@@ -456,7 +474,7 @@ static tsr_status wait_for_all(tsr_mpi_handle *handle)
     patience p = begin_waiting(handle);
     while (handle->exchange.under_way > 0) {
         bool some;
-        TSR_TRY(look(handle, &some));
+        TSR_TRY(look_at_transits(handle, &some));
         if (some)
             p = begin_waiting(handle);
         else
@@ -465,7 +483,7 @@ static tsr_status wait_for_all(tsr_mpi_handle *handle)
     return TSR_OK;
 }
 
-static tsr_status finish(tsr_mpi_handle *handle)
+static tsr_status finish_exchange(tsr_mpi_handle *handle)
 {
     const tsr_status status = wait_for_all(handle);
     if (status != TSR_OK) {
@@ -476,12 +494,12 @@ static tsr_status finish(tsr_mpi_handle *handle)
     return e->mismatch == TSR_OK ? TSR_OK : tsr_status_set(e->mismatch, "%s", e->words);
 }
 
-tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                tsr_device device, tsr_stream stream)
+tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                size_t receive_count, tsr_device device, tsr_stream stream)
 {
     (void)stream;
-    TSR_TRY(start(self, sends, send_count, receives, receive_count, device));
-    return finish(self);
+    TSR_TRY(start_exchange(self, sends, send_count, receives, receive_count, device));
+    return finish_exchange(self);
 }
 
 tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
@@ -489,7 +507,7 @@ tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t s
 {
     tsr_mpi_handle *handle = self;
     (void)stream;
-    TSR_TRY(start(handle, sends, send_count, receives, receive_count, device));
+    TSR_TRY(start_exchange(handle, sends, send_count, receives, receive_count, device));
     handle->exchange.started = true;
     return TSR_OK;
 }
@@ -498,10 +516,10 @@ tsr_status tsr_mpi_exchange_finish(void *self)
 {
     tsr_mpi_handle *handle = self;
     handle->exchange.started = false;
-    return finish(handle);
+    return finish_exchange(handle);
 }
 
-/* `bytes` of every rank to rank 0, in the rows of `rows`. */
+/* Sends each rank's row, `bytes` bytes, to rank 0. */
 static tsr_status gather_rows(tsr_mpi_handle *handle, char *rows, size_t bytes)
 {
     tsr_message *messages = handle->exchange.rows;
@@ -530,7 +548,7 @@ tsr_status tsr_mpi_gather_and_spread(tsr_mpi_handle *handle, void *rows, size_t 
     return spread_rows(handle, rows, (size_t)handle->ranks * row_bytes);
 }
 
-/* Nobody is told that all came before all did. */
+/* Rank 0 answers only after it has received a message from every rank. */
 tsr_status tsr_mpi_barrier(void *self)
 {
     char nothing = 0;

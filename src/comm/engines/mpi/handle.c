@@ -5,10 +5,12 @@
 #include "comm/engines/mpi/exchange.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/world.h"
-#include <string.h>
+
 #include <tessera/sys/memory.h>
 
-/* How long a rank that leaves waits for the others to leave too. */
+#include <string.h>
+
+/* How long a rank that leaves waits for all others at a barrier. */
 #define FAREWELL_MS 100
 
 void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
@@ -19,7 +21,8 @@ void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
     tsr_mpi_gate_hurry(&handle->gate, timeout_ms);
 }
 
-/* Looks once more when the time is over, for this rank may have slept meanwhile. `*barrier` is that of those who do not come. */
+/* True if all ranks come to a barrier in time; else `*barrier` is its request. Looks once more when
+ * the time is over, since this process may not have run meanwhile. */
 static bool all_come(const tsr_mpi_world *world, MPI_Request *barrier)
 {
     int done = 0;
@@ -37,9 +40,11 @@ static bool all_come(const tsr_mpi_world *world, MPI_Request *barrier)
 }
 
 /*
- * When all have come, all leave in peace, and nothing is under way but the notices of ranks that did not come to know it in time. Such a
- * rank does not come again; so where all come twice there are no notices, and none will be sent, even if some of them do not come to know
- * that. A rank that left before the others came settles with them in MPI_Finalize().
+ * If all ranks come to a barrier, all leave in peace, and nothing is under way but the departure
+ * notices of ranks that did not learn in time that all had come. Such a rank does not come to a
+ * second barrier. So if all come to that too, there are no notices, and none will be sent, even if
+ * some rank does not learn that all came. A rank that left before the others came finishes the
+ * barriers in MPI_Finalize() (calls/leftover.h).
  */
 static void leave_mpi(tsr_mpi_world *world)
 {
@@ -56,8 +61,9 @@ static void leave_mpi(tsr_mpi_world *world)
     tsr_mpi_leftover_keep(&rest);
 }
 
-/* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. So is memory from
- * which MPI still sends, with the context whose it is. */
+/* An MPI communicator over which other ranks may still send is left to MPI_Finalize(), so that MPI
+ * does not reuse its id. Memory that MPI still uses is left too, with the context that it is
+ * from. */
 void tsr_mpi_world_destroy(tsr_mpi_world *world)
 {
     tsr_context *context = world->context;
@@ -83,13 +89,13 @@ static tsr_status set_up(tsr_mpi_world *world)
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(world->comm, &world->rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(world->comm, &world->ranks), "MPI_Comm_size"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
-    /* Attributes of MPI itself are MPI_COMM_WORLD's. */
+    /* MPI keeps this attribute at MPI_COMM_WORLD alone. */
     const int tags = found ? *bound : 32767, slots = (tags - TSR_MPI_TAGS + 1) / TSR_MPI_TAGS + 1;
     world->slots = slots < TSR_MPI_SLOTS ? slots : TSR_MPI_SLOTS;
     return TSR_OK;
 }
 
-/* Nobody is, and whether there is anybody of whom this rank would only hear. */
+/* Makes `gone`, with no departures, and sets `apart`. */
 static tsr_status list_gone(tsr_context *context, tsr_mpi_world *world)
 {
     TSR_TRY(tsr_allocate(context, (size_t)world->ranks * sizeof *world->gone, (void **)&world->gone));
@@ -100,8 +106,8 @@ static tsr_status list_gone(tsr_context *context, tsr_mpi_world *world)
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int **first,
-                                tsr_mpi_world **out)
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+                                int **first, tsr_mpi_world **out)
 {
     tsr_mpi_world *world;
     TSR_TRY(tsr_allocate(context, sizeof *world, (void **)&world));
@@ -208,14 +214,16 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     if (!world->node)
         return TSR_OK;
     TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
-    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->alone, world->options.timeout_ms);
+    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->alone,
+                                  world->options.timeout_ms);
 }
 
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle;
     TSR_TRY(tsr_allocate(world->context, sizeof *handle, (void **)&handle));
-    *handle = (tsr_mpi_handle){.world = world, .context = world->context, .node = world->node, .slot = -1, .ranks = ranks};
+    *handle =
+        (tsr_mpi_handle){.world = world, .context = world->context, .node = world->node, .slot = -1, .ranks = ranks};
     const tsr_status status = furnish(handle, ranks);
     if (status != TSR_OK) {
         tsr_mpi_trays_leave(&handle->trays);

@@ -2,6 +2,7 @@
 #include "comm/engines/mpi/calls/launcher.h"
 #include "comm/engines/mpi/engine.h"
 #include "comm/engines/mpi/world.h"
+
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
@@ -10,12 +11,13 @@
 struct tsr_mpi_job {
     tsr_context *context;
     int rank, size;
-    bool ours; /* MPI, to finalize */
-    bool lost; /* a peer is, for whom MPI_Finalize() would wait */
+    bool ours; /* this job initialized MPI, and finalizes it */
+    bool lost; /* a peer was lost: MPI_Finalize() would wait for it */
     tsr_mpi_losses losses;
 };
 
-/* How long those who end after a rank was lost wait for one another: nobody else has a reason to be later. */
+/* How long ranks wait for one another at the end of a run in which a rank was lost: the others have
+ * no reason to be later. */
 #define LOST_MS 1000
 
 /* How a rank's program ended. */
@@ -30,18 +32,21 @@ static tsr_status initialize(bool *ours)
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     if (finalized)
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_mpi_job_create: MPI is finalized, and may not be initialized again");
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_mpi_job_create: MPI is finalized, and may not be initialized again");
     if (initialized)
         return TSR_OK;
     TSR_TRY(tsr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread"));
     if (level >= MPI_THREAD_FUNNELED) {
         *ours = true;
-        /* MPICH takes what goes wrong with requests there, whatever communicator they are of. */
+        /* MPICH reports errors of requests to this handler, whatever communicator they belong
+         * to. */
         return tsr_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     }
     MPI_Finalize();
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_mpi_job_create: this MPI serves processes without threads alone; it takes "
-                                                 "MPI_THREAD_FUNNELED");
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "tsr_mpi_job_create: this MPI serves processes without threads alone; it takes "
+                          "MPI_THREAD_FUNNELED");
 }
 
 static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
@@ -104,7 +109,7 @@ int tsr_mpi_job_size(const tsr_mpi_job *job)
     return job->size;
 }
 
-/* Zeroed behind the sentence too, for all of it is sent. */
+/* The bytes behind the sentence are 0 too, since all of them are sent. */
 static ending ending_of(tsr_status status)
 {
     ending mine = {.status = (int32_t)status};
@@ -113,25 +118,27 @@ static ending ending_of(tsr_status status)
     return mine;
 }
 
-/* Lower for who failed for a reason of its own than for others, and for these than for who did not; then by rank. */
-static int64_t weigh(const tsr_mpi_job *job, const ending *mine)
+/* The least weight finds the rank whose ending counts: the lowest of those that failed for a reason
+ * of their own, else of those that failed because of a peer, else of all. */
+static int64_t weigh_ending(const tsr_mpi_job *job, const ending *mine)
 {
     const int64_t grade = mine->status == TSR_OK ? 2 : mine->status == TSR_ERROR_PEER ? 1 : 0;
     return grade << 32 | job->rank;
 }
 
-/* That of the rank whose reason counts, on all ranks; its sentence names it. */
+/* Collective: `*cause` becomes the rank of least weight, and `*out` its ending, on all ranks. */
 static tsr_status find_cause(const tsr_mpi_job *job, tsr_comm *witness, const ending *mine, int *cause, ending *out)
 {
     const tsr_device host = tsr_device_host();
-    int64_t weight = weigh(job, mine);
+    int64_t weight = weigh_ending(job, mine);
     TSR_TRY(tsr_comm_all_reduce(witness, &weight, &weight, 1, TSR_I64, TSR_MIN, host, NULL));
     *cause = (int)(weight & INT32_MAX);
     *out = *mine;
     return tsr_comm_broadcast(witness, out, sizeof *out, TSR_U8, *cause, host, NULL);
 }
 
-/* What the thread has said before is nothing of the program's. */
+/* Runs main over a communicator of its own. The thread's sentence is forgotten first, so that it is
+ * not taken for one of main. */
 static tsr_status run_main(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_comm *comm;
@@ -154,7 +161,8 @@ static tsr_status run_main(tsr_mpi_job *job, tsr_rank_main *main, void *arg, con
     return tsr_status_restore(&sentence, status);
 }
 
-/* A rank that was lost is named by the witness, but what main says of it goes first. */
+/* After the witness has lost a rank: returns the failure of main, if main ran and failed, else that
+ * of the witness, which names the rank. */
 static tsr_status say_lost(tsr_mpi_job *job, const ending *mine, tsr_status status)
 {
     const bool has_run = !job->losses.unmade;
@@ -164,8 +172,8 @@ static tsr_status say_lost(tsr_mpi_job *job, const ending *mine, tsr_status stat
     return tsr_status_set(status, CALL ": %s", tsr_status_message());
 }
 
-/* All ranks come here, whatever became of their programs. */
-static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mine)
+/* Collective over the witness: every rank comes here, however its main ended. */
+static tsr_status conclude_run(tsr_mpi_job *job, tsr_comm *witness, const ending *mine)
 {
     ending theirs;
     int cause;
@@ -173,10 +181,13 @@ static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mi
     if (status != TSR_OK)
         return say_lost(job, mine, status);
     job->lost = job->losses.unmade;
-    return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence.text);
+    return theirs.status == TSR_OK
+               ? TSR_OK
+               : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence.text);
 }
 
-/* Over a communicator of its own, which nothing that the program does can break; it takes the caller's timeout and context. */
+/* Runs main and agrees on the outcome over a second communicator, the witness, which nothing that
+ * main does can break; it has the caller's timeout and context. */
 static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_mpi_options apart = TSR_MPI_OPTIONS_INIT;
@@ -192,7 +203,7 @@ static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg
     const ending mine = ending_of(run_main(job, main, arg, options));
     if (job->losses.unmade || job->losses.missed)
         tsr_mpi_handle_hurry(handle, LOST_MS);
-    const tsr_status status = tsr_comm_let_go(witness, conclude(job, witness, &mine));
+    const tsr_status status = tsr_comm_let_go(witness, conclude_run(job, witness, &mine));
     tsr_comm_destroy(witness);
     return status;
 }

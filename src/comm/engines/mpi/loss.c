@@ -1,10 +1,11 @@
 #include "comm/engines/mpi/loss.h"
 
-#include <stdio.h>
-#include <tessera/sys/log.h>
-
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/world.h"
+
+#include <tessera/sys/log.h>
+
+#include <stdio.h>
 
 const char *tsr_mpi_name(const tsr_mpi_handle *handle, int rank, char *text)
 {
@@ -39,5 +40,6 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
     if (aborter < 0)
         return TSR_OK;
     tsr_mpi_notice_abort(handle->world);
-    return tsr_mpi_break(handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
+    return tsr_mpi_break(
+        handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
 }

@@ -2,14 +2,14 @@
 
 #include "comm/engines/mpi/world.h"
 
-/* The first group's tags are its ways, and this one. */
+/* The one tag of the first group that no kind of message uses. */
 #define TAG ((int)TSR_MPI_WAYS)
 
 _Static_assert((int)TSR_MPI_WAYS < TSR_MPI_TAGS, "notices have a tag that no message has");
 
 typedef enum news { ABORTED, LEFT } news;
 
-/* What MPI may still read when the world is gone. */
+/* The buffers of sends; static, since MPI may read them after the world is freed. */
 static const int notices[] = {ABORTED, LEFT};
 
 bool tsr_mpi_may_speak(void)
@@ -23,28 +23,29 @@ bool tsr_mpi_may_speak(void)
     return level == MPI_THREAD_MULTIPLE || (level <= MPI_THREAD_FUNNELED && is_main);
 }
 
-/* Nobody waits for what is sent: who is gone does not take it. */
-static void tell(const tsr_mpi_world *world, news what)
+/* The sends are not waited for: a rank that is gone never receives them. */
+static void tell_news(const tsr_mpi_world *world, news what)
 {
     MPI_Request request;
     for (int rank = 0; rank < world->ranks; rank++)
-        if (rank != world->rank && MPI_Isend(&notices[what], 1, MPI_INT, rank, TAG, world->comm, &request) == MPI_SUCCESS)
+        if (rank != world->rank &&
+            MPI_Isend(&notices[what], 1, MPI_INT, rank, TAG, world->comm, &request) == MPI_SUCCESS)
             MPI_Request_free(&request);
 }
 
 void tsr_mpi_notice_abort(tsr_mpi_world *world)
 {
     if (world->apart && tsr_mpi_world_aborter(world) == world->rank && !atomic_exchange(&world->told, true))
-        tell(world, ABORTED);
+        tell_news(world, ABORTED);
 }
 
 void tsr_mpi_notice_departure(const tsr_mpi_world *world)
 {
     if (world->apart)
-        tell(world, LEFT);
+        tell_news(world, LEFT);
 }
 
-static void take(tsr_mpi_world *world, MPI_Message *message, int from)
+static void take_notice(tsr_mpi_world *world, MPI_Message *message, int from)
 {
     int what = ABORTED;
     if (MPI_Mrecv(&what, 1, MPI_INT, message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -63,7 +64,7 @@ void tsr_mpi_notice_hear(tsr_mpi_world *world)
         if (MPI_Improbe(MPI_ANY_SOURCE, TAG, world->comm, &some, &message, &from) != MPI_SUCCESS)
             return;
         if (some)
-            take(world, &message, from.MPI_SOURCE);
+            take_notice(world, &message, from.MPI_SOURCE);
     }
 }
 

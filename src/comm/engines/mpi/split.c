@@ -5,7 +5,8 @@
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/world.h"
 
-/* True if `a` has its place in their new group before `b`: of equal color, by key, then by rank. */
+/* True if ranks `a` and `b` have the same color and `a` comes first in the new group: by key, then
+ * by rank. */
 static bool comes_before(const tsr_mpi_post *posts, int a, int b)
 {
     return posts[a].color == posts[b].color && (posts[a].key < posts[b].key || (posts[a].key == posts[b].key && a < b));
@@ -19,7 +20,8 @@ static int place_of(const tsr_mpi_post *posts, int ranks, int rank)
     return place;
 }
 
-/* The highest number that any rank of the parent has not used yet; groups of other colors have other ranks, and may share it. */
+/* A number that no rank of the parent has used for a group yet. All colors of a split use the same
+ * one, since no rank is in two of their groups. */
 static int next_group(const tsr_mpi_post *posts, int ranks)
 {
     int next = 0;
@@ -28,7 +30,7 @@ static int next_group(const tsr_mpi_post *posts, int ranks)
     return next;
 }
 
-/* The lowest rank of that color that could not make its handle, or -1. */
+/* The lowest rank of this color that could not make its handle; -1: none. */
 static int find_unable(const tsr_mpi_post *posts, int ranks, int color)
 {
     for (int r = 0; r < ranks; r++)
@@ -37,7 +39,7 @@ static int find_unable(const tsr_mpi_post *posts, int ranks, int color)
     return -1;
 }
 
-/* The rank at `place`, by name. */
+/* Sets the seat and the desk of the rank at `place`. */
 static void introduce(tsr_mpi_handle *handle, int place, const tsr_mpi_post *post)
 {
     if (handle->gated)
@@ -51,7 +53,7 @@ static void hear(void *world)
     tsr_mpi_notice_hear(world);
 }
 
-/* Once all are named: ranks that share a node keep their seats and meet at the gate. */
+/* After `names` is filled: opens the trays, and the gate if all ranks are on this node. */
 static void open_up(tsr_mpi_handle *handle)
 {
     handle->gated = handle->world->node;
@@ -66,7 +68,7 @@ static void open_up(tsr_mpi_handle *handle)
     tsr_mpi_trays_open(&handle->trays, handle->ranks, handle->rank);
 }
 
-/* The peers of `made`, which are those of `parent` with its color. */
+/* Makes `made` the group of all ranks of `parent` with this rank's color. */
 static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int group)
 {
     const tsr_mpi_post *posts = parent->posts;
@@ -85,16 +87,18 @@ static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int g
             introduce(made, place_of(posts, parent->ranks, r), &posts[r]);
 }
 
-/* The first from `slot` on that this rank's groups leave free, as steps from there; as many as there are slots: none. */
+/* Steps from `slot` to the first one that no group of this rank uses; world->slots: all are
+ * used. */
 static int count_taken(const tsr_mpi_world *world, int slot)
 {
     int steps = 0;
-    while (steps < world->slots && !tsr_mpi_world_has_slot(world, (slot + steps) % world->slots))
+    while (steps < world->slots && !tsr_mpi_world_slot_is_free(world, (slot + steps) % world->slots))
         steps++;
     return steps;
 }
 
-/* The most that any rank has to go on from `slot`. */
+/* Collective: how many steps each rank has to take from `slot` to a slot that it does not use;
+ * `*out` is the most. */
 static tsr_status agree_on_steps(tsr_mpi_handle *parent, int slot, int *out)
 {
     int most = 0;
@@ -108,9 +112,10 @@ static tsr_status agree_on_steps(tsr_mpi_handle *parent, int slot, int *out)
 }
 
 /*
- * Tags that none of the ranks uses for another group. Numbers only rise, so the first groups have slots of their own number; from then on
- * the ranks look for one that all have free, from the same place on; below 0: there is none. An error means that ranks may know different
- * things.
+ * Collective: finds a slot, a set of tags, that no rank of the parent uses for another group; below
+ * 0: there is none. Group numbers only rise, so the first groups have the slots of their own
+ * numbers. After that the ranks search, from the same slot on, for one that all of them have free.
+ * After an error ranks may disagree on what was found.
  */
 static tsr_status find_slot(tsr_mpi_handle *parent, int group, int *out)
 {
@@ -130,26 +135,29 @@ static tsr_status agree_on_group(tsr_mpi_handle *parent, int *group, int *slot)
     return find_slot(parent, *group, slot);
 }
 
-/* `local`: what has become of this rank's own handle. All know as much as this rank does: peers come in with it, or nobody does. */
-static tsr_status join(tsr_mpi_handle *parent, tsr_mpi_handle *made, int group, int slot, tsr_status local)
+/* `local`: the status of making this rank's handle. All ranks have the same posts, so all ranks of
+ * a color get their peers, or none does. */
+static tsr_status join_group(tsr_mpi_handle *parent, tsr_mpi_handle *made, int group, int slot, tsr_status local)
 {
     const tsr_mpi_post *posts = parent->posts;
     const int color = posts[parent->rank].color, unable = find_unable(posts, parent->ranks, color);
     if (local != TSR_OK || color < 0)
         return local;
     if (slot < 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "mpi: all %d groups of tags that MPI has room for are in use; destroy communicators first",
-                              parent->world->slots);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "mpi: all %d groups of tags that MPI has room for are in use; destroy communicators first",
+            parent->world->slots);
     if (unable >= 0)
-        return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: it could not make the communicator of this color", unable);
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: it could not make the communicator of this color",
+                              unable);
     tsr_mpi_world_take_slot(parent->world, slot);
     made->slot = slot;
     meet_peers(made, parent, group);
     return TSR_OK;
 }
 
-/* A rank that could not make its handle tells the others so, and keeps its sentence. */
+/* A rank that cannot make its handle tells the others so, and returns its own sentence. */
 tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
 {
     tsr_mpi_handle *parent = self, *made = NULL;
@@ -162,7 +170,7 @@ tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
                                                  .desk = made ? made->trays.own : NULL};
     int group, slot;
     const tsr_status agreed = agree_on_group(parent, &group, &slot);
-    const tsr_status status = agreed == TSR_OK ? join(parent, made, group, slot, local) : agreed;
+    const tsr_status status = agreed == TSR_OK ? join_group(parent, made, group, slot, local) : agreed;
     if (status == TSR_OK)
         *out = made;
     else if (made && agreed == TSR_OK)

@@ -1,12 +1,12 @@
 #include "comm/engines/mpi/transit.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "comm/engines/mpi/calls/error.h"
 #include "comm/engines/mpi/loss.h"
 #include "comm/engines/mpi/world.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #define LETTER_HEAD offsetof(tsr_mpi_letter, text)
 
@@ -20,8 +20,9 @@ static int tag_of(const tsr_mpi_handle *handle, tsr_mpi_way way)
     return handle->slot * TSR_MPI_TAGS + (int)way;
 }
 
-/* Says of which rank MPI complains. */
-static tsr_status check(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result, const char *call)
+/* tsr_mpi_check() with a sentence that names the peer. */
+static tsr_status check_with_peer(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result,
+                                  const char *call)
 {
     char name[64];
     const tsr_status status = tsr_mpi_check(result, call);
@@ -30,14 +31,17 @@ static tsr_status check(const tsr_mpi_handle *handle, const tsr_mpi_transit *tra
     return tsr_status_set(status, "%s: %s", tsr_mpi_name(handle, transit->message->peer, name), tsr_status_message());
 }
 
-static tsr_status post(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory, size_t bytes, bool receives)
+static tsr_status post_request(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory,
+                               size_t bytes, bool receives)
 {
     const int peer = handle->names[transit->message->peer], tag = tag_of(handle, way);
     const MPI_Comm comm = handle->world->comm;
     MPI_Request *request = &transit->requests[way];
     if (receives)
-        return check(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
-    return check(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
+        return check_with_peer(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request),
+                               "MPI_Irecv");
+    return check_with_peer(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request),
+                           "MPI_Isend");
 }
 
 static size_t next_piece(const tsr_mpi_transit *transit)
@@ -49,23 +53,23 @@ static size_t next_piece(const tsr_mpi_transit *transit)
 static tsr_status post_piece(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     char *data = (char *)transit->message->data + transit->done;
-    return post(handle, transit, TSR_MPI_DATA, data, next_piece(transit), transit->receives);
+    return post_request(handle, transit, TSR_MPI_DATA, data, next_piece(transit), transit->receives);
 }
 
 static tsr_status await_letter(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    return post(handle, transit, TSR_MPI_LETTER, transit->letter, LETTER_HEAD + TSR_MPI_SHORT, true);
+    return post_request(handle, transit, TSR_MPI_LETTER, transit->letter, LETTER_HEAD + TSR_MPI_SHORT, true);
 }
 
 static tsr_status await_token(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    return post(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, true);
+    return post_request(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, true);
 }
 
 static tsr_status send_token(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     transit->token = (tsr_mpi_token){(uint32_t)handle->group, transit->number, transit->message->bytes, transit->piece};
-    return post(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, false);
+    return post_request(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, false);
 }
 
 static tsr_status begin_send(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
@@ -80,7 +84,7 @@ static tsr_status begin_send(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
     letter->bytes = message->bytes;
     if (inside > 0)
         memcpy(letter->text, message->data, inside);
-    return post(handle, transit, TSR_MPI_LETTER, letter, LETTER_HEAD + inside, false);
+    return post_request(handle, transit, TSR_MPI_LETTER, letter, LETTER_HEAD + inside, false);
 }
 
 static tsr_status begin_receive(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
@@ -95,7 +99,8 @@ static bool has_turn(const tsr_mpi_handle *handle, const tsr_mpi_transit *transi
     return handle->over[transit->receives][transit->message->peer] == transit->number;
 }
 
-/* Memory is posted before the token that tells of it; a message that was refused has none. */
+/* Posts the token when it is this message's turn. A receiver posts its memory first, unless the
+ * message was refused. */
 static tsr_status take_turn(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     if (!transit->needs_token || transit->asked || !has_turn(handle, transit))
@@ -128,9 +133,11 @@ void tsr_mpi_transit_note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *
              transit->message->bytes);
 }
 
-/* The sender lets go of nothing: it knows by the token, which goes to it all the same, or has sent everything in its letter. So the memory
- * that was posted was matched by nobody, and MPI_Wait() is local. */
-static tsr_status refuse(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_t sent)
+/* Ends a receive whose letter has another length. The sender sends no data: it learns the
+ * receiver's length from the token, which is sent all the same, or has sent the whole message in
+ * its letter. So no send has matched the memory that was posted here, and MPI_Wait() waits for no
+ * peer. */
+static tsr_status refuse_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_t sent)
 {
     tsr_mpi_transit_note_length(handle, transit, sent);
     transit->done = transit->message->bytes;
@@ -141,7 +148,7 @@ static tsr_status refuse(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_
     return tsr_mpi_check(MPI_Wait(&transit->requests[TSR_MPI_DATA], MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
-/* For which the letter of that number is, from the same peer; NULL: for none. */
+/* The receive from the same peer that the letter is for, by its number; NULL: there is none. */
 static tsr_mpi_transit *find_addressee(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     const uint32_t number = transit->letter->number;
@@ -156,7 +163,8 @@ static tsr_mpi_transit *find_addressee(const tsr_mpi_handle *handle, tsr_mpi_tra
     return NULL;
 }
 
-/* `a` has what was for `b`, and waits from now on for what `b` has been waiting for. */
+/* `a` has received the letter for `b`: it gives the letter to `b` and takes over the receive that
+ * `b` has posted. */
 static void swap_letters(tsr_mpi_transit *a, tsr_mpi_transit *b)
 {
     tsr_mpi_letter *const letter = a->letter;
@@ -172,7 +180,7 @@ static tsr_status read_own_letter(tsr_mpi_handle *handle, tsr_mpi_transit *trans
     const tsr_mpi_letter *letter = transit->letter;
     const tsr_message *message = transit->message;
     if (letter->bytes != message->bytes)
-        return refuse(handle, transit, (size_t)letter->bytes);
+        return refuse_letter(handle, transit, (size_t)letter->bytes);
     if (is_long(message->bytes))
         return TSR_OK;
     if (message->bytes > 0)
@@ -181,10 +189,12 @@ static tsr_status read_own_letter(tsr_mpi_handle *handle, tsr_mpi_transit *trans
     return TSR_OK;
 }
 
-/* Of one that is left over, or that was meant for another message, the place in MPI's order is free again. */
+/* If the letter is left over from another group, or for no message here, it is dropped and its
+ * receive is posted again. */
 static tsr_status read_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    tsr_mpi_transit *const addressee = transit->letter->group == (uint32_t)handle->group ? find_addressee(handle, transit) : NULL;
+    tsr_mpi_transit *const addressee =
+        transit->letter->group == (uint32_t)handle->group ? find_addressee(handle, transit) : NULL;
     if (!addressee)
         return await_letter(handle, transit);
     if (addressee != transit)
@@ -210,7 +220,7 @@ static tsr_status go_on(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
     return transit->done < transit->message->bytes ? post_piece(handle, transit) : TSR_OK;
 }
 
-static tsr_status arrive(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way)
+static tsr_status take_arrival(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way)
 {
     if (way == TSR_MPI_DATA)
         return go_on(handle, transit);
@@ -219,18 +229,19 @@ static tsr_status arrive(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_m
     return way == TSR_MPI_TOKEN && !transit->receives ? read_token(handle, transit) : TSR_OK;
 }
 
-/* One by one: errors of calls for several requests are no communicator's, and end the program where MPI's own handler of errors does. */
+/* Tests one request. MPI does not report errors of calls for several requests to a communicator's
+ * error handler, so the default handler could end the program. */
 static tsr_status test(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, bool *some)
 {
     int done = 0;
     if (transit->requests[way] == MPI_REQUEST_NULL)
         return TSR_OK;
     const int result = MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE);
-    TSR_TRY(check(handle, transit, result, transit->receives ? "MPI_Irecv" : "MPI_Isend"));
+    TSR_TRY(check_with_peer(handle, transit, result, transit->receives ? "MPI_Irecv" : "MPI_Isend"));
     if (!done)
         return TSR_OK;
     *some = true;
-    return arrive(handle, transit, way);
+    return take_arrival(handle, transit, way);
 }
 
 static bool has_ended(const tsr_mpi_transit *transit)
@@ -253,7 +264,8 @@ tsr_status tsr_mpi_transit_look(tsr_mpi_handle *handle, tsr_mpi_transit *transit
     return TSR_OK;
 }
 
-/* What a rank receives: a sender its token, a receiver all else. */
+/* True if this rank receives this kind of message: a sender receives its token, a receiver all
+ * else. */
 static bool is_receive(const tsr_mpi_transit *transit, int way)
 {
     return transit->receives == (way != TSR_MPI_TOKEN);
@@ -271,8 +283,9 @@ bool tsr_mpi_transit_is_quiet(tsr_mpi_transit *transit, bool data)
     bool quiet = true;
     for (int way = data ? TSR_MPI_DATA : 0; way < TSR_MPI_WAYS; way++) {
         int done = 1;
-        /* What failed is over too. */
-        if (transit->requests[way] != MPI_REQUEST_NULL && MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        /* A request that failed is over, too. */
+        if (transit->requests[way] != MPI_REQUEST_NULL &&
+            MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             transit->requests[way] = MPI_REQUEST_NULL;
         else
             quiet = quiet && done;

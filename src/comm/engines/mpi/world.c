@@ -26,7 +26,7 @@ bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank)
     return world->node && world->first[rank] == world->first[world->rank];
 }
 
-bool tsr_mpi_world_has_slot(const tsr_mpi_world *world, int slot)
+bool tsr_mpi_world_slot_is_free(const tsr_mpi_world *world, int slot)
 {
     return !(atomic_load(&world->taken[slot / 64]) >> slot % 64 & 1);
 }

@@ -1,15 +1,18 @@
-/** What the engine calls of NCCL and of the CUDA runtime: one table, so that a stand-in can take their place. */
+/** All functions of NCCL and of the CUDA runtime that the engine calls, as one table, so that tests
+ * can put a stand-in in its place. */
 #ifndef TSR_COMM_ENGINES_NCCL_API_H
 #define TSR_COMM_ENGINES_NCCL_API_H
 
-#include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <cuda_runtime_api.h>
+
 #if !defined(NCCL_VERSION_CODE) || NCCL_VERSION_CODE < NCCL_VERSION(2, 18, 0)
-#error "Tessera needs the headers of NCCL 2.18 or newer, where communicators can be split; configure with -Dcuda=disabled to do without"
+#error                                                                                                                 \
+    "Tessera needs the headers of NCCL 2.18 or newer, where communicators can be split; configure with -Dcuda=disabled to do without"
 #endif
 
-/** The names are those of the functions; CUDA's begin with cuda_. */
+/** Entries are named after the functions; those of CUDA begin with cuda_. */
 typedef struct tsr_nccl_api {
     ncclResult_t (*get_version)(int *version);
     ncclResult_t (*get_unique_id)(ncclUniqueId *id);
@@ -27,15 +30,17 @@ typedef struct tsr_nccl_api {
 
     ncclResult_t (*group_start)(void);
     ncclResult_t (*group_end)(void);
-    ncclResult_t (*send)(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*send)(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                         cudaStream_t stream);
     ncclResult_t (*recv)(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
-    ncclResult_t (*all_gather)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream);
-    ncclResult_t (*reduce_scatter)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                   cudaStream_t stream);
-    ncclResult_t (*all_reduce)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+    ncclResult_t (*all_gather)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                                cudaStream_t stream);
-    ncclResult_t (*broadcast)(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-                              cudaStream_t stream);
+    ncclResult_t (*reduce_scatter)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                   ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*all_reduce)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*broadcast)(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
+                              ncclComm_t comm, cudaStream_t stream);
 
     cudaError_t (*cuda_get_device_count)(int *count);
     cudaError_t (*cuda_get_device)(int *device);
@@ -55,7 +60,7 @@ typedef struct tsr_nccl_api {
     const char *(*cuda_get_error_string)(cudaError_t error);
 } tsr_nccl_api;
 
-/** The real one: libnccl and libcudart. Static. */
+/** The table with the functions of libnccl and libcudart. */
 extern const tsr_nccl_api tsr_nccl_library;
 
 #endif

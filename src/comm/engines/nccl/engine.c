@@ -7,10 +7,12 @@
 #include "comm/engines/nccl/split.h"
 #include "comm/engines/nccl/types.h"
 #include "comm/engines/nccl/wait.h"
-#include <string.h>
+
 #include <tessera/sys/options.h>
 
-/* As ncclGetVersion() writes it. */
+#include <string.h>
+
+/* 2.18.0, as ncclGetVersion() writes it. */
 #define OLDEST_VERSION 21800
 
 _Static_assert(sizeof(tsr_nccl_id) == sizeof(ncclUniqueId), "an id is NCCL's");
@@ -30,7 +32,7 @@ static void abort_family(void *self)
     tsr_nccl_family_abort(((tsr_nccl_handle *)self)->family);
 }
 
-static void destroy(void *self)
+static void nccl_destroy(void *self)
 {
     tsr_nccl_handle_destroy(self);
 }
@@ -40,7 +42,7 @@ static tsr_status wait_for(void *self, tsr_stream stream, int64_t timeout_ms)
     return tsr_nccl_drain(self, stream, timeout_ms);
 }
 
-static int reduces(void *self, tsr_dtype dtype, tsr_reduce_op op)
+static int nccl_reduces(void *self, tsr_dtype dtype, tsr_reduce_op op)
 {
     tsr_nccl_reduction found;
     (void)self;
@@ -66,7 +68,7 @@ static const tsr_comm_collectives nccl_collectives = {
     .reduce_scatter = tsr_nccl_reduce_scatter,
     .all_reduce = tsr_nccl_all_reduce,
     .broadcast = tsr_nccl_broadcast,
-    .reduces = reduces,
+    .reduces = nccl_reduces,
 };
 
 static const tsr_comm_table nccl_table = {
@@ -75,7 +77,7 @@ static const tsr_comm_table nccl_table = {
     .rank = rank_of,
     .ranks = count_ranks,
     .abort = abort_family,
-    .destroy = destroy,
+    .destroy = nccl_destroy,
     .split = tsr_nccl_split,
     .tell_late = tell_late,
     .wait = wait_for,
@@ -91,8 +93,9 @@ static tsr_status check_version(const tsr_nccl_api *api, const char *call)
     if (version >= OLDEST_VERSION)
         return TSR_OK;
     const int unit = version < 10000 ? 1000 : 10000;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: NCCL %d.%d.%d is loaded; it takes 2.18 or newer, where communicators can be split",
-                          call, version / unit, version % unit / 100, version % 100);
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: NCCL %d.%d.%d is loaded; it takes 2.18 or newer, where communicators can be split", call,
+                          version / unit, version % unit / 100, version % 100);
 }
 
 static tsr_status check_devices(const tsr_nccl_api *api, const char *call)
@@ -111,11 +114,13 @@ static tsr_status read_options(const char *call, const tsr_nccl_options *given, 
     TSR_TRY(tsr_options_read(call, given, options, sizeof *options));
     if (options->timeout_ms >= 0)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call,
+                          (long long)options->timeout_ms);
 }
 
-/* The first handle of a family, which goes with it. */
-static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *options, int device, int ranks, tsr_nccl_handle **out)
+/* Makes a family and its first handle; the family is freed with its last handle. */
+static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *options, int device, int ranks,
+                              tsr_nccl_handle **out)
 {
     tsr_context *context = tsr_context_retain(options->context);
     if (!context)
@@ -146,8 +151,9 @@ static tsr_status ask_borrowed(const tsr_nccl_api *api, ncclComm_t comm, int *de
     TSR_TRY(tsr_nccl_check(api, api->comm_get_async_error(comm, &state), "tsr_comm_from_nccl: ncclCommGetAsyncError"));
     TSR_TRY(tsr_nccl_check(api, state, "tsr_comm_from_nccl: the communicator"));
     if (state == ncclInProgress)
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_from_nccl: the communicator is not ready: ncclCommGetAsyncError() says "
-                                               "ncclInProgress");
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_comm_from_nccl: the communicator is not ready: ncclCommGetAsyncError() says "
+                              "ncclInProgress");
     TSR_TRY(tsr_nccl_check(api, api->comm_count(comm, ranks), "tsr_comm_from_nccl: ncclCommCount"));
     return tsr_nccl_check(api, api->comm_cu_device(comm, device), "tsr_comm_from_nccl: ncclCommCuDevice");
 }
@@ -182,8 +188,8 @@ static tsr_status check_seat(const char *call, int ranks, int rank)
     return TSR_OK;
 }
 
-tsr_status tsr_nccl_create(const tsr_nccl_api *api, int ranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *given,
-                           tsr_comm **out)
+tsr_status tsr_nccl_create(const tsr_nccl_api *api, int ranks, int rank, const tsr_nccl_id *id,
+                           const tsr_nccl_options *given, tsr_comm **out)
 {
     static const char call[] = "tsr_comm_create_nccl";
     tsr_nccl_options options = TSR_NCCL_OPTIONS_INIT;

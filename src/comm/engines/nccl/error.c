@@ -22,7 +22,8 @@ tsr_status tsr_nccl_check(const tsr_nccl_api *api, ncclResult_t result, const ch
     const char *words = api->get_error_string(result), *last = api->get_last_error(NULL);
     if (result == ncclInvalidUsage && last && strstr(last, "Duplicate GPU"))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: %s (%s): NCCL takes one rank a GPU; ranks that share a GPU are threads of one process, with the direct "
+                              "%s: %s (%s): NCCL takes one rank a GPU; ranks that share a GPU are threads of one "
+                              "process, with the direct "
                               "engine of tsr_comm_create_threads()",
                               call, words, last);
     return tsr_status_set(status_of(result), last && last[0] ? "%s: %s (%s)" : "%s: %s", call, words, last);

@@ -1,15 +1,18 @@
 /*
- * One group of sends and receives an exchange, in bytes. Messages of device memory are enqueued as they are. Those of host memory go in
- * rounds, of which each carries the next part of every message that is as long: both ends cut alike, for they know its size.
+ * An exchange is one NCCL group of sends and receives, in bytes. Messages of device memory are
+ * enqueued as they are. Messages of host memory go in rounds; each round carries the next part of
+ * every message that is not done. Both ends know a message's size, so they cut it into the same
+ * parts.
  */
 #include "comm/engines/nccl/exchange.h"
 
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/wait.h"
+
 #include <string.h>
 
-/* Parts of messages begin at multiples of it: NCCL is faster then. */
+/* Bytes: parts of staged messages begin at multiples of it, where NCCL is faster. */
 #define PART_ALIGNMENT 16
 
 typedef enum direction { SENDS, RECEIVES } direction;
@@ -55,8 +58,9 @@ static ncclResult_t post_list(tsr_nccl_handle *handle, direction way, char **sta
     return result;
 }
 
-/* A group that was begun is ended whatever happens in it. */
-static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_t *ended)
+/* Posts one round as a group. A group that was begun is ended even if a call in it fails; `*ended`
+ * is the result of that. */
+static tsr_status post_round(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_t *ended)
 {
     const tsr_nccl_api *api = handle->family->api;
     char *staged = handle->staging->at;
@@ -106,7 +110,8 @@ static void copy_out(tsr_nccl_handle *handle)
     }
 }
 
-/* The first round is the largest. Does not wait: what NCCL leaves to the background is for finish to wait for. */
+/* The first round is the largest, so it reserves the staging memory for all. Does not wait: finish
+ * waits for work that NCCL leaves to its background. */
 static tsr_status start_round(tsr_nccl_handle *handle)
 {
     const size_t bytes = round_bytes(&handle->exchange);
@@ -115,18 +120,19 @@ static tsr_status start_round(tsr_nccl_handle *handle)
         return TSR_OK;
     TSR_TRY(tsr_nccl_reserve(handle, bytes));
     copy_in(handle);
-    TSR_TRY(post(handle, handle->family->stream, &ended));
+    TSR_TRY(post_round(handle, handle->family->stream, &ended));
     tsr_nccl_conclude_later(handle);
     return TSR_OK;
 }
 
-/* Work that the caller puts on the stream next is to come after the messages, so these are enqueued before it goes on. */
+/* Waits until the messages are enqueued, so that work that the caller puts into the stream next
+ * comes after them. */
 static tsr_status start_on(tsr_nccl_handle *handle, cudaStream_t stream)
 {
     ncclResult_t ended = ncclSuccess;
     if (round_bytes(&handle->exchange) == 0)
         return TSR_OK;
-    TSR_TRY(post(handle, stream, &ended));
+    TSR_TRY(post_round(handle, stream, &ended));
     return tsr_nccl_conclude(handle, ended, "ncclGroupEnd", stream);
 }
 
@@ -162,8 +168,8 @@ tsr_status tsr_nccl_exchange_finish(void *self)
     return tsr_nccl_settle(handle);
 }
 
-tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                 tsr_device device, tsr_stream stream)
+tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(tsr_nccl_exchange_start(self, sends, send_count, receives, receive_count, device, stream));
     return tsr_nccl_exchange_finish(self);
@@ -176,8 +182,8 @@ tsr_status tsr_nccl_barrier(void *self)
     int previous;
     handle->staging->at[0] = 0;
     TSR_TRY(tsr_nccl_open_kernel(handle, family->stream, &previous));
-    const ncclResult_t result =
-        family->api->all_reduce(handle->staging->at, handle->staging->at, 1, ncclUint8, ncclMax, handle->comm, family->stream);
+    const ncclResult_t result = family->api->all_reduce(handle->staging->at, handle->staging->at, 1, ncclUint8, ncclMax,
+                                                        handle->comm, family->stream);
     tsr_nccl_close(handle, previous);
     TSR_TRY(tsr_nccl_conclude(handle, result, "ncclAllReduce", family->stream));
     return tsr_nccl_drain(handle, family->stream, family->timeout_ms);

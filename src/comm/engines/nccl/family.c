@@ -1,14 +1,16 @@
 #include "comm/engines/nccl/family.h"
 
-#include <string.h>
 #include <tessera/sys/memory.h>
+
+#include <string.h>
 
 static tsr_status make_queue(tsr_nccl_family *family)
 {
     const tsr_nccl_api *api = family->api;
-    TSR_TRY(
-        tsr_nccl_check_cuda(api, api->cuda_stream_create_with_flags(&family->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"));
-    return tsr_nccl_check_cuda(api, api->cuda_event_create_with_flags(&family->last, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    TSR_TRY(tsr_nccl_check_cuda(api, api->cuda_stream_create_with_flags(&family->stream, cudaStreamNonBlocking),
+                                "cudaStreamCreateWithFlags"));
+    return tsr_nccl_check_cuda(api, api->cuda_event_create_with_flags(&family->last, cudaEventDisableTiming),
+                               "cudaEventCreateWithFlags");
 }
 
 static void free_spare(tsr_nccl_family *family)
@@ -36,8 +38,8 @@ static void free_queue(tsr_nccl_family *family)
     api->cuda_set_device(previous);
 }
 
-tsr_status tsr_nccl_family_create(const tsr_nccl_api *api, tsr_context *context, const tsr_device_driver *driver, int device,
-                                  int64_t timeout_ms, tsr_nccl_family **out)
+tsr_status tsr_nccl_family_create(const tsr_nccl_api *api, tsr_context *context, const tsr_device_driver *driver,
+                                  int device, int64_t timeout_ms, tsr_nccl_family **out)
 {
     tsr_nccl_family *family;
     int previous = device;
@@ -71,7 +73,7 @@ void tsr_nccl_family_free(tsr_nccl_family *family)
     tsr_context_destroy(context);
 }
 
-/* Errors of what is given up anyway are nobody's. */
+/* NCCL's errors are ignored: the communicators are given up anyway. */
 void tsr_nccl_handle_abort(tsr_nccl_handle *handle)
 {
     if (!handle->owned)
@@ -83,7 +85,7 @@ void tsr_nccl_handle_abort(tsr_nccl_handle *handle)
     handle->comm = handle->made = NULL;
 }
 
-/* Whoever is in a call of NCCL's aborts when it comes out. */
+/* Aborts all handles, unless a thread holds the lock: that one does it in tsr_nccl_unlock(). */
 static void try_abort(tsr_nccl_family *family)
 {
     if (pthread_mutex_trylock(&family->lock) != 0)

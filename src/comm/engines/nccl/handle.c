@@ -1,8 +1,8 @@
 #include "comm/engines/nccl/handle.h"
 
-#include <tessera/sys/log.h>
-
 #include "comm/engines/nccl/family.h"
+
+#include <tessera/sys/log.h>
 
 static tsr_status check_whole(const tsr_nccl_handle *handle)
 {
@@ -13,7 +13,7 @@ static tsr_status check_whole(const tsr_nccl_handle *handle)
     return TSR_OK;
 }
 
-/* Under the lock. */
+/* Under the lock: keeps the sentence, tells the log, and aborts the communicator. */
 static tsr_status break_handle(tsr_nccl_handle *handle, tsr_status status)
 {
     tsr_status_keep(&handle->why);
@@ -23,7 +23,8 @@ static tsr_status break_handle(tsr_nccl_handle *handle, tsr_status status)
     return status;
 }
 
-/* A rank that cannot take part at all is lost to its peers, so it says so from then on. */
+/* If the device cannot be made current this rank cannot take part any more, so the handle
+ * breaks. */
 tsr_status tsr_nccl_open(tsr_nccl_handle *handle, int *previous_device)
 {
     tsr_nccl_lock(handle->family);

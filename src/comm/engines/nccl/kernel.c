@@ -3,16 +3,18 @@
 #include "comm/engines/nccl/family.h"
 #include "comm/engines/nccl/wait.h"
 
-/* What a graph captures is ordered by whoever launches the graph. */
+/* Captured kernels are not ordered here: the program that launches the graph orders them. */
 static tsr_status is_captured(const tsr_nccl_family *family, cudaStream_t stream, bool *captured)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    TSR_TRY(tsr_nccl_check_cuda(family->api, family->api->cuda_stream_is_capturing(stream, &capture), "cudaStreamIsCapturing"));
+    TSR_TRY(tsr_nccl_check_cuda(family->api, family->api->cuda_stream_is_capturing(stream, &capture),
+                                "cudaStreamIsCapturing"));
     *captured = capture != cudaStreamCaptureStatusNone;
     return TSR_OK;
 }
 
-/* On the stream of the last kernel too: that one may be gone, and its handle another's. */
+/* Makes the stream wait for the last kernel; also if it is the same stream, since that may have
+ * been destroyed and its handle value reused. */
 static tsr_status follow_last(const tsr_nccl_family *family, cudaStream_t stream)
 {
     const tsr_nccl_api *api = family->api;
@@ -20,7 +22,9 @@ static tsr_status follow_last(const tsr_nccl_family *family, cudaStream_t stream
     if (!family->marked)
         return TSR_OK;
     TSR_TRY(is_captured(family, stream, &captured));
-    return captured ? TSR_OK : tsr_nccl_check_cuda(api, api->cuda_stream_wait_event(stream, family->last, 0), "cudaStreamWaitEvent");
+    return captured
+               ? TSR_OK
+               : tsr_nccl_check_cuda(api, api->cuda_stream_wait_event(stream, family->last, 0), "cudaStreamWaitEvent");
 }
 
 static tsr_status mark_last(tsr_nccl_family *family, cudaStream_t stream)
@@ -65,7 +69,8 @@ tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const
     return mark(handle, stream);
 }
 
-/* The handle that is unsettled, held, or NULL. `only` that one, or NULL: any. */
+/* The unsettled handle, with a holder more, or NULL. `only` not NULL: that handle alone is wanted.
+ * `*number`: family->started. */
 static tsr_nccl_handle *hold_unsettled(tsr_nccl_family *family, const tsr_nccl_handle *only, uint64_t *number)
 {
     tsr_nccl_lock(family);
@@ -77,7 +82,8 @@ static tsr_nccl_handle *hold_unsettled(tsr_nccl_family *family, const tsr_nccl_h
     return handle;
 }
 
-/* Another thread may have settled it too, and started something else. */
+/* Drops the holder, and clears `unsettled`, unless another thread has settled the handle too and
+ * set another one. */
 static void let_go(tsr_nccl_handle *handle, uint64_t number)
 {
     tsr_nccl_family *family = handle->family;
@@ -88,9 +94,10 @@ static void let_go(tsr_nccl_handle *handle, uint64_t number)
     tsr_nccl_unlock(family);
 }
 
-/* It stays unsettled until it is not, so that no other thread goes on before. A handle that breaks here says so in its own next call too.
- */
-static tsr_status conclude(tsr_nccl_family *family, const tsr_nccl_handle *only)
+/* Waits until the unsettled handle's kernel is in the stream. Until then the handle stays
+ * `unsettled`, so that no other thread goes on before. If it breaks here, its own next call returns
+ * the error too. */
+static tsr_status conclude_unsettled(tsr_nccl_family *family, const tsr_nccl_handle *only)
 {
     uint64_t number;
     tsr_nccl_handle *handle = hold_unsettled(family, only, &number);
@@ -116,19 +123,20 @@ static bool note_unsettled(tsr_nccl_handle *handle)
     return vacant;
 }
 
-/* Another thread may have left one of its own since this one's call began. */
+/* Another thread may have set `unsettled` since this thread's call began: that handle is concluded
+ * first. */
 void tsr_nccl_conclude_later(tsr_nccl_handle *handle)
 {
     while (!note_unsettled(handle))
-        conclude(handle->family, NULL);
+        conclude_unsettled(handle->family, NULL);
 }
 
 tsr_status tsr_nccl_conclude_now(tsr_nccl_family *family)
 {
-    return conclude(family, NULL);
+    return conclude_unsettled(family, NULL);
 }
 
 tsr_status tsr_nccl_conclude_own(tsr_nccl_handle *handle)
 {
-    return conclude(handle->family, handle);
+    return conclude_unsettled(handle->family, handle);
 }

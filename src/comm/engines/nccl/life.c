@@ -5,6 +5,7 @@
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/wait.h"
+
 #include <tessera/sys/memory.h>
 
 static void link_handle(tsr_nccl_handle *handle)
@@ -25,8 +26,9 @@ static void unlink_handle(tsr_nccl_handle *handle)
     *at = handle->next;
 }
 
-/* Under the lock, of a handle that nobody holds. Frees it if NCCL is done with it, or if it is not to be waited for any longer. */
-static void bury(tsr_nccl_handle *handle, bool at_once)
+/* Under the lock, for a finalizing handle without holders: frees it if NCCL is done with its
+ * communicator. `at_once`: aborts the communicator if NCCL is not. */
+static void bury_handle(tsr_nccl_handle *handle, bool at_once)
 {
     const tsr_nccl_api *api = handle->family->api;
     ncclResult_t state = ncclSuccess;
@@ -46,14 +48,15 @@ static void bury(tsr_nccl_handle *handle, bool at_once)
         tsr_release(handle->family->context, handle);
 }
 
-/* Frees what NCCL has finished; true: nothing is left. */
-static bool sweep(tsr_nccl_family *family, bool at_once)
+/* Frees the finalizing handles that NCCL is done with (`at_once`: all of them). True if the family
+ * has no handles left. */
+static bool sweep_handles(tsr_nccl_family *family, bool at_once)
 {
     tsr_nccl_lock(family);
     for (tsr_nccl_handle *handle = family->handles, *next; handle; handle = next) {
         next = handle->next;
         if (handle->finalizing && handle->holders == 0)
-            bury(handle, at_once);
+            bury_handle(handle, at_once);
     }
     const bool empty = !family->handles;
     tsr_nccl_unlock(family);
@@ -63,7 +66,7 @@ static bool sweep(tsr_nccl_family *family, bool at_once)
 static void destroy_family(tsr_nccl_family *family)
 {
     const tsr_deadline deadline = tsr_deadline_in(family->timeout_ms);
-    for (int look = 0; !sweep(family, tsr_deadline_passed(deadline)); look++)
+    for (int look = 0; !sweep_handles(family, tsr_deadline_passed(deadline)); look++)
         tsr_pause(look);
     tsr_nccl_family_free(family);
 }
@@ -80,16 +83,19 @@ static void finalize(tsr_nccl_handle *handle)
         tsr_nccl_break(handle, TSR_ERROR_PEER);
 }
 
-/* Under the lock: what a borrowed communicator that hangs has left in the stream. */
+/* Under the lock: true if the family's stream still has work, here that of a borrowed communicator
+ * that hangs. */
 static bool is_busy(tsr_nccl_family *family)
 {
     int previous = family->device;
-    const bool busy = tsr_nccl_switch(family, &previous) == TSR_OK && family->api->cuda_stream_query(family->stream) == cudaErrorNotReady;
+    const bool busy = tsr_nccl_switch(family, &previous) == TSR_OK &&
+                      family->api->cuda_stream_query(family->stream) == cudaErrorNotReady;
     family->api->cuda_set_device(previous);
     return busy;
 }
 
-/* What it has started on the family's stream is to be over before its memory goes: a communicator of ours ends when that is. */
+/* Work that the handle has started on the family's stream must end before its memory is given back.
+ * A communicator made here is finalized, which ends after that work. */
 static void begin_to_go(tsr_nccl_handle *handle)
 {
     tsr_nccl_family *family = handle->family;
@@ -105,7 +111,8 @@ static void begin_to_go(tsr_nccl_handle *handle)
     tsr_nccl_unlock(family);
 }
 
-/* One that goes because it failed is broken, which is not to be said instead of why. */
+/* The thread's sentence stays: a handle that is destroyed because it failed must not replace the
+ * reason. */
 void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
 {
     tsr_nccl_family *family = handle->family;
@@ -118,7 +125,7 @@ void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
     if (last)
         destroy_family(family);
     else
-        sweep(family, false);
+        sweep_handles(family, false);
     tsr_status_restore(&sentence, TSR_OK);
 }
 

@@ -1,13 +1,13 @@
 #include "comm/engines/nccl/split.h"
 
-#include <string.h>
-
 #include "comm/engines/nccl/family.h"
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/life.h"
 #include "comm/engines/nccl/wait.h"
 
-/* Non-blocking, so that a peer that does not come is left behind. */
+#include <string.h>
+
+/* Non-blocking, so that the wait for a peer that does not come can end. */
 static ncclConfig_t config_of_ours(void)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -15,7 +15,7 @@ static ncclConfig_t config_of_ours(void)
     return config;
 }
 
-/* Its place, of a communicator that is ready. */
+/* Asks NCCL for the rank and size of the handle's communicator, which must be ready. */
 static tsr_status ask_seat(tsr_nccl_handle *handle)
 {
     const tsr_nccl_api *api = handle->family->api;
@@ -34,8 +34,9 @@ tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm)
     return ask_seat(handle);
 }
 
-/* Of a call that makes a communicator. */
-static tsr_status conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
+/* Ends a call that makes a communicator: waits until NCCL has made it. A failure breaks the
+ * handle. */
+static tsr_status conclude_comm(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
 {
     const tsr_status status = tsr_nccl_check(handle->family->api, result, call);
     if (status != TSR_OK)
@@ -56,10 +57,11 @@ tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr
     handle->owned = true;
     const ncclResult_t result = api->comm_init_rank_config(&handle->comm, ranks, theirs, rank, &config);
     tsr_nccl_close(handle, previous);
-    return conclude(handle, result, "ncclCommInitRankConfig");
+    return conclude_comm(handle, result, "ncclCommInitRankConfig");
 }
 
-/* NCCL wants nothing under way on the parent: the family's stream waits for what is. */
+/* NCCL splits only a communicator without work in progress: the family's stream is ordered behind
+ * its kernels and drained. */
 static tsr_status quiesce(tsr_nccl_handle *parent)
 {
     int previous;
@@ -68,7 +70,7 @@ static tsr_status quiesce(tsr_nccl_handle *parent)
     return tsr_nccl_drain(parent, parent->family->stream, parent->family->timeout_ms);
 }
 
-/* parent->made of this rank's color, ready to be asked. */
+/* Makes parent->made for this rank's color. */
 static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
 {
     const tsr_nccl_api *api = parent->family->api;
@@ -77,12 +79,13 @@ static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
     TSR_TRY(tsr_nccl_open(parent, &previous));
     const ncclResult_t result = api->comm_split(parent->comm, color, key, &parent->made, &config);
     tsr_nccl_close(parent, previous);
-    const tsr_status status = conclude(parent, result, "ncclCommSplit");
+    const tsr_status status = conclude_comm(parent, result, "ncclCommSplit");
     parent->stuck = status != TSR_OK && !parent->owned;
     return status;
 }
 
-/* A child of its own, which may take longer than its parent. */
+/* Moves parent->made to the child, and waits until the child is ready too, which may take longer
+ * than the parent. */
 static tsr_status take_child(tsr_nccl_handle *parent, tsr_nccl_handle *child)
 {
     tsr_nccl_lock(parent->family);
@@ -94,7 +97,7 @@ static tsr_status take_child(tsr_nccl_handle *parent, tsr_nccl_handle *child)
     return ask_seat(child);
 }
 
-/* A rank that cannot have a handle takes part with no color, for the others wait for it. */
+/* A rank that cannot make a handle takes part without a color, since the others wait for it. */
 tsr_status tsr_nccl_split(void *self, int color, int key, void **out)
 {
     tsr_nccl_handle *parent = self, *child = NULL;

@@ -1,10 +1,11 @@
 #include "comm/engines/nccl/staging.h"
 
-#include <string.h>
 #include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
-/* Large enough for the bus to be busy, small enough for memory that is pinned. */
+#include <string.h>
+
+/* Bytes of staging memory: large enough to keep the bus busy, small enough to pin. */
 #define STAGING_BYTES  ((size_t)2 << 20)
 #define SHORTEST_PART  ((size_t)4096)
 #define PART_ALIGNMENT ((size_t)64)
@@ -32,7 +33,7 @@ void tsr_nccl_give_back(tsr_nccl_handle *handle)
     handle->staging = NULL;
 }
 
-/* Under the lock. */
+/* Under the lock: the first spare block of at least `bytes` bytes; NULL: none. */
 static tsr_nccl_block *take_spare(tsr_nccl_family *family, size_t bytes)
 {
     tsr_nccl_block **at = &family->spare;
@@ -44,13 +45,14 @@ static tsr_nccl_block *take_spare(tsr_nccl_family *family, size_t bytes)
     return block;
 }
 
-/* Under the lock. */
+/* Under the lock: allocates a block of pinned memory. */
 static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nccl_block **out)
 {
     tsr_nccl_block *block;
     TSR_TRY(tsr_allocate(family->context, sizeof *block, (void **)&block));
     *block = (tsr_nccl_block){.bytes = bytes};
-    const tsr_status status = tsr_nccl_check_cuda(family->api, family->api->cuda_malloc_host((void **)&block->at, bytes), "cudaMallocHost");
+    const tsr_status status =
+        tsr_nccl_check_cuda(family->api, family->api->cuda_malloc_host((void **)&block->at, bytes), "cudaMallocHost");
     if (status != TSR_OK) {
         tsr_release(family->context, block);
         return status;
@@ -59,8 +61,8 @@ static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nc
     return TSR_OK;
 }
 
-/* At least doubles, for what is outgrown is kept. */
-static tsr_status grow(tsr_nccl_handle *handle, size_t bytes)
+/* A new block has at least twice the size of the old one, since outgrown blocks are kept. */
+static tsr_status grow_staging(tsr_nccl_handle *handle, size_t bytes)
 {
     tsr_nccl_block *block = take_spare(handle->family, bytes);
     const size_t doubled = handle->staging ? 2 * handle->staging->bytes : 0;
@@ -77,7 +79,7 @@ tsr_status tsr_nccl_reserve(tsr_nccl_handle *handle, size_t bytes)
     if (handle->staging && bytes <= handle->staging->bytes)
         return TSR_OK;
     TSR_TRY(tsr_nccl_open(handle, &previous));
-    const tsr_status status = grow(handle, bytes);
+    const tsr_status status = grow_staging(handle, bytes);
     tsr_nccl_close(handle, previous);
     return status;
 }
@@ -92,7 +94,8 @@ tsr_status tsr_nccl_place(const tsr_nccl_handle *handle, tsr_device device, bool
     const bool known = family->driver ? device.driver == family->driver : strcmp(name, "cuda") == 0;
     if (known && device.index == family->device)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "the memory is on %s:%d, but this communicator of NCCL's sends that of %s:%d and of the host", name, device.index,
-                          family->driver ? tsr_device_driver_table(family->driver, NULL)->name : "cuda", family->device);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "the memory is on %s:%d, but this communicator of NCCL's sends that of %s:%d and of the host", name,
+        device.index, family->driver ? tsr_device_driver_table(family->driver, NULL)->name : "cuda", family->device);
 }

@@ -3,8 +3,8 @@
 #define OP(op) (1u << (op))
 #define ALL    (OP(TSR_SUM) | OP(TSR_AVG) | OP(TSR_MIN) | OP(TSR_MAX) | OP(TSR_PROD))
 
-/* One row a dtype; numbers 0: none of its reductions. 8-bit floats are reduced by newer GPUs only, 16-bit integers by none. The ops
- * are those of the row that the dtype has. */
+/* One row per dtype; numbers 0: NCCL does not reduce it. Only newer GPUs reduce 8-bit floats in
+ * NCCL, no GPU 16-bit integers. An op must also be one that the dtype itself has. */
 static const struct {
     ncclDataType_t type;
     size_t numbers;
@@ -32,7 +32,8 @@ static const ncclRedOp_t ops[TSR_REDUCE_OP_END] = {
 bool tsr_nccl_find_reduction(tsr_dtype dtype, tsr_reduce_op op, tsr_nccl_reduction *out)
 {
     const tsr_dtype_info *info = tsr_dtype_get(dtype);
-    if (!info || (unsigned)op >= TSR_REDUCE_OP_END || !types[dtype].numbers || !(types[dtype].ops & info->reduce_ops & OP(op)))
+    if (!info || (unsigned)op >= TSR_REDUCE_OP_END || !types[dtype].numbers ||
+        !(types[dtype].ops & info->reduce_ops & OP(op)))
         return false;
     *out = (tsr_nccl_reduction){types[dtype].type, types[dtype].numbers, ops[op]};
     return true;

@@ -1,10 +1,12 @@
-/* Waiting: for NCCL to enqueue, for streams to be done, never longer than the timeout, with an eye on asynchronous errors. */
+/* Waits for NCCL to enqueue and for streams to be done, with a timeout; each poll also looks for
+ * asynchronous errors. */
 #include "comm/engines/nccl/wait.h"
 
 #include "comm/core/clock.h"
-#include <inttypes.h>
 
-/* What NCCL says of the communicator, and CUDA of the stream that is waited for. */
+#include <stdint.h>
+
+/* The result of one poll: what NCCL says of the communicator, and CUDA of the stream. */
 typedef struct glance {
     ncclResult_t asked, state;
     cudaError_t stream;
@@ -17,14 +19,15 @@ static tsr_status look_at(tsr_nccl_handle *handle, bool at_stream, cudaStream_t 
     TSR_TRY(tsr_nccl_open(handle, &previous));
     *seen = (glance){ncclSuccess, ncclSuccess, cudaSuccess};
     seen->asked = api->comm_get_async_error(handle->comm, &seen->state);
-    /* Before NCCL is ready the stream may not hold yet what is waited for. */
+    /* Before NCCL is ready the awaited work may not be in the stream yet. */
     if (at_stream && seen->state == ncclSuccess)
         seen->stream = api->cuda_stream_query(stream);
     tsr_nccl_close(handle, previous);
     return TSR_OK;
 }
 
-/* What NCCL reports later than the call concerns peers or the way to them, unless CUDA has failed here. */
+/* Errors that NCCL reports after the call come from peers or the network, unless CUDA has failed
+ * here. */
 static tsr_status check_state(const tsr_nccl_handle *handle, const glance *seen)
 {
     const tsr_nccl_api *api = handle->family->api;
@@ -35,10 +38,11 @@ static tsr_status check_state(const tsr_nccl_handle *handle, const glance *seen)
 
 static tsr_status say_late(const tsr_nccl_handle *handle, int64_t timeout_ms)
 {
-    return tsr_status_set(TSR_ERROR_PEER,
-                          "rank %d of %d has waited %" PRId64 " ms for its peers: one of them did not come, is lost, or calls something "
-                          "else (NCCL does not tell which)",
-                          handle->rank, handle->ranks, timeout_ms);
+    return tsr_status_set(
+        TSR_ERROR_PEER,
+        "rank %d of %d has waited %lld ms for its peers: one of them did not come, is lost, or calls something "
+        "else (NCCL does not tell which)",
+        handle->rank, handle->ranks, (long long)timeout_ms);
 }
 
 static bool is_pending(const glance *seen)
@@ -46,7 +50,7 @@ static bool is_pending(const glance *seen)
     return seen->state == ncclInProgress || seen->stream == cudaErrorNotReady;
 }
 
-static tsr_status await(tsr_nccl_handle *handle, bool at_stream, cudaStream_t stream, int64_t timeout_ms)
+static tsr_status await_work(tsr_nccl_handle *handle, bool at_stream, cudaStream_t stream, int64_t timeout_ms)
 {
     const tsr_deadline deadline = tsr_deadline_in(timeout_ms);
     tsr_lateness late = tsr_lateness_begin();
@@ -61,19 +65,20 @@ static tsr_status await(tsr_nccl_handle *handle, bool at_stream, cudaStream_t st
         if (tsr_deadline_passed(deadline))
             return say_late(handle, timeout_ms);
         if (tsr_lateness_is_due(&late))
-            tsr_lateness_tell(&late, &handle->late, at_stream ? "its stream or its peers (NCCL does not tell which)" : "its peers");
+            tsr_lateness_tell(&late, &handle->late,
+                              at_stream ? "its stream or its peers (NCCL does not tell which)" : "its peers");
         tsr_pause(look);
     }
 }
 
 tsr_status tsr_nccl_settle(tsr_nccl_handle *handle)
 {
-    const tsr_status status = await(handle, false, NULL, handle->family->timeout_ms);
+    const tsr_status status = await_work(handle, false, NULL, handle->family->timeout_ms);
     return status == TSR_OK ? TSR_OK : tsr_nccl_break(handle, status);
 }
 
 tsr_status tsr_nccl_drain(tsr_nccl_handle *handle, cudaStream_t stream, int64_t timeout_ms)
 {
-    const tsr_status status = await(handle, true, stream, timeout_ms);
+    const tsr_status status = await_work(handle, true, stream, timeout_ms);
     return status == TSR_OK ? TSR_OK : tsr_nccl_break(handle, status);
 }

@@ -6,9 +6,10 @@
 #include "base/settings.h"
 #include "comm/core/call.h"
 #include "comm/core/object.h"
+
 #include <string.h>
 
-/* What a handle of this engine is. */
+/* The `self` of a handle: one member of a team. */
 typedef struct seat {
     tsr_team *team;
     int member;
@@ -34,20 +35,20 @@ static void *const *slots_of(void *self)
     return ((const seat *)self)->team->slot_list;
 }
 
-static tsr_status meet(void *self)
+static tsr_status threads_meet(void *self)
 {
     const seat *mine = self;
     return tsr_rendezvous_meet(&mine->team->rendezvous, mine->member);
 }
 
-static tsr_status arrive(void *self)
+static tsr_status threads_arrive(void *self)
 {
     const seat *mine = self;
     tsr_rendezvous_arrive(&mine->team->rendezvous, mine->member);
     return TSR_OK;
 }
 
-static tsr_status await(void *self)
+static tsr_status threads_await(void *self)
 {
     const seat *mine = self;
     return tsr_rendezvous_await(&mine->team->rendezvous, mine->member);
@@ -74,7 +75,7 @@ static tsr_status take_seat(tsr_team *team, int member, seat **out)
     return TSR_OK;
 }
 
-static void leave(void *self)
+static void threads_destroy(void *self)
 {
     seat *mine = self;
     const seat held = *mine;
@@ -82,7 +83,8 @@ static void leave(void *self)
     tsr_team_leave(held.team, held.member);
 }
 
-/* In the new team of their color, by key and then by member. */
+/* True if members `a` and `b` have the same color and `a` comes first in the new team: by key, then
+ * by member. */
 static bool comes_before(const tsr_post *posts, int a, int b)
 {
     return posts[a].color == posts[b].color && (posts[a].key < posts[b].key || (posts[a].key == posts[b].key && a < b));
@@ -113,7 +115,7 @@ static int count_color(const tsr_team *team, int color)
     return count;
 }
 
-/* The team of all members with that color. */
+/* Makes the team of all members with this color. */
 static tsr_status make_team(const tsr_team *team, int color, int count, tsr_team **out)
 {
     tsr_context *context = tsr_world_context(team->world);
@@ -127,20 +129,21 @@ static tsr_status make_team(const tsr_team *team, int color, int count, tsr_team
     return status;
 }
 
-/* The first of every color makes its team and shows it to the others. */
+/* The first member of every color makes its team and shows it to the others at a meet. */
 static tsr_status show_team(seat *mine, int color, bool first)
 {
     tsr_team *team = mine->team, *made = NULL;
     const int count = count_color(team, color);
     const tsr_status local = first ? make_team(team, color, count, &made) : TSR_OK;
     team->posts[mine->member].made = made;
-    const tsr_status met = meet(mine);
+    const tsr_status met = threads_meet(mine);
     if (met != TSR_OK && made)
         tsr_team_discard(made, count);
     return met != TSR_OK ? met : local;
 }
 
-/* A seat that cannot be had counts as left, so that the team goes with the others' seats. */
+/* A member that cannot get a seat counts as left, so that the team is freed with the others'
+ * seats. */
 static tsr_status enter_team(tsr_team *made, int place, seat **out)
 {
     const tsr_status status = take_seat(made, place, out);
@@ -150,17 +153,18 @@ static tsr_status enter_team(tsr_team *made, int place, seat **out)
 }
 
 /*
- * Colors and keys are read between the first meet and the second, teams after the second. A fast member may post its next colors then, and
- * posts its next team only after a meet that all have reached, so nobody reads what is being written.
+ * Colors and keys are read between the first meet and the second, new teams after the second. A
+ * fast member may write the color and key of its next split then, but writes its next `made` only
+ * after a meet that all members have reached. So no member reads what another is writing.
  */
-static tsr_status split(void *self, int color, int key, void **out)
+static tsr_status threads_split(void *self, int color, int key, void **out)
 {
     seat *mine = self, *taken = NULL;
     tsr_team *team = mine->team;
     tsr_post *post = &team->posts[mine->member];
     post->color = color;
     post->key = key;
-    TSR_TRY(meet(self));
+    TSR_TRY(threads_meet(self));
     const int first = first_of(team, mine->member), place = place_of(team, mine->member);
     TSR_TRY(show_team(mine, color, color >= 0 && first == mine->member));
     if (color >= 0) {
@@ -176,9 +180,9 @@ static tsr_status split(void *self, int color, int key, void **out)
 static const tsr_comm_direct threads_direct = {
     .size = sizeof(tsr_comm_direct),
     .slot = slot_of,
-    .meet = meet,
-    .arrive = arrive,
-    .await = await,
+    .meet = threads_meet,
+    .arrive = threads_arrive,
+    .await = threads_await,
     .slots = slots_of,
 };
 
@@ -188,8 +192,8 @@ static const tsr_comm_table threads_table = {
     .rank = rank_of,
     .ranks = count_ranks,
     .abort = abort_world,
-    .destroy = leave,
-    .split = split,
+    .destroy = threads_destroy,
+    .split = threads_split,
     .tell_late = tell_late,
     .direct = &threads_direct,
 };
@@ -204,7 +208,8 @@ static tsr_status make_handle(tsr_context *context, tsr_team *team, int rank, ts
     return status;
 }
 
-/* handles[r] for all ranks of a new team, or none and the team gone. */
+/* Makes handles[r] for all ranks of a new team. On failure there are none, and the team is
+ * freed. */
 static tsr_status make_handles(tsr_context *context, tsr_team *team, tsr_comm **handles)
 {
     const int nranks = team->count;
@@ -217,25 +222,30 @@ static tsr_status make_handles(tsr_context *context, tsr_team *team, tsr_comm **
     }
     if (made == nranks)
         return TSR_OK;
-    /* Handles that were never made go first, so that the last of the others takes the team along. */
+    /* Handles that were never made are given back first, so that destroying the last of the others
+     * frees the team. */
     tsr_team_discard(team, nranks - made);
     for (int r = 0; r < made; r++)
         tsr_comm_destroy(handles[r]);
     return status;
 }
 
-static tsr_status read_options(const char *call, int nranks, const tsr_threads_options *given, tsr_threads_options *options)
+static tsr_status read_options(const char *call, int nranks, const tsr_threads_options *given,
+                               tsr_threads_options *options)
 {
     if (nranks < 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: nranks is %d; it must be at least 1", call, nranks);
     TSR_TRY(tsr_options_read(call, given, options, sizeof *options));
     if (options->timeout_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call,
+                              (long long)options->timeout_ms);
     if (options->spin < -1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.spin is %lld; -1 goes by the number of cores, 0 sleeps at once", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: options.spin is %lld; -1 goes by the number of cores, 0 sleeps at once", call,
                               (long long)options->spin);
     if (options->stall_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.stall_ms is %lld; 0 waits for ever", call, (long long)options->stall_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.stall_ms is %lld; 0 waits for ever", call,
+                              (long long)options->stall_ms);
     return TSR_OK;
 }
 
@@ -243,10 +253,8 @@ static void override(const tsr_context *context, tsr_threads_options *options)
 {
     const tsr_settings *settings = tsr_context_settings(context);
     options->timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
-    if (settings->spin >= -1)
-        options->spin = settings->spin;
-    if (settings->stall_ms >= 0)
-        options->stall_ms = settings->stall_ms;
+    options->spin = tsr_setting_or(settings->spin, options->spin);
+    options->stall_ms = tsr_setting_or(settings->stall_ms, options->stall_ms);
 }
 
 tsr_status tsr_threads_decide(const char *call, int nranks, const tsr_threads_options *given, tsr_threads_options *out)
@@ -286,7 +294,8 @@ tsr_world *tsr_threads_seat(tsr_comm *comm)
 tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[])
 {
     if (!out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_threads: out is NULL; it needs room for %d handles", nranks);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_threads: out is NULL; it needs room for %d handles",
+                              nranks);
     tsr_threads_options mine;
     tsr_comm **handles;
     TSR_TRY(tsr_threads_decide("tsr_comm_create_threads", nranks, options, &mine));

@@ -1,12 +1,13 @@
 #include "comm/engines/threads/process.h"
 
 #include "base/checked.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The beginning of a file; "" where there is none. */
+/* The beginning of a file; "" if it cannot be read. */
 static void read_line(const char *path, char *line, size_t capacity)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -27,7 +28,7 @@ int64_t tsr_process_threads(void)
     return at ? strtoll(at, NULL, 10) : 0;
 }
 
-/* Each has a number below one limit, and there is a limit on how many there are (proc(5)). */
+/* Thread ids are below pid_max, and threads-max limits how many threads there are (proc(5)). */
 int64_t tsr_process_most_threads(void)
 {
     char line[64];

@@ -1,4 +1,5 @@
-/** What the system tells of threads. Files are read: for slow paths, where the caller is not cancelled. */
+/** What the system tells about threads. The functions read files: for slow paths, with cancellation
+ * disabled. */
 #ifndef TSR_COMM_ENGINES_THREADS_PROCESS_H
 #define TSR_COMM_ENGINES_THREADS_PROCESS_H
 
@@ -7,7 +8,7 @@
 /** How many threads this process has; 0: not known. */
 int64_t tsr_process_threads(void);
 
-/** How many threads all processes together can have; 0: not known. */
+/** How many threads the system allows all processes together; 0: not known. */
 int64_t tsr_process_most_threads(void);
 
 #endif

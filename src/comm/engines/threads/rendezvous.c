@@ -4,13 +4,14 @@
 #include "base/text/text.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/condition.h"
+
 #include <stdio.h>
 #include <string.h>
 
-/* A sleep without news. */
+/* Milliseconds of one sleep, unless a wake-up comes. */
 #define NAP_MS 1000
 
-/* Names of late ranks that a sentence has room for. */
+/* A sentence names at most this many late ranks. */
 #define LATE_NAMED 4
 
 tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arrivals *arrivals, const int *ranks,
@@ -42,7 +43,8 @@ const char *tsr_rendezvous_name(const tsr_rendezvous *rendezvous, int member, ch
     return text;
 }
 
-/* From member `*from` on; `*from` stops at the first who has not come. */
+/* True if all members from `*from` on have reached `arrival`; else `*from` becomes the first that
+ * has not. */
 static bool all_came(tsr_rendezvous *rendezvous, uint64_t arrival, int *from)
 {
     for (; *from < rendezvous->count; ++*from)
@@ -58,9 +60,11 @@ static bool is_complete(tsr_rendezvous *rendezvous, uint64_t arrival)
 }
 
 /*
- * Decides which arrival is the last that counts as complete. All loads and stores involved are sequentially consistent: a member that saw
- * all come and `broken` still 0 did so before the store below, so the counts read after it include that arrival. Whoever sees `broken`
- * asks for the decision under the mutex. So members never disagree on whether an arrival was completed.
+ * Under the mutex: decides which arrival is the last that counts as complete. All loads and stores
+ * involved are sequentially consistent: a member that saw all members arrive and `broken` still 0
+ * did so before the store below, so the counts read after that store include the arrival. A member
+ * that sees `broken` not 0 reads the decision under the mutex. So members never disagree on whether
+ * an arrival was completed.
  */
 static void break_locked(tsr_rendezvous *rendezvous, const char *reason)
 {
@@ -89,8 +93,8 @@ bool tsr_rendezvous_is_waiting(tsr_rendezvous *rendezvous, uint64_t arrival)
     return !atomic_load(&rendezvous->broken) && !is_complete(rendezvous, arrival);
 }
 
-/* What an arrival comes to, once all have come or it is broken. */
-static tsr_status settle(tsr_rendezvous *rendezvous, uint64_t arrival)
+/* The status of an arrival, once all members have arrived or the rendezvous is broken. */
+static tsr_status settle_arrival(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
     if (!atomic_load(&rendezvous->broken))
         return TSR_OK;
@@ -111,10 +115,11 @@ typedef struct watch {
 static bool is_over(void *arg)
 {
     watch *w = arg;
-    return all_came(w->rendezvous, w->arrival, &w->from) || atomic_load_explicit(&w->rendezvous->broken, memory_order_relaxed);
+    return all_came(w->rendezvous, w->arrival, &w->from) ||
+           atomic_load_explicit(&w->rendezvous->broken, memory_order_relaxed);
 }
 
-static bool look(tsr_rendezvous *rendezvous, uint64_t arrival)
+static bool look_at_arrivals(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
     watch w = {rendezvous, arrival, 0};
     return tsr_look(rendezvous->patience->looks, rendezvous->patience->crowded, is_over, &w);
@@ -136,7 +141,7 @@ static void name_late(tsr_rendezvous *rendezvous, uint64_t arrival, char *words,
         tsr_text_append(&text, " and %d more", late - LATE_NAMED);
 }
 
-/* Under the mutex. */
+/* Under the mutex: breaks the rendezvous because the timeout has passed. */
 static void break_for_time(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
     char late[TSR_REASON_BYTES], reason[TSR_REASON_BYTES];
@@ -146,16 +151,17 @@ static void break_for_time(tsr_rendezvous *rendezvous, uint64_t arrival)
     break_locked(rendezvous, reason);
 }
 
-/* A thread that is asleep, and as which member. */
+/* A thread that sleeps, and the member for which it does. */
 typedef struct sleeper {
     tsr_bed bed;
     int member;
-    bool asleep; /* false once it has woken by itself */
+    bool asleep; /* false once it has woken; still true in rise() if it was cancelled */
     tsr_deadline deadline;
-    tsr_lateness late; /* begins with the first second without news */
+    tsr_lateness late; /* begins after the first sleep without a wake-up */
 } sleeper;
 
-/* Tells for whom this member waits. Without the mutex: what is told may take its time. */
+/* Tells the log for which ranks this member waits. Without the mutex, since the log's sink may take
+ * long. */
 static void tell_late(sleeper *mine)
 {
     tsr_rendezvous *const rendezvous = mine->bed.where;
@@ -165,8 +171,8 @@ static void tell_late(sleeper *mine)
         tsr_lateness_tell(&mine->late, &rendezvous->arrivals[mine->member].late, words);
 }
 
-/* What a thread does that has slept for a while without news, without the mutex. */
-static void stir(sleeper *mine)
+/* Called, without the mutex, after each sleep without a wake-up. */
+static void stir_sleeper(sleeper *mine)
 {
     const tsr_patience *const patience = mine->bed.where->patience;
     if (mine->late.seconds == 0)
@@ -177,28 +183,31 @@ static void stir(sleeper *mine)
         patience->sleeps(patience->world, &mine->bed);
 }
 
-/* One sleep, and what follows where it ended without news. */
+/* Sleeps once. Without a wake-up it breaks the rendezvous if the timeout has passed, else stirs. */
 static void sleep_locked(tsr_rendezvous *rendezvous, sleeper *mine)
 {
-    if (tsr_condition_wait(&rendezvous->changed, &rendezvous->mutex, tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
+    if (tsr_condition_wait(&rendezvous->changed, &rendezvous->mutex,
+                           tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
         return;
     if (tsr_deadline_passed(mine->deadline) && !is_complete(rendezvous, mine->bed.arrival)) {
         break_for_time(rendezvous, mine->bed.arrival);
         return;
     }
     pthread_mutex_unlock(&rendezvous->mutex);
-    stir(mine);
+    stir_sleeper(mine);
     pthread_mutex_lock(&rendezvous->mutex);
 }
 
-/* Under the mutex, however the sleep ends: a thread that is cancelled has it too, and runs this on its way out. */
+/* Ends a sleep, with the mutex held: a thread that is cancelled holds it too, and runs this as its
+ * cleanup. */
 static void rise(void *arg)
 {
     sleeper *mine = arg;
     tsr_rendezvous *rendezvous = mine->bed.where;
     if (mine->asleep) {
         char name[64], reason[TSR_REASON_BYTES];
-        snprintf(reason, sizeof reason, "%s was cancelled while it waited", tsr_rendezvous_name(rendezvous, mine->member, name));
+        snprintf(reason, sizeof reason, "%s was cancelled while it waited",
+                 tsr_rendezvous_name(rendezvous, mine->member, name));
         break_locked(rendezvous, reason);
     }
     atomic_fetch_sub(&rendezvous->sleepers, 1);
@@ -224,8 +233,9 @@ static void sleep_until_met(tsr_rendezvous *rendezvous, int member, uint64_t arr
     pthread_cleanup_pop(1);
 }
 
-/* Whoever stores its count last sees all others', and no sleeper can miss it: it counted itself before it looked for the last time. */
-static void wake(tsr_rendezvous *rendezvous)
+/* Called by the member that stored its count last and so saw all the others. No sleeper misses the
+ * wake-up: it raised `sleepers` before its last look at the counts. */
+static void wake_sleepers(tsr_rendezvous *rendezvous)
 {
     if (!atomic_load(&rendezvous->sleepers))
         return;
@@ -234,39 +244,40 @@ static void wake(tsr_rendezvous *rendezvous)
     pthread_mutex_unlock(&rendezvous->mutex);
 }
 
-/* True if `member` came last; its arrival is counted. */
-static bool arrive(tsr_rendezvous *rendezvous, int member, uint64_t *arrival)
+/* Counts an arrival of `member`. Returns true if it came last. */
+static bool arrive_at_rendezvous(tsr_rendezvous *rendezvous, int member, uint64_t *arrival)
 {
     tsr_arrivals *mine = &rendezvous->arrivals[member];
     *arrival = atomic_load_explicit(&mine->count, memory_order_relaxed) + 1;
     atomic_store(&mine->count, *arrival);
     if (!is_complete(rendezvous, *arrival))
         return false;
-    wake(rendezvous);
+    wake_sleepers(rendezvous);
     return true;
 }
 
 static tsr_status wait_for_all(tsr_rendezvous *rendezvous, int member, uint64_t arrival)
 {
-    if (!look(rendezvous, arrival))
+    if (!look_at_arrivals(rendezvous, arrival))
         sleep_until_met(rendezvous, member, arrival);
-    return settle(rendezvous, arrival);
+    return settle_arrival(rendezvous, arrival);
 }
 
 tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member)
 {
     uint64_t arrival;
-    const bool last = arrive(rendezvous, member, &arrival);
-    return last ? settle(rendezvous, arrival) : wait_for_all(rendezvous, member, arrival);
+    const bool last = arrive_at_rendezvous(rendezvous, member, &arrival);
+    return last ? settle_arrival(rendezvous, arrival) : wait_for_all(rendezvous, member, arrival);
 }
 
 void tsr_rendezvous_arrive(tsr_rendezvous *rendezvous, int member)
 {
     uint64_t arrival;
-    arrive(rendezvous, member, &arrival);
+    arrive_at_rendezvous(rendezvous, member, &arrival);
 }
 
 tsr_status tsr_rendezvous_await(tsr_rendezvous *rendezvous, int member)
 {
-    return wait_for_all(rendezvous, member, atomic_load_explicit(&rendezvous->arrivals[member].count, memory_order_relaxed));
+    return wait_for_all(rendezvous, member,
+                        atomic_load_explicit(&rendezvous->arrivals[member].count, memory_order_relaxed));
 }

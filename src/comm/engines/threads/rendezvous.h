@@ -1,48 +1,52 @@
 /**
- * Where threads wait for one another: a barrier that can be broken.
+ * A barrier of threads that can be broken.
  *
- * Every member counts its arrivals in a line of its own and waits until nobody's count is below its own. A member that finds itself last
- * wakes those who sleep. Breaking decides, for all members alike, which arrivals still count as complete: a member that leaves has
- * completed what all had reached, and nothing after. Thread-safe.
+ * Every member counts its arrivals in cache lines of its own, and waits until no member's count is
+ * below its own. A member that finds itself last wakes the members that sleep. When the barrier
+ * breaks, one decision holds for all members: arrivals up to the number that all members have
+ * reached are complete, later ones fail. Thread-safe.
  */
 #ifndef TSR_COMM_ENGINES_THREADS_RENDEZVOUS_H
 #define TSR_COMM_ENGINES_THREADS_RENDEZVOUS_H
+
+#include "comm/core/lateness.h"
+
+#include <tessera/sys/comm.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/sys/comm.h>
-
-#include "comm/core/lateness.h"
 
 #define TSR_REASON_BYTES 384
 
 typedef struct tsr_arrivals {
     _Atomic(uint64_t) count;
-    tsr_late_hook late;                                           /**< this member's own to write and read */
-    char padding[128 - sizeof(uint64_t) - sizeof(tsr_late_hook)]; /* two lines: processors fetch them in pairs */
+    tsr_late_hook late; /**< written and read by this member alone */
+    char padding[128 - sizeof(uint64_t) -
+                 sizeof(tsr_late_hook)]; /* to two cache lines: processors fetch them in pairs */
 } tsr_arrivals;
 
 typedef struct tsr_rendezvous tsr_rendezvous;
 
-/** A thread that has slept for a second while it waited: in the list of its world until it goes on. */
+/** A thread that waits. After a second of sleep it is in the list of its world until it goes on. */
 typedef struct tsr_bed {
     tsr_rendezvous *where;
-    uint64_t arrival; /**< for which it waits */
-    int rank;         /**< of the world, for which it calls */
+    uint64_t arrival; /**< the arrival that the thread waits to be complete */
+    int rank;         /**< the rank of the world for which the thread calls */
     int owner;        /**< the rank whose main the thread runs, or -1 */
     bool listed;
     struct tsr_bed *next, *previous;
 } tsr_bed;
 
-/** How members wait, and whom they tell when that takes long. */
+/** How members wait, and what they call when they wait long. */
 typedef struct tsr_patience {
-    int64_t looks;      /**< before a member sleeps */
-    bool crowded;       /**< more threads than cores: let others run between two looks */
-    int64_t timeout_ms; /**< 0: for ever */
-    /** Called without locks by a thread that sleeps: after each second, which may break the rendezvous, and if it was called when the
-     * thread goes on, or is ended. Both NULL: nobody is told. */
+    int64_t looks;      /**< polls before a member sleeps */
+    bool crowded;       /**< more ranks than cores: a member yields its core after each poll */
+    int64_t timeout_ms; /**< how long a member waits; 0: for ever */
+    /** Both or neither are NULL. A sleeping thread calls `sleeps`, without locks, after each
+     * second; that may break the rendezvous. If `sleeps` has listed its bed, the thread calls
+     * `rises` when it goes on or is cancelled. */
     void (*sleeps)(void *world, tsr_bed *bed);
     void (*rises)(void *world, tsr_bed *bed);
     void *world;
@@ -51,9 +55,9 @@ typedef struct tsr_patience {
 struct tsr_rendezvous {
     int count;
     const tsr_patience *patience;
-    const int *ranks; /**< ranks of the members in the world */
+    const int *ranks; /**< one per member: its rank in the world */
     tsr_arrivals *arrivals;
-    atomic_int broken; /**< read on every arrival, hardly ever written */
+    atomic_int broken; /**< 0, or 1 for good; read on every arrival */
     atomic_int sleepers;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -62,25 +66,28 @@ struct tsr_rendezvous {
     char reason[TSR_REASON_BYTES];
 };
 
-/** `arrivals` has `count` zeroed elements and stays the caller's, as do `patience` and `ranks`. */
+/** `arrivals` has `count` elements that are 0. The caller keeps it, `patience` and `ranks` until
+ * the rendezvous is finished. */
 tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arrivals *arrivals, const int *ranks,
                                const tsr_patience *patience);
 void tsr_rendezvous_finish(tsr_rendezvous *rendezvous);
 
-/** Arrives and waits for the others. TSR_ERROR_PEER says why it is broken. A thread that is cancelled while it sleeps here breaks it. */
+/** Arrives and waits for all members. TSR_ERROR_PEER: the rendezvous is broken; the sentence says
+ * why. If a thread is cancelled while it sleeps here, the rendezvous breaks. */
 tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member);
 
-/** The two halves of that: to arrive is not to wait. */
+/** The two halves of tsr_rendezvous_meet(); arrive does not wait. */
 void tsr_rendezvous_arrive(tsr_rendezvous *rendezvous, int member);
 tsr_status tsr_rendezvous_await(tsr_rendezvous *rendezvous, int member);
 
-/** Breaks it for good; the first reason stays. */
+/** Breaks the rendezvous for good. Only the first reason is kept. */
 void tsr_rendezvous_break(tsr_rendezvous *rendezvous, const char *reason);
 
-/** True if `arrival` waits for somebody who has not come, and nothing broke. */
+/** True if a member has not reached `arrival` yet and the rendezvous is not broken. */
 bool tsr_rendezvous_is_waiting(tsr_rendezvous *rendezvous, uint64_t arrival);
 
-/** "rank 1", or "rank 1 (rank 3 of all)". `text` has 64 bytes. */
+/** A member's name in sentences: "rank 1", or "rank 1 (rank 3 of all)" if it has another rank in
+ * the world. Writes it to `text`, 64 bytes, and returns that. */
 const char *tsr_rendezvous_name(const tsr_rendezvous *rendezvous, int member, char *text);
 
 #endif

@@ -5,10 +5,12 @@
 #include "comm/engines/threads/condition.h"
 #include "comm/engines/threads/engine.h"
 #include "comm/engines/threads/process.h"
-#include <string.h>
+
 #include <tessera/sys/log.h>
 
-/* What a rank of a run that has failed tells, and which rank. */
+#include <string.h>
+
+/* The failure that tsr_threads_run() returns, and the rank that had it. */
 typedef struct cause {
     tsr_status status;
     int rank;
@@ -19,10 +21,10 @@ typedef struct run {
     tsr_rank_main *main;
     void *arg;
     pthread_mutex_t gate; /* held until all threads and handles exist */
-    pthread_cond_t ended; /* a rank has */
+    pthread_cond_t ended; /* signalled when a rank has ended */
     /* Under the gate: */
-    tsr_comm **handles; /* NULL: there is nothing to run */
-    cause cause;        /* TSR_OK: none has failed so far */
+    tsr_comm **handles; /* one per rank; NULL: they could not be made, so threads end at once */
+    cause cause;        /* its status is TSR_OK as long as no rank has failed */
     int running;        /* ranks whose main has not ended */
 } run;
 
@@ -34,7 +36,7 @@ typedef struct runner {
     bool ended; /* under the gate */
 } runner;
 
-/* A rank from the call of main on. */
+/* One rank, from the call of its main on. */
 typedef struct turn {
     run *run;
     runner *runner;
@@ -44,7 +46,8 @@ typedef struct turn {
     bool returned;
 } turn;
 
-/* The first rank that failed for a reason of its own tells more than the first that failed because of another rank. */
+/* Keeps a rank's failure as the cause if it is the first, or the first that is not TSR_ERROR_PEER:
+ * a failure for a reason of its own says more than one because of a peer. */
 static void tell_cause(run *shared, int rank, tsr_status status)
 {
     cause *told = &shared->cause;
@@ -57,16 +60,17 @@ static void tell_cause(run *shared, int rank, tsr_status status)
     pthread_mutex_unlock(&shared->gate);
 }
 
-/* However the thread ends. */
+/* Runs at the end of a rank's thread, however that ends. */
 static void end_turn(void *arg)
 {
     const turn *mine = arg;
     if (!mine->returned) {
         tsr_world_unseat(mine->world, mine->rank);
         tell_cause(mine->run, mine->rank,
-                   tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
+                   tsr_status_set(TSR_ERROR_STATE,
+                                  "main did not return, for its thread was ended (pthread_exit or cancellation)"));
     }
-    /* A hold that main has left behind goes with the thread too. */
+    /* This ends a tsr_comm_hold() that main did not end, too. */
     tsr_comm_forget_call(mine->comm);
     tsr_comm_destroy(mine->comm);
     tsr_comm_release(mine->comm);
@@ -100,7 +104,7 @@ static void *run_rank(void *arg)
     turn mine = {started->run, started, wait_at_gate(started->run, started->rank), NULL, started->rank, false};
     if (!mine.comm)
         return NULL;
-    /* Main may destroy its handle. */
+    /* Main may destroy its handle, which is used afterwards. */
     tsr_comm_retain(mine.comm);
     mine.world = tsr_threads_seat(mine.comm);
     pthread_cleanup_push(end_turn, &mine);
@@ -109,8 +113,8 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* How many could be had. */
-static int start(run *shared, runner *runners, int nranks, int *error)
+/* Starts one thread per rank. Returns how many could be started, with `*error` if not all. */
+static int start_threads(run *shared, runner *runners, int nranks, int *error)
 {
     for (int r = 0; r < nranks; r++) {
         runners[r] = (runner){.run = shared, .rank = r};
@@ -121,25 +125,27 @@ static int start(run *shared, runner *runners, int nranks, int *error)
     return nranks;
 }
 
-/* Where so few are wanted it does not pay to ask. */
+/* For at most this many ranks it does not pay to read the system's limits. */
 #define FEW_THREADS 1000
 
-/* What no system setting allows is not tried: that would take the threads of all other processes meanwhile. */
+/* Refuses more ranks than the system allows threads. Trying to start them would leave all other
+ * processes without threads meanwhile. */
 static tsr_status check_limits(int nranks)
 {
     const int64_t most = nranks > FEW_THREADS ? tsr_process_most_threads() : 0;
     if (most == 0 || nranks <= most)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_MEMORY,
-                          "tsr_threads_run: %d ranks take a thread each, but the system gives all processes no more than %lld "
-                          "(kernel.pid_max, kernel.threads-max): run fewer ranks, or raise these",
-                          nranks, (long long)most);
+    return tsr_status_set(
+        TSR_ERROR_MEMORY,
+        "tsr_threads_run: %d ranks take a thread each, but the system gives all processes no more than %lld "
+        "(kernel.pid_max, kernel.threads-max): run fewer ranks, or raise these",
+        nranks, (long long)most);
 }
 
-/* Ranks that a line has room for. */
+/* A line of the log names at most this many ranks. */
 #define RANKS_NAMED 8
 
-/* Under the gate, but not while the log's sink is called. */
+/* Under the gate, which it unlocks while the log's sink is called. */
 static void tell_late(run *shared, const runner *runners, int nranks, const tsr_context *context, int seconds)
 {
     const cause told = shared->cause;
@@ -152,12 +158,14 @@ static void tell_late(run *shared, const runner *runners, int nranks, const tsr_
     if (shared->running > named)
         tsr_text_append(&text, " and %d more", shared->running - named);
     pthread_mutex_unlock(&shared->gate);
-    tsr_log(context, TSR_LOG_ERROR, "tsr_threads_run: rank %d has failed (%s), and %d s later these ranks have not returned: %s", told.rank,
+    tsr_log(context, TSR_LOG_ERROR,
+            "tsr_threads_run: rank %d has failed (%s), and %d s later these ranks have not returned: %s", told.rank,
             told.sentence.text, seconds, words);
     pthread_mutex_lock(&shared->gate);
 }
 
-/* Ranks may take as long as they like; but once one has failed the others are expected to hear of it. */
+/* Waits for all ranks, however long that takes. Once a rank has failed, the log is told if the
+ * others are late to return. */
 static void await_ranks(run *shared, const runner *runners, int nranks, const tsr_context *context)
 {
     tsr_lateness late = {INT64_MAX, 0};
@@ -176,20 +184,21 @@ static void await_ranks(run *shared, const runner *runners, int nranks, const ts
     pthread_mutex_unlock(&shared->gate);
 }
 
-/* Threads come first: how many there can be shows before anything is allocated for ranks. */
+/* Starts the threads first, so that a lack of threads shows before anything is allocated for
+ * ranks. */
 static tsr_status start_and_join(run *shared, runner *runners, int nranks, const tsr_threads_options *options)
 {
     tsr_comm **handles = NULL;
     tsr_status status = TSR_OK;
     int error = 0;
     pthread_mutex_lock(&shared->gate);
-    const int started = start(shared, runners, nranks, &error);
+    const int started = start_threads(shared, runners, nranks, &error);
     if (started < nranks)
-        status =
-            tsr_status_set(TSR_ERROR_MEMORY,
-                           "tsr_threads_run: %d ranks take a thread each, but the system gave no more than %d (%s): run fewer ranks, or "
-                           "raise its limits on threads, mappings and memory",
-                           nranks, started, strerror(error));
+        status = tsr_status_set(TSR_ERROR_MEMORY,
+                                "tsr_threads_run: %d ranks take a thread each, but the system gave no more than %d "
+                                "(%s): run fewer ranks, or "
+                                "raise its limits on threads, mappings and memory",
+                                nranks, started, strerror(error));
     else
         status = tsr_threads_create(nranks, options, true, &handles);
     shared->handles = handles;
@@ -227,7 +236,8 @@ tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_threads_run: main is NULL");
     TSR_TRY(tsr_threads_decide("tsr_threads_run", nranks, options, &mine));
     run shared = {.main = main, .arg = arg};
-    /* Ranks use this frame: it stays until they have ended. They may be cancelled themselves. */
+    /* Ranks use this stack frame, so this thread is not cancelled until they have ended. The ranks'
+     * own threads may be. */
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     const tsr_status status = run_ranks(&shared, nranks, &mine);

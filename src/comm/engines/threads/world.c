@@ -3,6 +3,7 @@
 #include "base/memory/memory.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/stall.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +33,13 @@ static void set_patience(tsr_world *world, const tsr_threads_options *options, b
     world->stall_ms = options->stall_ms;
 }
 
-static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_world **out)
+static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched,
+                             tsr_world **out)
 {
     tsr_world *world;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *world, (void **)&world));
-    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->residents, (void **)&world->residents);
+    tsr_status status =
+        tsr_allocate_array(context, (size_t)nranks, sizeof *world->residents, (void **)&world->residents);
     if (status != TSR_OK)
         goto free_world;
     if (pthread_mutex_init(&world->lock, NULL) != 0) {
@@ -66,7 +69,8 @@ static void free_world(tsr_world *world)
     tsr_context_destroy(context);
 }
 
-tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_team **out)
+tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched,
+                            tsr_team **out)
 {
     tsr_world *world = NULL;
     TSR_TRY(make_world(context, nranks, options, watched, &world));
@@ -177,7 +181,7 @@ static const char *tell_end(const tsr_world *world, int rank)
     return world->residents[rank].ended ? "ended its thread (pthread_exit or cancellation)" : "returned";
 }
 
-/* Under the lock. */
+/* Under the lock: breaks every team that rank `rank` is in. */
 static void leave_all(tsr_world *world, int rank)
 {
     for (tsr_team *team = world->teams; team; team = team->next) {
@@ -187,7 +191,7 @@ static void leave_all(tsr_world *world, int rank)
     }
 }
 
-/* Under the lock. */
+/* Under the lock: true if the world can be freed. */
 static bool is_over(const tsr_world *world)
 {
     return !world->teams && world->seated == 0;
@@ -205,7 +209,8 @@ void tsr_world_depart(tsr_world *world, int rank)
         free_world(world);
 }
 
-/* Under the lock; true if nobody needs the world any more. */
+/* Under the lock: gives back `handles` handles, and frees the team with the last. True if the world
+ * can be freed then. */
 static bool give_back(tsr_team *team, int handles)
 {
     tsr_world *world = team->world;

@@ -13,12 +13,12 @@ static tsr_status status_of(int result)
     case MPI_ERR_NO_MEM:
         return TSR_ERROR_MEMORY;
     default:
-        /* What MPI could not do is most often a peer or the way to it. */
+        /* Most other failures of MPI come from a peer or the network. */
         return TSR_ERROR_PEER;
     }
 }
 
-/* MPICH tells a stack of calls, one a line. */
+/* MPICH writes a stack of calls, one per line. */
 static void make_one_line(char *words)
 {
     for (char *c = words; *c != '\0'; c++)

@@ -1,18 +1,20 @@
 
 #include "comm/engines/mpi/calls/launcher.h"
 
+#include "comm/engines/mpi/calls/error.h"
+
+#include <tessera/mpi.h>
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
 
-#include "comm/engines/mpi/calls/error.h"
-
-/* What begins the version of Open MPI; implementations that descend from MPICH have names of their own. */
+/* Open MPI's version begins with this; implementations that descend from MPICH begin with names of
+ * their own. */
 #define OPEN_MPI_NAME "Open MPI"
 
-/* Words that fit into a sentence. */
+/* Bytes of a version in a sentence. */
 #define WORDS 128
 
 #ifdef OPEN_MPI
@@ -23,7 +25,7 @@
 
 typedef struct implementation {
     const char *name, *package;
-    const char *count; /* the variable in which its launchers tell how many processes they start */
+    const char *count; /* the environment variable in which its launchers tell how many processes they start */
 } implementation;
 
 static const implementation implementations[] = {{"MPICH", "tessera-mpi-mpich", "PMI_SIZE"},
@@ -34,7 +36,8 @@ static const implementation slurm = {"Slurm", NULL, "SLURM_STEP_NUM_TASKS"};
 
 static const implementation *const own = &implementations[IS_OPEN_MPI], *const other = &implementations[!IS_OPEN_MPI];
 
-/* MPICH puts a tab before the number; more lines say how it was built. */
+/* Keeps the first line, with single spaces: MPICH puts a tab before the number, and further lines
+ * say how it was built. */
 static void keep_first_line(char *words)
 {
     size_t length = 0;
@@ -56,7 +59,7 @@ size_t tsr_mpi_version_print(char *text, size_t capacity)
     return (size_t)snprintf(text, capacity, "%s", words);
 }
 
-/* "Open MPI v4.1.4" of "Open MPI v4.1.4, package: .." */
+/* Writes "Open MPI v4.1.4" of "Open MPI v4.1.4, package: .." */
 static const char *print_version(char words[WORDS])
 {
     tsr_mpi_version_print(words, WORDS);
@@ -71,30 +74,34 @@ tsr_status tsr_mpi_check_package(const char *call)
     TSR_TRY(tsr_mpi_check(MPI_Get_library_version(version, &length), "MPI_Get_library_version"));
     if ((strncmp(version, OPEN_MPI_NAME, strlen(OPEN_MPI_NAME)) == 0) == IS_OPEN_MPI)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "%s: this is lib%s, for %s, but the program's calls of MPI go to %s: link %s in its place", call,
-                          own->package, own->name, print_version(words), other->package);
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "%s: this is lib%s, for %s, but the program's calls of MPI go to %s: link %s in its place",
+                          call, own->package, own->name, print_version(words), other->package);
 }
 
-/* What a launcher says; 0: nothing. */
+/* How many processes a launcher's variable tells; 0: it is not set. */
 static long count_of(const char *name)
 {
     const char *const value = getenv(name);
     return value ? strtol(value, NULL, 10) : 0;
 }
 
-static tsr_status refuse(const char *call, const implementation *launcher, long count)
+static tsr_status refuse_launcher(const char *call, const implementation *launcher, long count)
 {
     char words[WORDS];
     if (launcher == own || !launcher->package)
-        return tsr_status_set(TSR_ERROR_STATE,
-                              "%s: %s is %ld, but %s finds a job of one process: start the program with the mpirun of that very "
-                              "installation, or unset %s where jobs of one process are meant",
-                              call, launcher->count, count, print_version(words), launcher->count);
-    return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: a launcher of %s started %ld processes (%s), but the MPI of this program, %s, finds a job of one: start it "
-                          "with the mpirun of %s, or build it with %s and %s; unset %s where jobs of one process are meant",
-                          call, launcher->name, count, launcher->count, print_version(words), own->name, launcher->name, launcher->package,
-                          launcher->count);
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "%s: %s is %ld, but %s finds a job of one process: start the program with the mpirun of that very "
+            "installation, or unset %s where jobs of one process are meant",
+            call, launcher->count, count, print_version(words), launcher->count);
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "%s: a launcher of %s started %ld processes (%s), but the MPI of this program, %s, finds a job of one: start "
+        "it "
+        "with the mpirun of %s, or build it with %s and %s; unset %s where jobs of one process are meant",
+        call, launcher->name, count, launcher->count, print_version(words), own->name, launcher->name,
+        launcher->package, launcher->count);
 }
 
 tsr_status tsr_mpi_check_launcher(const char *call)
@@ -105,9 +112,9 @@ tsr_status tsr_mpi_check_launcher(const char *call)
     if (size > 1 || mine == 1)
         return TSR_OK;
     if (mine > 1)
-        return refuse(call, own, mine);
+        return refuse_launcher(call, own, mine);
     if (theirs > 1)
-        return refuse(call, other, theirs);
+        return refuse_launcher(call, other, theirs);
     const long tasks = getenv("PMIX_RANK") ? count_of(slurm.count) : 0;
-    return tasks > 1 ? refuse(call, &slurm, tasks) : TSR_OK;
+    return tasks > 1 ? refuse_launcher(call, &slurm, tasks) : TSR_OK;
 }

@@ -2,16 +2,18 @@
 #include "comm/engines/mpi/calls/leftover.h"
 
 #include "comm/core/clock.h"
+
 #include <tessera/sys/memory.h>
 
-/* How long a rank waits in MPI_Finalize() for others to come there, and for messages that may be on their way. */
+/* How long a rank waits in MPI_Finalize() for other ranks to come there, and then for messages that
+ * may be on their way. */
 #define COME_MS  1000
 #define DRAIN_MS 20
 
-/* A message that is longer has data of a transfer that was given up. */
+/* A longer message is data of a transfer that was given up; it is not received. */
 #define MOST_BYTES 16384
 
-/* Takes what has come. */
+/* Receives the messages that have come, and drops them. */
 static void drain(MPI_Comm comm)
 {
     char memory[MOST_BYTES];
@@ -19,13 +21,14 @@ static void drain(MPI_Comm comm)
     for (int some = 1, bytes = 0; some;) {
         if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &some, &status) != MPI_SUCCESS || !some ||
             MPI_Get_count(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes < 0 || bytes > MOST_BYTES ||
-            MPI_Recv(memory, MOST_BYTES, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            MPI_Recv(memory, MOST_BYTES, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE) !=
+                MPI_SUCCESS)
             return;
     }
 }
 
-/* False: not all came. */
-static bool await(tsr_mpi_leftover *leftover, tsr_deadline deadline)
+/* Waits for the barrier, and drains meanwhile. False if not all ranks came. */
+static bool await_barrier(tsr_mpi_leftover *leftover, tsr_deadline deadline)
 {
     int done = 0;
     for (int look = 0; !done; look++) {
@@ -39,11 +42,12 @@ static bool await(tsr_mpi_leftover *leftover, tsr_deadline deadline)
     return true;
 }
 
-static void settle(tsr_mpi_leftover *leftover)
+static void settle_leftover(tsr_mpi_leftover *leftover)
 {
     const tsr_deadline deadline = tsr_deadline_in(COME_MS);
-    if (await(leftover, deadline) && leftover->again && MPI_Ibarrier(leftover->comm, &leftover->barrier) == MPI_SUCCESS)
-        (void)await(leftover, deadline);
+    if (await_barrier(leftover, deadline) && leftover->again &&
+        MPI_Ibarrier(leftover->comm, &leftover->barrier) == MPI_SUCCESS)
+        (void)await_barrier(leftover, deadline);
     const tsr_deadline drained = tsr_deadline_in(DRAIN_MS);
     for (int look = 0; !tsr_deadline_passed(drained); look++) {
         drain(leftover->comm);
@@ -51,28 +55,29 @@ static void settle(tsr_mpi_leftover *leftover)
     }
 }
 
-static void release(tsr_mpi_leftover *leftover)
+static void release_leftover(tsr_mpi_leftover *leftover)
 {
     tsr_context *const context = leftover->context;
     tsr_release(context, leftover);
     tsr_context_destroy(context);
 }
 
-static int end(MPI_Comm self, int key, void *value, void *extra)
+static int end_leftover(MPI_Comm self, int key, void *value, void *extra)
 {
     (void)self;
     (void)key;
     (void)extra;
-    settle(value);
-    release(value);
+    settle_leftover(value);
+    release_leftover(value);
     return MPI_SUCCESS;
 }
 
-/* What is attached to MPI_COMM_SELF ends first of all in MPI_Finalize(). */
+/* MPI_Finalize() first of all deletes the attributes of MPI_COMM_SELF, which calls
+ * end_leftover(). */
 static bool attach(tsr_mpi_leftover *leftover)
 {
     int key;
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL) != MPI_SUCCESS)
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_leftover, &key, NULL) != MPI_SUCCESS)
         return false;
     const bool attached = MPI_Comm_set_attr(MPI_COMM_SELF, key, leftover) == MPI_SUCCESS;
     MPI_Comm_free_keyval(&key);
@@ -93,5 +98,5 @@ void tsr_mpi_leftover_keep(const tsr_mpi_leftover *leftover)
     *kept = *leftover;
     kept->context = context;
     if (!attach(kept))
-        release(kept);
+        release_leftover(kept);
 }

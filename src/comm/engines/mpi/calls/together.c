@@ -3,25 +3,27 @@
 
 #include "comm/core/clock.h"
 #include "comm/engines/mpi/calls/error.h"
-#include <string.h>
+
 #include <tessera/sys/memory.h>
 
-/* What MPI works on while ranks come. */
+#include <string.h>
+
+/* The memory of one collective, which MPI uses until all ranks have come. */
 typedef struct parcel {
     MPI_Request request;
     MPI_Comm duplicate;
     int64_t mine, least;
-    char rows[]; /* what this rank brings, then what all have brought */
+    char rows[]; /* what this rank brings, then what all ranks have brought */
 } parcel;
 
-/* NULL: no memory. */
+/* `more`: bytes of `rows`. NULL: there is no memory. */
 static parcel *make_parcel(const tsr_mpi_together *t, size_t more)
 {
     void *memory;
     return tsr_allocate(t->context, sizeof(parcel) + more, &memory) == TSR_OK ? memory : NULL;
 }
 
-/* One that MPI still has is left to it. */
+/* Frees the parcel, or, if the collective is not over, leaves it to MPI with its context. */
 static void put_away(const tsr_mpi_together *t, parcel *p, bool over)
 {
     if (over)
@@ -37,8 +39,10 @@ tsr_status tsr_mpi_say_late(const tsr_mpi_together *t)
     return tsr_status_set(TSR_ERROR_PEER, "%s: not all ranks came within %lld ms", t->call, (long long)t->timeout_ms);
 }
 
-/* `*over`: MPI is done with the request, and with what it works on. */
-static tsr_status wait(const tsr_mpi_together *t, MPI_Request *request, int result, const char *call, int64_t limit_ms, bool *over)
+/* Polls the request for `limit_ms` at most; 0: for ever. `*over`: MPI no longer uses the request
+ * and its memory. */
+static tsr_status wait_for_request(const tsr_mpi_together *t, MPI_Request *request, int result, const char *call,
+                                   int64_t limit_ms, bool *over)
 {
     const tsr_deadline deadline = tsr_deadline_in(limit_ms);
     int done = 0;
@@ -59,7 +63,8 @@ tsr_status tsr_mpi_duplicate(const tsr_mpi_together *t, MPI_Comm comm, MPI_Comm 
     parcel own, *const kept = make_parcel(t, 0), *const p = kept ? kept : &own;
     bool over;
     const int result = MPI_Comm_idup(comm, &p->duplicate, &p->request);
-    const tsr_status status = wait(t, &p->request, result, "MPI_Comm_idup", kept ? t->timeout_ms : 0, &over);
+    const tsr_status status =
+        wait_for_request(t, &p->request, result, "MPI_Comm_idup", kept ? t->timeout_ms : 0, &over);
     if (status == TSR_OK)
         *out = p->duplicate;
     put_away(t, kept, over);
@@ -72,7 +77,8 @@ tsr_status tsr_mpi_least(const tsr_mpi_together *t, MPI_Comm comm, int64_t mine,
     bool over;
     p->mine = mine;
     const int result = MPI_Iallreduce(&p->mine, &p->least, 1, MPI_INT64_T, MPI_MIN, comm, &p->request);
-    const tsr_status status = wait(t, &p->request, result, "MPI_Iallreduce", kept ? t->timeout_ms : 0, &over);
+    const tsr_status status =
+        wait_for_request(t, &p->request, result, "MPI_Iallreduce", kept ? t->timeout_ms : 0, &over);
     if (status == TSR_OK)
         *least = p->least;
     put_away(t, kept, over);
@@ -84,7 +90,7 @@ static tsr_status gather_at_once(const tsr_mpi_together *t, MPI_Comm comm, const
     MPI_Request request;
     bool over;
     const int result = MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm, &request);
-    return wait(t, &request, result, "MPI_Iallgather", 0, &over);
+    return wait_for_request(t, &request, result, "MPI_Iallgather", 0, &over);
 }
 
 tsr_status tsr_mpi_gather_all(const tsr_mpi_together *t, MPI_Comm comm, const void *mine, void *all, size_t bytes)
@@ -96,8 +102,9 @@ tsr_status tsr_mpi_gather_all(const tsr_mpi_together *t, MPI_Comm comm, const vo
     if (!p)
         return gather_at_once(t, comm, mine, all, bytes);
     memcpy(p->rows, mine, bytes);
-    const int result = MPI_Iallgather(p->rows, (int)bytes, MPI_BYTE, p->rows + bytes, (int)bytes, MPI_BYTE, comm, &p->request);
-    const tsr_status status = wait(t, &p->request, result, "MPI_Iallgather", t->timeout_ms, &over);
+    const int result =
+        MPI_Iallgather(p->rows, (int)bytes, MPI_BYTE, p->rows + bytes, (int)bytes, MPI_BYTE, comm, &p->request);
+    const tsr_status status = wait_for_request(t, &p->request, result, "MPI_Iallgather", t->timeout_ms, &over);
     if (status == TSR_OK)
         memcpy(all, p->rows + bytes, (size_t)ranks * bytes);
     put_away(t, p, over);

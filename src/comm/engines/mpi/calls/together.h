@@ -1,41 +1,47 @@
 /**
- * Collectives of MPI's that end, for making communicators: a rank that is not joined within the timeout gives up. MPI cannot take such a
- * call back, so its memory is kept here, and left to MPI with the context that it is from. Where there is no memory for that, the wait has
- * no limit.
+ * Collectives of MPI with a timeout, for making communicators: if not all ranks come in time, a
+ * rank gives up. MPI cannot cancel a collective. So its buffers are allocated here, and if a rank
+ * gives up they are left to MPI, with the context that they are from. If there is no memory for
+ * them, the wait has no timeout.
  */
 #ifndef TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 #define TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 
 #include <mpi.h>
+
+#include <tessera/context.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/context.h>
 
-/** What a communicator tells its maker of ranks that are missing. */
+/** What a communicator tells its maker about lost ranks. */
 typedef struct tsr_mpi_losses {
-    bool unmade;        /**< not all ranks came while it was made, and MPI_Finalize() would wait for them */
-    atomic_bool missed; /**< not all came to a call, or a process ended */
+    bool unmade; /**< not all ranks came while the communicator was made, and MPI_Finalize() would wait for them */
+    atomic_bool missed; /**< not all ranks came to a call, or a process ended */
 } tsr_mpi_losses;
 
 typedef struct tsr_mpi_together {
-    const char *call; /**< that sentences begin with */
+    const char *call; /**< sentences begin with it */
     tsr_context *context;
     int64_t timeout_ms;
-    tsr_mpi_losses *losses; /**< of what is made; or NULL */
+    tsr_mpi_losses *losses; /**< of the communicator that is made; or NULL */
 } tsr_mpi_together;
 
-/** TSR_ERROR_PEER: not all ranks have come. */
+/** MPI_Comm_dup(). TSR_ERROR_PEER, here and below: not all ranks came in time. */
 tsr_status tsr_mpi_duplicate(const tsr_mpi_together *together, MPI_Comm comm, MPI_Comm *out);
 
-/** The least of what ranks bring. */
+/** `*least` becomes the minimum of `mine` over all ranks. */
 tsr_status tsr_mpi_least(const tsr_mpi_together *together, MPI_Comm comm, int64_t mine, int64_t *least);
 
-/** `bytes` of every rank, one after the other in `all`; `mine` is not part of it. */
-tsr_status tsr_mpi_gather_all(const tsr_mpi_together *together, MPI_Comm comm, const void *mine, void *all, size_t bytes);
+/** An all-gather: `bytes` bytes of every rank, in rank order, in `all`, which does not overlap
+ * `mine`. */
+tsr_status tsr_mpi_gather_all(const tsr_mpi_together *together, MPI_Comm comm, const void *mine, void *all,
+                              size_t bytes);
 
-/** For those who wait for ranks by other means: TSR_ERROR_PEER, not all have come within the timeout. */
+/** For waits by other means: returns TSR_ERROR_PEER with the sentence that not all ranks came
+ * within the timeout, and notes the loss. */
 tsr_status tsr_mpi_say_late(const tsr_mpi_together *together);
 
 #endif

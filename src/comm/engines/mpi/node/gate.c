@@ -3,25 +3,26 @@
 
 #include "comm/core/clock.h"
 #include "comm/core/patience.h"
+
+#include <tessera/sys/comm.h>
+#include <tessera/sys/log.h>
+#include <tessera/sys/memory.h>
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <tessera/sys/comm.h>
-#include <tessera/sys/log.h>
-#include <tessera/sys/memory.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Members look up from their sleep so often: somebody may have aborted, or died before it could wake them. */
+/* Nanoseconds of a nap: a rank may have aborted, or died before it could wake the sleepers. */
 #define NAP_NS 50000000
 
-/* After so many naps a member asks whether those that it waits for live, and whether they wait for it. */
+/* After this many naps a member checks again whether the members that it waits for live, and
+ * whether they wait for it. */
 #define NAPS_BETWEEN_QUESTIONS 8
-
-/* How long it waits before it says so. */
 
 #define REASON       256
 #define BROKEN_WORDS ", so this communicator is broken"
@@ -29,23 +30,24 @@
 
 typedef enum gate_state { WHOLE, BREAKING, BROKEN } gate_state;
 
-/* Why it broke: a member that left has done its part of everything before, one that was missed comes no more. */
+/* Why a gate broke. LEFT: a member has left, after its part of all earlier calls; MISSED: a member
+ * has not come and never will. */
 typedef enum cause { LEFT, MISSED, OTHER } cause;
 
 struct tsr_mpi_seat {
     _Atomic(uint64_t) arrivals;
-    char own_line[128 - sizeof(uint64_t)]; /* two lines: processors fetch them in pairs */
-    _Atomic(int32_t) left;                 /* members that look at this seat no more */
-    int32_t name;                          /* whose it is */
-    _Atomic(int32_t) gone;                 /* its member could not open the gate */
-    _Atomic(int32_t) missed;               /* its member had not come when one that hurried went on */
-    /* Of member 0's seat, for all: */
+    char own_line[128 - sizeof(uint64_t)]; /* to two cache lines: processors fetch them in pairs */
+    _Atomic(int32_t) left;                 /* members that no longer use this seat */
+    int32_t name;                          /* its member's rank in the world */
+    _Atomic(int32_t) gone;                 /* not 0: its member could not open the gate */
+    _Atomic(int32_t) missed;               /* not 0: its member had not come when a member that hurried went on */
+    /* For the whole gate, used in member 0's seat only: */
     _Atomic(int32_t) sleepers;
     _Atomic(uint32_t) bell;
     _Atomic(int32_t) state; /* gate_state */
     uint64_t completed;     /* once BROKEN: arrivals up to this one count as complete */
     int32_t cause;          /* once BROKEN: why, as `cause` */
-    int32_t hurrier;        /* once BROKEN: one more than the member that waited for less than the timeout; 0: none did */
+    int32_t hurrier;        /* once BROKEN: 1 + the member that gave up before the caller's timeout; 0: none did */
     char reason[REASON];
     _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
 };
@@ -57,7 +59,8 @@ static tsr_mpi_seat *root_of(const tsr_mpi_gate *gate)
     return gate->seats[0];
 }
 
-/* From member `*from` on; `*from` stops at the first who has not come. */
+/* True if all members from `*from` on have reached `arrival`; else `*from` becomes the first that
+ * has not. */
 static bool all_came(const tsr_mpi_gate *gate, uint64_t arrival, int *from)
 {
     for (; *from < gate->count; ++*from)
@@ -80,9 +83,10 @@ static void ring(const tsr_mpi_gate *gate)
 }
 
 /*
- * Decides which arrival is the last that counts as complete, as rendezvous.c does, whose argument holds here too: a member that saw all
- * come and the state still whole did so before the exchange below, so the counts read after it include that arrival. Who finds somebody
- * else deciding waits for that; the decider has no reason to stop but its own death.
+ * Decides which arrival is the last that counts as complete. The argument of rendezvous.c holds
+ * here too: a member that saw all members arrive and the state still WHOLE did so before the
+ * exchange below, so the counts read after it include that arrival. A member that finds another one
+ * deciding waits for its decision, which only the death of the deciding process can prevent.
  */
 static void break_gate(const tsr_mpi_gate *gate, const char *reason, cause why)
 {
@@ -103,7 +107,7 @@ static void break_gate(const tsr_mpi_gate *gate, const char *reason, cause why)
     ring(gate);
 }
 
-/* True if somebody on the node has aborted; then the gate is broken. */
+/* True if a rank of the node has aborted; then this breaks the gate. */
 static bool heed_abort(const tsr_mpi_gate *gate)
 {
     const int aborter = tsr_mpi_node_aborter(gate->node);
@@ -115,14 +119,15 @@ static bool heed_abort(const tsr_mpi_gate *gate)
     return true;
 }
 
-/* "rank 1", or "rank 1 (rank 3 of all)". */
+/* Writes "rank 1", or "rank 1 (rank 3 of all)". Returns the length. */
 static int print_name(const tsr_mpi_gate *gate, int member, char *text, size_t capacity)
 {
     const int all = gate->seats[member]->name;
-    return all == member ? snprintf(text, capacity, "rank %d", member) : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
+    return all == member ? snprintf(text, capacity, "rank %d", member)
+                         : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
 }
 
-/* True if a member will never come; then the gate is broken. */
+/* True if a member could not open the gate; then this breaks it. */
 static bool heed_gone(const tsr_mpi_gate *gate)
 {
     for (int m = 0; m < gate->count; m++) {
@@ -137,14 +142,16 @@ static bool heed_gone(const tsr_mpi_gate *gate)
     return false;
 }
 
-/* True if the process of a member that has not come is no more; then the gate is broken. */
+/* True if the process of a member that has not come has ended; then this breaks the gate. `from`:
+ * the first member to check. */
 static bool heed_death(const tsr_mpi_gate *gate, uint64_t arrival, int from)
 {
     for (int m = from; m < gate->count; m++) {
         char name[64], reason[REASON];
-        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(gate->node), gate->seats[m]->name);
-        if (atomic_load(&gate->seats[m]->arrivals) >= arrival || !resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD ||
-            atomic_load(&gate->seats[m]->arrivals) >= arrival)
+        const tsr_mpi_resident *const resident =
+            tsr_mpi_resident_find(tsr_mpi_node_residents(gate->node), gate->seats[m]->name);
+        if (atomic_load(&gate->seats[m]->arrivals) >= arrival || !resident ||
+            tsr_mpi_resident_life(resident) != TSR_MPI_DEAD || atomic_load(&gate->seats[m]->arrivals) >= arrival)
             continue;
         print_name(gate, m, name, sizeof name);
         snprintf(reason, sizeof reason, "the process of %s has ended", name);
@@ -154,7 +161,8 @@ static bool heed_death(const tsr_mpi_gate *gate, uint64_t arrival, int from)
     return false;
 }
 
-/* True if this member waits in a circle; then the gate is broken, unless it has been for another reason: a rank of the circle leaves. */
+/* True if this member was found to wait in a circle; then this breaks the gate. If it was broken
+ * before, for example because a rank of the circle has left, that reason stays. */
 static bool heed_stall(const tsr_mpi_gate *gate)
 {
     const char *const words = gate->sleeper ? tsr_mpi_resident_verdict(gate->sleeper) : NULL;
@@ -163,7 +171,7 @@ static bool heed_stall(const tsr_mpi_gate *gate)
     return words;
 }
 
-/* A member that was given less time than the caller chose did not fail by coming later. */
+/* The status of a member that came too late only because another one had shortened its timeout. */
 static tsr_status say_hurried(const tsr_mpi_gate *gate)
 {
     char name[64];
@@ -171,7 +179,7 @@ static tsr_status say_hurried(const tsr_mpi_gate *gate)
     return tsr_status_set(TSR_ERROR_PEER, "%s went on after a loss, before this rank came" BROKEN_WORDS, name);
 }
 
-static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
+static tsr_status settle_at_gate(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
     if (atomic_load(&root->state) == WHOLE)
@@ -206,13 +214,14 @@ static bool is_seen(void *arg)
     return is_over(w->gate, w->arrival, &w->from);
 }
 
-static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
+static bool look_at_gate(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     watch w = {gate, arrival, 0};
     return tsr_look(gate->looks, gate->crowded, is_seen, &w);
 }
 
-/* "rank 1, rank 2 (rank 5 of all) and 7 more", which have not come. */
+/* Writes the members that have not come: "rank 1, rank 2 (rank 5 of all) and 7 more". Returns the
+ * length. */
 static size_t name_late(const tsr_mpi_gate *gate, uint64_t arrival, char *words)
 {
     size_t used = 0;
@@ -238,7 +247,7 @@ static void mark_missed(const tsr_mpi_gate *gate, uint64_t arrival)
             atomic_store(&gate->seats[m]->missed, 1);
 }
 
-/* True if the time is over; then the gate is broken. */
+/* True if the timeout has passed; then this breaks the gate. */
 static bool heed_time(const tsr_mpi_gate *gate, uint64_t arrival, tsr_deadline deadline)
 {
     char reason[REASON];
@@ -259,27 +268,28 @@ static void nap(tsr_mpi_seat *root, uint32_t bell)
     syscall(SYS_futex, &root->bell, FUTEX_WAIT, bell, &time, NULL, 0);
 }
 
-/* How a member waits. */
+/* The state of one wait. */
 typedef struct sleep_state {
     uint64_t arrival;
-    int from, shown; /* the first that has not come; the one that this process shows that it waits for, or -1 */
+    int from, shown; /* the first member that has not come; the member that this process shows as awaited, or -1 */
     int naps;
     tsr_deadline deadline;
     tsr_lateness late;
 } sleep_state;
 
-static void show(const tsr_mpi_gate *gate, sleep_state *s)
+static void show_awaited(const tsr_mpi_gate *gate, sleep_state *s)
 {
     if (!gate->sleeper || s->from == s->shown)
         return;
     if (s->shown >= 0)
         tsr_mpi_resident_get_up(gate->sleeper);
     const tsr_mpi_seat *const seat = gate->seats[s->from];
-    tsr_mpi_resident_lie_down(gate->sleeper, seat->name, gate->count, &seat->arrivals, s->arrival, &root_of(gate)->state);
+    tsr_mpi_resident_lie_down(gate->sleeper, seat->name, gate->count, &seat->arrivals, s->arrival,
+                              &root_of(gate)->state);
     s->shown = s->from;
 }
 
-/* For whom this member waits. */
+/* Tells the log for which ranks this member waits, if it is time. */
 static void tell_late(const tsr_mpi_gate *gate, sleep_state *s)
 {
     char words[REASON];
@@ -287,7 +297,7 @@ static void tell_late(const tsr_mpi_gate *gate, sleep_state *s)
         tsr_lateness_tell(&s->late, &gate->late, words);
 }
 
-/* True if the gate is broken by now. */
+/* Everything that a member checks before a nap. True if the gate is broken. */
 static bool heed_all(const tsr_mpi_gate *gate, sleep_state *s)
 {
     const bool asks = s->naps % NAPS_BETWEEN_QUESTIONS == NAPS_BETWEEN_QUESTIONS - 1;
@@ -295,15 +305,15 @@ static bool heed_all(const tsr_mpi_gate *gate, sleep_state *s)
         gate->listen(gate->listener);
     if (heed_abort(gate) || heed_gone(gate) || (asks && heed_death(gate, s->arrival, s->from)))
         return true;
-    show(gate, s);
+    show_awaited(gate, s);
     if (asks && gate->sleeper)
         tsr_mpi_resident_check_stall(tsr_mpi_node_residents(gate->node), gate->sleeper);
     tell_late(gate, s);
     return heed_stall(gate) || heed_time(gate, s->arrival, s->deadline);
 }
 
-/* Gets up, with the status of a circle that has been found. */
-static tsr_status wake(const tsr_mpi_gate *gate, const sleep_state *s)
+/* Ends what this process shows of its sleep. TSR_ERROR_PEER if it was found to wait in a circle. */
+static tsr_status wake_from_sleep(const tsr_mpi_gate *gate, const sleep_state *s)
 {
     if (s->shown < 0)
         return TSR_OK;
@@ -313,7 +323,8 @@ static tsr_status wake(const tsr_mpi_gate *gate, const sleep_state *s)
     return status;
 }
 
-/* Whoever stores its count last sees that there are sleepers, or they see its count: both are sequentially consistent. */
+/* No wake-up is missed: the member that stores its count last sees that there are sleepers, or they
+ * see its count, since both are sequentially consistent. */
 static tsr_status sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
@@ -326,11 +337,12 @@ static tsr_status sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
         nap(root, bell);
     }
     atomic_fetch_sub(&root->sleepers, 1);
-    return wake(gate, &s);
+    return wake_from_sleep(gate, &s);
 }
 
-/* An abort comes before an arrival that is not counted yet. True if all have come with this one. */
-static bool arrive(const tsr_mpi_gate *gate, uint64_t *arrival)
+/* Counts an arrival; true if this member came last. An abort that is known by now breaks the gate
+ * before the arrival counts. */
+static bool arrive_at_gate(const tsr_mpi_gate *gate, uint64_t *arrival)
 {
     tsr_mpi_seat *mine = gate->seats[gate->member];
     heed_abort(gate);
@@ -345,16 +357,16 @@ static bool arrive(const tsr_mpi_gate *gate, uint64_t *arrival)
 
 static tsr_status wait_for_all(const tsr_mpi_gate *gate, uint64_t arrival)
 {
-    if (!look(gate, arrival))
+    if (!look_at_gate(gate, arrival))
         TSR_TRY(sleep_until_met(gate, arrival));
-    return settle(gate, arrival);
+    return settle_at_gate(gate, arrival);
 }
 
 tsr_status tsr_mpi_gate_meet(tsr_mpi_gate *gate)
 {
     uint64_t arrival;
-    const bool last = arrive(gate, &arrival);
-    return last ? settle(gate, arrival) : wait_for_all(gate, arrival);
+    const bool last = arrive_at_gate(gate, &arrival);
+    return last ? settle_at_gate(gate, arrival) : wait_for_all(gate, arrival);
 }
 
 void tsr_mpi_gate_hurry(tsr_mpi_gate *gate, int64_t timeout_ms)
@@ -368,7 +380,7 @@ void tsr_mpi_gate_hurry(tsr_mpi_gate *gate, int64_t timeout_ms)
 void tsr_mpi_gate_arrive(tsr_mpi_gate *gate)
 {
     uint64_t arrival;
-    arrive(gate, &arrival);
+    arrive_at_gate(gate, &arrival);
 }
 
 tsr_status tsr_mpi_gate_await(tsr_mpi_gate *gate)
@@ -406,18 +418,19 @@ void tsr_mpi_gate_lose(tsr_mpi_gate *gate, const char *reason)
 tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate)
 {
     heed_abort(gate);
-    return settle(gate, UINT64_MAX);
+    return settle_at_gate(gate, UINT64_MAX);
 }
 
-/* By the machine's cores, not by those that this process may use: launchers bind each rank to a core of its own, so that each sees one. */
+/* True if the node has more ranks than cores: cores of the machine, not those that this process may
+ * use, since launchers bind each rank to a core of its own. */
 static bool is_crowded(const tsr_mpi_node *node)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores > 0 && tsr_mpi_node_ranks(node) > cores;
 }
 
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, bool alone,
-                                  int64_t timeout_ms)
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name,
+                                  bool alone, int64_t timeout_ms)
 {
     void *seats;
     *gate = (tsr_mpi_gate){.node = node, .context = context, .timeout_ms = timeout_ms, .crowded = is_crowded(node)};
@@ -457,7 +470,7 @@ void tsr_mpi_gate_listen(tsr_mpi_gate *gate, void (*listen)(void *arg), void *ar
     gate->listener = arg;
 }
 
-static void depart(tsr_mpi_gate *gate)
+static void depart_from_gate(tsr_mpi_gate *gate)
 {
     char name[64], reason[REASON];
     print_name(gate, gate->member, name, sizeof name);
@@ -473,7 +486,7 @@ void tsr_mpi_gate_leave(tsr_mpi_gate *gate)
     if (!gate->own)
         return;
     if (gate->count > 0)
-        depart(gate);
+        depart_from_gate(gate);
     else
         tsr_mpi_node_free(gate->node, gate->own);
     tsr_release(gate->context, gate->seats);

@@ -1,15 +1,16 @@
 
 #include "comm/engines/mpi/node/heap.h"
 
-#include <stdbool.h>
-#include <sys/mman.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
+#include <stdbool.h>
+#include <sys/mman.h>
+
 #define PAGE ((size_t)4096)
 
-/* From here on a block's pages are kept for the next, within what the context allows, or given back, after which touching them costs as
- * much as a move. */
+/* Blocks of at least this many bytes keep their pages when they are freed, within what the context
+ * allows, or give them back. To touch pages that were given back costs as much as a move. */
 #define LARGE ((size_t)1 << 20)
 
 struct tsr_mpi_block {
@@ -17,7 +18,7 @@ struct tsr_mpi_block {
     size_t begin, end;
     const int32_t *left; /* retired: see tsr_mpi_heap_retire(); else NULL */
     int32_t count;
-    uint64_t kept; /* nobody's, with its pages: as which one of the heap it became that; 0: in use */
+    uint64_t kept; /* 0: in use; else it is kept: heap->turns when that began */
 };
 
 void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes, size_t most_kept)
@@ -40,8 +41,8 @@ static size_t bytes_of(const tsr_mpi_block *block)
     return block->end - block->begin;
 }
 
-/* Takes the block at `*link` out. */
-static void drop(tsr_mpi_heap *heap, tsr_mpi_block **link)
+/* Removes the block at `*link`; a large one gives its pages back. */
+static void drop_block(tsr_mpi_heap *heap, tsr_mpi_block **link)
 {
     tsr_mpi_block *block = *link;
     *link = block->next;
@@ -54,7 +55,7 @@ static void drop(tsr_mpi_heap *heap, tsr_mpi_block **link)
     tsr_release(heap->context, block);
 }
 
-/* To the one that has been kept for longest; NULL: none is. */
+/* The link to the block that has been kept longest; NULL: none is kept. */
 static tsr_mpi_block **find_oldest(tsr_mpi_heap *heap)
 {
     tsr_mpi_block **oldest = NULL;
@@ -70,7 +71,7 @@ size_t tsr_mpi_heap_trim(tsr_mpi_heap *heap)
     for (tsr_mpi_block **link = &heap->blocks; *link;) {
         if ((*link)->kept) {
             bytes += bytes_of(*link);
-            drop(heap, link);
+            drop_block(heap, link);
         } else {
             link = &(*link)->next;
         }
@@ -83,7 +84,7 @@ static bool has_room(tsr_mpi_heap *heap, size_t bytes)
     return bytes <= heap->most_kept - heap->kept && tsr_keeper_keep(heap->context, bytes);
 }
 
-/* Older ones make room for it. */
+/* True if a block of `bytes` bytes may be kept; older ones are dropped for it. */
 static bool may_keep(tsr_mpi_heap *heap, size_t bytes)
 {
     if (bytes < LARGE || bytes > heap->most_kept)
@@ -92,13 +93,13 @@ static bool may_keep(tsr_mpi_heap *heap, size_t bytes)
         tsr_mpi_block **const oldest = find_oldest(heap);
         if (!oldest)
             return false;
-        drop(heap, oldest);
+        drop_block(heap, oldest);
     }
     heap->kept += bytes;
     return true;
 }
 
-/* The smallest that is kept and at most an eighth too large, else NULL. */
+/* The smallest kept block that is large enough, and at most an eighth too large; NULL: none. */
 static tsr_mpi_block *find_kept(const tsr_mpi_heap *heap, size_t wanted)
 {
     tsr_mpi_block *best = NULL;
@@ -109,7 +110,7 @@ static tsr_mpi_block *find_kept(const tsr_mpi_heap *heap, size_t wanted)
     return best;
 }
 
-/* One that was kept, which is in use from now on, else NULL. */
+/* A kept block, which is in use from now on; NULL: none fits. */
 static tsr_mpi_block *take_kept(tsr_mpi_heap *heap, size_t wanted)
 {
     tsr_mpi_block *const block = wanted >= LARGE ? find_kept(heap, wanted) : NULL;
@@ -122,18 +123,19 @@ static tsr_mpi_block *take_kept(tsr_mpi_heap *heap, size_t wanted)
     return block;
 }
 
-static void sweep(tsr_mpi_heap *heap)
+static void sweep_retired(tsr_mpi_heap *heap)
 {
     for (tsr_mpi_block **link = &heap->blocks; *link;) {
         const tsr_mpi_block *block = *link;
         if (block->left && __atomic_load_n(block->left, __ATOMIC_ACQUIRE) == block->count)
-            drop(heap, link);
+            drop_block(heap, link);
         else
             link = &(*link)->next;
     }
 }
 
-/* Where a gap of so many bytes begins: after the block that `*link` follows. */
+/* The offset of the first gap of `bytes` bytes; `*link` becomes the place in the list for a block
+ * there. */
 static size_t find_gap(tsr_mpi_heap *heap, size_t bytes, tsr_mpi_block ***link)
 {
     size_t at = 0;
@@ -150,7 +152,7 @@ static bool is_room(const tsr_mpi_heap *heap, size_t at, size_t wanted, tsr_mpi_
     return *link || (at <= heap->bytes && heap->bytes - at >= wanted);
 }
 
-/* What is kept goes before there is no room. */
+/* Finds a gap; if there is none, gives up all kept blocks and tries again. */
 static bool find_room(tsr_mpi_heap *heap, size_t wanted, size_t *at, tsr_mpi_block ***link)
 {
     *at = find_gap(heap, wanted, link);
@@ -165,7 +167,7 @@ tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out)
 {
     tsr_mpi_block *block, **link;
     size_t at;
-    sweep(heap);
+    sweep_retired(heap);
     const size_t wanted = bytes == 0 ? PAGE : bytes <= heap->bytes ? (bytes + PAGE - 1) & ~(PAGE - 1) : SIZE_MAX;
     block = take_kept(heap, wanted);
     if (block) {
@@ -173,7 +175,8 @@ tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out)
         return TSR_OK;
     }
     if (!find_room(heap, wanted, &at, &link))
-        return tsr_status_set(TSR_ERROR_MEMORY, "mpi: no memory for %zu bytes: this rank shares %zu with its node", bytes, heap->bytes);
+        return tsr_status_set(TSR_ERROR_MEMORY, "mpi: no memory for %zu bytes: this rank shares %zu with its node",
+                              bytes, heap->bytes);
     TSR_TRY(tsr_allocate(heap->context, sizeof *block, (void **)&block));
     *block = (tsr_mpi_block){.next = *link, .begin = at, .end = at + wanted};
     *link = block;
@@ -181,7 +184,7 @@ tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out)
     return TSR_OK;
 }
 
-static tsr_mpi_block **find(tsr_mpi_heap *heap, const void *memory)
+static tsr_mpi_block **find_link(tsr_mpi_heap *heap, const void *memory)
 {
     const size_t begin = (size_t)((const char *)memory - heap->base);
     tsr_mpi_block **link = &heap->blocks;
@@ -192,18 +195,18 @@ static tsr_mpi_block **find(tsr_mpi_heap *heap, const void *memory)
 
 void tsr_mpi_heap_free(tsr_mpi_heap *heap, void *memory)
 {
-    tsr_mpi_block *const block = *find(heap, memory);
+    tsr_mpi_block *const block = *find_link(heap, memory);
     if (!block || block->kept)
         return;
     if (may_keep(heap, bytes_of(block)))
         block->kept = ++heap->turns;
     else
-        drop(heap, find(heap, memory));
+        drop_block(heap, find_link(heap, memory));
 }
 
 void tsr_mpi_heap_retire(tsr_mpi_heap *heap, void *memory, const int32_t *left, int32_t count)
 {
-    tsr_mpi_block **link = find(heap, memory);
+    tsr_mpi_block **link = find_link(heap, memory);
     if (!*link)
         return;
     (*link)->left = left;

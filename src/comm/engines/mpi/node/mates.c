@@ -1,22 +1,26 @@
 
 #include "comm/engines/mpi/node/mates.h"
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "comm/core/clock.h"
 #include "comm/engines/mpi/calls/error.h"
+
+#include <tessera/sys/memory.h>
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <tessera/sys/memory.h>
 #include <unistd.h>
 
-/* A tag that groups use later: what one rank has sent to another is received in order. */
+/* Groups use this tag later. Nothing is mixed up, since MPI keeps the order of messages from one
+ * rank to another. */
 #define TAG 0
 
-/* What tells nodes apart. */
+/* Equal for ranks of one node, different for others. */
 typedef struct identity {
-    uint64_t name;  /* a hash of what MPI calls the processor */
-    uint64_t start; /* likewise, of the number that the kernel drew when it started */
+    uint64_t name;  /* hash of MPI's name for the processor */
+    uint64_t start; /* hash of the kernel's boot id */
     uint64_t processes[2];
 } identity;
 
@@ -39,7 +43,8 @@ static uint64_t hash_start(void)
     return count > 0 ? hash_of(id, (size_t)count) : 0;
 }
 
-/* Containers of one machine may have the same name, and processes that do not see one another. */
+/* Containers of one machine may have the same name, but processes that do not see one another:
+ * namespaces tell them apart. */
 static tsr_status identify(identity *out)
 {
     char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
@@ -63,17 +68,14 @@ static void list_first(const identity *all, int ranks, int *first)
     }
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 15) & ~(size_t)15;
-}
-
-static tsr_status make(const tsr_mpi_together *together, const int *first, int rank, int ranks, tsr_mpi_mates *mates)
+static tsr_status make_mates(const tsr_mpi_together *together, const int *first, int rank, int ranks,
+                             tsr_mpi_mates *mates)
 {
     size_t count = 0;
     for (int r = 0; r < ranks; r++)
         count += first[r] == first[rank];
-    const size_t lists = round_up(count * sizeof *mates->ranks), requests = round_up(count * sizeof *mates->requests);
+    const size_t lists = tsr_round_up(count * sizeof *mates->ranks, TSR_ALIGNMENT),
+                 requests = tsr_round_up(count * sizeof *mates->requests, TSR_ALIGNMENT);
     TSR_TRY(tsr_allocate(together->context, lists + requests + (count + 1) * TSR_MPI_ROW_BYTES, &mates->memory));
     mates->ranks = mates->memory;
     mates->requests = (MPI_Request *)((char *)mates->memory + lists);
@@ -87,8 +89,8 @@ static tsr_status make(const tsr_mpi_together *together, const int *first, int r
     return TSR_OK;
 }
 
-/* All ranks learn whether all are able. */
-static tsr_status find(const tsr_mpi_together *together, identity *all, int *first, tsr_mpi_mates *out)
+/* Collective: lists the mates of every rank. If a rank has no memory for that, all ranks fail. */
+static tsr_status find_mates(const tsr_mpi_together *together, identity *all, int *first, tsr_mpi_mates *out)
 {
     identity mine;
     int rank, ranks;
@@ -98,9 +100,11 @@ static tsr_status find(const tsr_mpi_together *together, identity *all, int *fir
     TSR_TRY(identify(&mine));
     TSR_TRY(tsr_mpi_gather_all(together, out->comm, &mine, all, sizeof mine));
     list_first(all, ranks, first);
-    const tsr_status made = make(together, first, rank, ranks, out);
+    const tsr_status made = make_mates(together, first, rank, ranks, out);
     TSR_TRY(tsr_mpi_least(together, out->comm, made == TSR_OK, &able));
-    return able ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of its node's ranks", together->call);
+    return able ? TSR_OK
+                : tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of its node's ranks",
+                                 together->call);
 }
 
 tsr_status tsr_mpi_mates_find(const tsr_mpi_together *together, MPI_Comm comm, int *first, tsr_mpi_mates *out)
@@ -113,9 +117,10 @@ tsr_status tsr_mpi_mates_find(const tsr_mpi_together *together, MPI_Comm comm, i
     const tsr_status made = tsr_allocate(together->context, (size_t)ranks * sizeof(identity), &all);
     tsr_status status = tsr_mpi_least(together, comm, first && made == TSR_OK, &able);
     if (status == TSR_OK && !able)
-        status = tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, ranks);
+        status =
+            tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, ranks);
     if (status == TSR_OK)
-        status = find(together, all, first, out);
+        status = find_mates(together, all, first, out);
     tsr_release(together->context, all);
     return status;
 }
@@ -138,8 +143,10 @@ static tsr_status test_all(tsr_mpi_mates *mates, int count, bool *done)
     return TSR_OK;
 }
 
-/* Until the first `count` requests are over. What is not is left to MPI, with the context that its memory is from. */
-static tsr_status await(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count, tsr_deadline deadline)
+/* Waits until the first `count` requests are over. On failure their memory is left to MPI, with the
+ * context that it is from. */
+static tsr_status await_requests(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count,
+                                 tsr_deadline deadline)
 {
     bool done = false;
     for (int look = 0; !done; look++) {
@@ -158,7 +165,7 @@ static tsr_status await(const tsr_mpi_together *together, tsr_mpi_mates *mates, 
     return TSR_OK;
 }
 
-static tsr_status post(tsr_mpi_mates *mates, int request, int mate, void *rows, size_t bytes, bool receives)
+static tsr_status post_rows(tsr_mpi_mates *mates, int request, int mate, void *rows, size_t bytes, bool receives)
 {
     const int peer = mates->ranks[mate], count = (int)bytes;
     MPI_Request *const out = &mates->requests[request];
@@ -166,27 +173,31 @@ static tsr_status post(tsr_mpi_mates *mates, int request, int mate, void *rows, 
                     : tsr_mpi_check(MPI_Isend(rows, count, MPI_BYTE, peer, TAG, mates->comm, out), "MPI_Isend");
 }
 
-/* The first takes a row from each of the others, and gives all to all. */
-static tsr_status collect(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
+/* The part of the first mate: it receives a row from each other mate, and sends all rows to
+ * each. */
+static tsr_status collect_rows(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes,
+                               tsr_deadline deadline)
 {
     memcpy(all, mates->rows, bytes);
     for (int m = 1; m < mates->count; m++)
-        TSR_TRY(post(mates, m - 1, m, all + (size_t)m * bytes, bytes, true));
-    TSR_TRY(await(together, mates, mates->count - 1, deadline));
+        TSR_TRY(post_rows(mates, m - 1, m, all + (size_t)m * bytes, bytes, true));
+    TSR_TRY(await_requests(together, mates, mates->count - 1, deadline));
     for (int m = 1; m < mates->count; m++)
-        TSR_TRY(post(mates, m - 1, m, all, (size_t)mates->count * bytes, false));
-    return await(together, mates, mates->count - 1, deadline);
+        TSR_TRY(post_rows(mates, m - 1, m, all, (size_t)mates->count * bytes, false));
+    return await_requests(together, mates, mates->count - 1, deadline);
 }
 
-static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
+static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes,
+                          tsr_deadline deadline)
 {
-    TSR_TRY(post(mates, 0, 0, mates->rows, bytes, false));
-    TSR_TRY(post(mates, 1, 0, all, (size_t)mates->count * bytes, true));
-    return await(together, mates, 2, deadline);
+    TSR_TRY(post_rows(mates, 0, 0, mates->rows, bytes, false));
+    TSR_TRY(post_rows(mates, 1, 0, all, (size_t)mates->count * bytes, true));
+    return await_requests(together, mates, 2, deadline);
 }
 
-/* `*all`: a row of `bytes` from each mate, in the mates' own memory. */
-static tsr_status gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, size_t bytes, const char **all)
+/* Collective: `*all` becomes one row of `bytes` bytes per mate, in memory of `mates`. */
+static tsr_status gather_from_mates(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine,
+                                    size_t bytes, const char **all)
 {
     const tsr_deadline deadline = tsr_deadline_in(together->timeout_ms);
     char *const rows = mates->rows + TSR_MPI_ROW_BYTES;
@@ -194,13 +205,15 @@ static tsr_status gather(const tsr_mpi_together *together, tsr_mpi_mates *mates,
         mates->requests[m] = MPI_REQUEST_NULL;
     memcpy(mates->rows, mine, bytes);
     *all = rows;
-    return mates->place == 0 ? collect(together, mates, rows, bytes, deadline) : hand_in(together, mates, rows, bytes, deadline);
+    return mates->place == 0 ? collect_rows(together, mates, rows, bytes, deadline)
+                             : hand_in(together, mates, rows, bytes, deadline);
 }
 
-tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all, size_t bytes)
+tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all,
+                                size_t bytes)
 {
     const char *rows;
-    TSR_TRY(gather(together, mates, mine, bytes, &rows));
+    TSR_TRY(gather_from_mates(together, mates, mine, bytes, &rows));
     memcpy(all, rows, (size_t)mates->count * bytes);
     return TSR_OK;
 }
@@ -208,7 +221,7 @@ tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates 
 tsr_status tsr_mpi_mates_least(const tsr_mpi_together *together, tsr_mpi_mates *mates, int64_t mine, int64_t *least)
 {
     const char *rows;
-    TSR_TRY(gather(together, mates, &mine, sizeof mine, &rows));
+    TSR_TRY(gather_from_mates(together, mates, &mine, sizeof mine, &rows));
     *least = mine;
     for (int m = 0; m < mates->count; m++) {
         int64_t theirs;

@@ -1,6 +1,11 @@
 
 #include "comm/engines/mpi/node/node.h"
 
+#include "comm/engines/mpi/node/heap.h"
+
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,57 +15,57 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <tessera/sys/memory.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
-
-#include "comm/engines/mpi/node/heap.h"
 
 #define REASON 256
 
-/* All files together, the most of one, and what it takes to begin. */
+/* Bytes: of all files together at most; of one file at most and at least; before the heap in each
+ * file. */
 #define SPAN   ((size_t)1 << 44)
 #define MOST   ((size_t)1 << 38)
 #define LEAST  ((size_t)1 << 30)
 #define HEADER 4096
 
-/* Far from where kernels put libraries, stacks and heaps, on all processors with 47 or more bits of address. */
+/* Where mappings are tried: far from where kernels put libraries, stacks and heaps, on processors
+ * with 47 or more bits of address. */
 #define FIRST_ADDRESS ((uintptr_t)1 << 45)
 #define LAST_ADDRESS  ((uintptr_t)1 << 47)
 
-/* Worlds that live at the same time lie so far apart, or as far as they need. */
+/* Mappings are tried at addresses this far apart, or as far as they need; each world that exists at
+ * the same time has its own. */
 #define STRIDE ((size_t)1 << 40)
 
-/* Attempts elsewhere. */
+/* How many addresses reserve_anywhere() tries. */
 #define ATTEMPTS 8
 
-/* Where processors have fewer bits, so much less is asked for, wherever the kernel has it. */
+/* On processors with fewer bits files are smaller by this factor, and the kernel chooses the
+ * address. */
 #define LESS 256
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Begins every rank's file. */
+/* The start of every rank's file. */
 typedef struct header {
-    uint64_t token;       /* by which its openers know that it is the one that was meant */
-    _Atomic(int) aborter; /* of rank 0's: one more than the rank; 0: nobody */
+    uint64_t token;       /* random: by it ranks that open the file know that it is the right one */
+    _Atomic(int) aborter; /* used in rank 0's file only: 1 + the rank that has aborted; 0: none */
     tsr_mpi_resident resident;
 } header;
 
 _Static_assert(sizeof(header) <= HEADER, "what begins a file has its place");
 
-/* How a rank's file is found by the others. */
+/* How other ranks find a rank's file. */
 typedef struct address_card {
     uint64_t token;
-    int32_t process, descriptor; /* below 0: it could not make one */
+    int32_t process, descriptor; /* `descriptor` below 0: the rank could not make a file */
 } address_card;
 
 struct tsr_mpi_node {
     tsr_context *context;
     int rank, ranks, references;
     char *base;
-    size_t room; /* bytes of each rank */
+    size_t room; /* bytes of each rank's file */
     pthread_mutex_t lock;
     tsr_mpi_heap heap;
     tsr_keeper keeper; /* of the heap */
@@ -82,8 +87,8 @@ static void fail(char *reason, const char *what)
         snprintf(reason, REASON, "%s: %s", what, strerror(errno));
 }
 
-/* Every rank's answer must be yes. */
-static tsr_status agree(const tsr_mpi_together *together, tsr_mpi_mates *mates, bool *yes)
+/* Collective: `*yes` becomes true if it is true on every rank. */
+static tsr_status agree_with_mates(const tsr_mpi_together *together, tsr_mpi_mates *mates, bool *yes)
 {
     int64_t all = 0;
     TSR_TRY(tsr_mpi_mates_least(together, mates, *yes, &all));
@@ -91,13 +96,13 @@ static tsr_status agree(const tsr_mpi_together *together, tsr_mpi_mates *mates, 
     return TSR_OK;
 }
 
-static bool reserve(tsr_mpi_node *node, uintptr_t at)
+static bool reserve_addresses(tsr_mpi_node *node, uintptr_t at)
 {
     void *const wanted = (void *)at;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
     void *const got = mmap(wanted, span_of(node), PROT_NONE, flags, -1, 0);
     node->base = got == MAP_FAILED ? NULL : got;
-    /* Kernels before 4.17 take the address as a hint. */
+    /* Kernels before 4.17 take the address only as a hint. */
     if (!node->base || !at || got == wanted)
         return node->base != NULL;
     munmap(got, span_of(node));
@@ -105,14 +110,15 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
     return false;
 }
 
-/* Of the machine; 0: it does not say. */
+/* Bytes of the machine's memory; 0: not known. */
 static size_t count_memory(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
 }
 
-/* Twice what the machine has, as a power of two: nobody's file becomes larger. */
+/* A size that no rank's file outgrows: at least twice the machine's memory, as a power of two from
+ * LEAST to MOST. */
 static size_t count_useful(void)
 {
     size_t useful = LEAST;
@@ -121,7 +127,7 @@ static size_t count_useful(void)
     return useful;
 }
 
-/* To make a file longer than that is a signal, whose default ends the program. */
+/* At most RLIMIT_FSIZE: a longer file would raise a signal, whose default ends the program. */
 static size_t limit_files(size_t bytes)
 {
     struct rlimit limit;
@@ -130,23 +136,28 @@ static size_t limit_files(size_t bytes)
     return bytes;
 }
 
-/* Bytes of each rank's file, the same for all; 0: not even the least. */
+/* Collective: sets node->room, the same on all ranks; 0, with a reason, if a rank cannot have LEAST
+ * bytes. */
 static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, char *reason)
 {
-    const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(), mine = limit_files(useful < share ? useful : share);
+    const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(),
+                 mine = limit_files(useful < share ? useful : share);
     int64_t least = 0;
     TSR_TRY(tsr_mpi_mates_least(together, mates, (int64_t)mine, &least));
     node->room = (size_t)least >= LEAST ? (size_t)least & ~(size_t)0xffff : 0;
     if (node->room == 0)
-        snprintf(reason, REASON, "a rank's files may have %lld bytes (RLIMIT_FSIZE), or ranks are too many", (long long)least);
+        snprintf(reason, REASON, "a rank's files may have %lld bytes (RLIMIT_FSIZE), or ranks are too many",
+                 (long long)least);
     return TSR_OK;
 }
 
-/* `mine`: this rank has the place; `*done`: all have. Who has it without the others gives it back. */
-static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine, bool *done)
+/* Collective. `mine`: this rank has reserved the addresses; `*done`: all ranks have. If not all
+ * have, a rank that has gives them back. */
+static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine,
+                               bool *done)
 {
     *done = mine;
-    TSR_TRY(agree(together, mates, done));
+    TSR_TRY(agree_with_mates(together, mates, done));
     if (mine && !*done) {
         munmap(node->base, span_of(node));
         node->base = NULL;
@@ -154,31 +165,34 @@ static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *n
     return TSR_OK;
 }
 
-/* At one address after the other. */
-static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
+/* Collective: tries one address after the other. */
+static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                                   bool *done)
 {
     const size_t stride = span_of(node) > STRIDE ? span_of(node) : STRIDE;
     for (uintptr_t at = FIRST_ADDRESS; at + span_of(node) < LAST_ADDRESS && !*done; at += stride)
-        TSR_TRY(settle_place(together, node, mates, reserve(node, at), done));
+        TSR_TRY(settle_place(together, node, mates, reserve_addresses(node, at), done));
     return TSR_OK;
 }
 
-/* Where rank 0's kernel has room, less of it. */
-static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
+/* Collective: tries addresses that rank 0's kernel chooses, for smaller files. */
+static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                                   bool *done)
 {
     node->room = node->room / LESS & ~(size_t)0xffff;
     for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++) {
         int64_t at = INT64_MAX;
-        bool mine = node->rank == 0 && reserve(node, 0);
-        TSR_TRY(tsr_mpi_mates_least(together, mates, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
+        bool mine = node->rank == 0 && reserve_addresses(node, 0);
+        TSR_TRY(
+            tsr_mpi_mates_least(together, mates, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
         if (node->rank > 0 && at > 0)
-            mine = reserve(node, (uintptr_t)at);
+            mine = reserve_addresses(node, (uintptr_t)at);
         TSR_TRY(settle_place(together, node, mates, mine, done));
     }
     return TSR_OK;
 }
 
-/* This rank's file, mapped for its card; -1 if there is none. */
+/* Makes this rank's file and fills in its card. Returns the descriptor; -1 if it failed. */
 static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
 {
     const int file = memfd_create("tessera", MFD_CLOEXEC);
@@ -188,7 +202,8 @@ static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
         fail(reason, "memfd_create");
         return -1;
     }
-    if (getrandom(&card->token, sizeof card->token, 0) != sizeof card->token || ftruncate(file, (off_t)node->room) != 0 ||
+    if (getrandom(&card->token, sizeof card->token, 0) != sizeof card->token ||
+        ftruncate(file, (off_t)node->room) != 0 ||
         pwrite(file, &card->token, sizeof card->token, 0) != sizeof card->token) {
         fail(reason, "a file in memory cannot be made as large as it may become");
         close(file);
@@ -198,7 +213,8 @@ static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
     return file;
 }
 
-/* Where processes number each other differently the path leads to another file, which may be anything: it is read, not mapped. */
+/* If processes do not share a numbering, the path leads to another file, which may be anything: so
+ * it is read before it is mapped. */
 static bool is_meant(int file, const address_card *card, char *reason)
 {
     uint64_t token = 0;
@@ -220,8 +236,8 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
         return false;
     }
     bool done = is_meant(file, card, reason);
-    if (done &&
-        mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
+    if (done && mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                     file, 0) == MAP_FAILED) {
         fail(reason, "mmap");
         done = false;
     }
@@ -229,9 +245,10 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
     return done;
 }
 
-/* Descriptors stay open until all have opened them. */
-static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
-                            bool *done)
+/* Collective: maps the files of all ranks. A rank's descriptor stays open until all ranks have
+ * opened it. */
+static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                            address_card *cards, char *reason, bool *done)
 {
     address_card mine = {0};
     const int file = make_file(node, &mine, reason);
@@ -242,7 +259,7 @@ static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node
     if (*done)
         tsr_mpi_resident_introduce(&header_of(node, node->rank)->resident, mates->ranks[mates->place]);
     if (status == TSR_OK)
-        status = agree(together, mates, done);
+        status = agree_with_mates(together, mates, done);
     if (file >= 0)
         close(file);
     return status;
@@ -260,7 +277,7 @@ static void free_node(tsr_mpi_node *node)
     tsr_context_destroy(context);
 }
 
-/* What needs no peer. NULL: no memory. */
+/* Makes the part that needs no peer. NULL: there is no memory. */
 static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
 {
     tsr_mpi_node *node;
@@ -284,18 +301,21 @@ static size_t trim(void *self)
     return bytes;
 }
 
-/* What is kept of shared memory the system cannot take back: all ranks together leave most of it. */
+/* The system cannot take back shared memory that heaps keep, so all ranks of the node together keep
+ * at most an eighth of its memory. */
 static void open_heap(tsr_mpi_node *node)
 {
-    const size_t share = count_memory() / 8 / (size_t)node->ranks, allowed = tsr_context_kept_statistics(node->context).most_bytes;
+    const size_t share = count_memory() / 8 / (size_t)node->ranks,
+                 allowed = tsr_context_kept_statistics(node->context).most_bytes;
     const size_t most_kept = share < allowed ? share : allowed;
-    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER, most_kept);
+    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER,
+                      most_kept);
     node->keeper = (tsr_keeper){.trim = trim, .self = node};
     tsr_keeper_add(node->context, &node->keeper);
 }
 
-static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
-                        bool *done)
+static tsr_status share_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                              address_card *cards, char *reason, bool *done)
 {
     *done = false;
     TSR_TRY(find_room(together, node, mates, reason));
@@ -323,9 +343,9 @@ tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *
     bool done = node && tsr_allocate(context, (size_t)mates->count * sizeof(address_card), &cards) == TSR_OK;
     if (!done)
         snprintf(reason, REASON, "no memory");
-    tsr_status status = agree(together, mates, &done);
+    tsr_status status = agree_with_mates(together, mates, &done);
     if (status == TSR_OK && done)
-        status = share(together, node, mates, cards, reason, &done);
+        status = share_files(together, node, mates, cards, reason, &done);
     tsr_release(context, cards);
     if (status == TSR_OK && done) {
         *out = node;
@@ -334,7 +354,7 @@ tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *
     if (node)
         free_node(node);
     if (reason[0] == '\0')
-        snprintf(reason, REASON, "another rank of the node has none");
+        snprintf(reason, REASON, "another rank of the node cannot share memory");
     *out = NULL;
     return status;
 }

@@ -7,20 +7,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Ranks that are followed from one sleeper to the one that it waits for. */
+/* A chain of sleepers, each waiting for the next, is followed for at most this many. */
 #define MOST_STEPS 64
 
-/* Ranks of which a sentence tells where they wait. */
+/* A sentence says of at most this many ranks where they wait. */
 #define RANKS_NAMED 3
 
-/* Of a verdict that is being worded. */
+/* Flag in `verdict` while `words` are written. */
 #define BUSY (UINT64_C(1) << 63)
 
-/* Fields of /proc/PID/stat after the name, which ends with the last parenthesis: see proc(5). */
+/* Numbers of fields in /proc/PID/stat behind the name, which ends with the last parenthesis: see
+ * proc(5). */
 #define STATE_FIELD 3
 #define START_FIELD 22
 
-/* Below 0: there is no such process. */
+/* Reads /proc/PID/stat; returns how many bytes. Below 0: there is no such process. */
 static ssize_t read_stat(int process, char *text, size_t capacity)
 {
     char path[64];
@@ -34,7 +35,7 @@ static ssize_t read_stat(int process, char *text, size_t capacity)
     return count;
 }
 
-/* False: the text is not what it should be. */
+/* False if the text does not have the expected form. */
 static bool parse_stat(const char *text, char *state, uint64_t *start)
 {
     const char *at = strrchr(text, ')');
@@ -72,8 +73,8 @@ tsr_mpi_life tsr_mpi_resident_life(const tsr_mpi_resident *resident)
     return strchr("Tt", state) ? TSR_MPI_STOPPED : TSR_MPI_RUNS;
 }
 
-void tsr_mpi_resident_lie_down(tsr_mpi_resident *resident, int awaited, int ranks, const _Atomic(uint64_t) *count, uint64_t goal,
-                               const _Atomic(int32_t) *state)
+void tsr_mpi_resident_lie_down(tsr_mpi_resident *resident, int awaited, int ranks, const _Atomic(uint64_t) *count,
+                               uint64_t goal, const _Atomic(int32_t) *state)
 {
     atomic_store(&resident->awaited, awaited);
     atomic_store(&resident->ranks, ranks);
@@ -88,7 +89,8 @@ void tsr_mpi_resident_get_up(tsr_mpi_resident *resident)
     atomic_fetch_add(&resident->naps, 1);
 }
 
-/* In that nap, and the other has not come. What the fields point to is not looked at unless they are of that nap; then it is there. */
+/* True if the entry's process is in nap `nap` and the awaited rank has not come. The pointers are
+ * followed only if they belong to this nap; then what they point to exists. */
 static bool sleeps_in_vain(tsr_mpi_resident *resident, uint64_t nap)
 {
     const _Atomic(uint64_t) *const count = (const void *)atomic_load(&resident->count);
@@ -115,8 +117,9 @@ typedef struct step {
     uint64_t nap;
 } step;
 
-/* From one sleeper to the one that it waits for, until one comes again; 0: somebody is awake, or they are too many. */
-static int follow(tsr_mpi_residents all, tsr_mpi_resident *resident, step *steps)
+/* Follows each sleeper to the one that it waits for, until one comes again; returns how many
+ * `steps` that took. 0: one of them is awake, or they are too many. */
+static int follow_sleepers(tsr_mpi_residents all, tsr_mpi_resident *resident, step *steps)
 {
     for (int count = 0; resident && count < MOST_STEPS; count++) {
         for (int i = 0; i < count; i++)
@@ -131,31 +134,34 @@ static int follow(tsr_mpi_residents all, tsr_mpi_resident *resident, step *steps
     return 0;
 }
 
-static void describe(const step *steps, int count, char *words)
+static void describe_circle(const step *steps, int count, char *words)
 {
-    size_t used = (size_t)snprintf(words, TSR_MPI_VERDICT_BYTES, "ranks wait in different communicators, so that none can go on (");
+    size_t used = (size_t)snprintf(words, TSR_MPI_VERDICT_BYTES,
+                                   "ranks wait in different communicators, so that none can go on (");
     for (int i = 0; i < count && i < RANKS_NAMED; i++)
-        used += (size_t)snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "%srank %d in one of %d ranks", i ? ", " : "",
-                                 steps[i].resident->name, atomic_load(&steps[i].resident->ranks));
+        used += (size_t)snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "%srank %d in one of %d ranks",
+                                 i ? ", " : "", steps[i].resident->name, atomic_load(&steps[i].resident->ranks));
     snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "): all must call in the same order");
 }
 
-static void tell(const step *one, const char *words)
+static void tell_verdict(const step *one, const char *words)
 {
     uint64_t before = atomic_load(&one->resident->verdict);
-    if ((before & ~BUSY) == one->nap || !atomic_compare_exchange_strong(&one->resident->verdict, &before, one->nap | BUSY))
+    if ((before & ~BUSY) == one->nap ||
+        !atomic_compare_exchange_strong(&one->resident->verdict, &before, one->nap | BUSY))
         return;
     memcpy(one->resident->words, words, TSR_MPI_VERDICT_BYTES);
     atomic_store(&one->resident->verdict, one->nap);
 }
 
 /*
- * Two rounds: between them there is a moment at which all slept, since nobody's nap has changed, and whoever waits in vain in the second
- * round did so at that moment, for a count that was reached stays reached. From there on nobody can let anybody go on.
+ * Two rounds: since no nap has changed, there is a moment between them at which all slept. A rank
+ * that waits in vain in the second round did so at that moment too, for a count that was reached
+ * stays reached. From that moment on no rank of the circle can let another go on.
  */
 static int find_circle(tsr_mpi_residents all, tsr_mpi_resident *sleeper, step *steps)
 {
-    const int count = follow(all, sleeper, steps);
+    const int count = follow_sleepers(all, sleeper, steps);
     for (int i = 0; i < count; i++)
         if (!sleeps_in_vain(steps[i].resident, steps[i].nap))
             return 0;
@@ -169,11 +175,11 @@ void tsr_mpi_resident_check_stall(tsr_mpi_residents all, tsr_mpi_resident *sleep
     const int count = find_circle(all, sleeper, steps);
     if (count == 0)
         return;
-    describe(steps, count, words);
+    describe_circle(steps, count, words);
     for (int r = 0; r < all.count; r++)
         if (at(all, r) != sleeper && find_circle(all, at(all, r), others) > 0)
-            tell(&others[0], words);
-    tell(&steps[0], words);
+            tell_verdict(&others[0], words);
+    tell_verdict(&steps[0], words);
 }
 
 const char *tsr_mpi_resident_verdict(const tsr_mpi_resident *resident)

@@ -1,32 +1,34 @@
 
 #include "comm/engines/mpi/node/tray.h"
 
-#include <stdatomic.h>
-#include <string.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* What a desk says of its rank that is gone. */
+#include <stdatomic.h>
+#include <string.h>
+
+/* Values of `gone`: the rank could not open its trays; it has left. */
 enum { UNABLE = 1, LEFT = 2 };
 
 typedef enum tray_state { EMPTY, FULL, TAKING, WITHDRAWN } tray_state;
 
-/* Who lays writes it while it is EMPTY, and who takes reads it while it is TAKING. */
+/* The sender writes it while its state is EMPTY, the receiver reads it while its state is
+ * TAKING. */
 typedef struct tray {
     _Atomic(int32_t) state; /* tray_state */
     int32_t by_mpi;
     const void *data;
     uint64_t bytes;
-    char own_line[128 - 24]; /* two lines: processors fetch them in pairs */
+    char own_line[128 - 24]; /* to two cache lines: processors fetch them in pairs */
 } tray;
 
 struct tsr_mpi_desk {
-    _Atomic(int32_t) left; /* mates that look at it no more */
+    _Atomic(int32_t) left; /* mates that no longer use this desk */
     int32_t room;
-    _Atomic(int32_t) gone;    /* its rank could not open its trays, or has left */
-    _Atomic(int32_t) awaited; /* one more than the member that its rank waits for; 0: nobody */
+    _Atomic(int32_t) gone;    /* 0, UNABLE or LEFT */
+    _Atomic(int32_t) awaited; /* 1 + the member for which its rank waits; 0: none */
     char own_line[128 - 16];
-    tray trays[]; /* `room`, then as many times TSR_MPI_SHORT bytes */
+    tray trays[]; /* `room` trays, then `room` times TSR_MPI_SHORT bytes for short messages */
 };
 
 static char *letter_of(tsr_mpi_desk *desk, int member)
@@ -40,7 +42,8 @@ tsr_status tsr_mpi_trays_prepare(tsr_mpi_trays *trays, tsr_mpi_node *node, tsr_c
     const size_t trays_bytes = sizeof(tsr_mpi_desk) + (size_t)room * sizeof(tray);
     *trays = (tsr_mpi_trays){.context = context};
     TSR_TRY(tsr_allocate(context, (size_t)room * sizeof *trays->desks, &desks));
-    const tsr_status status = tsr_mpi_node_alloc(node, trays_bytes + (size_t)room * TSR_MPI_SHORT, (void **)&trays->own);
+    const tsr_status status =
+        tsr_mpi_node_alloc(node, trays_bytes + (size_t)room * TSR_MPI_SHORT, (void **)&trays->own);
     if (status != TSR_OK) {
         tsr_release(context, desks);
         return status;
@@ -64,7 +67,7 @@ void tsr_mpi_trays_set(tsr_mpi_trays *trays, int member, tsr_mpi_desk *desk)
     trays->desks[member] = desk;
 }
 
-static void depart(const tsr_mpi_trays *trays)
+static void depart_from_trays(const tsr_mpi_trays *trays)
 {
     int mates = 0;
     atomic_store(&trays->own->gone, LEFT);
@@ -81,7 +84,7 @@ void tsr_mpi_trays_leave(tsr_mpi_trays *trays)
     if (!trays->node)
         return;
     if (trays->count > 0)
-        depart(trays);
+        depart_from_trays(trays);
     else
         tsr_mpi_node_free(trays->node, trays->own);
     tsr_release(trays->context, trays->desks);
