@@ -111,7 +111,7 @@ def another_machine():
 def no_report():
     """A file in the output's place that is not a report is kept."""
     wrong = []
-    for text, word in (("", "cannot be read"), ("[1]", "no report"), ('{"report": "gpu-check"}', "no report")):
+    for text, word in (("", "cannot be read"), ("[1]", "not a report"), ('{"report": "gpu-check"}', "not a report")):
         output.write_text(text)
         done = dry("--only", "figures")
         wrong += harness.different("exit status", done.returncode, 3) + harness.different("the file stays", output.read_text(), text)
