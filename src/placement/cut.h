@@ -46,8 +46,8 @@ typedef struct tsr_cut_stretch {
 /** The most stretches that tsr_cut_stretches() finds. */
 #define TSR_CUT_STRETCHES 3
 
-/* What a kind of split is like. Code outside of this file asks these questions and reads no field
- * but `parts`, so that a new kind of split needs an answer here and no change there. */
+/* What a kind of split is like. Other folders ask these questions and read no field but
+ * `parts`, so that a new kind of split needs an answer here and no change there. */
 
 /** True if every part is one interval of the piece, and part p + 1 begins where part p ends. */
 bool tsr_cut_deals_intervals(const tsr_cut *cut);

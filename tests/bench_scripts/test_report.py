@@ -257,7 +257,7 @@ def check_processors(cases, folder):
     for name in ("Abacus <1>", "Slide Rule", "Abacus <1>"):
         done = report(canned.write(folder / "processor.json", [{**canned.MACHINE, "processor": name}, *canned.lines()]), docs)
         pages[name] = (docs / "benchmarks.md").read_text() if done.returncode == 0 else done.stderr
-    kept = docs / "benchmarks" / "slide-rule" / "README.md"
+    kept = next(iter(docs.glob("benchmarks/slide-rule-*/README.md")), docs / "no page of the slide rule")
     cases.check("the page is of the processor that was measured last", missing(pages["Abacus <1>"], "| processor | Abacus <1>"))
     cases.check("that of another is kept beside its pictures and figures", (
         missing(kept.read_text(), "| processor | Slide Rule", "](ratio.svg)", "[peers.json](peers.json)", "](../remarks.md)") if kept.exists()
@@ -265,9 +265,26 @@ def check_processors(cases, folder):
     cases.check("links of either page lead somewhere", [
         link for page in (docs / "benchmarks.md", kept) if page.exists() for link in re.findall(r"\]\(([^)#]*\.(?:svg|json))\)", page.read_text())
         if not (page.parent / link).exists()])
-    met = "[Slide Rule](benchmarks/slide-rule/README.md) | 2026-01-02 | 15 of 21 | 8 of 16 |"
+    met = f"[Slide Rule](benchmarks/{kept.parent.name}/README.md) | 2026-01-02 | 15 of 21 | 8 of 16 |"
     cases.check("how many goals are met there is told", missing(pages["Abacus <1>"], met))
-    cases.check("a processor has no folder beside its page", ["abacus-1"] if (docs / "benchmarks" / "abacus-1").exists() else [])
+    cases.check("a processor has no folder beside its page", [path.name for path in docs.glob("benchmarks/abacus*")])
+
+
+def check_odd_processors(cases, folder):
+    """Whatever a processor is called, nothing but its own folder goes, and a page that cannot be read is told."""
+    docs = folder / "odd"
+    (docs / "benchmarks").mkdir(parents=True)
+    remarks = docs / "benchmarks" / "remarks.md"
+    remarks.write_text("by hand")
+    for name in ("\u042d\u043b\u044c", "A-1", "A 1", "\u042d\u043b\u044c"):
+        report(canned.write(folder / "odd.json", [{**canned.MACHINE, "processor": name}, *canned.lines()]), docs)
+    kept = sorted(path.parent.name for path in docs.glob("benchmarks/*/README.md"))
+    cases.check("names without letters, or alike but for signs, have folders of their own",
+                unless(remarks.exists() and len(kept) == 2 and all(name.startswith("a-1-") for name in kept), kept))
+    (docs / "benchmarks" / "peers.json").write_text("no JSON")
+    done = report(folder / "odd.json", docs)
+    cases.check("figures of the page before that cannot be read are told in one line", unless(
+        done.returncode == 1 and done.stderr.count("\n") == 1 and "peers.json" in done.stderr, done.stderr))
 
 
 def check_simulation(cases, folder):
@@ -356,6 +373,7 @@ def main():
         check_harness(cases, folder)
         check_simulation(cases, folder)
         check_processors(cases, folder)
+        check_odd_processors(cases, folder)
         check_few(cases, folder)
         check_several(cases, folder)
         check_refusals(cases, folder)

@@ -1,14 +1,11 @@
-/* The NCCL engine when peers, the network, memory or a call fails: no rank hangs, nothing leaks,
- * and the message names the cause. */
+/* The NCCL engine when peers or the network fail: no rank hangs, and the message names the cause. */
 #include "comm/engines/nccl/engine.h"
 #include "comm_suite.h"
-#include "counted_memory.h"
 #include "nccl_world.h"
 #include "standin.h"
 #include "standin_ranks.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #define AS_TEXT(x)  #x

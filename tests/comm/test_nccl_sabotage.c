@@ -187,11 +187,12 @@ static void an_allocation_that_fails_is_memorys_and_nothing_leaks(void **state)
     assert_nothing_leaked(&memory);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_fails_is_named_and_nothing_leaks),
         cmocka_unit_test(an_allocation_that_fails_is_memorys_and_nothing_leaks),
     };
+    suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,35 +318,43 @@ static void every_way_streams_every_reduction(void **state)
             }
 }
 
-/* A destination that is a source is read before it is written. */
+/* The sum of all sources goes to the first source, and to the last. */
+static void check_in_place(const variant *v, const char *way, int sources)
+{
+    const int64_t columns = 12 << 10;
+    tsr_kernel_choices *const choices = choices_of(way);
+    memory of[MOST];
+    void *from[MOST], *to[MOST] = {NULL};
+    for (int s = 0; s < MOST; s++) {
+        of[s] = make_memory((size_t)columns * 4, 0);
+        from[s] = of[s].at;
+        for (uint32_t i = 0; i < columns; i++)
+            ((uint32_t *)from[s])[i] = i * (uint32_t)(s + 1);
+    }
+    to[0] = from[0];
+    to[1] = from[sources - 1];
+    const sums_case c = {
+        .dtype = TSR_U32, .op = TSR_SUM, .rows = 1, .columns = columns, .sources = sources, .destinations = 2};
+    reduce_in(&c, v->table, choices, from, to);
+    for (uint32_t i = 0; i < columns; i++)
+        for (int d = 0; d < 2; d++)
+            if (((uint32_t *)to[d])[i] != i * (uint32_t)(sources * (sources + 1) / 2))
+                fail_msg("%s, %s, %d sources: element %u of destination %d is %u", v->name, way, sources, i, d,
+                         ((uint32_t *)to[d])[i]);
+    for (int s = 0; s < MOST; s++)
+        free(of[s].whole);
+    tsr_kernel_choices_destroy(choices);
+}
+
 static void streamed_sums_may_be_in_place(void **state)
 {
     variant variants[3];
     const int count = list_variants(variants);
-    const int64_t columns = 12 << 10;
     (void)state;
-    for (size_t way = 0; tsr_kernel_way_get(way); way++) {
-        tsr_kernel_choices *const choices = choices_of(tsr_kernel_way_get(way));
-        for (int v = 0; v < count; v++) {
-            memory a = make_memory((size_t)columns * 4, 0), b = make_memory((size_t)columns * 4, 0);
-            uint32_t *const left = (uint32_t *)a.at, *const right = (uint32_t *)b.at;
-            for (uint32_t i = 0; i < columns; i++) {
-                left[i] = i * 7;
-                right[i] = i * 11;
-            }
-            const sums_case c = {
-                .dtype = TSR_U32, .op = TSR_SUM, .rows = 1, .columns = columns, .sources = 2, .destinations = 2};
-            void *both[MOST] = {left, right};
-            reduce_in(&c, variants[v].table, choices, both, both);
-            for (uint32_t i = 0; i < columns; i++)
-                if (left[i] != i * 18 || right[i] != i * 18)
-                    fail_msg("%s, %s: element %u is %u and %u", variants[v].name, tsr_kernel_way_get(way), i, left[i],
-                             right[i]);
-            free(a.whole);
-            free(b.whole);
-        }
-        tsr_kernel_choices_destroy(choices);
-    }
+    for (size_t way = 0; tsr_kernel_way_get(way); way++)
+        for (int v = 0; v < count; v++)
+            for (int sources = 2; sources <= MOST; sources++)
+                check_in_place(&variants[v], tsr_kernel_way_get(way), sources);
 }
 
 int main(void)

@@ -152,7 +152,7 @@ static void what_cannot_be_opened_is_said(void **state)
     assert_refused("", TSR_ERROR_ARGUMENT, "blas is \"\"");
     assert_refused("/nowhere/libblas.so", TSR_ERROR_UNAVAILABLE, "blas \"/nowhere/libblas.so\" cannot be opened: ");
     assert_refused(NO_PROVIDER, TSR_ERROR_UNAVAILABLE,
-                   "is no OpenBLAS, oneDNN or MKL, and exports no tsr_blas_provider_table()");
+                   "is not OpenBLAS, oneDNN or MKL, and exports no tsr_blas_provider_table()");
     assert_refused(BROKEN, TSR_ERROR_UNAVAILABLE,
                    "tsr_blas_provider_table() returns no table that this library can use");
     assert_refused(STANDIN ",nothing", TSR_ERROR_ARGUMENT, "blas is \"nothing\"");

@@ -12,7 +12,6 @@ struct place {
     const device_kind *device;
     cuda_facts cuda; /* gathered if the engine or the device needs GPUs */
     int rank, launched;
-    int ranks;           /* unused */
     tsr_stream *streams; /* of the current run, one for each rank; NULL on the host */
 };
 

@@ -11,7 +11,8 @@ typedef void tsr_combine(void *dst, const void *a, const void *b, int64_t count)
 /**
  * tsr_combine() with stores that bypass the cache: `bytes` bytes of results, a multiple of
  * STREAM_LINE, go to each of `count` destinations from its byte `begin` on, which lies at a
- * multiple of STREAM_LINE. A destination overlaps nothing else.
+ * multiple of STREAM_LINE. A destination may be where `a` or `b` is read, for each line is read
+ * before it is written; it overlaps nothing else.
  */
 typedef void tsr_combine_streamed(char *const *dst, int count, size_t begin, const void *a, const void *b,
                                   size_t bytes);

@@ -96,7 +96,7 @@ static tsr_status open_path(tsr_context *context, const char *path, tsr_library 
         if (dlsym(handle, families[i].symbol))
             return open_with(context, families[i].open, handle, library);
     dlclose(handle);
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is no OpenBLAS, oneDNN or MKL, and exports no %s()", path,
+    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is not OpenBLAS, oneDNN or MKL, and exports no %s()", path,
                           TSR_BLAS_ENTRY);
 }
 
