@@ -56,7 +56,7 @@ static void call(machine *m, tsr_task task, size_t run, size_t total)
         m->before = way == m->way ? m->before : m->way;
         m->way = way;
         const bool slow = m->soiled && tsr_way_streams(way) && !tsr_way_streams(m->before);
-        m->now += (uint64_t)m->takes[way] * (slow ? 1500 : 1000) * piece / MIB;
+        m->now += (uint64_t)m->takes[way] * (slow ? 2000 : 1000) * piece / MIB;
         m->moved[way] += piece;
         left -= piece;
     }
