@@ -107,14 +107,6 @@ int file_read_text(const char *option, const char *path, size_t most, char **out
     return status;
 }
 
-/* The path of a new file, with symbolic links resolved. On the heap; NULL if there is no
- * memory. */
-static char *final_path(const char *path)
-{
-    char *const behind = realpath(path, NULL);
-    return behind || errno == ENOMEM ? behind : strdup(path);
-}
-
 static int check_final(const char *option, const char *path)
 {
     struct stat facts;
@@ -134,7 +126,7 @@ static int check_final(const char *option, const char *path)
 
 int file_check_output(const char *option, const char *path)
 {
-    char *const final = final_path(path);
+    char *const final = fresh_file_resolve(path);
     if (!final)
         return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
     const int status = check_final(option, final);

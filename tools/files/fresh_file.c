@@ -41,9 +41,7 @@ bool fresh_file_write(int file, const void *data, size_t bytes)
     return true;
 }
 
-/* The path of a new file, with symbolic links resolved. On the heap; NULL if there is no
- * memory. */
-static char *resolve(const char *path)
+char *fresh_file_resolve(const char *path)
 {
     char *const behind = realpath(path, NULL);
     return behind || errno == ENOMEM ? behind : strdup(path);
@@ -80,7 +78,7 @@ static void forget(fresh_file *f)
 
 bool fresh_file_begin(const char *path, fresh_file *out)
 {
-    fresh_file f = {.file = -1, .folder = -1, .path = resolve(path)};
+    fresh_file f = {.file = -1, .folder = -1, .path = fresh_file_resolve(path)};
     if (f.path)
         f.folder = open_folder(&f);
     if (f.folder >= 0)

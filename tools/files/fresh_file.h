@@ -34,6 +34,9 @@ typedef struct fresh_file {
 /** The value for no file; discarding it does nothing. */
 #define FRESH_FILE_NONE ((fresh_file){.file = -1, .folder = -1})
 
+/** The path of a new file, with symbolic links resolved. On the heap; NULL if there is no memory. */
+char *fresh_file_resolve(const char *path);
+
 /** Makes the file that will replace `path`. After true, fresh_file_publish() or
  * fresh_file_discard() must follow. */
 bool fresh_file_begin(const char *path, fresh_file *out);
