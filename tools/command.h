@@ -75,8 +75,8 @@ enum { MAX_OPERANDS = 2, MAX_GIVEN = 128 };
 
 /** The arguments of one command line. */
 typedef struct tool_arguments {
-    const char
-        *value[OPT_COUNT]; /**< text of each option's value: "" for a flag, NULL if not given, the last if repeated */
+    /** text of each option's value: "" for a flag, NULL if not given, the last if repeated */
+    const char *value[OPT_COUNT];
     const char *operand[MAX_OPERANDS]; /**< operand_count of them, none of them NULL */
     struct {
         tool_option option;

@@ -6,8 +6,8 @@
 #include "comm/groups/group.h"
 
 typedef struct tsr_holding {
-    void *scratch; /**< host memory for one execution, as large as the largest that any prepare asked for: see scratch.h
-                    */
+    /** host memory for one execution, as large as any prepare asked for: see scratch.h */
+    void *scratch;
     size_t scratch_bytes;
     void *shelf; /**< memory that peers reach, as large as any prepare asked for; NULL where peers reach all memory: see
                     shelf.h */

@@ -18,8 +18,8 @@
 typedef struct tsr_neighbours {
     const tsr_item *item;
     const int64_t *src, *dst; /**< coordinates of the source piece and the destination piece in question */
-    bool sparse; /**< the node has more rank numbers than the meshes have ranks: only ranks of the meshes are looked at
-                  */
+    /** the node has more rank numbers than the meshes ranks: only these ranks are looked at */
+    bool sparse;
     tsr_node_range left;
 } tsr_neighbours;
 

@@ -84,8 +84,8 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
 typedef struct axis {
     const tsr_segment *segments;
     size_t count, at;
-    int64_t begin, end,
-        before; /* begin, end: wanted positions of the joined segments; before: how many lie before segment `at` */
+    /* begin, end: wanted positions of the joined segments; before: number before segment `at` */
+    int64_t begin, end, before;
 } axis;
 
 static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
