@@ -135,8 +135,7 @@ void say_text(const char *text);
  * it, since the answer may be wrong. */
 void say_memory_is_short(void);
 
-/** True after say_memory_is_short(), unless an earlier failure of say() or say_text() was recorded.
- */
+/** True after say_memory_is_short(), unless a failure of say() or say_text() was recorded first. */
 bool memory_was_short(void);
 
 /** Flushes standard output. Complains and returns EXIT_REFUSED if any say() failed or memory was

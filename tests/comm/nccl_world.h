@@ -1,5 +1,4 @@
-/** A world of GPUs without a GPU, for tests of the NCCL engine, and the ways in which a rank waits.
- */
+/** A world of GPUs without a GPU, for tests of the NCCL engine, and the ways a rank waits. */
 #ifndef TESTS_COMM_NCCL_WORLD_H
 #define TESTS_COMM_NCCL_WORLD_H
 

@@ -1,5 +1,4 @@
-/* The CUDA driver over the emulated machine: what it does with devices, memory, streams and errors.
- */
+/* The CUDA driver over the emulated machine: its devices, memory, streams and errors. */
 #include "emulated_driver.h"
 #include "reference.h"
 #include "variants.h"

@@ -1,5 +1,4 @@
-/** The host memory of one execution, in the group's scratch, so that executing allocates nothing.
- */
+/** The host memory of one execution, in the group's scratch: executing allocates nothing. */
 #ifndef TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
 #define TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
 

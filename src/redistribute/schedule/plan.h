@@ -54,8 +54,7 @@ typedef struct tsr_parcel {
                     TSR_NO_TERM */
 } tsr_parcel;
 
-/** All parcels that a rank sends in one phase, or all that it receives; a peer's are consecutive.
- */
+/** All parcels that a rank sends in a phase, or all that it receives; a peer's are consecutive. */
 typedef struct tsr_mail {
     tsr_parcel *at;
     size_t count, capacity;

@@ -79,8 +79,7 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
         tsr_cut_unkey(regions->far, dim, regions->dims[dim].groups[regions->group[dim]].key, coordinate);
 }
 
-/* The current group's segments along one dim, and the part of their joined length that is wanted.
- */
+/* The current group's segments along one dim, and the wanted part of their joined length. */
 typedef struct axis {
     const tsr_segment *segments;
     size_t count, at;
