@@ -50,7 +50,7 @@ _Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table 
 
 /** An exchange as this rank was given it; kept until it ends. */
 typedef struct tsr_exchange {
-    const char *caller; /**< "tsr_comm_exchange" */
+    const char *caller; /**< the public function that sentences name */
     const tsr_message *sends, *receives;
     size_t send_count, receive_count;
     tsr_device device;

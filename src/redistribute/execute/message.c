@@ -303,7 +303,8 @@ static tsr_status run_phase(tsr_execution *e, int phase)
     return TSR_OK;
 }
 
-/* On the host a round is small, but many rounds together write more than caches hold. */
+/* The kernels for the results of a round. With many rounds on the host, those for parts of a large
+ * move: together they write more than the caches hold. */
 static void *find_parts(const tsr_execution *e)
 {
     if (e->device.driver || e->rounds < MANY_ROUNDS)
