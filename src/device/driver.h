@@ -6,8 +6,6 @@
 
 #include <tessera/sys/device.h>
 
-#include <stdbool.h>
-
 struct tsr_device_driver {
     tsr_device_table table; /**< a copy, checked by tsr_device_driver_create() */
     void *self;             /**< passed to every entry; freed by the table's `destroy`, or by the caller */

@@ -4,8 +4,6 @@
 
 #include <tessera/layout.h>
 
-#include <stdbool.h>
-
 /** Layout and shape of this rank's local tensor of one operand or result; all zero: the plan does
  * not have it. */
 typedef struct tsr_local_form {

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 static void a_machine_without_a_driver_has_no_devices_and_says_why(void **state)
 {
