@@ -75,8 +75,8 @@ enum { MAX_OPERANDS = 2, MAX_GIVEN = 128 };
 
 /** The arguments of one command line. */
 typedef struct tool_arguments {
-    const char
-        *value[OPT_COUNT]; /**< text of each option's value: "" for a flag, NULL if not given, the last if repeated */
+    /** text of each option's value: "" for a flag, NULL if not given, the last if repeated */
+    const char *value[OPT_COUNT];
     const char *operand[MAX_OPERANDS]; /**< operand_count of them, none of them NULL */
     struct {
         tool_option option;
@@ -135,8 +135,7 @@ void say_text(const char *text);
  * it, since the answer may be wrong. */
 void say_memory_is_short(void);
 
-/** True after say_memory_is_short(), unless an earlier failure of say() or say_text() was recorded.
- */
+/** True after say_memory_is_short(), unless a failure of say() or say_text() was recorded first. */
 bool memory_was_short(void);
 
 /** Flushes standard output. Complains and returns EXIT_REFUSED if any say() failed or memory was

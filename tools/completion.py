@@ -13,6 +13,7 @@ WORDS = {
     "DEVICE": "host cuda",
     "KERNEL": "copy reduce reduce-to-all",
     "WHAT": "bytes time",
+    "DTYPE": "f32 f16 bf16",
     "PLACEMENTS": r"R P S\(0\) S\(1\)",
 }
 

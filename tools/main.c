@@ -93,8 +93,8 @@ static void sort_engines(const tool_arguments *given, bool *processes, bool *oth
 static int run_launched(const tool_command *command, const tool_arguments *given)
 {
     bool processes = false, others = false;
-    const bool may_run =
-        (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE]; /* without --validate it only computes */
+    /* without --validate it only computes */
+    const bool may_run = (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE];
     if ((command->takes & TAKES(ENGINE)) != 0 && may_run)
         sort_engines(given, &processes, &others);
     if (processes && others)

@@ -46,8 +46,7 @@ tsr_status wire_exchange(wire *w, const tsr_message *sends, size_t send_count, c
 /** Connects all ranks, which find one another in `directory`. */
 tsr_status wire_connect(wire *w, const char *directory);
 
-/** Give makes a connection, keeps one end in `*kept` and gives `peer` the other; take receives it.
- */
+/** Give makes a connection, keeps one end in `*kept`, gives `peer` the other; take receives it. */
 tsr_status wire_give(const wire *w, int peer, int *kept);
 tsr_status wire_take(const wire *w, int peer, int *taken);
 

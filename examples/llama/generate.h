@@ -12,8 +12,8 @@ typedef struct llama_request {
     int64_t tokens; /**< the most tokens to generate */
     llama_sampling sampling;
     bool all_logits; /**< keep the logits of the prompt */
-    void (*on_token)(const void *user,
-                     int64_t token); /**< called on rank 0, as soon as a token is known; may be NULL */
+    /** called on rank 0, as soon as a token is known; may be NULL */
+    void (*on_token)(const void *user, int64_t token);
     const void *user;
 } llama_request;
 

@@ -26,8 +26,8 @@ typedef struct dims {
     int count, tried;
     dim at[TSR_MAX_DIMS];
     int64_t reach[TSR_MAX_DIMS + 1]; /* reach[i]: the largest |sum| of dims i to the last; reach[count] is 0 */
-    int64_t divisor[TSR_MAX_DIMS +
-                    1]; /* divisor[i]: greatest common divisor of strides i to the last; divisor[count] is 0 */
+    /* divisor[i]: greatest common divisor of strides i to the last; divisor[count] is 0 */
+    int64_t divisor[TSR_MAX_DIMS + 1];
 } dims;
 
 static int64_t divisor_of(int64_t a, int64_t b)
@@ -72,8 +72,8 @@ static bool is_apart(const dims *all, int i)
 {
     const dim *d = &all->at[i];
     const int64_t others = all->reach[0] - d->stride * d->most, divisor = divisor_without(all, i);
-    const int64_t step =
-        divisor / divisor_of(divisor, d->stride); /* d[i] is a multiple of `step`; 0: there are no other dims */
+    /* d[i] is a multiple of `step`; 0: there are no other dims */
+    const int64_t step = divisor / divisor_of(divisor, d->stride);
     return step == 0 || step > d->most || step > others / d->stride;
 }
 

@@ -6,13 +6,11 @@
 
 #include <tessera/sys/device.h>
 
-#include <stdbool.h>
-
 struct tsr_device_driver {
     tsr_device_table table; /**< a copy, checked by tsr_device_driver_create() */
     void *self;             /**< passed to every entry; freed by the table's `destroy`, or by the caller */
-    uint64_t
-        kind; /**< a hash of name and functions, equal for drivers of one kind of device; never 0, the host's kind */
+    /** a hash of name and functions, equal for drivers of one kind; never 0, the host's kind */
+    uint64_t kind;
     tsr_references references; /**< the caller's, and one for each object with work or events on its devices */
 };
 

@@ -33,8 +33,8 @@ typedef struct tsr_mesh_description {
     const char *names[TSR_MAX_DIMS];
     bool asks_comm;      /**< the node map is made from `comm`, and `nodes` is not read */
     tsr_node_map *nodes; /**< NULL: nodes are not known */
-    int64_t
-        *repeated; /**< may be NULL; if an error is about a rank that is listed twice, receives its second position */
+    /** may be NULL; if the error is a rank that is listed twice, receives its second position */
+    int64_t *repeated;
 } tsr_mesh_description;
 
 /** Describes a mesh over `comm`, or an abstract mesh if `comm` is NULL, from the arguments of a

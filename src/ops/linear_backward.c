@@ -28,8 +28,8 @@ typedef struct backward {
     tsr_choice choice;
     bool inside;
     const tsr_dtensor *x, *w, *dy;
-    tsr_layout *y,
-        *dy_layout; /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
+    /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
+    tsr_layout *y, *dy_layout;
     bool dy_moves;
     size_t dy_bytes;
     gradient gradients[TSR_GRADIENTS];

@@ -4,8 +4,6 @@
 
 #include <tessera/layout.h>
 
-#include <stdbool.h>
-
 /** Layout and shape of this rank's local tensor of one operand or result; all zero: the plan does
  * not have it. */
 typedef struct tsr_local_form {
@@ -34,8 +32,7 @@ size_t tsr_local_form_bytes(const tsr_local_form *form);
 tsr_status tsr_local_form_check(const tsr_local_form *form, const char *caller, const char *name,
                                 const tsr_tensor *tensor, tsr_device device);
 
-/** tsr_local_form_check() for a tensor that is written: its elements must not share memory either.
- */
+/** tsr_local_form_check() for a tensor that is written: nor may its elements share memory. */
 tsr_status tsr_local_form_check_result(const tsr_local_form *form, const char *caller, const char *name,
                                        const tsr_tensor *tensor, tsr_device device);
 

@@ -7,10 +7,10 @@
  * each operand. An operand after `+` is added to the product. On every mesh dim:
  *
  *   - a sharded factor must be cut alike in all operands that have it; it shards the result or, if
- * contracted, yields Partial(sum);
+ *     contracted, yields Partial(sum);
  *   - a Partial(sum) or Partial(avg) operand among replicated ones passes its Partial on;
  *   - an added operand is cut as the result is, and replicated elsewhere, Partial dims of the
- * result included.
+ *     result included.
  *
  * Anything else is refused with a sentence that names the layout that would work. All is pure and
  * depends on the layouts alone, so every rank comes to the same result.

@@ -13,8 +13,8 @@
 
 typedef struct tsr_meter {
     const char *call; /**< the call that sentences name; static text */
-    const tsr_layout *from,
-        *to; /**< the layouts that sentences name, borrowed; `to` is NULL if the question is about one layout */
+    /** the layouts that sentences name, borrowed; `to` is NULL if the question is about one */
+    const tsr_layout *from, *to;
     int64_t used, limit; /**< entries */
     int plans;           /**< sentences say that `limit` is the bound of this many plans; 0: the bound of one */
 } tsr_meter;

@@ -28,8 +28,8 @@ tsr_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at);
 
 /** What a walk knows of one part of a piece. */
 typedef struct tsr_owner_mark {
-    int64_t
-        key; /**< 1 + the indices of the part and of the parts it is cut from, as one number; 0: the mark is empty */
+    /** 1 + the indices of the part and of the parts it is cut from, as one number; 0: no mark */
+    int64_t key;
     int64_t length; /**< the part's length */
     tsr_cut_mark mark;
 } tsr_owner_mark;

@@ -6,8 +6,6 @@
 
 #include <tessera/dtensor.h>
 
-#include <stdbool.h>
-
 struct tsr_dtensor {
     tsr_references references;
     tsr_layout *layout; /**< one reference; its context is the dtensor's */

@@ -28,18 +28,18 @@ typedef struct tsr_layout_pairs {
 typedef struct tsr_cached_plan {
     tsr_plan *plan;
     const tsr_group *group; /**< NULL: this rank is outside the mesh */
-    tsr_tensor *
-        tensors; /**< room for the sources, then the destinations, of an execution; NULL if the plan moves one tensor */
+    /** sources, then destinations, of an execution; NULL if the plan moves one tensor */
+    tsr_tensor *tensors;
     void *workspace;
     size_t workspace_bytes;
-    tsr_comm
-        *sharing; /**< the workspace lies in the shared memory of this communicator; NULL: in the device's memory */
+    /** the workspace lies in this communicator's shared memory; NULL: in the device's memory */
+    tsr_comm *sharing;
     tsr_device device; /**< its driver is retained */
     void *event;       /**< recorded behind the last use of the workspace; NULL: no streams, or no workspace */
     bool recorded;     /**< `event` was recorded at least once */
     uint64_t used;     /**< the cache's clock at the last use: the entry with the least is evicted first */
-    uint64_t source_id,
-        destination_id; /**< numbers of the layouts of the last tsr_cache_remember(); 0: not called yet */
+    /** numbers of the layouts of the last tsr_cache_remember(); 0: not called yet */
+    uint64_t source_id, destination_id;
 } tsr_cached_plan;
 
 /**

@@ -364,8 +364,7 @@ static void whatever_fails_once_is_told_and_passes(void **state)
     }
 }
 
-/* The first call on a device, for which a rank has no memory, and the next one, for which it has.
- */
+/* The first call on a device, for which a rank has no memory, and the next, for which it has. */
 static tsr_status run_short(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* design.md's table of dtypes, written once more by hand. */
+/* What the library says of its dtypes, written once more by hand. */
 static const struct {
     const char *name;
     tsr_dtype dtype;

@@ -1,5 +1,4 @@
-/** A world of GPUs without a GPU, for tests of the NCCL engine, and the ways in which a rank waits.
- */
+/** A world of GPUs without a GPU, for tests of the NCCL engine, and the ways a rank waits. */
 #ifndef TESTS_COMM_NCCL_WORLD_H
 #define TESTS_COMM_NCCL_WORLD_H
 
@@ -7,7 +6,8 @@
 #include "comm_suite.h"
 #include "standin.h"
 
-/** A timeout that is long enough for a peer that does come, on a busy machine. */
+/** SHORT_MS: the timeout of a world, for peers that do not come. LONG_MS: one that is long enough
+ * for peers that do come, on a busy machine. */
 #define SHORT_MS 300
 #define LONG_MS  20000
 

@@ -41,8 +41,7 @@ void standin_fail_call(int k);
  * or NULL, and forgets it. */
 const char *standin_failed_call(void);
 
-/** Makes `comm` and its peers report an asynchronous error from now on, as a broken network does.
- */
+/** Makes `comm` and its peers report an asynchronous error henceforth, as a broken network does. */
 void standin_break_network(ncclComm_t comm, ncclResult_t error);
 
 /** The number of communicators aborted, and of kernels begun, in this world so far. */

@@ -15,8 +15,8 @@ typedef struct standin_work {
     struct standin_work *next;
     bool (*step)(struct standin_work *work); /**< tries to do the work, called under the lock when it is first in its
                                                 stream; true: done, and freed */
-    struct standin_work *(*clone)(
-        const struct standin_work *work); /**< copies the work, for launches of graphs; NULL: graphs cannot hold it */
+    /** copies the work, for launches of graphs; NULL: graphs cannot hold it */
+    struct standin_work *(*clone)(const struct standin_work *work);
     void (*drop)(struct standin_work *work); /**< frees its members; NULL: there are none */
 } standin_work;
 
@@ -54,8 +54,8 @@ typedef struct standin_world {
     struct CUstream_st *streams;
     struct CUevent_st *events;
     standin_block *blocks;
-    struct standin_kernel
-        *running[STANDIN_DEVICES]; /**< kernels of each device that are not done, in the order of issue */
+    /** kernels of each device that are not done, in the order of issue */
+    struct standin_kernel *running[STANDIN_DEVICES];
     int aborted, kernels;
     char misuse[512], last_error[256];
 } standin_world;

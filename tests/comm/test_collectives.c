@@ -38,8 +38,8 @@ typedef struct stage {
     int root;
     const parts *parts;
     const int64_t *counts;
-    int64_t count, total, own,
-        offset; /* of `parts`: elements of one part, of all, of this rank, and before this rank's */
+    /* of `parts`: elements of one part, of all, of this rank, and before this rank's */
+    int64_t count, total, own, offset;
     unsigned char *send, *receive, *expected;
     unsigned char *inputs[MOST_RANKS]; /* the sends of all ranks, computed again here */
 } stage;

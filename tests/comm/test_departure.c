@@ -4,7 +4,6 @@
  */
 #include "comm_suite.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 

@@ -260,8 +260,7 @@ static void collectives_of_device_memory_are_nccls(void **state)
         suite_run(n, collect_on_device, NULL);
 }
 
-/* The whole communicator on one stream, a part of it on another, agreements in between on a third.
- */
+/* The whole communicator on one stream, a part of it on another, agreements on a third. */
 static tsr_status use_two_streams(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -292,8 +291,7 @@ static void kernels_follow_one_another_whatever_their_streams(void **state)
             suite_run(n, use_two_streams, NULL);
 }
 
-/* The whole communicator and a part of it in turn, each on a stream that is gone before it is done.
- */
+/* The whole communicator and a part of it in turn, each on a stream that goes before its end. */
 static tsr_status use_streams_that_go(tsr_comm *comm, void *arg)
 {
     (void)arg;

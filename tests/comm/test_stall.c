@@ -136,8 +136,7 @@ static tsr_status call_from_two_threads(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Errors of a stall alone: a wait of some seconds, as on a busy machine, is told as an error too.
- */
+/* Errors of a stall alone: a wait of seconds, as on a busy machine, is told as an error too. */
 static void count_stalls(void *user, tsr_log_level level, const char *line)
 {
     atomic_fetch_add((atomic_int *)user, level == TSR_LOG_ERROR && strstr(line, "different communicators"));

@@ -1,6 +1,7 @@
 #include "reference.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 const tsr_dtype reference_narrow[4] = {TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2};

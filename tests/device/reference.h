@@ -5,7 +5,6 @@
 
 #include <tessera/dtype.h>
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /** The narrow floating types. */

@@ -2,6 +2,8 @@
 
 #include "variants.h"
 
+#include <stdbool.h>
+
 #define GUARD 256
 #define MOST  64
 

@@ -1,5 +1,4 @@
-/* How the host's kernels choose their ways: by a clock of the test's own, from inside the library.
- */
+/* How the host's kernels choose their ways: by the test's own clock, from inside the library. */
 #include "device/host/choose.h"
 #include "variants.h"
 

@@ -1,5 +1,4 @@
-/* The CUDA driver over the emulated machine: what it does with devices, memory, streams and errors.
- */
+/* The CUDA driver over the emulated machine: its devices, memory, streams and errors. */
 #include "emulated_driver.h"
 #include "reference.h"
 #include "variants.h"
@@ -8,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 static void a_machine_without_a_driver_has_no_devices_and_says_why(void **state)
 {

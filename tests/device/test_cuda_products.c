@@ -3,6 +3,7 @@
 #include "reference.h"
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { M = 5, N = 7, K = 3, GAP = 2, ROOM = 64 };

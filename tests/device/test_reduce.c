@@ -4,6 +4,8 @@
 #include "reference.h"
 #include "variants.h"
 
+#include <stdbool.h>
+
 #define MOST 5
 
 typedef struct operand {

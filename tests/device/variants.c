@@ -1,5 +1,7 @@
 #include "variants.h"
 
+#include <stdbool.h>
+
 uint64_t seed_of(uint64_t fallback)
 {
     const char *const text = getenv("TSR_TEST_SEED");

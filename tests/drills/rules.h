@@ -25,8 +25,8 @@ typedef struct rule_mesh {
 typedef struct rule_layout {
     rule_mesh mesh;
     tsr_placement placements[RULE_DIMS];
-    int64_t numbers[RULE_DIMS]
-                   [RULE_RANKS]; /**< storage for sizes and blocks, to which rule_layout_bind() points the placements */
+    /** storage for sizes and blocks, to which rule_layout_bind() points the placements */
+    int64_t numbers[RULE_DIMS][RULE_RANKS];
     int ndim;
     int64_t shape[RULE_DIMS];
     tsr_dtype dtype;

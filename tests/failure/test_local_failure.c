@@ -159,8 +159,7 @@ static tsr_status rounds_check(const rounds *r)
     return TSR_OK;
 }
 
-/* Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes.
- */
+/* Every copy and reduction of the odd rank fails once, in whichever round and phase it comes. */
 static tsr_status break_rounds(tsr_comm *comm, void *arg)
 {
     tsr_comm *messages = NULL;

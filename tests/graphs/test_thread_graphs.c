@@ -142,8 +142,7 @@ static tsr_status play(tsr_comm *comm, void *arg)
     return with_events(comm, arg, capture_and_replay);
 }
 
-/* Each rank alone, or rank 1 alone: what is captured is empty then, and the communicator works on.
- */
+/* Each rank alone, or rank 1 alone: the capture is empty then, and the communicator works on. */
 static tsr_status capture_apart(const enqueued *e, trial *t)
 {
     void *graph = NULL;

@@ -84,7 +84,7 @@ def default_prompt(directory):
     expect(answer("--random", path, "--tokens", 1)["prompt_ids"] == [7], "no begin token")
 
 
-@case("the JSON object has every field of formats.md, of its type")
+@case("the JSON object has every field, of its type")
 def fields(directory):
     got = answer(SHAKESPEARE, "--ranks", 2, "--prompt", "R", "--tokens", 5)
     expect(got["ranks"] == 2 and got["prompt_ids"] == [82] and len(got["ids"]) == 5 and isinstance(got["text"], str), got)

@@ -14,8 +14,7 @@
 #define WORLD 300
 #define DRAWS 2000
 
-/* Dims as slice and flatten take them: by name ("a,c") or by index ("0,2"), with or without spaces.
- */
+/* Dims as slice and flatten take them: names ("a,c") or indices ("0,2"), spaces or not. */
 static void write_dims(char *text, size_t capacity, const int *dims, int count, bool named, bool spaced)
 {
     size_t length = 0;

@@ -135,8 +135,7 @@ static void a_message_of_more_than_2_gib_arrives(void **state)
     launched_run_all(2, deliver_huge, NULL, &options);
 }
 
-/* Each rank writes into its own memory and reads its neighbour's, at the address that it was told.
- */
+/* Each rank writes into its own memory and reads its neighbour's, at the address it was told. */
 static tsr_status read_neighbour(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -163,8 +162,7 @@ static void memory_lies_at_one_address_in_all_processes(void **state)
         launched_run_all(n, read_neighbour, NULL, NULL);
 }
 
-/* The second element of a tensor of the library's own is its rank, for whoever reads it in place.
- */
+/* The second element of a tensor of the library's own is its rank, for who reads it in place. */
 static tsr_status read_neighbours_tensor(tsr_comm *comm, void *arg)
 {
     (void)arg;

@@ -130,8 +130,7 @@ static void other_memory_is_sent(void **state)
     run_nodes(send_all, &(traffic){.shared = false, .bytes = LONG, .rounds = 4}, 0);
 }
 
-/* Several to one peer at once: short, in place and by MPI, in an order that the receiver sees too.
- */
+/* Several to one peer at once: short, in place and by MPI, in an order the receiver sees too. */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
     enum { KINDS = 3, MESSAGES = 12 };
@@ -167,8 +166,7 @@ static void messages_of_all_kinds_keep_their_order(void **state)
     run_nodes(mix, NULL, 0);
 }
 
-/* Element i is i, before and after; dtensors and the cache's workspace lie where mates reach them.
- */
+/* Element i is i, before and after; mates reach dtensors and the cache's workspace. */
 static tsr_status move_columns(tsr_comm *comm, void *arg)
 {
     enum { EDGE = 1200 };

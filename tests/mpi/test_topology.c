@@ -37,8 +37,7 @@ static tsr_status count_up(const tsr_dtensor *x, int64_t columns)
     return TSR_OK;
 }
 
-/* The bytes that one move sends from node to node, over all ranks, when its plan is there already.
- */
+/* The bytes that a move sends from node to node, over all ranks, when its plan is there already. */
 static tsr_status count_crossing(tsr_comm *comm, const tsr_dtensor *x, tsr_dtensor *y, uint64_t *all)
 {
     size_t inside, between;

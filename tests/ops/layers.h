@@ -22,8 +22,9 @@ typedef struct layer {
     int64_t out;           /* features of y */
     const char *x, *w, *b; /* placements of x, w and b; b NULL: no bias */
     tsr_dtype dtype;       /**< of x */
-    int gap; /**< 0: local tensors are contiguous; else the stride of their last dim, and there is a hole after each row
-              */
+    /** 0: local tensors are contiguous; else the stride of their last dim, and there is a hole
+     * after each row */
+    int gap;
     const tsr_device_driver *driver; /**< NULL: tensors are on the host */
     int devices;                     /**< number of the driver's devices; rank r uses device r mod devices */
     const tsr_stream *streams;       /**< streams of the ranks, for plans; NULL: the default streams */

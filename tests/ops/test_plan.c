@@ -7,7 +7,6 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,8 +297,7 @@ typedef struct plain_device {
 
 enum { PLAIN_WORKSPACE = 100 };
 
-/* c = a b + c + bias, as the table describes it, for what linear layers ask: alpha 1, beta 0 or 1.
- */
+/* c = a b + c + bias, as the table says, for what linear layers ask: alpha 1, beta 0 or 1. */
 static tsr_status plain_gemm(void *self, int index, const tsr_gemm *g, tsr_stream stream)
 {
     (void)index;

@@ -89,8 +89,7 @@ static void run_plainly(const tsr_gemm *g)
         }
 }
 
-/* Memory of each operand, at addresses that are `shift` bytes off; `before` is what c holds first.
- */
+/* Memory of each operand, at addresses `shift` bytes off; `before` is what c holds first. */
 enum { C_BYTES = TSR_ROWS_MOST * (MOST_N + GAP) * 4 + 64 };
 
 typedef struct memory {

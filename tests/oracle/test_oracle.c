@@ -159,8 +159,8 @@ static void reductions_have_the_documented_edges(void **state)
     float mean;
     oracle_reduce(TSR_F32, TSR_AVG, 3, (const unsigned char *)average, 3, (unsigned char *)&mean);
     assert_true(mean == 7.0f / 3.0f);
-    const uint16_t halves[] = {0x6800, 0x3c00,
-                               0x3c00}; /* 2048 + 1 + 1: 2050 in f32, 2048 if each sum were rounded to f16 */
+    /* 2048 + 1 + 1: 2050 in f32, 2048 if each sum were rounded to f16 */
+    const uint16_t halves[] = {0x6800, 0x3c00, 0x3c00};
     uint16_t half;
     oracle_reduce(TSR_F16, TSR_SUM, 1, (const unsigned char *)halves, 3, (unsigned char *)&half);
     assert_int_equal(half, 0x6801);

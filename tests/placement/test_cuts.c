@@ -115,8 +115,7 @@ static void every_small_length_over_every_small_mesh(void **state)
     }
 }
 
-/* The numbers of a JSON line between `at` and the closing bracket that matches the first; how many.
- */
+/* The numbers of a JSON line from `at` to the bracket that matches the first; how many. */
 static int scan_numbers(const char **at, int64_t *out, int capacity)
 {
     int depth = 0, count = 0;

@@ -76,8 +76,8 @@ typedef struct move_sweep {
     int64_t first, count; /**< runs cases first to count - 1 */
     sweep_engine engine;
     const sweep_device *device; /**< NULL: the host */
-    tsr_status (*run)(int nranks, tsr_rank_main *main, void *arg,
-                      const tsr_threads_options *options); /**< NULL: tsr_threads_run */
+    /** NULL: tsr_threads_run */
+    tsr_status (*run)(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options);
     double deadline; /**< time of test_now() after which no case begins; 0: none */
     int64_t ran;     /**< result: number of cases that were run */
 } move_sweep;

@@ -150,8 +150,7 @@ static tsr_status check_calls(const mover *m, collective kind, int count)
     return TSR_OK;
 }
 
-/* Over the engine's collectives and over an exchange: called as it should be, and the same bytes.
- */
+/* Over the engine's collectives and over an exchange: called as due, and the same bytes. */
 static tsr_status compare_ways(mover *m, void *arg)
 {
     const choice *c = arg;

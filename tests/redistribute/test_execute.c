@@ -315,8 +315,7 @@ static tsr_status share_rows(tsr_comm *comm, void *arg)
     for (int64_t i = 0; i < SIDE && status == TSR_OK; i++)
         for (int64_t j = 0; j < SIDE / 2; j++)
             CHECK(both[SIDE + i * 2 * SIDE + j] == (float)(i * SIDE + j + 4 * rank));
-    /* Telling apart such tensors is not promised; refusing them is allowed, wrong values are not.
-     */
+    /* Telling such tensors apart is not promised; refusal is allowed, wrong values are not. */
     CHECK(status == TSR_OK || (status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "overlap")));
     fixture_destroy(&f);
     return TSR_OK;

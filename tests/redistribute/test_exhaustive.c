@@ -30,8 +30,7 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
 {
     const oracle_mesh *mesh = arg;
     const int64_t lists = test_power(4, mesh->ndim), pairs = lists * lists;
-    /* A step that shares no factor with the number of pairs, a power of two, meets every pair once.
-     */
+    /* A step without a common factor with the number of pairs, 2^n, meets every pair once. */
     int64_t pair = number % pairs * 1237 % pairs;
     const int64_t shape = (number / pairs * 37 + pair * 7) % (LENGTHS * LENGTHS);
     const int64_t variant = number / pairs + pair;

@@ -137,8 +137,7 @@ static void a_trainer_hands_over_to_a_server_of_other_ranks_in_another_order(voi
     }
 }
 
-/* The handle of one of the two siblings is refused on the rank that has it, and its peers are told.
- */
+/* The handle of one of two siblings is refused on the rank that has it, and its peers are told. */
 static tsr_status pass_a_sibling(tsr_comm *world, void *arg)
 {
     (void)arg;

@@ -259,8 +259,7 @@ static tsr_status fail_in_the_middle(tsr_comm *comm, void *arg)
         if (waited != TSR_OK && waited != TSR_ERROR_PEER)
             status = waited;
     }
-    /* A rank whose peers are done may have failed all the same: nobody is to wait for its return.
-     */
+    /* A rank whose peers are done may have failed all the same: nobody is to await its return. */
     tsr_comm_abort(comm);
     enqueued_finish(&e);
     return status;

@@ -199,8 +199,7 @@ static bool list_equal_boxes(const pair *c, dealing *d)
     return d->boxes > 0;
 }
 
-/* The least load of the busiest sender over all ways to deal out whole boxes, by trying all loads.
- */
+/* The least load of the busiest sender over all ways to deal out boxes, by trying all loads. */
 static void check_optimum(const pair *c)
 {
     dealing d;

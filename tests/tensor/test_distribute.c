@@ -51,8 +51,7 @@ static void draw_destroy(draw *d)
     free(d->elements);
 }
 
-/* A rank's local tensor is contiguous and holds what the oracle says; outside the mesh it is empty.
- */
+/* A local tensor is contiguous and holds what the oracle says; outside the mesh it is empty. */
 static tsr_status check_local(const draw *d, uint64_t number, int rank, const tsr_dtensor *x)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);

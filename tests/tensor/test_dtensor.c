@@ -141,8 +141,7 @@ static void a_text_is_counted_and_its_mistakes_are_pointed_at(void **state)
     run_ranks(4, refuse_texts, NULL);
 }
 
-/* Replicate -> Partial -> Replicate gives every bit back, but that NaNs become the canonical one.
- */
+/* Replicate -> Partial -> Replicate gives every bit back, but NaNs become the canonical one. */
 static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const char *partial, tsr_reduce_op op)
 {
     const tsr_dtype dtype = tsr_layout_dtype(whole);

@@ -162,6 +162,8 @@ tool.case("completion offers every command", lambda: harness.different(
 tool.case("completion offers every benchmark", lambda: harness.different(
     "benchmarks", completions("tessera", "bench", ""), sorted([n.split()[1] for n in commands() if " " in n] + ["--help"])))
 tool.case("completion offers dtypes", lambda: harness.different("f1..", completions("tessera", "layout", "--dtype", "f1"), ["f16"]))
+tool.case("completion offers dtypes of weights",
+          lambda: harness.different("weights", completions("tessera", "bench", "linear", "--weights", ""), ["bf16", "f16", "f32"]))
 tool.case("completion offers objectives", lambda: harness.different("objectives", completions("tessera", "plan", "--objective", ""), ["bytes", "time"]))
 tool.case("completion offers modes", lambda: harness.different("modes", completions("tessera", "redistribute", "--mode", ""), ["direct", "message"]))
 try:

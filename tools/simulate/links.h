@@ -10,8 +10,8 @@ typedef struct measured_links {
     int ranks;
     tsr_mode mode;
     tsr_profile *profile;
-    fit_error inside,
-        between; /**< errors of the profile over the moves that it was fitted to; 0 for links that were not measured */
+    /** errors of the profile over the moves that it was fitted to; 0: links were not measured */
+    fit_error inside, between;
     bool has_inside; /**< links inside a node were measured: a node has several of the ranks */
     int node_count;  /**< number of nodes that the ranks are on; links between nodes are measured if it is above 1 */
     struct measured_links *next;

@@ -14,8 +14,8 @@ typedef struct tsr_operation {
     bool reduces, rooted, parts; /**< `parts`: `count` and `counts` give each rank's part, not the whole */
     /** Sets send_total and receive_total; `whole` is the number of elements of the whole. */
     tsr_status (*extents)(const tsr_comm *comm, tsr_collective *call, int64_t whole);
-    bool (*in_place)(const tsr_comm *comm,
-                     const tsr_collective *call); /**< true for the one allowed overlap; NULL: no overlap is allowed */
+    /** true for the one allowed overlap; NULL: no overlap is allowed */
+    bool (*in_place)(const tsr_comm *comm, const tsr_collective *call);
     tsr_status (*match)(tsr_comm *comm, const tsr_collective *call); /**< see tsr_direct_match(); or NULL */
     tsr_status (*direct)(tsr_comm *comm, const tsr_collective *call);
     tsr_status (*message)(tsr_comm *comm, const tsr_collective *call);

@@ -90,6 +90,7 @@ static tsr_collective bytes_of(const tsr_comm *comm, const tsr_exchange *mine)
     return (tsr_collective){.ops = tsr_comm_device_ops(comm, mine->device), .bytes = 1, .stream = mine->stream};
 }
 
+/* True if the received bytes are unpacked from the staging later. */
 static bool is_staged(const tsr_exchange *mine, const tsr_message *receive)
 {
     const uintptr_t at = (uintptr_t)receive->data, begin = (uintptr_t)mine->staging;
@@ -179,6 +180,7 @@ static tsr_status run_exchange(tsr_comm *comm, const tsr_exchange *given)
     return exchange_by_messages(comm, &mine);
 }
 
+/* An exchange of a public call: no staging. */
 static tsr_exchange given_to(const char *call, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                              size_t receive_count, tsr_device device, tsr_stream stream)
 {

@@ -34,8 +34,8 @@ typedef struct tsr_group_keeper {
 /** A group of ranks as this rank holds it. All ranks of a communicator are a group too, whose
  * `comm` is the communicator itself. */
 typedef struct tsr_group {
-    tsr_comm
-        *comm; /**< this group's communicator: its ranks are positions in `ranks`; NULL if this rank is not in it */
+    /** this group's own: its ranks are positions in `ranks`; NULL if this rank is not in it */
+    tsr_comm *comm;
     const int *ranks;    /**< group rank -> parent rank; NULL for the whole communicator (identity) */
     const int *position; /**< parent rank -> group rank, -1 outside; NULL for identity */
     int count;

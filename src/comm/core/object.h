@@ -50,7 +50,7 @@ _Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table 
 
 /** An exchange as this rank was given it; kept until it ends. */
 typedef struct tsr_exchange {
-    const char *caller; /**< "tsr_comm_exchange" */
+    const char *caller; /**< the public function that sentences name */
     const tsr_message *sends, *receives;
     size_t send_count, receive_count;
     tsr_device device;
@@ -75,8 +75,8 @@ typedef struct tsr_group_record {
     uint64_t hash, fingerprint;
     int64_t rounds;
     int32_t count; /**< ranks in the set */
-    int32_t missing,
-        growing; /**< `missing`: this rank does not hold the group; `growing`: the group's slot lacks something */
+    /** `missing`: this rank does not hold the group; `growing`: the group's slot lacks something */
+    int32_t missing, growing;
     int32_t odd; /**< the lowest rank of this rank's set that brought a different set or fingerprint; -1: none did */
 } tsr_group_record;
 
@@ -105,18 +105,18 @@ struct tsr_comm {
     tsr_kernel_choices *choices; /**< of the host's kernels; shared with communicators split off this one */
     tsr_device_ops host;         /**< the context's host kernels, with `choices` as their `self` */
     int rank, size;
-    const int
-        *names; /**< of a group's communicator: rank here -> rank in the communicator that users hold; NULL: the same */
-    int turn;   /**< index of the slot's `call` and `buffer` that the call in flight uses */
-    int phase;  /**< index of the slot's `done` that the call in flight uses next */
+    /** of a group's communicator: rank here -> rank in the one that users hold; NULL: the same */
+    const int *names;
+    int turn;         /**< index of the slot's `call` and `buffer` that the call in flight uses */
+    int phase;        /**< index of the slot's `done` that the call in flight uses next */
     bool broken;      /**< a meet failed: nothing is published any more */
     bool started;     /**< the first half of a call is done: only its second half may be called */
     bool exchanging;  /**< the call that is started is `exchange` */
     tsr_order *order; /**< of the call in flight, from begin to end; NULL: its memory is on the host */
     tsr_stream stream;
     tsr_meeting meeting; /**< the meeting that the call in flight came to last */
-    tsr_call_describe
-        *describe; /**< of the last call that has begun, with its argument `described`; valid while that call meets */
+    /** of the last call that has begun, with argument `described`; valid while that call meets */
+    tsr_call_describe *describe;
     const void *described;
     tsr_order *orders; /**< a list: one for each device that has held the memory of a call */
     tsr_exchange exchange;
@@ -136,8 +136,8 @@ struct tsr_comm {
     tsr_agreement *agreements;
     tsr_group_record *records;
 
-    tsr_group_entry
-        whole; /**< the group of all ranks, whose communicator is this one; its hash is 0 until it is prepared */
+    /** the group of all ranks, over this communicator; its hash is 0 until it is prepared */
+    tsr_group_entry whole;
     tsr_group_entry *groups;
 };
 

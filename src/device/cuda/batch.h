@@ -6,8 +6,6 @@
 #include "device/cuda/work.h"
 #include "device/host/box.h"
 
-#include <stdbool.h>
-
 /** Launches a batch of at least one box. `to` is what tsr_cuda_batcher_init() was given;
  * `dim_count` entries of batch->dim are valid. */
 typedef tsr_status tsr_cuda_flush(void *to, const tsr_cuda_large_batch *batch, uint32_t dim_count);

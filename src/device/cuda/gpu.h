@@ -30,8 +30,8 @@ typedef struct tsr_cuda {
     pthread_mutex_t mutex; /**< held while a device is opened or kernels are loaded */
     tsr_cuda_kernels kernels;
     tsr_cuda_gemms *gemms;
-    atomic_bool
-        *refused; /**< refused[index * count + owner]: the hardware had no room for `owner` as a peer of `index` */
+    /** refused[index * count + owner]: the hardware had no room for `owner` as a peer of `index` */
+    atomic_bool *refused;
     tsr_cuda_gpu gpu[];
 } tsr_cuda;
 

@@ -36,10 +36,10 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_FILL_SMALL,
     TSR_CUDA_FILL_LARGE,
     TSR_CUDA_CONVERT, /**< first of TSR_CUDA_FLOAT_END kernels: add the source's tsr_cuda_float */
-    TSR_CUDA_REDUCE_WIDE =
-        TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END, /**< first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
-    TSR_CUDA_REDUCE_SINGLE =
-        TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END, /**< first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
+    /** first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
+    TSR_CUDA_REDUCE_WIDE = TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END,
+    /** first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
+    TSR_CUDA_REDUCE_SINGLE = TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END,
     TSR_CUDA_KERNEL_END = TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_END
 } tsr_cuda_kernel;
 

@@ -79,7 +79,7 @@ DEFINE_SIGNED(64, tsr_i64)
 #define DEFINE_FLOAT(width, type, native, bits_type)                                                                   \
     DEFINE_ORDER(width, bits_type)                                                                                     \
     DEFINE_COMBINE(sum_f##width, type, canonical_f##width(x + y))                                                      \
-    DEFINE_COMBINE(prod_f##width, type, canonical_f##width(x *y))                                                      \
+    DEFINE_COMBINE(prod_f##width, type, canonical_f##width((x) * (y)))                                                 \
     DEFINE_COMBINE(min_f##width, type, ORDERED(min, width))                                                            \
     DEFINE_COMBINE(max_f##width, type, ORDERED(max, width))                                                            \
     static void settle_f##width(void *dst, const void *src, int64_t count)                                             \

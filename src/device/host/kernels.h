@@ -14,8 +14,6 @@
 
 #include <tessera/sys/device.h>
 
-#include <stdbool.h>
-
 #define TSR_KERNEL_NAME_(name, kernels) tsr_##name##_##kernels
 #define TSR_KERNEL_NAME(name, kernels)  TSR_KERNEL_NAME_(name, kernels)
 #define KERNEL(name)                    TSR_KERNEL_NAME(name, TSR_KERNELS)

@@ -210,8 +210,8 @@ static void fetch_next(const reduction *r, const tile *t, int64_t end)
 }
 
 /* Reduces `bytes` bytes of a row from its byte `at` on, and streams each line as the last source is
- * combined; false if the row or the way does not allow it. So little work lies between one line and
- * the next that processors fetch the following lines meanwhile. */
+ * combined; false if the row or the way does not allow it. The short work per line lets the
+ * processor fetch the next lines meanwhile. */
 static inline bool stream_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
     if (!r->by_lines || !tsr_way_streams(r->way) || (at | bytes) % STREAM_LINE != 0)
@@ -260,9 +260,8 @@ static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int
     t->columns = columns;
 }
 
-/* Reduces `bytes` bytes of a flat row from its byte `at` on, for a reduction as_stored. So little
- * work lies between one part and the next that processors fetch the next part's sources
- * meanwhile. */
+/* Reduces `bytes` bytes of a flat row from its byte `at` on, for a reduction as_stored. The short
+ * work per line lets the processor fetch the next lines meanwhile. */
 static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
     if (stream_part(r, b, at, bytes))

@@ -21,8 +21,8 @@ typedef struct mkl_version {
 /* The table's self. */
 typedef struct mkl {
     tsr_cblas calls;
-    int (*set_threads)(
-        int); /* sets the calling thread's count and returns the old one; 0: the thread uses the process's count */
+    /* sets the calling thread's count and returns the old one; 0: the process's count is used */
+    int (*set_threads)(int);
 } mkl;
 
 static void hold_nothing(void *self)

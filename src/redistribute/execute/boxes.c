@@ -62,9 +62,8 @@ static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_p
     copy->dst = dst.base + written * (int64_t)copy->element_bytes;
 }
 
-/* Copies of several transfers are given to the device together. A device launches them together.
- * The host chooses by the bytes of a call how it stores them, so it should see the bytes of an
- * execution, not those of one peer alone. */
+/* Copies of several transfers go to the device in one call: a GPU launches them together, and the
+ * host chooses its stores by the bytes of a call, which should be those of the execution. */
 tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst,
                           tsr_place src, bool from_source)
 {

@@ -48,8 +48,8 @@ struct tsr_execution {
     /** This and the fields below are of message mode. */
     tsr_scratch scratch;
     int64_t rounds;
-    /** The `self` of the device's table for results of a round; where rounds are many, that for
-     * parts of a large move. */
+    /** The `self` of the device's table for results of a round; on the host with MANY_ROUNDS or
+     * more, the one for parts of a large move. */
     void *parts;
     tsr_status local; /**< the first failure of this rank alone; peers are told after the last round */
 };

@@ -6,8 +6,8 @@
 #include "comm/groups/group.h"
 
 typedef struct tsr_holding {
-    void *scratch; /**< host memory for one execution, as large as the largest that any prepare asked for: see scratch.h
-                    */
+    /** host memory for one execution, as large as any prepare asked for: see scratch.h */
+    void *scratch;
     size_t scratch_bytes;
     void *shelf; /**< memory that peers reach, as large as any prepare asked for; NULL where peers reach all memory: see
                     shelf.h */
@@ -18,8 +18,8 @@ typedef struct tsr_holding {
 
 _Static_assert(sizeof(tsr_holding) <= TSR_GROUP_SLOT_BYTES, "a group's slot has room for what redistribution keeps");
 
-/** What is kept in `group`, which tsr_group_prepare() has made, with tsr_holding_keeper or without
- * it. */
+/** What is kept in `group`, which tsr_group_prepare() has made, with or without
+ * tsr_holding_keeper. */
 static inline tsr_holding *tsr_holding_of(const tsr_group *group)
 {
     return tsr_group_slot(group);

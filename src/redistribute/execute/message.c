@@ -9,8 +9,7 @@
 
 #include <tessera/sys/status.h>
 
-/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round.
- */
+/* In place of an offset: the parcel lands in the destination, or has nothing in this round. */
 #define NOT_STAGED SIZE_MAX
 
 /* With at least this many rounds, of half a MiB each, a host stores each round as part of a large
@@ -67,8 +66,7 @@ static round begin_round(const tsr_execution *e, int phase, int64_t at)
                    .messages = e->scratch.messages[half]};
 }
 
-/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round.
- */
+/* The parcels from `first` on that go to one peer or come from it, and their bytes in a round. */
 typedef struct bundle {
     size_t first, count, bytes;
     int64_t peer;
@@ -305,7 +303,8 @@ static tsr_status run_phase(tsr_execution *e, int phase)
     return TSR_OK;
 }
 
-/* On the host a round is small, but many rounds together write more than caches hold. */
+/* The kernels for the results of a round. With many rounds on the host, those for parts of a large
+ * move: together they write more than the caches hold. */
 static void *find_parts(const tsr_execution *e)
 {
     if (e->device.driver || e->rounds < MANY_ROUNDS)

@@ -73,8 +73,8 @@ static tsr_status unpack_pieces(const tsr_execution *e, char *packed)
 }
 
 /* True if this rank can make the collective. Reductions by nodes have scratch for the host's
- * kernels alone. Without a workspace nothing may need packing, except what is packed where it is
- * received anyway. */
+ * kernels alone. Without a workspace, only tensors that can be packed in the receive buffer may
+ * need packing. */
 static bool is_able(const tsr_execution *e)
 {
     const tsr_native_move *move = &item_of(e)->native;

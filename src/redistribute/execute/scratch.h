@@ -1,5 +1,4 @@
-/** The host memory of one execution, in the group's scratch, so that executing allocates nothing.
- */
+/** The host memory of one execution, in the group's scratch: executing allocates nothing. */
 #ifndef TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
 #define TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
 
@@ -40,9 +39,9 @@ typedef struct tsr_scratch {
     tsr_tensor *tensors;    /**< copies of a started execution's tensors: all sources, then all destinations */
     tsr_reduce_arrays reduce;
     tsr_message *messages[2]; /**< for each of the two rounds in flight: sends, then receives */
-    size_t
-        *offsets[2]; /**< for each of the two rounds in flight: where incoming parcels lie in the staging, in bytes */
-    size_t bytes;    /**< of the whole scratch */
+    /** for each of the two rounds in flight: where incoming parcels lie in the staging, in bytes */
+    size_t *offsets[2];
+    size_t bytes; /**< of the whole scratch */
 } tsr_scratch;
 
 /** Divides the scratch at `base`; NULL only measures it. */

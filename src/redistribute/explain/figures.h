@@ -10,8 +10,8 @@
 typedef struct tsr_measure {
     tsr_plan_step steps[TSR_PLAN_STEPS_MAX];
     double work; /**< seconds between meetings; 0 where the plan has no tables */
-    int64_t received[TSR_PHASES],
-        crossing[TSR_PHASES]; /**< bytes by phase: from all other ranks; of these, from other nodes */
+    /** bytes by phase: from all other ranks; of these, from other nodes */
+    int64_t received[TSR_PHASES], crossing[TSR_PHASES];
     tsr_plan_figures figures;
 } tsr_measure;
 

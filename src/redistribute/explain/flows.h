@@ -4,8 +4,7 @@
 
 #include "redistribute/schedule/plan.h"
 
-/** Consecutive boxes of an item that cross ranks together: a product of intervals along each dim.
- */
+/** Consecutive boxes of an item that cross ranks together: a product of intervals along dims. */
 typedef struct tsr_flow {
     size_t step, phase, item;
     int64_t peer;

@@ -10,8 +10,6 @@
 
 #include "placement/layout.h"
 
-#include <stdbool.h>
-
 /** A plan's source and destination layouts, all over one communicator. */
 typedef struct tsr_common_layouts {
     tsr_comm *comm; /**< borrowed from the meshes; NULL: all meshes are abstract */

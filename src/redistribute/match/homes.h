@@ -40,8 +40,7 @@ void tsr_homes_free(tsr_homes *homes, tsr_context *context);
 /** The rank of home number `home`. */
 int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home);
 
-/** The home number of the rank at `dst` in the destination's mesh; -1 if that rank is not a home.
- */
+/** The home number of the rank at `dst` in the destination's mesh; -1 if it is not a home. */
 int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, const int64_t *dst);
 
 /** Writes the source coordinate that contributes term `term` (row-major over the reduced dims) to

@@ -90,8 +90,8 @@ typedef struct choice {
     int64_t others[2]; /* the product of the factors that the choice does not change; 0: no coordinate is left */
 } choice;
 
-/* The factor that the choice changes, of all and of the owners, and how many receivers that
- * makes. */
+/* ways[ALL], ways[OWNED]: the factor that the choice changes, for all receivers and for owners;
+ * receivers: their count. */
 typedef struct tally {
     int64_t ways[2], receivers;
 } tally;

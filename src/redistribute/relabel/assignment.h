@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Weights of an exact assignment are from 0 to this, so that sums of four numbers stay in range.
- */
+/** Weights of an exact assignment are from 0 to this: sums of four numbers stay in range. */
 #define TSR_ASSIGNMENT_MOST (INT64_C(1) << 60)
 
 /** How many int64_t of scratch an exact assignment takes. */

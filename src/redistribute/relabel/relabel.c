@@ -35,8 +35,8 @@ typedef struct relabel {
     tsr_meter meter;
     tsr_problem apart; /* its dst and `reduces` are set as if the meshes were not equal, so that no Partial is kept */
     int64_t count;
-    int64_t
-        *ranks; /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets position i */
+    /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets i */
+    int64_t *ranks;
     meeting *meetings[TSR_MAX_DIMS]; /* by tensor dim, and by key of the source's cuts */
 } relabel;
 

@@ -62,9 +62,9 @@ static void rotate_transfers(tsr_transfers *transfers, int64_t rank)
     tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
 
-/* Where moves begin on a host. Moves are in tsr_peer_order(), from this rank on. On a host,
- * replicas begin with the lowest peer instead: they read the same piece at the same time, and the
- * caches that they share fetch it once. */
+/* Index of the first move. Moves are in tsr_peer_order(). On a host, if there are replicas, all
+ * begin with their lowest peer: they read the same piece at once, and a shared cache fetches it
+ * once. */
 static size_t first_on_host(const tsr_item *item)
 {
     const tsr_transfers *moves = &item->moves;

@@ -18,8 +18,8 @@
 typedef struct tsr_neighbours {
     const tsr_item *item;
     const int64_t *src, *dst; /**< coordinates of the source piece and the destination piece in question */
-    bool sparse; /**< the node has more rank numbers than the meshes have ranks: only ranks of the meshes are looked at
-                  */
+    /** the node has more rank numbers than the meshes ranks: only these ranks are looked at */
+    bool sparse;
     tsr_node_range left;
 } tsr_neighbours;
 
@@ -72,9 +72,8 @@ static inline bool tsr_nodes_same(const tsr_item *item, int64_t a, int64_t b)
     return tsr_node_map_find(item->nodes, a) == tsr_node_map_find(item->nodes, b);
 }
 
-/** True if two ranks of a node are found to own the same destination piece. Looks at some places of
- * the destination's mesh, and where nodes are listed at some of the largest node; at all places
- * where they are few. */
+/** True if two ranks of a node are found to own the same destination piece. Checks a sample of the
+ * destination's places (all if few; with listed nodes, the largest node's too). */
 bool tsr_nodes_have_mates(const tsr_item *item);
 
 #endif

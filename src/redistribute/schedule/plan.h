@@ -54,8 +54,7 @@ typedef struct tsr_parcel {
                     TSR_NO_TERM */
 } tsr_parcel;
 
-/** All parcels that a rank sends in one phase, or all that it receives; a peer's are consecutive.
- */
+/** All parcels that a rank sends in a phase, or all that it receives; a peer's are consecutive. */
 typedef struct tsr_mail {
     tsr_parcel *at;
     size_t count, capacity;
@@ -94,8 +93,8 @@ typedef struct tsr_item {
     int64_t src_coordinate[TSR_MAX_DIMS], dst_coordinate[TSR_MAX_DIMS];
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
-    int64_t src_strides[TSR_MAX_DIMS],
-        dst_strides[TSR_MAX_DIMS];       /**< in elements: of src_shape and dst_shape, row by row without gaps */
+    /** in elements: of src_shape and dst_shape, row by row without gaps */
+    int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS];
     int64_t shown_strides[TSR_MAX_DIMS]; /**< in elements: of any rank's source in its tsr_call_buffer(); those of the
                                             largest shard */
     bool fills;                          /**< the whole local destination is filled with the identity of problem.fill */
@@ -155,8 +154,8 @@ struct tsr_plan {
     tsr_node_map *nodes; /**< an owned reference; NULL: not known */
     tsr_cost_profile profile; /**< of the links */
     tsr_profile *measured;    /**< an owned reference, with tables; NULL: plans are timed by the links alone */
-    tsr_device_ops
-        host;     /**< with the kernels that the context chose; an execution in a group takes the group's choices */
+    /** with the kernels that the context chose; executions in a group take the group's choices */
+    tsr_device_ops host;
     bool inside;  /**< this rank is in one of the meshes */
     bool results; /**< some item has a second phase; the same on every rank */
     bool shares;  /**< some item has a third phase; the same on every rank */

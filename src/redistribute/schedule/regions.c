@@ -79,13 +79,12 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
         tsr_cut_unkey(regions->far, dim, regions->dims[dim].groups[regions->group[dim]].key, coordinate);
 }
 
-/* The current group's segments along one dim, and the part of their joined length that is wanted.
- */
+/* The current group's segments along one dim, and the wanted part of their joined length. */
 typedef struct axis {
     const tsr_segment *segments;
     size_t count, at;
-    int64_t begin, end,
-        before; /* begin, end: wanted positions of the joined segments; before: how many lie before segment `at` */
+    /* begin, end: wanted positions of the joined segments; before: number before segment `at` */
+    int64_t begin, end, before;
 } axis;
 
 static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)

@@ -258,8 +258,8 @@ static void plans_are_timed_by_tables(void **state)
         {{"S(0)", "S(1)", 64, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + 2 * MEETING + quarter / KEEP + quarter / COPY_64},
         {{"S(1)", "S(0)", 64, TSR_MODE_MESSAGE, 0}, STEP + 2 * PIECE + MEETING + quarter / KEEP + quarter / COPY_64},
         {{"S(0)", "R", 64, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + 2 * MEETING + half / KEEP + half / COPY},
-        {{"S(0)", "R", 8, TSR_MODE_DIRECT, 0},
-         STEP + 2 * PIECE + MEETING + 1024 / KEEP + 1024 / COPY}, /* all fits what peers read */
+        /* all fits what peers read */
+        {{"S(0)", "R", 8, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + MEETING + 1024 / KEEP + 1024 / COPY},
         {{"R", "S(0)", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + half / KEEP},
         {{"R", "R", 64, TSR_MODE_MESSAGE, 0}, STEP + PIECE + all / KEEP},
         {{"P", "S(0)", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + 2 * MEETING + 3 * half / SUM},

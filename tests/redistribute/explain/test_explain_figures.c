@@ -261,8 +261,7 @@ static void many_listed_ranks_are_surveyed_once_each(void **state)
     expect_ok(tsr_plan_create(src, dst, NULL, &plan));
     expect_ok(tsr_plan_survey_of(plan, &s));
     assert_int_equal(s.ranks, 5);
-    /* Parts of the columns: 2, 2, 2 and none. Ranks 9 and 5 have rows 4 to 6 and 0 to 2 of theirs.
-     */
+    /* Parts of the columns: 2, 2, 2, none. Ranks 9 and 5 have rows 4 to 6 and 0 to 2 of theirs. */
     assert_int_equal(s.bytes_received.total, 4 * (36 - 4 - 4));
     assert_int_equal(s.gather_and_slice.total, 4 * (2 * 36 + 2 * 24));
     tsr_plan_destroy(plan);

@@ -19,8 +19,8 @@ typedef struct job {
     int64_t sizes[3]; /* m, n and k: rows and columns of c, and terms */
     tsr_dtype dtype;
     bench_settings settings;
-    samples times[BLAS_MOST],
-        peak;                 /* of each provider; and seconds of one floating-point operation at a core's peak rate */
+    /* of each provider; and seconds of one floating-point operation at a core's peak rate */
+    samples times[BLAS_MOST], peak;
     int64_t calls[BLAS_MOST]; /* number of calls in a loop of each provider */
     int64_t *wrong;           /* number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
 } job;

@@ -9,8 +9,8 @@
 /** The call that is measured. */
 typedef struct move_way {
     const char *bench; /**< name of the benchmark in its rows */
-    bool
-        dtensors; /**< the call is tsr_redistribute_into() if --mode is the engine's default; else it executes a plan */
+    /** calls tsr_redistribute_into() if --mode is the engine's default; else executes a plan */
+    bool dtensors;
     bool new_results; /**< the call is tsr_redistribute() instead of tsr_redistribute_into(); modes and devices without
                          it are refused */
     bool enqueues;    /**< on GPUs the time of a call is what enqueuing costs the host */
@@ -38,8 +38,8 @@ typedef struct move_figures {
     double bandwidth, peak_bandwidth, of_peak;
     double limit_bandwidth, of_limit; /**< rate of a move that reads every term once and writes every result once, as
                                          fast as the best copy moves bytes */
-    double
-        ratio; /**< bytes received by all ranks over the least possible; -1 if the least is 0 and more are received */
+    /** bytes received by all ranks over the least possible; -1 if the least is 0 and exceeded */
+    double ratio;
     const char *peak_copy, *reduction;
     int64_t wrong;
     int64_t received; /**< bytes that the busiest rank receives */

@@ -73,8 +73,8 @@ typedef tsr_status bench_body(void *arg);
 
 /** The times of one call on one rank. */
 typedef struct bench_seconds {
-    double
-        whole; /**< from the end of the barrier before to the end of the barrier after, with an idle stream at both */
+    /** from the end of the barrier before to that of the barrier after, the stream idle at both */
+    double whole;
     double enqueue; /**< from the end of the barrier before until the body returned: on GPUs, what enqueuing costs the
                        host */
 } bench_seconds;

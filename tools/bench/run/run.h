@@ -22,8 +22,8 @@ typedef enum bench_sizes { SIZES_NONE = 0, SIZES_FOR_SHAPES, SIZES_OF_ITS_OWN } 
 /** A kind of benchmark. */
 typedef struct bench_kind {
     const char *name; /**< "bench redistribute" */
-    const tool_option
-        *axes; /**< options that may have several values, the slowest first; OPT_FROM stands for --from and --to */
+    /** options that may have several values, slowest first; OPT_FROM stands for --from and --to */
+    const tool_option *axes;
     int axis_count;
     int within; /**< number of axes, the last ones, that may differ between the rows of a table */
     bench_sizes sizes;

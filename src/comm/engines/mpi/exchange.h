@@ -23,9 +23,9 @@ tsr_status tsr_mpi_barrier(void *self);
 tsr_status tsr_mpi_gather_and_spread(tsr_mpi_handle *handle, void *rows, size_t row_bytes);
 
 /** Gives up the exchange in flight; the caller then breaks the communicator. Transfers that both
- * sides have begun are waited for, for two seconds at most in all. MPI may go on using the memory
- * of those that have not ended by then, because a rank is dead, stopped or cut off or has given up
- * at the same time. */
+ * sides have begun are waited for, for two seconds at most in all. MPI may go on using memory of
+ * the transfers that have not ended by then: their peer is dead, stopped, cut off, or gave up
+ * too. */
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle);
 
 /** Frees the memory of exchanges that were given up, if MPI no longer uses it; false if some

@@ -14,8 +14,6 @@
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
 
-#include <stdatomic.h>
-
 /** Bytes of a sentence about messages. */
 #define TSR_MPI_WORDS 256
 

@@ -14,8 +14,8 @@
  * first message that is not over, and a receiver sends a token for that message alone. So tokens
  * arrive in the order of numbers, and pieces of two messages never mix. A token with another number
  * was for a message that turned out to be short. Letters and tokens that an earlier group with the
- * same tags left behind are known by the group's number; if such a letter was received in the place
- * of another, messages exchange letters.
+ * same tags left behind are recognized by the group's number; if a receive gets another message's
+ * letter, the two swap letters.
  */
 #ifndef TSR_COMM_ENGINES_MPI_TRANSIT_H
 #define TSR_COMM_ENGINES_MPI_TRANSIT_H

@@ -23,8 +23,8 @@
 typedef struct tsr_arrivals {
     _Atomic(uint64_t) count;
     tsr_late_hook late; /**< written and read by this member alone */
-    char padding[128 - sizeof(uint64_t) -
-                 sizeof(tsr_late_hook)]; /* to two cache lines: processors fetch them in pairs */
+    /* to two cache lines: processors fetch them in pairs */
+    char padding[128 - sizeof(uint64_t) - sizeof(tsr_late_hook)];
 } tsr_arrivals;
 
 typedef struct tsr_rendezvous tsr_rendezvous;

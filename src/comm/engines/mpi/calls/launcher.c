@@ -5,7 +5,6 @@
 
 #include <tessera/mpi.h>
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

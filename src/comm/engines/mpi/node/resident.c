@@ -2,6 +2,7 @@
 #include "comm/engines/mpi/node/resident.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

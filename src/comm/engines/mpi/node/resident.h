@@ -10,7 +10,6 @@
 #define TSR_COMM_ENGINES_MPI_NODE_RESIDENT_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
