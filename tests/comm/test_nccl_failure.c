@@ -1,4 +1,4 @@
-/* The NCCL engine when peers or the network fail: no rank hangs, and the message names the cause. */
+/* The NCCL engine when peers or the network fail: no rank hangs, and messages name the cause. */
 #include "comm/engines/nccl/engine.h"
 #include "comm_suite.h"
 #include "nccl_world.h"

@@ -34,7 +34,7 @@ typedef struct fresh_file {
 /** The value for no file; discarding it does nothing. */
 #define FRESH_FILE_NONE ((fresh_file){.file = -1, .folder = -1})
 
-/** The path of a new file, with symbolic links resolved. On the heap; NULL if there is no memory. */
+/** The path of a new file, symbolic links resolved. On the heap; NULL if there is no memory. */
 char *fresh_file_resolve(const char *path);
 
 /** Makes the file that will replace `path`. After true, fresh_file_publish() or

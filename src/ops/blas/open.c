@@ -96,8 +96,8 @@ static tsr_status open_path(tsr_context *context, const char *path, tsr_library 
         if (dlsym(handle, families[i].symbol))
             return open_with(context, families[i].open, handle, library);
     dlclose(handle);
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is not OpenBLAS, oneDNN or MKL, and exports no %s()", path,
-                          TSR_BLAS_ENTRY);
+    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is not OpenBLAS, oneDNN or MKL, and exports no %s()",
+                          path, TSR_BLAS_ENTRY);
 }
 
 static tsr_status open_family(tsr_context *context, int family, tsr_library *library)
