@@ -70,10 +70,10 @@ memory of the last ones.
 """
 
 DECODING = """\
-Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters,
-greedily, after the prompt. Its 3 key/value heads do not divide by 2 ranks. A copy of the model with
-each of these heads twice is the same function of its input, and gives the same text. On one rank
-transformers runs as a plain script, without its tensor parallelism.
+Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M
+parameters, greedily, after the prompt. Its 3 key/value heads do not divide by 2 ranks. A copy of
+the model with each of these heads twice is the same function of its input, and gives the same text.
+On one rank transformers runs as a plain script, without its tensor parallelism.
 """
 
 OTHERS = """\
