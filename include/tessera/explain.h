@@ -1,7 +1,7 @@
 /**
  * @file
- * What a plan does: its steps, who sends what to whom, bytes against the least possible, time by
- * the cost model.
+ * What a plan does: its steps, the bytes that each rank sends to each other rank, how far these are
+ * from the least possible, and the time that the cost model predicts.
  *
  * Every figure is read off an immutable plan: nothing here communicates, and any thread may call.
  * Figures of one rank are those of the plan's own rank (all zero for TSR_RANK_NONE);

@@ -148,9 +148,10 @@ typedef struct tsr_linear_backward_plan tsr_linear_backward_plan;
  * the host). `b` may be NULL where `db` is. Layouts are retained; the driver must outlive the plan.
  * The caller owns `*out`.
  *
- * `dy` NULL: the gradient layout of the y that the rule leaves, from which nothing has to move
- * before the products. From any other layout, dy is redistributed to that one. `dx`, `dw` and `db`
- * are the layouts wanted, for example tsr_layout_gradient() of the operand's; NULL: not computed.
+ * `dy` is the layout in which dy comes. NULL stands for the gradient layout of the y that the rule
+ * leaves; the products need dy in this layout, so a dy in another layout is redistributed first.
+ * `dx`, `dw` and `db` are the layouts that the gradients shall have, for example
+ * tsr_layout_gradient() of the operand's layout; a gradient whose layout is NULL is not computed.
  *
  * Errors as for tsr_linear_backward(). A rank that fails tells its peers, unless none of its
  * layouts is over a communicator.

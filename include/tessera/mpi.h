@@ -42,9 +42,9 @@
  *
  * @par Aborts
  * A rank that aborts, or leaves while others go on, tells ranks on other nodes by messages.
- * tsr_comm_abort() sends them itself if its thread may call MPI: any thread with
- * MPI_THREAD_MULTIPLE, else the main thread where that one may. Otherwise the rank's next call
- * sends them, or its end.
+ * tsr_comm_abort() sends these messages itself if its thread may call MPI at any time: every thread
+ * with MPI_THREAD_MULTIPLE, only the main thread with MPI_THREAD_FUNNELED or less, and none with
+ * MPI_THREAD_SERIALIZED. Elsewhere the messages go out with the rank's next call, or at its end.
  */
 #ifndef TESSERA_MPI_H
 #define TESSERA_MPI_H

@@ -3,11 +3,11 @@
  * Tessera: sharded tensors on device meshes.
  *
  * @par Ownership
- * An object that a call makes (create, from, parse, split, slice, with, ..) belongs to the caller,
- * who frees it with the object's destroy; destroying NULL is fine. Accessors borrow: what they
- * return lives as long as the object. Contexts, meshes, layouts, plans and dtensors are
- * reference-counted. They retain the objects that they are given, and copy arrays and text. Outputs
- * are written only on success.
+ * An object that a call makes (create, from, parse, split, slice, with, ..) belongs to the caller.
+ * The caller frees it with the object's destroy function, which takes NULL too. The result of an
+ * accessor belongs to the object and lives as long as it. Contexts, meshes, layouts, plans and
+ * dtensors are reference-counted. They retain the objects that they are given, and copy arrays and
+ * text. Outputs are written only on success.
  *
  * @par Communicators
  * A communicator's handle ends with tsr_comm_destroy(), not with the last reference. Meshes and

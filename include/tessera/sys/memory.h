@@ -27,8 +27,9 @@ TSR_API tsr_status tsr_allocate_data(tsr_context *context, size_t bytes, void **
 TSR_API void tsr_release(tsr_context *context, void *memory);
 
 /** An engine with memory of its own, which peers reach, may keep large released blocks of it, as a
- * context does (tsr_context_options.kept_bytes). It asks before it keeps a block and reports when
- * it gives one back, so that one bound covers both and users see both in one place. */
+ * context does (tsr_context_options.kept_bytes). The engine asks before it keeps a block and
+ * reports a block that it gives back. So kept_bytes bounds the memory that the context and its
+ * engines keep together, and statistics count all of it. */
 typedef struct tsr_keeper {
     /** gives back all that is kept, reporting each block to tsr_keeper_drop(), and returns how many
      * bytes; from any thread; adds and removes no keeper */
