@@ -209,6 +209,19 @@ static void fetch_next(const reduction *r, const tile *t, int64_t end)
     }
 }
 
+/* Combines the first `count` sources of a flat row, `bytes` bytes from its byte `at` on. Returns
+ * where the result lies: in the source itself if it is the only one, else in the accumulator. */
+static inline const char *combine_sources(const reduction *r, buffers *b, size_t at, size_t bytes, int count)
+{
+    const int64_t parts = (int64_t)(bytes / r->bytes) * r->arithmetic->parts;
+    const char *result = r->row_src[0] + at;
+    for (int s = 1; s < count; s++) {
+        r->combine.into(b->accumulator, result, r->row_src[s] + at, parts);
+        result = b->accumulator;
+    }
+    return result;
+}
+
 /* Reduces `bytes` bytes of a row from its byte `at` on, and streams each line as the last source is
  * combined; false if the row or the way does not allow it. The short work per line lets the
  * processor fetch the next lines meanwhile. */
@@ -217,12 +230,8 @@ static inline bool stream_part(const reduction *r, buffers *b, size_t at, size_t
     if (!r->by_lines || !tsr_way_streams(r->way) || (at | bytes) % STREAM_LINE != 0)
         return false;
     const int last = r->given->src_count - 1;
-    const char *so_far = r->row_src[0] + at;
-    for (int s = 1; s < last; s++) {
-        r->combine.into(b->accumulator, so_far, r->row_src[s] + at, (int64_t)(bytes / r->bytes) * r->arithmetic->parts);
-        so_far = b->accumulator;
-    }
-    r->combine.streamed(r->row_dst, r->given->dst_count, at, so_far, r->row_src[last] + at, bytes);
+    const char *const others = combine_sources(r, b, at, bytes, last);
+    r->combine.streamed(r->row_dst, r->given->dst_count, at, others, r->row_src[last] + at, bytes);
     return true;
 }
 
@@ -266,15 +275,12 @@ static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t
 {
     if (stream_part(r, b, at, bytes))
         return;
-    const int64_t parts = (int64_t)(bytes / r->bytes) * r->arithmetic->parts;
-    r->combine.into(b->accumulator, r->row_src[0] + at, r->row_src[1] + at, parts);
-    for (int s = 2; s < r->given->src_count; s++)
-        r->combine.into(b->accumulator, b->accumulator, r->row_src[s] + at, parts);
+    const char *const result = combine_sources(r, b, at, bytes, r->given->src_count);
     for (int to = 0; to < r->given->dst_count; to++)
         if (tsr_way_streams(r->way))
-            stream_copy(r->row_dst[to] + at, b->accumulator, bytes);
+            stream_copy(r->row_dst[to] + at, result, bytes);
         else
-            memcpy(r->row_dst[to] + at, b->accumulator, bytes);
+            memcpy(r->row_dst[to] + at, result, bytes);
 }
 
 static void reduce_parts(const reduction *r, buffers *b, size_t begin)
