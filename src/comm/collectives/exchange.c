@@ -99,16 +99,14 @@ static bool is_staged(const tsr_exchange *mine, const tsr_message *receive)
 
 static tsr_status pull_messages(tsr_comm *comm, const tsr_exchange *mine)
 {
-    const tsr_collective bytes = bytes_of(comm, mine);
-    tsr_collective landing = bytes;
-    if (mine->landing)
-        landing.ops.self = mine->landing;
+    tsr_collective bytes = bytes_of(comm, mine);
+    void *const staging = bytes.ops.self, *const landing = mine->landing ? mine->landing : staging;
     TSR_TRY(tsr_call_follow(comm));
     tsr_cursors_rewind(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
-        TSR_TRY(tsr_collective_copy(is_staged(mine, receive) ? &bytes : &landing, receive->data, send->data,
-                                    (int64_t)receive->bytes));
+        bytes.ops.self = is_staged(mine, receive) ? staging : landing;
+        TSR_TRY(tsr_collective_copy(&bytes, receive->data, send->data, (int64_t)receive->bytes));
     }
     return TSR_OK;
 }
