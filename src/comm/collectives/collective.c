@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define LINE_BYTES 64
-
 /* A description lists at most this many counts. */
 #define COUNTS_NAMED 16
 
@@ -240,7 +238,7 @@ int64_t tsr_part_offset(const tsr_collective *call, int rank)
 
 tsr_share tsr_share_of(const tsr_comm *comm, const tsr_collective *call, int rank)
 {
-    const int64_t line = (int64_t)(LINE_BYTES / call->bytes);
+    const int64_t line = (int64_t)(TSR_LINE / call->bytes);
     const int64_t lines = tsr_ceil_div(call->count, line);
     const int64_t each = lines / comm->size, more = lines % comm->size;
     const int64_t begin = each * rank + tsr_min_i64(rank, more);

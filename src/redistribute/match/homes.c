@@ -219,7 +219,7 @@ void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, c
 /* Along the innermost dim parts are whole cache lines, if every home then has four or more. */
 static int64_t part_unit(bool innermost, int64_t length, size_t element_bytes, int64_t count)
 {
-    const int64_t line = tsr_max_i64(1, (int64_t)(64 / element_bytes));
+    const int64_t line = tsr_max_i64(1, (int64_t)(TSR_LINE / element_bytes));
     return innermost && length / line >= 4 * count ? line : 1;
 }
 

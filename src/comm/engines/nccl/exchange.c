@@ -6,6 +6,7 @@
  */
 #include "comm/engines/nccl/exchange.h"
 
+#include "base/checked.h"
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/wait.h"
@@ -26,7 +27,7 @@ static size_t part_bytes(const tsr_nccl_exchange *e, const tsr_message *message)
 
 static size_t padded(size_t bytes)
 {
-    return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+    return tsr_round_up(bytes, PART_ALIGNMENT);
 }
 
 static size_t round_bytes(const tsr_nccl_exchange *e)

@@ -1,19 +1,20 @@
 #include "comm/engines/nccl/staging.h"
 
+#include "base/checked.h"
+
 #include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
 #include <string.h>
 
 /* Bytes of staging memory: large enough to keep the bus busy, small enough to pin. */
-#define STAGING_BYTES  ((size_t)2 << 20)
-#define SHORTEST_PART  ((size_t)4096)
-#define PART_ALIGNMENT ((size_t)64)
+#define STAGING_BYTES ((size_t)2 << 20)
+#define SHORTEST_PART ((size_t)4096)
 
 size_t tsr_nccl_part_bytes(int ranks)
 {
     const size_t messages = ranks > 1 ? 2 * ((size_t)ranks - 1) : 1;
-    const size_t share = STAGING_BYTES / messages / PART_ALIGNMENT * PART_ALIGNMENT;
+    const size_t share = tsr_round_down(STAGING_BYTES / messages, TSR_LINE);
     return share > SHORTEST_PART ? share : SHORTEST_PART;
 }
 
