@@ -37,7 +37,7 @@ _tessera_wants() {{
 }}
 
 _tessera() {{
-    local current=$2 previous=$3 command=${{COMP_WORDS[1]}} at=1
+    local current=$2 previous=$3 command=${{COMP_WORDS[1]}} wants
     COMPREPLY=()
     if [[ $COMP_CWORD -eq 1 ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_commands '')" -- "$current")
@@ -49,18 +49,14 @@ _tessera() {{
             return
         fi
         command="$command ${{COMP_WORDS[2]}}"
-        at=2
     fi
-    local wants
     wants=$(_tessera_wants "$command $previous")
-    if [[ $COMP_CWORD -gt $((at + 1)) || $previous == -* ]]; then
-        case "$wants" in
-        f) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return ;;
-        d) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return ;;
-        w*) mapfile -t COMPREPLY < <(compgen -W "${{wants#w }}" -- "$current") && return ;;
-        n) return ;;
-        esac
-    fi
+    case "$wants" in
+    f) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return ;;
+    d) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return ;;
+    w*) mapfile -t COMPREPLY < <(compgen -W "${{wants#w }}" -- "$current") && return ;;
+    n) return ;;
+    esac
     if [[ $current != -* && -n $(_tessera_wants "$command") ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
     else
