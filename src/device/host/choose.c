@@ -195,8 +195,10 @@ static tsr_way find_rival(const tsr_way_class *c)
 
 static void settle_way(tsr_way_class *c, tsr_way way)
 {
+    const uint32_t estimate = tsr_way_class_estimate(c, way);
     SET(c->way, (uint8_t)way);
-    SET(c->reference, tsr_way_class_estimate(c, way));
+    SET(c->tried, estimate);
+    SET(c->reference, estimate);
 }
 
 static void count_up(uint8_t *count)
@@ -227,8 +229,17 @@ static void begin_use(tsr_way_class *c)
         SET(c->restart_wait, RESTART);
 }
 
+/* True if `way`, which takes `takes`, has become so much slower or faster that the estimates of the
+ * other ways, which few or no stretches went since, say nothing of them any more. It becomes faster
+ * when a program uses memory again for which it first had to wait: while the system clears new
+ * pages, which leaves their lines in the cache, other ways are the fastest. */
+static bool has_changed(const tsr_way_class *c, uint64_t takes)
+{
+    return 2 * takes > 3 * (uint64_t)GET(c->reference) || 3 * takes < 2 * (uint64_t)GET(c->tried);
+}
+
 /* After a sample in use: takes another way if that is faster by more than 3 %, or tries all ways
- * again if the best has become slow. */
+ * again if the speed of the best has changed. */
 static void review(tsr_way_class *c)
 {
     const tsr_way way = GET(c->way), best = find_best(c, 1);
@@ -238,9 +249,11 @@ static void review(tsr_way_class *c)
     if (100 * least < 97 * takes) {
         settle_way(c, best);
         count_up(&c->changes);
-    } else if (takes < GET(c->reference))
+        return;
+    }
+    if (takes < GET(c->reference))
         SET(c->reference, (uint32_t)takes);
-    else if (2 * takes > 3 * (uint64_t)GET(c->reference) && GET(c->stretches) > GET(c->restart_wait))
+    if (has_changed(c, takes) && GET(c->stretches) > GET(c->restart_wait))
         restart(c);
 }
 

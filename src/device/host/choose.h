@@ -4,8 +4,8 @@
  *
  * A large call is divided into stretches of a few MiB; each stretch goes in one way and is timed.
  * The first stretches of a class try every way; from then on the fastest way is taken, close rivals
- * get a stretch now and then, and all ways are tried again when the fastest way has become slow. A
- * class is a task of the kernel, a range of run lengths and a range of call sizes.
+ * get a stretch now and then, and all ways are tried again when the fastest way has become much slower
+ * or faster than it was. A class is a task of the kernel, a range of run lengths and a range of call sizes.
  *
  * The state belongs to a rank: a communicator makes it, and communicators that are split off share
  * it. Any thread may use and read it without a lock: each number is read and written atomically,
@@ -51,10 +51,11 @@ typedef struct tsr_way_class {
     uint8_t settled;          /**< 0 while all ways are tried, then 1 */
     uint8_t changes;          /**< how often another way became the fastest, 255 at most */
     uint8_t restarts;         /**< how often all ways were tried again, 255 at most */
-    uint32_t reference;       /**< the least estimate of `way` since it became the fastest, in nanoseconds per MiB */
+    uint32_t tried;           /**< the estimate of `way` when it became the fastest, in nanoseconds per MiB */
+    uint32_t reference;       /**< the least estimate of `way` since then, in nanoseconds per MiB */
     uint32_t stretches;       /**< samples since the last trial of all ways ended */
     uint32_t next_rival;      /**< the value of `stretches` at which a rival is tried */
-    uint32_t restart_wait;    /**< the value of `stretches` above which slowness restarts the trial of all ways */
+    uint32_t restart_wait;    /**< the value of `stretches` above which another speed restarts the trial of all ways */
 } tsr_way_class;
 
 struct tsr_kernel_choices {
