@@ -208,8 +208,8 @@ static void all_ways_are_tried_again_when_the_best_is_slow(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* On memory that the system has not yet cleared ordinary stores win, since clearing leaves its lines
- * in the cache, and every way takes longer than later, on the same memory. */
+/* On memory that the system has not yet cleared ordinary stores win, since clearing leaves its
+ * lines in the cache, and every way takes longer than later, on the same memory. */
 static void all_ways_are_tried_again_when_the_best_got_much_faster(void **state)
 {
     static const uint32_t later[TSR_WAYS] = {400, 450, 420, 280, 480, 300};

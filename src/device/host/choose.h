@@ -4,8 +4,9 @@
  *
  * A large call is divided into stretches of a few MiB; each stretch goes in one way and is timed.
  * The first stretches of a class try every way; from then on the fastest way is taken, close rivals
- * get a stretch now and then, and all ways are tried again when the fastest way has become much slower
- * or faster than it was. A class is a task of the kernel, a range of run lengths and a range of call sizes.
+ * get a stretch now and then, and all ways are tried again when the fastest way has become much
+ * slower or faster than it was. A class is a task of the kernel, a range of run lengths and a range
+ * of call sizes.
  *
  * The state belongs to a rank: a communicator makes it, and communicators that are split off share
  * it. Any thread may use and read it without a lock: each number is read and written atomically,
