@@ -62,6 +62,23 @@ configure() (
     printf '%s\n' "$*" > "$directory/options.txt"
 )
 
+# configure_for SUITE: configures the directory build-SUITE for tests: release, asan (address and undefined), tsan (thread) or fuzz.
+configure_for() {
+    case $1 in
+    release) configure build-release -Dbuildtype=release -Dtests=enabled -Dwerror="$(werror)" ;;
+    # CUDA is built only without sanitizers, which do not see code on a device.
+    asan) sanitized build-asan -Db_sanitize=address,undefined ;;
+    # No MPI with ThreadSanitizer: it reports the MPI's own threads, and cannot suppress libraries opened at run time.
+    tsan) sanitized build-tsan -Db_sanitize=thread -Dmpi=disabled ;;
+    # clang's UBSan, unlike gcc's, finds offsets from NULL, even of 0.
+    fuzz) CC=clang sanitized build-fuzz -Db_sanitize=address,undefined -Dfuzz=true ;;
+    esac
+}
+
+sanitized() {
+    configure "$@" -Dbuildtype=debugoptimized -Dtests=enabled -Dcuda=disabled -Db_lundef=false -Dwerror=false
+}
+
 # build_tool DIRECTORY: builds the tool and the Llama, for release; an existing directory keeps its options.
 build_tool() (
     mkdir -p "$1"
