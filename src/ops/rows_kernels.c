@@ -132,6 +132,7 @@ static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 typedef struct block {
     load_piece *load;
     int64_t bytes; /* bytes of an element of w */
+    int64_t ahead; /* bytes from a row of w to the row that is fetched meanwhile; 0: none is */
     int rows, shared;
     const char *w[ROWS];
     const float *x[SHARED];
@@ -152,6 +153,19 @@ static inline INLINE void add_lanes(const block *b, int64_t t, sums sum)
             UNROLLED for (int s = 0; s < b->shared; s++) sum[r][s][p] += load_f32(b->x[s] + t + p * PIECE) * weights;
         }
     }
+}
+
+/* A line of memory, in bytes. */
+#define LINE 64
+
+/* Fetches the rows of the next block, a line of each, into the second-level cache. Rows are short,
+ * and the processor's own prefetching starts anew in each. Fetching beyond the last row does no
+ * harm. */
+static inline INLINE void fetch_ahead(const block *b, int64_t t)
+{
+    if (b->ahead && t * b->bytes % LINE == 0)
+        UNROLLED for (int r = 0; r < b->rows; r++)
+            __builtin_prefetch((const void *)((uintptr_t)b->w[r] + (uintptr_t)(b->ahead + t * b->bytes)), 0, 2);
 }
 
 /* Adds the terms from `t` on, fewer than TSR_ROWS_LANES. They are padded with zeros, which leave
@@ -177,8 +191,10 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
 {
     sums sum = {0};
     int64_t t = 0;
-    for (; t + TSR_ROWS_LANES <= k; t += TSR_ROWS_LANES)
+    for (; t + TSR_ROWS_LANES <= k; t += TSR_ROWS_LANES) {
+        fetch_ahead(b, t);
         add_lanes(b, t, sum);
+    }
     if (t < k)
         add_rest(b, t, k - t, sum);
     UNROLLED for (int s = 0; s < b->shared; s++)
@@ -199,7 +215,8 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
 static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i,
                                    int rows, int shared)
 {
-    block b = {.load = load, .bytes = bytes, .rows = rows, .shared = shared};
+    block b = {
+        .load = load, .bytes = bytes, .ahead = i == 0 ? rows * part->w_ld * bytes : 0, .rows = rows, .shared = shared};
     const int64_t last_j = part->n - 1, last_i = part->m - 1;
     float *to[SHARED];
     UNROLLED for (int r = 0; r < rows; r++) b.w[r] =
