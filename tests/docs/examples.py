@@ -7,7 +7,8 @@ In a Markdown file, a block fenced as
 
     c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
                    as two processes of Open MPI, where there is that
-    output         directly after it is what the program must print
+    python         before output is a whole program, which Python runs; the libraries are on the loader's path. Others are peers' code
+    output         directly after a program is what it must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
 
 and any other block is text. Programs and commands run in an empty directory, one for each Markdown file, in order.
@@ -41,7 +42,7 @@ class Place:
     def program(self, text, expected):
         path = pathlib.Path(self.directory) / "example.c"
         path.write_text(text)
-        libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core"], []
+        libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"], []
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
             libraries += ["-ltessera-mpi-ompi", *found]
@@ -49,8 +50,10 @@ class Place:
         done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
         if done.returncode == 0:
             done = self.run([*start, "./example"])
-        if done.returncode or (expected is not None and done.stdout != expected):
-            yield f"exit {done.returncode}\n{done.stdout}"
+        yield from differences(done, expected)
+
+    def script(self, text, expected):
+        yield from differences(self.run([sys.executable, "-c", text]), expected)
 
     def console(self, text):
         for command, expected in re.findall(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", text, re.M):
@@ -58,6 +61,11 @@ class Place:
             done = self.run(command, shell=True)
             if done.stdout.rstrip() != expected.rstrip():
                 yield f"$ {command}\n{done.stdout}"
+
+
+def differences(done, expected):
+    if done.returncode or (expected is not None and done.stdout != expected):
+        yield f"exit {done.returncode}\n{done.stdout}"
 
 
 def open_mpi_launcher():
@@ -73,8 +81,9 @@ def examples(path):
     text = path.read_text()
     blocks = [(text.count("\n", 0, match.start()) + 1, match.group(1), match.group(2)) for match in BLOCK.finditer(text)]
     for (line, kind, body), following in zip(blocks, blocks[1:] + [(0, "", "")]):
-        if kind in ("c", "console"):
-            yield line, kind, body, following[2] if following[1] == "output" else None
+        output = following[2] if following[1] == "output" else None
+        if kind in ("c", "console") or (kind == "python" and output is not None):
+            yield line, kind, body, output
 
 
 def main(source, build, cc):
@@ -87,7 +96,7 @@ def main(source, build, cc):
                 if kind == "c" and of_mpi(body) and not ((build / "src/libtessera-mpi-ompi.so").exists() and open_mpi_launcher()):
                     report.skip(f"{path.relative_to(source)}:{line}", "there is no Open MPI, or this build is without it")
                     continue
-                problems = place.program(body, output) if kind == "c" else place.console(body)
+                problems = place.console(body) if kind == "console" else {"c": place.program, "python": place.script}[kind](body, output)
                 report.check(f"{path.relative_to(source)}:{line}: the {kind} block does what it says", problems)
     report.check("every page that a page links to exists", broken_links(source))
     report.check("every file that the tour names exists", lost_files(source))
