@@ -6,7 +6,8 @@ usage: examples.py SOURCE_ROOT BUILD_ROOT CC
 In a Markdown file, a block fenced as
 
     c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
-                   as two processes of Open MPI, where there is that
+                   as two processes of Open MPI, where there is that; any other that calls tsr_run() on four rank threads, and then as four
+                   processes of each MPI that there is
     output         directly after it is what the program must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
 
@@ -41,16 +42,29 @@ class Place:
     def program(self, text, expected):
         path = pathlib.Path(self.directory) / "example.c"
         path.write_text(text)
-        libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core"], []
+        libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core"]
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
-            libraries += ["-ltessera-mpi-ompi", *found]
-            start = [self.source / "tests/mpi/launch", open_mpi_launcher(), "2"]
+            libraries += [*(["-ltessera-mpi-ompi"] if "#include <tessera/mpi.h>" in text else []), *found]
         done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
-        if done.returncode == 0:
-            done = self.run([*start, "./example"])
-        if done.returncode or (expected is not None and done.stdout != expected):
+        if done.returncode:
             yield f"exit {done.returncode}\n{done.stdout}"
+            return
+        for start in self.starts(text):
+            done = self.run([*start, "./example"])
+            if done.returncode or (expected is not None and done.stdout != expected):
+                yield f"{' '.join(map(str, start))} exit {done.returncode}\n{done.stdout}"
+
+    def starts(self, text):
+        """What stands before the program's name, for each way in which it is run."""
+        launch = self.source / "tests/mpi/launch"
+        if of_mpi(text):
+            return [[launch, open_mpi_launcher(), "2"]]
+        if "tsr_run(" not in text:
+            return [[]]
+        launchers = {"ompi": open_mpi_launcher(), "mpich": shutil.which("mpirun.mpich") or shutil.which("mpiexec.hydra")}
+        return [["env", "TSR_RANKS=4"], *([launch, path, "4"] for name, path in launchers.items()
+                                          if path and (self.build / f"src/libtessera-mpi-{name}.so").exists())]
 
     def console(self, text):
         for command, expected in re.findall(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", text, re.M):
