@@ -1,5 +1,5 @@
-/** libtessera-mpi, the build for Open MPI or that for MPICH, opened at run time: the launcher decides
- * which one fits. */
+/** libtessera-mpi, the build for Open MPI or that for MPICH, opened at run time: the launcher
+ * decides which one fits. */
 #ifndef TSR_COMM_RUN_MPI_LIBRARY_H
 #define TSR_COMM_RUN_MPI_LIBRARY_H
 
@@ -22,12 +22,12 @@ typedef struct tsr_mpi_wish {
     const char *mpi;    /**< static text, by tsr_environment_mpi() */
 } tsr_mpi_wish;
 
-/** Opens the library for the MPI that the user names, else for the launcher's, else the first that
- * can be opened. It stays open. TSR_ERROR_UNAVAILABLE: there is none, with the reason. */
+/** Opens the library for the MPI that the user names, else for the launcher's, else the first
+ * that can be opened. It stays open. TSR_ERROR_UNAVAILABLE: there is none, with the reason. */
 tsr_status tsr_mpi_library_open(const tsr_mpi_wish *wish, tsr_mpi_library *out);
 
-/** tsr_mpi_job_create_with() of the library; an error of state also tells that the user's wish chose
- * the library. */
+/** tsr_mpi_job_create_with() of the library; an error of state also tells that the user's wish
+ * chose the library. */
 tsr_status tsr_mpi_library_create_job(const tsr_mpi_library *library, const tsr_mpi_wish *wish, int argc, char **argv,
                                       tsr_mpi_job **out);
 
