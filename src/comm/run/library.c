@@ -62,15 +62,6 @@ tsr_status tsr_library_load(const char *file, int flags, void **out)
     return TSR_OK;
 }
 
-bool tsr_library_shares_core(void *library)
-{
-    Dl_info own, theirs;
-    void *const status_set = dlsym(library, "tsr_status_set");
-    if (!status_set || dladdr(status_set, &theirs) == 0 || dladdr(&anchor, &own) == 0)
-        return false;
-    return own.dli_fbase == theirs.dli_fbase;
-}
-
 bool tsr_library_find(void *library, const char *name, void *function)
 {
     void *const found = dlsym(library, name);

@@ -36,6 +36,15 @@ static bool find_all(void *library, tsr_mpi_library *out)
            tsr_library_find(library, "tsr_mpi_version_print", &out->version_print);
 }
 
+/* True if the library calls this very copy of libtessera-core: then the sentence of a failing call
+ * is this thread's. A program that is linked with libtessera-core.a has a copy of its own. */
+static bool shares_core(const tsr_mpi_library *library)
+{
+    tsr_status_forget();
+    library->job_create(0, NULL, NULL);
+    return tsr_status_message()[0] != '\0';
+}
+
 /* RTLD_GLOBAL, since MPI's plug-ins look up MPI's symbols in the global scope. */
 static tsr_status open_one(const implementation *it, tsr_mpi_library *out)
 {
@@ -43,15 +52,14 @@ static tsr_status open_one(const implementation *it, tsr_mpi_library *out)
     const tsr_status status = tsr_library_load(it->file, RTLD_LAZY | RTLD_GLOBAL, &library);
     if (status != TSR_OK)
         return tsr_status_set(status, "%s, for %s, cannot be opened: %s", it->file, it->name, tsr_status_message());
-    if (!tsr_library_shares_core(library))
-        return tsr_status_set(
-            TSR_ERROR_UNAVAILABLE,
-            "%s does not work in a program with a libtessera-core of its own; link libtessera-core.so "
-            "in place of libtessera-core.a",
-            it->file);
     if (!find_all(library, out))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is of another version: %s", it->file, dlerror());
-    return TSR_OK;
+    if (shares_core(out))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                          "%s does not work in a program with a libtessera-core of its own; link libtessera-core.so in "
+                          "place of libtessera-core.a",
+                          it->file);
 }
 
 /* Opens the first library that can be opened; gives both reasons if neither can. Where memory is
