@@ -1,6 +1,7 @@
 /* Tests of tsr_run() without MPI: how many rank threads there are, and what is recognized as a
  * launch. tests/mpi runs it under launchers. */
 #include "comm_suite.h"
+#include "counted_memory.h"
 
 #include <tessera/run.h>
 #include <tessera/sys/library.h>
@@ -78,13 +79,6 @@ static void a_program_by_itself_has_a_rank_for_each_processor(void **state)
     assert_int_equal(tsr_run(1, arguments, look, &all), TSR_OK);
     assert_int_equal(all.mains, CPU_COUNT(&set));
     assert_int_equal(all.ranks, CPU_COUNT(&set));
-}
-
-static const char *no_environment(void *user, const char *name)
-{
-    (void)user;
-    (void)name;
-    return NULL;
 }
 
 static void options_and_then_the_environment_say_how_many(void **state)
@@ -172,6 +166,26 @@ static void calls_wait_as_long_as_the_options_say(void **state)
     options.timeout_ms = 20;
     assert_int_equal(tsr_run_with(0, NULL, give_up, &given_up, &options), TSR_ERROR_PEER);
     assert_non_null(strstr(tsr_status_message(), "within 20 ms"));
+}
+
+static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
+{
+    counted_memory memory = {0};
+    tsr_run_options options = TSR_RUN_OPTIONS_INIT;
+    tsr_status status = TSR_ERROR_MEMORY;
+    (void)state;
+    options.ranks = 2;
+    options.context = counted_context(&memory);
+    size_t failures = 0;
+    for (size_t n = 1; status == TSR_ERROR_MEMORY; n++, failures++) {
+        seen all = {0};
+        memory.fail_at = memory.allocations + n;
+        status = tsr_run_with(0, NULL, look, &all, &options);
+    }
+    assert_int_equal(status, TSR_OK);
+    assert_true(failures > 2);
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
 }
 
 static void a_job_runs_several_times(void **state)
@@ -283,6 +297,7 @@ int main(void)
         CASE(unfit_numbers_and_names_are_refused),
         CASE(a_run_returns_the_failure_of_a_rank),
         CASE(calls_wait_as_long_as_the_options_say),
+        CASE(without_memory_a_run_says_so_and_leaves_nothing),
         CASE(a_job_runs_several_times),
         CASE(launches_are_told_by_their_variables),
         CASE(a_batch_script_of_slurm_is_no_launch),
