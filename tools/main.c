@@ -3,8 +3,8 @@
 #include "command.h"
 #include "place/engines.h"
 #include "place/held_log.h"
-#include "place/mpi_library.h"
 
+#include <tessera/run.h>
 #include <tessera/version.h>
 
 #include <fcntl.h>
@@ -101,7 +101,7 @@ static int run_launched(const tool_command *command, const tool_arguments *given
         return complain(
             EXIT_USAGE,
             "--engine: under a launcher mpi runs on all processes, and other engines in one of them; run them apart");
-    return processes || mpi_launched_rank() == 0 ? command->run(given) : EXIT_DONE;
+    return processes || tsr_launch_get().rank == 0 ? command->run(given) : EXIT_DONE;
 }
 
 static int run_command(int argc, char **argv)
@@ -116,12 +116,12 @@ static int run_command(int argc, char **argv)
         if (status != EXIT_DONE)
             return status;
         if (!help)
-            return mpi_launched() > 1 ? run_launched(commands[i], &given) : commands[i]->run(&given);
-        if (mpi_launched_rank() == 0)
+            return tsr_launch_get().ranks > 1 ? run_launched(commands[i], &given) : commands[i]->run(&given);
+        if (tsr_launch_get().rank == 0)
             options_help(commands[i]);
         return EXIT_DONE;
     }
-    if (mpi_launched_rank() > 0)
+    if (tsr_launch_get().rank > 0)
         return EXIT_DONE;
     if (asks_for(argv[1], "--help"))
         return print_help("");

@@ -1,8 +1,8 @@
 #include "cli/help.h"
 #include "command.h"
 #include "place/held_log.h"
-#include "place/mpi_library.h"
 
+#include <tessera/run.h>
 #include <tessera/status.h>
 
 #include <argp.h>
@@ -133,7 +133,7 @@ void remark(const char *format, ...)
     va_start(arguments, format);
     write_sentence(text, sizeof text, format, arguments);
     va_end(arguments);
-    print_sentence(mpi_launched_rank(), text);
+    print_sentence(tsr_launch_get().rank, text);
 }
 
 int complain(int status, const char *format, ...)
@@ -143,7 +143,7 @@ int complain(int status, const char *format, ...)
     write_sentence(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     /* All ranks of a launcher have the same options, so rank 0 alone complains of them. */
-    const int rank = mpi_launched_rank();
+    const int rank = tsr_launch_get().rank;
     if (status == EXIT_USAGE && rank > 0)
         return status;
     held_log_drop();

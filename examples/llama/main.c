@@ -2,10 +2,12 @@
 #include "files/npy.h"
 #include "options.h"
 #include "place/held_log.h"
+#include "place/launch_advice.h"
 #include "random.h"
 #include "report.h"
 #include "text.h"
 
+#include <tessera/run.h>
 #include <tessera/sys/status.h>
 
 #include <errno.h>
@@ -180,7 +182,7 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
 /* True if ranks are processes: by --engine, else if a launcher started more than one. */
 static bool of_processes(const llama_options *options)
 {
-    return options->engine ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
+    return options->engine ? strcmp(options->engine, "mpi") == 0 : tsr_launch_get().ranks > 1;
 }
 
 static tsr_status run(const llama_options *options)
@@ -191,8 +193,8 @@ static tsr_status run(const llama_options *options)
     TSR_TRY(llama_processes_join(&processes));
     tsr_status status = TSR_OK;
     if (options->ranks_given && options->ranks != llama_processes_count(&processes)) {
-        char advice[MPI_ADVICE_BYTES];
-        mpi_launch_advice(options->ranks, llama_processes_count(&processes), advice);
+        char advice[LAUNCH_ADVICE_BYTES];
+        launch_advice(options->ranks, llama_processes_count(&processes), advice);
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "--ranks %d: %s", options->ranks, advice);
     }
     if (status == TSR_OK)
@@ -232,9 +234,9 @@ int main(int argc, char **argv)
     held_log_begin();
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
-        return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
+        return tsr_launch_get().rank == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
     /* For work of a single process, only the first of the launched processes runs. */
-    const bool idle = mpi_launched_rank() > 0 && (options.help || options.version || !of_processes(&options));
+    const bool idle = tsr_launch_get().rank > 0 && (options.help || options.version || !of_processes(&options));
     const int code = idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
     llama_options_finish(&options);
     return code;

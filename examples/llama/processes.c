@@ -11,38 +11,40 @@
 
 tsr_status llama_processes_join(llama_processes *out)
 {
-    char reason[MPI_REASON_BYTES];
-    if (!mpi_library_open(&out->library, reason))
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
-    TSR_TRY(mpi_library_create_job(&out->library, &out->job));
+    tsr_run_options options = TSR_RUN_OPTIONS_INIT;
+    TSR_TRY(held_log_context(&out->context));
+    options.context = out->context;
+    options.engine = "mpi";
+    tsr_status status = tsr_job_create(0, NULL, &options, &out->job);
+    if (status != TSR_OK) {
+        tsr_context_destroy(out->context);
+        return tsr_status_set(status, "--engine mpi: %s", tsr_status_message());
+    }
     if (llama_processes_speak(out) || (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr)))
         return TSR_OK;
-    out->library.job_destroy(out->job);
+    llama_processes_leave(out);
     return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened");
 }
 
 void llama_processes_leave(llama_processes *processes)
 {
-    processes->library.job_destroy(processes->job);
+    tsr_job_destroy(processes->job);
+    tsr_context_destroy(processes->context);
 }
 
 int llama_processes_count(const llama_processes *processes)
 {
-    return processes->library.job_size(processes->job);
+    return tsr_job_size(processes->job);
 }
 
 bool llama_processes_speak(const llama_processes *processes)
 {
-    return processes->library.job_rank(processes->job) == 0;
+    return tsr_job_rank(processes->job) == 0;
 }
 
 tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg)
 {
-    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
-    TSR_TRY(held_log_context(&options.context));
-    const tsr_status status = processes->library.job_run(processes->job, main, arg, &options);
-    tsr_context_destroy(options.context);
-    return status;
+    return tsr_job_run(processes->job, main, arg);
 }
 
 typedef struct ending {

@@ -2,11 +2,13 @@
 #ifndef LLAMA_PROCESSES_H
 #define LLAMA_PROCESSES_H
 
-#include "place/mpi_library.h"
+#include <tessera/run.h>
+
+#include <stdbool.h>
 
 typedef struct llama_processes {
-    mpi_library library;
-    tsr_mpi_job *job;
+    tsr_context *context;
+    tsr_job *job;
 } llama_processes;
 
 /** Opens the library of the MPI whose launcher started this process, and initializes it. From then

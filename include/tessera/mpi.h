@@ -95,13 +95,17 @@ typedef struct tsr_mpi_options {
 TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
 #endif
 
-/** A launched program (`mpirun -n 4 program`), for programs that do not use MPI themselves. */
+/** A launched program (`mpirun -n 4 program`), for programs that link this library but do not use
+ * MPI themselves. tsr_run() of tessera/run.h does without linking it, and with any launcher. */
 typedef struct tsr_mpi_job tsr_mpi_job;
 
 /** Initializes MPI with MPI_THREAD_FUNNELED, unless it is initialized already. Without a launcher
  * the program is a job of one rank. The caller frees `*out` with tsr_mpi_job_destroy(). Errors as
  * for tsr_comm_from_mpi(). */
 TSR_API tsr_status tsr_mpi_job_create(tsr_mpi_job **out);
+
+/** tsr_mpi_job_create() with the arguments of the program's main(), for an MPI that reads them. */
+TSR_API tsr_status tsr_mpi_job_create_with(int argc, char **argv, tsr_mpi_job **out);
 
 /** Finalizes MPI if the job had initialized it. If a peer was lost it does not, for MPI_Finalize()
  * would wait for that peer; the launcher then ends the job when the process ends. NULL is fine. */

@@ -64,6 +64,7 @@
 #include <tessera/plan.h>
 #include <tessera/profile.h>
 #include <tessera/relabel.h>
+#include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>

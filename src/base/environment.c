@@ -5,6 +5,7 @@
 #include <tessera/sys/status.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,28 @@ static tsr_status apply_stall(const char *value, tsr_settings *settings)
     return parse_setting("TSR_STALL_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->stall_ms);
 }
 
+static tsr_status apply_ranks(const char *value, tsr_settings *settings)
+{
+    return parse_setting("TSR_RANKS", value, 1, INT_MAX, &settings->ranks);
+}
+
+const char *tsr_environment_mpi(const char *name)
+{
+    static const char *const names[] = {"openmpi", "mpich"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return names[i];
+    return NULL;
+}
+
+static tsr_status apply_mpi(const char *value, tsr_settings *settings)
+{
+    settings->mpi = tsr_environment_mpi(value);
+    if (settings->mpi)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "TSR_MPI is \"%.64s\", not " TSR_MPI_NAMES, value);
+}
+
 static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)
 {
     int64_t entries = 0;
@@ -116,6 +139,12 @@ static const struct {
                   "paths of libraries, a list "
                   "of those, or auto; the one that libtessera links by default."},
      apply_blas},
+    {{"TSR_RANKS",
+      "How many rank threads a program of tsr_run() has where no launcher started it; by default as many as "
+      "there are processors that it may use."},
+     apply_ranks},
+    {{"TSR_MPI", "The MPI that tsr_run() and --engine mpi open, where the launcher does not tell: " TSR_MPI_NAMES "."},
+     apply_mpi},
     {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."},
      apply_timeout},
     {{"TSR_SPIN", "How often a waiting rank thread polls before it sleeps; -1, the default: by the number of cores, 0: "

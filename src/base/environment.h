@@ -4,6 +4,10 @@
 
 #include "base/settings.h"
 
+/** What TSR_MPI may name, and the same name as static text; NULL if `name` is none of them. */
+#define TSR_MPI_NAMES "openmpi or mpich"
+const char *tsr_environment_mpi(const char *name);
+
 /** Overrides `settings` by the variables that `get` returns (NULL: getenv()); an empty variable
  * counts as not set. TSR_ERROR_ARGUMENT: a value is not one that the variable takes;
  * TSR_ERROR_UNAVAILABLE: TSR_KERNELS names kernels that this processor does not run. */

@@ -1,8 +1,10 @@
 #include "base/processor.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Ascending: a processor that runs kernels of one name runs those of all names before it. */
 static const char *const names[] = {"portable", "avx2", "avx512"};
@@ -104,4 +106,13 @@ const char *tsr_processor_name(const char *kernels)
 {
     const int found = find_name(kernels);
     return found < NAMES ? names[found] : NULL;
+}
+
+int tsr_processor_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
 }

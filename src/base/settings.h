@@ -43,6 +43,8 @@ typedef struct tsr_settings {
     tsr_setting timeout_ms;   /**< TSR_TIMEOUT_MS */
     tsr_setting spin;         /**< TSR_SPIN */
     tsr_setting stall_ms;     /**< TSR_STALL_MS */
+    tsr_setting ranks;        /**< TSR_RANKS */
+    const char *mpi;          /**< TSR_MPI, one of the names in environment.h; NULL: not set; static text */
     tsr_cost_profile profile; /**< latency and bandwidth of the links */
     tsr_profile *measured;    /**< a profile with tables, one reference; NULL: plans are timed by the links alone */
 } tsr_settings;

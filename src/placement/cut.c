@@ -175,13 +175,13 @@ int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at)
     return part_at(cut, b.length, at - b.begin);
 }
 
-tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark)
+tsr_cut_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark)
 {
     const block b = block_at(cut, length, at);
     const int64_t part = part_at(cut, b.length, at - b.begin);
     const int64_t start = part_start(cut, b.length, part), end = part_start(cut, b.length, part + 1);
     const int64_t inside = at - b.begin - start;
-    return (tsr_run){part, part_before(cut, length, part, b.index, mark) + inside, at, end - start - inside};
+    return (tsr_cut_run){part, part_before(cut, length, part, b.index, mark) + inside, at, end - start - inside};
 }
 
 /* The block in which position `at` of the part lies, and how many positions the part has before
@@ -203,12 +203,12 @@ static tsr_cut_mark find_block(const tsr_cut *cut, int64_t length, int64_t part,
     return found;
 }
 
-tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark)
+tsr_cut_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark)
 {
     const tsr_cut_mark found = find_block(cut, length, part, at, mark);
     if (mark)
         *mark = found;
     const block b = block_get(cut, length, found.index);
     const int64_t start = part_start(cut, b.length, part), end = part_start(cut, b.length, part + 1);
-    return (tsr_run){part, at, b.begin + start + (at - found.before), end - start - (at - found.before)};
+    return (tsr_cut_run){part, at, b.begin + start + (at - found.before), end - start - (at - found.before)};
 }

@@ -28,9 +28,9 @@ typedef struct tsr_cut {
 
 /** Positions [begin, begin + length) of the piece are positions [local, local + length) of part
  * `part`. */
-typedef struct tsr_run {
+typedef struct tsr_cut_run {
     int64_t part, local, begin, length;
-} tsr_run;
+} tsr_cut_run;
 
 /** The last look-up of one part: it has `before` positions in the blocks before block `index`.
  * Begins as all zero. */
@@ -84,10 +84,10 @@ int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at);
 /** The run that starts at position `at` of the piece, 0 <= at < length. `mark` belongs to this part
  * of this piece: with it, look-ups at ascending positions go through the blocks once. NULL:
  * without. */
-tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark);
+tsr_cut_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark);
 
 /** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). `mark` as for
  * tsr_cut_owner(). */
-tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark);
+tsr_cut_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark);
 
 #endif

@@ -22,21 +22,21 @@ int64_t tsr_layout_length(const tsr_layout *layout, int dim, const int64_t *coor
     return tsr_shard_walk_begin(&walk, layout, dim, coordinate);
 }
 
-tsr_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at)
+tsr_cut_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at)
 {
     tsr_shard_walk walk;
     tsr_shard_walk_begin(&walk, layout, dim, coordinate);
     return tsr_shard_walk_at(&walk, at);
 }
 
-tsr_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate)
+tsr_cut_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate)
 {
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     int64_t length = layout->shape[dim];
-    tsr_run run = {0, at, at, length - at};
+    tsr_cut_run run = {0, at, at, length - at};
     for (int i = 0; i < cuts->count; i++) {
         const tsr_cut *cut = &layout->cuts[cuts->mesh_dim[i]];
-        const tsr_run inner = tsr_cut_owner(cut, length, run.local, NULL);
+        const tsr_cut_run inner = tsr_cut_owner(cut, length, run.local, NULL);
         coordinate[cuts->mesh_dim[i]] = inner.part;
         length = i + 1 < cuts->count ? tsr_cut_size(cut, length, inner.part) : 0;
         run.local = inner.local;
@@ -124,7 +124,7 @@ tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, 
     size_t found = 0;
     int64_t end = -1;
     for (int64_t at = 0; at < length && (known < 0 || found <= capacity);) {
-        const tsr_run run = tsr_shard_walk_at(&walk, at);
+        const tsr_cut_run run = tsr_shard_walk_at(&walk, at);
         const bool touches = run.begin == end;
         found += !touches;
         end = run.begin + run.length;

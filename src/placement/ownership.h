@@ -13,11 +13,11 @@ int64_t tsr_layout_length(const tsr_layout *layout, int dim, const int64_t *coor
 
 /** The run of global positions that starts at local position `at` of `dim`: global [begin,
  * begin + length), local from `at`. 0 <= at < tsr_layout_length(). */
-tsr_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at);
+tsr_cut_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at);
 
 /** The owner of global position `at` of `dim`: writes its coordinate in each mesh dim that cuts
  * `dim`, and returns the run that starts at `at`. */
-tsr_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate);
+tsr_cut_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate);
 
 /** Writes the local shape at a coordinate and returns its ndim. NULL, for a rank outside the mesh:
  * one dim of size 0. */

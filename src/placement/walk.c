@@ -20,13 +20,13 @@ int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int
     return walk->lengths[cuts->count];
 }
 
-tsr_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at)
+tsr_cut_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at)
 {
     const tsr_dim_cuts *cuts = &walk->layout->dims[walk->dim];
-    tsr_run run = {0, at, at, walk->lengths[cuts->count] - at};
+    tsr_cut_run run = {0, at, at, walk->lengths[cuts->count] - at};
     for (int i = cuts->count - 1; i >= 0; i--) {
         const int m = cuts->mesh_dim[i];
-        const tsr_run outer =
+        const tsr_cut_run outer =
             tsr_cut_position(&walk->layout->cuts[m], walk->lengths[i], walk->coordinate[m], run.begin, &walk->marks[i]);
         run.begin = outer.begin;
         run.length = tsr_min_i64(run.length, outer.length);
@@ -71,11 +71,11 @@ static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, 
     return mark;
 }
 
-tsr_run tsr_owner_walk_at(tsr_owner_walk *walk, int64_t at, int64_t *coordinate)
+tsr_cut_run tsr_owner_walk_at(tsr_owner_walk *walk, int64_t at, int64_t *coordinate)
 {
     const tsr_dim_cuts *cuts = &walk->layout->dims[walk->dim];
     int64_t length = walk->layout->shape[walk->dim], key = 0;
-    tsr_run run = {0, at, at, length - at};
+    tsr_cut_run run = {0, at, at, length - at};
     for (int i = 0; i < cuts->count; i++) {
         const tsr_cut *cut = &walk->layout->cuts[cuts->mesh_dim[i]];
         tsr_owner_mark *mark = NULL;
@@ -83,7 +83,7 @@ tsr_run tsr_owner_walk_at(tsr_owner_walk *walk, int64_t at, int64_t *coordinate)
             const int64_t part = tsr_cut_part(cut, length, run.local);
             mark = mark_of(walk, i, cut, length, part, key * cut->parts + part);
         }
-        const tsr_run inner = tsr_cut_owner(cut, length, run.local, mark ? &mark->mark : NULL);
+        const tsr_cut_run inner = tsr_cut_owner(cut, length, run.local, mark ? &mark->mark : NULL);
         coordinate[cuts->mesh_dim[i]] = inner.part;
         key = key * cut->parts + inner.part;
         if (i + 1 < cuts->count)

@@ -24,7 +24,7 @@ typedef struct tsr_shard_walk {
 int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int dim, const int64_t *coordinate);
 
 /** Returns what tsr_layout_position() returns at local position `at`. */
-tsr_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at);
+tsr_cut_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at);
 
 /** What a walk knows of one part of a piece. */
 typedef struct tsr_owner_mark {
@@ -50,6 +50,6 @@ tsr_status tsr_owner_walk_begin(tsr_owner_walk *walk, const tsr_layout *layout, 
 void tsr_owner_walk_end(tsr_owner_walk *walk);
 
 /** Returns what tsr_layout_owner() returns at global position `at`. */
-tsr_run tsr_owner_walk_at(tsr_owner_walk *walk, int64_t at, int64_t *coordinate);
+tsr_cut_run tsr_owner_walk_at(tsr_owner_walk *walk, int64_t at, int64_t *coordinate);
 
 #endif

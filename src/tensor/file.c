@@ -107,7 +107,7 @@ static tsr_status read_dim(reader *r, int dim, int cut, int64_t base, int64_t in
     for (int i = dim + 1; i < cut; i++)
         stride *= r->layout->shape[i];
     for (int64_t at = 0; at < length;) {
-        const tsr_run run = tsr_shard_walk_at(&walk, at);
+        const tsr_cut_run run = tsr_shard_walk_at(&walk, at);
         if (dim == cut - 1)
             TSR_TRY(read_run(r, base + run.begin * stride, run.length * stride));
         for (int64_t i = 0; dim < cut - 1 && i < run.length; i++)

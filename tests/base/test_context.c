@@ -155,6 +155,9 @@ static void a_bad_variable_is_refused_by_name_and_value(void **state)
                                "TSR_PLAN_ENTRIES=1099511627777",
                                "TSR_KEPT_BYTES=-1",
                                "TSR_KEPT_BYTES=1G",
+                               "TSR_RANKS=0",
+                               "TSR_RANKS=2147483648",
+                               "TSR_MPI=lam",
                                "TSR_COST=fast",
                                "TSR_COST=inside=1,0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -179,7 +182,7 @@ static void the_table_of_variables_has_distinct_names_and_a_sentence_each(void *
         for (size_t i = 0; i < rows; i++)
             assert_string_not_equal(tsr_environment_get(i)->name, tsr_environment_get(rows)->name);
     }
-    assert_int_equal(rows, 10);
+    assert_int_equal(rows, 12);
     assert_null(tsr_environment_get(SIZE_MAX));
 }
 

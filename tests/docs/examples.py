@@ -6,7 +6,8 @@ usage: examples.py SOURCE_ROOT BUILD_ROOT CC
 In a Markdown file, a block fenced as
 
     c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
-                   as two processes of Open MPI, where there is that
+                   as two processes of Open MPI, where there is that; any other that calls tsr_run() on four rank threads, and then as four
+                   processes of each MPI that there is
     python         before output is a whole program, which Python runs; the libraries are on the loader's path. Others are peers' code
     output         directly after a program is what it must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
@@ -42,18 +43,30 @@ class Place:
     def program(self, text, expected):
         path = pathlib.Path(self.directory) / "example.c"
         path.write_text(text)
-        libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"], []
+        libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"]
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
-            libraries += ["-ltessera-mpi-ompi", *found]
-            start = [self.source / "tests/mpi/launch", open_mpi_launcher(), "2"]
+            libraries += [*(["-ltessera-mpi-ompi"] if "#include <tessera/mpi.h>" in text else []), *found]
         done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
-        if done.returncode == 0:
-            done = self.run([*start, "./example"])
-        yield from differences(done, expected)
+        if done.returncode:
+            yield f"exit {done.returncode}\n{done.stdout}"
+            return
+        for start in self.starts(text):
+            yield from differences([*start, "./example"], self.run([*start, "./example"]), expected)
 
     def script(self, text, expected):
-        yield from differences(self.run([sys.executable, "-c", text]), expected)
+        yield from differences(["python"], self.run([sys.executable, "-c", text]), expected)
+
+    def starts(self, text):
+        """What stands before the program's name, for each way in which it is run."""
+        launch = self.source / "tests/mpi/launch"
+        if of_mpi(text):
+            return [[launch, open_mpi_launcher(), "2"]]
+        if "tsr_run(" not in text:
+            return [[]]
+        launchers = {"ompi": open_mpi_launcher(), "mpich": shutil.which("mpirun.mpich") or shutil.which("mpiexec.hydra")}
+        return [["env", "TSR_RANKS=4"], *([launch, path, "4"] for name, path in launchers.items()
+                                          if path and (self.build / f"src/libtessera-mpi-{name}.so").exists())]
 
     def console(self, text):
         for command, expected in re.findall(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", text, re.M):
@@ -63,9 +76,9 @@ class Place:
                 yield f"$ {command}\n{done.stdout}"
 
 
-def differences(done, expected):
+def differences(command, done, expected):
     if done.returncode or (expected is not None and done.stdout != expected):
-        yield f"exit {done.returncode}\n{done.stdout}"
+        yield f"{' '.join(map(str, command))} exit {done.returncode}\n{done.stdout}"
 
 
 def open_mpi_launcher():

@@ -74,6 +74,48 @@ def backend(user, destination, source, cc):
     return user.run(place / "backend", "2")
 
 
+RUNNER = HERE.parent / "mpi" / "runner.c"
+LAUNCHERS = {"ompi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpirun.mpich", "mpiexec.hydra")}
+
+
+def launched(user, cc):
+    """A program of libtessera-core that knows where this is, by its run path: what it prints by itself, and under each launcher whose
+    library is installed. The library is found although the loader does not look there."""
+    program = user.build / "runner"
+    user.run(*cc.split(), "-std=gnu11", RUNNER, "-o", program, f"-Wl,-rpath,{user.library}", *user.flags("tessera-core"))
+    for library in [name for name in user.environment if name.startswith(("LD_LIBRARY", "OMPI_", "PMI", "SLURM_"))]:
+        del user.environment[library]
+    yield "by itself", user.run("env", "TSR_RANKS=2", program, "sum")
+    for name, launchers in LAUNCHERS.items():
+        launcher = next(filter(None, map(shutil.which, launchers)), None)
+        if launcher and find(user.destination, f"libtessera-mpi-{name}.so"):
+            yield name, user.run(HERE.parent / "mpi" / "launch", launcher, "2", program, "sum")
+
+
+def wrongly_launched(user, cc):
+    try:
+        for start, output in launched(user, cc):
+            expected = f"2 ranks of {'threads' if start == 'by itself' else 'mpi'}, whose numbers add up to 1\n"
+            if output != expected:
+                yield f"{start}: printed {output!r}, not {expected!r}"
+    except RuntimeError as error:
+        yield error
+
+
+def wrongly_archived(static, shared, cc):
+    """A program with the archive has rank threads, and is refused where it was launched, for it would get a second libtessera-core."""
+    program = static.build / "archived"
+    static.run(*cc.split(), "-std=gnu11", RUNNER, "-o", program, *static.flags("--static", "tessera-core"))
+    output = static.run("env", "TSR_RANKS=3", program, "sum")
+    if output != "3 ranks of threads, whose numbers add up to 3\n":
+        yield f"printed {output!r}"
+    if find(shared.destination, "libtessera-mpi-ompi.so"):
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(shared.library), OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="0")
+        done = subprocess.run([program, "sum"], capture_output=True, text=True, env=environment)
+        if done.returncode == 0 or "a libtessera-core of its own" not in done.stderr:
+            yield f"exit {done.returncode}: {done.stderr}"
+
+
 def installed_files(report, destination, source, build):
     include, installed = source / "include", find(destination, "include")
     report.check("headers are there, all of them",
@@ -106,6 +148,7 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a communicator outside the library builds with pkg-config, runs, and passes the installed suite",
                      attempt("2 ranks, the last row: 32 122 212 302 392 482 572 662\n",
                              lambda: backend(user, destination, pathlib.Path(source_root), cc)))
+        report.check("a program of tsr_run() finds the MPI of each launcher beside libtessera-core", wrongly_launched(Outside(destination, place), cc))
         fact = "a C++ program builds with pkg-config and runs"
         if cxx:
             report.check(fact, attempt(f"tessera {version} S(1)\n", lambda: user.output(cxx, "-std=c++11", HERE / "user.cc", "tessera")))
@@ -116,6 +159,7 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         static = Outside(place / "archives", place)
         report.check("a C program builds with the static libraries and runs",
                      attempt(expected, lambda: static.output(cc, "-std=c99", HERE / "user.c", "--static", "tessera")))
+        report.check("a program of tsr_run() with the static library has rank threads alone", wrongly_archived(static, user, cc))
         report.check("the installed tool says its version", attempt(expected, lambda: user.run(find(destination, "bin") / "tessera", "--version")))
     report.finish()
 

@@ -212,7 +212,7 @@ int main(int count, char **arguments)
 {
     tsr_mpi_job *job = NULL;
     const char *const what = count > 1 ? arguments[1] : "";
-    const tsr_status status = tsr_mpi_job_create(&job);
+    const tsr_status status = tsr_mpi_job_create_with(count, arguments, &job);
     if (status != TSR_OK) {
         fprintf(stderr, "create: %s: %s\n", tsr_status_name(status), tsr_status_message());
         return 3;

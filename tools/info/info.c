@@ -123,20 +123,11 @@ static json_t *devices_to_json(const facts *f)
     return array;
 }
 
-/* The variables of the library, then that of the tool. */
-static const tsr_environment_variable *variable_get(size_t index)
-{
-    static const tsr_environment_variable own = {
-        "TSR_MPI", "The MPI of --engine mpi, where the launcher does not tell: openmpi or mpich."};
-    const tsr_environment_variable *const variable = tsr_environment_get(index);
-    return !variable && (index == 0 || tsr_environment_get(index - 1)) ? &own : variable;
-}
-
 static json_t *environment_to_json(void)
 {
     json_t *object = json_object();
-    for (size_t i = 0; variable_get(i) != NULL; i++) {
-        const char *const name = variable_get(i)->name, *const value = getenv(name);
+    for (size_t i = 0; tsr_environment_get(i) != NULL; i++) {
+        const char *const name = tsr_environment_get(i)->name, *const value = getenv(name);
         object = json_with_field(object, name, value ? json_string(value) : json_null());
     }
     return object;
@@ -203,8 +194,8 @@ static void print_facts(const facts *f)
     print_cuda(&f->cuda);
     print_blas(&f->blas);
     say("\nenvironment\n");
-    for (size_t i = 0; variable_get(i) != NULL; i++) {
-        const tsr_environment_variable *const variable = variable_get(i);
+    for (size_t i = 0; tsr_environment_get(i) != NULL; i++) {
+        const tsr_environment_variable *const variable = tsr_environment_get(i);
         const char *const value = getenv(variable->name);
         say("  %s%s%s\n      %s\n", variable->name, value ? "=" : " is not set", value ? value : "", variable->help);
     }
@@ -234,7 +225,7 @@ const tool_command info_command = {
                "first of which layers "
                "take, with the share of "
                "what a core can do, measured here, and the environment variables that the "
-               "library and the tool read.",
+               "library reads.",
     .examples = "  tessera info\n  tessera info --json | jq .engines\n",
     .takes = TAKES(JSON),
     .run = run_info,

@@ -1,6 +1,6 @@
 #include "place/cuda_library.h"
 
-#include "place/shared_library.h"
+#include <tessera/sys/library.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,10 +45,11 @@ bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES])
         snprintf(reason, CUDA_REASON_BYTES, "built without CUDA: there is no libtessera-cuda");
         return false;
     }
-    void *const library = shared_library_open(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL);
-    if (!library) {
-        snprintf(reason, CUDA_REASON_BYTES, "libtessera-cuda cannot be opened: %s",
-                 shared_library_reason(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL));
+    void *library;
+    const tsr_status status = tsr_library_load(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL, &library);
+    if (status != TSR_OK) {
+        snprintf(reason, CUDA_REASON_BYTES, "libtessera-cuda cannot be opened: %s", tsr_status_message());
+        errno = status == TSR_ERROR_MEMORY ? ENOMEM : 0;
         return false;
     }
     if (!find_device(library, out)) {

@@ -2,29 +2,34 @@
 #include "command.h"
 #include "place/engines.h"
 #include "place/held_log.h"
-#include "place/mpi_library.h"
 
+#include <tessera/run.h>
 #include <tessera/sys/status.h>
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 
-/* The MPI library and job of this process, which is one rank. */
+/* Room for any sentence of the library, NUL included. */
+enum { REASON_BYTES = 1024 };
+
+/* The MPI and the job of this process, which is one rank. */
 static struct {
     bool tried, found;
-    mpi_library library;
-    char reason[MPI_REASON_BYTES], version[256];
-    tsr_mpi_job *job;
+    char reason[REASON_BYTES], version[256];
+    tsr_context *context; /* of the job */
+    tsr_job *job;
 } mine;
 
 static const char *missing(const cuda_facts *cuda)
 {
     (void)cuda;
     if (!mine.tried) {
+        const tsr_status status = tsr_job_mpi_version(NULL, mine.version, sizeof mine.version);
         mine.tried = true;
-        mine.found = mpi_library_open(&mine.library, mine.reason);
-        if (!mine.found && errno == ENOMEM)
+        mine.found = status == TSR_OK;
+        if (!mine.found)
+            snprintf(mine.reason, sizeof mine.reason, "%s", tsr_status_message());
+        if (status == TSR_ERROR_MEMORY)
             say_memory_is_short();
     }
     return mine.found ? NULL : mine.reason;
@@ -32,9 +37,7 @@ static const char *missing(const cuda_facts *cuda)
 
 static const char *version(const cuda_facts *cuda)
 {
-    if (missing(cuda) || mine.library.version_print(mine.version, sizeof mine.version) == 0)
-        return NULL;
-    return mine.version;
+    return missing(cuda) || mine.version[0] == '\0' ? NULL : mine.version;
 }
 
 /* Ranks other than 0 are silent, since all would print the same lines. */
@@ -45,11 +48,16 @@ static bool be_silent(void)
 
 static tsr_status create_job(void)
 {
+    tsr_run_options options = TSR_RUN_OPTIONS_INIT;
     const char *const reason = missing(NULL);
     if (reason)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
-    TSR_TRY(mpi_library_create_job(&mine.library, &mine.job));
-    if (mine.library.job_rank(mine.job) > 0 && !be_silent())
+    if (!mine.context)
+        TSR_TRY(held_log_context(&mine.context));
+    options.context = mine.context;
+    options.engine = "mpi";
+    TSR_TRY(tsr_job_create(0, NULL, &options, &mine.job));
+    if (tsr_job_rank(mine.job) > 0 && !be_silent())
         return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened, for what only rank 0 is to say");
     return TSR_OK;
 }
@@ -58,28 +66,27 @@ static tsr_status join(int *rank, int *ranks)
 {
     if (!mine.job)
         TSR_TRY(create_job());
-    *rank = mine.library.job_rank(mine.job);
-    *ranks = mine.library.job_size(mine.job);
+    *rank = tsr_job_rank(mine.job);
+    *ranks = tsr_job_size(mine.job);
     return TSR_OK;
 }
 
+/* No memory is kept for the next run, as rank threads keep none. */
 static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda)
 {
-    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     (void)ranks;
     (void)cuda;
-    TSR_TRY(held_log_context(&options.context));
-    const tsr_status status = mine.library.job_run(mine.job, main, arg, &options);
-    tsr_context_destroy(options.context);
+    const tsr_status status = tsr_job_run(mine.job, main, arg);
+    tsr_context_trim(mine.context);
     return status;
 }
 
 static void leave(void)
 {
-    if (!mine.job)
-        return;
-    mine.library.job_destroy(mine.job);
+    tsr_job_destroy(mine.job);
     mine.job = NULL;
+    tsr_context_destroy(mine.context);
+    mine.context = NULL;
 }
 
 const engine mpi_engine = {.name = "mpi",

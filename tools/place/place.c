@@ -2,7 +2,7 @@
 
 #include "cli/parse.h"
 #include "place/engines.h"
-#include "place/mpi_library.h"
+#include "place/launch_advice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool of_gpus(const place *p)
 static int choose(const tool_arguments *given, place *p)
 {
     const char *const engine_name = given->value[OPT_ENGINE], *const device_name = given->value[OPT_DEVICE];
-    p->engine = engine_find(engine_name ? engine_name : mpi_launched() > 1 ? "mpi" : "threads");
+    p->engine = engine_find(engine_name ? engine_name : tsr_launch_get().ranks > 1 ? "mpi" : "threads");
     p->device = device_find(device_name ? device_name : "host");
     if (!p->engine)
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", engine_name);
@@ -129,8 +129,8 @@ int place_count_ranks(const place *p, const tsr_mesh *mesh, int *out)
     if (status != EXIT_DONE)
         return status;
     if (p->launched > 0 && ranks != p->launched) {
-        char advice[MPI_ADVICE_BYTES];
-        mpi_launch_advice(ranks, p->launched, advice);
+        char advice[LAUNCH_ADVICE_BYTES];
+        launch_advice(ranks, p->launched, advice);
         return complain(EXIT_REFUSED, "the mesh goes up to rank %d, but %s", ranks - 1, advice);
     }
     *out = ranks;

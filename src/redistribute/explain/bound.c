@@ -26,7 +26,7 @@ static tsr_status find_common(const tsr_item *item, int dim, tsr_meter *meter, i
     const int64_t dst_length = tsr_shard_walk_begin(&dst, item->dst, dim, item->dst_coordinate);
     *common = 0;
     for (int64_t s = 0, d = 0; s < src_length && d < dst_length;) {
-        const tsr_run a = tsr_shard_walk_at(&src, s), b = tsr_shard_walk_at(&dst, d);
+        const tsr_cut_run a = tsr_shard_walk_at(&src, s), b = tsr_shard_walk_at(&dst, d);
         const int64_t a_end = a.begin + a.length, b_end = b.begin + b.length;
         TSR_TRY(tsr_meter_take_on_way(meter, 1, begun, s + d, src_length + dst_length));
         *common += tsr_max_i64(0, tsr_min_i64(a_end, b_end) - tsr_max_i64(a.begin, b.begin));

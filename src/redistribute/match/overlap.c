@@ -103,7 +103,7 @@ static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr
     int64_t owner[TSR_MAX_DIMS], steps = far->steps;
     size_t count = overlap->segment_count;
     while (at < length) {
-        const tsr_run mine = tsr_shard_walk_at(near, at);
+        const tsr_cut_run mine = tsr_shard_walk_at(near, at);
         at += tsr_min_i64(mine.length, tsr_owner_walk_at(far, mine.begin, owner).length);
         TSR_TRY(tsr_meter_take_on_way(&trial, 1 + far->steps - steps, 0, at, length));
         steps = far->steps;
@@ -122,8 +122,8 @@ static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shar
     const int64_t begun = meter->used;
     int64_t owner[TSR_MAX_DIMS], steps = 0;
     for (int64_t at = 0; at < length;) {
-        const tsr_run mine = tsr_shard_walk_at(near, at);
-        const tsr_run theirs = tsr_owner_walk_at(far, mine.begin, owner);
+        const tsr_cut_run mine = tsr_shard_walk_at(near, at);
+        const tsr_cut_run theirs = tsr_owner_walk_at(far, mine.begin, owner);
         const int64_t common = tsr_min_i64(mine.length, theirs.length);
         const tsr_segment segment = {tsr_cut_key(far->layout, far->dim, owner), mine.begin, at, theirs.local, common};
         TSR_TRY(append_segment(overlap, near->layout->context, &segment));

@@ -315,8 +315,8 @@ tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, con
         return *group;
     }
     const bool cut = reach->far->dims[reach->dim].count > 0;
-    const tsr_run piece = cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0)
-                              : (tsr_run){.length = reach->far->shape[reach->dim]};
+    const tsr_cut_run piece = cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0)
+                                  : (tsr_cut_run){.length = reach->far->shape[reach->dim]};
     const int64_t begin = tsr_max_i64(piece.begin, reach->begin),
                   end = tsr_min_i64(piece.begin + piece.length, reach->end);
     reach->segment = (tsr_segment){0, begin, begin - reach->begin, begin - piece.begin, end - begin};

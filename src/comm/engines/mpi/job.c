@@ -26,7 +26,8 @@ typedef struct ending {
     tsr_kept_sentence sentence;
 } ending;
 
-static tsr_status initialize(bool *ours)
+/* The arguments are those of the program, which some MPIs read; NULL is fine. */
+static tsr_status initialize(int argc, char **argv, bool *ours)
 {
     int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE;
     MPI_Initialized(&initialized);
@@ -36,7 +37,8 @@ static tsr_status initialize(bool *ours)
                               "tsr_mpi_job_create: MPI is finalized, and may not be initialized again");
     if (initialized)
         return TSR_OK;
-    TSR_TRY(tsr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread"));
+    TSR_TRY(tsr_mpi_check(MPI_Init_thread(argv ? &argc : NULL, argv ? &argv : NULL, MPI_THREAD_FUNNELED, &level),
+                          "MPI_Init_thread"));
     if (level >= MPI_THREAD_FUNNELED) {
         *ours = true;
         /* MPICH reports errors of requests to this handler, whatever communicator they belong
@@ -49,12 +51,12 @@ static tsr_status initialize(bool *ours)
                           "MPI_THREAD_FUNNELED");
 }
 
-static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
+static tsr_status make_job(tsr_context *context, int argc, char **argv, tsr_mpi_job **out)
 {
     tsr_mpi_job *job;
     bool ours = false;
     TSR_TRY(tsr_allocate(context, sizeof *job, (void **)&job));
-    tsr_status status = initialize(&ours);
+    tsr_status status = initialize(argc, argv, &ours);
     if (status == TSR_OK) {
         *job = (tsr_mpi_job){.context = context, .ours = ours};
         status = tsr_mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &job->rank), "MPI_Comm_rank");
@@ -73,17 +75,22 @@ static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_job_create(tsr_mpi_job **out)
+tsr_status tsr_mpi_job_create_with(int argc, char **argv, tsr_mpi_job **out)
 {
     tsr_context *context;
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_create: out is NULL");
     TSR_TRY(tsr_mpi_check_package("tsr_mpi_job_create"));
     TSR_TRY(tsr_context_create(NULL, &context));
-    const tsr_status status = make_job(context, out);
+    const tsr_status status = make_job(context, argc, argv, out);
     if (status != TSR_OK)
         tsr_context_destroy(context);
     return status;
+}
+
+tsr_status tsr_mpi_job_create(tsr_mpi_job **out)
+{
+    return tsr_mpi_job_create_with(0, NULL, out);
 }
 
 void tsr_mpi_job_destroy(tsr_mpi_job *job)

@@ -1,28 +1,17 @@
 #include "comm/engines/threads/world.h"
 
 #include "base/memory/memory.h"
+#include "base/processor.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/stall.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-/* How many cores this process may run on. */
-static int count_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
 
 static void set_patience(tsr_world *world, const tsr_threads_options *options, bool watched)
 {
     tsr_patience *patience = &world->patience;
-    patience->crowded = world->count > count_cores();
+    patience->crowded = world->count > tsr_processor_count();
     patience->looks = options->spin >= 0 ? options->spin : patience->crowded ? TSR_LOOKS_CROWDED : TSR_LOOKS_ALONE;
     patience->timeout_ms = options->timeout_ms;
     if (watched && options->stall_ms > 0) {

@@ -1,0 +1,71 @@
+#include "comm/run/library.h"
+
+#include <tessera/sys/status.h>
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Lower bound of the memory that the loader needs for a library, in bytes. */
+#define LOADER_BYTES 4096
+
+/* Its address lies in the library or program that has this copy of libtessera-core. */
+static const char anchor;
+
+/* Writes the path of `file` in the folder of libtessera-core. False if there is no such file. */
+static bool find_beside(const char *file, char path[PATH_MAX])
+{
+    Dl_info own;
+    if (dladdr(&anchor, &own) == 0 || !own.dli_fname)
+        return false;
+    const char *const slash = strrchr(own.dli_fname, '/');
+    if (!slash)
+        return false;
+    const int length = snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - own.dli_fname), own.dli_fname, file);
+    return length < PATH_MAX && access(path, F_OK) == 0;
+}
+
+/* The loader reports a lack of memory in many ways, "no such file" among them, so a failure is
+ * tried once more. */
+static void *open_twice(const char *file, int flags)
+{
+    void *const library = dlopen(file, flags);
+    return library ? library : dlopen(file, flags);
+}
+
+static tsr_status refuse(const char *file, int flags)
+{
+    static const char lack[] = "out of memory";
+    const char *said = dlerror();
+    void *const probe = malloc(LOADER_BYTES);
+    const tsr_status status = probe ? TSR_ERROR_UNAVAILABLE : TSR_ERROR_MEMORY;
+    free(probe);
+    /* The loader may have lacked memory for the reason itself. */
+    if (said && strncmp(said, lack, sizeof lack - 1) == 0 && !dlopen(file, flags))
+        said = dlerror();
+    return tsr_status_set(status, "%s", said ? said : "the loader gives no reason");
+}
+
+tsr_status tsr_library_load(const char *file, int flags, void **out)
+{
+    char path[PATH_MAX];
+    if (!file || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_library_load: %s is NULL", file ? "out" : "file");
+    const char *const name = find_beside(file, path) ? path : file;
+    void *const library = open_twice(name, flags);
+    if (!library)
+        return refuse(name, flags);
+    *out = library;
+    return TSR_OK;
+}
+
+bool tsr_library_find(void *library, const char *name, void *function)
+{
+    void *const found = dlsym(library, name);
+    if (found)
+        memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
