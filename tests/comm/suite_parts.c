@@ -1,8 +1,13 @@
 #include "comm_suite.h"
 
 const suite_part suite_parts[] = {
-    {"collectives", suite_collectives}, {"departure", suite_departure}, {"disagreement", suite_disagreement},
-    {"halves", suite_halves},           {"split", suite_split},         {NULL, NULL},
+    {"collectives", suite_collectives},
+    {"departure", suite_departure},
+    {"disagreement", suite_disagreement},
+    {"halves", suite_halves},
+    {"meshes", suite_meshes},
+    {"split", suite_split},
+    {NULL, NULL},
 };
 
 const suite_part *suite_find_part(const char *name)
