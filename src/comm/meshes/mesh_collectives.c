@@ -64,8 +64,8 @@ tsr_status tsr_mesh_all_to_all(const tsr_mesh *mesh, const char *dims, const voi
 tsr_status tsr_mesh_broadcast(const tsr_mesh *mesh, const char *dims, void *buffer, int64_t count, tsr_dtype dtype,
                               int root, tsr_device device, tsr_stream stream)
 {
-    tsr_collective call = tsr_collective_of("tsr_mesh_broadcast", &tsr_broadcast_operation, buffer, buffer, count,
-                                            dtype, device, stream);
+    tsr_collective call =
+        tsr_collective_of("tsr_mesh_broadcast", &tsr_broadcast_operation, buffer, buffer, count, dtype, device, stream);
     call.buffer = "buffer";
     call.root = root;
     return run_along(mesh, dims, &call);
