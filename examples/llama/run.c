@@ -15,12 +15,10 @@ typedef struct shared {
 /* Collects the counts of all ranks on rank 0. */
 static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
 {
-    const tsr_device host = tsr_device_host();
-    const int64_t received = generation->bytes_received_per_token;
-    int64_t total = 0;
-    TSR_TRY(
-        tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0, host, NULL));
-    TSR_TRY(tsr_comm_all_reduce(model->comm, &received, &total, 1, TSR_I64, TSR_SUM, host, NULL));
+    int64_t total = generation->bytes_received_per_token;
+    TSR_TRY(tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0,
+                            tsr_device_host(), NULL));
+    TSR_TRY(tsr_mesh_all_reduce_i64(model->layouts.ranks, "tp", &total, TSR_SUM));
     if (tsr_comm_rank(model->comm) == 0)
         outcome->bytes_received_per_token = total;
     return TSR_OK;

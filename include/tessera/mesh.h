@@ -5,7 +5,7 @@
  *
  * Immutable and reference-counted. A mesh over a communicator lets dtensors communicate; an
  * abstract one only plans. Geometry and equality ignore the communicator. None of these calls
- * communicates.
+ * communicates; what ranks of a mesh do together is in mesh_comm.h.
  */
 #ifndef TESSERA_MESH_H
 #define TESSERA_MESH_H
@@ -54,7 +54,8 @@ TSR_API size_t tsr_mesh_print(const tsr_mesh *mesh, char *text, size_t capacity)
 
 /** The sub-mesh of the named dims ("tp", or "dp,tp": in mesh order) through this rank's coordinate;
  * for an abstract mesh, or a rank outside it, through coordinate 0. Unnamed dims are given by index
- * ("1"). It keeps the parent's communicator. The caller owns `*out`. */
+ * ("1"). It keeps the parent's communicator; tsr_mesh_split() makes one of its own. The caller owns
+ * `*out`. */
 TSR_API tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out);
 
 /** The mesh with the named dims ("dp,tp", adjacent, in mesh order) made into one dim, whose name is
@@ -82,7 +83,8 @@ TSR_API tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *no
 /** Adds a reference and returns `mesh`. Any thread. */
 TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
 
-/** Gives one reference back; NULL is fine. Any thread. */
+/** Gives one reference back; NULL is fine. Any thread. With the last one a communicator that the
+ * mesh owns (tsr_mesh_split()) ends, as by tsr_comm_destroy(). */
 TSR_API void tsr_mesh_destroy(tsr_mesh *mesh);
 
 /** The number of dims. */

@@ -12,7 +12,8 @@
  * @par Communicators
  * A communicator's handle ends with tsr_comm_destroy(), not with the last reference. Meshes and
  * dtensors over it can still be read and destroyed, in any order and by any thread; calls that
- * communicate over it return TSR_ERROR_STATE.
+ * communicate over it return TSR_ERROR_STATE. A mesh of tsr_mesh_split() owns its communicator,
+ * which ends with the last object that refers to the mesh or to one made of it.
  *
  * @par Threads
  * Contexts, meshes, layouts and plans are immutable: any thread may use them at any time. A rank is
@@ -59,6 +60,7 @@
 #include <tessera/layout.h>
 #include <tessera/linear.h>
 #include <tessera/mesh.h>
+#include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>

@@ -164,9 +164,13 @@ static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *g
     }
     *mesh = (tsr_mesh){.context = tsr_context_retain(description->context),
                        .comm = tsr_comm_retain(description->comm),
+                       .owns_comm = description->owns_comm,
+                       .owner = description->owner,
                        .grid = *grid,
                        .nodes = nodes};
     mesh->references = 1;
+    if (mesh->owner)
+        tsr_references_add(&mesh->owner->references);
     mesh->hash = tsr_grid_hash(grid);
     copy_names(description, mesh, (char *)(list + 2 * listed));
     *out = mesh;

@@ -4,20 +4,27 @@
 
 #include "base/references.h"
 #include "mesh/grid.h"
+#include "mesh/mesh.h"
 #include "mesh/node_map.h"
 
 #include <tessera/mesh.h>
+
+typedef struct tsr_mesh_content {
+    void *data;
+    void (*destroy)(void *data); /* NULL: the slot is not set */
+} tsr_mesh_content;
 
 struct tsr_mesh {
     tsr_references references;
     tsr_context *context; /* retained */
     tsr_comm *comm;       /* retained; NULL: abstract */
+    bool owns_comm;       /* the communicator is destroyed with the mesh */
+    tsr_mesh *owner;      /* the mesh that owns `comm`, retained; NULL: this one, or none */
     tsr_grid grid;
     uint64_t hash;
     tsr_node_map *nodes;             /* one reference; NULL: nodes are not known */
     const char *names[TSR_MAX_DIMS]; /* behind this struct, in its block; all NULL for an unnamed mesh */
-    void *slot;
-    void (*slot_destroy)(void *data);
+    tsr_mesh_content slots[TSR_MESH_SLOTS];
 };
 
 /** What a mesh is to be. All pointers are borrowed for the call. */
@@ -25,9 +32,11 @@ typedef struct tsr_mesh_description {
     const char *call;     /**< the public call, which begins errors' sentences */
     tsr_context *context; /**< not NULL */
     tsr_comm *comm;
-    tsr_grid grid; /**< ndim and shape are set; without `ranks` also `first`; without `ranks` and `numbered` also
-                      `strides` */
-    bool numbered; /**< without `ranks`: the ranks are first, first + 1, .. */
+    bool owns_comm;  /**< the mesh is to destroy `comm` */
+    tsr_mesh *owner; /**< as a mesh's `owner`; or the mesh itself that owns `comm` */
+    tsr_grid grid;   /**< ndim and shape are set; without `ranks` also `first`; without `ranks` and `numbered` also
+                        `strides` */
+    bool numbered;   /**< without `ranks`: the ranks are first, first + 1, .. */
     const int64_t *ranks;
     bool named;
     const char *names[TSR_MAX_DIMS];

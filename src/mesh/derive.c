@@ -1,4 +1,4 @@
-/* Meshes made from a mesh: slice, flatten, unflatten. */
+/* Meshes made from a mesh: slice, flatten, unflatten, other orders and communicators. */
 #include "mesh/derive.h"
 
 #include "base/memory/memory.h"
@@ -11,12 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/* Some dims of a mesh, ascending. */
-typedef struct chosen {
-    int count;
-    int dims[TSR_MAX_DIMS];
-} chosen;
 
 static size_t token_length(const char *text)
 {
@@ -50,7 +44,7 @@ static tsr_status unknown_dim(const tsr_mesh *mesh, tsr_scan *scan)
 }
 
 /* Reads a list of dims: at least one, in mesh order. `call` begins errors' sentences. */
-static tsr_status choose_dims(const tsr_mesh *mesh, const char *call, const char *dims, chosen *out)
+static tsr_status choose_dims(const tsr_mesh *mesh, const char *call, const char *dims, tsr_mesh_dims *out)
 {
     char what[64];
     snprintf(what, sizeof what, "%s: dims", call);
@@ -74,6 +68,7 @@ static tsr_mesh_description describe_like(const tsr_mesh *mesh, const char *call
 {
     tsr_mesh_description description = {
         .call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
+    description.owner = mesh->owns_comm ? (tsr_mesh *)mesh : mesh->owner;
     description.grid.first = mesh->grid.first;
     description.nodes = mesh->nodes;
     return description;
@@ -87,38 +82,47 @@ static void add_dim(tsr_mesh_description *description, int64_t size, int64_t str
     description->names[d] = name;
 }
 
-/*
- * Builds a mesh from a list of ranks: those of `source`, in the order of its coordinates, where the
- * dims in `walked` take all their values and the other dims stay as in `base`.
- */
-static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked,
-                               const int64_t *base, tsr_mesh **out)
+void tsr_mesh_list_slice(const tsr_mesh *mesh, const tsr_mesh_dims *dims, const int64_t *base, int64_t *ranks)
 {
-    tsr_grid walk = {.ndim = walked->count, .count = 1};
-    for (int i = 0; i < walked->count; i++) {
-        walk.shape[i] = source->shape[walked->dims[i]];
-        walk.count *= walk.shape[i];
-    }
-    void *memory;
-    TSR_TRY(tsr_allocate(description->context, (size_t)walk.count * sizeof(int64_t), &memory));
-    int64_t *ranks = memory;
+    tsr_grid walk = {.ndim = dims->count};
     int64_t at[TSR_MAX_DIMS] = {0}, coordinate[TSR_MAX_DIMS];
-    memcpy(coordinate, base, sizeof coordinate);
+    for (int i = 0; i < dims->count; i++)
+        walk.shape[i] = mesh->grid.shape[dims->dims[i]];
+    memcpy(coordinate, base, (size_t)mesh->grid.ndim * sizeof *base);
     size_t listed = 0;
     do {
-        for (int i = 0; i < walked->count; i++)
-            coordinate[walked->dims[i]] = at[i];
-        ranks[listed++] = tsr_grid_rank(source, coordinate);
+        for (int i = 0; i < dims->count; i++)
+            coordinate[dims->dims[i]] = at[i];
+        ranks[listed++] = tsr_grid_rank(&mesh->grid, coordinate);
     } while (tsr_grid_next(&walk, at));
-    description->ranks = ranks;
+}
+
+int64_t tsr_mesh_count_slice(const tsr_mesh *mesh, const tsr_mesh_dims *dims)
+{
+    int64_t count = 1;
+    for (int i = 0; i < dims->count; i++)
+        count *= mesh->grid.shape[dims->dims[i]];
+    return count;
+}
+
+/* Builds a mesh from a list of ranks: those of `source` where the dims in `walked` take all their
+ * values and the other dims stay as in `base`. */
+static tsr_status build_listed(tsr_mesh_description *description, const tsr_mesh *source, const tsr_mesh_dims *walked,
+                               const int64_t *base, tsr_mesh **out)
+{
+    void *memory;
+    TSR_TRY(
+        tsr_allocate(description->context, (size_t)tsr_mesh_count_slice(source, walked) * sizeof(int64_t), &memory));
+    tsr_mesh_list_slice(source, walked, base, memory);
+    description->ranks = memory;
     const tsr_status status = tsr_mesh_build(description, out);
     tsr_release(description->context, memory);
     return status;
 }
 
-static chosen all_dims(const tsr_mesh *mesh)
+static tsr_mesh_dims all_dims(const tsr_mesh *mesh)
 {
-    chosen all = {.count = mesh->grid.ndim};
+    tsr_mesh_dims all = {.count = mesh->grid.ndim};
     for (int d = 0; d < all.count; d++)
         all.dims[d] = d;
     return all;
@@ -128,16 +132,24 @@ static chosen all_dims(const tsr_mesh *mesh)
  * `complete` (has no strides), the ranks are listed. */
 static tsr_status build_reshaped(tsr_mesh_description *description, const tsr_mesh *mesh, bool complete, tsr_mesh **out)
 {
-    const chosen all = all_dims(mesh);
+    const tsr_mesh_dims all = all_dims(mesh);
     const int64_t base[TSR_MAX_DIMS] = {0};
-    return complete ? tsr_mesh_build(description, out) : build_listed(description, &mesh->grid, &all, base, out);
+    return complete ? tsr_mesh_build(description, out) : build_listed(description, mesh, &all, base, out);
+}
+
+tsr_status tsr_mesh_choose_dims(const tsr_mesh *mesh, const char *call, const char *dims, tsr_mesh_dims *out)
+{
+    if (dims && *dims)
+        return choose_dims(mesh, call, dims, out);
+    *out = all_dims(mesh);
+    return TSR_OK;
 }
 
 tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out)
 {
     if (!mesh || !dims || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_slice: mesh, dims and out must not be NULL");
-    chosen kept;
+    tsr_mesh_dims kept;
     TSR_TRY(choose_dims(mesh, "tsr_mesh_slice", dims, &kept));
     int64_t base[TSR_MAX_DIMS] = {0};
     int inside;
@@ -149,7 +161,7 @@ tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out
         add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
     }
     if (mesh->grid.list)
-        return build_listed(&description, &mesh->grid, &kept, base, out);
+        return build_listed(&description, mesh, &kept, base, out);
     description.grid.first = tsr_grid_rank(&mesh->grid, base);
     return tsr_mesh_build(&description, out);
 }
@@ -215,9 +227,8 @@ tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **o
 {
     if (!mesh || !dims || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_flatten: mesh, dims and out must not be NULL");
-    chosen merged = all_dims(mesh);
-    if (*dims)
-        TSR_TRY(choose_dims(mesh, "tsr_mesh_flatten", dims, &merged));
+    tsr_mesh_dims merged;
+    TSR_TRY(tsr_mesh_choose_dims(mesh, "tsr_mesh_flatten", dims, &merged));
     const int begin = merged.dims[0], end = begin + merged.count;
     if (merged.dims[merged.count - 1] != end - 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
@@ -273,7 +284,7 @@ tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, c
 {
     if (!mesh || !dim || !shape || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: mesh, dim, shape and out must not be NULL");
-    chosen one;
+    tsr_mesh_dims one;
     TSR_TRY(choose_dims(mesh, "tsr_mesh_unflatten", dim, &one));
     if (one.count != 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: dim is \"%.200s\", not one dim", dim);
@@ -302,14 +313,54 @@ tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
 {
     tsr_mesh_description description = describe_like(mesh, "tsr_mesh_copy_abstract");
     description.comm = NULL;
+    description.owner = NULL;
     return build_copy(&description, mesh, out);
 }
 
-tsr_status tsr_mesh_with_node_map(const tsr_mesh *mesh, tsr_node_map *nodes, tsr_mesh **out)
+tsr_status tsr_mesh_reorder(const tsr_mesh *mesh, const int64_t *ranks, tsr_mesh **out)
 {
-    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_with_nodes");
-    description.nodes = nodes;
-    return build_copy(&description, mesh, out);
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_reorder");
+    for (int d = 0; d < mesh->grid.ndim; d++)
+        add_dim(&description, mesh->grid.shape[d], 0, mesh->names[d]);
+    description.ranks = ranks;
+    return tsr_mesh_build(&description, out);
+}
+
+/* The nodes of these ranks of `mesh`, for a mesh in which they are 0, 1, .. `*out` is a new
+ * reference, or NULL. */
+static tsr_status number_nodes(const tsr_mesh *mesh, const int64_t *ranks, int64_t count, tsr_node_map **out)
+{
+    *out = NULL;
+    if (!mesh->nodes)
+        return TSR_OK;
+    void *memory;
+    TSR_TRY(tsr_allocate(mesh->context, (size_t)count * sizeof(int64_t), &memory));
+    int64_t *node = memory;
+    for (int64_t i = 0; i < count; i++)
+        node[i] = tsr_node_map_find(mesh->nodes, ranks[i]);
+    const tsr_nodes nodes = {.count = count, .node = node};
+    const tsr_status status = tsr_node_map_create("tsr_mesh_split: nodes", mesh->context, &nodes, out);
+    tsr_release(mesh->context, memory);
+    return status;
+}
+
+tsr_status tsr_mesh_build_split(const tsr_mesh *mesh, const tsr_mesh_dims *dims, const int64_t *ranks, tsr_comm *comm,
+                                tsr_mesh **out)
+{
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_split");
+    for (int i = 0; i < dims->count; i++) {
+        const int d = dims->dims[i];
+        add_dim(&description, mesh->grid.shape[d], 0, mesh->names[d]);
+    }
+    TSR_TRY(number_nodes(mesh, ranks, tsr_mesh_count_slice(mesh, dims), &description.nodes));
+    description.comm = comm;
+    description.owner = NULL;
+    description.owns_comm = true;
+    description.numbered = true;
+    description.grid.first = 0;
+    const tsr_status status = tsr_mesh_build(&description, out);
+    tsr_node_map_destroy(description.nodes);
+    return status;
 }
 
 tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *nodes, tsr_mesh **out)
@@ -321,8 +372,11 @@ tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *nodes, tsr
     tsr_grid_ends(&mesh->grid, &lowest, &highest);
     TSR_TRY(tsr_node_map_create("tsr_mesh_with_nodes: nodes", mesh->context, nodes, &map));
     tsr_status status = nodes ? tsr_nodes_check_ranks("tsr_mesh_with_nodes: nodes", nodes, highest) : TSR_OK;
-    if (status == TSR_OK)
-        status = tsr_mesh_with_node_map(mesh, map, out);
+    if (status == TSR_OK) {
+        tsr_mesh_description description = describe_like(mesh, "tsr_mesh_with_nodes");
+        description.nodes = map;
+        status = build_copy(&description, mesh, out);
+    }
     tsr_node_map_destroy(map);
     return status;
 }

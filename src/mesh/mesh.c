@@ -60,13 +60,18 @@ void tsr_mesh_destroy(tsr_mesh *mesh)
 {
     if (!mesh || !tsr_references_drop(&mesh->references))
         return;
-    if (mesh->slot_destroy)
-        mesh->slot_destroy(mesh->slot);
+    for (int i = 0; i < TSR_MESH_SLOTS; i++)
+        if (mesh->slots[i].destroy)
+            mesh->slots[i].destroy(mesh->slots[i].data);
     tsr_context *context = mesh->context;
+    tsr_mesh *owner = mesh->owner;
     tsr_node_map_destroy(mesh->nodes);
+    if (mesh->owns_comm)
+        tsr_comm_destroy(mesh->comm);
     tsr_comm_release(mesh->comm);
     tsr_release(context, mesh);
     tsr_context_destroy(context);
+    tsr_mesh_destroy(owner);
 }
 
 int tsr_mesh_ndim(const tsr_mesh *mesh)
@@ -197,16 +202,15 @@ uint64_t tsr_mesh_hash(const tsr_mesh *mesh)
     return mesh->hash;
 }
 
-void *tsr_mesh_slot(const tsr_mesh *mesh)
+void *tsr_mesh_slot_get(const tsr_mesh *mesh, tsr_mesh_slot slot)
 {
-    return mesh->slot;
+    return mesh->slots[slot].data;
 }
 
-void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data))
+void tsr_mesh_slot_set(const tsr_mesh *mesh, tsr_mesh_slot slot, void *data, void (*destroy)(void *data))
 {
-    /* const protects the value of a mesh, and the slot is not part of it; every mesh lies in
+    /* const protects the value of a mesh, and slots are not part of it; every mesh lies in
      * allocated, writable memory. */
     tsr_mesh *writable = (tsr_mesh *)mesh;
-    writable->slot = data;
-    writable->slot_destroy = destroy;
+    writable->slots[slot] = (tsr_mesh_content){data, destroy};
 }

@@ -38,14 +38,20 @@ uint64_t tsr_mesh_hash(const tsr_mesh *mesh);
 /** The map of ranks to nodes; borrowed. NULL: nodes are not known. */
 tsr_node_map *tsr_mesh_node_map(const tsr_mesh *mesh);
 
-/** The data of the mesh's one slot, where src/tensor keeps its cache; NULL: not set. The slot does
- * not count when meshes are compared. Not locked: one thread at a time, as with the mesh's
- * communicator handle. */
-void *tsr_mesh_slot(const tsr_mesh *mesh);
+/** Where folders above keep data with a mesh. */
+typedef enum tsr_mesh_slot {
+    TSR_MESH_SLOT_PLANS,  /**< of src/tensor: the cache of plans */
+    TSR_MESH_SLOT_GROUPS, /**< of src/comm/meshes: the groups along dims */
+    TSR_MESH_SLOTS
+} tsr_mesh_slot;
 
-/** Sets the slot. The mesh calls `destroy` with `data` when it is destroyed; data that another call
+/** The data of a slot; NULL: not set. Slots do not count when meshes are compared. Not locked: one
+ * thread at a time, as with the mesh's communicator handle. */
+void *tsr_mesh_slot_get(const tsr_mesh *mesh, tsr_mesh_slot slot);
+
+/** Sets a slot. The mesh calls `destroy` with `data` when it is destroyed; data that another call
  * replaces is the caller's again. `data` must not retain the mesh, or neither would ever be
  * destroyed. */
-void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data));
+void tsr_mesh_slot_set(const tsr_mesh *mesh, tsr_mesh_slot slot, void *data, void (*destroy)(void *data));
 
 #endif

@@ -66,7 +66,7 @@ static tsr_status cache_create(const tsr_mesh *mesh, cache **out)
     }
     c->context = tsr_context_retain(context);
     c->capacity = capacity;
-    tsr_mesh_slot_set(mesh, c, cache_destroy);
+    tsr_mesh_slot_set(mesh, TSR_MESH_SLOT_PLANS, c, cache_destroy);
     *out = c;
     return TSR_OK;
 }
@@ -245,7 +245,7 @@ static inline tsr_status find_entry(const tsr_layout_pairs *pairs, tsr_device de
 {
     const tsr_layout *first, *unused;
     pairs->get(pairs->arg, 0, &first, &unused);
-    cache *c = tsr_mesh_slot(first->mesh);
+    cache *c = tsr_mesh_slot_get(first->mesh, TSR_MESH_SLOT_PLANS);
     tsr_cached_plan *entry = c ? lookup(c, pairs, device) : NULL;
     if (entry) {
         *out = hit(c, entry);
@@ -293,7 +293,7 @@ tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, 
 {
     const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed),
                    to = atomic_load_explicit(&dst->id, memory_order_relaxed);
-    cache *c = from != 0 && to != 0 ? tsr_mesh_slot(src->mesh) : NULL;
+    cache *c = from != 0 && to != 0 ? tsr_mesh_slot_get(src->mesh, TSR_MESH_SLOT_PLANS) : NULL;
     for (size_t i = 0; c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
         if (entry->source_id == from && entry->destination_id == to && src->context == dst->context &&
@@ -322,7 +322,7 @@ static void describe_fault(const void *arg, char *text, size_t capacity)
 tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local)
 {
     tsr_comm *const comm = tsr_mesh_comm(src->mesh);
-    const cache *c = tsr_mesh_slot(src->mesh);
+    const cache *c = tsr_mesh_slot_get(src->mesh, TSR_MESH_SLOT_PLANS);
     for (size_t i = 0; c && i < c->count; i++) {
         const tsr_cached_plan *entry = &c->entries[i];
         const bool may_be_meant =
@@ -338,7 +338,7 @@ tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status l
 
 tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)
 {
-    const cache *c = mesh ? tsr_mesh_slot(mesh) : NULL;
+    const cache *c = mesh ? tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_PLANS) : NULL;
     if (!c)
         return (tsr_cache_statistics){0, 0, 0};
     tsr_cache_statistics statistics = c->statistics;

@@ -37,6 +37,7 @@ typedef struct call {
     tsr_dtype dtype;
     tsr_reduce_op op;
     int root;
+    bool along; /* among pairs of ranks, along a mesh dim, if it is a call that meshes have */
 } call;
 
 /* A ring: to the next rank, from the one before, and an empty message the other way. */
@@ -54,9 +55,32 @@ static tsr_status exchange(tsr_comm *comm, const call *c, void *send, void *rece
     return tsr_comm_exchange_finish(comm);
 }
 
-static tsr_status collective(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device,
+/* Pairs of ranks along the second dim. */
+static tsr_status collective_along(const tsr_mesh *mesh, const call *c, void *send, void *receive, tsr_device device,
+                                   tsr_stream stream)
+{
+    const int64_t *counts = c->uneven ? c->counts : NULL;
+    switch (c->kind) {
+    case ALL_GATHER:
+        return tsr_mesh_all_gather(mesh, "1", send, receive, c->count, counts, c->dtype, device, stream);
+    case REDUCE_SCATTER:
+        return tsr_mesh_reduce_scatter(mesh, "1", send, receive, c->count, counts, c->dtype, c->op, device, stream);
+    case ALL_REDUCE:
+        return tsr_mesh_all_reduce(mesh, "1", c->uneven ? receive : send, receive, c->count, c->dtype, c->op, device,
+                                   stream);
+    case ALL_TO_ALL:
+        return tsr_mesh_all_to_all(mesh, "1", send, receive, c->count, NULL, NULL, c->dtype, device, stream);
+    default:
+        return tsr_mesh_broadcast(mesh, "1", receive, c->count, c->dtype, c->root % 2, device, stream);
+    }
+}
+
+static tsr_status collective(const tsr_mesh *mesh, const call *c, void *send, void *receive, tsr_device device,
                              tsr_stream stream)
 {
+    tsr_comm *const comm = tsr_mesh_comm(mesh);
+    if (c->along)
+        return collective_along(mesh, c, send, receive, device, stream);
     const int64_t *counts = c->uneven ? c->counts : NULL;
     switch (c->kind) {
     case ALL_GATHER:
@@ -96,35 +120,35 @@ static void fill(unsigned char *bytes, size_t count, const call *c, uint64_t see
         oracle_element(c->dtype, seed, (int64_t)i, (int64_t)(seed % 7), bytes + i * element);
 }
 
-static tsr_status run_rounds(tsr_comm *comm, const fixture *f, const call *c, memory *m)
+static tsr_status run_rounds(const tsr_mesh *mesh, const fixture *f, const call *c, memory *m)
 {
-    const int rank = tsr_comm_rank(comm);
+    const int rank = tsr_comm_rank(tsr_mesh_comm(mesh));
     for (int k = 0; k < ROUNDS; k++) {
         TSR_TRY(fixture_put(f, rank, m->send, m->given[k], m->bytes));
         TSR_TRY(fixture_put(f, rank, m->receive, m->base[k], m->bytes));
         const int64_t before = async_held_up();
-        TSR_TRY(collective(comm, c, m->send, m->receive, fixture_device(f, rank), f->device.streams[rank]));
+        TSR_TRY(collective(mesh, c, m->send, m->receive, fixture_device(f, rank), f->device.streams[rank]));
         CHECK(k == 0 || async_held_up() == before);
         TSR_TRY(fixture_get(f, rank, m->got[k], m->receive, m->bytes));
     }
     return fixture_wait(f, rank);
 }
 
-static tsr_status compare(tsr_comm *comm, const fixture *f, const call *c, memory *m)
+static tsr_status compare(const tsr_mesh *mesh, const fixture *f, const call *c, memory *m)
 {
     for (int k = 0; k < ROUNDS; k++) {
         memcpy(m->wanted[k], m->base[k], m->bytes);
-        TSR_TRY(collective(comm, c, m->given[k], m->wanted[k], tsr_device_host(), NULL));
+        TSR_TRY(collective(mesh, c, m->given[k], m->wanted[k], tsr_device_host(), NULL));
     }
-    TSR_TRY(run_rounds(comm, f, c, m));
+    TSR_TRY(run_rounds(mesh, f, c, m));
     for (int k = 0; k < ROUNDS; k++)
         CHECK(memcmp(m->got[k], m->wanted[k], m->bytes) == 0);
     return TSR_OK;
 }
 
-static tsr_status play(tsr_comm *comm, const fixture *f, const call *c)
+static tsr_status play(const tsr_mesh *mesh, const fixture *f, const call *c)
 {
-    const int rank = tsr_comm_rank(comm);
+    const int rank = tsr_comm_rank(tsr_mesh_comm(mesh));
     memory m = {.bytes = (size_t)MOST * MOST_RANKS * tsr_dtype_bytes(c->dtype)};
     unsigned char *block = calloc(4 * ROUNDS, m.bytes);
     for (int k = 0; k < ROUNDS; k++) {
@@ -136,7 +160,7 @@ static tsr_status play(tsr_comm *comm, const fixture *f, const call *c)
     }
     TSR_TRY(fixture_alloc(f, rank, m.bytes, &m.send));
     TSR_TRY(fixture_alloc(f, rank, m.bytes, &m.receive));
-    const tsr_status status = compare(comm, f, c, &m);
+    const tsr_status status = compare(mesh, f, c, &m);
     fixture_free(f, rank, m.send, m.bytes);
     fixture_free(f, rank, m.receive, m.bytes);
     free(block);
@@ -154,6 +178,7 @@ static call draw(uint64_t number, int ranks, int rank)
         c.dtype = oracle_random_dtype(&random);
         c.op = (tsr_reduce_op)oracle_random_below(&random, TSR_REDUCE_OP_END);
     } while (!oracle_has_op(c.dtype, c.op));
+    c.along = ranks % 2 == 0 && c.kind <= BROADCAST && oracle_random_below(&random, 2) == 1;
     c.root = (int)oracle_random_below(&random, ranks);
     for (int r = 0; r < ranks; r++) {
         c.counts[r] =
@@ -171,14 +196,18 @@ static tsr_status run_calls(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
     const trial *t = f->arg;
+    const int ranks = tsr_comm_size(comm);
+    const int64_t shape[] = {ranks % 2 ? ranks : ranks / 2, ranks % 2 ? 1 : 2};
+    tsr_mesh *mesh;
+    TSR_TRY(tsr_mesh_create(comm, 2, shape, NULL, NULL, &mesh));
     for (uint64_t number = t->first; number < t->first + t->count; number++) {
-        const call c = draw(number, tsr_comm_size(comm), tsr_comm_rank(comm));
+        const call c = draw(number, ranks, tsr_comm_rank(comm));
         if (tsr_comm_rank(comm) == 0)
             test_case("collective %d, number %llu of %d ranks on %d devices, seed %llu", (int)c.kind,
-                      (unsigned long long)number, tsr_comm_size(comm), f->device.devices,
-                      (unsigned long long)test_seed());
-        TSR_TRY(play(comm, f, &c));
+                      (unsigned long long)number, ranks, f->device.devices, (unsigned long long)test_seed());
+        TSR_TRY(play(mesh, f, &c));
     }
+    tsr_mesh_destroy(mesh);
     return TSR_OK;
 }
 

@@ -88,10 +88,12 @@ extern suite_exchange *const suite_exchanges[EXCHANGES];
 
 /** The conformance suite. Each function runs the tests of one file over suite_engine, and returns
  * the number that failed. */
+int suite_along(void);
 int suite_collectives(void);
 int suite_departure(void);
 int suite_disagreement(void);
 int suite_halves(void);
+int suite_meshes(void);
 int suite_split(void);
 
 /** A part of the suite, by name; the last row of the list has no name. */

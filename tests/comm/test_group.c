@@ -7,6 +7,8 @@
 #include "comm/groups/group.h"
 #include "comm_suite.h"
 
+#include <tessera/mesh_comm.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -367,6 +369,84 @@ static void a_lent_communicator_serves_all_its_ranks_and_no_fewer(void **state)
         suite_run(n, prepare_lent, NULL);
 }
 
+/* The ranks of a set in falling order; of all ranks too, which then are another group than the
+ * communicator itself. */
+static tsr_status make_falling(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    for (int step = 1; step <= 2; step++) {
+        int ranks[MOST_RANKS], falling[MOST_RANKS];
+        const tsr_rank_set rising = every(step, rank, size, ranks);
+        const tsr_rank_set set = {falling, rising.count};
+        const tsr_group *up = NULL, *down = NULL, *again = NULL;
+        for (int i = 0; i < set.count; i++)
+            falling[i] = ranks[set.count - 1 - i];
+        TSR_TRY(prepare(comm, set, 64, 5, "falling", &down));
+        TSR_TRY(prepare(comm, rising, 0, 5, "rising", &up));
+        TSR_TRY(prepare(comm, set, 0, 5, "again", &again));
+        CHECK(again == down && (set.count == 1) == (up == down) && tsr_comm_size(down->comm) == set.count);
+        CHECK(set.count == 1 || (down->comm != comm && shelf_of(down)->bytes >= 64 && shelf_of(up)->bytes == 0));
+        for (int i = 0; i < set.count; i++)
+            CHECK((size == 1 || down->ranks[i] == falling[i]) && tsr_group_position(down, falling[i]) == i);
+        CHECK(tsr_comm_rank(down->comm) == tsr_group_position(down, rank));
+        TSR_TRY(suite_check_usable(down->comm));
+    }
+    return TSR_OK;
+}
+
+static void the_order_of_a_set_is_that_of_its_group(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= MOST_RANKS; n++)
+        suite_run(n, make_falling, NULL);
+}
+
+/* Sets are compared as in prepare, but no group is made. */
+static tsr_status compare_only(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    int ranks[MOST_RANKS];
+    const tsr_rank_set set = every(2, tsr_comm_rank(comm), tsr_comm_size(comm), ranks);
+    tsr_group_request request = {.set = set, .fingerprint = 5, .describe = describe, .arg = "pairs"};
+    TSR_TRY(tsr_group_compare(comm, &request));
+    CHECK(!tsr_group_find(comm, tsr_rank_set_hash(set)));
+    request.fingerprint += tsr_comm_rank(comm) == 2;
+    request.arg = tsr_comm_rank(comm) == 2 ? "others" : "pairs";
+    CHECK_ERROR(tsr_group_compare(comm, &request), TSR_ERROR_ARGUMENT,
+                "rank 0 calls prepare of pairs, but rank 2 calls prepare of others");
+    return suite_check_usable(comm);
+}
+
+static void sets_can_be_compared_without_groups(void **state)
+{
+    (void)state;
+    for (int n = 3; n <= MOST_RANKS; n++)
+        suite_run(n, compare_only, NULL);
+}
+
+/* A mesh over a communicator that may not be split. */
+static tsr_status use_lent_mesh(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_mesh *mesh, *sub = NULL;
+    int64_t sum = 1;
+    comm->engine.table.split = NULL;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "a=2,b=2", &mesh));
+    CHECK_ERROR(tsr_mesh_split(mesh, "a", &sub), TSR_ERROR_UNSUPPORTED, "tsr_mesh_split: the mesh's communicator of");
+    CHECK_ERROR(tsr_mesh_all_reduce_i64(mesh, "a", &sum, TSR_SUM), TSR_ERROR_UNSUPPORTED, "lent and may not be split");
+    TSR_TRY(tsr_mesh_all_reduce_i64(mesh, NULL, &sum, TSR_SUM));
+    CHECK(!sub && sum == 4);
+    tsr_mesh_destroy(mesh);
+    return suite_check_usable(comm);
+}
+
+static void along_all_dims_a_lent_communicator_serves(void **state)
+{
+    (void)state;
+    suite_run(4, use_lent_mesh, NULL);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +458,9 @@ int main(int count, char **arguments)
         cmocka_unit_test(calls_of_several_phases_keep_in_step),
         cmocka_unit_test(what_is_wrong_with_a_started_call_comes_from_its_join),
         cmocka_unit_test(a_lent_communicator_serves_all_its_ranks_and_no_fewer),
+        cmocka_unit_test(the_order_of_a_set_is_that_of_its_group),
+        cmocka_unit_test(sets_can_be_compared_without_groups),
+        cmocka_unit_test(along_all_dims_a_lent_communicator_serves),
         cmocka_unit_test(all_ranks_of_a_set_learn_its_largest_number_of_rounds),
     };
     suite_start(count, arguments);

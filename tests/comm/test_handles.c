@@ -2,6 +2,8 @@
  * callers, and the log. */
 #include "comm_suite.h"
 
+#include <tessera/mesh_comm.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -305,6 +307,26 @@ static void main_may_destroy_its_handle(void **state)
     assert_int_equal(tsr_threads_run(3, destroy_what_was_given, NULL, NULL), TSR_OK);
 }
 
+static tsr_status leave_behind(tsr_comm *comm, void *arg)
+{
+    tsr_mesh **kept = arg, *mesh;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2x2", &mesh));
+    const tsr_status status = tsr_mesh_split(mesh, "1", &kept[tsr_comm_rank(comm)]);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static void a_split_mesh_may_outlive_its_ranks(void **state)
+{
+    (void)state;
+    tsr_mesh *kept[4] = {NULL};
+    suite_run(4, leave_behind, kept);
+    for (int r = 0; r < 4; r++) {
+        assert_int_equal(tsr_mesh_count(kept[r]), 2);
+        tsr_mesh_destroy(kept[r]);
+    }
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +338,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(the_holder_does_not_destroy_its_handle_and_is_told_at_once),
         cmocka_unit_test(a_handle_in_a_call_outlives_its_owner),
         cmocka_unit_test(main_may_destroy_its_handle),
+        cmocka_unit_test(a_split_mesh_may_outlive_its_ranks),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);

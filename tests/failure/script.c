@@ -32,6 +32,16 @@ static tsr_status make_mesh(actor *a, int odd)
     return TSR_OK;
 }
 
+static tsr_status parse_mesh(actor *a, int odd)
+{
+    static const char *const texts[] = {"1", "2@[1,0]", "3@[2,1,0]", "4@[3,2,1,0]"};
+    (void)odd;
+    tsr_mesh *mesh = UNTOUCHED(tsr_mesh);
+    TSR_TRY(outcome(tsr_mesh_parse(a->comm, NULL, texts[tsr_comm_size(a->comm) - 1], &mesh), mesh));
+    a->falling = mesh;
+    return TSR_OK;
+}
+
 static tsr_status make_layouts(actor *a, int odd)
 {
     (void)odd;
@@ -208,6 +218,28 @@ static tsr_status reduce(actor *a, int odd)
     return tsr_comm_all_reduce(a->comm, a->values, a->moved, odd ? 3 : 4, TSR_F32, TSR_SUM, tsr_device_host(), NULL);
 }
 
+static tsr_status split_mesh(actor *a, int odd)
+{
+    tsr_mesh *sub = UNTOUCHED(tsr_mesh);
+    TSR_TRY(outcome(tsr_mesh_split(odd ? a->mesh : a->falling, NULL, &sub), sub));
+    tsr_mesh_destroy(sub);
+    return TSR_OK;
+}
+
+/* The first call makes a group. */
+static tsr_status reduce_along(actor *a, int odd)
+{
+    int64_t value = 1;
+    return tsr_mesh_all_reduce_i64(odd ? a->mesh : a->falling, NULL, &value, TSR_SUM);
+}
+
+/* Never odd: sentences would compare with the rank at position 0, which is not rank 0. */
+static tsr_status gather_along(actor *a, int odd)
+{
+    (void)odd;
+    return tsr_mesh_all_gather(a->falling, "0", a->values, a->moved, 4, NULL, TSR_F32, tsr_device_host(), NULL);
+}
+
 const step script[] = {
     {"tsr_mesh_create", make_mesh, 0, 0, 1},
     {"tsr_layout_parse", make_layouts, 0, 0, 1},
@@ -227,6 +259,10 @@ const step script[] = {
     {"tsr_redistribute_backward", go_backward, 1, 1, 1},
     {"tsr_comm_split", split, 1, 1, 1},
     {"tsr_comm_all_reduce", reduce, 1, 1, 1},
+    {"tsr_mesh_parse", parse_mesh, 0, 0, 1},
+    {"tsr_mesh_split", split_mesh, 1, 1, 1},
+    {"tsr_mesh_all_reduce_i64", reduce_along, 1, 1, 1},
+    {"tsr_mesh_all_gather", gather_along, 1, 0, 1},
 };
 
 const int script_length = (int)(sizeof script / sizeof script[0]);
@@ -248,6 +284,7 @@ void actor_finish(actor *a)
     tsr_dtensor_destroy(a->z);
     tsr_layout_destroy(a->rows);
     tsr_layout_destroy(a->columns);
+    tsr_mesh_destroy(a->falling);
     tsr_mesh_destroy(a->mesh);
     free(a->workspace);
 }

@@ -10,7 +10,7 @@ typedef struct actor {
     tsr_comm *comm;
     int rank;
     float values[64 * 3];
-    tsr_mesh *mesh;
+    tsr_mesh *mesh, *falling; /* all ranks, in their order and in the other */
     tsr_layout *rows, *columns;
     tsr_dtensor *x, *y, *z;
     tsr_plan *plan;

@@ -12,7 +12,8 @@ ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor"
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
 # outside of rooms.
 ROOMS = {
-    "src/comm": {"core": [], "collectives": ["core"], "groups": ["core", "collectives"], "engines": ["core"], "run": []},
+    "src/comm": {"core": [], "collectives": ["core"], "groups": ["core", "collectives"], "meshes": ["core", "collectives", "groups"],
+                 "engines": ["core"], "run": []},
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/ops": {"blas": [], ".": ["blas"]},

@@ -13,6 +13,7 @@ struct tsr_comm {
     int rank, size;
     tsr_context *context;
     const int *node; /* one for each rank; NULL: unknown */
+    int destroyed;   /* how often tsr_comm_destroy() was called */
 };
 
 /* The oracle of a mesh: a plain list of ranks in row-major order. */

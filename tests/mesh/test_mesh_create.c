@@ -250,20 +250,23 @@ static void note_destroyed(void *data)
     ++*(int *)data;
 }
 
-static void the_slot_goes_with_the_last_reference(void **state)
+static void slots_go_with_the_last_reference(void **state)
 {
     (void)state;
-    int destroyed = 0, replaced = 0;
+    int destroyed = 0, replaced = 0, other = 0;
     tsr_mesh *mesh = parsed("4");
-    assert_null(tsr_mesh_slot(mesh));
-    tsr_mesh_slot_set(mesh, &replaced, note_destroyed);
-    tsr_mesh_slot_set(mesh, &destroyed, note_destroyed);
-    assert_ptr_equal(tsr_mesh_slot(mesh), &destroyed);
+    assert_null(tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_PLANS));
+    tsr_mesh_slot_set(mesh, TSR_MESH_SLOT_PLANS, &replaced, note_destroyed);
+    tsr_mesh_slot_set(mesh, TSR_MESH_SLOT_PLANS, &destroyed, note_destroyed);
+    assert_ptr_equal(tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_PLANS), &destroyed);
+    assert_null(tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_GROUPS));
+    tsr_mesh_slot_set(mesh, TSR_MESH_SLOT_GROUPS, &other, note_destroyed);
     assert_ptr_equal(tsr_mesh_retain(mesh), mesh);
     tsr_mesh_destroy(mesh);
     assert_int_equal(destroyed, 0);
     tsr_mesh_destroy(mesh);
     assert_int_equal(destroyed, 1);
+    assert_int_equal(other, 1);
     assert_int_equal(replaced, 0);
     tsr_mesh_destroy(NULL);
     assert_null(tsr_mesh_retain(NULL));
@@ -419,7 +422,7 @@ int main(void)
         cmocka_unit_test(the_largest_meshes_find_their_corners),
         cmocka_unit_test(a_rank_outside_leaves_the_coordinate_alone),
         cmocka_unit_test(a_mesh_over_a_communicator_knows_its_own_coordinate),
-        cmocka_unit_test(the_slot_goes_with_the_last_reference),
+        cmocka_unit_test(slots_go_with_the_last_reference),
         cmocka_unit_test(bad_arguments_are_refused_by_name_and_value),
         cmocka_unit_test(a_mesh_must_fit_its_communicator),
         cmocka_unit_test(a_mesh_knows_the_nodes_of_its_communicator),

@@ -289,6 +289,41 @@ static void an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator(vo
     }
 }
 
+/* A mesh that owns its communicator, and meshes made of it, destroyed in any order. */
+static void an_owned_communicator_ends_with_the_last_mesh_over_it(void **state)
+{
+    (void)state;
+    const tsr_mesh_dims both = {2, {0, 1}};
+    const int64_t ranks[] = {4, 5, 6, 7}, reversed[] = {3, 2, 1, 0};
+    for (int first = 0; first < 5; first++) {
+        counted_memory memory = {0};
+        tsr_context *context = counted_context(&memory);
+        tsr_comm comm = {0, 8, context}, own = {3, 4, context};
+        tsr_mesh *mesh = NULL, *copy = NULL, *made[5];
+        assert_int_equal(tsr_mesh_parse(&comm, NULL, "a=2,b=2@4", &mesh), TSR_OK);
+        assert_int_equal(tsr_mesh_build_split(mesh, &both, ranks, &own, &made[0]), TSR_OK);
+        assert_string_equal(text_of(made[0]), "a=2,b=2");
+        assert_int_equal(tsr_mesh_slice(made[0], "b", &made[1]), TSR_OK);
+        assert_int_equal(tsr_mesh_flatten(made[1], "", &made[2]), TSR_OK);
+        assert_int_equal(tsr_mesh_with_nodes(made[2], NULL, &made[3]), TSR_OK);
+        assert_int_equal(tsr_mesh_reorder(made[0], reversed, &made[4]), TSR_OK);
+        assert_string_equal(text_of(made[4]), "a=2,b=2@[3,2,1,0]");
+        assert_int_equal(tsr_mesh_copy_abstract(made[0], &copy), TSR_OK);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(own.destroyed, 0);
+            assert_ptr_equal(tsr_mesh_comm(made[(first + i) % 5]), &own);
+            tsr_mesh_destroy(made[(first + i) % 5]);
+        }
+        assert_int_equal(own.destroyed, 1);
+        tsr_mesh_destroy(copy);
+        tsr_mesh_destroy(mesh);
+        assert_int_equal(own.destroyed, 1);
+        assert_int_equal(comm.destroyed, 0);
+        tsr_context_destroy(context);
+        assert_nothing_leaked(&memory);
+    }
+}
+
 static void a_slice_outlives_its_parent(void **state)
 {
     (void)state;
@@ -490,6 +525,7 @@ int main(void)
         cmocka_unit_test(slices_of_huge_meshes_stay_small),
         cmocka_unit_test(dims_of_size_one_do_not_keep_a_huge_mesh_from_being_flattened),
         cmocka_unit_test(an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator),
+        cmocka_unit_test(an_owned_communicator_ends_with_the_last_mesh_over_it),
         cmocka_unit_test(a_slice_outlives_its_parent),
         cmocka_unit_test(what_is_derived_from_a_mesh_knows_its_nodes),
         cmocka_unit_test(nodes_have_one_form_however_they_are_given),

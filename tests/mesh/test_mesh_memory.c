@@ -1,6 +1,9 @@
 /* Every call that allocates, with its n-th allocation failing, for every n. */
 #include "counted_memory.h"
+#include "mesh/derive.h"
 #include "mesh_support.h"
+
+#include <tessera/sys/status.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -84,6 +87,25 @@ static tsr_status know_of_comm(tsr_context *context, const tsr_mesh *from, tsr_m
     return tsr_mesh_create(&comm, 2, square, NULL, NULL, out);
 }
 
+/* Of a mesh that knows its nodes. */
+static tsr_status split(tsr_context *context, const tsr_mesh *from, tsr_mesh **out)
+{
+    static tsr_comm comm;
+    const tsr_mesh_dims both = {2, {0, 1}};
+    tsr_mesh *known;
+    comm = (tsr_comm){.size = 4, .context = context};
+    TSR_TRY(tsr_mesh_with_nodes(from, &(tsr_nodes){2, 0, NULL}, &known));
+    const tsr_status status = tsr_mesh_build_split(known, &both, (const int64_t[]){0, 1, 2, 3}, &comm, out);
+    tsr_mesh_destroy(known);
+    return status;
+}
+
+static tsr_status reorder(tsr_context *context, const tsr_mesh *from, tsr_mesh **out)
+{
+    (void)context;
+    return tsr_mesh_reorder(from, (const int64_t[]){3, 1, 0, 2}, out);
+}
+
 static const struct {
     const char *from; /* NULL for what needs no mesh */
     make *call;
@@ -103,6 +125,8 @@ static const struct {
     {"2x2", know_listed, 2},
     {"4", know_listed_as_equal, 3},
     {NULL, know_of_comm, 3},
+    {"2x2", split, 6},
+    {"2x2", reorder, 1},
 };
 
 static void run_case(size_t index)

@@ -5,15 +5,14 @@
 #include "base/text/text.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 /* A description lists at most this many counts. */
 #define COUNTS_NAMED 16
 
 static tsr_status refuse_count(const tsr_collective *call, const char *name, int rank, int64_t value)
 {
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s[%d] is %lld; counts are 0 or more",
-                          call->operation->name, name, rank, (long long)value);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s[%d] is %lld; counts are 0 or more", call->caller, name, rank,
+                          (long long)value);
 }
 
 /* Sums one count per rank; `counts` NULL: call->count each. A negative count is an error. */
@@ -26,8 +25,8 @@ static tsr_status sum_counts(const tsr_comm *comm, const tsr_collective *call, c
         if (value < 0)
             return refuse_count(call, name, r, value);
         if (!tsr_add(sum, value, &sum))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s sum up to more than 2^63 - 1 elements",
-                                  call->operation->name, name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s sum up to more than 2^63 - 1 elements", call->caller,
+                                  name);
     }
     *out = sum;
     return TSR_OK;
@@ -38,16 +37,16 @@ static tsr_status check_fields(const tsr_comm *comm, const tsr_collective *call)
     const tsr_operation *operation = call->operation;
     const tsr_dtype_info *info = tsr_dtype_get(call->dtype);
     if (!info)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: dtype is %d, which is not a dtype", operation->name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dtype is %d, which is not a dtype", call->caller,
                               (int)call->dtype);
     if (operation->reduces && ((unsigned)call->op >= TSR_REDUCE_OP_END || !(info->reduce_ops & 1u << call->op)))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: op is %s (%d), which %s does not have", operation->name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: op is %s (%d), which %s does not have", call->caller,
                               tsr_reduce_op_name(call->op), (int)call->op, info->name);
     if (operation->rooted && (call->root < 0 || call->root >= comm->size))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: root is %d; the ranks are 0 to %d", operation->name,
-                              call->root, comm->size - 1);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: root is %d; the ranks are 0 to %d", call->caller, call->root,
+                              comm->size - 1);
     if (!call->counts && call->count < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: count is %lld; it must be 0 or more", operation->name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: count is %lld; it must be 0 or more", call->caller,
                               (long long)call->count);
     return TSR_OK;
 }
@@ -65,31 +64,24 @@ static tsr_status check_bytes(const tsr_collective *call, int64_t elements)
 {
     int64_t bytes;
     if (!tsr_multiply(elements, (int64_t)call->bytes, &bytes))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %lld elements of %s are more than 2^63 - 1 bytes",
-                              call->operation->name, (long long)elements, tsr_dtype_name(call->dtype));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %lld elements of %s are more than 2^63 - 1 bytes", call->caller,
+                              (long long)elements, tsr_dtype_name(call->dtype));
     return TSR_OK;
-}
-
-static tsr_status refuse_host(const tsr_collective *call)
-{
-    char name[64];
-    snprintf(name, sizeof name, "tsr_comm_%s", call->operation->name);
-    return tsr_refuse_host(name, call->device, call->stream);
 }
 
 /* Checks this rank's device and stream, and that no buffer with elements is NULL. */
 static tsr_status check_buffers(const tsr_comm *comm, const tsr_collective *call)
 {
-    const tsr_operation *operation = call->operation;
+    const int rank = tsr_comm_name(comm, comm->rank);
     if (!tsr_host_is_meant(call->device, call->stream))
-        return refuse_host(call);
+        return tsr_refuse_host(call->caller, call->device, call->stream);
     if (call->send_total > 0 && !call->send)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send is NULL on rank %d, which sends %lld elements",
-                              operation->name, comm->rank, (long long)call->send_total);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL on rank %d, which %s %lld elements", call->caller,
+                              call->buffer ? call->buffer : "send", rank, call->buffer ? "has" : "sends",
+                              (long long)call->send_total);
     if (call->receive_total > 0 && !call->receive)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_comm_%s: receive is NULL on rank %d, which receives %lld elements", operation->name,
-                              comm->rank, (long long)call->receive_total);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: receive is NULL on rank %d, which receives %lld elements",
+                              call->caller, rank, (long long)call->receive_total);
     return TSR_OK;
 }
 
@@ -101,8 +93,8 @@ static tsr_status check_overlap(const tsr_comm *comm, const tsr_collective *call
     if (in_place || send_bytes == 0 || receive_bytes == 0 || send + send_bytes <= receive ||
         receive + receive_bytes <= send)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send and receive overlap on rank %d", call->operation->name,
-                          comm->rank);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: send and receive overlap on rank %d", call->caller,
+                          tsr_comm_name(comm, comm->rank));
 }
 
 static tsr_status check_buffers_apart(const tsr_comm *comm, const tsr_collective *call)
@@ -149,8 +141,8 @@ tsr_status tsr_extents_same(const tsr_comm *comm, tsr_collective *call, int64_t 
 tsr_status tsr_extents_exchange(const tsr_comm *comm, tsr_collective *call, int64_t whole)
 {
     if (!call->counts != !call->receive_counts)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s is NULL; give both counts or neither",
-                              call->operation->name, call->counts ? "receive_counts" : "send_counts");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL; give both counts or neither", call->caller,
+                              call->counts ? "receive_counts" : "send_counts");
     call->send_total = whole;
     return sum_counts(comm, call, "receive_counts", call->receive_counts, &call->receive_total);
 }

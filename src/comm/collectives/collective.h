@@ -9,7 +9,6 @@ typedef struct tsr_collective tsr_collective;
 
 /** What differs between collectives: one static row for each. */
 typedef struct tsr_operation {
-    const char *call;            /**< "tsr_comm_all_gather" */
     const char *name;            /**< "all_gather" */
     bool reduces, rooted, parts; /**< `parts`: `count` and `counts` give each rank's part, not the whole */
     /** Sets send_total and receive_total; `whole` is the number of elements of the whole. */
@@ -22,6 +21,8 @@ typedef struct tsr_operation {
 } tsr_operation;
 
 struct tsr_collective {
+    const char *caller; /**< the public function that sentences name: "tsr_comm_all_gather" */
+    const char *buffer; /**< what `caller` calls its only buffer, which is `send` and `receive`; NULL: it has both */
     const tsr_operation *operation;
     const void *send;
     void *receive;

@@ -61,8 +61,8 @@ static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *byte
     if (!call->operation->reduces || wanted == 0)
         return TSR_OK;
     if (!tsr_multiply(wanted, (int64_t)call->bytes, &wanted) || !tsr_multiply(wanted, comm->size, &wanted))
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_%s: a part from each of %d ranks is more than memory holds",
-                              call->operation->name, comm->size);
+        return tsr_status_set(TSR_ERROR_MEMORY, "%s: a part from each of %d ranks is more than memory holds",
+                              call->caller, comm->size);
     *bytes = (size_t)wanted;
     return call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch);
 }
@@ -75,7 +75,7 @@ static tsr_status agree_on_call(tsr_comm *comm, const tsr_collective *call, tsr_
     const uint64_t fingerprint = tsr_collective_fingerprint(comm, call);
     if (!call->receive_counts)
         return tsr_comm_agree(comm, fingerprint, local, tsr_collective_describe, &described);
-    const tsr_sizes sizes = {.caller = "tsr_comm_all_to_all",
+    const tsr_sizes sizes = {.caller = call->caller,
                              .unit = "elements",
                              .send_counts = call->counts,
                              .receive_counts = call->receive_counts};
@@ -108,7 +108,7 @@ static tsr_status reserve_arrays(tsr_comm *comm, tsr_collective *call, tsr_statu
     return local;
 }
 
-static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
+tsr_status tsr_collective_run(tsr_comm *comm, tsr_collective *call)
 {
     const tsr_status local = reserve_arrays(comm, call, tsr_collective_check(comm, call));
     return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
@@ -117,26 +117,12 @@ static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
 static tsr_status run_collective(tsr_comm *comm, tsr_collective *call)
 {
     if (!comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call->operation->call);
-    TSR_TRY(tsr_comm_enter(comm, call->operation->call));
-    return tsr_comm_leave(comm, run_within(comm, call));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call->caller);
+    TSR_TRY(tsr_comm_enter(comm, call->caller));
+    return tsr_comm_leave(comm, tsr_collective_run(comm, call));
 }
 
-/* A call with the arguments that all collectives have. */
-static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count,
-                              tsr_dtype dtype, tsr_device device, tsr_stream stream)
-{
-    return (tsr_collective){.operation = operation,
-                            .send = send,
-                            .receive = receive,
-                            .count = count,
-                            .dtype = dtype,
-                            .device = device,
-                            .stream = stream};
-}
-
-static const tsr_operation gathers_all = {
-    .call = "tsr_comm_all_gather",
+const tsr_operation tsr_all_gather_operation = {
     .name = "all_gather",
     .parts = true,
     .extents = tsr_extents_gather_all,
@@ -145,8 +131,34 @@ static const tsr_operation gathers_all = {
     .message = tsr_message_all_gather,
 };
 
-static const tsr_operation broadcasts = {
-    .call = "tsr_comm_broadcast",
+const tsr_operation tsr_reduce_scatter_operation = {
+    .name = "reduce_scatter",
+    .reduces = true,
+    .parts = true,
+    .extents = tsr_extents_scatter_all,
+    .direct = tsr_direct_reduce_scatter,
+    .message = tsr_message_reduce_scatter,
+};
+
+const tsr_operation tsr_all_reduce_operation = {
+    .name = "all_reduce",
+    .reduces = true,
+    .extents = tsr_extents_same,
+    .in_place = tsr_in_place_whole,
+    .direct = tsr_direct_all_reduce,
+    .message = tsr_message_all_reduce,
+};
+
+const tsr_operation tsr_all_to_all_operation = {
+    .name = "all_to_all",
+    .parts = true,
+    .extents = tsr_extents_exchange,
+    .match = tsr_direct_match,
+    .direct = tsr_direct_all_to_all,
+    .message = tsr_message_all_to_all,
+};
+
+const tsr_operation tsr_broadcast_operation = {
     .name = "broadcast",
     .rooted = true,
     .extents = tsr_extents_same,
@@ -157,21 +169,24 @@ static const tsr_operation broadcasts = {
 
 tsr_status tsr_gather_bytes(tsr_comm *comm, const void *mine, void *all, size_t bytes)
 {
-    tsr_collective call = call_of(&gathers_all, mine, all, (int64_t)bytes, TSR_U8, tsr_device_host(), NULL);
-    return run_within(comm, &call);
+    tsr_collective call = tsr_collective_of("tsr_comm_all_gather", &tsr_all_gather_operation, mine, all, (int64_t)bytes,
+                                            TSR_U8, tsr_device_host(), NULL);
+    return tsr_collective_run(comm, &call);
 }
 
 tsr_status tsr_broadcast_bytes(tsr_comm *comm, void *data, size_t bytes, int root)
 {
-    tsr_collective call = call_of(&broadcasts, data, data, (int64_t)bytes, TSR_U8, tsr_device_host(), NULL);
+    tsr_collective call = tsr_collective_of("tsr_comm_broadcast", &tsr_broadcast_operation, data, data, (int64_t)bytes,
+                                            TSR_U8, tsr_device_host(), NULL);
     call.root = root;
-    return run_within(comm, &call);
+    return tsr_collective_run(comm, &call);
 }
 
 tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
                                tsr_dtype dtype, tsr_device device, tsr_stream stream)
 {
-    tsr_collective call = call_of(&gathers_all, send, receive, count, dtype, device, stream);
+    tsr_collective call = tsr_collective_of("tsr_comm_all_gather", &tsr_all_gather_operation, send, receive, count,
+                                            dtype, device, stream);
     call.counts = counts;
     return run_collective(comm, &call);
 }
@@ -180,16 +195,8 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
                                    const int64_t *counts, tsr_dtype dtype, tsr_reduce_op op, tsr_device device,
                                    tsr_stream stream)
 {
-    static const tsr_operation operation = {
-        .call = "tsr_comm_reduce_scatter",
-        .name = "reduce_scatter",
-        .reduces = true,
-        .parts = true,
-        .extents = tsr_extents_scatter_all,
-        .direct = tsr_direct_reduce_scatter,
-        .message = tsr_message_reduce_scatter,
-    };
-    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    tsr_collective call = tsr_collective_of("tsr_comm_reduce_scatter", &tsr_reduce_scatter_operation, send, receive,
+                                            count, dtype, device, stream);
     call.counts = counts;
     call.op = op;
     return run_collective(comm, &call);
@@ -198,16 +205,8 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
 tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype,
                                tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
-    static const tsr_operation operation = {
-        .call = "tsr_comm_all_reduce",
-        .name = "all_reduce",
-        .reduces = true,
-        .extents = tsr_extents_same,
-        .in_place = tsr_in_place_whole,
-        .direct = tsr_direct_all_reduce,
-        .message = tsr_message_all_reduce,
-    };
-    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    tsr_collective call = tsr_collective_of("tsr_comm_all_reduce", &tsr_all_reduce_operation, send, receive, count,
+                                            dtype, device, stream);
     call.op = op;
     return run_collective(comm, &call);
 }
@@ -216,16 +215,8 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
                                const int64_t *send_counts, const int64_t *receive_counts, tsr_dtype dtype,
                                tsr_device device, tsr_stream stream)
 {
-    static const tsr_operation operation = {
-        .call = "tsr_comm_all_to_all",
-        .name = "all_to_all",
-        .parts = true,
-        .extents = tsr_extents_exchange,
-        .match = tsr_direct_match,
-        .direct = tsr_direct_all_to_all,
-        .message = tsr_message_all_to_all,
-    };
-    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    tsr_collective call = tsr_collective_of("tsr_comm_all_to_all", &tsr_all_to_all_operation, send, receive, count,
+                                            dtype, device, stream);
     call.counts = send_counts;
     call.receive_counts = receive_counts;
     return run_collective(comm, &call);
@@ -234,7 +225,9 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
 tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
                               tsr_stream stream)
 {
-    tsr_collective call = call_of(&broadcasts, buffer, buffer, count, dtype, device, stream);
+    tsr_collective call =
+        tsr_collective_of("tsr_comm_broadcast", &tsr_broadcast_operation, buffer, buffer, count, dtype, device, stream);
+    call.buffer = "buffer";
     call.root = root;
     return run_collective(comm, &call);
 }
@@ -243,7 +236,6 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
                             tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
-        .call = "tsr_comm_scatter",
         .name = "scatter",
         .rooted = true,
         .parts = true,
@@ -251,7 +243,8 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
         .direct = tsr_direct_scatter,
         .message = tsr_message_scatter,
     };
-    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    tsr_collective call =
+        tsr_collective_of("tsr_comm_scatter", &operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.root = root;
     return run_collective(comm, &call);
@@ -261,7 +254,6 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
                            tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
-        .call = "tsr_comm_gather",
         .name = "gather",
         .rooted = true,
         .parts = true,
@@ -269,7 +261,7 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
         .direct = tsr_direct_gather,
         .message = tsr_message_gather,
     };
-    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    tsr_collective call = tsr_collective_of("tsr_comm_gather", &operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.root = root;
     return run_collective(comm, &call);

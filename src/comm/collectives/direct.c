@@ -55,9 +55,9 @@ tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call)
     for (int r = 0; call->counts && r < comm->size; r++) {
         const int64_t sent = collective_of(comm, r)->counts[comm->rank];
         if (sent != call->receive_counts[r])
-            return tsr_status_set(
-                TSR_ERROR_ARGUMENT, "tsr_comm_%s: rank %d sends %lld elements to rank %d, which expects %lld",
-                call->operation->name, r, (long long)sent, comm->rank, (long long)call->receive_counts[r]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %d sends %lld elements to rank %d, which expects %lld",
+                                  call->caller, tsr_comm_name(comm, r), (long long)sent,
+                                  tsr_comm_name(comm, comm->rank), (long long)call->receive_counts[r]);
     }
     return TSR_OK;
 }

@@ -87,16 +87,17 @@ static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int pe
 {
     const window wanted = list_sizes(sizes, true, peer, first);
     const int64_t most = sent->count > wanted.count ? sent->count : wanted.count;
+    const int here = tsr_comm_name(comm, comm->rank), there = tsr_comm_name(comm, peer);
     for (int64_t i = first; i < most && i < first + WINDOW; i++) {
         if (i >= sent->count)
             snprintf(out->words, sizeof out->words, "%s: rank %d expects %lld %s from rank %d, which sends 0 more",
-                     sizes->caller, comm->rank, (long long)wanted.sizes[i - first], sizes->unit, peer);
+                     sizes->caller, here, (long long)wanted.sizes[i - first], sizes->unit, there);
         else if (i >= wanted.count)
             snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects 0 more",
-                     sizes->caller, peer, (long long)sent->sizes[i - first], sizes->unit, comm->rank);
+                     sizes->caller, there, (long long)sent->sizes[i - first], sizes->unit, here);
         else if (sent->sizes[i - first] != wanted.sizes[i - first])
             snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects %lld",
-                     sizes->caller, peer, (long long)sent->sizes[i - first], sizes->unit, comm->rank,
+                     sizes->caller, there, (long long)sent->sizes[i - first], sizes->unit, here,
                      (long long)wanted.sizes[i - first]);
         else
             continue;

@@ -36,7 +36,7 @@ typedef struct tsr_group_keeper {
 typedef struct tsr_group {
     /** this group's own: its ranks are positions in `ranks`; NULL if this rank is not in it */
     tsr_comm *comm;
-    const int *ranks;    /**< group rank -> parent rank; NULL for the whole communicator (identity) */
+    const int *ranks;    /**< group rank -> parent rank, in any order; NULL for the whole communicator (identity) */
     const int *position; /**< parent rank -> group rank, -1 outside; NULL for identity */
     int count;
     void *choices;                  /**< the rank's tsr_kernel_choices, `self` of the host's kernels */

@@ -51,29 +51,50 @@ const tsr_group *tsr_group_whole(const tsr_comm *comm)
     return comm->whole.hash ? &comm->whole.group : NULL;
 }
 
-static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
+/* The index of this rank in its set; -1: it is not there. */
+static int find_own(const tsr_comm *comm, tsr_rank_set set)
 {
-    bool inside = set.count == 0;
-    for (int i = 0; i < set.count; i++) {
-        if (set.ranks[i] < 0 || set.ranks[i] >= comm->size || (i > 0 && set.ranks[i] <= set.ranks[i - 1]))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i,
-                                  set.ranks[i], comm->size - 1);
-        inside |= set.ranks[i] == comm->rank;
-    }
-    return inside ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "group: rank %d is not in its own set", comm->rank);
+    for (int i = 0; i < set.count; i++)
+        if (set.ranks[i] == comm->rank)
+            return i;
+    return -1;
 }
 
-static bool has_ranks(const tsr_group_entry *entry, tsr_rank_set set)
+/* A rank that is listed twice needs no check: fewer ranks bring the set than it has members. */
+static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
+{
+    for (int i = 0; i < set.count; i++)
+        if (set.ranks[i] < 0 || set.ranks[i] >= comm->size)
+            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not a rank of 0 to %d", i, set.ranks[i],
+                                  comm->size - 1);
+    return set.count == 0 || find_own(comm, set) >= 0
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_INTERNAL, "group: rank %d is not in its own set", comm->rank);
+}
+
+/* True for all ranks of the communicator in their own order. */
+static bool is_whole(const tsr_comm *comm, tsr_rank_set set)
+{
+    if (set.count != comm->size)
+        return false;
+    for (int i = 0; i < set.count; i++)
+        if (set.ranks[i] != i)
+            return false;
+    return true;
+}
+
+static bool has_ranks(const tsr_comm *comm, const tsr_group_entry *entry, tsr_rank_set set)
 {
     const tsr_group *group = &entry->group;
-    return group->count == set.count &&
-           (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
+    if (!group->ranks)
+        return is_whole(comm, set);
+    return group->count == set.count && memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0;
 }
 
 static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
 {
     const tsr_group_entry *entry = find_entry(comm, tsr_rank_set_hash(set));
-    if (!entry || has_ranks(entry, set))
+    if (!entry || has_ranks(comm, entry, set))
         return TSR_OK;
     return tsr_status_set(
         TSR_ERROR_UNSUPPORTED,
@@ -111,7 +132,7 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
         .fingerprint = count > 0 ? request->fingerprint : 0,
         .rounds = request->rounds,
         .count = count,
-        .missing = count > 0 && count < comm->size && !entry,
+        .missing = count > 0 && !entry && !is_whole(comm, request->set),
         .growing = count > 0 && is_lacking(request, entry),
         .odd = -1,
     };
@@ -282,9 +303,9 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
                               "be split: let all of its ranks take part",
                               comm->size, comm->engine.table.name);
     const bool make = set_is_missing(comm, set);
-    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole
-                                           : set.count > 0         ? find_entry(comm, mine->hash)
-                                                                   : NULL;
+    tsr_group_entry *entry = NULL, *held = is_whole(comm, set) ? &comm->whole
+                                           : set.count > 0     ? find_entry(comm, mine->hash)
+                                                               : NULL;
     tsr_comm *made = NULL;
     tsr_group grown = {.keeper = NULL};
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
@@ -292,7 +313,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
         local = grow_slot(comm, request, held, &grown);
     tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
     if (status == TSR_OK && missing)
-        status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
+        status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, find_own(comm, set), &made);
     if (status != TSR_OK) {
         tsr_group_free(comm, entry);
         tsr_group_release_slot(comm, &grown);
@@ -313,21 +334,38 @@ static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
     return most;
 }
 
-/* To be called when all ranks are known to have comm->records and comm->cursors. */
+/* Compares the sets of all ranks; `*mine` becomes this rank's record. */
+static tsr_status compare_sets(tsr_comm *comm, const tsr_group_request *request, tsr_group_record *mine)
+{
+    *mine = record_of(comm, request);
+    TSR_TRY(share_records(comm, *mine));
+    return is_consistent(comm) ? TSR_OK : explain_mismatch(comm, request, *mine);
+}
+
+/* Makes what the groups of all ranks lack. */
 static tsr_status prepare_group(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
 {
     const tsr_rank_set set = request->set;
-    const tsr_group_record mine = record_of(comm, request);
-    TSR_TRY(share_records(comm, mine));
-    if (!is_consistent(comm))
-        return explain_mismatch(comm, request, mine);
+    tsr_group_record mine;
+    TSR_TRY(compare_sets(comm, request, &mine));
     const int64_t rounds = most_rounds(comm, set);
     if (anybody(comm, is_missing) || anybody(comm, is_growing))
         TSR_TRY(make_groups(comm, request, &mine));
-    if (set.count == comm->size)
+    if (is_whole(comm, set))
         comm->whole.hash = mine.hash;
     *out = (tsr_group_answer){set.count > 0 ? tsr_group_find(comm, mine.hash) : NULL, rounds};
     return TSR_OK;
+}
+
+/* Afterwards all ranks are known to have comm->records and comm->cursors. `local` is this rank's
+ * status so far. */
+static tsr_status begin_comparison(tsr_comm *comm, const tsr_group_request *request, const char *name, tsr_status local)
+{
+    if (local == TSR_OK)
+        local = tsr_cursors_reserve(comm);
+    if (local == TSR_OK)
+        local = tsr_records_create(comm);
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, request->describe, request->arg);
 }
 
 tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
@@ -340,14 +378,20 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
         local = check_hash(comm, set);
     if (local == TSR_OK)
         local = check_finished(comm, set);
-    if (local == TSR_OK)
-        local = tsr_cursors_reserve(comm);
-    if (local == TSR_OK)
-        local = tsr_records_create(comm);
-    tsr_status status =
-        tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
+    tsr_status status = begin_comparison(comm, request, "prepare", local);
     if (status == TSR_OK)
         status = prepare_group(comm, request, out);
+    tsr_records_destroy(comm);
+    return status;
+}
+
+tsr_status tsr_group_compare(tsr_comm *comm, const tsr_group_request *request)
+{
+    tsr_group_record mine;
+    const tsr_status local = request->local == TSR_OK ? check_set(comm, request->set) : request->local;
+    tsr_status status = begin_comparison(comm, request, "compare", local);
+    if (status == TSR_OK)
+        status = compare_sets(comm, request, &mine);
     tsr_records_destroy(comm);
     return status;
 }

@@ -6,7 +6,8 @@
 #include "comm/core/call.h"
 #include "comm/core/comm.h"
 
-/** A set of ranks of a communicator, in strictly ascending order. */
+/** Ranks of a communicator, each once. Their order is that of the ranks in the group, so the same
+ * ranks in another order are another set. */
 typedef struct tsr_rank_set {
     const int *ranks;
     int count;
@@ -42,12 +43,16 @@ typedef struct tsr_group_answer {
  * not finished. */
 tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out);
 
+/** Collective over `comm`: compares sets and fingerprints as tsr_group_prepare() does, and makes
+ * nothing; `keeper`, `wanted` and `rounds` of the request are not used. */
+tsr_status tsr_group_compare(tsr_comm *comm, const tsr_group_request *request);
+
 /** The group whose set has this tsr_rank_set_hash(), or NULL if it was not prepared. Neither
  * communicates nor allocates. Prepare refuses a set that has the hash of a different one, so the
  * hash identifies the set. */
 const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash);
 
-/** The group of all ranks if it was prepared, else NULL. */
+/** The group of all ranks in their own order if it was prepared, else NULL. */
 const tsr_group *tsr_group_whole(const tsr_comm *comm);
 
 /** A hash of the set; never 0. */

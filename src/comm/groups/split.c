@@ -63,20 +63,20 @@ static tsr_status split_by_color(tsr_comm *comm, int color, int key, tsr_comm **
 }
 
 /* Splits, and reserves comm->cursors, which executions over the group need. */
-static tsr_status split_off_group(tsr_comm *comm, int color, tsr_comm **out)
+static tsr_status split_off_group(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
-    TSR_TRY(split_locally(comm, color, comm->rank, out));
+    TSR_TRY(split_locally(comm, color, key, out));
     if (!*out)
         return TSR_OK;
     (*out)->outer = comm;
     return tsr_cursors_reserve(*out);
 }
 
-tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out)
+tsr_status tsr_comm_split_group(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     TSR_TRY(tsr_comm_agree_on(comm, "split", TSR_OK));
     tsr_comm *made = NULL;
-    const tsr_status status = tsr_comm_agree_on(comm, "split", split_off_group(comm, color, &made));
+    const tsr_status status = tsr_comm_agree_on(comm, "split", split_off_group(comm, color, key, &made));
     if (status != TSR_OK) {
         tsr_comm_destroy(made);
         return status;

@@ -324,36 +324,10 @@ static tsr_status assign_greedily(const relabel *r, int64_t *position_of)
     return status;
 }
 
-static tsr_status order_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
-{
-    const int ndim = tsr_mesh_ndim(like);
-    const char *names[TSR_MAX_DIMS];
-    for (int i = 0; i < ndim; i++)
-        names[i] = tsr_mesh_name(like, i);
-    const char *const *given = names[0] ? names : NULL;
-    if (tsr_mesh_comm(like))
-        return tsr_mesh_create(tsr_mesh_comm(like), ndim, tsr_mesh_shape(like), given, order, out);
-    return tsr_mesh_create_abstract(tsr_mesh_context(like), ndim, tsr_mesh_shape(like), given, order, out);
-}
-
-/* Makes a mesh like `like`, with its nodes, and with its ranks in `order`, row-major. */
-static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
-{
-    tsr_mesh *mesh;
-    TSR_TRY(order_mesh(like, order, &mesh));
-    if (tsr_node_map_equal(tsr_mesh_node_map(mesh), tsr_mesh_node_map(like))) {
-        *out = mesh;
-        return TSR_OK;
-    }
-    const tsr_status status = tsr_mesh_with_node_map(mesh, tsr_mesh_node_map(like), out);
-    tsr_mesh_destroy(mesh);
-    return status;
-}
-
 static tsr_status make_layout(const tsr_layout *like, const int64_t *order, tsr_layout **out)
 {
     tsr_mesh *mesh;
-    TSR_TRY(make_mesh(like->mesh, order, &mesh));
+    TSR_TRY(tsr_mesh_reorder(like->mesh, order, &mesh));
     const tsr_status status = tsr_layout_create(mesh, like->placements, like->ndim, like->shape, like->dtype, out);
     tsr_mesh_destroy(mesh);
     return status;
