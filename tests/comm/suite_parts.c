@@ -2,7 +2,8 @@
 
 const suite_part suite_parts[] = {
     {"collectives", suite_collectives}, {"departure", suite_departure}, {"disagreement", suite_disagreement},
-    {"halves", suite_halves},           {"split", suite_split},         {NULL, NULL},
+    {"halves", suite_halves},           {"rows", suite_rows},           {"split", suite_split},
+    {NULL, NULL},
 };
 
 const suite_part *suite_find_part(const char *name)
