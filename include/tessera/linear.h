@@ -205,14 +205,16 @@ TSR_API tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_pl
  * at least tsr_linear_backward_plan_workspace_bytes(). */
 TSR_API size_t tsr_linear_backward_plan_accumulate_bytes(const tsr_linear_backward_plan *plan);
 
-/** Collective: tsr_linear_backward_plan_execute() that adds those gradients whose bits are in `adds`
- * (tsr_gradient_bits) to what `dx`, `dw` and `db` hold, as tsr_linear_backward_into() does; the
- * others it writes. All ranks give the same `adds`. `workspace` has at least
+/** Collective: tsr_linear_backward_plan_execute() that adds those gradients whose bits are in
+ * `adds` (tsr_gradient_bits) to what `dx`, `dw` and `db` hold, as tsr_linear_backward_into() does;
+ * the others it writes. All ranks give the same `adds`. `workspace` has at least
  * tsr_linear_backward_plan_accumulate_bytes(). */
-TSR_API tsr_status tsr_linear_backward_plan_accumulate(
-    const tsr_linear_backward_plan *plan, unsigned adds, const tsr_tensor *x, const tsr_tensor *w,
-    const tsr_tensor *dy, const tsr_tensor *dx, const tsr_tensor *dw, const tsr_tensor *db,
-    void *workspace, size_t bytes, tsr_stream stream);
+TSR_API tsr_status tsr_linear_backward_plan_accumulate(const tsr_linear_backward_plan *plan,
+                                                       unsigned adds, const tsr_tensor *x,
+                                                       const tsr_tensor *w, const tsr_tensor *dy,
+                                                       const tsr_tensor *dx, const tsr_tensor *dw,
+                                                       const tsr_tensor *db, void *workspace,
+                                                       size_t bytes, tsr_stream stream);
 
 /** The rule as a function of layouts: the layout that the layer gives y for these operands. The
  * caller owns `*y`. Does not communicate. Errors as for tsr_linear(). */

@@ -245,8 +245,8 @@ const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan
     return plan->dy.layout;
 }
 
-/* Where the last part of the workspace begins, behind dy, one gradient and, if the execution adds to
- * some gradient, one that has moved. */
+/* Where the last part of the workspace begins, behind dy, one gradient and, if the execution adds
+ * to some gradient, one that has moved. */
 static size_t rest_offset(const tsr_linear_backward_plan *plan, unsigned adds)
 {
     return plan->dy_bytes + plan->own_bytes + (adds ? plan->moved_bytes : 0);

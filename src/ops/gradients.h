@@ -29,8 +29,8 @@ tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_lay
 tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,
                                      tsr_dtype w, tsr_dtype dtype);
 
-/** The dtype of a gradient that the caller wants in layout `wanted`, or NULL, of an operand of dtype
- * `of`: f32 if that is wanted of an f16 or bf16 operand, else `of`. */
+/** The dtype of a gradient that the caller wants in layout `wanted`, or NULL, of an operand of
+ * dtype `of`: f32 if that is wanted of an f16 or bf16 operand, else `of`. */
 tsr_dtype tsr_gradient_dtype(tsr_dtype of, const tsr_layout *wanted);
 
 /** Writes this rank's part of gradient `which`: dx = dy w; dw = dy^T x and db = 1^T dy, both summed

@@ -10,15 +10,15 @@
 
 /* One of dx, dw and db. */
 typedef struct gradient {
-    bool asked;                      /* the caller wants it, in a new dtensor or in `to` */
-    tsr_dtensor *to;                 /* the caller's dtensor; NULL: a new one is made */
-    bool adds;                       /* the gradient is added to what `to` holds */
-    const tsr_layout *of;            /* the layout of the operand whose gradient this is */
-    const tsr_placement *placements; /* those that the caller asks for; NULL: those of the gradient layout of `of`, or of
-                                        `to` */
-    tsr_layout *own, *wanted;        /* the gradient's layout by its rule, and the one that the caller gets */
-    bool moves;                      /* own and wanted are not equal */
-    size_t own_bytes;                /* bytes for `computed` in the call's memory; 0 if it does not move */
+    bool asked;                       /* the caller wants it, in a new dtensor or in `to` */
+    tsr_dtensor *to;                  /* the caller's dtensor; NULL: a new one is made */
+    bool adds;                        /* the gradient is added to what `to` holds */
+    const tsr_layout *of;             /* the layout of the operand whose gradient this is */
+    const tsr_placement *placements;  /* those that the caller asks for; NULL: those of the gradient layout of `of`, or
+                                         of  `to` */
+    tsr_layout *own, *wanted;         /* the gradient's layout by its rule, and the one that the caller gets */
+    bool moves;                       /* own and wanted are not equal */
+    size_t own_bytes;                 /* bytes for `computed` in the call's memory; 0 if it does not move */
     tsr_dtensor *computed, *finished; /* `finished` is `to`, or what is added to it after a move */
 } gradient;
 
@@ -74,8 +74,7 @@ static tsr_status want_layout(const backward *call, int which, gradient *g)
         g->wanted = tsr_layout_retain((tsr_layout *)tsr_dtensor_layout(g->to));
         return TSR_OK;
     }
-    return g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted)
-                         : tsr_layout_gradient(g->of, &g->wanted);
+    return g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted);
 }
 
 static tsr_status plan_gradient(const backward *call, int which, gradient *g)
@@ -93,7 +92,10 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
 static tsr_status check_pointers(const backward *call, const tsr_dtensor *b)
 {
     if (!call->x || !call->w || !call->dy)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call->caller, !call->x ? "x" : !call->w ? "w" : "dy");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call->caller,
+                              !call->x   ? "x"
+                              : !call->w ? "w"
+                                         : "dy");
     if (call->gradients[TSR_DB].asked && !b)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: db is asked for, but b is NULL", call->caller);
     return TSR_OK;

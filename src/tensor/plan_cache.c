@@ -117,8 +117,7 @@ static tsr_status copy_layout(const cache *c, const tsr_layout *layout, tsr_layo
     if (!mesh)
         TSR_TRY(tsr_mesh_copy_abstract(layout->mesh, &mesh));
     tsr_placements_on(layout, mesh, placements);
-    const tsr_status status =
-        tsr_layout_create(mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
+    const tsr_status status = tsr_layout_create(mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
     tsr_mesh_destroy(mesh);
     return status;
 }
@@ -136,8 +135,8 @@ static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, ts
 }
 
 /* Plans with layouts on abstract meshes, so that no plan refers to the mesh or communicator that
- * holds the cache. All ranks of the communicator make these calls, so a communicator that cannot be split
- * need not be split. */
+ * holds the cache. All ranks of the communicator make these calls, so a communicator that cannot be
+ * split need not be split. */
 static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
 {
     const size_t count = pairs->count;

@@ -26,8 +26,8 @@ static tsr_status refuse_rows(const range *r, const char *why)
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                           CALL ": no placement says who has rows %lld to %lld of %s: %s; redistribute it to S(0) or R "
                                "first",
-                          (long long)r->begin, (long long)r->end,
-                          tsr_layout_describe(r->layout, text, sizeof text), why);
+                          (long long)r->begin, (long long)r->end, tsr_layout_describe(r->layout, text, sizeof text),
+                          why);
 }
 
 static tsr_status check_range(const tsr_dtensor *x, int64_t begin, int64_t end, const void *out)

@@ -1,4 +1,4 @@
-/* Sums over all elements of a dtensor: exact, so that layouts and ranks do not change their bits. */
+/* Sums over all elements of a dtensor: exact, so that they do not depend on layouts and ranks. */
 #include "comm/core/agree.h"
 #include "comm/core/comm.h"
 #include "device/allocation.h"
@@ -143,7 +143,8 @@ static tsr_status add_local(const tsr_dtensor *x, const int64_t *coordinate, int
                         .dtype = real,
                         .bytes = tsr_dtype_bytes(real),
                         .squares = squares,
-                        .data = (const char *)(packed ? packed : local->data) + (size_t)begin * x->layout->element_bytes,
+                        .data =
+                            (const char *)(packed ? packed : local->data) + (size_t)begin * x->layout->element_bytes,
                         .count = (each + (number < rest)) * halves,
                         .sum = sum};
     if (status == TSR_OK)
@@ -170,8 +171,7 @@ static tsr_status add_ranks(const tsr_dtensor *x, tsr_exact *sum, void *memory)
     if (!memory)
         return tsr_comm_all_reduce(x->comm, sum, sum, TSR_EXACT_WORDS, TSR_I64, TSR_SUM, device, NULL);
     TSR_TRY(ops.table->copy(ops.self, ops.index, memory, sum, sizeof *sum, TSR_COPY_FROM_HOST, NULL));
-    tsr_status status =
-        tsr_comm_all_reduce(x->comm, memory, memory, TSR_EXACT_WORDS, TSR_I64, TSR_SUM, device, NULL);
+    tsr_status status = tsr_comm_all_reduce(x->comm, memory, memory, TSR_EXACT_WORDS, TSR_I64, TSR_SUM, device, NULL);
     if (status == TSR_OK)
         status = ops.table->copy(ops.self, ops.index, sum, memory, sizeof *sum, TSR_COPY_TO_HOST, NULL);
     return tsr_device_settle(&ops, NULL, status);
@@ -211,8 +211,7 @@ static tsr_status agree_on_sum(const char *call, const tsr_dtensor *x, bool squa
 {
     const described words = {call, x->layout};
     TSR_TRY(tsr_comm_enter(x->comm, call));
-    return tsr_comm_leave(x->comm,
-                          tsr_comm_agree(x->comm, x->layout->hash + squares, status, describe_sum, &words));
+    return tsr_comm_leave(x->comm, tsr_comm_agree(x->comm, x->layout->hash + squares, status, describe_sum, &words));
 }
 
 /* `status` is this rank's status so far; after a failure it still tells its peers. */

@@ -273,7 +273,8 @@ static tsr_status add_narrow(tsr_context *context, const tsr_device_ops *ops, co
     const size_t front = bytes_of(count, y->dtype), bytes = front + (packs ? bytes_of(count, x->dtype) : 0);
     void *memory;
     TSR_TRY(take_memory(context, ops, y->device, bytes, stream, &memory));
-    const tsr_tensor wide = place_tensor(y, y->dtype, memory), packed = place_tensor(x, x->dtype, (char *)memory + front);
+    const tsr_tensor wide = place_tensor(y, y->dtype, memory),
+                     packed = place_tensor(x, x->dtype, (char *)memory + front);
     const tsr_status status = add_by_way(ops, x, packs ? &packed : NULL, &wide, y, stream);
     give_memory(context, ops, y->device, memory, bytes, stream);
     return status;

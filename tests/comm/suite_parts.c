@@ -1,8 +1,12 @@
 #include "comm_suite.h"
 
 const suite_part suite_parts[] = {
-    {"collectives", suite_collectives}, {"departure", suite_departure}, {"disagreement", suite_disagreement},
-    {"halves", suite_halves},           {"rows", suite_rows},           {"split", suite_split},
+    {"collectives", suite_collectives},
+    {"departure", suite_departure},
+    {"disagreement", suite_disagreement},
+    {"halves", suite_halves},
+    {"rows", suite_rows},
+    {"split", suite_split},
     {NULL, NULL},
 };
 

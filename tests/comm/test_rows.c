@@ -102,8 +102,8 @@ static tsr_status too_little_room(tsr_comm *comm, void *arg)
     const int last = s.ranks - 1;
     if (s.rank == last) {
         CHECK(s.received > 0);
-        snprintf(words, sizeof words, "%lld rows come to rank %d, but receive has room for %lld",
-                 (long long)s.received, last, (long long)s.received - 1);
+        snprintf(words, sizeof words, "%lld rows come to rank %d, but receive has room for %lld", (long long)s.received,
+                 last, (long long)s.received - 1);
         CHECK_ERROR(exchange(comm, &s, s.received - 1), TSR_ERROR_MEMORY, words);
         for (int from = 0; from < s.ranks; from++)
             CHECK(s.receive_counts[from] == rows_of(4, from, last));
@@ -213,10 +213,9 @@ static tsr_status leave_out(tsr_comm *comm, void *arg)
         set_stage(&s, comm, 1);
         const bool faulty = s.rank == 0;
         const tsr_tensor send = rows_at(s.send, s.sent), receive = rows_at(s.receive, MOST_ROWS);
-        CHECK_ERROR(tsr_comm_exchange_rows(comm, faulty && which == 0 ? NULL : &send,
-                                           faulty && which == 1 ? NULL : s.send_counts,
-                                           faulty && which == 2 ? NULL : &receive,
-                                           faulty && which == 3 ? NULL : s.receive_counts, NULL),
+        CHECK_ERROR(tsr_comm_exchange_rows(
+                        comm, faulty && which == 0 ? NULL : &send, faulty && which == 1 ? NULL : s.send_counts,
+                        faulty && which == 2 ? NULL : &receive, faulty && which == 3 ? NULL : s.receive_counts, NULL),
                     faulty ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, names[which]);
     }
     const tsr_tensor send = rows_at(s.send, s.sent), receive = rows_at(s.receive, MOST_ROWS);

@@ -344,7 +344,8 @@ static tsr_status download(const tsr_tensor *t, layer_memory *memory, tsr_tensor
     return table->stream_synchronize(self, t->device.index, NULL);
 }
 
-static tsr_status compare(const layer *l, const char *what, const tsr_tensor *given, const double *values, double factor)
+static tsr_status compare(const layer *l, const char *what, const tsr_tensor *given, const double *values,
+                          double factor)
 {
     char text[LAYER_TEXT];
     int64_t count;

@@ -124,11 +124,10 @@ static tsr_status accumulate(const run *c, const backward *b)
     const tsr_tensor *results[RESULTS];
     for (int i = 0; i < RESULTS; i++)
         results[i] = local_of(b->results[i], &out[i]);
-    TSR_TRY(tsr_linear_backward_plan_accumulate(b->plan, TSR_ADD_DX | TSR_ADD_DB,
-                                                results[1] ? local_of(c->t->x, &x) : NULL,
-                                                results[0] ? local_of(c->t->w, &w) : NULL, local_of(b->dy, &dy),
-                                                results[0], results[1], results[2], b->workspace.data,
-                                                tsr_linear_backward_plan_accumulate_bytes(b->plan), c->stream));
+    TSR_TRY(tsr_linear_backward_plan_accumulate(
+        b->plan, TSR_ADD_DX | TSR_ADD_DB, results[1] ? local_of(c->t->x, &x) : NULL,
+        results[0] ? local_of(c->t->w, &w) : NULL, local_of(b->dy, &dy), results[0], results[1], results[2],
+        b->workspace.data, tsr_linear_backward_plan_accumulate_bytes(b->plan), c->stream));
     return settle(c, c->stream);
 }
 

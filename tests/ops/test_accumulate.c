@@ -76,8 +76,8 @@ static tsr_status accumulate_wide(tsr_comm *comm, void *arg)
     const size_t bytes = tsr_linear_backward_plan_accumulate_bytes(plan);
     void *workspace = malloc(bytes);
     const tsr_tensor x = tsr_dtensor_to_local(f.x), dy = tsr_dtensor_to_local(f.dy), dw = tsr_dtensor_to_local(f.dw);
-    TSR_TRY(tsr_linear_backward_plan_accumulate(plan, TSR_ADD_DW, &x, NULL, &dy, NULL, &dw, NULL, workspace, bytes,
-                                                NULL));
+    TSR_TRY(
+        tsr_linear_backward_plan_accumulate(plan, TSR_ADD_DW, &x, NULL, &dy, NULL, &dw, NULL, workspace, bytes, NULL));
     TSR_TRY(tsr_dtensor_sum(f.dw, &sum));
     TSR_TRY(expect("the sum of a planned dw", sum, OUT * IN * (1 + 4 * 0x1p-12)));
     TSR_TRY(layer_expect_status("too little workspace",
@@ -85,10 +85,9 @@ static tsr_status accumulate_wide(tsr_comm *comm, void *arg)
                                            : tsr_linear_backward_plan_accumulate(plan, TSR_ADD_DW, &x, NULL, &dy, NULL,
                                                                                  &dw, NULL, NULL, 0, NULL),
                                 TSR_ERROR_ARGUMENT, bytes == 0 ? "" : "workspace"));
-    TSR_TRY(layer_expect_status("no plan",
-                                tsr_linear_backward_plan_accumulate(NULL, 0, &x, NULL, &dy, NULL, &dw, NULL, workspace,
-                                                                    bytes, NULL),
-                                TSR_ERROR_ARGUMENT, "plan is NULL"));
+    TSR_TRY(layer_expect_status(
+        "no plan", tsr_linear_backward_plan_accumulate(NULL, 0, &x, NULL, &dy, NULL, &dw, NULL, workspace, bytes, NULL),
+        TSR_ERROR_ARGUMENT, "plan is NULL"));
     free(workspace);
     tsr_linear_backward_plan_destroy(plan);
     fixture_destroy(&f);
@@ -135,8 +134,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
             faults[i].words, tsr_linear_backward_into(f.x, f.w, NULL, f.dy, TSR_ADD_DW, NULL, faults[i].dw, NULL),
             TSR_ERROR_ARGUMENT, faults[i].words));
     }
-    TSR_TRY(layer_expect_status("no b",
-                                tsr_linear_backward_into(f.x, f.w, NULL, f.dy, 0, NULL, NULL, f.dw),
+    TSR_TRY(layer_expect_status("no b", tsr_linear_backward_into(f.x, f.w, NULL, f.dy, 0, NULL, NULL, f.dw),
                                 TSR_ERROR_ARGUMENT, "tsr_linear_backward_into: db is asked for, but b is NULL"));
     TSR_TRY(layer_expect_status("no x", tsr_linear_backward_into(NULL, f.w, NULL, f.dy, 0, NULL, f.dw, NULL),
                                 TSR_ERROR_ARGUMENT, "tsr_linear_backward_into: x is NULL"));

@@ -46,13 +46,13 @@ typedef struct move {
 } move;
 
 static const move moves[] = {
-    {"2@0", "S(0)", "2@2", "S(1)"},       /* apart */
-    {"3@0", "S(0)", "2@2", "R"},          /* they share a rank */
-    {"4", "S(0)", "2x2", "S(1),S(0)"},    /* all ranks, in another grid */
-    {"4", "P", "4@[3,2,1,0]", "S(0)"},    /* in another order */
-    {"2x2", "S(0),P", "3@1", "S(1)"},     /* a reduction */
-    {"1@0", "R", "4", "P"},               /* a scatter */
-    {"2@1", "R", "1@3", "R"},             /* rank 0 looks on */
+    {"2@0", "S(0)", "2@2", "S(1)"},    /* apart */
+    {"3@0", "S(0)", "2@2", "R"},       /* they share a rank */
+    {"4", "S(0)", "2x2", "S(1),S(0)"}, /* all ranks, in another grid */
+    {"4", "P", "4@[3,2,1,0]", "S(0)"}, /* in another order */
+    {"2x2", "S(0),P", "3@1", "S(1)"},  /* a reduction */
+    {"1@0", "R", "4", "P"},            /* a scatter */
+    {"2@1", "R", "1@3", "R"},          /* rank 0 looks on */
 };
 enum { MOVES = sizeof moves / sizeof *moves };
 
@@ -92,8 +92,8 @@ static void tensors_move_between_meshes_and_plans_are_kept(void **state)
     run_ranks(RANKS, move_each, NULL);
 }
 
-/* Ranks 0 and 1 train, ranks 3 and 2 serve, each over a communicator of its own; the others describe
- * the mesh over the world. */
+/* Ranks 0 and 1 train, ranks 3 and 2 serve, each over a communicator of its own; the others
+ * describe the mesh over the world. */
 typedef struct sides {
     tsr_comm *trainer, *server;
     tsr_mesh *from, *to;
@@ -155,7 +155,8 @@ static void a_trainer_and_a_server_share_a_world(void **state)
     run_ranks(RANKS, serve, NULL);
 }
 
-/* Equal meshes over two communicators of the same ranks, and layouts that are made anew each time. */
+/* Equal meshes over two communicators of the same ranks, and layouts that are made anew each
+ * time. */
 static tsr_status over_congruent(tsr_comm *world, void *arg)
 {
     tsr_comm *other = NULL, *third = NULL;
@@ -249,8 +250,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_dtensor_create(other, tsr_device_host(), &z));
     /* Before the first plan, and when it is kept. */
     for (int round = 0; round < 2; round++) {
-        CHECK_ERROR(tsr_redistribute_into(x, rank == 1 ? NULL : y, NULL), rank == 1 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
-                    "tsr_redistribute_into: y is NULL");
+        CHECK_ERROR(tsr_redistribute_into(x, rank == 1 ? NULL : y, NULL),
+                    rank == 1 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, "tsr_redistribute_into: y is NULL");
         CHECK_ERROR(tsr_redistribute_into(x, rank == 2 ? z : y, NULL), rank == 2 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
                     "both must have the same global shape and dtype");
         CHECK_ERROR(tsr_redistribute_into(x, z, NULL), TSR_ERROR_ARGUMENT, "the same global shape and dtype");

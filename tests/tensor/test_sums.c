@@ -14,7 +14,13 @@
 enum { ROWS = 13, COLUMNS = 7, COUNT = ROWS * COLUMNS };
 
 static const char *const layouts[] = {
-    "R,R", "S(0),R", "R,S(1)", "S(0),S(1)", "S(0),S(0)", "S(0)[1],S(0)[0]", "S(0;interleave=2),S(1;balanced)",
+    "R,R",
+    "S(0),R",
+    "R,S(1)",
+    "S(0),S(1)",
+    "S(0),S(0)",
+    "S(0)[1],S(0)[0]",
+    "S(0;interleave=2),S(1;balanced)",
     "S(1;sizes=7,0),R",
 };
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
@@ -224,8 +230,7 @@ static tsr_status narrow_floats(tsr_comm *comm, void *arg)
             half[i] = (uint16_t)rows[r].bits;
             eight[i] = (uint8_t)rows[r].bits;
         }
-        TSR_TRY(expect(comm, r < 2 ? (void *)half : (void *)eight, rows[r].dtype, 1.5 * COUNT,
-                       sqrt(2.25 * COUNT)));
+        TSR_TRY(expect(comm, r < 2 ? (void *)half : (void *)eight, rows[r].dtype, 1.5 * COUNT, sqrt(2.25 * COUNT)));
     }
     return TSR_OK;
 }

@@ -169,15 +169,14 @@ static tsr_status fill_some(tsr_comm *comm, void *arg)
 static tsr_status refuse_values(tsr_comm *comm, void *arg)
 {
     static const filling refused[] = {
-        {TSR_I32, 0.5, {0}},    {TSR_U8, 256, {0}},           {TSR_U8, -1, {0}},  {TSR_BOOL, 2, {0}},
+        {TSR_I32, 0.5, {0}},    {TSR_U8, 256, {0}},          {TSR_U8, -1, {0}},   {TSR_BOOL, 2, {0}},
         {TSR_I64, 0x1p63, {0}}, {TSR_I16, (double)NAN, {0}}, {TSR_I8, -129, {0}}, {TSR_U64, (double)INFINITY, {0}},
     };
     (void)arg;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         tsr_dtensor *x = NULL;
         TSR_TRY(make(comm, "1", "R", refused[i].dtype, &x));
-        CHECK_ERROR(tsr_dtensor_fill(x, refused[i].value, NULL), TSR_ERROR_ARGUMENT,
-                    tsr_dtype_name(refused[i].dtype));
+        CHECK_ERROR(tsr_dtensor_fill(x, refused[i].value, NULL), TSR_ERROR_ARGUMENT, tsr_dtype_name(refused[i].dtype));
         CHECK_ERROR(tsr_dtensor_fill(x, 0, &x), TSR_ERROR_ARGUMENT, "the host has one stream");
         tsr_dtensor_destroy(x);
     }

@@ -1,6 +1,6 @@
 /*
- * Rows that change ranks in numbers which only their senders know (MPI_Alltoallv with an exchange of
- * counts before it). Where ranks read one another's memory, counts and rows take one call; by
+ * Rows that change ranks in numbers which only their senders know (MPI_Alltoallv with an exchange
+ * of counts before it). Where ranks read one another's memory, counts and rows take one call; by
  * messages, counts travel first.
  */
 #include "base/checked.h"
