@@ -219,6 +219,24 @@ TSR_API tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *r
                                        const int64_t *receive_counts, tsr_dtype dtype,
                                        tsr_device device, tsr_stream stream);
 
+/**
+ * Sends rows in numbers that are new in each call and that only the sender knows: tokens to
+ * experts, packed sequences (MPI_Alltoallv, with the exchange of counts before it). The rows of
+ * `send`, in dim 0, are those for rank 0, then those for rank 1, ..: send_counts[r] rows for rank
+ * r, this rank too; rows behind them are not sent. `receive` gets the rows of rank 0, then those of
+ * rank 1, ..: receive_counts[r] rows of rank r, which the call writes. Its rows behind these are
+ * left alone, so dim 0 of `receive` is the room that the caller has. All rows of the call have one
+ * dtype and size; both tensors are contiguous, apart, and on one device. Nothing is planned or
+ * allocated.
+ *
+ * TSR_ERROR_MEMORY: more rows come than `receive` has room for; the sentence says how many, and
+ * receive_counts, written on this rank all the same, too. The others get TSR_ERROR_PEER, and all
+ * may call again with more room. After another error receive_counts and `receive` are undefined.
+ */
+TSR_API tsr_status tsr_comm_exchange_rows(tsr_comm *comm, const tsr_tensor *send,
+                                          const int64_t *send_counts, const tsr_tensor *receive,
+                                          int64_t *receive_counts, tsr_stream stream);
+
 /** Copies `buffer` of rank `root` to `buffer` of every rank. */
 TSR_API tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype,
                                       int root, tsr_device device, tsr_stream stream);

@@ -146,13 +146,22 @@ TSR_API tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placeme
                                        tsr_dtensor **out);
 
 /**
- * Collective: writes `x` into `y`. Their layouts have the same global shape and dtype, on one mesh.
- * They may share memory where tsr_plan_in_place() would allow it.
+ * Collective: writes `x` into `y`. Their layouts have the same global shape and dtype. On one mesh
+ * they may share memory where tsr_plan_in_place() would allow it.
  *
  * The first call for a pair of layouts and a device plans, prepares, and keeps plan and workspace
  * in a bounded cache of the mesh; later calls allocate and plan nothing. Ranks change to another
  * device together. The kept workspace serves one stream after the other. To capture a graph, use
  * tsr_plan_execute(): what the mesh keeps may be evicted before the graph is replayed.
+ *
+ * @par Between meshes
+ * x and y may be on different meshes, over one communicator or over several that were split off
+ * one. The call is then collective over their nearest common communicator, which also keeps the
+ * plans (tsr_comm_cache_statistics()) until tsr_comm_destroy(); all its ranks make the call, those
+ * outside both meshes too. A rank that does not have the communicator of a mesh describes the mesh
+ * over the common one, with the rank numbers there, and makes its dtensor, which is empty, on that.
+ * Errors as above, with the common communicator in place of the mesh; a rank whose `y` is NULL does
+ * not know it, and tells the ranks of x's communicator.
  */
 TSR_API tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 
@@ -186,6 +195,9 @@ typedef struct tsr_cache_statistics {
 
 /** This rank's figures since the mesh was made. Does not communicate. */
 TSR_API tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh);
+
+/** The same for the plans between meshes that a communicator keeps for tsr_redistribute_into(). */
+TSR_API tsr_cache_statistics tsr_comm_cache_statistics(const tsr_comm *comm);
 
 #ifdef __cplusplus
 }

@@ -80,6 +80,41 @@ TSR_API tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t 
                                         int dim, tsr_interval *buffer, size_t capacity,
                                         size_t *count);
 
+/** Where one element of a tensor lies (tsr_layout_owner()). */
+typedef struct tsr_owner {
+    int64_t rank;                     /**< its owner, as the mesh numbers ranks */
+    int64_t coordinate[TSR_MAX_DIMS]; /**< the owner's, in the mesh */
+    int64_t local[TSR_MAX_DIMS];      /**< the element's index in the owner's local tensor */
+    int64_t holders;                  /**< the number of ranks that hold it, the owner among them */
+} tsr_owner;
+
+/**
+ * Who owns the element at global `index`, one number per dim (NULL: a scalar's), and where it lies
+ * there. Along a mesh dim that does not cut the tensor, Replicate or Partial, every rank holds the
+ * element, or a term of it, at the same local index. The owner is the one at coordinate 0 of all
+ * such mesh dims; to get the others, change these entries of `coordinate` and ask
+ * tsr_mesh_rank_at(). TSR_ERROR_ARGUMENT: the index is out of range. Pure.
+ */
+TSR_API tsr_status tsr_layout_owner(const tsr_layout *layout, const int64_t *index,
+                                    tsr_owner *owner);
+
+/**
+ * Owners of `count` global positions along tensor dim `dim`, in any order, such as the rows of an
+ * embedding or the nodes of a graph: parts[i] has positions[i], at position locals[i] of its local
+ * tensors. `parts` or `locals` may be NULL, and one of them may be `positions` itself.
+ *
+ * A part is a coordinate in the mesh dims that cut `dim`: with one such mesh dim, its coordinate;
+ * with several, the row-major number in ascending order of mesh dims, whichever cuts first; with
+ * none, 0. On a mesh of one dim whose ranks count from 0, a part is a rank.
+ *
+ * A position that continues the one before it takes a few instructions, another one a search.
+ * Listed blocks (`blocks=`) are gone through once if positions ascend; each position that goes back
+ * begins anew. TSR_ERROR_ARGUMENT: `dim` or a position is out of range. TSR_ERROR_MEMORY: there is
+ * no memory for sums over listed blocks; other splits take none.
+ */
+TSR_API tsr_status tsr_layout_owners(const tsr_layout *layout, int dim, size_t count,
+                                     const int64_t *positions, int64_t *parts, int64_t *locals);
+
 /** Bytes of the shard at a coordinate (NULL: the mesh's own rank). */
 TSR_API tsr_status tsr_layout_local_bytes(const tsr_layout *layout, const int64_t *coordinate,
                                           size_t *bytes);

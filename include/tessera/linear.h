@@ -90,6 +90,26 @@ TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *
                                        const tsr_placement *db_placements, tsr_dtensor **dx,
                                        tsr_dtensor **dw, tsr_dtensor **db);
 
+/** Gradients to which a backward adds, so that it accumulates them; a sum of these bits. */
+typedef enum tsr_gradient_bits { TSR_ADD_DX = 1, TSR_ADD_DW = 2, TSR_ADD_DB = 4 } tsr_gradient_bits;
+
+/**
+ * Collective: tsr_linear_backward() with gradients that go into dtensors that exist, in the layouts
+ * that these have; any of `dx`, `dw` and `db` may be NULL: it is not computed. A gradient whose bit
+ * is in `adds` (tsr_gradient_bits) is added to what its dtensor holds; the others overwrite it.
+ *
+ * A gradient whose layout is that of the product, for example Partial for a weight that is
+ * replicated over data-parallel ranks, is added by the product itself: in the accumulator of sums,
+ * and rounded once. Otherwise it is moved first, then added as by tsr_dtensor_accumulate(). It has
+ * the dtype of its operand or, for an operand of f16 or bf16, f32, if the device's products can
+ * give f32. No gradient overlaps another tensor. After an error the gradients are undefined.
+ * Otherwise as tsr_linear_backward().
+ */
+TSR_API tsr_status tsr_linear_backward_into(const tsr_dtensor *x, const tsr_dtensor *w,
+                                            const tsr_dtensor *b, const tsr_dtensor *dy,
+                                            unsigned adds, tsr_dtensor *dx, tsr_dtensor *dw,
+                                            tsr_dtensor *db);
+
 /**
  * A forward layer, planned once and executed many times. Immutable except for its prepared state;
  * one execution may be in flight. While any plan for the host exists, an OpenBLAS of the process
@@ -152,6 +172,7 @@ typedef struct tsr_linear_backward_plan tsr_linear_backward_plan;
  * leaves; the products need dy in this layout, so a dy in another layout is redistributed first.
  * `dx`, `dw` and `db` are the layouts that the gradients shall have, for example
  * tsr_layout_gradient() of the operand's layout; a gradient whose layout is NULL is not computed.
+ * Their dtype is the operand's, or f32 for an operand of f16 or bf16.
  *
  * Errors as for tsr_linear_backward(). A rank that fails tells its peers, unless none of its
  * layouts is over a communicator.
@@ -179,6 +200,21 @@ TSR_API tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_pl
                                                     const tsr_tensor *dw, const tsr_tensor *db,
                                                     void *workspace, size_t bytes,
                                                     tsr_stream stream);
+
+/** Bytes of workspace that tsr_linear_backward_plan_accumulate() needs on this rank, aligned to 64,
+ * at least tsr_linear_backward_plan_workspace_bytes(). */
+TSR_API size_t tsr_linear_backward_plan_accumulate_bytes(const tsr_linear_backward_plan *plan);
+
+/** Collective: tsr_linear_backward_plan_execute() that adds those gradients whose bits are in
+ * `adds` (tsr_gradient_bits) to what `dx`, `dw` and `db` hold, as tsr_linear_backward_into() does;
+ * the others it writes. All ranks give the same `adds`. `workspace` has at least
+ * tsr_linear_backward_plan_accumulate_bytes(). */
+TSR_API tsr_status tsr_linear_backward_plan_accumulate(const tsr_linear_backward_plan *plan,
+                                                       unsigned adds, const tsr_tensor *x,
+                                                       const tsr_tensor *w, const tsr_tensor *dy,
+                                                       const tsr_tensor *dx, const tsr_tensor *dw,
+                                                       const tsr_tensor *db, void *workspace,
+                                                       size_t bytes, tsr_stream stream);
 
 /** The rule as a function of layouts: the layout that the layer gives y for these operands. The
  * caller owns `*y`. Does not communicate. Errors as for tsr_linear(). */

@@ -130,7 +130,7 @@ TSR_API int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b);
 
 /** 1 if the meshes are equal and mean the same ranks: their communicators are congruent
  * (tsr_comm_congruent()), or one mesh is abstract. Plans and tsr_layout_relabel() take congruent
- * meshes as one mesh; layers and tsr_redistribute_into() need the same communicator. */
+ * meshes as one mesh; layers need the same communicator. */
 TSR_API int tsr_mesh_congruent(const tsr_mesh *a, const tsr_mesh *b);
 
 #ifdef __cplusplus

@@ -70,6 +70,7 @@
 #include <tessera/saved.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
+#include <tessera/values.h>
 #include <tessera/version.h>
 
 #endif

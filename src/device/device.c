@@ -56,6 +56,17 @@ tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_s
     return status == TSR_OK ? settled : tsr_status_restore(&kept, status);
 }
 
+tsr_status tsr_device_copy_tensor(const tsr_device_ops *ops, const tsr_tensor *from, const tsr_tensor *to,
+                                  tsr_stream stream)
+{
+    tsr_box_copy copy = {
+        .dst = to->data, .src = from->data, .element_bytes = tsr_dtype_bytes(from->dtype), .ndim = from->ndim};
+    memcpy(copy.shape, from->shape, sizeof copy.shape);
+    memcpy(copy.dst_strides, to->strides, sizeof copy.dst_strides);
+    memcpy(copy.src_strides, from->strides, sizeof copy.src_strides);
+    return ops->table->copy_boxes(ops->self, ops->index, &copy, 1, stream);
+}
+
 /* Per dtype, the bits of one part of a number: the identity of sum and of prod. */
 static const struct {
     uint64_t zero, one;

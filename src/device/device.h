@@ -41,6 +41,11 @@ tsr_status tsr_refuse_host(const char *name, tsr_device device, tsr_stream strea
  * result so far, with its sentence if it is a failure; else the result of the wait. */
 tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_status status);
 
+/** Copies the elements of `from` to `to`, of the same shape and dtype; both are on the device of
+ * `ops` and do not overlap. */
+tsr_status tsr_device_copy_tensor(const tsr_device_ops *ops, const tsr_tensor *from, const tsr_tensor *to,
+                                  tsr_stream stream);
+
 /** Writes the element that changes nothing in a Partial: 1 (1+0i) for prod, else -0.0 (0 for
  * integers and bool). `value` has room for 16 bytes. */
 void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);

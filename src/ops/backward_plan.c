@@ -22,8 +22,9 @@ typedef struct gradient {
 } gradient;
 
 /* The workspace has three parts: dy in the products' layout, if it moves; one gradient in its
- * rule's layout, if any gradient moves; and the workspace of products and moves. Gradients are made
- * one after the other, so they share the last two parts. */
+ * rule's layout, if any gradient moves; and the workspace of products and moves. An execution that
+ * accumulates has one more before the last: a gradient that has moved, which is then added to the
+ * caller's. Gradients are made one after the other, so they share all parts but the first. */
 struct tsr_linear_backward_plan {
     tsr_context *context;
     tsr_comm *comm;
@@ -33,8 +34,8 @@ struct tsr_linear_backward_plan {
     tsr_plan *align;                  /* dy to aligned; NULL if they are equal */
     gradient gradients[TSR_GRADIENTS];
     bool inside;
-    size_t dy_bytes, own_bytes, moving_bytes;
-    tsr_matmul_needs needs;
+    size_t dy_bytes, own_bytes, moved_bytes, moving_bytes;
+    tsr_matmul_needs needs[2]; /* of products that write, and of products that add */
 };
 
 /* The layouts that tsr_linear_backward_plan_create() is given. */
@@ -70,7 +71,8 @@ static tsr_status fill_gradient(tsr_linear_backward_plan *plan, const request *r
         return TSR_OK;
     if (r->gradients[which])
         TSR_TRY(tsr_rule_check_mesh(CALLER "_create", "x", r->x, names[which], r->gradients[which]));
-    const tsr_dtype dtype = tsr_layout_dtype((const tsr_layout *const[]){r->x, r->w, r->b}[which]);
+    const tsr_layout *const of = (const tsr_layout *const[]){r->x, r->w, r->b}[which];
+    const tsr_dtype dtype = tsr_gradient_dtype(tsr_layout_dtype(of), r->gradients[which]);
     TSR_TRY(tsr_gradient_propagate(which, plan->aligned.layout, r->x, r->w, dtype, &own));
     TSR_TRY(tsr_local_form_take(own, &g->own));
     TSR_TRY(tsr_local_form_retain(r->gradients[which], &g->wanted));
@@ -89,9 +91,9 @@ static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
 
 /* Measures the packing and workspace that this rank's products need for any strides of the
  * operands. */
-static tsr_status measure_products(tsr_linear_backward_plan *plan)
+static tsr_status measure_products(tsr_linear_backward_plan *plan, bool adds)
 {
-    const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs, .any_strides = true};
+    const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs[adds], .any_strides = true};
     const tsr_gradient_sources from = {tsr_local_form_tensor(&plan->aligned, NULL, plan->device),
                                        tsr_local_form_tensor(&plan->x, NULL, plan->device),
                                        tsr_local_form_tensor(&plan->w, NULL, plan->device)};
@@ -99,7 +101,7 @@ static tsr_status measure_products(tsr_linear_backward_plan *plan)
         if (!plan->gradients[i].present)
             continue;
         const tsr_tensor to = tsr_local_form_tensor(&plan->gradients[i].own, NULL, plan->device);
-        TSR_TRY(tsr_gradient_compute(i, &site, &from, &to));
+        TSR_TRY(tsr_gradient_compute(i, &site, &from, &to, adds && !plan->gradients[i].move));
     }
     return TSR_OK;
 }
@@ -115,6 +117,7 @@ static void measure_moves(tsr_linear_backward_plan *plan)
         if (!g->move)
             continue;
         plan->own_bytes = tsr_larger_bytes(plan->own_bytes, tsr_local_form_bytes(&g->own));
+        plan->moved_bytes = tsr_larger_bytes(plan->moved_bytes, tsr_local_form_bytes(&g->wanted));
         plan->moving_bytes = tsr_larger_bytes(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
     }
 }
@@ -140,7 +143,10 @@ static tsr_status measure_backward_plan(tsr_linear_backward_plan *plan)
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->dy.layout), coordinate, &inside));
     plan->inside = inside;
     measure_moves(plan);
-    return inside ? measure_products(plan) : TSR_OK;
+    if (!inside)
+        return TSR_OK;
+    TSR_TRY(measure_products(plan, false));
+    return measure_products(plan, true);
 }
 
 static tsr_status prepare_moves(const tsr_linear_backward_plan *plan)
@@ -239,14 +245,29 @@ const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan
     return plan->dy.layout;
 }
 
+/* Where the last part of the workspace begins, behind dy, one gradient and, if the execution adds
+ * to some gradient, one that has moved. */
+static size_t rest_offset(const tsr_linear_backward_plan *plan, unsigned adds)
+{
+    return plan->dy_bytes + plan->own_bytes + (adds ? plan->moved_bytes : 0);
+}
+
 size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *plan)
 {
-    return plan->dy_bytes + plan->own_bytes + tsr_larger_bytes(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
+    return rest_offset(plan, 0) + tsr_larger_bytes(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs[false]));
+}
+
+size_t tsr_linear_backward_plan_accumulate_bytes(const tsr_linear_backward_plan *plan)
+{
+    const size_t products =
+        tsr_larger_bytes(tsr_layer_needs_bytes(&plan->needs[false]), tsr_layer_needs_bytes(&plan->needs[true]));
+    return rest_offset(plan, ~0U) + tsr_larger_bytes(plan->moving_bytes, products);
 }
 
 /* One execution; `status` is this rank's first failure. */
 typedef struct execution {
     const tsr_linear_backward_plan *plan;
+    unsigned adds; /* tsr_gradient_bits: the gradients that are added to */
     tsr_gradient_sources from;
     char *workspace;
     size_t bytes;
@@ -254,10 +275,15 @@ typedef struct execution {
     tsr_status status;
 } execution;
 
-static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
-                                  const tsr_tensor *dy, const tsr_tensor *const *results, const void *workspace,
-                                  size_t bytes, tsr_stream stream)
+static bool adds_to(const execution *e, int which)
 {
+    return e->adds >> which & 1;
+}
+
+static tsr_status check_execution(const execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
+                                  const tsr_tensor *const *results)
+{
+    const tsr_linear_backward_plan *plan = e->plan;
     TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, plan->device));
     if (plan->gradients[TSR_DW].present)
         TSR_TRY(tsr_local_form_check(&plan->x, CALLER "_execute", "x", x, plan->device));
@@ -266,9 +292,10 @@ static tsr_status check_execution(const tsr_linear_backward_plan *plan, const ts
     for (int i = 0; i < TSR_GRADIENTS; i++)
         TSR_TRY(tsr_local_form_check_result(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i],
                                             plan->device));
-    TSR_TRY(tsr_layer_check_stream(CALLER "_execute", plan->device, stream));
-    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes,
-                                     tsr_linear_backward_plan_workspace_bytes(plan));
+    TSR_TRY(tsr_layer_check_stream(CALLER "_execute", plan->device, e->stream));
+    return tsr_layer_check_workspace(CALLER "_execute", e->workspace, e->bytes,
+                                     e->adds ? tsr_linear_backward_plan_accumulate_bytes(plan)
+                                             : tsr_linear_backward_plan_workspace_bytes(plan));
 }
 
 static void *part_at(const execution *e, size_t offset)
@@ -276,16 +303,10 @@ static void *part_at(const execution *e, size_t offset)
     return e->workspace ? e->workspace + offset : NULL;
 }
 
-/* Where the third part of the workspace begins, behind dy and one gradient. */
-static size_t rest_offset(const tsr_linear_backward_plan *plan)
-{
-    return plan->dy_bytes + plan->own_bytes;
-}
-
 /* All ranks go through the same moves: after a failure this rank takes part in a move as failed. */
 static void move_tensor(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
 {
-    const size_t rest = rest_offset(e->plan);
+    const size_t rest = rest_offset(e->plan, e->adds);
     if (e->status != TSR_OK)
         e->status = tsr_layer_take_part(move, e->plan->comm, e->plan->device, e->status, e->stream);
     else
@@ -303,26 +324,43 @@ static void align_dy(execution *e, const tsr_tensor *dy)
     move_tensor(e, plan->align, dy, &e->from.dy);
 }
 
+/* Moves a gradient into `result`, or to the workspace, from where it is added to `result`. */
+static void finish_gradient(execution *e, int which, const tsr_tensor *own, const tsr_tensor *result)
+{
+    const tsr_linear_backward_plan *plan = e->plan;
+    const gradient *g = &plan->gradients[which];
+    if (!adds_to(e, which)) {
+        move_tensor(e, g->move, own, result);
+        return;
+    }
+    const tsr_tensor moved =
+        tsr_local_form_tensor(&g->wanted, part_at(e, plan->dy_bytes + plan->own_bytes), plan->device);
+    move_tensor(e, g->move, own, &moved);
+    if (e->status == TSR_OK)
+        e->status = tsr_gradient_add(&moved, result, e->stream);
+}
+
 static void make_gradient(execution *e, int which, const tsr_tensor *result)
 {
     const tsr_linear_backward_plan *plan = e->plan;
     const gradient *g = &plan->gradients[which];
     tsr_tensor own = tsr_local_form_tensor(&g->own, part_at(e, plan->dy_bytes), plan->device);
     if (e->status == TSR_OK) {
+        const bool adds = adds_to(e, which) && !g->move;
         tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, e->stream);
-        tsr_layer_place(&site, &plan->needs, part_at(e, rest_offset(plan)));
+        tsr_layer_place(&site, &plan->needs[adds], part_at(e, rest_offset(plan, e->adds)));
         own = g->move ? own : *result;
-        e->status = tsr_gradient_compute(which, &site, &e->from, &own);
+        e->status = tsr_gradient_compute(which, &site, &e->from, &own, adds);
     }
     if (g->move)
-        move_tensor(e, g->move, &own, result);
+        finish_gradient(e, which, &own, result);
 }
 
 static tsr_status execute_backward_plan(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
                                         const tsr_tensor *const *results)
 {
     const tsr_linear_backward_plan *plan = e->plan;
-    e->status = check_execution(plan, x, w, dy, results, e->workspace, e->bytes, e->stream);
+    e->status = check_execution(e, x, w, dy, results);
     if (e->status == TSR_OK && plan->gradients[TSR_DW].present)
         e->from.x = *x;
     if (e->status == TSR_OK && plan->gradients[TSR_DX].present)
@@ -345,19 +383,35 @@ static bool moves(const tsr_linear_backward_plan *plan)
     return some;
 }
 
+static tsr_status run_backward_plan(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
+                                    const tsr_tensor *const *results)
+{
+    if (!e->plan)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
+    if (!e->plan->inside)
+        return TSR_OK;
+    if (!moves(e->plan))
+        return execute_backward_plan(e, x, w, dy, results);
+    TSR_TRY(tsr_comm_hold(e->plan->comm, CALLER "_execute"));
+    return tsr_comm_let_go(e->plan->comm, execute_backward_plan(e, x, w, dy, results));
+}
+
 tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x,
                                             const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *dx,
                                             const tsr_tensor *dw, const tsr_tensor *db, void *workspace, size_t bytes,
                                             tsr_stream stream)
 {
-    if (!plan)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
-    if (!plan->inside)
-        return TSR_OK;
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
     execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
-    if (!moves(plan))
-        return execute_backward_plan(&e, x, w, dy, results);
-    TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
-    return tsr_comm_let_go(plan->comm, execute_backward_plan(&e, x, w, dy, results));
+    return run_backward_plan(&e, x, w, dy, results);
+}
+
+tsr_status tsr_linear_backward_plan_accumulate(const tsr_linear_backward_plan *plan, unsigned adds, const tsr_tensor *x,
+                                               const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *dx,
+                                               const tsr_tensor *dw, const tsr_tensor *db, void *workspace,
+                                               size_t bytes, tsr_stream stream)
+{
+    const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
+    execution e = {.plan = plan, .adds = adds, .workspace = workspace, .bytes = bytes, .stream = stream};
+    return run_backward_plan(&e, x, w, dy, results);
 }

@@ -4,6 +4,8 @@
 #include "ops/numbers.h"
 #include "ops/rule.h"
 
+#include <string.h>
+
 #define CALLER "tsr_linear_backward"
 
 static const tsr_rule rules[TSR_GRADIENTS] = {
@@ -33,6 +35,12 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
     return TSR_OK;
 }
 
+tsr_dtype tsr_gradient_dtype(tsr_dtype of, const tsr_layout *wanted)
+{
+    const bool widens = wanted && tsr_layout_dtype(wanted) == TSR_F32 && (of == TSR_F16 || of == TSR_BF16);
+    return widens ? TSR_F32 : of;
+}
+
 tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w,
                                   tsr_dtype dtype, tsr_layout **out)
 {
@@ -52,43 +60,47 @@ tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device d
     return tsr_gemm_supported(caller, device, &product);
 }
 
-static tsr_status compute_dx(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dx)
+static tsr_status compute_dx(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dx,
+                             bool adds)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, dx);
     for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
         tsr_matrix dy_rows, dx_rows;
         tsr_row_blocks_get(&blocks, i, &dy_rows, &dx_rows);
-        TSR_TRY(tsr_matmul(site, dy_rows, tsr_matrix_of(&from->w), dx_rows, false));
+        TSR_TRY(tsr_matmul(site, dy_rows, tsr_matrix_of(&from->w), dx_rows, adds));
     }
     return TSR_OK;
 }
 
-static tsr_status compute_dw(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dw)
+static tsr_status compute_dw(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dw,
+                             bool adds)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->x);
     const tsr_matrix to = tsr_matrix_of(dw);
     for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
         tsr_matrix dy_rows, x_rows;
         tsr_row_blocks_get(&blocks, i, &dy_rows, &x_rows);
-        TSR_TRY(tsr_matmul(site, tsr_matrix_transpose(dy_rows), x_rows, to, i > 0));
+        TSR_TRY(tsr_matmul(site, tsr_matrix_transpose(dy_rows), x_rows, to, adds || i > 0));
     }
-    return blocks.count > 0 ? TSR_OK : tsr_matrix_fill(site, to, 0);
+    return blocks.count > 0 || adds ? TSR_OK : tsr_matrix_fill(site, to, 0);
 }
 
 /* Adds up the rows of all blocks: products of the row `ones` with each block. */
-static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *blocks, tsr_matrix ones, tsr_matrix to)
+static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *blocks, tsr_matrix ones, tsr_matrix to,
+                           bool adds)
 {
     for (int64_t i = 0; i < tsr_row_blocks_visited(blocks, site); i++) {
         tsr_matrix dy_rows, same;
         tsr_row_blocks_get(blocks, i, &dy_rows, &same);
-        TSR_TRY(tsr_matmul(site, ones, dy_rows, to, i > 0));
+        TSR_TRY(tsr_matmul(site, ones, dy_rows, to, adds || i > 0));
     }
     return TSR_OK;
 }
 
 /* Adds up dy's rows as the product of a row of ones with dy, whose order of sums is always the
  * same. The ones lie at the front of the packing memory. */
-static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *db)
+static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *db,
+                             bool adds)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->dy);
     const int64_t rows = blocks.first.rows;
@@ -98,18 +110,45 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
     tsr_matmul_needs needs = {0};
     const tsr_matmul_site behind = tsr_matmul_site_behind(site, front, &needs);
     if (blocks.count == 0)
-        return tsr_matrix_fill(site, to, 0);
+        return adds ? TSR_OK : tsr_matrix_fill(site, to, 0);
     TSR_TRY(tsr_matrix_fill(site, ones, 1));
-    TSR_TRY(add_rows(&behind, &blocks, ones, to));
+    TSR_TRY(add_rows(&behind, &blocks, ones, to, adds));
     tsr_matmul_site_raise(site, front, &needs);
     return TSR_OK;
 }
 
 tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
-                                const tsr_tensor *to)
+                                const tsr_tensor *to, bool adds)
 {
     static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *,
-                                                           const tsr_tensor *) = {
+                                                           const tsr_tensor *, bool) = {
         [TSR_DX] = compute_dx, [TSR_DW] = compute_dw, [TSR_DB] = compute_db};
-    return computations[which](site, from, to);
+    return computations[which](site, from, to, adds);
+}
+
+tsr_status tsr_gradient_add(const tsr_tensor *more, const tsr_tensor *to, tsr_stream stream)
+{
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(to->device.driver, &self);
+    const void *const src[] = {to->data, more->data};
+    void *const dst[] = {to->data};
+    int64_t strides[2][TSR_MAX_DIMS];
+    memcpy(strides[0], to->strides, sizeof strides[0]);
+    memcpy(strides[1], more->strides, sizeof strides[1]);
+    tsr_box_reduce sum = {.dtype = to->dtype,
+                          .op = TSR_SUM,
+                          .divisor = 1,
+                          .ndim = to->ndim,
+                          .src_count = 2,
+                          .dst_count = 1,
+                          .src = src,
+                          .src_strides = (const int64_t(*)[TSR_MAX_DIMS])strides,
+                          .dst = dst,
+                          .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])strides};
+    for (int dim = 0; dim < to->ndim; dim++) {
+        if (to->shape[dim] == 0)
+            return TSR_OK;
+        sum.shape[dim] = to->shape[dim];
+    }
+    return table->reduce(self, to->device.index, &sum, stream);
 }

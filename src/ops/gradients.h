@@ -29,9 +29,17 @@ tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_lay
 tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,
                                      tsr_dtype w, tsr_dtype dtype);
 
+/** The dtype of a gradient that the caller wants in layout `wanted`, or NULL, of an operand of
+ * dtype `of`: f32 if that is wanted of an f16 or bf16 operand, else `of`. */
+tsr_dtype tsr_gradient_dtype(tsr_dtype of, const tsr_layout *wanted);
+
 /** Writes this rank's part of gradient `which`: dx = dy w; dw = dy^T x and db = 1^T dy, both summed
- * over the batch dims of dy. On the host the caller holds the site's choice. */
+ * over the batch dims of dy. With `adds` it is added to what `to` holds. On the host the caller
+ * holds the site's choice. */
 tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
-                                const tsr_tensor *to);
+                                const tsr_tensor *to, bool adds);
+
+/** Adds a tensor to a gradient of the same shape, dtype and device, which does not overlap it. */
+tsr_status tsr_gradient_add(const tsr_tensor *more, const tsr_tensor *to, tsr_stream stream);
 
 #endif

@@ -326,14 +326,19 @@ bool tsr_layout_same_tensor(const tsr_layout *a, const tsr_layout *b)
     return a->dtype == b->dtype && a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
 }
 
+bool tsr_layout_alike(const tsr_layout *a, const tsr_layout *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, sizeof a->shape) == 0 && tsr_mesh_equal(a->mesh, b->mesh) &&
+           placements_equal(a, b) && cuts_equal(a, b);
+}
+
 int tsr_layout_equal(const tsr_layout *a, const tsr_layout *b)
 {
     if (a == b)
         return 1;
     if (!a || !b || a->hash != b->hash)
         return 0;
-    return tsr_layout_same_tensor(a, b) && tsr_mesh_equal(a->mesh, b->mesh) && placements_equal(a, b) &&
-           cuts_equal(a, b);
+    return a->dtype == b->dtype && tsr_layout_alike(a, b);
 }
 
 tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placements, tsr_layout **out)

@@ -70,6 +70,10 @@ tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mes
 /** True if both have the same global shape and dtype; mesh and placements may differ. */
 bool tsr_layout_same_tensor(const tsr_layout *a, const tsr_layout *b);
 
+/** True if both place tensors of the same global shape in the same way on equal meshes; dtypes may
+ * differ. */
+bool tsr_layout_alike(const tsr_layout *a, const tsr_layout *b);
+
 /** Upper bound for the length of any shard along `dim`; exact unless parts interleave. */
 int64_t tsr_layout_largest_length(const tsr_layout *layout, int dim);
 

@@ -29,7 +29,7 @@ tsr_cut_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t
     return tsr_shard_walk_at(&walk, at);
 }
 
-tsr_cut_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate)
+tsr_cut_run tsr_layout_owner_along(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate)
 {
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     int64_t length = layout->shape[dim];

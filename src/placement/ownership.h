@@ -17,7 +17,7 @@ tsr_cut_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t
 
 /** The owner of global position `at` of `dim`: writes its coordinate in each mesh dim that cuts
  * `dim`, and returns the run that starts at `at`. */
-tsr_cut_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate);
+tsr_cut_run tsr_layout_owner_along(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate);
 
 /** Writes the local shape at a coordinate and returns its ndim. NULL, for a rank outside the mesh:
  * one dim of size 0. */

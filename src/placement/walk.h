@@ -49,7 +49,7 @@ tsr_status tsr_owner_walk_begin(tsr_owner_walk *walk, const tsr_layout *layout, 
 /** Releases the walk's memory. */
 void tsr_owner_walk_end(tsr_owner_walk *walk);
 
-/** Returns what tsr_layout_owner() returns at global position `at`. */
+/** Returns what tsr_layout_owner_along() returns at global position `at`. */
 tsr_cut_run tsr_owner_walk_at(tsr_owner_walk *walk, int64_t at, int64_t *coordinate);
 
 #endif

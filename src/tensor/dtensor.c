@@ -38,7 +38,8 @@ static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
     return local;
 }
 
-static tsr_status wrap_local(const tsr_layout *layout, const tsr_tensor *local, tsr_dtensor **out)
+tsr_status tsr_dtensor_wrap(const tsr_layout *layout, const tsr_tensor *local, const tsr_dtensor *base,
+                            tsr_dtensor **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(layout->context, sizeof(tsr_dtensor), &memory));
@@ -47,6 +48,7 @@ static tsr_status wrap_local(const tsr_layout *layout, const tsr_tensor *local, 
     dtensor->layout = tsr_layout_retain((tsr_layout *)layout);
     dtensor->comm = tsr_mesh_comm(layout->mesh);
     dtensor->local = *local;
+    dtensor->base = tsr_dtensor_retain((tsr_dtensor *)base);
     tsr_device_driver_retain(local->device.driver);
     *out = dtensor;
     return TSR_OK;
@@ -109,7 +111,7 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
     TSR_TRY(check_device("tsr_dtensor_create", layout, device));
     const tsr_tensor local = local_tensor(layout, device);
     tsr_dtensor *dtensor;
-    TSR_TRY(wrap_local(layout, &local, &dtensor));
+    TSR_TRY(tsr_dtensor_wrap(layout, &local, NULL, &dtensor));
     const tsr_status status = allocate_local(dtensor);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(dtensor);
@@ -179,7 +181,7 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
         status = check_local(local, layout);
     tsr_dtensor *dtensor = NULL;
     if (status == TSR_OK)
-        status = wrap_local(layout, local, &dtensor);
+        status = tsr_dtensor_wrap(layout, local, NULL, &dtensor);
     if (options.check)
         status = agree_on_layout(layout, status);
     if (status != TSR_OK) {
@@ -202,11 +204,13 @@ void tsr_dtensor_destroy(tsr_dtensor *dtensor)
     if (!dtensor || !tsr_references_drop(&dtensor->references))
         return;
     tsr_layout *layout = dtensor->layout;
+    tsr_dtensor *base = dtensor->base;
     if (dtensor->owned_bytes > 0)
         release_bytes(dtensor);
     tsr_device_driver_release(dtensor->local.device.driver);
     tsr_release(layout->context, dtensor);
     tsr_layout_destroy(layout);
+    tsr_dtensor_destroy(base);
 }
 
 const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor)

@@ -12,7 +12,13 @@ struct tsr_dtensor {
     tsr_comm *comm;     /**< the communicator of the layout's mesh, borrowed from the mesh */
     tsr_tensor local;
     size_t owned_bytes; /**< bytes of local.data if this dtensor allocated it; 0: borrowed or empty */
+    tsr_dtensor *base;  /**< of a view: the dtensor whose memory it is, an owned reference; else NULL */
 };
+
+/** A dtensor over memory that it does not own, checked by the caller: that of `base`, which it
+ * retains, or (NULL) of somebody else. */
+tsr_status tsr_dtensor_wrap(const tsr_layout *layout, const tsr_tensor *local, const tsr_dtensor *base,
+                            tsr_dtensor **out);
 
 /** TSR_ERROR_ARGUMENT if `mesh` is NULL or abstract, or the status of tsr_comm_check_open() of its
  * communicator. `call` begins the sentence. */

@@ -12,6 +12,7 @@
 #include "mesh/derive.h"
 #include "mesh/mesh.h"
 #include "redistribute/execute/prepare.h"
+#include "redistribute/match/common_comm.h"
 #include "redistribute/match/confined.h"
 
 #include <tessera/sys/log.h>
@@ -19,7 +20,7 @@
 
 typedef struct cache {
     tsr_context *context;
-    tsr_mesh *mesh; /* a copy of the mesh without its communicator */
+    tsr_mesh *mesh; /* a copy of the mesh without its communicator; NULL: a communicator keeps the cache */
     size_t capacity, count;
     uint64_t clock;
     tsr_cache_statistics statistics;
@@ -52,21 +53,36 @@ static void cache_destroy(void *data)
     tsr_context_destroy(context);
 }
 
-static tsr_status cache_create(const tsr_mesh *mesh, cache **out)
+/* What keeps a cache: a mesh, or (`mesh` NULL) a communicator, for moves between meshes. All ranks
+ * of `comm` make the moves that it keeps, so that all have the same entries. */
+typedef struct holder {
+    const tsr_mesh *mesh;
+    tsr_comm *comm;
+} holder;
+
+static cache *cache_of(const holder *h)
 {
-    tsr_context *context = tsr_mesh_context(mesh);
+    return h->mesh ? tsr_mesh_slot_get(h->mesh, TSR_MESH_SLOT_PLANS) : tsr_comm_kept(h->comm);
+}
+
+static tsr_status cache_create(const holder *h, cache **out)
+{
+    tsr_context *context = h->mesh ? tsr_mesh_context(h->mesh) : tsr_comm_context(h->comm);
     const size_t capacity = tsr_context_settings(context)->plan_cache_entries;
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof(cache) + capacity * sizeof(tsr_cached_plan), &memory));
     cache *c = memory;
-    const tsr_status status = tsr_mesh_copy_abstract(mesh, &c->mesh);
+    const tsr_status status = h->mesh ? tsr_mesh_copy_abstract(h->mesh, &c->mesh) : TSR_OK;
     if (status != TSR_OK) {
         tsr_release(context, c);
         return status;
     }
     c->context = tsr_context_retain(context);
     c->capacity = capacity;
-    tsr_mesh_slot_set(mesh, TSR_MESH_SLOT_PLANS, c, cache_destroy);
+    if (h->mesh)
+        tsr_mesh_slot_set(h->mesh, TSR_MESH_SLOT_PLANS, c, cache_destroy);
+    else
+        tsr_comm_keep(h->comm, c, cache_destroy);
     *out = c;
     return TSR_OK;
 }
@@ -97,8 +113,13 @@ static tsr_cached_plan *lookup(cache *c, const tsr_layout_pairs *pairs, tsr_devi
 static tsr_status copy_layout(const cache *c, const tsr_layout *layout, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
-    tsr_placements_on(layout, c->mesh, placements);
-    return tsr_layout_create(c->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
+    tsr_mesh *mesh = tsr_mesh_retain(c->mesh);
+    if (!mesh)
+        TSR_TRY(tsr_mesh_copy_abstract(layout->mesh, &mesh));
+    tsr_placements_on(layout, mesh, placements);
+    const tsr_status status = tsr_layout_create(mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
+    tsr_mesh_destroy(mesh);
+    return status;
 }
 
 /* Copies all layouts: first the sources, then the destinations. */
@@ -113,9 +134,9 @@ static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, ts
     return TSR_OK;
 }
 
-/* Plans with layouts on the cache's own mesh, so that no plan refers to the mesh that holds the
- * cache. All ranks of the communicator make these calls, so a communicator that cannot be split
- * need not be split. */
+/* Plans with layouts on abstract meshes, so that no plan refers to the mesh or communicator that
+ * holds the cache. All ranks of the communicator make these calls, so a communicator that cannot be
+ * split need not be split. */
 static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
 {
     const size_t count = pairs->count;
@@ -241,18 +262,17 @@ static tsr_cached_plan *hit(cache *c, tsr_cached_plan *entry)
 }
 
 /* Inlined for hits; a miss makes a plan, which is slow anyway. */
-static inline tsr_status find_entry(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
+static inline tsr_status find_entry(const holder *h, const tsr_layout_pairs *pairs, tsr_device device,
+                                    tsr_cached_plan **out)
 {
-    const tsr_layout *first, *unused;
-    pairs->get(pairs->arg, 0, &first, &unused);
-    cache *c = tsr_mesh_slot_get(first->mesh, TSR_MESH_SLOT_PLANS);
+    cache *c = cache_of(h);
     tsr_cached_plan *entry = c ? lookup(c, pairs, device) : NULL;
     if (entry) {
         *out = hit(c, entry);
         return TSR_OK;
     }
-    const tsr_status status = c ? TSR_OK : cache_create(first->mesh, &c);
-    TSR_TRY(add_entry(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
+    const tsr_status status = c ? TSR_OK : cache_create(h, &c);
+    TSR_TRY(add_entry(c, status, pairs, h->comm, device, &entry));
     c->statistics.misses++;
     entry->used = ++c->clock;
     *out = entry;
@@ -261,7 +281,10 @@ static inline tsr_status find_entry(const tsr_layout_pairs *pairs, tsr_device de
 
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
-    return find_entry(pairs, device, out);
+    const tsr_layout *first, *unused;
+    pairs->get(pairs->arg, 0, &first, &unused);
+    const holder h = {first->mesh, tsr_mesh_comm(first->mesh)};
+    return find_entry(&h, pairs, device, out);
 }
 
 typedef struct pair {
@@ -279,7 +302,23 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 {
     const pair one = {src, dst};
     const tsr_layout_pairs pairs = {1, get_one, &one};
-    return find_entry(&pairs, device, out);
+    const holder h = {src->mesh, tsr_mesh_comm(src->mesh)};
+    return find_entry(&h, &pairs, device, out);
+}
+
+tsr_status tsr_cache_find_across(const char *call, const tsr_layout *src, const tsr_layout *dst, tsr_device device,
+                                 tsr_cached_plan **out)
+{
+    tsr_common_layouts common;
+    tsr_status status = tsr_common_layouts_find(call, 1, &src, &dst, &common);
+    if (status == TSR_OK) {
+        const pair one = {common.src[0], common.dst[0]};
+        const tsr_layout_pairs pairs = {1, get_one, &one};
+        const holder h = {NULL, common.comm};
+        status = find_entry(&h, &pairs, device, out);
+    }
+    tsr_common_layouts_free(&common);
+    return status;
 }
 
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst)
@@ -289,18 +328,28 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
 }
 
 /* Equal ids in one context mean the same layout, and layouts never change. */
-tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+static tsr_cached_plan *recall(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
     const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed),
                    to = atomic_load_explicit(&dst->id, memory_order_relaxed);
-    cache *c = from != 0 && to != 0 ? tsr_mesh_slot_get(src->mesh, TSR_MESH_SLOT_PLANS) : NULL;
-    for (size_t i = 0; c && i < c->count; i++) {
+    for (size_t i = 0; from != 0 && to != 0 && c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
         if (entry->source_id == from && entry->destination_id == to && src->context == dst->context &&
             tsr_device_same(entry->device, device))
             return hit(c, entry);
     }
     return NULL;
+}
+
+tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+{
+    return recall(tsr_mesh_slot_get(src->mesh, TSR_MESH_SLOT_PLANS), src, dst, device);
+}
+
+tsr_cached_plan *tsr_cache_recall_across(const tsr_comm *comm, const tsr_layout *src, const tsr_layout *dst,
+                                         tsr_device device)
+{
+    return recall(tsr_comm_kept(comm), src, dst, device);
 }
 
 /* True if every execution of the plan begins with a meeting of all ranks of `comm`. Not so if the
@@ -319,29 +368,61 @@ static void describe_fault(const void *arg, char *text, size_t capacity)
     tsr_text_append(&words, "a redistribution");
 }
 
-tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local)
+/* Tells all ranks of `comm`; returns `local`. */
+static tsr_status tell_all(tsr_comm *comm, tsr_status local)
 {
-    tsr_comm *const comm = tsr_mesh_comm(src->mesh);
-    const cache *c = tsr_mesh_slot_get(src->mesh, TSR_MESH_SLOT_PLANS);
-    for (size_t i = 0; c && i < c->count; i++) {
-        const tsr_cached_plan *entry = &c->entries[i];
-        const bool may_be_meant =
-            tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src);
-        if (may_be_meant && !meets_all(entry, comm))
-            return local;
-    }
     tsr_kept_sentence kept;
     tsr_status_keep(&kept);
     tsr_comm_agree(comm, TSR_HASH_SEED, local, describe_fault, NULL);
     return tsr_status_restore(&kept, local);
 }
 
-tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)
+/* True if peers that move a tensor of layout `src` may execute a plan of `c`, without meeting all
+ * ranks of `comm`. */
+static bool may_miss(const cache *c, const tsr_layout *src, tsr_device device, const tsr_comm *comm)
 {
-    const cache *c = mesh ? tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_PLANS) : NULL;
+    for (size_t i = 0; c && i < c->count; i++) {
+        const tsr_cached_plan *entry = &c->entries[i];
+        if (tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src) &&
+            !meets_all(entry, comm))
+            return true;
+    }
+    return false;
+}
+
+tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local)
+{
+    tsr_comm *const comm = tsr_mesh_comm(src->mesh);
+    if (may_miss(tsr_mesh_slot_get(src->mesh, TSR_MESH_SLOT_PLANS), src, device, comm) ||
+        may_miss(tsr_comm_kept(comm), src, device, comm))
+        return local;
+    return tell_all(comm, local);
+}
+
+tsr_status tsr_cache_tell_across(tsr_comm *comm, tsr_status local)
+{
+    const cache *c = tsr_comm_kept(comm);
+    for (size_t i = 0; c && i < c->count; i++)
+        if (!meets_all(&c->entries[i], comm))
+            return local;
+    return tell_all(comm, local);
+}
+
+static tsr_cache_statistics statistics_of(const cache *c)
+{
     if (!c)
         return (tsr_cache_statistics){0, 0, 0};
     tsr_cache_statistics statistics = c->statistics;
     statistics.entries = (int64_t)c->count;
     return statistics;
+}
+
+tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)
+{
+    return statistics_of(mesh ? tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_PLANS) : NULL);
+}
+
+tsr_cache_statistics tsr_comm_cache_statistics(const tsr_comm *comm)
+{
+    return statistics_of(comm ? tsr_comm_kept(comm) : NULL);
 }

@@ -2,10 +2,10 @@
  * The plans that a mesh keeps: bounded in number, and looked up by their source and destination
  * layouts.
  *
- * The cache is held by the mesh's slot. Its layouts are on a copy of the mesh without communicator,
- * so that the mesh does not keep itself alive. Not locked: it is used by one thread at a time, like
- * the mesh's communicator handle. All ranks make the same calls, so all look up and evict in the
- * same order.
+ * The cache is held by the mesh's slot; moves between meshes have one that the meshes' nearest
+ * common communicator keeps. Its layouts are on copies of meshes without communicator, so that no
+ * mesh keeps itself alive. Not locked: it is used by one thread at a time, like the communicator's
+ * handle. All ranks make the same calls, so all look up and evict in the same order.
  */
 #ifndef TSR_TENSOR_PLAN_CACHE_H
 #define TSR_TENSOR_PLAN_CACHE_H
@@ -63,6 +63,17 @@ tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status 
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);
 
 /**
+ * tsr_cache_find() for layouts on different meshes, over one communicator or over several that
+ * descend from one. The plan is kept by their nearest common communicator, over which the first
+ * call for a pair is collective; ranks that are in none of the meshes make the same calls. Pairs
+ * are told apart by that communicator's ranks, so that all ranks find and evict the same entries,
+ * whichever communicator each describes a mesh over. `call` begins errors' sentences.
+ * TSR_ERROR_ARGUMENT: there is no common communicator; nobody was told.
+ */
+tsr_status tsr_cache_find_across(const char *call, const tsr_layout *src, const tsr_layout *dst, tsr_device device,
+                                 tsr_cached_plan **out);
+
+/**
  * For a rank whose arguments are wrong, so that it does not know the destination layout, only
  * `src`, the first source: tells its peers, who move their tensors, that it failed with `local`.
  * Returns `local` with its sentence. Whether peers meet depends on their destination layout: if the
@@ -71,8 +82,12 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
  */
 tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local);
 
-/** Lets tsr_cache_recall() find `entry`, which tsr_cache_find() returned for these layouts. They
- * must not be probes. */
+/** tsr_cache_tell() for a move between meshes whose nearest common communicator is `comm`. If
+ * `comm` keeps a plan that does not begin with a meeting of all its ranks, nobody is told. */
+tsr_status tsr_cache_tell_across(tsr_comm *comm, tsr_status local);
+
+/** Lets tsr_cache_recall() or tsr_cache_recall_across() find `entry`, which was found for these
+ * layouts. They must not be probes. */
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst);
 
 /**
@@ -81,5 +96,9 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
  * uses tsr_cache_find(). Any two layouts may be given.
  */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device);
+
+/** tsr_cache_recall() among the plans that tsr_cache_find_across() keeps with `comm`. */
+tsr_cached_plan *tsr_cache_recall_across(const tsr_comm *comm, const tsr_layout *src, const tsr_layout *dst,
+                                         tsr_device device);
 
 #endif

@@ -1,3 +1,4 @@
+#include "comm/core/lineage.h"
 #include "device/device.h"
 #include "placement/layout.h"
 #include "placement/print.h"
@@ -59,10 +60,6 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
     if (!tsr_layout_same_tensor(a, b))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must have the same global shape and dtype",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
-    if (!on_one_mesh(a, b))
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_plan_create() takes two)",
-            tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one device",
@@ -71,15 +68,47 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
     return TSR_OK;
 }
 
-/* Finds the plan for x and y. Layouts never change, so a pair that was checked before is not
- * checked again. */
-static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
+#define INTO "tsr_redistribute_into"
+
+/* Tells all ranks of `comm`, if they may be there, that this rank's arguments are wrong. */
+static tsr_status tell_fault_across(const tsr_dtensor *x, tsr_comm *comm, tsr_status fault)
 {
-    *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device)
-                                                               : NULL;
+    return comm == x->comm ? tell_fault(x, fault) : tsr_cache_tell_across(comm, fault);
+}
+
+/* find_plan() for tensors on different meshes, of which `comm` is the nearest common communicator;
+ * if there is none, x's. */
+static tsr_status find_plan_across(const tsr_dtensor *x, const tsr_dtensor *y, tsr_comm *comm, tsr_cached_plan **entry)
+{
+    *entry = tsr_device_same(x->local.device, y->local.device)
+                 ? tsr_cache_recall_across(comm, x->layout, y->layout, x->local.device)
+                 : NULL;
     if (*entry)
         return TSR_OK;
-    const tsr_status fault = tsr_name_call("tsr_redistribute_into", check_pair(x, y));
+    const tsr_status fault = tsr_name_call(INTO, check_pair(x, y));
+    if (fault != TSR_OK)
+        return tell_fault_across(x, comm, fault);
+    const tsr_status status = tsr_cache_find_across(INTO, x->layout, y->layout, x->local.device, entry);
+    if (status == TSR_OK)
+        tsr_cache_remember(*entry, x->layout, y->layout);
+    else if (!tsr_comm_common(x->comm, y->comm))
+        return tell_fault(x, status);
+    return status;
+}
+
+static tsr_status redistribute_across(const tsr_dtensor *x, tsr_dtensor *y, tsr_comm *comm, tsr_stream stream)
+{
+    tsr_cached_plan *entry;
+    TSR_TRY(find_plan_across(x, y, comm, &entry));
+    const tsr_item *item = entry->plan->items;
+    return run_entry(entry, item->in_src ? &x->local : NULL, item->in_dst ? &y->local : NULL, stream, TSR_OK);
+}
+
+/* Finds the plan for x and y on one mesh. Layouts never change, so a pair that was checked before
+ * is not checked again. */
+static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
+{
+    const tsr_status fault = tsr_name_call(INTO, check_pair(x, y));
     if (fault != TSR_OK)
         return tell_fault(x, fault);
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, entry));
@@ -87,22 +116,35 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
     return TSR_OK;
 }
 
-static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
+static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_comm *comm, tsr_stream stream)
 {
-    tsr_cached_plan *entry;
     if (!y)
-        return tell_fault(x, refuse_null("tsr_redistribute_into", "y"));
-    TSR_TRY(find_plan(x, y, &entry));
+        return tell_fault(x, refuse_null(INTO, "y"));
+    tsr_cached_plan *entry = tsr_device_same(x->local.device, y->local.device)
+                                 ? tsr_cache_recall(x->layout, y->layout, x->local.device)
+                                 : NULL;
+    if (!entry) {
+        if (!on_one_mesh(x->layout, y->layout))
+            return redistribute_across(x, y, comm, stream);
+        TSR_TRY(find_plan(x, y, &entry));
+    }
     return run_entry(entry, &x->local, &y->local, stream, TSR_OK);
+}
+
+/* The communicator over which x moves into y; x's own if they have none in common. */
+static inline tsr_comm *comm_between(const tsr_dtensor *x, const tsr_dtensor *y)
+{
+    tsr_comm *const common = !y || y->comm == x->comm ? x->comm : tsr_comm_common(x->comm, y->comm);
+    return common ? common : x->comm;
 }
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
-    static const char call[] = "tsr_redistribute_into";
     if (!x)
-        return refuse_null(call, "x");
-    TSR_TRY(tsr_comm_enter(x->comm, call));
-    return tsr_comm_leave(x->comm, redistribute_into(x, y, stream));
+        return refuse_null(INTO, "x");
+    tsr_comm *const comm = comm_between(x, y);
+    TSR_TRY(tsr_comm_enter(comm, INTO));
+    return tsr_comm_leave(comm, redistribute_into(x, y, comm, stream));
 }
 
 typedef struct batch {
@@ -116,6 +158,17 @@ static void get_layouts(const void *arg, size_t i, const tsr_layout **src, const
     const batch *b = arg;
     *src = b->x[i]->layout;
     *dst = b->y[i]->layout;
+}
+
+static tsr_status check_mesh(const tsr_dtensor *x, const tsr_dtensor *y)
+{
+    const tsr_layout *a = x->layout, *b = y->layout;
+    char from[512], to[512];
+    if (on_one_mesh(a, b))
+        return TSR_OK;
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_redistribute_into() takes two)",
+        tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
 }
 
 /* Checks a tensor of a batch against the first one, whose mesh keeps the plan. */
@@ -144,6 +197,8 @@ static tsr_status check_batch(const batch *b)
                                             : "y is NULL");
     for (size_t i = 0; i < b->count; i++) {
         tsr_status status = check_pair(b->x[i], b->y[i]);
+        if (status == TSR_OK)
+            status = check_mesh(b->x[i], b->y[i]);
         if (status == TSR_OK)
             status = check_like(b->x[i], b->x[0]);
         if (status != TSR_OK)

@@ -94,6 +94,7 @@ int suite_departure(void);
 int suite_disagreement(void);
 int suite_halves(void);
 int suite_meshes(void);
+int suite_rows(void);
 int suite_split(void);
 
 /** A part of the suite, by name; the last row of the list has no name. */

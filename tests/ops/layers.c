@@ -344,20 +344,22 @@ static tsr_status download(const tsr_tensor *t, layer_memory *memory, tsr_tensor
     return table->stream_synchronize(self, t->device.index, NULL);
 }
 
-static tsr_status compare(const layer *l, const char *what, const tsr_tensor *given, const double *values)
+static tsr_status compare(const layer *l, const char *what, const tsr_tensor *given, const double *values,
+                          double factor)
 {
     char text[LAYER_TEXT];
     int64_t count;
     TSR_TRY(tsr_tensor_count(given, &count));
     for (int64_t i = 0; i < count; i++) {
-        if (layer_get(given, i) != values[i])
+        if (layer_get(given, i) != factor * values[i])
             return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: element %lld is %g, not %g", what,
-                                  layer_print(l, text), (long long)i, layer_get(given, i), values[i]);
+                                  layer_print(l, text), (long long)i, layer_get(given, i), factor * values[i]);
     }
     return TSR_OK;
 }
 
-tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values)
+tsr_status layer_expect_times(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values,
+                              double factor)
 {
     tsr_dtensor *full;
     layer_memory memory = {0};
@@ -367,10 +369,15 @@ tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *ten
     const tsr_tensor local = tsr_dtensor_to_local(full);
     tsr_status status = download(&local, &memory, &given);
     if (status == TSR_OK)
-        status = compare(l, what, &given, values);
+        status = compare(l, what, &given, values, factor);
     layer_memory_destroy(&memory);
     tsr_dtensor_destroy(full);
     return status;
+}
+
+tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values)
+{
+    return layer_expect_times(l, what, tensor, values, 1);
 }
 
 static tsr_status expect_layout(const layer *l, const char *what, const tsr_layout *given,
@@ -451,6 +458,17 @@ static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_pl
     }
 }
 
+/* Adds the gradients of another backward to dw and db, and overwrites dx. */
+static tsr_status check_accumulated(const layer *l, const layer_reference *r, const layer_tensors *t,
+                                    const tsr_dtensor *dy, tsr_dtensor *dx, tsr_dtensor *dw, tsr_dtensor *db)
+{
+    if (tsr_linear_backward_into(t->x, t->w, t->b, dy, TSR_ADD_DW | TSR_ADD_DB, dx, dw, db) != TSR_OK)
+        return layer_failed(l, "gradients into others");
+    TSR_TRY(layer_expect(l, "dx again", dx, r->dx));
+    TSR_TRY(layer_expect_times(l, "dw twice", dw, r->dw, 2));
+    return db ? layer_expect_times(l, "db twice", db, r->db, 2) : TSR_OK;
+}
+
 static tsr_status check_gradients(const layer *l, const layer_reference *r, const layer_tensors *t,
                                   const tsr_dtensor *dy, const tsr_placement *dx_placements,
                                   const tsr_placement *dw_placements, const tsr_placement *db_placements)
@@ -470,6 +488,8 @@ static tsr_status check_gradients(const layer *l, const layer_reference *r, cons
         status = layer_expect(l, "dw", dw, r->dw);
     if (status == TSR_OK && db)
         status = layer_expect(l, "db", db, r->db);
+    if (status == TSR_OK)
+        status = check_accumulated(l, r, t, dy, dx, dw, db);
     tsr_dtensor_destroy(db);
     tsr_dtensor_destroy(dw);
     tsr_dtensor_destroy(dx);

@@ -80,6 +80,10 @@ int layer_y_shape(const layer *l, int64_t *shape);
  * element of `what`. */
 tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values);
 
+/** layer_expect() of `factor` times the values. */
+tsr_status layer_expect_times(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values,
+                              double factor);
+
 /** An element of a host tensor at an offset, and the offset of the element with row-major index
  * `i`. */
 double layer_get(const tsr_tensor *tensor, int64_t offset);

@@ -114,16 +114,31 @@ static tsr_status make_backward(const run *c, const tsr_layout *dy, const tsr_la
         if (layouts[i])
             TSR_TRY(tsr_dtensor_create(layouts[i], c->device, &out->results[i]));
     }
-    return layer_memory_create(c->device, tsr_linear_backward_plan_workspace_bytes(out->plan), &out->workspace);
+    return layer_memory_create(c->device, tsr_linear_backward_plan_accumulate_bytes(out->plan), &out->workspace);
 }
 
-static tsr_status check_results(const run *c, const backward *b)
+/* One more execution, which adds to all gradients but dw. */
+static tsr_status accumulate(const run *c, const backward *b)
+{
+    tsr_tensor x, w, dy, out[RESULTS];
+    const tsr_tensor *results[RESULTS];
+    for (int i = 0; i < RESULTS; i++)
+        results[i] = local_of(b->results[i], &out[i]);
+    TSR_TRY(tsr_linear_backward_plan_accumulate(
+        b->plan, TSR_ADD_DX | TSR_ADD_DB, results[1] ? local_of(c->t->x, &x) : NULL,
+        results[0] ? local_of(c->t->w, &w) : NULL, local_of(b->dy, &dy), results[0], results[1], results[2],
+        b->workspace.data, tsr_linear_backward_plan_accumulate_bytes(b->plan), c->stream));
+    return settle(c, c->stream);
+}
+
+/* dw is as the reference says, dx and db are `factor` times that. */
+static tsr_status check_results(const run *c, const backward *b, double factor)
 {
     static const char *const names[RESULTS] = {"planned dx", "planned dw", "planned db"};
     const double *const values[RESULTS] = {c->r->dx, c->r->dw, c->r->db};
     for (int i = 0; i < RESULTS; i++) {
         if (b->results[i])
-            TSR_TRY(layer_expect(c->l, names[i], b->results[i], values[i]));
+            TSR_TRY(layer_expect_times(c->l, names[i], b->results[i], values[i], i == 1 ? 1 : factor));
     }
     return TSR_OK;
 }
@@ -134,7 +149,11 @@ static tsr_status check_backward(const run *c, const tsr_layout *dy, const tsr_l
     tsr_status status = make_backward(c, dy, layouts, &b);
     if (status == TSR_OK)
         status = execute_backward(c, &b);
-    status = status == TSR_OK ? check_results(c, &b) : layer_failed(c->l, "a planned backward");
+    status = status == TSR_OK ? check_results(c, &b, 1) : layer_failed(c->l, "a planned backward");
+    if (status == TSR_OK)
+        status = accumulate(c, &b);
+    if (status == TSR_OK)
+        status = check_results(c, &b, 2);
     layer_memory_destroy(&b.workspace);
     for (int i = 0; i < RESULTS; i++)
         tsr_dtensor_destroy(b.results[i]);

@@ -112,7 +112,8 @@ static tsr_status mix_contexts(tsr_comm *comm, void *arg)
     for (int i = 1; i < MANY; i++) {
         TSR_TRY(tsr_redistribute_into(here.at[0], here.at[i], NULL));
         for (int k = 0; k < MANY; k++)
-            CHECK_ERROR(tsr_redistribute_into(here.at[0], there.at[k], NULL), TSR_ERROR_ARGUMENT, "one mesh");
+            CHECK_ERROR(tsr_redistribute_into(here.at[0], there.at[k], NULL), TSR_ERROR_ARGUMENT,
+                        "the communicators differ");
     }
     leave(&there);
     leave(&here);

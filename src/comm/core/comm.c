@@ -154,6 +154,9 @@ void tsr_comm_destroy(tsr_comm *comm)
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
     destroy_groups(comm);
+    if (comm->drop_kept)
+        comm->drop_kept(comm->kept);
+    comm->kept = NULL;
     tsr_orders_destroy(comm);
     leave_engine(comm);
     tsr_hierarchy_destroy(comm->context, comm->hierarchy);
@@ -190,6 +193,17 @@ tsr_context *tsr_comm_context(const tsr_comm *comm)
 const tsr_kernel_choices *tsr_comm_kernel_choices(const tsr_comm *comm)
 {
     return comm->choices;
+}
+
+void *tsr_comm_kept(const tsr_comm *comm)
+{
+    return comm->kept;
+}
+
+void tsr_comm_keep(tsr_comm *comm, void *kept, void (*drop)(void *kept))
+{
+    comm->kept = kept;
+    comm->drop_kept = drop;
 }
 
 tsr_status tsr_comm_check(const tsr_comm *comm, const char *call)

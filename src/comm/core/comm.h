@@ -76,6 +76,14 @@ void tsr_group_free(tsr_comm *comm, tsr_group_entry *entry);
 /** Frees the content of a group's slot. */
 void tsr_group_release_slot(tsr_comm *comm, tsr_group *group);
 
+/** The data that src/tensor keeps with the communicator; NULL: none. Not locked: one thread at a
+ * time, within a call of the handle. */
+void *tsr_comm_kept(const tsr_comm *comm);
+
+/** Sets the data, where there is none yet. tsr_comm_destroy() calls `drop` with it, when no peer
+ * reads this rank's memory any more and memory of tsr_comm_alloc() can still be freed. */
+void tsr_comm_keep(tsr_comm *comm, void *kept, void (*drop)(void *kept));
+
 /** TSR_ERROR_ARGUMENT: `comm` is NULL. */
 tsr_status tsr_comm_check(const tsr_comm *comm, const char *call);
 

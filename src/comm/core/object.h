@@ -139,6 +139,9 @@ struct tsr_comm {
     /** the group of all ranks, over this communicator; its hash is 0 until it is prepared */
     tsr_group_entry whole;
     tsr_group_entry *groups;
+
+    void *kept; /**< see tsr_comm_kept() */
+    void (*drop_kept)(void *kept);
 };
 
 /** The operations of a tensor's device; those of the host use the communicator's `choices`. */

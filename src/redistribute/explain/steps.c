@@ -57,7 +57,7 @@ static bool one_rank_has_all(const tsr_problem *problem)
         int64_t owner[TSR_MAX_DIMS];
         if (src->shape[dim] == 0)
             return false;
-        tsr_layout_owner(src, dim, 0, owner);
+        tsr_layout_owner_along(src, dim, 0, owner);
         if (tsr_layout_length(src, dim, owner) < src->shape[dim])
             return false;
     }

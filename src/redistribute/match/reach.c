@@ -211,7 +211,7 @@ tsr_status tsr_reach_mark(tsr_reach *reach, const tsr_range *marked)
 static void find_end(const tsr_reach *reach, int64_t at, tsr_reach_end *end)
 {
     const tsr_dim_cuts *cuts = &reach->far->dims[reach->dim];
-    tsr_layout_owner(reach->far, reach->dim, at, end->coordinate);
+    tsr_layout_owner_along(reach->far, reach->dim, at, end->coordinate);
     int64_t length = reach->far->shape[reach->dim];
     for (int i = 0; i < cuts->count && !reach->dense; i++) {
         const int m = cuts->mesh_dim[i];
