@@ -45,7 +45,7 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
     const tsr_dtype dtype = tsr_layout_dtype(g->of);
     TSR_TRY(tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x),
                                       tsr_layout_dtype(w), dtype));
-    TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, dtype, &g->own));
+    TSR_TRY(tsr_gradient_propagate(CALLER, which, call->dy_layout, x, w, dtype, &g->own));
     TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted)
                           : tsr_layout_gradient(g->of, &g->wanted));
     g->moves = !tsr_layout_equal(g->own, g->wanted);
@@ -67,7 +67,7 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
     call->context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(call->x)));
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w),
                      *dy = tsr_dtensor_layout(call->dy);
-    TSR_TRY(tsr_linear_propagate(x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
+    TSR_TRY(tsr_layer_propagate(CALLER, x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
     TSR_TRY(tsr_layout_gradient(call->y, &call->dy_layout));
     TSR_TRY(tsr_gradient_check_dy(CALLER, call->y, dy));
     const tsr_tensor local_x = tsr_dtensor_to_local(call->x), local_w = tsr_dtensor_to_local(call->w),
