@@ -20,7 +20,7 @@ static bool has_shape_of(const tsr_layout *a, const tsr_layout *b)
 
 tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy)
 {
-    char ours[TSR_RULE_SHAPE_TEXT], theirs[TSR_RULE_SHAPE_TEXT];
+    char ours[TSR_RULE_SHAPE_TEXT], theirs[TSR_RULE_SHAPE_TEXT], name[TSR_RULE_MESH_DIM_TEXT];
     TSR_TRY(tsr_rule_check_mesh_dims(caller, "y", y, "dy", dy));
     if (!has_shape_of(dy, y))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
@@ -33,8 +33,8 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
-                                  dim);
+                                  "%s: dy is Partial on mesh dim %s; a gradient layout has Replicate there", caller,
+                                  tsr_rule_name_mesh_dim(tsr_layout_mesh(y), dim, name));
     }
     return TSR_OK;
 }

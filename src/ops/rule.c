@@ -43,6 +43,21 @@ static tsr_placement cut_along(const tsr_placement *cut, int dim)
     return moved;
 }
 
+const char *tsr_rule_name_mesh_dim(const tsr_mesh *mesh, int dim, char text[TSR_RULE_MESH_DIM_TEXT])
+{
+    const char *name = tsr_mesh_name(mesh, dim);
+    if (name)
+        snprintf(text, TSR_RULE_MESH_DIM_TEXT, "%.31s", name);
+    else
+        snprintf(text, TSR_RULE_MESH_DIM_TEXT, "%d", dim);
+    return text;
+}
+
+static const char *name_mesh_dim(const application *a, int dim, char text[TSR_RULE_MESH_DIM_TEXT])
+{
+    return tsr_rule_name_mesh_dim(tsr_layout_mesh(a->operands[0]), dim, text);
+}
+
 static const char *print(const tsr_placement *placements, int count, char *text)
 {
     tsr_placements_print(placements, count, text, PLACEMENTS_TEXT);
@@ -301,12 +316,11 @@ static tsr_status check_stored_cut(const application *a, int operand)
         if (tsr_mesh_size(mesh, dim) == 1 || placement_of(a, pivot, dim)->kind != TSR_SHARD ||
             !is_data_parallel(a, operand, dim))
             continue;
-        char why[PLACEMENTS_TEXT], number[16];
-        snprintf(number, sizeof number, "%d", dim);
-        const char *name = tsr_mesh_name(mesh, dim) ? tsr_mesh_name(mesh, dim) : number;
+        char why[PLACEMENTS_TEXT], name[TSR_RULE_MESH_DIM_TEXT];
+        name_mesh_dim(a, dim, name);
         snprintf(why, sizeof why,
-                 "%s is data-parallel on mesh dim %.32s, which cuts its dim 0, so %s must be Replicate on mesh dim "
-                 "%.32s, not cut there as FSDP stores it",
+                 "%s is data-parallel on mesh dim %s, which cuts its dim 0, so %s must be Replicate on mesh dim %s, "
+                 "not cut there as FSDP stores it",
                  a->rule->names[operand], name, a->rule->names[pivot], name);
         return refuse_beside(a, pivot, operand, why);
     }
@@ -337,18 +351,19 @@ static tsr_status check_shared_factors(const application *a, int first, int seco
 static tsr_status check_mesh_dim(const application *a, int first, int second, int dim)
 {
     const tsr_placement *ours = placement_of(a, first, dim), *theirs = placement_of(a, second, dim);
-    char why[128];
+    char why[160], name[TSR_RULE_MESH_DIM_TEXT];
+    name_mesh_dim(a, dim, name);
     if (ours->kind == TSR_REPLICATE || theirs->kind == TSR_REPLICATE)
         return TSR_OK;
     if (ours->kind == TSR_SHARD && theirs->kind == TSR_SHARD) {
         if (cut_factor(a, first, dim) == cut_factor(a, second, dim))
             return TSR_OK;
-        snprintf(why, sizeof why, "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim,
+        snprintf(why, sizeof why, "mesh dim %s cuts dim %d of %s and dim %d of %s, which are different factors", name,
                  ours->dim, a->rule->names[first], theirs->dim, a->rule->names[second]);
     } else {
         const bool partial_first = ours->kind == TSR_PARTIAL;
-        snprintf(why, sizeof why, "%s is Partial on mesh dim %d, and %s not Replicate there",
-                 a->rule->names[partial_first ? first : second], dim, a->rule->names[partial_first ? second : first]);
+        snprintf(why, sizeof why, "%s is Partial on mesh dim %s, and %s not Replicate there",
+                 a->rule->names[partial_first ? first : second], name, a->rule->names[partial_first ? second : first]);
     }
     return refuse_pair(a, first, second, why);
 }
@@ -359,9 +374,9 @@ static tsr_status check_partials(const application *a, int operand)
         const tsr_placement *p = placement_of(a, operand, dim);
         if (p->kind != TSR_PARTIAL || is_linear_partial(p) || tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) == 1)
             continue;
-        char why[128];
-        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %d, which no product passes on",
-                 a->rule->names[operand], tsr_reduce_op_name(p->op), dim);
+        char why[160], name[TSR_RULE_MESH_DIM_TEXT];
+        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %s, which no product passes on",
+                 a->rule->names[operand], tsr_reduce_op_name(p->op), name_mesh_dim(a, dim, name));
         return refuse_beside(a, operand, companion_of(a, operand), why);
     }
     return TSR_OK;

@@ -43,6 +43,12 @@ typedef struct tsr_rule {
 tsr_status tsr_rule_apply(const char *caller, const tsr_rule *rule, const tsr_layout *const *operands,
                           const tsr_dtype *dtype, tsr_layout **out);
 
+/** Room for the name of a mesh dim; longer names are cut. */
+#define TSR_RULE_MESH_DIM_TEXT 32
+
+/** Writes what errors call a mesh dim, its name or else its index, and returns `text`. */
+const char *tsr_rule_name_mesh_dim(const tsr_mesh *mesh, int dim, char text[TSR_RULE_MESH_DIM_TEXT]);
+
 /** Room for the text of any shape. */
 #define TSR_RULE_SHAPE_TEXT 192
 

@@ -36,7 +36,8 @@ static void a_word_near_a_name_is_guessed(void **state)
 static void a_word_far_from_all_names_is_not(void **state)
 {
     (void)state;
-    static const char *const words[] = {"", "x", "lay", "pl", "bench", "redistribute-to-all-of-them-and-more-than-that"};
+    static const char *const words[] = {"",   "x",     "lay",
+                                        "pl", "bench", "redistribute-to-all-of-them-and-more-than-that"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         assert_null(nearest(words[i]));
 }
@@ -64,12 +65,25 @@ static uint64_t next_random(uint64_t *state)
 /* A text of up to 12 random pieces, with nothing behind its end, which a sanitizer watches. */
 static char *random_text(uint64_t *state)
 {
-    static const char *const pieces[] = {"Shard(",  "_StridedShard(", "Replicate", "Partial", "_Partial", "(", ")", "[",
-                                         "]",       ",",              " ",         "\t",      "sf=",      "split_factor=",
-                                         "dim=",    "reduce_op=",     "'",         "\"",      "max",      "product",
-                                         "sum",     "0",              "12",        "-1",      "x",        "=",
-                                         "@",       "dp",             "torch.",    "torch.Size", "float32", "half",
-                                         "R",       "S(0)",           "P",         ";unit=2", "scalar"};
+    static const char *const pieces[] = {"Shard(",    "_StridedShard(",
+                                         "Replicate", "Partial",
+                                         "_Partial",  "(",
+                                         ")",         "[",
+                                         "]",         ",",
+                                         " ",         "\t",
+                                         "sf=",       "split_factor=",
+                                         "dim=",      "reduce_op=",
+                                         "'",         "\"",
+                                         "max",       "product",
+                                         "sum",       "0",
+                                         "12",        "-1",
+                                         "x",         "=",
+                                         "@",         "dp",
+                                         "torch.",    "torch.Size",
+                                         "float32",   "half",
+                                         "R",         "S(0)",
+                                         "P",         ";unit=2",
+                                         "scalar"};
     char text[256] = "";
     for (uint64_t left = next_random(state) % 13; left > 0; left--)
         strcat(text, pieces[next_random(state) % (sizeof pieces / sizeof *pieces)]);
