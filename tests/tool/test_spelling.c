@@ -1,4 +1,4 @@
-/* Guesses at misspelled words; and other spellings of arbitrary text, in memory of just its size. */
+/* Guesses at misspelled words; and other spellings of any text, in memory of just its size. */
 #include "cli/guess.h"
 #include "cli/spelling.h"
 

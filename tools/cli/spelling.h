@@ -12,8 +12,8 @@
 /** Dtypes, one or a list: "torch.float32, bfloat16" becomes "f32,bf16". */
 void spell_dtypes(char *text);
 
-/** "[Shard(0), Replicate()]" becomes "S(0),R"; "Partial(max)" "P(max)"; "_StridedShard(0, sf=2)"
- * "S(0;interleave=2)". */
+/** "[Shard(0), Replicate()]" becomes "S(0),R", "Partial(max)" becomes "P(max)", and
+ * "_StridedShard(0, sf=2)" becomes "S(0;interleave=2)". */
 void spell_placements(char *text);
 
 /** "(64, 64)", "[64, 64]", "torch.Size([64, 64])" and "64 x 64" become "64x64"; so does "64, 64"
