@@ -17,8 +17,8 @@ void spell_dtypes(char *text);
 void spell_placements(char *text);
 
 /** "(64, 64)", "[64, 64]", "torch.Size([64, 64])" and "64 x 64" become "64x64"; so does "64, 64"
- * unless commas part the shapes of a `list`. "()" and "[]" become "scalar", another text; all others
- * stay where they are. */
+ * unless commas part the shapes of a `list`. Returns `text`; for "()" and "[]", which have no room
+ * for ours, "scalar". */
 const char *spell_shape(char *text, bool list);
 
 /** "(2, 4)", "2,4" and "2 x 4" become "2x4"; "(dp=2, tp=4)" becomes "dp=2,tp=4". */
