@@ -85,7 +85,7 @@ static tsr_status know_of_comm(tsr_context *context, const tsr_mesh *from, tsr_m
 }
 
 static const struct {
-    const char *from; /* NULL for what needs no mesh */
+    const char *from; /* NULL for a call that needs no mesh */
     make *call;
     size_t allocations;
 } cases[] = {
