@@ -302,7 +302,7 @@ static tsr_status plan_uneven(tsr_comm *comm, tsr_status *planned)
     return status;
 }
 
-/* Counts, on rank 1, the bounds that rank 0 is beyond, and rank 1 is not. */
+/* Counts on rank 1 how often rank 0 alone was beyond its bound. */
 static tsr_status plan_within(tsr_comm *comm, void *arg)
 {
     const bool first = tsr_comm_rank(comm) == 0;
