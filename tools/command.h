@@ -85,6 +85,15 @@ typedef struct tool_arguments {
     int given_count;
 } tool_arguments;
 
+/** What a command does where an option is not given: "2", "as many as cores". */
+typedef struct tool_default {
+    tool_option option;
+    const char *text; /**< "": the command has no default of it */
+} tool_default;
+
+/** Upper bound of the defaults that a command has of its own. */
+enum { MAX_DEFAULTS = 8 };
+
 typedef struct tool_command {
     const char *name;      /**< "bench linear" */
     const char *summary;   /**< half a line, for the list of commands */
@@ -95,6 +104,8 @@ typedef struct tool_command {
     uint64_t requires_all; /**< a bit 1 << option for each option that must be given */
     const char *operands;  /**< names of the operands, "OLD.json NEW.json"; NULL: the command takes none */
     int operand_count;
+    /** its defaults where they are not those of all commands; behind the last one, no text */
+    tool_default defaults[MAX_DEFAULTS];
     const char *output; /**< help text of --output; NULL: the usual text, of a folder of shards */
     int (*run)(const tool_arguments *given);
 } tool_command;
@@ -104,7 +115,8 @@ extern const tool_command info_command, layout_command, redistribute_command, be
     bench_plan_command, bench_compare_command, bench_simulate_command, bench_suite_command, bench_kernels_command;
 
 /** Reads a subcommand's arguments, argv[1] to argv[argc - 1]. `*help`: --help is among them.
- * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`. */
+ * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`,
+ * rewritten into our spelling (cli/spelling.h). */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);
 
 /** Prints a subcommand's --help. */

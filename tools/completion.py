@@ -21,7 +21,8 @@ SCRIPT = r"""# bash completion for tessera, made from its --help
 
 _tessera_commands() {{
     case "$1" in
-    '') echo {commands} --help --version ;;
+    '') echo {commands} help --help --version ;;
+    help) echo {commands} ;;
 {families}    esac
 }}
 
@@ -80,7 +81,7 @@ def options_of(text):
     """(letter or "", option, its value's word or "", its help) of a command."""
     body = text.split("\nExamples:\n")[0]
     found = re.findall(r"^ {2,6}(?:-(\w), )?(--[a-z-]+)(?:=(\S+))?((?:.*\n(?! {2,6}-))*.*)", body, re.M)
-    return [(letter, name, value, " ".join(rest.split())) for letter, name, value, rest in found]
+    return [(letter, name, value, re.sub(r" \(default: .*\)$", "", " ".join(rest.split()))) for letter, name, value, rest in found]
 
 
 def wanted(name, value, text):

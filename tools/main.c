@@ -1,4 +1,5 @@
 /* tessera: the library's tool. Each subcommand has a file; this file finds the subcommand. */
+#include "cli/guess.h"
 #include "cli/report.h"
 #include "command.h"
 #include "place/engines.h"
@@ -57,15 +58,21 @@ static int print_help(const char *prefix)
 {
     say("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
     list_commands(prefix);
-    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard "
+    say("\n'tessera help COMMAND', or COMMAND --help or -h, explains a command, with examples. Results go to standard "
+        "output, everything else to standard "
         "error.\n"
         "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
     return EXIT_DONE;
 }
 
-static bool asks_for(const char *word, const char *option)
+static bool is_word(const char *word, const char *name)
 {
-    return word && strcmp(word, option) == 0;
+    return word && strcmp(word, name) == 0;
+}
+
+static bool asks_for_help(const char *word)
+{
+    return is_word(word, "--help") || is_word(word, "-h");
 }
 
 /* Sorts the engines given: `*processes` if one of them is mpi, or none is given; `*others` if one
@@ -104,40 +111,108 @@ static int run_launched(const tool_command *command, const tool_arguments *given
     return processes || tsr_launch_get().rank == 0 ? command->run(given) : EXIT_DONE;
 }
 
-static int run_command(int argc, char **argv)
+/* The command whose name argv[0], argv[1], .. begin with, and the words of the name; NULL: none. */
+static const tool_command *find_command(int argc, char **argv, int *words)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        const int words = name_words(commands[i]->name, argc - 1, argv + 1);
-        if (words == 0)
-            continue;
-        tool_arguments given;
-        bool help;
-        const int status = options_read(commands[i], argc - words, argv + words, &given, &help);
-        if (status != EXIT_DONE)
-            return status;
-        if (!help)
-            return tsr_launch_get().ranks > 1 ? run_launched(commands[i], &given) : commands[i]->run(&given);
-        if (tsr_launch_get().rank == 0)
-            options_help(commands[i]);
-        return EXIT_DONE;
+        *words = name_words(commands[i]->name, argc, argv);
+        if (*words > 0)
+            return commands[i];
     }
-    if (tsr_launch_get().rank > 0)
-        return EXIT_DONE;
-    if (asks_for(argv[1], "--help"))
+    return NULL;
+}
+
+static const char bench[] = "bench";
+
+/* The name of a benchmark behind "bench "; NULL for another command. */
+static const char *benchmark_name(const tool_command *command)
+{
+    return strncmp(command->name, "bench ", strlen("bench ")) == 0 ? command->name + strlen("bench ") : NULL;
+}
+
+static void guess_benchmark(guess *g)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (benchmark_name(commands[i]))
+            guess_try(g, benchmark_name(commands[i]));
+}
+
+static int complain_about_benchmark(const char *word)
+{
+    guess g = {.word = word};
+    char text[GUESS_TEXT];
+    guess_benchmark(&g);
+    return complain(EXIT_USAGE, "there is no benchmark '%s'%s; try 'tessera bench --help'", word,
+                    guess_say(&g, "", text));
+}
+
+/* Complains of words that name no command. */
+static int complain_about_command(const char *word, const char *next)
+{
+    guess g = {.word = word}, benchmark = {.word = word};
+    char text[GUESS_TEXT];
+    if (is_word(word, bench))
+        return next ? complain_about_benchmark(next)
+                    : complain(EXIT_USAGE, "bench needs to be told which; try 'tessera bench --help'");
+    guess_try(&g, bench);
+    guess_try(&g, "help");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (!benchmark_name(commands[i]))
+            guess_try(&g, commands[i]->name);
+    guess_benchmark(&benchmark);
+    return complain(EXIT_USAGE, "there is no command '%s'%s; try 'tessera --help'", word,
+                    g.name ? guess_say(&g, "", text) : guess_say(&benchmark, "bench ", text));
+}
+
+/* `tessera help WORDS`. */
+static int explain(int argc, char **argv)
+{
+    int words;
+    const tool_command *const command = find_command(argc, argv, &words);
+    if (argc == 0 || asks_for_help(argv[0]))
         return print_help("");
-    if (asks_for(argv[1], "bench") && asks_for(argv[2], "--help"))
+    if (!command)
+        return argc == 1 && is_word(argv[0], bench) ? print_help("bench ") : complain_about_command(argv[0], argv[1]);
+    if (words < argc)
+        return complain(EXIT_USAGE, "unexpected argument '%s'; try 'tessera help %s'", argv[words], command->name);
+    options_help(command);
+    return EXIT_DONE;
+}
+
+/* A command line that begins with no command. */
+static int run_without_command(int argc, char **argv)
+{
+    if (argc < 2)
+        return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
+    if (is_word(argv[1], "help"))
+        return explain(argc - 2, argv + 2);
+    if (asks_for_help(argv[1]))
+        return print_help("");
+    if (is_word(argv[1], bench) && asks_for_help(argv[2]))
         return print_help("bench ");
-    if (asks_for(argv[1], "--version")) {
+    if (is_word(argv[1], "--version")) {
         say("tessera %s\n", tsr_version());
         return EXIT_DONE;
     }
-    if (!argv[1])
-        return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
-    if (asks_for(argv[1], "bench") && !argv[2])
-        return complain(EXIT_USAGE, "bench needs to be told which; try 'tessera bench --help'");
-    if (asks_for(argv[1], "bench"))
-        return complain(EXIT_USAGE, "there is no benchmark '%s'; try 'tessera bench --help'", argv[2]);
-    return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
+    return complain_about_command(argv[1], argv[2]);
+}
+
+static int run_command(int argc, char **argv)
+{
+    int words;
+    const tool_command *const command = find_command(argc - 1, argv + 1, &words);
+    if (!command)
+        return tsr_launch_get().rank > 0 ? EXIT_DONE : run_without_command(argc, argv);
+    tool_arguments given;
+    bool help;
+    const int status = options_read(command, argc - words, argv + words, &given, &help);
+    if (status != EXIT_DONE)
+        return status;
+    if (!help)
+        return tsr_launch_get().ranks > 1 ? run_launched(command, &given) : command->run(&given);
+    if (tsr_launch_get().rank == 0)
+        options_help(command);
+    return EXIT_DONE;
 }
 
 /* Opens /dev/null, for reading, in place of each closed standard stream, so that no file of the

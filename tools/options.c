@@ -1,4 +1,6 @@
+#include "cli/guess.h"
 #include "cli/help.h"
+#include "cli/spelling.h"
 #include "command.h"
 #include "place/held_log.h"
 
@@ -17,17 +19,19 @@
 
 static const struct {
     const char *name, *value, *help;
-    char letter; /* the short form; 0: none */
+    const char *otherwise; /* its default; NULL: none, or one that each command has of its own */
+    char letter;           /* the short form; 0: none */
 } rows[OPT_COUNT] = {
     [OPT_MESH] = {"mesh", "MESH",
                   "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
-    [OPT_TO_MESH] = {"to-mesh", "MESH", "the grid of ranks that it moves to, where that is another one"},
+    [OPT_TO_MESH] = {"to-mesh", "MESH", "the grid of ranks that it moves to", "that of --mesh"},
     [OPT_SHAPE] = {"shape", "SHAPE", "the global shape: 31x3, or scalar"},
     [OPT_PLACEMENTS] = {"placements", "PLACEMENTS",
                         "one placement for each mesh dim: R, P, P(max), S(0), S(1;balanced), .."},
     [OPT_FROM] = {"from", "PLACEMENTS", "the placements that the tensor has: one for each mesh dim, as R, P, S(0)"},
     [OPT_TO] = {"to", "PLACEMENTS", "the placements that it shall have"},
-    [OPT_DTYPE] = {"dtype", "DTYPE", "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128"},
+    [OPT_DTYPE] = {"dtype", "DTYPE", "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128",
+                   "f32"},
     [OPT_INPUT] = {"input", "X.npy", "the global tensor"},
     [OPT_INPUT_SHARDS] = {"input-shards", "DIR", "the folder in which rank-N.npy is rank N's local tensor"},
     [OPT_OUTPUT] = {"output", "PATH",
@@ -35,50 +39,48 @@ static const struct {
     [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},
     [OPT_HIDDEN] = {"hidden", "N", "features that go in and come out"},
     [OPT_INTERMEDIATE] = {"intermediate", "N", "features between the two layers"},
-    [OPT_WEIGHTS] = {"weights", "DTYPE", "what weights are kept in, where that is not --dtype: f16 or bf16 beside f32"},
-    [OPT_BEGIN] = {"begin", "BYTES", "the first size of a sweep: 64, 4K, 16M, 1G, 1T", 'b'},
-    [OPT_END] = {"end", "BYTES", "the last one; without it, there is one size", 'e'},
-    [OPT_FACTOR] = {"factor", "F", "from each size to the next; 2 without it", 'f'},
-    [OPT_ITERATIONS] = {"iterations", "N",
-                        "how often to measure; 11 without it, in calibrate 5, in suite as its benchmarks need", 'n'},
-    [OPT_WARM_UP] = {"warm-up", "N",
-                     "how often to run before; without it 2, in bench plan 1, in dispatch and calibrate for 0.3 s",
-                     'w'},
-    [OPT_CALLS] = {"calls", "N",
-                   "how many calls a time is the mean of; by default as many as take long enough to be timed"},
+    [OPT_WEIGHTS] = {"weights", "DTYPE", "what weights are kept in: f16 or bf16 beside f32", "that of --dtype"},
+    [OPT_BEGIN] = {"begin", "BYTES", "the first size of a sweep: 64, 4K, 16M, 1G, 1T", .letter = 'b'},
+    [OPT_END] = {"end", "BYTES", "the last size", "that of --begin", 'e'},
+    [OPT_FACTOR] = {"factor", "F", "from each size to the next", "2", 'f'},
+    [OPT_ITERATIONS] = {"iterations", "N", "how often to measure", "11", 'n'},
+    [OPT_WARM_UP] = {"warm-up", "N", "how often to run before", "2", 'w'},
+    [OPT_CALLS] = {"calls", "N", "how many calls a time is the mean of", "as many as take long enough to be timed"},
     [OPT_NEW_RESULT] = {"new-result", NULL,
                         "each call makes a new result, as tsr_redistribute() does, and frees the one before"},
-    [OPT_CHECK] = {"check", "0|1", "1, the default: compare results with what they must be, after timing", 'c'},
+    [OPT_CHECK] = {"check", "0|1", "1: compare results with what they must be, after timing; 0: do not", "1", 'c'},
     [OPT_RANKS] = {"ranks", "N", "how many ranks there are"},
-    [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},
-    [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory; the default) or message (pack, send, unpack)"},
-    [OPT_OBJECTIVE] = {"objective", "WHAT", "what is made least: bytes (the default) or time"},
-    [OPT_MAX_WORKSPACE] = {"max-workspace", "BYTES", "the most workspace that the move may take on any rank"},
-    [OPT_RANKS_PER_NODE] = {"ranks-per-node", "N",
-                            "ranks 0 to N-1 share a node, the next N the next; without it, all share one"},
+    [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it",
+                     "the profile in TSR_COST, else a built-in one"},
+    [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory) or message (pack, send, unpack)", "direct"},
+    [OPT_OBJECTIVE] = {"objective", "WHAT", "what is made least: bytes or time", "bytes"},
+    [OPT_MAX_WORKSPACE] = {"max-workspace", "BYTES", "the most workspace that the move may take on any rank",
+                           "no bound"},
+    [OPT_RANKS_PER_NODE] = {"ranks-per-node", "N", "ranks 0 to N-1 share a node, the next N the next",
+                            "all ranks share one"},
     [OPT_NODES] = {"nodes", "LIST",
-                   "nodes of any sizes: how many ranks each has, 7,8, or the node of every rank, [0,1,0,1]"},
-    [OPT_RANK] = {"rank", "N", "whose plan; nothing is computed for other ranks"},
+                   "nodes of any sizes, in place of --ranks-per-node: how many ranks each has, 7,8, or the node of "
+                   "every rank, [0,1,0,1]"},
+    [OPT_RANK] = {"rank", "N", "whose plan; nothing is computed for other ranks", "all ranks"},
     [OPT_RELABEL] = {"relabel", NULL, "choose the order of the destination's ranks that keeps most bytes in place"},
     [OPT_SAVE] = {"save", "FILE", "write the plan, for any rank to load"},
     [OPT_SVG] = {"svg", "FILE", "draw a picture of what is said"},
     [OPT_SWEEP] = {"sweep", NULL,
                    "a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks"},
-    [OPT_ENGINE] = {"engine", "ENGINE",
-                    "what ranks are: threads (the default), mpi (processes; the default where mpirun started several) "
-                    "or nccl (GPUs)"},
-    [OPT_DEVICE] = {"device", "DEVICE", "where tensors lie: host (the default) or cuda"},
-    [OPT_LOSS] = {"loss", "SHARE", "how much slower is refused: 0.1, the default, is a tenth more time"},
+    [OPT_ENGINE] = {"engine", "ENGINE", "what ranks are: threads, mpi (processes) or nccl (GPUs)",
+                    "threads; mpi where mpirun started several processes"},
+    [OPT_DEVICE] = {"device", "DEVICE", "where tensors lie: host or cuda", "host"},
+    [OPT_LOSS] = {"loss", "SHARE", "how much slower is refused: 0.1 is a tenth more time", "0.1"},
     [OPT_LINKS] = {"links", "TEXT",
-                   "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
+                   "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second",
+                   "those of --profile"},
     [OPT_VALIDATE] = {"validate", NULL, "measure links and moves here, and say how far the model is off"},
     [OPT_QUICK] = {"quick", NULL, "small sizes: seconds instead of minutes"},
-    [OPT_KERNEL] = {"kernel", "KERNEL", "what is measured: copy, reduce or reduce-to-all; the first two without it"},
-    [OPT_RUN_BYTES] = {"run-bytes", "BYTES",
-                       "how many bytes lie together: 4K; from 1K to 1M without it, and all of them"},
+    [OPT_KERNEL] = {"kernel", "KERNEL", "what is measured: copy, reduce or reduce-to-all", "copy,reduce"},
+    [OPT_RUN_BYTES] = {"run-bytes", "BYTES", "how many bytes lie together: 4K", "1K,4K,16K,64K,1M, and all of them"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
     [OPT_CSV] = {"csv", NULL, "print comma-separated values"},
-    [OPT_HELP] = {"help", NULL, "print this help"},
+    [OPT_HELP] = {"help", NULL, "print this help", .letter = 'h'},
 };
 
 static bool taken(const tool_command *command, int option)
@@ -165,6 +167,20 @@ static int complain_about_letter(const tool_command *command, const char *word)
     return complain(EXIT_USAGE, "option '%s' needs a value: -%c %s", word, word[1], rows[option].value);
 }
 
+/* Complains of an option that the command does not take: `word`, whose name has `length` characters
+ * behind "--". */
+static int complain_about_name(const tool_command *command, const char *word, size_t length)
+{
+    char name[64], text[GUESS_TEXT];
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, word + 2);
+    guess g = {.word = name};
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (taken(command, i))
+            guess_try(&g, rows[i].name);
+    return complain(EXIT_USAGE, "unknown option '%s'%s; try 'tessera %s --help'", word, guess_say(&g, "--", text),
+                    command->name);
+}
+
 /* Complains of a word that getopt() refused, and returns EXIT_USAGE; EXIT_DONE if nothing is wrong
  * with it. */
 static int complain_about_word(const tool_command *command, const char *word)
@@ -186,7 +202,7 @@ static int complain_about_word(const tool_command *command, const char *word)
         }
     }
     if (matches == 0)
-        return complain(EXIT_USAGE, "unknown option '%s'; try 'tessera %s --help'", word, command->name);
+        return complain_about_name(command, word, length);
     if (matches > 1)
         return complain(EXIT_USAGE, "option '%s' may mean several; try 'tessera %s --help'", word, command->name);
     if (rows[found].value)
@@ -225,9 +241,25 @@ static error_t take_operand(reading *r, const char *word)
     return 0;
 }
 
-static error_t take_value(reading *r, tool_option option, const char *value)
+/* Rewrites the value of an option into our spelling. */
+static const char *spell_value(const tool_command *command, tool_option option, char *value)
+{
+    const char *const kind = rows[option].value;
+    if (option == OPT_SHAPE)
+        return spell_shape(value, (command->repeats & TAKES(SHAPE)) != 0);
+    if (strcmp(kind, "MESH") == 0)
+        spell_mesh(value);
+    if (strcmp(kind, "PLACEMENTS") == 0)
+        spell_placements(value);
+    if (strcmp(kind, "DTYPE") == 0)
+        spell_dtypes(value);
+    return value;
+}
+
+static error_t take_value(reading *r, tool_option option, char *text)
 {
     tool_arguments *const out = r->out;
+    const char *const value = text ? spell_value(r->command, option, text) : "";
     const bool repeats = (r->command->repeats & UINT64_C(1) << option) != 0 || !rows[option].value;
     if (out->value[option] && !repeats) {
         r->status = complain(EXIT_USAGE, "--%s is given twice, as '%s' and as '%s'; %s takes one", rows[option].name,
@@ -252,7 +284,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     if (key == ARGP_KEY_ERROR && r->status == EXIT_DONE)
         r->status = complain_about_option(r->command, state);
     const int option = option_of(r->command, key);
-    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value ? value : "");
+    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value);
 }
 
 static const char *help_of(const tool_command *command, int option)
@@ -306,6 +338,23 @@ int options_read(const tool_command *command, int argc, char **argv, tool_argume
     return *help ? EXIT_DONE : require_all(&r);
 }
 
+/* The default of an option; NULL: it has none. */
+static const char *default_of(const tool_command *command, int option)
+{
+    for (int i = 0; i < MAX_DEFAULTS && command->defaults[i].text; i++)
+        if ((int)command->defaults[i].option == option)
+            return command->defaults[i].text[0] != '\0' ? command->defaults[i].text : NULL;
+    return (command->requires_all & UINT64_C(1) << option) == 0 ? rows[option].otherwise : NULL;
+}
+
+static void help_row(const tool_command *command, int option)
+{
+    char text[512];
+    const char *const otherwise = default_of(command, option);
+    snprintf(text, sizeof text, otherwise ? "%s (default: %s)" : "%s", help_of(command, option), otherwise);
+    help_option(rows[option].letter, rows[option].name, rows[option].value, text);
+}
+
 /* argp's own help is not used: it aborts, or ends early, where memory is short. */
 void options_help(const tool_command *command)
 {
@@ -315,6 +364,6 @@ void options_help(const tool_command *command)
     say_text("\n");
     for (int i = 0; i < OPT_COUNT; i++)
         if (taken(command, i))
-            help_option(rows[i].letter, rows[i].name, rows[i].value, help_of(command, i));
+            help_row(command, i);
     say("\nExamples:\n%s", command->examples);
 }

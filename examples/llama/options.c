@@ -1,11 +1,14 @@
 #include "options.h"
 
+#include "cli/guess.h"
+
 #include <tessera/sys/status.h>
 
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +33,8 @@ const char *const llama_usage =
     "                         or in f32 or bf16; sums are in f32 always\n"
     "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
     "      --json             print one JSON object instead of the text\n"
-    "      --help, --version\n"
+    "  -h, --help\n"
+    "      --version\n"
     "\n"
     "The text goes to standard output as it is generated, the report to standard error.\n"
     "Exit status: 0 done, 1 understood but refused or failed, 2 options that don't parse.\n"
@@ -52,8 +56,8 @@ enum {
     OPTION_WEIGHTS,
     OPTION_LOGITS,
     OPTION_JSON,
-    OPTION_HELP,
-    OPTION_VERSION
+    OPTION_VERSION,
+    OPTION_HELP = 'h'
 };
 
 static const struct option KNOWN[] = {
@@ -178,15 +182,29 @@ static tsr_status check(const llama_options *options, int operands)
     return TSR_OK;
 }
 
+/* Refuses a word that getopt() did. */
+static tsr_status refuse_option(const char *word)
+{
+    char name[32], text[GUESS_TEXT];
+    const char *begin = word + strspn(word, "-");
+    const size_t length = strcspn(begin, "=");
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, begin);
+    guess g = {.word = name};
+    for (size_t i = 0; KNOWN[i].name; i++)
+        guess_try(&g, KNOWN[i].name);
+    if (g.name && strcmp(g.name, name) == 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: --%s takes no value; try --help", word, g.name);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option%s; try --help", word, guess_say(&g, "--", text));
+}
+
 static tsr_status parse(int argc, char **argv, llama_options *out)
 {
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":", KNOWN, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, NULL)) != -1;) {
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option, or takes no value; try --help",
-                                  argv[optind - 1]);
+            return refuse_option(argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out));
     }
     out->directory = argv[optind];

@@ -73,8 +73,9 @@ TSR_API bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b);
  * of them always suffice. Allocates nothing; any thread.
  *
  * TSR_ERROR_ARGUMENT: the sentence quotes the text and points at the character that is wrong.
- * `*position`, where not NULL, gets that character's index. Only the form is checked here; the
- * layout checks, for example, whether a dim is in range.
+ * `*position`, where not NULL, gets that character's index. PyTorch's spelling, "Shard(0)", is
+ * refused with ours. Only the form is checked here; the layout checks, for example, whether a dim
+ * is in range.
  */
 TSR_API tsr_status tsr_placements_parse(const char *text, tsr_placement *out, int capacity,
                                         int *count, int64_t *numbers, size_t number_capacity,

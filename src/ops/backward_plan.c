@@ -51,7 +51,7 @@ static tsr_status plan_move(const tsr_local_form *from, const tsr_local_form *to
 static tsr_status fill_dy(tsr_linear_backward_plan *plan, const request *r)
 {
     tsr_layout *y, *aligned;
-    TSR_TRY(tsr_linear_propagate(r->x, r->w, r->b, &y));
+    TSR_TRY(tsr_layer_propagate(CALLER "_create", r->x, r->w, r->b, &y));
     tsr_status status = r->dy ? tsr_gradient_check_dy(CALLER "_create", y, r->dy) : TSR_OK;
     if (status == TSR_OK)
         status = tsr_layout_gradient(y, &aligned);
@@ -73,7 +73,7 @@ static tsr_status fill_gradient(tsr_linear_backward_plan *plan, const request *r
         TSR_TRY(tsr_rule_check_mesh(CALLER "_create", "x", r->x, names[which], r->gradients[which]));
     const tsr_layout *const of = (const tsr_layout *const[]){r->x, r->w, r->b}[which];
     const tsr_dtype dtype = tsr_gradient_dtype(tsr_layout_dtype(of), r->gradients[which]);
-    TSR_TRY(tsr_gradient_propagate(which, plan->aligned.layout, r->x, r->w, dtype, &own));
+    TSR_TRY(tsr_gradient_propagate(CALLER "_create", which, plan->aligned.layout, r->x, r->w, dtype, &own));
     TSR_TRY(tsr_local_form_take(own, &g->own));
     TSR_TRY(tsr_local_form_retain(r->gradients[which], &g->wanted));
     return plan_move(&g->own, &g->wanted, &g->move);

@@ -6,31 +6,37 @@
 
 #include <string.h>
 
-#define CALLER "tsr_linear_backward"
-
 static const tsr_rule rules[TSR_GRADIENTS] = {
-    [TSR_DX] = {CALLER, "dx: b o, o k -> b k", {"dy", "w"}, 1},
-    [TSR_DW] = {CALLER, "dw: b o, b k -> o k", {"dy", "x"}, 1},
-    [TSR_DB] = {CALLER, "db: b o -> o", {"dy"}, 0},
+    [TSR_DX] = {"dx: b o, o k -> b k", {"dy", "w"}, 1, NULL},
+    [TSR_DW] = {"dw: b o, b k -> o k", {"dy", "x"}, 1, NULL},
+    [TSR_DB] = {"db: b o -> o", {"dy"}, 0, NULL},
 };
+
+static bool has_shape_of(const tsr_layout *a, const tsr_layout *b)
+{
+    bool same = tsr_layout_ndim(a) == tsr_layout_ndim(b);
+    for (int dim = 0; same && dim < tsr_layout_ndim(a); dim++)
+        same = tsr_layout_shape(a)[dim] == tsr_layout_shape(b)[dim];
+    return same;
+}
 
 tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy)
 {
-    bool fits = tsr_layout_ndim(dy) == tsr_layout_ndim(y) && tsr_layout_dtype(dy) == tsr_layout_dtype(y) &&
-                tsr_mesh_ndim(tsr_layout_mesh(dy)) == tsr_mesh_ndim(tsr_layout_mesh(y)) &&
-                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y)) &&
-                tsr_rule_is_of_one_comm(tsr_layout_mesh(dy), tsr_layout_mesh(y));
-    for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
-        fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
-    if (!fits)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape", caller);
+    char ours[TSR_RULE_SHAPE_TEXT], theirs[TSR_RULE_SHAPE_TEXT], name[TSR_RULE_MESH_DIM_TEXT];
+    TSR_TRY(tsr_rule_check_mesh_dims(caller, "y", y, "dy", dy));
+    if (!has_shape_of(dy, y))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: dy has shape %s, but the y that x, w and b give has %s; both must be equal", caller,
+                              tsr_rule_print_shape(dy, theirs), tsr_rule_print_shape(y, ours));
+    if (tsr_layout_dtype(dy) != tsr_layout_dtype(y))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: dy is %s, but the y that x, w and b give is %s; both must be equal", caller,
+                              tsr_dtype_name(tsr_layout_dtype(dy)), tsr_dtype_name(tsr_layout_dtype(y)));
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
-                                  dim);
+                                  "%s: dy is Partial on mesh dim %s; a gradient layout has Replicate there", caller,
+                                  tsr_rule_name_mesh_dim(tsr_layout_mesh(y), dim, name));
     }
     return TSR_OK;
 }
@@ -41,11 +47,11 @@ tsr_dtype tsr_gradient_dtype(tsr_dtype of, const tsr_layout *wanted)
     return widens ? TSR_F32 : of;
 }
 
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w,
-                                  tsr_dtype dtype, tsr_layout **out)
+tsr_status tsr_gradient_propagate(const char *caller, int which, const tsr_layout *dy, const tsr_layout *x,
+                                  const tsr_layout *w, tsr_dtype dtype, tsr_layout **out)
 {
     const tsr_layout *const operands[] = {dy, which == TSR_DX ? w : which == TSR_DW ? x : NULL};
-    return tsr_rule_apply(&rules[which], operands, &dtype, out);
+    return tsr_rule_apply(caller, &rules[which], operands, &dtype, out);
 }
 
 tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,

@@ -16,13 +16,13 @@ typedef struct tsr_gradient_sources {
 } tsr_gradient_sources;
 
 /** TSR_ERROR_ARGUMENT, in a sentence that begins with `caller`: dy has not y's mesh, dtype and
- * shape, or is Partial on a mesh dim. */
+ * shape, or is Partial on a mesh dim. The sentence has both values. */
 tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy);
 
 /** The layout in which gradient `which` comes out of its product, for operands with these layouts;
- * `dtype` is the gradient's. The caller owns `*out`. */
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w,
-                                  tsr_dtype dtype, tsr_layout **out);
+ * `dtype` is the gradient's. The caller owns `*out`. Errors begin with `caller`. */
+tsr_status tsr_gradient_propagate(const char *caller, int which, const tsr_layout *dy, const tsr_layout *x,
+                                  const tsr_layout *w, tsr_dtype dtype, tsr_layout **out);
 
 /** TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller`: `device` cannot make gradient
  * `which`, of `dtype`, from operands of dtypes `dy`, `x` and `w`. */

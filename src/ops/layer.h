@@ -8,6 +8,10 @@
 
 #include <tessera/linear.h>
 
+/** tsr_linear_propagate() for `caller`; x and w are not NULL. */
+tsr_status tsr_layer_propagate(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                               tsr_layout **y);
+
 /** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). On the host
  * the caller holds the site's choice. */
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,

@@ -1,20 +1,18 @@
 #include "ops/agreement.h"
 #include "ops/layer.h"
 #include "ops/numbers.h"
-#include "ops/rule.h"
 
 #include <tessera/linear.h>
 #include <tessera/sys/comm.h>
 
-static const tsr_rule product_rule = {"tsr_linear", "linear: b k, o k -> b o", {"x", "w"}, 1};
-static const tsr_rule biased_rule = {"tsr_linear", "linear: b k, o k + o -> b o", {"x", "w", "b"}, 1};
-
 tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, tsr_layout **y)
 {
     if (!x || !w || !y)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b may be", !x ? "x" : !w ? "w" : "y");
-    const tsr_layout *const operands[] = {x, w, b};
-    return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, NULL, y);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear_propagate: %s is NULL; only b may be",
+                              !x   ? "x"
+                              : !w ? "w"
+                                   : "y");
+    return tsr_layer_propagate("tsr_linear_propagate", x, w, b, y);
 }
 
 /* One call of tsr_linear(). Its memory is one block: y in the rule's layout, if y moves, then what
@@ -34,8 +32,8 @@ typedef struct call {
 
 static tsr_status plan_call(call *c, const tsr_placement *y_placements)
 {
-    TSR_TRY(tsr_linear_propagate(tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
-                                 c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
+    TSR_TRY(tsr_layer_propagate("tsr_linear", tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
+                                c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
     if (y_placements)
         TSR_TRY(tsr_layout_with(c->own, y_placements, &c->wanted));
     else

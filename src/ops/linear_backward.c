@@ -83,7 +83,7 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
     const tsr_dtype dtype = tsr_gradient_dtype(tsr_layout_dtype(g->of), tsr_agreement_layout(g->to));
     TSR_TRY(tsr_gradient_check_device(call->caller, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x),
                                       tsr_layout_dtype(w), dtype));
-    TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, dtype, &g->own));
+    TSR_TRY(tsr_gradient_propagate(call->caller, which, call->dy_layout, x, w, dtype, &g->own));
     TSR_TRY(want_layout(call, which, g));
     g->moves = !tsr_layout_equal(g->own, g->wanted);
     return TSR_OK;
@@ -107,7 +107,7 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
     call->context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(call->x)));
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w),
                      *dy = tsr_dtensor_layout(call->dy);
-    TSR_TRY(tsr_linear_propagate(x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
+    TSR_TRY(tsr_layer_propagate(call->caller, x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
     TSR_TRY(tsr_layout_gradient(call->y, &call->dy_layout));
     TSR_TRY(tsr_gradient_check_dy(call->caller, call->y, dy));
     const tsr_tensor local_x = tsr_dtensor_to_local(call->x), local_w = tsr_dtensor_to_local(call->w),

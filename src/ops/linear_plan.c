@@ -28,11 +28,11 @@ static tsr_tensor tensor_of(const tsr_linear_plan *plan, const tsr_local_form *f
 
 /* Measures the packing and workspace that this rank's products need for any strides of the
  * operands. */
-static tsr_status measure_linear_plan(tsr_linear_plan *plan)
+static tsr_status measure_linear_plan(const char *caller, tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    TSR_TRY(tsr_layer_check_products(CALLER "_create", plan->device, plan->x.layout, plan->w.layout, plan->b.layout,
+    TSR_TRY(tsr_layer_check_products(caller, plan->device, plan->x.layout, plan->w.layout, plan->b.layout,
                                      plan->own.layout));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->own.layout), coordinate, &inside));
     TSR_TRY(tsr_layer_adds_bias(plan->own.layout, &plan->adds_bias));
@@ -46,35 +46,35 @@ static tsr_status measure_linear_plan(tsr_linear_plan *plan)
     return tsr_layer_forward(&site, &x, &w, plan->b.layout && plan->adds_bias ? &b : NULL, &y);
 }
 
-static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                            const tsr_layout *y)
+static tsr_status fill_plan(const char *caller, tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w,
+                            const tsr_layout *b, const tsr_layout *y)
 {
     tsr_layout *own;
     if (y)
-        TSR_TRY(tsr_rule_check_mesh(CALLER "_create", "x", x, "y", y));
-    TSR_TRY(tsr_linear_propagate(x, w, b, &own));
+        TSR_TRY(tsr_rule_check_mesh(caller, "x", x, "y", y));
+    TSR_TRY(tsr_layer_propagate(caller, x, w, b, &own));
     TSR_TRY(tsr_local_form_take(own, &plan->own));
     TSR_TRY(tsr_local_form_retain(x, &plan->x));
     TSR_TRY(tsr_local_form_retain(w, &plan->w));
     TSR_TRY(tsr_local_form_retain(b, &plan->b));
     TSR_TRY(tsr_local_form_retain(y ? y : own, &plan->y));
-    return tsr_layer_plan_move(CALLER "_create", own, plan->y.layout, &plan->move);
+    return tsr_layer_plan_move(caller, own, plan->y.layout, &plan->move);
 }
 
-static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const void *out)
+static tsr_status check_request(const char *caller, const tsr_layout *x, const tsr_layout *w, const void *out)
 {
     if (!x || !w || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL; only b and y may be", caller,
                               !x   ? "x"
                               : !w ? "w"
                                    : "out");
-    return tsr_layer_check_runs(CALLER "_create", x);
+    return tsr_layer_check_runs(caller, x);
 }
 
 /* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
  * the plan. */
-static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                                   const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
+static tsr_status make_linear_plan(const char *caller, tsr_comm *comm, const tsr_layout *x, const tsr_layout *w,
+                                   const tsr_layout *b, const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     void *memory;
@@ -83,18 +83,18 @@ static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const ts
     *plan = (tsr_linear_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
     *out = plan;
     TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
-    TSR_TRY(fill_plan(plan, x, w, b, y));
-    return measure_linear_plan(plan);
+    TSR_TRY(fill_plan(caller, plan, x, w, b, y));
+    return measure_linear_plan(caller, plan);
 }
 
-static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                                     const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
+static tsr_status create_linear_plan(const char *caller, tsr_comm *comm, const tsr_layout *x, const tsr_layout *w,
+                                     const tsr_layout *b, const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     tsr_linear_plan *plan = NULL;
     tsr_choice none = {.count = 0};
-    tsr_status status = check_request(x, w, out);
+    tsr_status status = check_request(caller, x, w, out);
     if (status == TSR_OK)
-        status = make_linear_plan(comm, x, w, b, y, device, &plan);
+        status = make_linear_plan(caller, comm, x, w, b, y, device, &plan);
     status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
     if (status == TSR_OK)
         tsr_choice_hold(&plan->choice);
@@ -107,21 +107,28 @@ static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const 
     return status;
 }
 
-tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                                     tsr_device device, tsr_linear_plan **out)
+/* The call `caller` of a user. */
+static tsr_status run_creation(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                               const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     const tsr_layout *const layouts[] = {x, w, b, y};
     tsr_comm *const comm = tsr_agreement_comm(layouts, 4);
     if (!comm)
-        return check_request(x, w, out);
-    TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
-    return tsr_comm_let_go(comm, create_linear_plan(comm, x, w, b, y, device, out));
+        return check_request(caller, x, w, out);
+    TSR_TRY(tsr_comm_hold(comm, caller));
+    return tsr_comm_let_go(comm, create_linear_plan(caller, comm, x, w, b, y, device, out));
+}
+
+tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                     tsr_device device, tsr_linear_plan **out)
+{
+    return run_creation(CALLER "_create_on", x, w, b, y, device, out);
 }
 
 tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                                   tsr_linear_plan **out)
 {
-    return tsr_linear_plan_create_on(x, w, b, y, tsr_device_host(), out);
+    return run_creation(CALLER "_create", x, w, b, y, tsr_device_host(), out);
 }
 
 void tsr_linear_plan_destroy(tsr_linear_plan *plan)

@@ -11,6 +11,7 @@
 #define PLACEMENTS_TEXT 256
 
 typedef struct application {
+    const char *caller;
     const tsr_rule *rule;
     const tsr_layout *const *operands;
     tsr_rule_terms terms;
@@ -40,6 +41,21 @@ static tsr_placement cut_along(const tsr_placement *cut, int dim)
     tsr_placement moved = *cut;
     moved.dim = dim;
     return moved;
+}
+
+const char *tsr_rule_name_mesh_dim(const tsr_mesh *mesh, int dim, char text[TSR_RULE_MESH_DIM_TEXT])
+{
+    const char *name = tsr_mesh_name(mesh, dim);
+    if (name)
+        snprintf(text, TSR_RULE_MESH_DIM_TEXT, "%.31s", name);
+    else
+        snprintf(text, TSR_RULE_MESH_DIM_TEXT, "%d", dim);
+    return text;
+}
+
+static const char *name_mesh_dim(const application *a, int dim, char text[TSR_RULE_MESH_DIM_TEXT])
+{
+    return tsr_rule_name_mesh_dim(tsr_layout_mesh(a->operands[0]), dim, text);
 }
 
 static const char *print(const tsr_placement *placements, int count, char *text)
@@ -76,8 +92,8 @@ static tsr_status refuse_operand(const application *a, int operand, const tsr_pl
     const char *name = a->rule->names[operand];
     print(tsr_layout_placements(a->operands[operand]), a->mesh_ndim, now);
     print(proposal, a->mesh_ndim, then);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->rule->caller, why,
-                          name, now, then);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->caller, why, name,
+                          now, then);
 }
 
 static tsr_status refuse_beside(const application *a, int operand, int keeper, const char *why)
@@ -159,15 +175,19 @@ static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
     return same;
 }
 
+tsr_status tsr_rule_check_mesh_dims(const char *caller, const char *first_name, const tsr_layout *first,
+                                    const char *name, const tsr_layout *other)
+{
+    const tsr_mesh *a = tsr_layout_mesh(first), *b = tsr_layout_mesh(other);
+    TSR_TRY(tsr_rule_check_mesh(caller, first_name, first, name, other));
+    return has_shape_of(a, b) ? TSR_OK : refuse_mesh(caller, first_name, a, name, b);
+}
+
 static tsr_status check_meshes(const application *a)
 {
-    for (int i = 1; i < a->terms.count; i++) {
+    for (int i = 1; i < a->terms.count; i++)
         TSR_TRY(
-            tsr_rule_check_mesh(a->rule->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
-        const tsr_mesh *first = tsr_layout_mesh(a->operands[0]), *other = tsr_layout_mesh(a->operands[i]);
-        if (!has_shape_of(first, other))
-            return refuse_mesh(a->rule->caller, a->rule->names[0], first, a->rule->names[i], other);
-    }
+            tsr_rule_check_mesh_dims(a->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
     return TSR_OK;
 }
 
@@ -188,11 +208,46 @@ static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
         if (!is_mixed_in_f32(first) || !is_mixed_in_f32(dtype))
             return tsr_status_set(
                 TSR_ERROR_ARGUMENT,
-                "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
-                a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+                "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16", a->caller,
+                a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
         *joined = TSR_F32;
     }
     return TSR_OK;
+}
+
+const char *tsr_rule_print_shape(const tsr_layout *layout, char text[TSR_RULE_SHAPE_TEXT])
+{
+    const int ndim = tsr_layout_ndim(layout);
+    size_t length = 0;
+    if (ndim == 0)
+        snprintf(text, TSR_RULE_SHAPE_TEXT, "scalar");
+    for (int dim = 0; dim < ndim; dim++)
+        length += (size_t)snprintf(text + length, TSR_RULE_SHAPE_TEXT - length, "%s%lld", dim ? "x" : "",
+                                   (long long)tsr_layout_shape(layout)[dim]);
+    return text;
+}
+
+/* True if `operand` is the pivot, has two dims, and its other dim has the size `wanted` that its
+ * dim `dim` should have. */
+static bool looks_transposed(const application *a, int operand, int dim, int64_t wanted)
+{
+    return operand == a->rule->pivot && a->rule->pivot_form && tsr_layout_ndim(a->operands[operand]) == 2 &&
+           tsr_layout_shape(a->operands[operand])[1 - dim] == wanted;
+}
+
+/* Refuses the size of dim `dim` of an operand beside that of dim `other_dim` of operand `other`. */
+static tsr_status refuse_size(const application *a, int operand, int dim, int other, int other_dim)
+{
+    const int64_t size = tsr_layout_shape(a->operands[operand])[dim];
+    const int64_t wanted = tsr_layout_shape(a->operands[other])[other_dim];
+    char hint[PLACEMENTS_TEXT + TSR_RULE_SHAPE_TEXT] = "", shape[TSR_RULE_SHAPE_TEXT];
+    if (looks_transposed(a, operand, dim, wanted))
+        snprintf(hint, sizeof hint, "; %s, and this one, %s, looks transposed", a->rule->pivot_form,
+                 tsr_rule_print_shape(a->operands[operand], shape));
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal%s",
+                          a->caller, dim, a->rule->names[operand], (long long)size, other_dim, a->rule->names[other],
+                          (long long)wanted, a->rule->factors, hint);
 }
 
 /* Sets the size of every factor; all operands that have a factor must agree on its size. */
@@ -205,11 +260,7 @@ static tsr_status check_sizes(application *a)
             const int factor = a->terms.operands[i].factor[dim];
             const int64_t size = tsr_layout_shape(a->operands[i])[dim];
             if (owner[factor] >= 0 && a->shape[factor] != size)
-                return tsr_status_set(
-                    TSR_ERROR_ARGUMENT,
-                    "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal",
-                    a->rule->caller, dim, a->rule->names[i], (long long)size, owner_dim[factor],
-                    a->rule->names[owner[factor]], (long long)a->shape[factor], a->rule->factors);
+                return refuse_size(a, i, dim, owner[factor], owner_dim[factor]);
             owner[factor] = i;
             owner_dim[factor] = dim;
             a->shape[factor] = size;
@@ -243,6 +294,39 @@ static tsr_status cuts_alike(const application *a, int first, int second, int fa
     return status;
 }
 
+/* True if a mesh dim cuts dim 0 of an operand as data parallelism does: dim 0 is a batch dim that
+ * the pivot lacks. On a mesh dim named tp or sp the cut is taken for one of a sequence. */
+static bool is_data_parallel(const application *a, int operand, int mesh_dim)
+{
+    const tsr_placement *p = placement_of(a, operand, mesh_dim);
+    const char *name = tsr_mesh_name(tsr_layout_mesh(a->operands[operand]), mesh_dim);
+    if (p->kind != TSR_SHARD || p->dim != 0 || (name && (strcmp(name, "tp") == 0 || strcmp(name, "sp") == 0)))
+        return false;
+    const int factor = a->terms.operands[operand].factor[0];
+    return factor < TSR_MAX_DIMS && tsr_rule_dim(&a->terms.operands[a->rule->pivot], factor) < 0;
+}
+
+/* Refuses a pivot that is cut on a mesh dim where another operand is data-parallel, and proposes to
+ * gather the pivot: the batch is cut on purpose, and the pivot to store less of it on each rank. */
+static tsr_status check_stored_cut(const application *a, int operand)
+{
+    const int pivot = a->rule->pivot;
+    for (int dim = 0; dim < a->mesh_ndim && operand != pivot; dim++) {
+        const tsr_mesh *mesh = tsr_layout_mesh(a->operands[operand]);
+        if (tsr_mesh_size(mesh, dim) == 1 || placement_of(a, pivot, dim)->kind != TSR_SHARD ||
+            !is_data_parallel(a, operand, dim))
+            continue;
+        char why[PLACEMENTS_TEXT], name[TSR_RULE_MESH_DIM_TEXT];
+        name_mesh_dim(a, dim, name);
+        snprintf(why, sizeof why,
+                 "%s is data-parallel on mesh dim %s, which cuts its dim 0, so %s must be Replicate on mesh dim %s, "
+                 "not cut there as FSDP stores it",
+                 a->rule->names[operand], name, a->rule->names[pivot], name);
+        return refuse_beside(a, pivot, operand, why);
+    }
+    return TSR_OK;
+}
+
 /* Checks that two multiplied operands cut all their common factors alike. */
 static tsr_status check_shared_factors(const application *a, int first, int second)
 {
@@ -267,18 +351,19 @@ static tsr_status check_shared_factors(const application *a, int first, int seco
 static tsr_status check_mesh_dim(const application *a, int first, int second, int dim)
 {
     const tsr_placement *ours = placement_of(a, first, dim), *theirs = placement_of(a, second, dim);
-    char why[128];
+    char why[160], name[TSR_RULE_MESH_DIM_TEXT];
+    name_mesh_dim(a, dim, name);
     if (ours->kind == TSR_REPLICATE || theirs->kind == TSR_REPLICATE)
         return TSR_OK;
     if (ours->kind == TSR_SHARD && theirs->kind == TSR_SHARD) {
         if (cut_factor(a, first, dim) == cut_factor(a, second, dim))
             return TSR_OK;
-        snprintf(why, sizeof why, "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim,
+        snprintf(why, sizeof why, "mesh dim %s cuts dim %d of %s and dim %d of %s, which are different factors", name,
                  ours->dim, a->rule->names[first], theirs->dim, a->rule->names[second]);
     } else {
         const bool partial_first = ours->kind == TSR_PARTIAL;
-        snprintf(why, sizeof why, "%s is Partial on mesh dim %d, and %s not Replicate there",
-                 a->rule->names[partial_first ? first : second], dim, a->rule->names[partial_first ? second : first]);
+        snprintf(why, sizeof why, "%s is Partial on mesh dim %s, and %s not Replicate there",
+                 a->rule->names[partial_first ? first : second], name, a->rule->names[partial_first ? second : first]);
     }
     return refuse_pair(a, first, second, why);
 }
@@ -289,9 +374,9 @@ static tsr_status check_partials(const application *a, int operand)
         const tsr_placement *p = placement_of(a, operand, dim);
         if (p->kind != TSR_PARTIAL || is_linear_partial(p) || tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) == 1)
             continue;
-        char why[128];
-        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %d, which no product passes on",
-                 a->rule->names[operand], tsr_reduce_op_name(p->op), dim);
+        char why[160], name[TSR_RULE_MESH_DIM_TEXT];
+        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %s, which no product passes on",
+                 a->rule->names[operand], tsr_reduce_op_name(p->op), name_mesh_dim(a, dim, name));
         return refuse_beside(a, operand, companion_of(a, operand), why);
     }
     return TSR_OK;
@@ -302,6 +387,7 @@ static tsr_status check_products(const application *a)
     for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
         TSR_TRY(check_partials(a, i));
         for (int j = 0; j < i; j++) {
+            TSR_TRY(check_stored_cut(a, i == a->rule->pivot ? j : i));
             TSR_TRY(check_shared_factors(a, j, i));
             for (int dim = 0; dim < a->mesh_ndim; dim++) {
                 if (tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) > 1)
@@ -364,12 +450,13 @@ static tsr_status create_result(const application *a, tsr_dtype dtype, tsr_layou
     return tsr_layout_create(tsr_layout_mesh(a->operands[0]), placements, a->terms.result.ndim, shape, dtype, out);
 }
 
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype,
-                          tsr_layout **out)
+tsr_status tsr_rule_apply(const char *caller, const tsr_rule *rule, const tsr_layout *const *operands,
+                          const tsr_dtype *dtype, tsr_layout **out)
 {
-    application a = {.rule = rule, .operands = operands, .mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(operands[0]))};
+    application a = {
+        .caller = caller, .rule = rule, .operands = operands, .mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(operands[0]))};
     tsr_dtype joined;
-    TSR_TRY(tsr_rule_parse(rule, operands, &a.terms));
+    TSR_TRY(tsr_rule_parse(caller, rule, operands, &a.terms));
     TSR_TRY(check_meshes(&a));
     TSR_TRY(join_dtypes(&a, &joined));
     TSR_TRY(check_sizes(&a));

@@ -26,18 +26,34 @@
 #define TSR_RULE_OPERANDS 3
 
 typedef struct tsr_rule {
-    const char *caller;                   /**< begins errors' sentences: "tsr_linear" */
     const char *factors;                  /**< the factor string */
     const char *names[TSR_RULE_OPERANDS]; /**< the operands' names in errors */
-    int pivot;                            /**< index of the operand that errors do not propose to redistribute */
+    /** index of the operand, the weight, that errors propose to redistribute only where another one
+     * is data-parallel */
+    int pivot;
+    /** what errors say of a pivot whose two dims look swapped: "a weight is (out_features, ..)";
+     * NULL: nothing */
+    const char *pivot_form;
 } tsr_rule;
 
 /** The result's layout for the rule's operands; the caller owns `*out`. `dtype` is the result's
- * dtype; NULL: the operands' dtype, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT:
- * meshes, dtypes, numbers of dims or sizes do not match, or the rule does not take the
- * placements. */
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype,
-                          tsr_layout **out);
+ * dtype; NULL: the operands' dtype, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT,
+ * in a sentence that begins with `caller`: meshes, dtypes, numbers of dims or sizes do not match,
+ * or the rule does not take the placements. */
+tsr_status tsr_rule_apply(const char *caller, const tsr_rule *rule, const tsr_layout *const *operands,
+                          const tsr_dtype *dtype, tsr_layout **out);
+
+/** Room for the name of a mesh dim; longer names are cut. */
+#define TSR_RULE_MESH_DIM_TEXT 32
+
+/** Writes what errors call a mesh dim, its name or else its index, and returns `text`. */
+const char *tsr_rule_name_mesh_dim(const tsr_mesh *mesh, int dim, char text[TSR_RULE_MESH_DIM_TEXT]);
+
+/** Room for the text of any shape. */
+#define TSR_RULE_SHAPE_TEXT 192
+
+/** Writes the shape of a layout's tensor, "31x3" or "scalar", and returns `text`. */
+const char *tsr_rule_print_shape(const tsr_layout *layout, char text[TSR_RULE_SHAPE_TEXT]);
 
 /** True if the meshes are over one communicator, or one of them is abstract. */
 bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);
@@ -46,5 +62,10 @@ bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);
  * communicator. The sentence begins with `caller` and names both operands. */
 tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
                                const tsr_layout *other);
+
+/** tsr_rule_check_mesh(); the meshes must also have the same dims, those of size 1 included, so
+ * that both layouts have as many placements. */
+tsr_status tsr_rule_check_mesh_dims(const char *caller, const char *first_name, const tsr_layout *first,
+                                    const char *name, const tsr_layout *other);
 
 #endif

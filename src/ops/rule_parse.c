@@ -52,15 +52,16 @@ static void spell_out(tsr_rule_terms *terms, int *used, const letters *from, int
     }
 }
 
-static tsr_status refuse_ndim(const tsr_rule *rule, int operand, int ndim, const letters *term)
+static tsr_status refuse_ndim(const char *caller, const tsr_rule *rule, int operand, int ndim, const letters *term)
 {
     const int least = term->count - has_batch(term);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dim%s, but \"%s\" wants %s%d", rule->caller,
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dim%s, but \"%s\" wants %s%d", caller,
                           rule->names[operand], ndim, ndim == 1 ? "" : "s", rule->factors,
                           has_batch(term) ? "at least " : "", least);
 }
 
-tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operands, tsr_rule_terms *out)
+tsr_status tsr_rule_parse(const char *caller, const tsr_rule *rule, const tsr_layout *const *operands,
+                          tsr_rule_terms *out)
 {
     memset(out, 0, sizeof *out);
     memset(out->letter, 'b', TSR_MAX_DIMS);
@@ -74,10 +75,10 @@ tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operand
         text = read_letters(text, &term, &separator);
         const int ndim = tsr_layout_ndim(operands[out->count]), own = ndim - (term.count - has_batch(&term));
         if (own < 0 || (own > 0 && !has_batch(&term)))
-            return refuse_ndim(rule, out->count, ndim, &term);
+            return refuse_ndim(caller, rule, out->count, ndim, &term);
         if (has_batch(&term) && batch >= 0 && own != batch)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d batch dims, but the operands before it have %d",
-                                  rule->caller, rule->names[out->count], own, batch);
+                                  caller, rule->names[out->count], own, batch);
         batch = has_batch(&term) ? own : batch;
         spell_out(out, &used, &term, own, operand);
         out->count++;

@@ -22,9 +22,11 @@ typedef struct tsr_rule_terms {
     char letter[TSR_RULE_FACTORS]; /**< the letter of each factor; `b` for batch dims */
 } tsr_rule_terms;
 
-/** Parses the rule's factor string for `operands`. TSR_ERROR_ARGUMENT: an operand has too many or
- * too few dims for its letters, or another number of batch dims than the operands before it. */
-tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operands, tsr_rule_terms *out);
+/** Parses the rule's factor string for `operands`. TSR_ERROR_ARGUMENT, in a sentence that begins
+ * with `caller`: an operand has too many or too few dims for its letters, or another number of
+ * batch dims than the operands before it. */
+tsr_status tsr_rule_parse(const char *caller, const tsr_rule *rule, const tsr_layout *const *operands,
+                          tsr_rule_terms *out);
 
 /** The tensor dim of `term` whose factor is `factor`; -1: there is none. */
 int tsr_rule_dim(const tsr_rule_term *term, int factor);

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct parser {
     tsr_scan scan;
@@ -88,8 +89,31 @@ static tsr_status parse_partial(parser *p, tsr_placement *placement)
     return tsr_scan_expected(&p->scan, p->scan.at, "sum, avg, max, min or prod");
 }
 
+/* Refuses PyTorch's spelling of a placement in a sentence with ours: S(0) for Shard(0). Returns
+ * TSR_OK if another text comes next. */
+static tsr_status refuse_pytorch(parser *p)
+{
+    tsr_scan scan = p->scan;
+    char reason[128];
+    const bool strided = tsr_scan_accept(&scan, "_StridedShard(");
+    if (strided || tsr_scan_accept(&scan, "Shard(")) {
+        tsr_scan_accept(&scan, "dim=");
+        const size_t digits = strspn(scan.text + scan.at, "0123456789");
+        const bool known = digits > 0 && digits < 10;
+        snprintf(reason, sizeof reason, "this is PyTorch's spelling; write S(%.*s%s)", known ? (int)digits : 3,
+                 known ? scan.text + scan.at : "dim", strided ? ";interleave=k" : "");
+        return tsr_scan_refuse(&p->scan, p->scan.at, reason);
+    }
+    if (tsr_scan_accept(&scan, "Replicate"))
+        return tsr_scan_refuse(&p->scan, p->scan.at, "this is PyTorch's spelling; write R");
+    if (tsr_scan_accept(&scan, "Partial"))
+        return tsr_scan_refuse(&p->scan, p->scan.at, "this is PyTorch's spelling; write P, or P(max)");
+    return TSR_OK;
+}
+
 static tsr_status parse_placement(parser *p, tsr_placement *placement)
 {
+    TSR_TRY(refuse_pytorch(p));
     if (tsr_scan_accept(&p->scan, "R")) {
         *placement = tsr_replicate();
         return TSR_OK;

@@ -1,4 +1,4 @@
-/* What libraries above keep with a context. */
+/* Objects that libraries on top of this one keep with a context. */
 #include "counted_memory.h"
 
 #include <tessera/sys/attachment.h>

@@ -75,7 +75,8 @@ static void elements_of_any_size_stay_whole(void **state)
             check_sorted(orders[i], MOST, bytes);
 }
 
-/* `begin`: at which of them a sequence in order is begun. */
+/* Sorts an ascending sequence that was rotated by `begin`, and returns the number of
+ * comparisons. */
 static size_t count_comparisons(size_t begin)
 {
     unsigned char at[LONG];

@@ -63,7 +63,7 @@ static void a_kept_sentence_knows_its_status(void **state)
     assert_string_equal(returned.text, "no file");
 }
 
-/* By code that worded nothing, or worded it long before. */
+/* The status comes from code that set no sentence, or set one long before. */
 static void a_bare_status_is_told_without_the_sentence_of_another(void **state)
 {
     (void)state;

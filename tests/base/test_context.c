@@ -129,7 +129,7 @@ static void the_environment_wins_over_the_options(void **state)
     assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
     assert_int_equal(tsr_context_settings(context)->log_level, TSR_LOG_ERROR);
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 5);
-    /* As a whole: what the variable leaves out is the default. */
+    /* The variable replaces the whole profile: values that it leaves out are the defaults. */
     assert_true(tsr_context_settings(context)->profile.inside.latency == tsr_cost_default().inside.latency);
     assert_true(tsr_context_settings(context)->profile.between.latency == 1);
     tsr_context_destroy(context);
@@ -325,7 +325,7 @@ static void a_failed_allocation_leaves_the_output_alone(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* The lines that a sink got. */
+/* What a sink got. */
 typedef struct heard {
     int count;
     tsr_log_level level;

@@ -1,4 +1,4 @@
-/* Memory that a context keeps of large blocks that were released, for the next of their size. */
+/* A context keeps large blocks that were released, for the next allocation of their size. */
 #include "base/memory/memory.h"
 #include "counted_memory.h"
 
@@ -48,7 +48,7 @@ static void *allocate(tsr_context *context, size_t bytes)
     return memory;
 }
 
-/* Of this thread, since it began. */
+/* Page faults of this thread since it began. */
 static long count_faults(void)
 {
     struct rusage usage;
@@ -77,8 +77,8 @@ static void expect_no_faults(size_t bytes)
     tsr_context_destroy(context);
 }
 
-/* Without what is kept, these take from 17 to some hundreds each; the largest is offered to the
- * system while it is kept. */
+/* A new block of these sizes costs 17 to some hundreds of page faults. The largest one is offered
+ * to the system while the context keeps it. */
 static void a_second_block_of_a_size_costs_no_page_fault(void **state)
 {
     (void)state;
@@ -104,7 +104,8 @@ static void small_pages_serve_where_there_are_no_huge_ones(void **state)
     assert_int_equal(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
 }
 
-/* KiB of this process that the system may take without asking; -1: it does not say. */
+/* The KiB of this process that the system may take back without asking; -1: the system does not
+ * say. */
 static long count_offered(void)
 {
     FILE *const file = fopen("/proc/self/smaps", "r");
@@ -155,7 +156,7 @@ static void no_more_is_kept_than_the_option_allows(void **state)
         assert_true(tsr_context_kept_statistics(context).bytes <= 9 * MIB);
     }
     expect_kept(context, 8, 8 * MIB);
-    /* The oldest went. */
+    /* The oldest block was released to the system. */
     assert_ptr_equal(allocate(context, MIB), blocks[BLOCKS - 1]);
     tsr_release(context, blocks[BLOCKS - 1]);
     tsr_release(context, allocate(context, 10 * MIB));
@@ -224,7 +225,7 @@ static void *give(void *arg)
     return NULL;
 }
 
-/* On machines of several nodes its pages are near. */
+/* On machines with several memory nodes, a thread's own block is on its node. */
 static void of_equal_blocks_a_thread_gets_its_own(void **state)
 {
     (void)state;
@@ -246,7 +247,7 @@ static void of_equal_blocks_a_thread_gets_its_own(void **state)
     tsr_context_destroy(context);
 }
 
-/* A list that grew without bound would be looked through for longer and longer. */
+/* Looking through a list without bound would take longer and longer. */
 static void of_many_blocks_the_newest_are_kept(void **state)
 {
     (void)state;
@@ -443,7 +444,7 @@ static void what_engines_keep_counts_within_one_bound(void **state)
     assert_int_equal(tsr_keeper_keep(context, 5 * MIB), 0);
     tsr_release(context, allocate(context, 3 * MIB));
     expect_kept(context, 2, 9 * MIB);
-    /* Of this one nothing fits beside the engine's. */
+    /* This block does not fit beside the engine's. */
     tsr_release(context, allocate(context, 5 * MIB));
     expect_kept(context, 1, 6 * MIB);
     tsr_keeper_take(context, 0);
@@ -486,7 +487,8 @@ typedef struct user {
     bool wrong;
 } user;
 
-/* Holds some blocks at a time, and looks whether they are still its own when they go. */
+/* Holds some blocks at a time, and checks before each release that no other thread has written to
+ * it. */
 static void *use_many(void *arg)
 {
     user *const u = arg;

@@ -67,7 +67,7 @@ static bool advance(const tsr_tensor *tensor, int64_t *index)
     return false;
 }
 
-/* Marks every element's place; true if one is marked twice. */
+/* Marks the place of every element; true if two elements have one place. */
 static bool overlaps_by_marks(const tsr_tensor *tensor)
 {
     bool marked[4096] = {false};
@@ -92,8 +92,8 @@ static int64_t draw(int64_t least, int64_t most)
     return least + (int64_t)((drawn >> 33) % (uint64_t)(most - least + 1));
 }
 
-/* Of what is drawn, half or so overlaps: few elements far apart, many close together, and all
- * between. */
+/* About half of the tensors drawn overlap: some have few elements far apart, some many close
+ * together. */
 static void strides_are_known_to_overlap_exactly_where_marks_do(void **state)
 {
     (void)state;
@@ -138,10 +138,10 @@ static void overlaps_are_known_of_tensors_of_any_size(void **state)
         {2, {4, 1}, {0, 1}, 1},                                      /* broadcast */
         {3, {1 << 20, 1 << 20, 1 << 20}, {far, 1 << 20, 1}, 0},      /* 2^60 elements */
         {3, {1 << 20, 1 << 20, 1 << 20}, {far - 1, 1 << 20, 1}, 1},  /* one too few between */
-        {3, {1 << 20, 1 << 20, 1 << 20}, {1, far, 1 << 20}, 0},      /* the same, turned */
-        {2, {1000003, 999983}, {999983, 1000003}, 0},                /* primes */
-        {2, {1000004, 999984}, {999983, 1000003}, 1},                /* and where they meet */
-        {3, {1000, 1000, 1000}, {100000007, 99999989, 99999971}, 1}, /* the middle one's doubled is the others' sum */
+        {3, {1 << 20, 1 << 20, 1 << 20}, {1, far, 1 << 20}, 0},      /* the same with dims exchanged */
+        {2, {1000003, 999983}, {999983, 1000003}, 0},                /* primes: no two elements meet */
+        {2, {1000004, 999984}, {999983, 1000003}, 1},                /* one element more: two meet */
+        {3, {1000, 1000, 1000}, {100000007, 99999989, 99999971}, 1}, /* twice the middle stride is the others' sum */
         {3, {1000, 1000, 1000}, {1100000000, 1000003, 1000}, 0},     /* nested */
         {8, {2, 2, 2, 2, 2, 2, 2, 2}, {128, 64, 32, 16, 8, 4, 2, 1}, 0},
         {8, {2, 2, 2, 2, 2, 2, 2, 2}, {127, 64, 32, 16, 8, 4, 2, 1}, 1},

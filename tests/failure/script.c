@@ -144,8 +144,8 @@ static tsr_status finish(actor *a, int odd)
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/* Where ranks read each other's memory nobody knows in start what others bring, so that both halves
- * are one step. */
+/* Starts and finishes an execution in one step. Where ranks read each other's memory, the start
+ * does not yet know what the others bring. */
 static tsr_status start_and_finish(actor *a, int odd)
 {
     tsr_plan *plan = NULL;

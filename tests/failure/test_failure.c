@@ -20,7 +20,8 @@
 
 enum { RANKS = 3, MAIN_THREAD = -1 };
 
-/* What fails. After the first two the communicator is as usable as before. */
+/* What goes wrong on one rank. After a failed allocation and after other arguments the communicator
+ * stays usable. */
 typedef enum trouble { ALLOCATION, OTHER_ARGUMENTS, DEPARTURE, ENGINE } trouble;
 
 /* The end of one rank's run. */
@@ -33,7 +34,7 @@ typedef struct ending {
 typedef struct trial {
     trouble kind;
     int victim;
-    int messages; /* over an engine that has nothing else */
+    int messages; /* the engine has only messages */
     int at;       /* allocation number, step, or number of an engine's call */
     ending endings[RANKS];
 } trial;
@@ -114,8 +115,8 @@ static int names_rank(const ending *end, int rank)
     return strstr(end->sentence, text) != NULL;
 }
 
-/* The victim has no memory; the others are told by the call that they make together, or by the
- * victim's leaving. */
+/* The victim returns a lack of memory. The others hear of it in the call that all make together, or
+ * when the victim leaves. */
 static void judge_allocation(const trial *t)
 {
     const ending *victim = &t->endings[t->victim];
@@ -153,7 +154,7 @@ static void every_allocation_of_every_rank_fails_once(void **state)
             failures += status == TSR_ERROR_MEMORY;
             quiet = t.endings[victim].status == TSR_OK;
         }
-        /* A mesh, two layouts, a dtensor, a plan: there are at least that many. */
+        /* The script makes at least a mesh, two layouts, a dtensor and a plan. */
         assert_true(failures >= 8);
     }
 }

@@ -106,7 +106,7 @@ static void a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it(voi
     run_ranks(RANKS, break_devices, "messages");
 }
 
-/* A move in many rounds and two phases between strided tensors, so that everything is packed and
+/* A move in many rounds and two phases between strided tensors, so that all data is packed and
  * unpacked. */
 typedef struct rounds {
     tsr_device_driver *driver;
@@ -159,7 +159,7 @@ static tsr_status rounds_check(const rounds *r)
     return TSR_OK;
 }
 
-/* Every copy and reduction of the odd rank fails once, in whichever round and phase it comes. */
+/* Each copy and reduction of rank ODD fails once, in every round and phase. */
 static tsr_status break_rounds(tsr_comm *comm, void *arg)
 {
     tsr_comm *messages = NULL;
@@ -204,7 +204,7 @@ static void a_device_that_fails_in_any_round_is_named_after_the_last(void **stat
 
 enum { BLOCKS = 600 };
 
-/* A placement whose list is long: not even looking its plan up may take memory. */
+/* The placement has a long list. A rank without memory fails even when its plan is kept already. */
 static tsr_status run_out(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -227,7 +227,8 @@ static tsr_status run_out(tsr_comm *comm, void *arg)
         counted_fail_here(tsr_comm_rank(comm) == ODD, true);
         const tsr_status status = tsr_redistribute(x, &fused, &y);
         counted_fail_here(0, false);
-        /* Once it is planned, everybody has what it needs of this local plan. */
+        /* In the second round the plan is kept and moves nothing between ranks, so the other ranks
+         * succeed. */
         if (round == 0 || tsr_comm_rank(comm) == ODD)
             TSR_TRY(check_named(tsr_comm_rank(comm), status, TSR_ERROR_MEMORY));
         tsr_dtensor_destroy(y);
@@ -257,8 +258,8 @@ static void long_lists_take_no_memory_to_look_up(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* A plan that was prepared elsewhere meets a group that another plan made here, with room enough
- * for it on all ranks but the first. */
+/* Executes a plan that was prepared for another communicator, in a group of this one that another
+ * plan made. The group has room enough on all ranks but the first. */
 static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -310,8 +311,8 @@ static tsr_status gather(const tsr_dtensor *x, tsr_dtensor *y, bool inside)
     return TSR_OK;
 }
 
-/* Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of
- * those that meet. */
+/* Ranks 1 and 2 have a plan for themselves. Errors call them rank 1 and rank 2, though they are
+ * ranks 0 and 1 of the plan's group. */
 static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
 {
     tsr_layout *half = NULL, *whole = NULL;
@@ -361,8 +362,8 @@ static void ranks_of_a_part_are_named_as_users_number_them(void **state)
 }
 
 /* Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the
- * groups for it; on rank 1 it fails at an allocation. It leaves no rank with a plan that others
- * lack: all plan again, also ranks that the plan leaves out. */
+ * groups for it, and fails at an allocation on rank 1. No rank may keep a plan that others lack:
+ * all plan again, also ranks that are not in the plan. */
 static tsr_status gather_again(tsr_comm *comm, void *arg)
 {
     int *nth = arg;
@@ -411,7 +412,7 @@ static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* What can't be done in place is known before anything is planned for it. */
+/* A move that cannot be done in place is refused before anything is planned. */
 static tsr_status refuse_in_place(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -433,7 +434,7 @@ static void what_does_not_work_in_place_is_not_planned(void **state)
     run_ranks(RANKS, refuse_in_place, NULL);
 }
 
-/* Strides of which each could be, but not all together. */
+/* Each stride alone would be possible, but the offset of the last element overflows. */
 static tsr_status overflow(tsr_comm *comm, void *arg)
 {
     (void)arg;

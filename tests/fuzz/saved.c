@@ -13,8 +13,8 @@ static void put_number(uint8_t *at, uint64_t value)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, or so
- * many are listed, so that no input takes long. */
+/* Planning looks at the ranks of a node one by one. So a node has 1 to 255 ranks, or as many nodes
+ * are listed, and no input takes long. */
 static uint64_t limit_nodes(const uint8_t *number)
 {
     const uint64_t ranks = number[0] > 0 ? number[0] : 4;

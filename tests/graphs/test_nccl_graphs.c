@@ -26,7 +26,7 @@ static tsr_status capture(const enqueued *e, void **graph)
     return status != TSR_OK ? status : ended;
 }
 
-/* Two launches in a row, the second of other data, are waited for once. */
+/* Launches twice in a row, with other data the second time, and waits once. */
 static tsr_status replay(const enqueued *e, void *graph)
 {
     for (int i = 0; i < ENQUEUED_ROUNDS; i++) {

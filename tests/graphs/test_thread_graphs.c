@@ -68,7 +68,7 @@ static tsr_status join_streams(const enqueued *e, trial *t)
     return tsr_comm_barrier(e->comm);
 }
 
-/* Executed once before the capture, and not by the capture. */
+/* Executes once before the capture; the capture itself runs nothing. */
 static tsr_status capture(const enqueued *e, trial *t)
 {
     TSR_TRY(enqueued_put(e, 0));
@@ -129,7 +129,7 @@ static tsr_status capture_and_replay(const enqueued *e, trial *t)
     TSR_TRY(capture(e, t));
     for (int i = 0; i < 4; i++)
         TSR_TRY(replay(e, t, (i + 1) % ENQUEUED_ROUNDS));
-    /* Without a graph as before. */
+    /* Executes without the graph again. */
     TSR_TRY(enqueued_put(e, 0));
     TSR_TRY(enqueued_execute(e));
     TSR_TRY(enqueued_get(e, 0));
@@ -142,7 +142,8 @@ static tsr_status play(tsr_comm *comm, void *arg)
     return with_events(comm, arg, capture_and_replay);
 }
 
-/* Each rank alone, or rank 1 alone: the capture is empty then, and the communicator works on. */
+/* Refuses captures by each rank alone and by rank 1 alone: these captures are empty, and the
+ * communicator stays usable. */
 static tsr_status capture_apart(const enqueued *e, trial *t)
 {
     void *graph = NULL;
@@ -207,7 +208,8 @@ static void reductions_of_all_ranks_are_one_graph(void **state)
     }
 }
 
-/* What nodes share comes in a third phase, so that ranks meet in the middle of the call. */
+/* Ranks share what their node has received in a third phase, so they meet in the middle of the
+ * call. */
 static void phases_of_all_ranks_are_one_graph(void **state)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;

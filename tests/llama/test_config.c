@@ -1,4 +1,4 @@
-/* What of a config.json is understood, and how the rest is refused. */
+/* Which config.json is understood, and how others are refused. */
 #include "config.h"
 #include "rope.h"
 

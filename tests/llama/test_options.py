@@ -10,6 +10,7 @@ USAGE = {
     "two directories": (SHAKESPEARE, SHAKESPEARE),
     "a directory and --random": (SHAKESPEARE, "--random", SHAKESPEARE / "config.json"),
     "an unknown option": (SHAKESPEARE, "--rank", "x", "--wrong"),
+    "a short option that is not known": (SHAKESPEARE, "-x"),
     "an option without its value": (SHAKESPEARE, "--tokens"),
     "a value where none belongs": (SHAKESPEARE, "--json=yes"),
     "no ranks": (SHAKESPEARE, "--ranks", "0"),
@@ -105,7 +106,15 @@ def help_text(directory):
     expect(done.returncode == 0 and done.stderr == b"", done)
     for option in ("--ranks", "--engine", "--prompt", "--prompt-ids", "--tokens", "--temperature", "--seed", "--random", "--weights", "--logits", "--json"):
         expect(option.encode() in done.stdout, "no", option)
+    expect(run("-h").stdout == done.stdout and run("-h").returncode == 0, "-h prints something else")
     expect(run("--version").stdout.startswith(b"tessera-llama "), "no version")
+
+
+@case("a misspelled option is refused with the one that it probably is")
+def misspelled(directory):
+    refused(2, SHAKESPEARE, "--promt", "O", says="--promt is not an option (did you mean '--prompt'?)")
+    refused(2, SHAKESPEARE, "--Tokens=3", says="(did you mean '--tokens'?)")
+    refused(2, SHAKESPEARE, "--json=yes", says="--json takes no value")
 
 
 @case("standard output that is full is an error")

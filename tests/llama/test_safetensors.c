@@ -1,4 +1,4 @@
-/* What a safetensors header may say, and that nothing it says is believed. */
+/* Which headers of safetensors files are accepted; everything that they say is checked. */
 #include "safetensors.h"
 
 #include <setjmp.h>

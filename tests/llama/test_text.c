@@ -30,7 +30,7 @@ static void utf8_is_kept(void **state)
     expect_utf8("\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82");
 }
 
-/* What Python's bytes.decode("utf-8", "replace") gives. */
+/* The text that Python's bytes.decode("utf-8", "replace") gives. */
 static void other_bytes_become_one_mark_for_each_maximal_part(void **state)
 {
     (void)state;

@@ -76,7 +76,7 @@ static void every_random_mesh_knows_the_next_of_its_ranks(void **state)
     }
 }
 
-/* Equality by its definition: the sizes without those of 1, and the lists. */
+/* Equality by its definition: equal sizes, without those of 1, and equal lists of ranks. */
 static bool models_equal(const mesh_model *a, const mesh_model *b)
 {
     int64_t shapes[2][TSR_MAX_DIMS];

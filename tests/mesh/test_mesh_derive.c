@@ -88,7 +88,7 @@ static void a_slice_holds_the_ranks_through_this_rank_or_through_coordinate_zero
         random_state random = {seed};
         const mesh_model whole = random_model(&random, WORLD);
         tsr_comm comm = {0, WORLD, context};
-        /* Half the time a rank of the mesh, else any, and so mostly one outside. */
+        /* Draws a rank of the mesh half the time, else any rank, which is mostly one outside. */
         comm.rank = (int)(random_below(&random, 2) ? whole.ranks[random_below(&random, (uint64_t)whole.count)]
                                                    : (int64_t)random_below(&random, WORLD));
         check_slice(&whole, &random, random_below(&random, 3) ? &comm : NULL, seed);

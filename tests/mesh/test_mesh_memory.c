@@ -107,7 +107,7 @@ static tsr_status reorder(tsr_context *context, const tsr_mesh *from, tsr_mesh *
 }
 
 static const struct {
-    const char *from; /* NULL for what needs no mesh */
+    const char *from; /* NULL for a call that needs no mesh */
     make *call;
     size_t allocations;
 } cases[] = {

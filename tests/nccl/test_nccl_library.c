@@ -49,7 +49,7 @@ static void what_is_missing_is_named(void **state)
     assert_null(untouched);
 }
 
-/* It answers at once: nobody else comes. */
+/* The error comes at once, although no other rank calls. */
 static void without_a_gpu_a_communicator_is_not_to_be_had(void **state)
 {
     (void)state;

@@ -89,6 +89,15 @@ static tsr_status backward_to_beyond(const fixture *f, bool at_fault)
     return backward(f, f->t->x, f->t->b, f->dy, at_fault ? &beyond : NULL);
 }
 
+static tsr_status backward_of_another_w(const fixture *f, bool at_fault)
+{
+    tsr_dtensor *dx = NULL;
+    const tsr_status status = tsr_linear_backward(f->t->x, at_fault ? f->other_w : f->t->w, f->t->b, f->dy, NULL, NULL,
+                                                  NULL, &dx, NULL, NULL);
+    tsr_dtensor_destroy(dx);
+    return status;
+}
+
 static tsr_status plan(const tsr_layout *x, const fixture *f, const tsr_layout *y, bool without_out)
 {
     tsr_linear_plan *made = NULL;
@@ -110,6 +119,33 @@ static tsr_status plan_without_x(const fixture *f, bool at_fault)
 static tsr_status plan_of_another_y(const fixture *f, bool at_fault)
 {
     return plan(f->x, f, at_fault ? f->other_y : f->y, false);
+}
+
+static tsr_status plan_of_another_w(const fixture *f, bool at_fault)
+{
+    tsr_linear_plan *made = NULL;
+    const tsr_layout *w = at_fault ? tsr_dtensor_layout(f->other_w) : f->w;
+    const tsr_status status = tsr_linear_plan_create(f->x, w, f->b, f->y, &made);
+    tsr_linear_plan_destroy(made);
+    return status;
+}
+
+static tsr_status plan_on_device(const tsr_layout *x, const tsr_layout *w, const fixture *f)
+{
+    tsr_linear_plan *made = NULL;
+    const tsr_status status = tsr_linear_plan_create_on(x, w, f->b, f->y, tsr_device_host(), &made);
+    tsr_linear_plan_destroy(made);
+    return status;
+}
+
+static tsr_status plan_on_device_of_another_w(const fixture *f, bool at_fault)
+{
+    return plan_on_device(f->x, at_fault ? tsr_dtensor_layout(f->other_w) : f->w, f);
+}
+
+static tsr_status plan_on_device_without_x(const fixture *f, bool at_fault)
+{
+    return plan_on_device(at_fault ? NULL : f->x, f->w, f);
 }
 
 static tsr_status plan_backward(const fixture *f, const tsr_layout *x, const tsr_layout *dx, bool without_out)
@@ -136,6 +172,25 @@ static tsr_status plan_backward_to_another_dx(const fixture *f, bool at_fault)
     return plan_backward(f, f->x, at_fault ? f->other_y : f->x, false);
 }
 
+static tsr_status plan_backward_of(const fixture *f, const tsr_layout *w, const tsr_layout *dy)
+{
+    tsr_linear_backward_plan *made = NULL;
+    const tsr_status status =
+        tsr_linear_backward_plan_create(f->x, w, f->b, dy, f->x, NULL, NULL, tsr_device_host(), &made);
+    tsr_linear_backward_plan_destroy(made);
+    return status;
+}
+
+static tsr_status plan_backward_of_another_w(const fixture *f, bool at_fault)
+{
+    return plan_backward_of(f, at_fault ? tsr_dtensor_layout(f->other_w) : f->w, NULL);
+}
+
+static tsr_status plan_backward_of_another_dy(const fixture *f, bool at_fault)
+{
+    return plan_backward_of(f, f->w, at_fault ? f->other_y : f->y);
+}
+
 static const struct {
     operation *run;
     const char *words; /* of the sentence, on every rank */
@@ -144,17 +199,24 @@ static const struct {
     {forward_without_x, "tsr_linear: x is NULL"},
     {forward_without_w, "tsr_linear: w is NULL"},
     {forward_without_y, "tsr_linear: y is NULL"},
-    {forward_of_another_w, "tsr_linear: "},
+    {forward_of_another_w, "tsr_linear: dim 1 of w has size 9, but dim 1 of x has 13"},
+    {backward_of_another_w, "tsr_linear_backward: dim 1 of w has size 9, but dim 1 of x has 13"},
     {backward_without_x, "tsr_linear_backward: x is NULL"},
     {backward_without_b, "tsr_linear_backward: db is asked for, but b is NULL"},
-    {backward_of_another_dy, "tsr_linear_backward: "},
+    {backward_of_another_dy, "tsr_linear_backward: dy has shape 5x13, but the y that x, w and b give has 5x7"},
     {backward_to_beyond, "\"S(7)\" shard dim 7"},
     {plan_without_out, "tsr_linear_plan_create: out is NULL"},
     {plan_without_x, "tsr_linear_plan_create: x is NULL"},
     {plan_of_another_y, "tsr_linear_plan_create: "},
+    {plan_of_another_w, "tsr_linear_plan_create: dim 1 of w has size 9, but dim 1 of x has 13"},
+    {plan_on_device_of_another_w, "tsr_linear_plan_create_on: dim 1 of w has size 9, but dim 1 of x has 13"},
+    {plan_on_device_without_x, "tsr_linear_plan_create_on: x is NULL"},
     {plan_backward_without_out, "tsr_linear_backward_plan_create: out is NULL"},
     {plan_backward_without_x, "tsr_linear_backward_plan_create: x is NULL"},
     {plan_backward_to_another_dx, "tsr_linear_backward_plan_create: "},
+    {plan_backward_of_another_w, "tsr_linear_backward_plan_create: dim 1 of w has size 9, but dim 1 of x has 13"},
+    {plan_backward_of_another_dy,
+     "tsr_linear_backward_plan_create: dy has shape 5x8, but the y that x, w and b give has 5x7"},
 };
 
 /* Makes the faulty call, a barrier, and the correct call, over one communicator. */
@@ -240,7 +302,7 @@ static tsr_status plan_uneven(tsr_comm *comm, tsr_status *planned)
     return status;
 }
 
-/* Counts, on rank 1, the bounds that rank 0 is beyond, and rank 1 is not. */
+/* Counts on rank 1 how often rank 0 alone was beyond its bound. */
 static tsr_status plan_within(tsr_comm *comm, void *arg)
 {
     const bool first = tsr_comm_rank(comm) == 0;

@@ -141,7 +141,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
                                 TSR_ERROR_ARGUMENT, "b is NULL"));
     TSR_TRY(layer_expect_status("dy of x",
                                 tsr_linear_backward_plan_create(f.x, f.w, f.b, f.x, f.dx, NULL, NULL, host, &plan),
-                                TSR_ERROR_ARGUMENT, "dy is not like the y"));
+                                TSR_ERROR_ARGUMENT, "dy has shape 2x4, but the y that x, w and b give has 2x3"));
     TSR_TRY(layer_expect_status("Partial dy",
                                 tsr_linear_backward_plan_create(f.x, f.w, f.b, partial, f.dx, NULL, NULL, host, &plan),
                                 TSR_ERROR_ARGUMENT, "dy is Partial on mesh dim 0"));

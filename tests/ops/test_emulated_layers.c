@@ -41,8 +41,8 @@ static tsr_status count_waits(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_comm_barrier(comm));
         const int waits = emulated_host_waits() - before;
         TSR_TRY(tsr_comm_barrier(comm));
-        /* The first call plans, and opens what there is. Each rank's y, which belongs to no stream,
-         * is waited for where it is allocated. */
+        /* The first call plans and opens peers' memory. In later calls each rank's y, which belongs
+         * to no stream, is waited for once, where it is allocated. */
         if (i > 0 && waits != 2)
             return tsr_status_set(TSR_ERROR_INTERNAL, "call %d made the host wait %d times", i, waits);
     }

@@ -193,15 +193,15 @@ static tsr_status execute(const tsr_linear_plan *plan, const layer_tensors *t)
 
 typedef struct guest {
     operation *run;
-    const char *words; /* of a second caller who comes meanwhile */
+    const char *words; /* of the error that a second caller gets meanwhile */
     const layer_tensors *tensors;
     const tsr_dtensor *dy;
     tsr_status status;
     pthread_t thread;
-    atomic_int told; /* rank 0's second caller was */
+    atomic_int told; /* rank 0's second caller got the error */
 } guest;
 
-/* The second caller may be in its own call when the layer comes. */
+/* Calls the layer again for as long as the second caller is itself in a call. */
 static void *call_layer(void *arg)
 {
     guest *const g = arg;
@@ -211,9 +211,8 @@ static void *call_layer(void *arg)
     return NULL;
 }
 
-/* Rank 0 calls the layer, and calls again by another thread until it is told that it may not, in
- * the name of the layer.
- */
+/* Rank 0 calls the layer on one thread, and another call on a second thread, until an error says
+ * that the layer is running. */
 static tsr_status call_twice(tsr_comm *comm, guest *g)
 {
     if (pthread_create(&g->thread, NULL, call_layer, g) != 0)

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Weights over the ranks in falling order: local products would meet the wrong pieces of x. */
+/* The weight is cut over the ranks in falling order, so its parts would meet the wrong pieces of
+ * x. */
 static tsr_status multiply_across(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -95,8 +96,8 @@ static void join(const char *piece, int dim, char *text)
     snprintf(text + length, LAYER_TEXT - length, "%s%s", dim ? "," : "", piece);
 }
 
-/* Combination `number` of one pairing a mesh dim; with and without bias, and the two dtypes, take
- * turns. */
+/* Checks combination `number` of one pairing for each mesh dim. Cases with and without bias, and of
+ * the two dtypes, alternate. */
 static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
 {
     char x[LAYER_TEXT] = "", w[LAYER_TEXT] = "", b[LAYER_TEXT] = "";

@@ -62,7 +62,7 @@ static const strided stridings[] = {
     {{FEATURES, ROWS *FEATURES, 1}, {FEATURES, 1}, 1, {OUT, ROWS *OUT, 1}}, /* batch dims the other way round */
     {{COLUMNS * 20, 20, 2}, {27, 3}, 2, {COLUMNS * 2 * OUT, 2 * OUT, 2}},   /* gaps everywhere */
     {{-COLUMNS * FEATURES, FEATURES, -1}, {-FEATURES, 1}, -1, {COLUMNS * OUT, OUT, 1}}, /* backwards */
-    {{0, 0, 1}, {0, 1}, 0, {COLUMNS * OUT, OUT, 1}},                                    /* the same again and again */
+    {{0, 0, 1}, {0, 1}, 0, {COLUMNS * OUT, OUT, 1}}, /* every row is the same memory */
     {{COLUMNS * 20, 20, 2}, {FEATURES, 1}, 1, {1, ROWS, ROWS *COLUMNS}},
     {{COLUMNS * FEATURES, FEATURES, 1}, {27, 3}, 1, {COLUMNS * 2 * OUT + 7, 2 * OUT, 2}},
 };
@@ -347,7 +347,7 @@ static tsr_status execute_on(tsr_device device, const tsr_linear_plan *plan)
                                               : tsr_status_set(TSR_ERROR_INTERNAL, "y is %g, %g, ..", y[0], y[1]);
 }
 
-/* Two devices alike but for the products: one multiplies, the other does not. */
+/* Makes two devices that differ in the products alone: one multiplies, the other does not. */
 static tsr_status plain_devices_create(plain_device *self, tsr_device_driver **with, tsr_device_driver **without)
 {
     void *unused;

@@ -13,6 +13,10 @@
 
 #define TEXT 128
 
+#define WITHOUT_FSDP                                                                                                   \
+    "tsr_linear_propagate: x is data-parallel on mesh dim dp, which cuts its dim 0, so w must be Replicate on mesh "   \
+    "dim dp, not cut there as FSDP stores it; "
+
 /* x is `x_shape` (0-ended), w (8, last of x_shape), b (8). `b` is NULL without bias. */
 typedef struct propagation {
     const char *mesh;
@@ -118,9 +122,49 @@ static void factors_sharded_alike_shard_the_result_and_contracted_ones_leave_par
 static const propagation refused[] = {
     {"2", {4, 6}, "S(1)", "R", NULL, "redistribute x from \"S(1)\" to \"R\""},
     {"2", {4, 6}, "R", "S(1)", NULL, "redistribute x from \"R\" to \"S(1)\""},
-    {"2", {4, 6}, "S(0)", "S(0)", NULL, "redistribute x from \"S(0)\" to \"R\""},
+    {"2", {4, 6}, "S(0)", "S(0)", NULL, "redistribute w from \"S(0)\" to \"R\""},
     {"2", {4, 6}, "S(1)", "S(0)", NULL, "redistribute x from \"S(1)\" to \"R\""},
-    {"2", {4, 6}, "S(0)", "S(1)", NULL, "redistribute x from \"S(0)\" to \"S(1)\""},
+    {"2", {4, 6}, "S(0)", "S(1)", NULL, "redistribute w from \"S(1)\" to \"R\""},
+    /* A weight that is cut over dp as FSDP stores it, alone and beside tensor parallelism. */
+    {"dp=2", {4, 6}, "S(0)", "S(0)", "S(0)", WITHOUT_FSDP "redistribute w from \"S(0)\" to \"R\""},
+    {"dp=2", {4, 6}, "S(0)", "S(1)", NULL, WITHOUT_FSDP "redistribute w from \"S(1)\" to \"R\""},
+    {"dp=2", {2, 3, 6}, "S(0)", "S(0)", NULL, WITHOUT_FSDP "redistribute w from \"S(0)\" to \"R\""},
+    {"dp=2,tp=2",
+     {4, 6},
+     "S(0),R",
+     "S(0)[1],S(0)[0]",
+     NULL,
+     WITHOUT_FSDP "redistribute w from \"S(0)[1],S(0)[0]\" to \"R,S(0)\""},
+    {"dp=2,tp=2", {4, 6}, "S(0),R", "S(1),S(0)", NULL, WITHOUT_FSDP "redistribute w from \"S(1),S(0)\" to \"R,S(0)\""},
+    {"dp=2,tp=2",
+     {4, 6},
+     "S(0),S(1)",
+     "S(0),S(1)",
+     NULL,
+     WITHOUT_FSDP "redistribute w from \"S(0),S(1)\" to \"R,S(1)\""},
+    {"dp=2,tp=2",
+     {4, 6},
+     "S(0),R",
+     "S(0;interleave=2),S(0;sizes=4,0)",
+     NULL,
+     WITHOUT_FSDP "redistribute w from \"S(0;interleave=2),S(0;sizes=4,0)\" to \"R,R\""},
+    /* Errors name mesh dims. */
+    {"dp=2,tp=2",
+     {4, 6},
+     "R,P",
+     "R,S(0)",
+     NULL,
+     "x is Partial on mesh dim tp, and w not Replicate there; redistribute x from \"R,P\" to \"R,R\""},
+    {"a=2,b=2",
+     {4, 6},
+     "R,P(max)",
+     "R,R",
+     NULL,
+     "x is Partial(max) on mesh dim b, which no product passes on; redistribute x from \"R,P(max)\" to \"R,R\""},
+    /* Sequence parallelism: x is gathered. */
+    {"tp=2", {4, 6}, "S(0)", "S(0)", NULL, "redistribute x from \"S(0)\" to \"R\""},
+    {"sp=2", {4, 6}, "S(0)", "S(0)", NULL, "redistribute x from \"S(0)\" to \"R\""},
+    {"2", {2, 3, 6}, "S(1)", "S(0)", NULL, "redistribute x from \"S(1)\" to \"R\""},
     {"2", {4, 6}, "P", "S(0)", NULL, "redistribute x from \"P\" to \"R\""},
     {"2", {4, 6}, "P", "P", NULL, "redistribute x from \"P\" to \"R\""},
     {"2", {4, 6}, "P(max)", "R", NULL, "redistribute x from \"P(max)\" to \"R\""},
@@ -273,6 +317,7 @@ static void operands_that_do_not_match_are_named(void **state)
     tsr_layout *x = parse_layout(mesh, "R", 2, (int64_t[]){4, 6}, TSR_F32),
                *w = parse_layout(mesh, "R", 2, (int64_t[]){8, 6}, TSR_F32);
     tsr_layout *wrong_w = parse_layout(mesh, "R", 2, (int64_t[]){8, 5}, TSR_F32);
+    tsr_layout *swapped_w = parse_layout(mesh, "R", 2, (int64_t[]){6, 8}, TSR_F32);
     tsr_layout *wrong_b = parse_layout(mesh, "R", 1, (int64_t[]){6}, TSR_F32);
     tsr_layout *wide_b = parse_layout(mesh, "R", 2, (int64_t[]){1, 8}, TSR_F32);
     tsr_layout *double_w = parse_layout(mesh, "R", 2, (int64_t[]){8, 6}, TSR_F64);
@@ -280,15 +325,20 @@ static void operands_that_do_not_match_are_named(void **state)
     tsr_layout *grid_w = parse_layout(wider, "R,R", 2, (int64_t[]){8, 6}, TSR_F32);
     tsr_layout *scalar = parse_layout(mesh, "R", 0, NULL, TSR_F32);
     expect_refusal(x, wrong_w, NULL, "dim 1 of w has size 5, but dim 1 of x has 6");
+    expect_refusal(
+        x, swapped_w, NULL,
+        "tsr_linear_propagate: dim 1 of w has size 8, but dim 1 of x has 6; \"linear: b k, o k -> b o\" wants "
+        "them equal; a weight is (out_features, in_features), and this one, 6x8, looks transposed");
+    expect_refusal(x, swapped_w, wide_b, "b has 2 dims");
     expect_refusal(x, w, wrong_b, "dim 0 of b has size 6, but dim 0 of w has 8");
     expect_refusal(x, w, wide_b, "b has 2 dims");
     expect_refusal(x, double_w, NULL, "x is f32 but w is f64");
     expect_refusal(x, far_w, NULL, "w on mesh 2@2");
     expect_refusal(x, grid_w, NULL, "w on mesh 2x1");
     expect_refusal(scalar, w, NULL, "x has 0 dims");
-    expect_refusal(NULL, w, NULL, "x is NULL");
-    expect_refusal(x, NULL, NULL, "w is NULL");
-    tsr_layout *const layouts[] = {scalar, grid_w, far_w, double_w, wide_b, wrong_b, wrong_w, w, x};
+    expect_refusal(NULL, w, NULL, "tsr_linear_propagate: x is NULL");
+    expect_refusal(x, NULL, NULL, "tsr_linear_propagate: w is NULL");
+    tsr_layout *const layouts[] = {scalar, grid_w, far_w, double_w, wide_b, wrong_b, swapped_w, wrong_w, w, x};
     for (size_t i = 0; i < sizeof(layouts) / sizeof layouts[0]; i++)
         tsr_layout_destroy(layouts[i]);
     tsr_mesh_destroy(wider);

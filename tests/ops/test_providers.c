@@ -202,7 +202,8 @@ static void what_it_lacks_is_multiplied_by_the_linked_one(void **state)
     assert_int_equal(calls_of(STANDIN).gemms, before.gemms);
 }
 
-/* Where y is f32; other narrow products are of operands that are widened. */
+/* Two bf16 operands are multiplied without widening where y is f32. Other narrow operands are
+ * widened. */
 static void bf16_by_bf16_is_multiplied_as_it_is(void **state)
 {
     layer l = f32_layer;
@@ -267,7 +268,7 @@ static void every_lack_of_memory_is_an_error(void **state)
     assert_true(nth > 4);
 }
 
-/* Real libraries: right numbers, for every dtype that they say they have, and none called wrong. */
+/* Checks that a library multiplies correctly in a dtype, with both operands transposed or not. */
 static void check_products(const tsr_blas_provider *provider, tsr_dtype dtype)
 {
     enum { M = 33, N = 41, K = 29 };

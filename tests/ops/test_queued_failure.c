@@ -122,8 +122,8 @@ typedef struct drill {
     int failures; /* how often it failed before it got through */
 } drill;
 
-/* Which of the two meets the n-th call is left to chance. One that did not either got through, or
- * was told. */
+/* The n-th call may be made by either rank. A rank whose call did not fail succeeds, or is told of
+ * the other's failure. */
 static tsr_status judge(const side *s, tsr_status status, int n, bool *failed)
 {
     const bool own = status == TSR_ERROR_DEVICE || status == TSR_ERROR_MEMORY;
@@ -172,7 +172,7 @@ static tsr_status run_drill(tsr_comm *comm, void *arg)
     l.driver = d->driver;
     l.devices = DEVICES;
     TSR_TRY(side_create(comm, &l, &s));
-    /* Once, for what communicators and meshes keep. */
+    /* The first run makes what communicators and meshes keep. */
     TSR_TRY(d->run(&s));
     tsr_status status = fail_each(d, &s);
     if (status == TSR_OK && d->run == planned_forward)

@@ -41,7 +41,7 @@ static void store(tsr_dtype dtype, void *data, int64_t at, float value)
     convert((char *)data + at * (int64_t)tsr_dtype_bytes(dtype), dtype, &value, TSR_F32, 1);
 }
 
-/* Finite numbers of all the bits that a dtype has, subnormal ones among them. */
+/* Draws finite numbers of all bits of a dtype, also subnormal ones. */
 static void fill(tsr_dtype dtype, void *data, int64_t count, uint64_t seed)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -51,7 +51,7 @@ static void fill(tsr_dtype dtype, void *data, int64_t count, uint64_t seed)
     }
 }
 
-/* Sums by t mod 16, folded. */
+/* Adds up the 16 sums of terms t mod 16, folded by halves. */
 static float plain_dot(const tsr_gemm *g, int64_t i, int64_t j)
 {
     float sums[TSR_ROWS_LANES] = {0};
@@ -64,7 +64,7 @@ static float plain_dot(const tsr_gemm *g, int64_t i, int64_t j)
     return sums[0];
 }
 
-/* One sum. */
+/* Adds up all terms in one sum. */
 static float plain_terms(const tsr_gemm *g, int64_t i, int64_t j)
 {
     float sum = 0;
@@ -160,7 +160,7 @@ static void every_shape_has_the_documented_order(void **state)
     free(m);
 }
 
-/* What is done to sums is done in f32, and rounded once. */
+/* Epilogues are computed in f32, and the result is rounded once. */
 static void every_dtype_and_epilogue_is_rounded_once(void **state)
 {
     memory *const m = acquire();
@@ -208,7 +208,7 @@ static void a_row_has_the_same_bits_beside_any_others(void **state)
     }
 }
 
-/* Infinities and NaNs of narrow weights are those of f32. */
+/* Infinities and NaNs of narrow weights become those of f32. */
 static void specials_are_widened_too(void **state)
 {
     static const uint16_t f16[] = {0x7c00, 0xfc00, 0x7e00, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7bff, 0x8000};

@@ -13,7 +13,7 @@ static const tsr_dtype dtypes[] = {TSR_F32, TSR_F16, TSR_BF16};
 
 enum { DTYPES = 3, GAP = 3 };
 
-/* What makes f32 products: one sum a result, in ascending order. */
+/* Multiplies f32 matrices, with one sum for each result, in ascending order. */
 typedef struct multiplier {
     int *parts;   /* counts products */
     int fails_at; /* the product that fails; 0: none */

@@ -156,7 +156,8 @@ static void coordinates_and_dims_out_of_range_are_refused(void **state)
     expect_ok(tsr_layout_local(layout, good, NULL, NULL));
     expect_ok(tsr_layout_intervals(layout, good, 1, NULL, 0, &count));
     assert_int_equal(count, 1);
-    /* Nobody's rank of an abstract mesh owns nothing, and its offset is at the end. */
+    /* A mesh without communicator has no calling rank: nothing is owned, and the offset is at the
+     * end. */
     int64_t offset[2];
     expect_ok(tsr_layout_local(layout, NULL, shape, offset));
     assert_int_equal(shape[0] + shape[1], 0);
@@ -168,7 +169,7 @@ static void coordinates_and_dims_out_of_range_are_refused(void **state)
 typedef struct pair {
     const char *mesh, *from, *to;
     int equal;
-    const char *other_mesh; /* NULL: the same */
+    const char *other_mesh; /* NULL: both on the same mesh */
 } pair;
 
 static void equality_ignores_mesh_dims_of_one_and_spelling(void **state)

@@ -35,8 +35,8 @@ static void visit(const tsr_cut *cut, int64_t length, check_cut *check)
     check(cut, length);
 }
 
-/* A piece in two blocks, and parts whose sizes rise, fall, and are equal as far as that is
- * possible. */
+/* Visits cuts of a piece in two blocks, and cuts by sizes that rise, that fall, and that are as
+ * equal as possible. */
 static void visit_lists(int64_t parts, int64_t length, check_cut *check)
 {
     int64_t rising[8] = {0}, falling[8] = {0}, even[8] = {0};
@@ -91,7 +91,8 @@ static bool parts_ascend(const tsr_cut *cut, int64_t length)
 
 static int cuts_in_turns;
 
-/* A cut may deal intervals of some pieces by chance; a cut that says so does it of every piece. */
+/* Checks a cut that says that it deals intervals: it must do so for every piece. Another cut may do
+ * so for some pieces. */
 static void check_intervals(const tsr_cut *cut, int64_t length)
 {
     if (tsr_cut_deals_intervals(cut) && !parts_ascend(cut, length))

@@ -148,6 +148,28 @@ static void an_error_points_at_the_character(void **state)
     }
 }
 
+static void pytorchs_spelling_is_refused_with_ours(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sentence;
+    } rows[] = {
+        {"Shard(0)", "placements \"Shard(0)\", character 1: this is PyTorch's spelling; write S(0)"},
+        {"R, Shard(dim=12)", "placements \"R, Shard(dim=12)\", character 4: this is PyTorch's spelling; write S(12)"},
+        {"Shard(-1)", "placements \"Shard(-1)\", character 1: this is PyTorch's spelling; write S(dim)"},
+        {"_StridedShard(0, sf=2)",
+         "placements \"_StridedShard(0, sf=2)\", character 1: this is PyTorch's spelling; write S(0;interleave=k)"},
+        {"Replicate()", "placements \"Replicate()\", character 1: this is PyTorch's spelling; write R"},
+        {"Partial(sum)", "placements \"Partial(sum)\", character 1: this is PyTorch's spelling; write P, or P(max)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tsr_placement placements[8];
+        int count;
+        assert_int_equal(tsr_placements_parse(rows[i].text, placements, 8, &count, NULL, 0, NULL), TSR_ERROR_ARGUMENT);
+        assert_string_equal(tsr_status_message(), rows[i].sentence);
+    }
+}
+
 static void other_nonsense_is_refused(void **state)
 {
     (void)state;
@@ -194,8 +216,11 @@ static void room_is_respected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_spellings_print_in_one_way),   cmocka_unit_test(an_error_points_at_the_character),
-        cmocka_unit_test(other_nonsense_is_refused),          cmocka_unit_test(room_is_respected),
+        cmocka_unit_test(other_spellings_print_in_one_way),
+        cmocka_unit_test(an_error_points_at_the_character),
+        cmocka_unit_test(pytorchs_spelling_is_refused_with_ours),
+        cmocka_unit_test(other_nonsense_is_refused),
+        cmocka_unit_test(room_is_respected),
         cmocka_unit_test(what_is_printed_parses_to_the_same),
     };
     test_watchdog(60);

@@ -1,5 +1,5 @@
 /* A bad argument of one rank of a redistribution is told to its peers, whether they keep the plan
- * already or make it; where nobody may be there to hear it, that rank goes on alone. */
+ * already or make it. Where the peers may not communicate, that rank alone gets the error. */
 #include "ranks.h"
 #include "support.h"
 
@@ -18,8 +18,8 @@ enum { RANKS = 3, AT_FAULT = 1 };
 static const tsr_placement by_columns = {.kind = TSR_SHARD, .dim = 1}, whole = {.kind = TSR_REPLICATE},
                            beyond = {.kind = TSR_SHARD, .dim = 7};
 
-/* What ranks call: x is sharded by rows, y by columns, z replicated with another shape, w Partial
- * until it was changed in place. */
+/* The tensors of all calls: x is sharded by rows and y by columns; z is replicated and has another
+ * shape; w was Partial until it was changed in place. */
 typedef struct fixture {
     tsr_dtensor *x, *y, *z, *w;
     const tsr_layout *gradient; /* of x, for which dy is y */
@@ -139,7 +139,8 @@ static tsr_status make(const tsr_mesh *mesh, const char *placements, int64_t row
     return status;
 }
 
-/* The fault before any plan is kept, the call as it should be, and the fault once more. */
+/* Makes the faulty call before any plan is kept, then the correct call, then the faulty call
+ * again. */
 static tsr_status check_fault(tsr_comm *comm, const fixture *f, size_t i)
 {
     const bool at_fault = tsr_comm_rank(comm) == AT_FAULT;
@@ -153,7 +154,7 @@ static tsr_status check_fault(tsr_comm *comm, const fixture *f, size_t i)
     return TSR_OK;
 }
 
-/* Each on a mesh of its own, which keeps no plan yet. */
+/* Checks each fault on a mesh of its own, which keeps no plan yet. */
 static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -222,8 +223,8 @@ static void a_bad_argument_of_one_rank_is_told_to_its_peers(void **state)
     run_ranks(RANKS, check_faults_by_messages, NULL);
 }
 
-/* Peers that keep a plan by which nothing crosses ranks do not meet: the rank at fault does not
- * wait for them. */
+/* Peers that keep a plan which moves nothing between ranks do not communicate, so the rank at fault
+ * does not wait for them. */
 static tsr_status fail_beside_a_local_move(tsr_comm *comm, void *arg)
 {
     const bool at_fault = tsr_comm_rank(comm) == AT_FAULT;

@@ -63,7 +63,7 @@ static void fill(const fixture *f, int base)
     }
 }
 
-/* The terms of the second are two. */
+/* Checks the results; the second tensor is a sum of two terms, and so has twice its number. */
 static tsr_status check_filled(const fixture *f, int base)
 {
     for (int i = 0; i < TENSORS; i++) {
@@ -115,7 +115,7 @@ static tsr_status count_plans(tsr_comm *comm, void *arg)
         TSR_TRY(check_filled(&f, 10 * turn));
     }
     TSR_TRY(check_cache(f.mesh, 2, 1, 1));
-    /* The first two are another batch, and in another order a third. */
+    /* The first two tensors alone are another batch, and in another order a third batch. */
     const tsr_dtensor *in[] = {f.x[1], f.x[0]};
     tsr_dtensor *out[] = {f.y[1], f.y[0]};
     TSR_TRY(tsr_redistribute_batch(2, f.in, f.y, NULL));
@@ -123,7 +123,7 @@ static tsr_status count_plans(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_redistribute_batch(2, in, out, NULL));
     TSR_TRY(check_cache(f.mesh, 2, 3, 3));
     TSR_TRY(check_filled(&f, 20));
-    /* One tensor has one plan, however it is asked for. */
+    /* A batch of one tensor and a call for it have the same plan. */
     TSR_TRY(tsr_redistribute_batch(1, f.in, f.y, NULL));
     TSR_TRY(tsr_redistribute_into(f.x[0], f.y[0], NULL));
     TSR_TRY(check_cache(f.mesh, 3, 4, 4));
@@ -138,7 +138,7 @@ static void layouts_in_their_order_are_planned_once(void **state)
     run_ranks(5, count_plans, NULL);
 }
 
-/* Of two entries the one used least recently goes, on every rank alike. */
+/* Where there is room for two plans, every rank drops the one that was used least recently. */
 static tsr_status evict(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -214,7 +214,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_redistribute_batch(1, &f.in[1], &out[1], NULL), TSR_ERROR_ARGUMENT, "device other:0");
     TSR_TRY(check_cache(f.mesh, 0, 0, 0));
 
-    /* Who is outside the mesh takes no part. */
+    /* A rank outside the mesh takes no part. */
     f.in[1] = f.x[0];
     out[1] = f.y[0];
     const tsr_status wanted = tsr_comm_rank(comm) < 4 ? TSR_ERROR_ARGUMENT : TSR_OK;

@@ -1,5 +1,5 @@
-/* Ranks find out which way of moving many bytes is the fastest while they move, each for itself and
- * for all that is split off. */
+/* Ranks find the fastest way of moving many bytes while they move. Each rank finds its own, also
+ * for communicators that are split off. */
 #include "ranks.h"
 #include "support.h"
 
@@ -19,7 +19,7 @@ static const char *nothing(void *user, const char *name)
     return NULL;
 }
 
-/* How many samples there are of that kernel; -1: nothing is measured. */
+/* The number of samples of a kernel; -1: nothing is measured. */
 static int count_samples(const tsr_comm *comm, const char *kernel)
 {
     tsr_kernel_choice told;
@@ -33,8 +33,8 @@ static int count_samples(const tsr_comm *comm, const char *kernel)
     }
 }
 
-/* Every rank receives 16 MiB, or 16 KiB; values are their global numbers where they are moved, 1 on
- * each rank where they are summed. */
+/* Moves or sums, and checks the results. Values that are moved are their global numbers; terms of
+ * sums are 1. */
 static tsr_status move(tsr_comm *comm, const char *shape, const char *from, const char *to)
 {
     tsr_dtensor *x = NULL, *y = NULL;

@@ -1,4 +1,4 @@
-/* Distributing: from a tensor that all ranks have, from one rank, from a file; what every rank
+/* Distributing from a tensor that all ranks have, from one rank, and from a file: what every rank
  * gets, and what is refused. */
 #include "buffer.h"
 #include "layouts.h"

@@ -1,5 +1,5 @@
-/* Dtensors: over the caller's memory, from layout to layout, in place, backward, whole; and ranks
- * outside the mesh. */
+/* Dtensors over the caller's memory, moved from layout to layout, in place and backward, and
+ * gathered whole; also on ranks outside the mesh. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
@@ -85,7 +85,7 @@ static void any_layout_and_back_to_the_whole_tensor(void **state)
     run_ranks(4, round_trips, NULL);
 }
 
-/* A text of one size a rank: as many numbers as `count`, of which the first is the whole. */
+/* Writes a placement with explicit sizes for `count` parts, of which the first has everything. */
 static char *sizes_text(int count, char *text)
 {
     size_t length = (size_t)sprintf(text, "S(0;sizes=13");
@@ -160,7 +160,8 @@ static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const 
         const unsigned char *is = (const unsigned char *)back.data + (size_t)i * bytes,
                             *was = values + (size_t)i * bytes;
         unsigned char canonical[16];
-        oracle_reduce(dtype, op == TSR_PROD ? TSR_MAX : op, 1, was, 1, canonical); /* one term: only NaNs change */
+        oracle_reduce(dtype, op == TSR_PROD ? TSR_MAX : op, 1, was, 1,
+                      canonical); /* a reduction of one term changes only NaNs */
         if (memcmp(is, canonical, bytes) != 0)
             return tsr_status_set(TSR_ERROR_INTERNAL, "%s through %s on %d ranks: element %lld changed",
                                   oracle_dtype_name(dtype), partial, tsr_comm_size(comm), (long long)i);
@@ -352,7 +353,7 @@ static tsr_status differ(tsr_comm *comm, void *arg)
     const tsr_tensor local = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
     tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
     options.check = 1;
-    const char *named = odd == 2 ? "rank 2" : "rank 1"; /* the lowest that differs from rank 0 */
+    const char *named = odd == 2 ? "rank 2" : "rank 1"; /* the lowest rank that differs from rank 0 */
     CHECK_ERROR(tsr_dtensor_from_local(&local, layout, &options, &x), TSR_ERROR_ARGUMENT, named);
     CHECK(!x && strstr(tsr_status_message(), "S(0)"));
     TSR_TRY(tsr_comm_barrier(comm));

@@ -67,7 +67,7 @@ static tsr_status redistribute_pairs(tsr_comm *comm, void *arg)
         TSR_TRY(numbered(like, &x));
         TSR_TRY(tsr_redistribute_into(x, y, NULL));
         TSR_TRY(check_numbered(y));
-        /* What y's layout says of a gradient is on y's mesh, and asked for on x's. */
+        /* The gradient of y is on y's mesh, and is asked for on x's. */
         TSR_TRY(tsr_redistribute_backward(x, tsr_dtensor_layout(y), &dx));
         tsr_layout *gradient = NULL;
         TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(y), &gradient));

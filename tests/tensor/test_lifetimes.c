@@ -1,5 +1,5 @@
-/* What lies over a communicator outlives it: it can be read and destroyed in any order, and calls
- * that communicate say that it is gone. */
+/* Meshes and dtensors outlive their communicator: they can be read and destroyed in any order, and
+ * calls that communicate say that the communicator was destroyed. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
@@ -85,7 +85,7 @@ static tsr_status refuse_all(remains *r)
     return TSR_OK;
 }
 
-/* Geometry needs no communicator, and memory is where it was. */
+/* Geometry needs no communicator, and local memory is still valid. */
 static tsr_status read_all(const remains *r)
 {
     int64_t coordinate[1], local[2];
@@ -139,7 +139,8 @@ static void calls_after_a_communicators_end_are_refused_and_destroying_is_fine(v
     }
 }
 
-/* What main of a rank leaves to whoever comes later, as a garbage collector does. */
+/* Leaves the objects of a rank to a thread that destroys them later, as a garbage collector
+ * does. */
 static tsr_status leave_behind(tsr_comm *comm, void *arg)
 {
     return make(comm, &((remains *)arg)[tsr_comm_rank(comm)]);
@@ -166,7 +167,7 @@ static void another_thread_destroys_what_ranks_left_when_all_have_returned(void 
         assert_int_equal(pthread_join(collectors[r], NULL), 0);
 }
 
-/* A reference of one's own, as a mesh has one. */
+/* A reference keeps a destroyed communicator readable, as that of a mesh does. */
 static tsr_status hold(tsr_comm *comm, void *arg)
 {
     (void)arg;

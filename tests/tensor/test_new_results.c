@@ -15,15 +15,15 @@
 
 #include <cmocka.h>
 
-/* Prints as one placement of so many numbers; more than a few hundred have no room on the stack of
- * a call. */
+/* The length of lists in a placement; lists longer than a few hundred numbers do not fit on the
+ * stack of a call. */
 enum { ELEMENTS = 600 };
 
 typedef struct cut_case {
     const char *name;
     bool sizes; /* else blocks */
     size_t count;
-    int64_t numbers[4]; /* of count <= 4; else all are 1 */
+    int64_t numbers[4]; /* the list if count <= 4; else all its numbers are 1 */
 } cut_case;
 
 static const cut_case cut_cases[] = {
@@ -62,7 +62,7 @@ static tsr_status make_numbered(const tsr_mesh *mesh, tsr_dtensor **out)
     return TSR_OK;
 }
 
-/* The caller's numbers are gone by now. */
+/* Compares the result's layout with the list, after the caller's numbers were overwritten. */
 static tsr_status check_layout(const tsr_dtensor *y, const cut_case *c)
 {
     int64_t numbers[ELEMENTS];
@@ -74,7 +74,7 @@ static tsr_status check_layout(const tsr_dtensor *y, const cut_case *c)
     return TSR_OK;
 }
 
-/* There and back: the way back goes by what the result's layout says. */
+/* Moves to a layout with a list and back; the way back reads the list from the result's layout. */
 static tsr_status keep_numbers(tsr_comm *comm, void *arg)
 {
     const cut_case *const c = arg;
@@ -133,7 +133,8 @@ static void numbers_that_do_not_sum_up_are_refused_however_many_there_are(void *
     }
 }
 
-/* The result alone keeps mesh, layout and context; the caller has let go of all. */
+/* The result alone keeps mesh, layout and context, after the caller has destroyed its own
+ * references. */
 static tsr_status outlive(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -160,13 +161,13 @@ static void a_result_outlives_what_it_was_made_from(void **state)
     run_ranks(2, outlive, NULL);
 }
 
-/* 6 MiB of i32, of which each rank's part is of several pages of 2 MiB, or of one and some small
- * ones. */
+/* The tensor is 6 MiB of i32. A rank's part has several pages of 2 MiB, or one and some small
+ * pages. */
 enum { ROWS = 1536, COLUMNS = 1024, AGAIN = 4 };
 
 typedef struct large_move {
     const char *from, *to;
-    int64_t factor; /* of each element's own number, which a sum over two ranks doubles where both hold it */
+    int64_t factor; /* each element is this times its number: 2 where two ranks hold equal terms */
 } large_move;
 
 static const large_move large_moves[] = {
@@ -190,7 +191,7 @@ static tsr_status make_large(const tsr_mesh *mesh, const char *placements, tsr_d
     return TSR_OK;
 }
 
-/* By way of all of it on every rank, which is a large result too. */
+/* Gathers the whole tensor, which is a large result too, and checks it. */
 static tsr_status check_large(const tsr_dtensor *y, int64_t factor)
 {
     tsr_dtensor *whole = NULL;
@@ -218,7 +219,7 @@ static bool faults_are_ours(void)
 #endif
 }
 
-/* The first result has new pages, those after it have the one before's. */
+/* The first result has new pages; each later one has the pages of the result before it. */
 static tsr_status make_again(tsr_comm *comm, void *arg)
 {
     const large_move *const move = arg;

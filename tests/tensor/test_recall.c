@@ -1,4 +1,4 @@
-/* A plan is found again by the layouts for which it was found before: what that may not change. */
+/* A mesh finds a kept plan by the layouts for which it was made: what must not change by that. */
 #include "ranks.h"
 #include "support.h"
 
@@ -23,7 +23,7 @@ static tsr_status make_on(const tsr_mesh *mesh, const char *placements, tsr_dten
     return status;
 }
 
-/* Replicated, the element with global number g is g. */
+/* Makes a replicated dtensor whose element with global number g is g. */
 static tsr_status make_numbered(const tsr_mesh *mesh, tsr_dtensor **out)
 {
     TSR_TRY(make_on(mesh, "R", out));
@@ -105,8 +105,8 @@ static tsr_status mix_contexts(tsr_comm *comm, void *arg)
     alone here, there;
     TSR_TRY(stand_alone(&here));
     TSR_TRY(stand_alone(&there));
-    /* Layouts have their numbers from the time when a plan was remembered for them, each context
-     * its own. */
+    /* A context numbers layouts when it keeps a plan for them, so layouts of two contexts have
+     * equal numbers. */
     for (int i = 1; i < MANY; i++)
         TSR_TRY(tsr_redistribute_into(there.at[0], there.at[i], NULL));
     for (int i = 1; i < MANY; i++) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Exit statuses and error lines; and that help, manual page and completion know every command and option."""
+import json
 import pathlib
 import re
 import subprocess
@@ -41,12 +42,21 @@ USAGE = [
     (layout() + ["a\nb"], ["a?b"]),
     (layout(mesh=""), []), (layout(mesh="2x"), []), (layout(mesh="x2"), []), (layout(mesh="-2"), []), (layout(mesh="2@"), []),
     (layout(mesh="2@[0"), []), (layout(mesh="dp2,tp=2"), []), (layout(mesh="dp=2,2"), []), (layout(mesh="2.5"), []),
-    (layout(mesh=" 2"), []), (layout(mesh="2 "), []), (layout(mesh="dp =2"), []), (layout(mesh="2@ 1"), []), (layout(mesh="2@[ 1,0 ]"), []),
-    (layout(shape=""), []), (layout(shape="4x"), []), (layout(shape="x4"), []), (layout(shape="-4"), []), (layout(shape="4 x 4"), []),
+    (layout(mesh="1 2"), []), (layout(mesh="dp=2 tp=2"), []), (layout(mesh="2@1 2"), []), (layout(mesh="(2"), []), (layout(mesh="2,"), []),
+    (layout(mesh="2(2)"), []), (layout(mesh="(2)x2"), []),
+    (layout(shape=""), []), (layout(shape="4x"), []), (layout(shape="x4"), []), (layout(shape="-4"), []), (layout(shape="4 4"), []), (layout(shape="4(4)"), []), (layout(shape="((4),4)"), []), (layout(shape="[4"), []), (layout(shape="torch.Size"), []),
     (layout(shape="99999999999999999999"), []), (layout(shape="Scalar"), []), (layout(shape="0x10z"), []),
     (layout(placements=""), []), (layout(placements="Q"), []), (layout(placements="S"), []), (layout(placements="S(-1)"), []),
     (layout(placements="S(0"), []), (layout(placements="R,"), []), (layout(placements="P(median)"), []),
-    (layout(placements="S(0;units=2)"), []), (layout(dtype="float32"), ["float32"]), (layout(dtype=""), []),
+    (layout(placements="S(0;units=2)"), []), (layout(dtype="float23"), ["float23", "did you mean 'f32'?"]),
+    (layout(dtype=""), []), (layout(dtype="F16"), ["did you mean 'f16'?"]), (layout(dtype="torch.quint8"), ["torch.quint8"]),
+    (layout(placements="Shard(-1)"), ["S(-1)"]), (layout(placements="Shard"), []), (layout(placements="Shard(0;balanced)"), ["write S(0)"]),
+    (layout(placements="[R"), []), (layout(placements="_Partial(max"), ['"_Partial(max"']), (layout(placements="_StridedShard(0)"), ["write S(0;interleave=k)"]),
+    (["layuot"], ["(did you mean 'layout'?)"]), (["benhc", "plan"], ["(did you mean 'bench'?)"]), (["dispatch"], ["(did you mean 'bench dispatch'?)"]),
+    (["bench", "dispach"], ["(did you mean 'dispatch'?)"]), (["help", "pln"], ["(did you mean 'plan'?)"]), (["help", "nothing"], ["nothing"]),
+    (["help", "bench", "dispach"], ["(did you mean 'dispatch'?)"]), (["help", "plan", "more"], ["more"]),
+    (layout(placemnts="R"), ["(did you mean '--placements'?)"]), (layout(Dtype="f32"), ["(did you mean '--dtype'?)"]),
+    (bench("redistribute", engine="thread"), ["(did you mean 'threads'?)"]), (bench("redistribute", device="hots"), ["(did you mean 'host'?)"]),
     (bench("redistribute", mode="fast"), ["fast"]), (bench("redistribute", engine="nothing"), ["nothing"]),
     (bench("redistribute", device="nothing"), ["nothing"]), (bench("redistribute", iterations="0x10"), ["0x10"]),
     (bench("redistribute", iterations="-1"), ["-1"]), (bench("dispatch", iterations=""), []), (bench("dispatch", mode="x"), ["'x'"]),
@@ -89,6 +99,70 @@ def commands():
 
 def options(command):
     return sorted(set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", tool.run(*command.split(), "--help").stdout, re.M)))
+
+
+def prints_help(*words):
+    """These words print what the words without -h and help print with --help."""
+    done = tool.run(*words)
+    named = [word for word in words if word not in ("-h", "help")]
+    return (harness.different("exit status", done.returncode, 0) + harness.different("standard error", done.stderr, "") +
+            harness.different("standard output", done.stdout, tool.run(*named, "--help").stdout))
+
+
+# What --help says no default of: options that must be given, or without which something is left out.
+WITHOUT_DEFAULT = {"--mesh", "--shape", "--placements", "--from", "--to", "--input", "--input-shards", "--output", "--tokens", "--hidden",
+                   "--intermediate", "--begin", "--nodes", "--save", "--svg"}
+
+
+def defaults_are_told(command):
+    text = tool.run(*command.split(), "--help").stdout.split("Examples:\n")[0]
+    rows = re.findall(r"^ {2,6}(?:-\w, )?(--[a-z-]+)=\S+((?:.*\n(?! {2,6}-))*.*)", text, re.M)
+    return [name for name, said in rows if "(default: " not in " ".join(said.split()) and name not in WITHOUT_DEFAULT]
+
+
+def answer(**changes):
+    """The mesh, shape, placements and dtype that `layout` understands, as it prints them."""
+    done = tool.run(*layout(**changes))
+    return done.stdout.splitlines()[0] if done.returncode == 0 else done.stderr
+
+
+def spellings():
+    rows = [
+        ({"mesh": "(2, 4)", "placements": "R,R"}, "4 f32 as R,R on mesh 2x4"), ({"mesh": "2,4", "placements": "R,R"}, "4 f32 as R,R on mesh 2x4"),
+        ({"mesh": "[2,]"}, "4 f32 as R on mesh 2"), ({"mesh": " 2 x\t4 ", "placements": "R,R"}, "4 f32 as R,R on mesh 2x4"),
+        ({"mesh": "(dp=2, tp=4) @ [7, 6,5,4, 3,2,1,0]", "placements": "R,R"}, "4 f32 as R,R on mesh dp=2,tp=4@[7,6,5,4,3,2,1,0]"),
+        ({"mesh": "dp = 2"}, "4 f32 as R on mesh dp=2"), ({"mesh": "2 @ 8"}, "4 f32 as R on mesh 2@8"),
+        ({"shape": "64,64"}, "64x64 f32 as R on mesh 2"), ({"shape": "(64, 64)"}, "64x64 f32 as R on mesh 2"),
+        ({"shape": "[64, 64]"}, "64x64 f32 as R on mesh 2"), ({"shape": "64 x 64"}, "64x64 f32 as R on mesh 2"),
+        ({"shape": "torch.Size([64, 64])"}, "64x64 f32 as R on mesh 2"), ({"shape": "(64,)"}, "64 f32 as R on mesh 2"),
+        ({"shape": "()"}, "scalar f32 as R on mesh 2"), ({"shape": "torch.Size([])"}, "scalar f32 as R on mesh 2"),
+        ({"placements": "Shard(0)"}, "4 f32 as S(0) on mesh 2"), ({"placements": " S( 0 ; unit = 2 ) "}, "4 f32 as S(0;unit=2) on mesh 2"),
+        ({"placements": "[Replicate()]"}, "4 f32 as R on mesh 2"), ({"placements": "(Shard(dim=0),)"}, "4 f32 as S(0) on mesh 2"),
+        ({"mesh": "2x2", "placements": "[Shard(0), Replicate()]"}, "4 f32 as S(0),R on mesh 2x2"),
+        ({"mesh": "2x2", "placements": "Replicate, Partial"}, "4 f32 as R,P on mesh 2x2"),
+        ({"mesh": "2x2", "placements": "Partial('avg'), Partial(reduce_op=\"avg\")"}, "4 f32 as P(avg),P(avg) on mesh 2x2"),
+        ({"mesh": "2x2", "placements": "[_StridedShard(dim=0, sf=2), Shard(dim=0)]"}, "4 f32 as S(0;interleave=2),S(0) on mesh 2x2"),
+        ({"mesh": "2x2", "placements": "_StridedShard(0, split_factor=2),S(0)"}, "4 f32 as S(0;interleave=2),S(0) on mesh 2x2"),
+        ({"placements": "_StridedShard(0,2)"}, "4 f32 as S(0;interleave=2) on mesh 2"),
+        ({"mesh": "2x2", "placements": "S(0)[1],S(0)[0]"}, "4 f32 as S(0)[1],S(0)[0] on mesh 2x2"),
+        ({"placements": "Partial()"}, "4 f32 as P on mesh 2"), ({"placements": "Partial(sum)"}, "4 f32 as P on mesh 2"),
+        ({"placements": "Partial(product)"}, "4 f32 as P(prod) on mesh 2"), ({"placements": "_Partial(max)"}, "4 f32 as P(max) on mesh 2"),
+    ]
+    names = {"float64": "f64", "double": "f64", "float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16",
+             "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "int64": "i64", "long": "i64", "int32": "i32", "int": "i32", "int16": "i16",
+             "short": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "bool", "complex64": "c64",
+             "cfloat": "c64", "complex128": "c128", "cdouble": "c128"}
+    for theirs, ours in names.items():
+        rows += [({"dtype": text}, f"4 {ours} as R on mesh 2") for text in (theirs, "torch." + theirs, f" {ours} ")]
+    return [wrong for changes, wanted in rows for wrong in harness.different(str(changes), answer(**changes), wanted)]
+
+
+def lists_of_spellings():
+    """Commas part the shapes and dtypes of a list, unless they are in brackets."""
+    lines = tool.run(*bench("plan", mesh="(2, 2)", shape="(8, 8),64 , torch.Size([4])", dtype="float32, torch.half", **{"from": "[Shard(0), R]"}, to="R,R"),
+                     "-n", "1", "--json").stdout.splitlines()
+    return harness.different("shapes and dtypes", [(row["shape"], row["dtype"], row["from"]) for row in map(json.loads, lines)],
+                             [(shape, dtype, "S(0),R") for dtype in ("f32", "f16") for shape in ([8, 8], [64], [4])])
 
 
 def completions(*words):
@@ -156,9 +230,18 @@ for name in commands():
     tool.case(f"{name} --help has examples", help_of, name)
     tool.case(f"the manual page knows {name} and all its options", manual_knows, name)
     tool.case(f"completion knows all options of {name}", completion_knows, name)
+    tool.case(f"{name} --help tells the default of each option that has one", defaults_are_told, name)
+    tool.case(f"{name} -h prints help", prints_help, *name.split(), "-h")
+    tool.case(f"help {name} prints help", prints_help, "help", *name.split())
 tool.case("bench --help lists the benchmarks", lambda: [n for n in commands() if n.startswith("bench") and n not in tool.run("bench", "--help").stdout])
 tool.case("completion offers every command", lambda: harness.different(
-    "commands", completions("tessera", ""), sorted({n.split()[0] for n in commands()} | {"--help", "--version"})))
+    "commands", completions("tessera", ""), sorted({n.split()[0] for n in commands()} | {"help", "--help", "--version"})))
+tool.case("completion offers every command to help", lambda: harness.different(
+    "commands", completions("tessera", "help", ""), sorted({n.split()[0] for n in commands()})))
+for words in (["-h"], ["help"], ["help", "-h"], ["bench", "-h"], ["help", "bench"]):
+    tool.case(" ".join(words) + " prints help", prints_help, *words)
+tool.case("PyTorch's spellings, and blanks, are understood, and printed in ours", spellings)
+tool.case("lists may have PyTorch's spellings", lists_of_spellings)
 tool.case("completion offers every benchmark", lambda: harness.different(
     "benchmarks", completions("tessera", "bench", ""), sorted([n.split()[1] for n in commands() if " " in n] + ["--help"])))
 tool.case("completion offers dtypes", lambda: harness.different("f1..", completions("tessera", "layout", "--dtype", "f1"), ["f16"]))

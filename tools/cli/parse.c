@@ -1,5 +1,7 @@
 #include "cli/parse.h"
 
+#include "cli/spelling.h"
+
 #include <tessera/context.h>
 #include <tessera/status.h>
 
@@ -103,7 +105,10 @@ int parse_shape(const char *text, tensor_shape *out)
 int parse_dtype_of(const char *option, const char *text, tsr_dtype *out)
 {
     const tsr_status status = tsr_dtype_parse(text, out);
-    return status == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", option, tsr_status_message());
+    if (status == TSR_OK)
+        return EXIT_DONE;
+    const char *const meant = guess_dtype(text);
+    return complain(EXIT_USAGE, meant ? "%s: %s (did you mean '%s'?)" : "%s: %s", option, tsr_status_message(), meant);
 }
 
 int parse_dtype(const char *text, tsr_dtype *out)

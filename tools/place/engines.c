@@ -1,5 +1,8 @@
 #include "place/engines.h"
 
+#include "cli/guess.h"
+#include "command.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -35,4 +38,27 @@ const device_kind *device_find(const char *name)
         if (strcmp(devices[i].name, name) == 0)
             return &devices[i];
     return NULL;
+}
+
+static int complain_about(const char *option, const guess *g)
+{
+    char text[GUESS_TEXT];
+    return complain(EXIT_USAGE, "%s '%s' is not known%s; 'tessera info' lists what there is", option, g->word,
+                    guess_say(g, "", text));
+}
+
+int complain_about_engine(const char *name)
+{
+    guess g = {.word = name};
+    for (size_t i = 0; i < LENGTH(engines); i++)
+        guess_try(&g, engines[i]->name);
+    return complain_about("--engine", &g);
+}
+
+int complain_about_device(const char *name)
+{
+    guess g = {.word = name};
+    for (size_t i = 0; i < LENGTH(devices); i++)
+        guess_try(&g, devices[i].name);
+    return complain_about("--device", &g);
 }

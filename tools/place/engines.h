@@ -51,7 +51,8 @@ typedef struct device_kind {
 
 const device_kind *device_find(const char *name);
 
-/** Format of the error for an unknown engine or device: the option, then its value. */
-#define UNKNOWN_PLACE "%s '%s' is not known; 'tessera info' lists what there is"
+/** Complains of an engine, or a device, that is not known, and returns EXIT_USAGE. */
+int complain_about_engine(const char *name);
+int complain_about_device(const char *name);
 
 #endif

@@ -26,9 +26,9 @@ static int choose(const tool_arguments *given, place *p)
     p->engine = engine_find(engine_name ? engine_name : tsr_launch_get().ranks > 1 ? "mpi" : "threads");
     p->device = device_find(device_name ? device_name : "host");
     if (!p->engine)
-        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", engine_name);
+        return complain_about_engine(engine_name);
     if (!p->device)
-        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", device_name);
+        return complain_about_device(device_name);
     return EXIT_DONE;
 }
 

@@ -326,5 +326,6 @@ const tool_command redistribute_command = {
     .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) |
              TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(OUTPUT),
+    .defaults = {{OPT_SHAPE, "that of the input"}, {OPT_DTYPE, "that of the input"}},
     .run = run_redistribute,
 };

@@ -1,5 +1,5 @@
-/* Every rank plans by itself, so all must plan by the same options: a rank that does not is told
- * apart. */
+/* Every rank plans by itself, so all must plan by the same options. A rank with other options is
+ * named in the error. */
 #include <tessera/tessera.h>
 
 #include <setjmp.h>

@@ -27,7 +27,7 @@ static tsr_cost_profile parse(const char *text)
 static void assert_profile(const char *text, tsr_cost_profile wanted)
 {
     const tsr_cost_profile found = parse(text);
-    /* Plain comparison: the nearest double is the only right one. */
+    /* Compared without a tolerance, because only the nearest double is right. */
     if (found.inside.latency != wanted.inside.latency || found.inside.bandwidth != wanted.inside.bandwidth ||
         found.between.latency != wanted.between.latency || found.between.bandwidth != wanted.between.bandwidth)
         fail_msg("\"%s\" reads as %a,%a %a,%a", text, found.inside.latency, found.inside.bandwidth,

@@ -258,13 +258,14 @@ static void plans_are_timed_by_tables(void **state)
         {{"S(0)", "S(1)", 64, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + 2 * MEETING + quarter / KEEP + quarter / COPY_64},
         {{"S(1)", "S(0)", 64, TSR_MODE_MESSAGE, 0}, STEP + 2 * PIECE + MEETING + quarter / KEEP + quarter / COPY_64},
         {{"S(0)", "R", 64, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + 2 * MEETING + half / KEEP + half / COPY},
-        /* all fits what peers read */
+        /* all bytes fit into the size that peers read in one meeting */
         {{"S(0)", "R", 8, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + MEETING + 1024 / KEEP + 1024 / COPY},
         {{"R", "S(0)", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + half / KEEP},
         {{"R", "R", 64, TSR_MODE_MESSAGE, 0}, STEP + PIECE + all / KEEP},
         {{"P", "S(0)", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + 2 * MEETING + 3 * half / SUM},
         {{"P", "S(1)", 64, TSR_MODE_MESSAGE, 0}, STEP + PIECE + MEETING + 3 * half / SUM},
-        /* Each for itself, and then a half into both. */
+        /* The first reduces everything on each rank; the second a half on each rank, into both
+         * results. */
         {{"P", "R", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + 2 * MEETING + 3 * all / SUM},
         {{"P", "R", 1024, TSR_MODE_DIRECT, 0}, STEP + PIECE + 2 * MEETING + 16 * 4 * half / SUM},
     };
@@ -282,7 +283,7 @@ static void plans_are_timed_by_tables(void **state)
 static void the_slowest_rank_counts_and_nobody_takes_no_time(void **state)
 {
     (void)state;
-    /* All rows are rank 0's. */
+    /* Rank 0 has all rows. */
     const question all_to_one = {"S(0;sizes=0,64)", "S(0;sizes=64,0)", 64, TSR_MODE_DIRECT, 0};
     tsr_plan *plan = plan_by(NULL, &all_to_one, "2", PLAIN, NULL);
     tsr_plan_survey survey;

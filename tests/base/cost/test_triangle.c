@@ -30,7 +30,7 @@ typedef struct tensor {
     int64_t shape[2];
 } tensor;
 
-/* All layouts of one tensor on one mesh. */
+/* The layouts of one tensor on one mesh that are compared. */
 typedef struct layouts {
     int count;
     char text[MOST_LAYOUTS][TEXT_BYTES];
@@ -38,8 +38,8 @@ typedef struct layouts {
     double seconds[MOST_LAYOUTS][MOST_LAYOUTS];
 } layouts;
 
-/* Seconds and bytes a second. Between: the usual; as inside, without latency; far quicker; far
- * slower; nothing but latency. */
+/* Latencies in seconds and bandwidths in bytes a second. Links between nodes are: as usual; like
+ * those inside, without latency; far faster; far slower; nothing but latency. */
 static const tsr_cost_profile profiles[] = {
     {{5e-7, 1.6e10}, {5e-6, 1.25e10}}, {{0, 1}, {0, 1}},       {{1e-6, 1e9}, {1e-6, 1e12}},
     {{1e-6, 1e9}, {1e-3, 1e6}},        {{1, 1e30}, {1, 1e30}},
@@ -47,7 +47,7 @@ static const tsr_cost_profile profiles[] = {
 
 #define PROFILES (int)(sizeof profiles / sizeof *profiles)
 
-/* One placement more for every layout so far, of which `first` to `last` lack it. */
+/* Replaces each layout by as many as there are placements, with one of them appended. */
 static void extend(layouts *all, const char *const *placements, int ndim)
 {
     char before[MOST_LAYOUTS][TEXT_BYTES];
@@ -117,8 +117,8 @@ static void find_seconds(layouts *all, const char *nodes, const tsr_cost_profile
             all->seconds[i][j] = seconds_of(all->at[i], all->at[j], nodes, profile);
 }
 
-/* Whether some mesh dim is Partial in `to` and not in `from`: then the terms that arrive are not
- * those that another way would have made. */
+/* True if some mesh dim is Partial in `to` and not in `from`. Then terms are made, and a way by
+ * another layout would make other terms. */
 static bool makes_partial(const char *from, const char *to)
 {
     for (;;) {
@@ -189,9 +189,8 @@ static void without_partial_a_move_is_no_slower_than_two_whatever_links_cost(voi
             check_layouts(&places[i], &tensors[j], whole_or_cut[tensors[j].ndim - 1]);
 }
 
-/* Terms are reduced m - 1 times a byte, so that it counts who reduces how much: all alike, where
- * everything divides, also by cache lines.
- */
+/* A reduction costs m - 1 sums a byte, so the rank that reduces most counts. Where everything
+ * divides, also by cache lines, all ranks reduce equally much. */
 static void with_partial_that_holds_on_one_node_where_shapes_divide(void **state)
 {
     (void)state;
@@ -217,7 +216,8 @@ static void assert_seconds(const char *from, const char *to, const char *nodes, 
                  wanted);
 }
 
-/* Of 4 ranks and 16 KiB; links take powers of two, so that equality is exact. */
+/* The plans are of 4 ranks and 16 KiB. Costs of links are powers of two, so that equality is
+ * exact. */
 static void seconds_are_those_of_the_busiest_rank_and_node(void **state)
 {
     (void)state;

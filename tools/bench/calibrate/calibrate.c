@@ -336,6 +336,11 @@ const tool_command bench_calibrate_command = {
     .takes = TAKES(RANKS) | TAKES(DTYPE) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) |
              TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) |
              TAKES(PROFILE) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(CSV),
+    .defaults = {{OPT_RANKS, "as many as cores, 2 to 8, or as were launched"},
+                 {OPT_BEGIN, "sizes from 64 to 64M"},
+                 {OPT_ITERATIONS, "5"},
+                 {OPT_WARM_UP, "calls for 0.3 seconds"},
+                 {OPT_PROFILE, "a built-in one"}},
     .repeats = TAKES(RANKS) | TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE),
     .output = "the file that gets the cost profile",
     .run = run_calibrate,

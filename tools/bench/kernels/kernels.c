@@ -220,5 +220,6 @@ const tool_command bench_kernels_command = {
     .takes = TAKES(KERNEL) | TAKES(RUN_BYTES) | TAKES(RANKS) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) |
              TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(KERNEL) | TAKES(RUN_BYTES) | TAKES(RANKS),
+    .defaults = {{OPT_RANKS, "1"}, {OPT_BEGIN, "the sizes 16M and 128M"}, {OPT_ITERATIONS, "9"}, {OPT_WARM_UP, "1"}},
     .run = run_bench,
 };

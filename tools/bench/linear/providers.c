@@ -433,5 +433,6 @@ const tool_command bench_product_command = {
     .takes = TAKES(SHAPE) | TAKES(DTYPE) | TAKES(RANKS) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) |
              TAKES(CHECK) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(SHAPE) | TAKES(DTYPE) | TAKES(RANKS),
+    .defaults = {{OPT_SHAPE, "1024x1024x1024,4096x4096x4096"}, {OPT_RANKS, "1"}, {OPT_WARM_UP, "1"}},
     .run = run_bench,
 };

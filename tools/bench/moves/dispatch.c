@@ -52,5 +52,6 @@ const tool_command bench_dispatch_command = {
     .takes = TAKES_MOVES | TAKES(NEW_RESULT),
     .repeats = REPEATS_MOVES,
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO),
+    .defaults = {{OPT_WARM_UP, "calls for 0.3 seconds"}},
     .run = run_bench,
 };

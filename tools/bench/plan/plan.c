@@ -260,5 +260,6 @@ const tool_command bench_plan_command = {
              TAKES(NODES) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO),
+    .defaults = {{OPT_RANK, "the one in the middle of the mesh"}, {OPT_WARM_UP, "1"}},
     .run = run_bench,
 };

@@ -122,9 +122,9 @@ static int check_value(tool_option option, const char *text)
     if (option == OPT_MODE)
         return parse_mode(text, &mode);
     if (option == OPT_ENGINE && !engine_find(text))
-        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", text);
+        return complain_about_engine(text);
     if (option == OPT_DEVICE && !device_find(text))
-        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", text);
+        return complain_about_device(text);
     if (option == OPT_KERNEL || option == OPT_RUN_BYTES)
         return option == OPT_KERNEL ? check_kernel(text) : size_read("--run-bytes", text, &bytes);
     if (option == OPT_FROM || option == OPT_TO)

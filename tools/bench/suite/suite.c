@@ -216,5 +216,6 @@ const tool_command bench_suite_command = {
                 "  tessera bench suite --quick --ranks 4\n",
     .takes = TAKES(RANKS) | TAKES(QUICK) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CHECK) | TAKES(ENGINE) |
              TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+    .defaults = {{OPT_RANKS, "2"}, {OPT_ITERATIONS, "as its benchmarks have"}, {OPT_WARM_UP, "as its benchmarks have"}},
     .run = run_suite,
 };
