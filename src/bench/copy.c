@@ -1,4 +1,4 @@
-#include "bench/run/copy.h"
+#include <tessera/bench.h>
 
 #include <stdint.h>
 #include <string.h>
@@ -71,18 +71,38 @@ __attribute__((target("avx512f"))) static void copy_streaming_wide(void *dst, co
 }
 #endif
 
-static const plain_copy rows[MAX_PLAIN_COPIES] = {
+/* The copies, from the one that every processor has to the widest. */
+static const struct {
+    const char *name;
+    int (*runs_here)(void); /* 1 if this processor has the instructions, else 0 */
+    void (*copy)(void *dst, const void *src, size_t bytes);
+} rows[] = {
     {"memcpy", always, copy_memcpy},
 #if defined(__x86_64__)
     {"non-temporal 32", has_avx, copy_streaming},
     {"non-temporal 64", has_wide, copy_streaming_wide},
 #endif
 };
+#define ROWS (sizeof rows / sizeof *rows)
 
-const plain_copy *plain_copy_get(int index)
+/* The row of copy `index` among those that this processor can run; ROWS past the last. */
+static size_t find_row(int index)
 {
-    for (int i = 0; i < MAX_PLAIN_COPIES && rows[i].copy; i++)
+    for (size_t i = 0; i < ROWS && index >= 0; i++)
         if (rows[i].runs_here() && index-- == 0)
-            return &rows[i];
-    return NULL;
+            return i;
+    return ROWS;
+}
+
+const char *tsr_bench_copy_name(int index)
+{
+    const size_t row = find_row(index);
+    return row < ROWS ? rows[row].name : NULL;
+}
+
+void tsr_bench_copy_once(int index, void *dst, const void *src, size_t bytes)
+{
+    const size_t row = find_row(index);
+    if (row < ROWS)
+        rows[row].copy(dst, src, bytes);
 }
