@@ -166,13 +166,12 @@ TSR_API tsr_status tsr_bench_copy(tsr_comm *comm, size_t bytes, const tsr_bench_
  * pointer is NULL, or there are no times. Does not communicate. */
 TSR_API tsr_status tsr_bench_sum_up(double *seconds, int64_t count, tsr_bench_spread *out);
 
-/** The name of plain copy `index` of the host, among those that this processor can run; NULL past
- * the last. Static. */
-TSR_API const char *tsr_bench_copy_name(int index);
+/** Copies on the calling thread; `dst` and `src` do not overlap. */
+typedef void tsr_bench_copier(void *dst, const void *src, size_t bytes);
 
-/** Copies as tsr_bench_copy_name() says, on the calling thread; `dst` and `src` do not overlap.
- * Nothing is copied where there is no such copy. */
-TSR_API void tsr_bench_copy_once(int index, void *dst, const void *src, size_t bytes);
+/** Plain copy `index` of the host, among those that this processor can run, and its name in `*name`
+ * (static; `name` may be NULL). NULL past the last. */
+TSR_API tsr_bench_copier *tsr_bench_copier_get(int index, const char **name);
 
 /** The number of processor cores that this process may use: no more rank threads copy at once. */
 TSR_API int tsr_bench_cores(void);

@@ -1,4 +1,4 @@
-/** How ranks end a measurement together where one of them failed, in whatever call the others are. */
+/** How ranks end a measurement together where one failed, in whatever call the others are. */
 #ifndef TSR_BENCH_AGREE_H
 #define TSR_BENCH_AGREE_H
 

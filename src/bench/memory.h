@@ -1,4 +1,4 @@
-/** Memory of a rank's device, and copies between tensors there and contiguous memory of the host. */
+/** Memory of a rank's device, and copies between its tensors and contiguous host memory. */
 #ifndef TSR_BENCH_MEMORY_H
 #define TSR_BENCH_MEMORY_H
 

@@ -20,13 +20,16 @@ int tsr_bench_cores(void)
     return online > 0 ? (int)online : 1;
 }
 
-/* The number of copies that this rank can run. */
-static int64_t count_copies(const tsr_bench_rank *r)
+/* Finds the copies that this rank can run, and returns their number. Asking the processor takes
+ * time, so it is asked only here. */
+static int64_t find_copies(tsr_bench_peak *k)
 {
-    int64_t count = 0;
-    while (!tsr_bench_rank_has_device(r) && tsr_bench_copy_name((int)count) != NULL)
+    int count = 0;
+    if (tsr_bench_rank_has_device(k->rank))
+        return 1;
+    while (count < TSR_BENCH_MOST_COPIES && (k->copy[count] = tsr_bench_copier_get(count, NULL)) != NULL)
         count++;
-    return tsr_bench_rank_has_device(r) ? 1 : count;
+    return count;
 }
 
 /* Gets memory, which each rank of the host touches first. */
@@ -52,7 +55,7 @@ static void make_areas(tsr_bench_peak *k, size_t bytes, void *result, tsr_bench_
 static tsr_status share_areas(tsr_bench_peak *k)
 {
     tsr_comm *const comm = k->rank->comm;
-    int64_t count = count_copies(k->rank);
+    int64_t count = find_copies(k);
     TSR_TRY(tsr_comm_all_reduce(comm, &count, &count, 1, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
     TSR_TRY(
         tsr_comm_all_gather(comm, &k->own, k->areas, (int64_t)sizeof k->own, NULL, TSR_U8, tsr_device_host(), NULL));
@@ -87,7 +90,10 @@ void tsr_bench_peak_leave(tsr_bench_peak *k)
 
 const char *tsr_bench_peak_name(const tsr_bench_peak *k, int index)
 {
-    return tsr_bench_rank_has_device(k->rank) ? of_device : tsr_bench_copy_name(index);
+    const char *name = of_device;
+    if (!tsr_bench_rank_has_device(k->rank))
+        (void)tsr_bench_copier_get(index, &name);
+    return name;
 }
 
 /* Copies an equal share of the payload, which may begin and end within areas. */
@@ -100,8 +106,8 @@ static void copy_share(const tsr_bench_peak *k, int rank, int index)
         const size_t from = begin > area->begin ? begin : area->begin,
                      to = end < area->begin + area->bytes ? end : area->begin + area->bytes;
         if (from < to)
-            tsr_bench_copy_once(index, (char *)area->dst + (from - area->begin),
-                                (const char *)area->src + (from - area->begin), to - from);
+            k->copy[index]((char *)area->dst + (from - area->begin), (const char *)area->src + (from - area->begin),
+                           to - from);
     }
 }
 
@@ -138,7 +144,7 @@ tsr_status tsr_bench_peak_run(const tsr_bench_peak *k, int index)
     if (tsr_bench_rank_has_device(k->rank))
         return copy_on_device(k, rank);
     if (!k->together)
-        tsr_bench_copy_once(index, k->own.dst, k->own.src, k->own.bytes);
+        k->copy[index](k->own.dst, k->own.src, k->own.bytes);
     else if (rank < k->copiers)
         copy_share(k, rank, index);
     return TSR_OK;

@@ -11,6 +11,9 @@
 
 #include "bench/rank.h"
 
+/** The most plain copies. */
+#define TSR_BENCH_MOST_COPIES 4
+
 /** The memory of a rank: its result, and a source of as many bytes. */
 typedef struct tsr_bench_area {
     void *dst, *src;
@@ -21,9 +24,10 @@ typedef struct tsr_bench_area {
 
 typedef struct tsr_bench_peak {
     const tsr_bench_rank *rank;
-    bool together; /**< all ranks are threads of this process */
-    int copiers;   /**< number of rank threads that copy on the host */
-    int count;     /**< number of copies that all ranks can run */
+    bool together;                                 /**< all ranks are threads of this process */
+    int copiers;                                   /**< number of rank threads that copy on the host */
+    int count;                                     /**< number of copies that all ranks can run */
+    tsr_bench_copier *copy[TSR_BENCH_MOST_COPIES]; /**< on the host */
     size_t payload;
     tsr_bench_area own;
     tsr_bench_area *areas; /**< one for each rank; on the heap */

@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-/* Upper bound of the plain copies. */
-#define MOST_COPIES 4
-
 /* One call that is measured in turns with others: its loop, and this rank's times, then those of
  * the slowest rank. */
 typedef struct turn {
@@ -27,9 +24,9 @@ typedef struct measurement {
     int count;
     bool copies; /* plain copies are measured */
     tsr_bench_peak peak;
-    copy copy[MOST_COPIES];
-    tsr_bench_subject copied[MOST_COPIES];
-    turn turns[MOST_COPIES + TSR_BENCH_MOST_SUBJECTS];
+    copy copy[TSR_BENCH_MOST_COPIES];
+    tsr_bench_subject copied[TSR_BENCH_MOST_COPIES];
+    turn turns[TSR_BENCH_MOST_COPIES + TSR_BENCH_MOST_SUBJECTS];
     int turn_count;
     double *times; /* memory of the turns' times */
     int64_t done;  /* iterations that were kept */
@@ -60,7 +57,7 @@ static tsr_status check_subjects(const char *call, const tsr_bench_subject *subj
 
 static tsr_status allocate_times(measurement *m)
 {
-    const size_t turns = MOST_COPIES + (size_t)m->count, iterations = (size_t)m->rank.options.iterations;
+    const size_t turns = TSR_BENCH_MOST_COPIES + (size_t)m->count, iterations = (size_t)m->rank.options.iterations;
     m->times = calloc(2 * turns * iterations, sizeof *m->times);
     if (!m->times)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the times of %zu calls in %zu iterations",
@@ -78,7 +75,7 @@ static void add_turn(measurement *m, const tsr_bench_subject *subject)
 static tsr_status add_copies(measurement *m, size_t bytes, void *result)
 {
     TSR_TRY(tsr_bench_peak_enter(&m->rank, bytes, result, &m->peak));
-    for (int i = 0; i < m->peak.count && i < MOST_COPIES; i++) {
+    for (int i = 0; i < m->peak.count; i++) {
         m->copy[i] = (copy){&m->peak, i};
         m->copied[i] = (tsr_bench_subject){.call = run_copy, .arg = &m->copy[i]};
         add_turn(m, &m->copied[i]);

@@ -388,22 +388,23 @@ static void copies_copy(void **state)
 {
     enum { BYTES = 1000 };
     unsigned char from[BYTES + 256], to[BYTES + 256];
+    const char *name = NULL;
+    tsr_bench_copier *copy;
     int copies = 0;
     (void)state;
     for (int i = 0; i < BYTES + 256; i++)
         from[i] = (unsigned char)(i * 7 + i / 256);
-    for (; tsr_bench_copy_name(copies) != NULL; copies++)
+    for (; (copy = tsr_bench_copier_get(copies, copies == 0 ? &name : NULL)) != NULL; copies++)
         for (size_t bytes = 0; bytes <= BYTES; bytes += 37) {
             const size_t at = bytes % 129;
             memset(to, 0xee, sizeof to);
-            tsr_bench_copy_once(copies, to + at, from + 3, bytes);
+            copy(to + at, from + 3, bytes);
             assert_memory_equal(to + at, from + 3, bytes);
             assert_true(to[at + bytes] == 0xee && (at == 0 || to[at - 1] == 0xee));
         }
     assert_true(copies >= 1);
-    assert_string_equal(tsr_bench_copy_name(0), "memcpy");
-    assert_null(tsr_bench_copy_name(-1));
-    tsr_bench_copy_once(copies, NULL, NULL, 1);
+    assert_string_equal(name, "memcpy");
+    assert_null(tsr_bench_copier_get(-1, NULL));
     assert_true(tsr_bench_cores() >= 1);
 }
 

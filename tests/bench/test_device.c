@@ -84,7 +84,7 @@ static tsr_status measure_given(tsr_comm *comm, void *arg)
     tsr_status status = tsr_bench_plan(plan, comm, &x, &y, &options, &r);
     if (status == TSR_OK)
         status = check_result(&r);
-    /* Rank 2 says that its tensors are on another device than they are, or that it uses the host. */
+    /* Rank 2 says that its tensors are on another device than they are, or on the host. */
     options.device.index += rank == 2;
     if (status == TSR_OK)
         status = check_error(tsr_bench_plan(plan, comm, &x, &y, &options, &r),

@@ -37,13 +37,14 @@ typedef struct side {
 typedef struct turn {
     const side *side;
     int index;
+    tsr_bench_copier *copy; /* of a plain copy */
 } turn;
 
 /* True if the turn exists on this machine. */
 static bool exists(int index)
 {
     if (index >= COPIES)
-        return tsr_bench_copy_name(index - COPIES) != NULL;
+        return tsr_bench_copier_get(index - COPIES, NULL) != NULL;
     return index == CHOOSING || tsr_kernel_way_get((size_t)index);
 }
 
@@ -56,7 +57,7 @@ static tsr_status take_turn(tsr_comm *comm, void *arg)
     if (now->index < COPIES)
         return kernel_call_run(c, s->table, s->choices[now->index]);
     for (int t = 0; t < c->targets; t++)
-        tsr_bench_copy_once(now->index - COPIES, c->destinations[t], c->sources[t], (size_t)c->part_bytes);
+        now->copy(c->destinations[t], c->sources[t], (size_t)c->part_bytes);
     return TSR_OK;
 }
 
@@ -134,7 +135,7 @@ static tsr_status run_turns(side *s)
     for (int i = 0; i < TURNS; i++) {
         if (!exists(i))
             continue;
-        turns[count] = (turn){s, i};
+        turns[count] = (turn){s, i, tsr_bench_copier_get(i - COPIES, NULL)};
         subjects[count] =
             (tsr_bench_subject){.call = take_turn, .prepare = i == CHOOSING ? choose : NULL, .arg = &turns[count]};
         count++;
@@ -191,9 +192,10 @@ static void sum_up(const kernel_bench *b, kernel_figures *out, int *count)
     double peak = 0;
     const char *peak_copy = NULL;
     int best = 0;
-    for (int c = 0; tsr_bench_copy_name(c) != NULL; c++) {
+    const char *name;
+    for (int c = 0; tsr_bench_copier_get(c, &name) != NULL; c++) {
         const double bandwidth = rate(b, b->times[COPIES + c]);
-        peak_copy = bandwidth > peak || c == 0 ? tsr_bench_copy_name(c) : peak_copy;
+        peak_copy = bandwidth > peak || c == 0 ? name : peak_copy;
         peak = bandwidth > peak ? bandwidth : peak;
     }
     for (*count = 0; tsr_kernel_way_get((size_t)*count) != NULL; ++*count) {

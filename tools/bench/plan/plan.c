@@ -74,8 +74,8 @@ static tsr_status time_plans(const plan_request *r, const tsr_plan_options *opti
     return TSR_OK;
 }
 
-/* Counts one plan, then times several, in `seconds`. `asked`: the bytes that the request's context has allocated
- * so far. */
+/* Counts one plan, then times several, in `seconds`. `asked`: the bytes that the request's context
+ * has allocated so far. */
 static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, double *seconds,
                                 const int64_t *asked, result *out)
 {
