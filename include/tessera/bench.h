@@ -20,8 +20,9 @@
  * If one rank fails, the measurement ends on all: that rank gets its own status, the others get
  * TSR_ERROR_PEER with its sentence, and the communicator stays usable. So a callback may fail on
  * one rank alone while its peers wait for it in a call over this communicator. Only where they
- * wait elsewhere (in another communicator, in MPI itself, in an engine with TSR_COMM_UNCHECKED)
- * must it end their wait, as tsr_comm_abort() does.
+ * wait elsewhere (in another communicator, in MPI itself, in an engine with TSR_COMM_UNCHECKED, in
+ * tsr_comm_exchange() over an engine that has messages alone) must it end their wait, as
+ * tsr_comm_abort() does.
  */
 #ifndef TESSERA_BENCH_H
 #define TESSERA_BENCH_H
@@ -50,8 +51,8 @@ typedef struct tsr_bench_options {
     double loop_seconds; /**< approximate seconds of an iteration where `calls` is 0 */
     double warm_seconds; /**< approximate seconds of calls before everything else; 0: only the
                               calls that tell how many take loop_seconds */
-    double most_seconds; /**< no iteration begins later than this after the first, so that fewer
-                              may be kept, but at least one; 0: no limit */
+    double most_seconds; /**< seconds from the first call on after which no iteration begins, but
+                              for the first that is kept: fewer may be kept; 0: no limit */
     int no_check;        /**< 1: results are not checked */
     int no_copy;         /**< 1: no plain copies are measured */
     tsr_device device;   /**< the rank's memory, and the device of its stream */

@@ -109,15 +109,16 @@ static tsr_status time_is_up(const measurement *m, double start, uint8_t *over)
 static tsr_status run_iterations(measurement *m)
 {
     const tsr_bench_options *const o = &m->rank.options;
+    const double start = tsr_bench_clock();
     uint8_t over = 0;
     for (int i = 0; i < m->turn_count; i++)
         TSR_TRY(tsr_bench_loop_settle(&m->rank, &m->turns[i].loop));
-    const double start = tsr_bench_clock();
-    for (int64_t i = -o->warm_ups; i < o->iterations && !over; i++) {
+    for (int64_t i = -o->warm_ups; i < o->iterations && (!over || m->done == 0); i++) {
+        TSR_TRY(time_is_up(m, start, &over));
+        if (over && i != 0)
+            continue;
         TSR_TRY(run_iteration(m, i));
-        m->done = i + 1;
-        if (i >= 0)
-            TSR_TRY(time_is_up(m, start, &over));
+        m->done = i < 0 ? 0 : i + 1;
     }
     return TSR_OK;
 }

@@ -146,7 +146,11 @@ static tsr_status leave_out(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_bench_call(comm, &subject, &options, &r));
     options.most_seconds = 1e-9;
     options.calls = 1;
+    options.warm_seconds = 0;
+    c.calls = 0;
     TSR_TRY(tsr_bench_call(comm, &subject, &options, &r));
+    /* The call that tells how many would be needed, and the only iteration; no warm-up. */
+    CHECK(c.calls == 2);
     CHECK(r.iterations == 1 && r.seconds.low == 0 && r.seconds.high == INFINITY);
     CHECK(r.seconds.min == r.seconds.median && r.seconds.max == r.seconds.median);
     TSR_TRY(tsr_bench_call(comm, &subject, NULL, &r));

@@ -142,15 +142,14 @@ static void a_process_that_fails_is_named_on_all(void **state)
     suite_run(RANKS, measure_failure, NULL);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
-    char *const node[] = {"", "node", NULL};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_processes_are_measured_and_checked),
         cmocka_unit_test(a_collective_of_mpi_is_measured_and_checked),
         cmocka_unit_test(a_process_that_fails_is_named_on_all),
     };
-    suite_start(2, (char **)node);
+    suite_start(count, arguments);
     launched_ranks();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
