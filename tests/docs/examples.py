@@ -5,9 +5,9 @@ usage: examples.py SOURCE_ROOT BUILD_ROOT CC
 
 In a Markdown file, a block fenced as
 
-    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
-                   as two processes of Open MPI, where there is that; any other that calls tsr_run() on four rank threads, and then as four
-                   processes of each MPI that there is
+    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes
+                   <tessera/bench.h> with libtessera-bench too; one that includes <mpi.h> as two processes of Open MPI, where there is that;
+                   any other that calls tsr_run() on four rank threads, and then as four processes of each MPI that there is
     python         before output is a whole program, which Python runs; the libraries are on the loader's path. Others are peers' code
     output         directly after a program is what it must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
@@ -44,6 +44,8 @@ class Place:
         path = pathlib.Path(self.directory) / "example.c"
         path.write_text(text)
         libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"]
+        if "#include <tessera/bench.h>" in text:
+            libraries += ["-ltessera-bench"]
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
             libraries += [*(["-ltessera-mpi-ompi"] if "#include <tessera/mpi.h>" in text else []), *found]

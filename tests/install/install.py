@@ -121,6 +121,7 @@ def installed_files(report, destination, source, build):
     report.check("headers are there, all of them",
                  (header.name for header in tree.headers(source) if not (installed / header.relative_to(include)).is_file()))
     wanted = ["libtessera-core.so", "libtessera.so", "libtessera-core.a", "libtessera.a", "tessera-core.pc", "tessera.pc",
+              "libtessera-bench.so", "libtessera-bench.a", "tessera-bench.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
@@ -149,6 +150,8 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
                      attempt("2 ranks, the last row: 32 122 212 302 392 482 572 662\n",
                              lambda: backend(user, destination, pathlib.Path(source_root), cc)))
         report.check("a program of tsr_run() finds the MPI of each launcher beside libtessera-core", wrongly_launched(Outside(destination, place), cc))
+        report.check("a harness builds with tessera-bench and libtessera-core alone, and runs",
+                     attempt("0 wrong in 3 iterations\n", lambda: user.output(cc, "-std=c99", HERE / "harness.c", "tessera-bench")))
         fact = "a C++ program builds with pkg-config and runs"
         if cxx:
             report.check(fact, attempt(f"tessera {version} S(1)\n", lambda: user.output(cxx, "-std=c++11", HERE / "user.cc", "tessera")))
@@ -160,6 +163,8 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a C program builds with the static libraries and runs",
                      attempt(expected, lambda: static.output(cc, "-std=c99", HERE / "user.c", "--static", "tessera")))
         report.check("a program of tsr_run() with the static library has rank threads alone", wrongly_archived(static, user, cc))
+        report.check("so does a harness", attempt("0 wrong in 3 iterations\n",
+                                                  lambda: static.output(cc, "-std=c99", HERE / "harness.c", "--static", "tessera-bench")))
         report.check("the installed tool says its version", attempt(expected, lambda: user.run(find(destination, "bin") / "tessera", "--version")))
     report.finish()
 

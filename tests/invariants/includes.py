@@ -8,7 +8,9 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
+ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops", "bench"]
+# Libraries on top, which include only what an embedder can: headers of include/, and their own.
+ON_TOP = ("ops", "bench")
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
 # outside of rooms.
 ROOMS = {
@@ -42,7 +44,7 @@ def downward(root, path):
     folder = path.relative_to(root).parts[1]
     for quote, name in includes(path):
         target = name.split("/")[0]
-        if quote == '"' and target in ORDER and (folder == "ops" and target != "ops" or ORDER.index(target) > ORDER.index(folder)):
+        if quote == '"' and target in ORDER and (folder in ON_TOP and target != folder or ORDER.index(target) > ORDER.index(folder)):
             yield f"{path.relative_to(root)}: {name}"
 
 

@@ -10,12 +10,6 @@
 
 #include <cmocka.h>
 
-/* Replaces the benchmarks' function of this name: a move has one time. */
-spread samples_spread(const samples *s)
-{
-    return (spread){*s->seconds, *s->seconds, *s->seconds};
-}
-
 int complain(int status, const char *format, ...)
 {
     (void)format;
@@ -38,14 +32,13 @@ static const char known[] =
 typedef struct sheet {
     tables tables;
     table_move moves[64];
-    double seconds[64];
 } sheet;
 
 static table_move *add(sheet *s, table_move like)
 {
     table_move *const m = &s->moves[s->tables.count];
-    like.timed.loops.seconds = &s->seconds[s->tables.count++];
     *m = like;
+    s->tables.count++;
     return m;
 }
 
@@ -91,7 +84,7 @@ static void time_all(sheet *s)
     tsr_profile *profile;
     assert_int_equal(tsr_profile_parse(known, &profile), TSR_OK);
     for (size_t i = 0; i < s->tables.count; i++)
-        s->seconds[i] = seconds_by(profile, &s->moves[i]);
+        s->moves[i].timed.seconds.median = seconds_by(profile, &s->moves[i]);
     tsr_profile_destroy(profile);
 }
 
@@ -107,8 +100,8 @@ static void assert_as_timed(const sheet *s, const tsr_profile *found)
 {
     for (size_t i = 0; i < s->tables.count; i++) {
         const double seconds = seconds_by(found, &s->moves[i]);
-        if (!(fabs(seconds / s->seconds[i] - 1) < 0.01))
-            fail_msg("move %zu: %g s instead of %g s", i, seconds, s->seconds[i]);
+        if (!(fabs(seconds / s->moves[i].timed.seconds.median - 1) < 0.01))
+            fail_msg("move %zu: %g s instead of %g s", i, seconds, s->moves[i].timed.seconds.median);
     }
 }
 
@@ -134,10 +127,10 @@ static void a_time_that_is_off_by_itself_gives_way(void **state)
     time_all(&disturbed);
     for (size_t i = 0; i < s.tables.count; i++)
         if (s.moves[i].work == TSR_WORK_SUM && s.moves[i].topic == TABLE_WORK && s.moves[i].touched == 4096 * 512)
-            disturbed.seconds[i] *= 100;
+            disturbed.moves[i].timed.seconds.median *= 100;
     tsr_profile *found = fit(&disturbed);
     for (size_t i = 0; i < s.tables.count; i++)
-        assert_true(seconds_by(found, &s.moves[i]) < 3 * s.seconds[i]);
+        assert_true(seconds_by(found, &s.moves[i]) < 3 * s.moves[i].timed.seconds.median);
     tsr_profile_destroy(found);
 }
 
@@ -148,7 +141,6 @@ static void sizes_that_come_to_one_have_one_point(void **state)
     add_all(&s);
     time_all(&s);
     add(&s, s.moves[s.tables.count - 1]);
-    s.seconds[s.tables.count - 1] = s.seconds[s.tables.count - 2];
     tsr_profile *found = fit(&s);
     assert_as_timed(&s, found);
     tsr_profile_destroy(found);
@@ -161,7 +153,7 @@ static void a_time_that_all_else_would_take_leaves_a_tenth(void **state)
     add_all(&s);
     time_all(&s);
     const size_t copy = s.tables.count - 1;
-    s.seconds[copy] = 1e-9;
+    s.moves[copy].timed.seconds.median = 1e-9;
     tsr_profile *found = fit(&s);
     const table_move *const m = &s.moves[copy];
     const double seconds = tsr_profile_work_seconds(found, m->work, m->run, m->touched, m->worked);

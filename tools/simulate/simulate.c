@@ -56,13 +56,13 @@ static int measure(const job *j, int status, simulation *s, int ranks)
     const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, s->links};
     timed_move one = {.rows = NULL}, *const all[] = {&one};
     if (status == EXIT_DONE)
-        status = timed_move_create(ranks, &usual_timing, &request, &one);
+        status = timed_move_create(ranks, &request, &one);
     one.figures = &s->figures;
     status = time_moves(j->place, ranks, &usual_timing, status, all, 1);
     if (status == EXIT_DONE)
-        status = timed_moves_judge(timed_move_wrong(&one));
+        status = timed_moves_judge(one.wrong);
     if (status == EXIT_DONE)
-        s->measured = samples_spread(&one.loops);
+        s->measured = one.seconds;
     timed_move_finish(&one);
     return status;
 }

@@ -42,7 +42,7 @@ static json_t *point_to_json(const calibration *c, size_t i)
     return json_pack("{ss ss sI sf sf sf sf so}", "link", link_name(c, i), "to", m->request.to, "bytes",
                      (json_int_t)p->at.bytes, "seconds", p->seconds.median, "seconds_min", p->seconds.min,
                      "seconds_max", p->seconds.max, "model", fit_seconds(calibration_link(c, i), p->at.bytes), "wrong",
-                     c->request.settings.checks ? json_integer(timed_move_wrong(m)) : json_null());
+                     c->request.settings.checks ? json_integer(m->wrong) : json_null());
 }
 
 static json_t *points_to_json(const calibration *c)
@@ -157,7 +157,7 @@ static int write_profile(const job *j, fresh_file *out)
 
 static int usual_ranks(void)
 {
-    const int cores = core_count();
+    const int cores = tsr_bench_cores();
     return cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores;
 }
 

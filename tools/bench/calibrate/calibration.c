@@ -63,7 +63,7 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
     if (!one)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
     c->moves[c->count++] = one;
-    return timed_move_create(r->ranks, &r->settings, &wanted, one);
+    return timed_move_create(r->ranks, &wanted, one);
 }
 
 /* Refuses sizes that all round to one box: a fit needs two. Boxes grow with the bytes, so the
@@ -204,10 +204,10 @@ static void read_points(calibration *c)
     for (size_t i = 0; i < c->count; i++) {
         timed_move *const m = c->moves[i];
         calibrated_point *const p = &c->points[i];
-        p->seconds = samples_spread(&m->loops);
+        p->seconds = m->seconds;
         p->at =
             (fit_point){(double)(i < c->inside ? timed_move_received(m) : timed_move_crossed(m)), p->seconds.median};
-        c->wrong += timed_move_wrong(m);
+        c->wrong += m->wrong;
     }
 }
 

@@ -61,7 +61,7 @@ static int add_move(tables *t, const tables_request *r, const table_move *like, 
     if (!m->mesh)
         return complain(EXIT_REFUSED, "there is no memory for a mesh of %lld ranks", (long long)like->ranks);
     const move_request wanted = {m->mesh, w->from, w->to, w->shape, r->dtype, r->mode, r->profile};
-    return timed_move_create(r->ranks, &r->settings, &wanted, &m->timed);
+    return timed_move_create(r->ranks, &wanted, &m->timed);
 }
 
 /* Adds a move of one element a rank, which measures a step; one of PIECES boxes of an element or
@@ -229,6 +229,6 @@ int64_t tables_wrong(const tables *t)
 {
     int64_t wrong = 0;
     for (size_t i = 0; i < t->count; i++)
-        wrong += timed_move_wrong(&t->moves[i].timed);
+        wrong += t->moves[i].timed.wrong;
     return wrong;
 }

@@ -12,7 +12,7 @@ static const char *const work_names[] = {[TSR_WORK_COPY] = "copy", [TSR_WORK_KEE
 
 static double seconds_of(const table_move *m)
 {
-    return samples_spread(&m->timed.loops).median;
+    return m->timed.seconds.median;
 }
 
 /* Seconds of the move that do not belong to what it measures, by the entries of the profile so

@@ -4,22 +4,24 @@
 
 #include <tessera/sys/status.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Upper bound of the calls to wait for a choice. */
 #define MOST_TRIALS 64
 
+/* Upper bound of the plain copies. */
+#define MOST_COPIES 4
+
 /* The turns of an iteration: each way, then calls that choose for themselves, then each plain
  * copy. */
-enum { CHOOSING = TSR_MOST_KERNEL_WAYS, COPIES, TURNS = COPIES + MAX_PLAIN_COPIES };
+enum { CHOOSING = TSR_MOST_KERNEL_WAYS, COPIES, TURNS = COPIES + MOST_COPIES };
 
 typedef struct kernel_bench {
     place *place;
     kernel_request request;
     bench_settings settings;
     kernel_call call; /* without memory, which each rank adds */
-    samples times[TURNS];
+    spread times[TURNS];
     char chosen[32]; /* the way that rank 0's calls chose; "" for none */
 } kernel_bench;
 
@@ -29,26 +31,33 @@ typedef struct side {
     const tsr_device_table *table;
     kernel_call call;
     tsr_kernel_choices *choices[COPIES];
-    int turn;
-    bench_loop loops[TURNS];
 } side;
 
+/* The argument of one turn on one rank. */
+typedef struct turn {
+    const side *side;
+    int index;
+    tsr_bench_copier *copy; /* of a plain copy */
+} turn;
+
 /* True if the turn exists on this machine. */
-static bool exists(int turn)
+static bool exists(int index)
 {
-    if (turn >= COPIES)
-        return plain_copy_get(turn - COPIES) != NULL;
-    return turn == CHOOSING || tsr_kernel_way_get((size_t)turn);
+    if (index >= COPIES)
+        return tsr_bench_copier_get(index - COPIES, NULL) != NULL;
+    return index == CHOOSING || tsr_kernel_way_get((size_t)index);
 }
 
-static tsr_status take_turn(void *arg)
+static tsr_status take_turn(tsr_comm *comm, void *arg)
 {
-    const side *const s = arg;
+    const turn *const now = arg;
+    const side *const s = now->side;
     const kernel_call *const c = &s->call;
-    if (s->turn < COPIES)
-        return kernel_call_run(c, s->table, s->choices[s->turn]);
+    (void)comm;
+    if (now->index < COPIES)
+        return kernel_call_run(c, s->table, s->choices[now->index]);
     for (int t = 0; t < c->targets; t++)
-        plain_copy_get(s->turn - COPIES)->copy(c->destinations[t], c->sources[t], (size_t)c->part_bytes);
+        now->copy(c->destinations[t], c->sources[t], (size_t)c->part_bytes);
     return TSR_OK;
 }
 
@@ -104,39 +113,36 @@ static const char *chosen_way(const side *s)
     return kernel_call_way(&s->call, s->choices[CHOOSING]);
 }
 
-/* Calls until this rank has chosen. Ranks need different numbers of calls; they meet at the next
- * barrier. */
-static tsr_status choose(side *s)
+/* Calls until this rank has chosen, before its calls are timed. Ranks need different numbers of
+ * calls. */
+static tsr_status choose(tsr_comm *comm, void *arg)
 {
-    s->turn = CHOOSING;
-    for (int i = 0; i < MOST_TRIALS && !chosen_way(s); i++)
-        TSR_TRY(take_turn(s));
+    const turn *const now = arg;
+    for (int i = 0; i < MOST_TRIALS && !chosen_way(now->side); i++)
+        TSR_TRY(take_turn(comm, arg));
     return TSR_OK;
 }
 
-static tsr_status settle_loops(side *s)
-{
-    const kernel_bench *const b = s->bench;
-    for (s->turn = 0; s->turn < TURNS; s->turn++)
-        if (exists(s->turn)) {
-            s->loops[s->turn] = (bench_loop){take_turn, s, 1};
-            TSR_TRY(bench_loop_settle(b->place, s->comm, &b->settings, &s->loops[s->turn]));
-        }
-    return TSR_OK;
-}
-
-static tsr_status run_turns(side *s, int64_t iteration)
+static tsr_status run_turns(side *s)
 {
     kernel_bench *const b = s->bench;
-    bench_seconds seconds;
-    for (s->turn = 0; s->turn < TURNS; s->turn++) {
-        if (!exists(s->turn))
+    const int rank = tsr_comm_rank(s->comm);
+    const tsr_bench_options options = bench_options(&b->settings, b->place, rank);
+    turn turns[TURNS];
+    tsr_bench_subject subjects[TURNS];
+    tsr_bench_result results[TURNS];
+    int count = 0;
+    for (int i = 0; i < TURNS; i++) {
+        if (!exists(i))
             continue;
-        TSR_TRY(bench_loop_time(b->place, s->comm, &s->loops[s->turn], &seconds));
-        if (iteration >= 0)
-            b->times[s->turn].seconds[tsr_comm_rank(s->comm) * b->settings.iterations + iteration] = seconds.whole;
+        turns[count] = (turn){s, i, tsr_bench_copier_get(i - COPIES, NULL)};
+        subjects[count] =
+            (tsr_bench_subject){.call = take_turn, .prepare = i == CHOOSING ? choose : NULL, .arg = &turns[count]};
+        count++;
     }
-    bench_step(&b->settings, b->place, tsr_comm_rank(s->comm));
+    TSR_TRY(tsr_bench_turns(s->comm, subjects, count, &options, results));
+    for (int i = 0; i < count && bench_keeps(b->place, rank); i++)
+        b->times[turns[i].index] = results[i].seconds;
     return TSR_OK;
 }
 
@@ -145,10 +151,7 @@ static tsr_status run_side(side *s)
     kernel_bench *const b = s->bench;
     TSR_TRY(make_choices(s));
     TSR_TRY(make_memory(s));
-    TSR_TRY(settle_loops(s));
-    TSR_TRY(choose(s));
-    for (int64_t i = -b->settings.warm_ups; i < b->settings.iterations; i++)
-        TSR_TRY(run_turns(s, i));
+    TSR_TRY(run_turns(s));
     if (tsr_comm_rank(s->comm) == 0)
         snprintf(b->chosen, sizeof b->chosen, "%s", chosen_way(s) ? chosen_way(s) : "");
     return TSR_OK;
@@ -189,15 +192,16 @@ static void sum_up(const kernel_bench *b, kernel_figures *out, int *count)
     double peak = 0;
     const char *peak_copy = NULL;
     int best = 0;
-    for (int c = 0; plain_copy_get(c) != NULL; c++) {
-        const double bandwidth = rate(b, samples_spread(&b->times[COPIES + c]));
-        peak_copy = bandwidth > peak || c == 0 ? plain_copy_get(c)->name : peak_copy;
+    const char *name;
+    for (int c = 0; tsr_bench_copier_get(c, &name) != NULL; c++) {
+        const double bandwidth = rate(b, b->times[COPIES + c]);
+        peak_copy = bandwidth > peak || c == 0 ? name : peak_copy;
         peak = bandwidth > peak ? bandwidth : peak;
     }
     for (*count = 0; tsr_kernel_way_get((size_t)*count) != NULL; ++*count) {
         kernel_figures *const f = &out[*count];
         *f = (kernel_figures){.request = b->request, .way = tsr_kernel_way_get((size_t)*count), .peak_copy = peak_copy};
-        f->seconds = samples_spread(&b->times[*count]);
+        f->seconds = b->times[*count];
         f->bandwidth = rate(b, f->seconds);
         f->of_peak = peak > 0 ? f->bandwidth / peak : 0;
         f->chosen = strcmp(f->way, b->chosen) == 0;
@@ -209,26 +213,12 @@ static void sum_up(const kernel_bench *b, kernel_figures *out, int *count)
     }
 }
 
-static int make_samples(kernel_bench *b)
-{
-    int status = EXIT_DONE;
-    for (int turn = 0; turn < TURNS && status == EXIT_DONE; turn++)
-        if (exists(turn))
-            status = samples_create(b->request.ranks, b->settings.iterations, &b->times[turn]);
-    return status;
-}
-
 int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out,
                      int *count)
 {
     kernel_bench b = {.place = p, .request = *request, .settings = *settings};
-    int status = settle_sizes(&b);
-    if (status == EXIT_DONE)
-        status = make_samples(&b);
-    status = bench_on_ranks(settings, status, p, request->ranks, run_rank, &b);
+    const int status = bench_on_ranks(settings, settle_sizes(&b), p, request->ranks, run_rank, &b);
     if (status == EXIT_DONE)
         sum_up(&b, out, count);
-    for (int turn = 0; turn < TURNS; turn++)
-        free(b.times[turn].seconds);
     return status;
 }

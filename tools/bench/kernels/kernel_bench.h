@@ -4,7 +4,6 @@
 #define TESSERA_TOOLS_BENCH_KERNELS_KERNEL_BENCH_H
 
 #include "bench/run/bench.h"
-#include "bench/run/copy.h"
 
 typedef struct kernel_request {
     const char *kernel; /**< "copy", "reduce" or "reduce-to-all": of two sources */

@@ -266,12 +266,13 @@ static void finish_side(side *s)
     tsr_mesh_destroy(s->mesh);
 }
 
-static tsr_status layers_forward(void *arg)
+static tsr_status layers_forward(tsr_comm *comm, void *arg)
 {
     const side *const s = arg;
     const local *const t = s->memory;
     const size_t bytes = s->workspace_bytes;
     const tsr_stream stream = place_stream(s->job->place, s->rank);
+    (void)comm;
     TSR_TRY(tsr_linear_plan_execute(s->column, &t[X].tensor, &t[W1].tensor, NULL, &t[Y1].tensor, s->workspace, bytes,
                                     stream));
     return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes,
@@ -279,11 +280,12 @@ static tsr_status layers_forward(void *arg)
 }
 
 /* Computes the gradients of x and of both weights. */
-static tsr_status layers_backward(void *arg)
+static tsr_status layers_backward(tsr_comm *comm, void *arg)
 {
     const side *const s = arg;
     const local *const t = s->memory, *const r = s->gradient;
     const tsr_stream stream = place_stream(s->job->place, s->rank);
+    (void)comm;
     TSR_TRY(tsr_linear_backward_plan_execute(s->row_backward, &t[Y1].tensor, &t[W2].tensor, &t[DY].tensor,
                                              &r[LIKE_Y1].tensor, &r[LIKE_W2].tensor, NULL, s->workspace,
                                              s->workspace_bytes, stream));
@@ -299,31 +301,25 @@ static tsr_status run_products(const side *s, int first, int end)
     return TSR_OK;
 }
 
-static tsr_status products_forward(void *arg)
+static tsr_status products_forward(tsr_comm *comm, void *arg)
 {
+    (void)comm;
     return run_products(arg, 0, FORWARD_PRODUCTS);
 }
 
-static tsr_status products_backward(void *arg)
+static tsr_status products_backward(tsr_comm *comm, void *arg)
 {
+    (void)comm;
     return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
 /* Reads the rank's weights and does nothing else. */
-static tsr_status read_weights(void *arg)
+static tsr_status read_weights(tsr_comm *comm, void *arg)
 {
     const side *const s = arg;
+    (void)comm;
     bench_read(s->memory[W1].tensor.data, s->memory[W1].bytes);
     bench_read(s->memory[W2].tensor.data, s->memory[W2].bytes);
-    return TSR_OK;
-}
-
-static tsr_status time_into(side *s, const bench_loop *loop, samples *into, int64_t iteration)
-{
-    bench_seconds seconds;
-    TSR_TRY(bench_loop_time(s->job->place, s->comm, loop, &seconds));
-    if (iteration >= 0)
-        into->seconds[s->rank * into->iterations + iteration] = seconds.whole;
     return TSR_OK;
 }
 
@@ -353,67 +349,71 @@ free_values:
     return status;
 }
 
-/* Checks the results of the layers' last run. */
-static tsr_status check_pass(const side *s, int pass)
+static tsr_status check_forward(tsr_comm *comm, void *arg, int64_t *wrong)
 {
-    const local *const t = s->memory, *const g = s->gradient;
-    const tsr_layout *const *const l = (const tsr_layout *const *)s->layout;
-    int64_t *const wrong = &s->job->rows[s->rank].wrong[pass];
-    if (pass == FORWARD) {
-        TSR_TRY(check_result(s, LINEAR_Y1, l[Y1], &t[Y1], wrong));
-        return check_result(s, LINEAR_Y2, l[Y2], &t[Y2], wrong);
-    }
-    TSR_TRY(check_result(s, LINEAR_DY1, l[Y1], &g[LIKE_Y1], wrong));
-    TSR_TRY(check_result(s, LINEAR_DW2, l[W2], &g[LIKE_W2], wrong));
-    TSR_TRY(check_result(s, LINEAR_DX, l[X], &g[LIKE_Y2], wrong));
-    return check_result(s, LINEAR_DW1, l[W1], &g[LIKE_W1], wrong);
+    const side *const s = arg;
+    const local *const t = s->memory;
+    (void)comm;
+    TSR_TRY(check_result(s, LINEAR_Y1, s->layout[Y1], &t[Y1], wrong));
+    return check_result(s, LINEAR_Y2, s->layout[Y2], &t[Y2], wrong);
 }
 
-/* Times layers and GEMMs in turns, so that other load slows both. */
+static tsr_status check_backward(tsr_comm *comm, void *arg, int64_t *wrong)
+{
+    const side *const s = arg;
+    const local *const g = s->gradient;
+    (void)comm;
+    TSR_TRY(check_result(s, LINEAR_DY1, s->layout[Y1], &g[LIKE_Y1], wrong));
+    TSR_TRY(check_result(s, LINEAR_DW2, s->layout[W2], &g[LIKE_W2], wrong));
+    TSR_TRY(check_result(s, LINEAR_DX, s->layout[X], &g[LIKE_Y2], wrong));
+    return check_result(s, LINEAR_DW1, s->layout[W1], &g[LIKE_W1], wrong);
+}
+
+/* What is measured of a pass, in turns, so that other load slows all of it. */
+enum { LAYERS, GEMMS, READS, SUBJECTS };
+
 static tsr_status time_pass(side *s, int pass)
 {
-    static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {
-                                                                                     products_forward,
-                                                                                     products_backward};
     linear_job *const j = s->job;
-    const bool reads = pass == FORWARD && linear_job_reads(j);
-    bench_loop of_layers = {layers[pass], s, 1}, of_products = {products[pass], s, 1}, of_reads = {read_weights, s, 1};
-    TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_layers));
-    TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_products));
-    if (reads)
-        TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_reads));
-    for (int64_t i = -j->settings.warm_ups; i < j->settings.iterations; i++) {
-        TSR_TRY(time_into(s, &of_layers, &j->layers[pass], i));
-        if (reads)
-            TSR_TRY(time_into(s, &of_reads, &j->reads, i));
-        TSR_TRY(time_into(s, &of_products, &j->gemms[pass], i));
-        bench_step(&j->settings, j->place, s->rank);
+    const bool forward = pass == FORWARD;
+    const tsr_bench_options options = bench_options(&j->settings, j->place, s->rank);
+    const tsr_bench_subject subjects[SUBJECTS] = {
+        [LAYERS] = {.call = forward ? layers_forward : layers_backward,
+                    .check = forward ? check_forward : check_backward,
+                    .arg = s},
+        [GEMMS] = {.call = forward ? products_forward : products_backward, .arg = s},
+        [READS] = {.call = read_weights, .arg = s}};
+    tsr_bench_result results[SUBJECTS] = {{.calls = 0}};
+    TSR_TRY(tsr_bench_turns(s->comm, subjects, forward && linear_job_reads(j) ? SUBJECTS : READS, &options, results));
+    if (bench_keeps(j->place, s->rank)) {
+        j->layers[pass] = results[LAYERS];
+        j->gemms[pass] = results[GEMMS];
+        j->reads = forward ? results[READS] : j->reads;
     }
-    if (s->rank == 0) {
-        j->calls[pass] = of_layers.runs;
-        j->gemm_calls[pass] = of_products.runs;
-        j->read_calls = reads ? of_reads.runs : j->read_calls;
-    }
-    if (reads)
-        TSR_TRY(samples_share(&j->reads, j->place, s->comm));
-    TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
-    return samples_share(&j->gemms[pass], j->place, s->comm);
+    return TSR_OK;
+}
+
+static tsr_status count_weights(const side *s)
+{
+    int64_t bytes = (int64_t)(s->memory[W1].bytes + s->memory[W2].bytes);
+    TSR_TRY(tsr_comm_all_reduce(s->comm, &bytes, &bytes, 1, TSR_I64, TSR_SUM, tsr_device_host(), NULL));
+    if (bench_keeps(s->job->place, s->rank))
+        s->job->weight_bytes = bytes;
+    return TSR_OK;
 }
 
 static tsr_status run_side(side *s)
 {
     const linear_job *const j = s->job;
     TSR_TRY(make_side(s));
-    j->rows[s->rank].weight_bytes = (int64_t)(s->memory[W1].bytes + s->memory[W2].bytes);
+    TSR_TRY(count_weights(s));
     bench_step(&j->settings, j->place, s->rank);
     for (int pass = 0; pass < PASSES; pass++) {
         TSR_TRY(time_pass(s, pass));
-        if (!j->settings.checks)
-            continue;
-        TSR_TRY(check_pass(s, pass));
-        bench_step(&j->settings, j->place, s->rank);
+        if (j->settings.checks)
+            bench_step(&j->settings, j->place, s->rank);
     }
-    return place_share(j->place, s->comm, j->rows, sizeof *j->rows);
+    return TSR_OK;
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)
@@ -470,30 +470,8 @@ static int read_job(const tool_arguments *given, linear_job *j)
     return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
 }
 
-static int make_samples(linear_job *j)
-{
-    int status = EXIT_DONE;
-    for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
-        status = samples_create(j->ranks, j->settings.iterations, &j->layers[pass]);
-        if (status == EXIT_DONE)
-            status = samples_create(j->ranks, j->settings.iterations, &j->gemms[pass]);
-    }
-    if (status == EXIT_DONE)
-        status = samples_create(j->ranks, j->settings.iterations, &j->reads);
-    if (status == EXIT_DONE && !(j->rows = calloc((size_t)j->ranks, sizeof *j->rows)))
-        return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
-    j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->weights);
-    return status;
-}
-
 static void finish_job(linear_job *j)
 {
-    for (int pass = 0; pass < PASSES; pass++) {
-        free(j->layers[pass].seconds);
-        free(j->gemms[pass].seconds);
-    }
-    free(j->reads.seconds);
-    free(j->rows);
     tsr_mesh_destroy(j->mesh);
     place_close(j->place);
 }
@@ -502,8 +480,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
     linear_job j = {.settings = run->settings};
     int status = read_job(now, &j);
-    if (status == EXIT_DONE)
-        status = make_samples(&j);
+    j.oracle = linear_oracle_make(j.tokens, j.hidden, j.intermediate, j.weights);
     status = bench_on_ranks(&run->settings, status, j.place, j.ranks, run_rank, &j);
     if (status == EXIT_DONE)
         status = linear_report(run, &j, begins_table);

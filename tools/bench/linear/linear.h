@@ -11,7 +11,7 @@ enum { FORWARD, BACKWARD, PASSES };
  * is measured too. */
 #define LINEAR_FEW_TOKENS 16
 
-/** What the ranks share; each rank writes only its own rows of the samples and of `rows`. */
+/** What the ranks share. One rank of each process writes the results. */
 typedef struct linear_job {
     place *place;
     const char *mesh_text;
@@ -20,14 +20,10 @@ typedef struct linear_job {
     int64_t tokens, hidden, intermediate;
     tsr_dtype dtype, weights; /**< of x, and of both weights; results are f32 if they differ */
     bench_settings settings;
-    samples layers[PASSES], gemms[PASSES], reads; /**< reads: times of reading the weights, if linear_job_reads() */
-    int64_t calls[PASSES], gemm_calls[PASSES];    /**< number of calls in a loop; a time is the mean of a loop */
-    int64_t read_calls;
-    linear_oracle oracle; /**< knows what the layers must write */
-    struct linear_row {
-        int64_t wrong[PASSES]; /**< number of wrong elements */
-        int64_t weight_bytes;  /**< bytes of both weights on this rank */
-    } * rows;                  /**< one for each rank; on the heap */
+    tsr_bench_result layers[PASSES], gemms[PASSES];
+    tsr_bench_result reads; /**< of reading the weights, if linear_job_reads() */
+    linear_oracle oracle;   /**< knows what the layers must write */
+    int64_t weight_bytes;   /**< bytes of the weights of all ranks, which a forward pass reads once */
 } linear_job;
 
 /** True if reading the weights alone is measured: on the host, for few tokens. */

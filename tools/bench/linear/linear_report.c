@@ -11,26 +11,9 @@ bool linear_job_reads(const linear_job *j)
     return j->tokens <= LINEAR_FEW_TOKENS && !place_enqueues(j->place);
 }
 
-static int64_t count_wrong(const linear_job *j, int pass)
-{
-    int64_t wrong = 0;
-    for (int r = 0; r < j->ranks; r++)
-        wrong += j->rows[r].wrong[pass];
-    return wrong;
-}
-
-/* Bytes of the weights of all ranks, which a forward pass reads once. */
-static int64_t count_weights(const linear_job *j)
-{
-    int64_t bytes = 0;
-    for (int r = 0; r < j->ranks; r++)
-        bytes += j->rows[r].weight_bytes;
-    return bytes;
-}
-
 static double rate_of_weights(const linear_job *j, double seconds)
 {
-    return seconds > 0 ? (double)count_weights(j) / seconds : 0;
+    return seconds > 0 ? (double)j->weight_bytes / seconds : 0;
 }
 
 static double share_of_reading(spread read, spread seconds)
@@ -42,13 +25,13 @@ static double share_of_reading(spread read, spread seconds)
 static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_t *row)
 {
     const bool reads = pass == FORWARD && linear_job_reads(j);
-    const spread read = reads ? samples_spread(&j->reads) : (spread){0};
-    row = json_with_field(row, "weight_bytes", json_integer(count_weights(j)));
+    const spread read = j->reads.seconds;
+    row = json_with_field(row, "weight_bytes", json_integer(j->weight_bytes));
     row = json_with_field(row, "weight_bandwidth", reads ? json_real(rate_of_weights(j, seconds.median)) : json_null());
     row = json_with_field(row, "read_seconds", reads ? json_real(read.median) : json_null());
     row = json_with_field(row, "read_bandwidth", reads ? json_real(rate_of_weights(j, read.median)) : json_null());
     row = json_with_field(row, "of_read", reads ? json_real(share_of_reading(read, seconds)) : json_null());
-    return json_with_field(row, "read_calls", reads ? json_integer(j->read_calls) : json_null());
+    return json_with_field(row, "read_calls", reads ? json_integer(j->reads.calls) : json_null());
 }
 
 static json_t *pass_to_json(const linear_job *j, const char *mesh, int pass, spread seconds, spread gemm)
@@ -60,9 +43,9 @@ static json_t *pass_to_json(const linear_job *j, const char *mesh, int pass, spr
         (json_int_t)j->intermediate, "dtype", tsr_dtype_name(j->dtype), "weights", tsr_dtype_name(j->weights), "pass",
         pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds", spread_to_json(gemm), "of_gemm",
         seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations", (json_int_t)j->settings.iterations,
-        "wrong", j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(), "warm_ups",
-        (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls[pass], "gemm_calls",
-        (json_int_t)j->gemm_calls[pass]);
+        "wrong", j->settings.checks ? json_integer(j->layers[pass].wrong) : json_null(), "warm_ups",
+        (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->layers[pass].calls, "gemm_calls",
+        (json_int_t)j->gemms[pass].calls);
     return with_reading(j, pass, seconds, row);
 }
 
@@ -74,9 +57,9 @@ static void print_pass(const linear_job *j, int pass, spread seconds, spread gem
     snprintf(type, sizeof type, "%s%s%s", tsr_dtype_name(j->dtype), j->weights == j->dtype ? "" : ",",
              j->weights == j->dtype ? "" : tsr_dtype_name(j->weights));
     if (pass == FORWARD && linear_job_reads(j))
-        snprintf(of_read, sizeof of_read, "%.3f", share_of_reading(samples_spread(&j->reads), seconds));
+        snprintf(of_read, sizeof of_read, "%.3f", share_of_reading(j->reads.seconds, seconds));
     if (j->settings.checks)
-        snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
+        snprintf(wrong, sizeof wrong, "%lld", (long long)j->layers[pass].wrong);
     say(" %9lld %9lld %12lld %8s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f %8s\n", (long long)j->tokens,
         (long long)j->hidden, (long long)j->intermediate, type, pass_names[pass], 1e3 * seconds.median,
         1e3 * gemm.median, gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds),
@@ -99,7 +82,7 @@ static int print_passes(bench_run *run, const linear_job *j, const char *mesh, b
     if (run->format == ROWS_TEXT && begins_table)
         print_columns(j, mesh);
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
-        const spread seconds = samples_spread(&j->layers[pass]), gemm = samples_spread(&j->gemms[pass]);
+        const spread seconds = j->layers[pass].seconds, gemm = j->gemms[pass].seconds;
         if (run->format != ROWS_TEXT)
             status = bench_run_print(run, pass_to_json(j, mesh, pass, seconds, gemm));
         else
@@ -110,7 +93,7 @@ static int print_passes(bench_run *run, const linear_job *j, const char *mesh, b
 
 int linear_report(bench_run *run, const linear_job *j, bool begins_table)
 {
-    const int64_t wrong = count_wrong(j, FORWARD) + count_wrong(j, BACKWARD);
+    const int64_t wrong = j->settings.checks ? j->layers[FORWARD].wrong + j->layers[BACKWARD].wrong : 0;
     if (!place_speaks(j->place))
         return wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
     char *const mesh = mesh_text(j->mesh);

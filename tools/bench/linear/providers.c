@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the ranks share; each rank writes only its own rows of the samples and of `wrong`. */
+/* What the ranks share. One rank of each process writes the results. */
 typedef struct job {
     place *place;
     tsr_context *context;
@@ -20,9 +20,7 @@ typedef struct job {
     tsr_dtype dtype;
     bench_settings settings;
     /* of each provider; and seconds of one floating-point operation at a core's peak rate */
-    samples times[BLAS_MOST], peak;
-    int64_t calls[BLAS_MOST]; /* number of calls in a loop of each provider */
-    int64_t *wrong;           /* number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
+    tsr_bench_result times[BLAS_MOST], peak;
 } job;
 
 /* One rank's side: a is [m,k], b [k,n], c [m,n]. */
@@ -99,9 +97,10 @@ static tsr_status make_side(side *s)
     return fill(j, k, n, middle, right, s->b);
 }
 
-static tsr_status multiply(void *arg)
+static tsr_status multiply(tsr_comm *comm, void *arg)
 {
     const turn *const t = arg;
+    (void)comm;
     const side *const s = t->side;
     const job *const j = s->job;
     const tsr_blas_gemm gemm = {.m = j->sizes[0],
@@ -134,61 +133,52 @@ static int64_t count_wrong(const side *s)
     return wrong;
 }
 
+/* Measures the core's peak rate: the seconds of one floating-point operation. */
+static tsr_status measure_peak(tsr_comm *comm, void *arg, double *seconds)
+{
+    const double peak = peak_flops_measure();
+    (void)comm;
+    (void)arg;
+    *seconds = peak > 0 ? 1 / peak : 0;
+    return TSR_OK;
+}
+
+/* Multiplies once more, since all providers write the same matrix, and checks it. */
+static tsr_status check(tsr_comm *comm, void *arg, int64_t *wrong)
+{
+    const turn *const t = arg;
+    TSR_TRY(multiply(comm, arg));
+    *wrong += count_wrong(t->side);
+    return TSR_OK;
+}
+
 /* Times the providers and the core's peak in turns, so that other load slows all of them. */
-static tsr_status time_providers(const side *s, tsr_comm *comm, turn *turns, bench_loop *loops)
+static tsr_status time_providers(const side *s, tsr_comm *comm, turn *turns)
 {
     job *const j = s->job;
-    for (int p = 0; p < j->count; p++) {
-        loops[p] = (bench_loop){multiply, &turns[p], 1};
-        TSR_TRY(bench_loop_settle(j->place, comm, &j->settings, &loops[p]));
-    }
-    for (int64_t i = -j->settings.warm_ups; i < j->settings.iterations; i++) {
-        for (int p = 0; p < j->count; p++) {
-            bench_seconds seconds;
-            TSR_TRY(bench_loop_time(j->place, comm, &loops[p], &seconds));
-            if (i >= 0)
-                j->times[p].seconds[s->rank * j->settings.iterations + i] = seconds.whole;
-        }
-        TSR_TRY(tsr_comm_barrier(comm));
-        const double peak = peak_flops_measure();
-        if (i >= 0)
-            j->peak.seconds[s->rank * j->settings.iterations + i] = peak > 0 ? 1 / peak : 0;
-        bench_step(&j->settings, j->place, s->rank);
-    }
-    for (int p = 0; p < j->count && s->rank == 0; p++)
-        j->calls[p] = loops[p].runs;
-    return TSR_OK;
-}
-
-static tsr_status check(const side *s, turn *turns)
-{
-    for (int p = 0; p < s->job->count; p++) {
-        TSR_TRY(multiply(&turns[p]));
-        s->job->wrong[s->rank * BLAS_MOST + p] = count_wrong(s);
-    }
-    return TSR_OK;
-}
-
-static tsr_status share(const job *j, tsr_comm *comm)
-{
+    const tsr_bench_options options = bench_options(&j->settings, j->place, s->rank);
+    tsr_bench_subject subjects[BLAS_MOST + 1];
+    tsr_bench_result results[BLAS_MOST + 1];
     for (int p = 0; p < j->count; p++)
-        TSR_TRY(samples_share(&j->times[p], j->place, comm));
-    TSR_TRY(samples_share(&j->peak, j->place, comm));
-    return place_share(j->place, comm, j->wrong, BLAS_MOST * sizeof *j->wrong);
+        subjects[p] = (tsr_bench_subject){.call = multiply, .check = check, .arg = &turns[p]};
+    subjects[j->count] = (tsr_bench_subject){.measure = measure_peak};
+    TSR_TRY(tsr_bench_turns(comm, subjects, j->count + 1, &options, results));
+    if (bench_keeps(j->place, s->rank)) {
+        memcpy(j->times, results, (size_t)j->count * sizeof *results);
+        j->peak = results[j->count];
+    }
+    return TSR_OK;
 }
 
 static tsr_status run_side(side *s, tsr_comm *comm, turn *turns)
 {
     const job *const j = s->job;
-    bench_loop loops[BLAS_MOST];
     TSR_TRY(make_side(s));
     bench_step(&j->settings, j->place, s->rank);
-    TSR_TRY(time_providers(s, comm, turns, loops));
-    if (j->settings.checks) {
-        TSR_TRY(check(s, turns));
+    TSR_TRY(time_providers(s, comm, turns));
+    if (j->settings.checks)
         bench_step(&j->settings, j->place, s->rank);
-    }
-    return share(j, comm);
+    return TSR_OK;
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)
@@ -225,17 +215,18 @@ typedef struct result {
 
 static result make_result(const job *j, int index, double best)
 {
-    const spread seconds = samples_spread(&j->times[index]), peak = samples_spread(&j->peak);
-    result r = {
-        .table = j->by[index].table, .source = j->by[index].source, .seconds = seconds, .calls = j->calls[index]};
+    const spread seconds = j->times[index].seconds, peak = j->peak.seconds;
+    result r = {.table = j->by[index].table,
+                .source = j->by[index].source,
+                .seconds = seconds,
+                .calls = j->times[index].calls,
+                .wrong = j->settings.checks ? j->times[index].wrong : 0};
     r.rate = seconds.median > 0 ? flops(j) / seconds.median : 0;
     /* The peak is that of f32, of which f64 has half. For narrower dtypes it is no bound: they have
      * other instructions. */
     r.of_peak = r.rate * peak.median / j->ranks * (j->dtype == TSR_F64 ? 2 : 1);
     r.of_best = seconds.median > 0 ? best / seconds.median : 0;
     r.chosen = index == 0;
-    for (int rank = 0; rank < j->ranks; rank++)
-        r.wrong += j->wrong[rank * BLAS_MOST + index];
     return r;
 }
 
@@ -277,7 +268,7 @@ static int report(bench_run *run, const job *j, bool begins_table)
     int64_t wrong = 0;
     int status = EXIT_DONE;
     for (int p = 0; p < j->count; p++) {
-        const double seconds = samples_spread(&j->times[p]).median;
+        const double seconds = j->times[p].seconds.median;
         best = p == 0 || seconds < best ? seconds : best;
     }
     progress_clear(run->settings.progress);
@@ -356,22 +347,8 @@ static int read_job(const tool_arguments *given, job *j)
     return status == EXIT_DONE ? open_providers(j) : status;
 }
 
-static int make_samples(job *j)
-{
-    int status = samples_create(j->ranks, j->settings.iterations, &j->peak);
-    for (int p = 0; p < j->count && status == EXIT_DONE; p++)
-        status = samples_create(j->ranks, j->settings.iterations, &j->times[p]);
-    if (status == EXIT_DONE && !(j->wrong = calloc((size_t)j->ranks * BLAS_MOST, sizeof *j->wrong)))
-        return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
-    return status;
-}
-
 static void finish_job(job *j)
 {
-    for (int p = 0; p < BLAS_MOST; p++)
-        free(j->times[p].seconds);
-    free(j->peak.seconds);
-    free(j->wrong);
     tsr_context_destroy(j->context);
     place_close(j->place);
 }
@@ -380,8 +357,6 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
     job j = {.settings = run->settings};
     int status = read_job(now, &j);
-    if (status == EXIT_DONE)
-        status = make_samples(&j);
     status = bench_on_ranks(&run->settings, status, j.place, j.ranks, run_rank, &j);
     if (status == EXIT_DONE && place_speaks(j.place))
         status = report(run, &j, begins_table);

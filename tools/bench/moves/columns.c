@@ -4,8 +4,9 @@
 
 static void explain_row(const move_bench *b, const move_figures *f)
 {
-    say("# payload %zu bytes at %.2f GB/s; %.2f of the best plain copy (%s, %.2f GB/s), %.2f of the limit\n",
-        b->peak.payload, 1e-9 * f->bandwidth, f->of_peak, f->peak_copy, 1e-9 * f->peak_bandwidth, f->of_limit);
+    say("# payload %lld bytes at %.2f GB/s; %.2f of the best plain copy (%s, %.2f GB/s), %.2f of the limit\n",
+        (long long)b->result.bytes, 1e-9 * f->bandwidth, f->of_peak, f->peak_copy, 1e-9 * f->peak_bandwidth,
+        f->of_limit);
     if (place_enqueues(b->setup.place))
         say("# enqueuing takes the host %.2f us a call\n", 1e6 * f->enqueue.median);
 }

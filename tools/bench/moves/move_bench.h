@@ -4,7 +4,6 @@
 #define TESSERA_TOOLS_BENCH_MOVES_MOVE_BENCH_H
 
 #include "bench/run/bench.h"
-#include "bench/run/peak.h"
 
 /** The call that is measured. */
 typedef struct move_way {
@@ -16,19 +15,14 @@ typedef struct move_way {
     bool enqueues;    /**< on GPUs the time of a call is what enqueuing costs the host */
 } move_way;
 
-/** What the ranks share; each rank writes only its own rows of the samples and of `rows`. */
+/** What the ranks share. One rank of each process writes the results. */
 typedef struct move_bench {
     const move_way *way;
     bench_settings settings;
     move_setup setup;
-    samples moves, enqueues, copies[MAX_PLAIN_COPIES];
-    int64_t calls;            /**< number of calls in a loop; a time is the mean of a loop */
+    tsr_bench_result result;
     tsr_kept_statistics kept; /**< of the context of rank 0, which rank threads share */
-    peak peak;
-    struct row {
-        int64_t bytes_received; /**< by the rank's plan */
-        int64_t wrong;          /**< number of wrong elements */
-    } * rows;                   /**< one for each rank; on the heap */
+    int64_t received;         /**< bytes that the busiest rank receives, by its plan */
 } move_bench;
 
 /** The figures that are reported. Rates are bytes a second. */

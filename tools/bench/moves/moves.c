@@ -21,13 +21,14 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
         "engine", place_engine(s->place), "device", place_device_name(s->place), "mode", mode_name(request->mode),
         "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh, "shape",
         sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype), "from",
-        s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)b->peak.payload, "seconds",
+        s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)b->result.bytes, "seconds",
         spread_to_json(f->time), "bandwidth", f->bandwidth, "peak_bandwidth", f->peak_bandwidth, "of_peak", f->of_peak,
         "peak_copy", f->peak_copy, "iterations", (json_int_t)b->settings.iterations, "wrong",
         b->settings.checks ? json_integer(f->wrong) : json_null(), "limit_bandwidth", f->limit_bandwidth, "of_limit",
         f->of_limit, "enqueue_seconds", spread_or_nulls(format, place_enqueues(s->place), f->enqueue), "warm_ups",
-        (json_int_t)b->settings.warm_ups, "calls", (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop",
-        f->reduction, "algbw", f->algbw, "busbw", f->busbw, "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
+        (json_int_t)b->settings.warm_ups, "calls", (json_int_t)b->result.calls, "size_bytes", (json_int_t)f->size,
+        "redop", f->reduction, "algbw", f->algbw, "busbw", f->busbw, "ratio",
+        f->ratio < 0 ? json_null() : json_real(f->ratio));
     /* the former name of "iterations" in rows of dispatch */
     if (b->way->dtensors) {
         row = json_with_field(row, "loops", json_integer(b->settings.iterations));

@@ -8,26 +8,17 @@
 
 const bench_settings usual_timing = {.iterations = 5, .loop_seconds = 0.02, .warm_seconds = 0.3, .checks = true};
 
-int timed_move_create(int ranks, const bench_settings *settings, const move_request *request, timed_move *out)
+int timed_move_create(int ranks, const move_request *request, timed_move *out)
 {
-    *out = (timed_move){.request = *request, .rows = calloc((size_t)ranks, sizeof *out->rows)};
+    *out = (timed_move){.request = *request, .ranks = ranks, .rows = calloc((size_t)ranks, sizeof *out->rows)};
     if (!out->rows)
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", ranks);
-    return samples_create(ranks, settings->iterations, &out->loops);
+    return EXIT_DONE;
 }
 
 void timed_move_finish(timed_move *t)
 {
-    free(t->loops.seconds);
     free(t->rows);
-}
-
-int64_t timed_move_wrong(const timed_move *t)
-{
-    int64_t wrong = 0;
-    for (int r = 0; r < t->loops.ranks; r++)
-        wrong += t->rows[r].wrong;
-    return wrong;
 }
 
 int timed_moves_judge(int64_t wrong)
@@ -39,7 +30,7 @@ int timed_moves_judge(int64_t wrong)
 int64_t timed_move_received(const timed_move *t)
 {
     int64_t most = 0;
-    for (int r = 0; r < t->loops.ranks; r++)
+    for (int r = 0; r < t->ranks; r++)
         most = t->rows[r].received > most ? t->rows[r].received : most;
     return most;
 }
@@ -47,9 +38,9 @@ int64_t timed_move_received(const timed_move *t)
 int64_t timed_move_crossed(const timed_move *t)
 {
     int64_t most = 0;
-    for (int r = 0; r < t->loops.ranks; r++) {
+    for (int r = 0; r < t->ranks; r++) {
         int64_t into = 0;
-        for (int peer = 0; peer < t->loops.ranks; peer++)
+        for (int peer = 0; peer < t->ranks; peer++)
             into += t->rows[peer].node == t->rows[r].node ? t->rows[peer].crossed : 0;
         most = into > most ? into : most;
     }
@@ -70,26 +61,35 @@ typedef struct side {
     move_data data;
 } side;
 
-static tsr_status execute(void *arg)
+static tsr_status execute(tsr_comm *comm, void *arg)
 {
     const side *const s = arg;
+    (void)comm;
     return move_execute(&s->move, &s->data.source.tensor, &s->data.destination.tensor);
+}
+
+static tsr_status count_wrong(tsr_comm *comm, void *arg, int64_t *wrong)
+{
+    const side *const s = arg;
+    (void)comm;
+    return move_data_count_wrong(&s->data, wrong);
 }
 
 static tsr_status time_move(tsr_comm *comm, side *s, const bench_settings *settings, timed_move *t)
 {
     const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
-    bench_loop loop = {execute, s, 1};
-    TSR_TRY(bench_loop_settle(where, comm, settings, &loop));
-    for (int64_t i = -settings->warm_ups; i < settings->iterations; i++) {
-        bench_seconds seconds;
-        TSR_TRY(bench_loop_time(where, comm, &loop, &seconds));
-        if (i >= 0)
-            t->loops.seconds[rank * settings->iterations + i] = seconds.whole;
+    const tsr_bench_options options = bench_options(settings, where, rank);
+    const tsr_bench_subject subject = {.call = execute, .check = count_wrong, .arg = s};
+    tsr_bench_result result;
+    TSR_TRY(tsr_bench_call(comm, &subject, &options, &result));
+    if (settings->checks)
         bench_step(settings, where, rank);
+    if (bench_keeps(where, rank)) {
+        t->seconds = result.seconds;
+        t->wrong = settings->checks ? result.wrong : 0;
     }
-    return samples_share(&t->loops, where, comm);
+    return TSR_OK;
 }
 
 typedef struct crossing {
@@ -125,10 +125,6 @@ static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *setti
                                                                            &s->data));
     bench_step(settings, where, rank);
     TSR_TRY(time_move(comm, s, settings, t));
-    if (settings->checks) {
-        TSR_TRY(move_data_count_wrong(&s->data, &t->rows[rank].wrong));
-        bench_step(settings, where, rank);
-    }
     return place_share(where, comm, t->rows, sizeof *t->rows);
 }
 

@@ -60,23 +60,23 @@ static tsr_status count_plan(const plan_request *r, const tsr_plan_options *opti
 }
 
 static tsr_status time_plans(const plan_request *r, const tsr_plan_options *options, const bench_settings *settings,
-                             samples *times)
+                             double *seconds)
 {
-    for (int64_t i = -settings->warm_ups; i < times->iterations; i++) {
+    for (int64_t i = -settings->warm_ups; i < settings->iterations; i++) {
         tsr_plan *plan;
         const double start = clock_seconds();
         TSR_TRY(tsr_plan_create(r->from, r->to, options, &plan));
         if (i >= 0)
-            times->seconds[i] = clock_seconds() - start;
+            seconds[i] = clock_seconds() - start;
         tsr_plan_destroy(plan);
         progress_step(settings->progress);
     }
     return TSR_OK;
 }
 
-/* Counts one plan, then times several. `asked`: the bytes that the request's context has allocated
- * so far. */
-static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times,
+/* Counts one plan, then times several, in `seconds`. `asked`: the bytes that the request's context
+ * has allocated so far. */
+static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, double *seconds,
                                 const int64_t *asked, result *out)
 {
     tsr_plan_options options = r->options;
@@ -84,9 +84,8 @@ static tsr_status measure_plans(const plan_request *r, const bench_settings *set
         TSR_TRY(middle_rank(r->mesh, &options.rank));
     out->rank = options.rank;
     TSR_TRY(count_plan(r, &options, asked, out));
-    TSR_TRY(time_plans(r, &options, settings, times));
-    out->seconds = samples_spread(times);
-    return TSR_OK;
+    TSR_TRY(time_plans(r, &options, settings, seconds));
+    return tsr_bench_sum_up(seconds, settings->iterations, &out->seconds);
 }
 
 static int64_t count_messages(const result *one)
@@ -152,16 +151,17 @@ static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run
                       bool begins_table)
 {
     plan_request request;
-    samples times = {0};
     result one = {0};
+    double *const seconds = calloc((size_t)run->settings.iterations, sizeof *seconds);
     int status = plan_request_read(given, context, &request);
-    if (status == EXIT_DONE)
-        status = samples_create(1, run->settings.iterations, &times);
-    if (status == EXIT_DONE && measure_plans(&request, &run->settings, &times, asked, &one) != TSR_OK)
+    if (status == EXIT_DONE && !seconds)
+        status = complain(EXIT_REFUSED, "there is no memory for the times of %lld plans",
+                          (long long)run->settings.iterations);
+    if (status == EXIT_DONE && measure_plans(&request, &run->settings, seconds, asked, &one) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
         status = report(run, &request, &one, begins_table);
-    free(times.seconds);
+    free(seconds);
     plan_request_finish(&request);
     return status;
 }

@@ -1,48 +1,9 @@
 #include "bench/run/bench.h"
 
-#include "cli/order.h"
 #include "cli/report.h"
 
-#include <tessera/sys/status.h>
-
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Upper bound of the runs of a loop. */
-#define MOST_RUNS 1000000
-
-int samples_create(int ranks, int64_t iterations, samples *out)
-{
-    double *const seconds = calloc((size_t)ranks * (size_t)iterations, sizeof *seconds);
-    if (!seconds)
-        return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks",
-                        (long long)iterations, ranks);
-    *out = (samples){ranks, iterations, seconds};
-    return EXIT_DONE;
-}
-
-tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
-{
-    return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
-}
-
-/* Leaves the slowest time of each iteration in rank 0's row, sorted, and 0 in the others, so that
- * a second call gives the same. */
-spread samples_spread(const samples *s)
-{
-    double *const slowest = s->seconds;
-    const int64_t n = s->iterations;
-    for (int r = 1; r < s->ranks; r++)
-        for (int64_t i = 0; i < n; i++) {
-            double *const seconds = &s->seconds[r * n + i];
-            slowest[i] = *seconds > slowest[i] ? *seconds : slowest[i];
-            *seconds = 0;
-        }
-    const double median = sort_to_median(slowest, (size_t)n);
-    return (spread){median, slowest[0], slowest[n - 1]};
-}
 
 double spread_noise(spread s)
 {
@@ -57,8 +18,9 @@ json_t *spread_to_json(spread s)
 static int parse_iterations(const char *option, const char *text, int64_t *out)
 {
     const int status = parse_count(option, text, *out, out);
-    if (status == EXIT_DONE && *out > MAX_ITERATIONS)
-        return complain(EXIT_REFUSED, "%s is %s; %lld are the most", option, text, (long long)MAX_ITERATIONS);
+    if (status == EXIT_DONE && *out > TSR_BENCH_MOST_ITERATIONS)
+        return complain(EXIT_REFUSED, "%s is %s; %lld are the most", option, text,
+                        (long long)TSR_BENCH_MOST_ITERATIONS);
     return status;
 }
 
@@ -68,8 +30,8 @@ static int parse_warm_up(const char *text, bench_settings *out)
         return EXIT_DONE;
     out->warm_seconds = 0;
     const int status = parse_index("--warm-up", text, &out->warm_ups);
-    if (status == EXIT_DONE && out->warm_ups > MAX_ITERATIONS)
-        return complain(EXIT_REFUSED, "--warm-up is %s; %lld are the most", text, (long long)MAX_ITERATIONS);
+    if (status == EXIT_DONE && out->warm_ups > TSR_BENCH_MOST_ITERATIONS)
+        return complain(EXIT_REFUSED, "--warm-up is %s; %lld are the most", text, (long long)TSR_BENCH_MOST_ITERATIONS);
     return status;
 }
 
@@ -102,14 +64,31 @@ void bench_step(const bench_settings *s, const place *p, int rank)
         progress_step(s->progress);
 }
 
-int core_count(void)
+static void count_step(void *line)
 {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
-        return CPU_COUNT(&cores);
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
+    progress_step(line);
+}
+
+tsr_bench_options bench_options(const bench_settings *s, const place *p, int rank)
+{
+    tsr_bench_options o = TSR_BENCH_OPTIONS_INIT;
+    o.iterations = s->iterations;
+    o.warm_ups = s->warm_ups;
+    o.calls = s->calls;
+    o.loop_seconds = s->loop_seconds;
+    o.warm_seconds = s->warm_seconds;
+    o.no_check = !s->checks;
+    o.no_copy = 1;
+    o.device = place_device(p, rank);
+    o.stream = place_stream(p, rank);
+    o.step = rank == 0 && place_speaks(p) ? count_step : NULL;
+    o.step_arg = s->progress;
+    return o;
+}
+
+bool bench_keeps(const place *p, int rank)
+{
+    return rank == 0 || place_launched(p) > 0;
 }
 
 int bench_on_ranks(const bench_settings *settings, int status, place *p, int ranks, place_body *body, void *arg)
@@ -120,63 +99,6 @@ int bench_on_ranks(const bench_settings *settings, int status, place *p, int ran
     const tsr_status done = place_run(p, ranks, body, arg);
     progress_clear(settings->progress);
     return done == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
-}
-
-tsr_status bench_time(const place *p, tsr_comm *comm, bench_body *body, void *arg, bench_seconds *out)
-{
-    const int rank = tsr_comm_rank(comm);
-    TSR_TRY(place_settle(p, rank));
-    TSR_TRY(tsr_comm_barrier(comm));
-    const double start = clock_seconds();
-    TSR_TRY(body(arg));
-    const double enqueued = clock_seconds();
-    TSR_TRY(place_settle(p, rank));
-    TSR_TRY(tsr_comm_barrier(comm));
-    *out = (bench_seconds){clock_seconds() - start, enqueued - start};
-    return TSR_OK;
-}
-
-static tsr_status run_loop(void *arg)
-{
-    const bench_loop *const l = arg;
-    tsr_status status = TSR_OK;
-    for (int64_t i = 0; i < l->runs && status == TSR_OK; i++)
-        status = l->body(l->arg);
-    return status;
-}
-
-/* Times the loop, and sets its runs to about `seconds`, by the time of rank 0. */
-static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
-{
-    bench_seconds taken;
-    TSR_TRY(bench_time(p, comm, run_loop, loop, &taken));
-    const double runs = seconds / (taken.whole / (double)loop->runs);
-    loop->runs = !(runs > 1) ? 1 : runs > MOST_RUNS ? MOST_RUNS : (int64_t)runs;
-    return tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL);
-}
-
-/* Fills the loop twice, since the first call takes longer: it touches memory, or plans. */
-tsr_status bench_loop_settle(const place *p, tsr_comm *comm, const bench_settings *settings, bench_loop *loop)
-{
-    loop->runs = 1;
-    TSR_TRY(fill_loop(p, comm, loop, settings->loop_seconds));
-    if (settings->warm_seconds > 0) {
-        TSR_TRY(fill_loop(p, comm, loop, settings->warm_seconds));
-        TSR_TRY(fill_loop(p, comm, loop, settings->loop_seconds));
-    } else if (settings->calls == 0)
-        TSR_TRY(fill_loop(p, comm, loop, settings->loop_seconds));
-    loop->runs = settings->calls > 0 ? settings->calls : loop->runs;
-    return TSR_OK;
-}
-
-tsr_status bench_loop_time(const place *p, tsr_comm *comm, const bench_loop *loop, bench_seconds *out)
-{
-    if (loop->runs > 1)
-        TSR_TRY(loop->body(loop->arg));
-    TSR_TRY(bench_time(p, comm, run_loop, (void *)loop, out));
-    out->whole /= (double)loop->runs;
-    out->enqueue /= (double)loop->runs;
-    return TSR_OK;
 }
 
 static int read_names(move_setup *s)

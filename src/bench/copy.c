@@ -1,4 +1,4 @@
-#include "bench/run/copy.h"
+#include <tessera/bench.h>
 
 #include <stdint.h>
 #include <string.h>
@@ -14,6 +14,7 @@ static void copy_memcpy(void *dst, const void *src, size_t bytes)
 }
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 
 /* Bytes from `at` to the next multiple of `alignment`, at most `bytes`. */
@@ -23,17 +24,36 @@ static size_t head_bytes(const void *at, size_t alignment, size_t bytes)
     return head < bytes ? head : bytes;
 }
 
+/* CPUID leaf 1, ECX; leaf 7, EBX; XCR0: the system saves the registers of AVX, and of AVX-512
+ * (Intel SDM volume 1, 13.3; volume 2A, CPUID). __builtin_cpu_supports() would bring a static
+ * constructor into the library. */
+#define LEAF1_OSXSAVE (1u << 27)
+#define LEAF1_AVX     (1u << 28)
+#define LEAF7_AVX512F (1u << 16)
+#define STATE_AVX     0x06u
+#define STATE_AVX512  0xe6u
+
+static int saves(uint32_t state)
+{
+    uint32_t low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & state) == state;
+}
+
 static int has_avx(void)
 {
-    return __builtin_cpu_supports("avx") != 0;
+    const uint32_t wanted = LEAF1_OSXSAVE | LEAF1_AVX;
+    uint32_t a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & wanted) == wanted && saves(STATE_AVX);
 }
 
 static int has_wide(void)
 {
-    return __builtin_cpu_supports("avx512f") != 0;
+    uint32_t a, b, c, d;
+    return has_avx() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & LEAF7_AVX512F) && saves(STATE_AVX512);
 }
 
-__attribute__((target("avx"))) static void copy_streaming(void *dst, const void *src, size_t bytes)
+static __attribute__((target("avx"))) void copy_streaming(void *dst, const void *src, size_t bytes)
 {
     const size_t head = head_bytes(dst, 128, bytes);
     memcpy(dst, src, head);
@@ -54,7 +74,7 @@ __attribute__((target("avx"))) static void copy_streaming(void *dst, const void 
     _mm_sfence();
 }
 
-__attribute__((target("avx512f"))) static void copy_streaming_wide(void *dst, const void *src, size_t bytes)
+static __attribute__((target("avx512f"))) void copy_streaming_wide(void *dst, const void *src, size_t bytes)
 {
     const size_t head = head_bytes(dst, 128, bytes);
     memcpy(dst, src, head);
@@ -71,7 +91,12 @@ __attribute__((target("avx512f"))) static void copy_streaming_wide(void *dst, co
 }
 #endif
 
-static const plain_copy rows[MAX_PLAIN_COPIES] = {
+/* The copies, from the one that every processor has to the widest. */
+static const struct {
+    const char *name;
+    int (*runs_here)(void); /* 1 if this processor has the instructions, else 0 */
+    tsr_bench_copier *copy;
+} rows[] = {
     {"memcpy", always, copy_memcpy},
 #if defined(__x86_64__)
     {"non-temporal 32", has_avx, copy_streaming},
@@ -79,10 +104,13 @@ static const plain_copy rows[MAX_PLAIN_COPIES] = {
 #endif
 };
 
-const plain_copy *plain_copy_get(int index)
+tsr_bench_copier *tsr_bench_copier_get(int index, const char **name)
 {
-    for (int i = 0; i < MAX_PLAIN_COPIES && rows[i].copy; i++)
-        if (rows[i].runs_here() && index-- == 0)
-            return &rows[i];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && index >= 0; i++)
+        if (rows[i].runs_here() && index-- == 0) {
+            if (name)
+                *name = rows[i].name;
+            return rows[i].copy;
+        }
     return NULL;
 }
