@@ -134,10 +134,13 @@ static bool accumulates_in_double(const type *t)
     return t->mantissa == 52;
 }
 
-/* Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32. */
+/* Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32.
+ * Volatile, because gcc 12 with -O2 leaves out the rounding where it computes both parts of a
+ * complex number in one vector. */
 static double round_to_accumulator(const type *t, double value)
 {
-    return accumulates_in_double(t) ? value : (double)(float)value;
+    const volatile float rounded = (float)value;
+    return accumulates_in_double(t) ? value : (double)rounded;
 }
 
 /* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32

@@ -231,6 +231,20 @@ static void integers_are_exact_in_every_dtype(void **state)
     }
 }
 
+static void both_parts_of_complex_sums_are_rounded(void **state)
+{
+    (void)state;
+    const float terms[] = {1, -1, 0x1p-24f, -0x1p-24f, 0x1p-24f, -0x1p-24f};
+    float sum[2];
+    oracle_reduce(TSR_C64, TSR_SUM, 1, (const unsigned char *)terms, 3, (unsigned char *)sum);
+    assert_true(sum[0] == 1 && sum[1] == -1);
+    oracle_reduction r = {.dtype = TSR_C64, .op = TSR_SUM, .divisor = 1};
+    for (int i = 0; i < 6; i += 2)
+        oracle_reduction_add(&r, (const unsigned char *)&terms[i]);
+    oracle_reduction_finish(&r, (unsigned char *)sum);
+    assert_true(sum[0] == 1 && sum[1] == -1);
+}
+
 static int64_t bound_of(oracle_layout src, const tsr_placement *to)
 {
     oracle_layout dst = src;
@@ -274,6 +288,7 @@ int main(void)
         cmocka_unit_test(small_floats_round_to_nearest_even),
         cmocka_unit_test(every_small_float_survives_a_round_trip),
         cmocka_unit_test(reductions_have_the_documented_edges),
+        cmocka_unit_test(both_parts_of_complex_sums_are_rounded),
         cmocka_unit_test(integers_are_exact_in_every_dtype),
         cmocka_unit_test(the_bound_is_the_known_one),
     };
