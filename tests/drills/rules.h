@@ -2,9 +2,9 @@
  * A second oracle: layouts and moves by the rules of docs/layouts.md and docs/redistribution.md,
  * one element at a time.
  *
- * It is independent of the library and of tests/oracle: it computes the part of each element of a
- * piece (rule_part()), while the engine computes with intervals and tests/oracle with offsets of
- * parts. Of the library it uses plain types, no function.
+ * It is independent of the library and of the model in oracle/: it computes the part of each
+ * element of a piece (rule_part()), while the engine computes with intervals and oracle/ with what
+ * one part has. Of the library it uses plain types, no function.
  */
 #ifndef TESTS_RULES_H
 #define TESTS_RULES_H

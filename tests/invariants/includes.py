@@ -25,6 +25,8 @@ ROOMS = {
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
               "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
+# Headers that the model in oracle/, with which the engine is compared, may include.
+PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34
 CODE = (".c", ".h", ".cc", ".cu", ".cuh")
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
@@ -111,9 +113,13 @@ def main(root):
     report.check("the rooms of tools include one way", beyond_tool_rooms(root))
     report.check(f"no folder of src or tools has more than {MOST_FILES} code files",
                  crowded(root, [path for path in tree.files(root, *CODE) if path.relative_to(root).parts[0] in ("src", "tools")]))
-    for folder in ("include", "tools", "bench", "examples", "tests"):
+    for folder in ("include", "oracle", "tools", "bench", "examples", "tests"):
         inside = [path for path in sources if path.relative_to(root).parts[0] == folder]
         report.check(f"{folder}/ includes nothing of src/" + (" but a folder's own tests" if folder == "tests" else ""), (line for path in inside for line in into_src(root, path)))
+    model = [path for path in sources if path.relative_to(root).parts[0] == "oracle"]
+    report.check("of the library, oracle/ knows plain types alone",
+                 (f"{path.relative_to(root)}: {name}" for path in model for _, name in includes(path)
+                  if name.startswith("tessera/") and name not in PLAIN))
     ours = {path.name for path in sources}
     outside = [path for path in sources if not str(path.relative_to(root)).startswith(VENDOR_HOME)]
     report.check("vendors' headers stay in the folders of their engines",

@@ -69,6 +69,44 @@ static void units_and_blocks(void **state)
     expect_owned(&layout, 1, "3 7");
 }
 
+static void expect_runs(const oracle_layout *layout, int64_t position, const char *wanted)
+{
+    int64_t coordinate[TSR_MAX_DIMS], list[64], listed = 0;
+    char text[256] = "";
+    oracle_runs runs;
+    oracle_mesh_coordinate(&layout->mesh, position, coordinate);
+    assert_true(oracle_runs_create(layout, coordinate, 0, &runs));
+    for (size_t i = 0; i < runs.count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d-%d", i > 0 ? " " : "", (int)runs.at[i].begin,
+                 (int)runs.at[i].end - 1);
+    assert_string_equal(text, wanted);
+    assert_int_equal(oracle_owned(layout, coordinate, 0, list), runs.length);
+    for (int64_t i = 0; i < layout->shape[0]; i++) {
+        const bool here = listed < runs.length && list[listed] == i;
+        assert_int_equal(oracle_runs_have(&runs, i), here);
+        listed += here;
+    }
+    oracle_runs_destroy(&runs);
+}
+
+static void runs_are_what_is_listed(void **state)
+{
+    (void)state;
+    oracle_layout layout = vector(12, 1, (int64_t[]){2});
+    layout.placements[0].blocks = (const int64_t[]){8, 0, 2, 2};
+    layout.placements[0].block_count = 4;
+    expect_runs(&layout, 0, "0-3 8-8 10-10");
+    expect_runs(&layout, 1, "4-7 9-9 11-11");
+    layout = vector(30, 2, (int64_t[]){2, 3});
+    layout.placements[0].interleave = 3;
+    layout.placements[1].unit = 2;
+    expect_runs(&layout, 0, "0-4 10-10");
+    expect_runs(&layout, 1, "11-14 20-21");
+    expect_runs(&layout, 2, "22-24");
+    layout = vector(0, 1, (int64_t[]){2});
+    expect_runs(&layout, 1, "");
+}
+
 static void nested_chunk_is_not_flat_chunk(void **state)
 {
     (void)state;
@@ -166,6 +204,47 @@ static void reductions_have_the_documented_edges(void **state)
     assert_int_equal(half, 0x6801);
 }
 
+static void integers_are_exact_in_every_dtype(void **state)
+{
+    (void)state;
+    for (int dtype = 1; dtype < TSR_DTYPE_END; dtype++) {
+        unsigned char value[16], reduced[16], five[16], wide[8];
+        const tsr_dtype d = (tsr_dtype)dtype;
+        const bool floats = oracle_has_op(d, TSR_AVG) && oracle_has_op(d, TSR_MIN);
+        oracle_integer(d, 1, value);
+        oracle_identity(d, TSR_PROD, reduced);
+        assert_memory_equal(value, reduced, oracle_bytes(d));
+        if (!oracle_has_op(d, TSR_SUM))
+            continue;
+        oracle_reduction r = {.dtype = d, .op = TSR_SUM, .divisor = 1};
+        oracle_integer(d, 7, value);
+        oracle_reduction_add(&r, value);
+        oracle_integer(d, -2, value);
+        oracle_reduction_add(&r, value);
+        oracle_reduction_finish(&r, reduced);
+        oracle_integer(d, 5, five);
+        assert_memory_equal(reduced, five, oracle_bytes(d));
+        if (floats) {
+            oracle_convert(d, five, TSR_F64, wide);
+            assert_memory_equal(wide, &(double){5}, sizeof wide);
+        }
+    }
+}
+
+static void both_parts_of_complex_sums_are_rounded(void **state)
+{
+    (void)state;
+    const float terms[] = {1, -1, 0x1p-24f, -0x1p-24f, 0x1p-24f, -0x1p-24f};
+    float sum[2];
+    oracle_reduce(TSR_C64, TSR_SUM, 1, (const unsigned char *)terms, 3, (unsigned char *)sum);
+    assert_true(sum[0] == 1 && sum[1] == -1);
+    oracle_reduction r = {.dtype = TSR_C64, .op = TSR_SUM, .divisor = 1};
+    for (int i = 0; i < 6; i += 2)
+        oracle_reduction_add(&r, (const unsigned char *)&terms[i]);
+    oracle_reduction_finish(&r, (unsigned char *)sum);
+    assert_true(sum[0] == 1 && sum[1] == -1);
+}
+
 static int64_t bound_of(oracle_layout src, const tsr_placement *to)
 {
     oracle_layout dst = src;
@@ -204,10 +283,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nine_over_four),
         cmocka_unit_test(units_and_blocks),
+        cmocka_unit_test(runs_are_what_is_listed),
         cmocka_unit_test(nested_chunk_is_not_flat_chunk),
         cmocka_unit_test(small_floats_round_to_nearest_even),
         cmocka_unit_test(every_small_float_survives_a_round_trip),
         cmocka_unit_test(reductions_have_the_documented_edges),
+        cmocka_unit_test(both_parts_of_complex_sums_are_rounded),
+        cmocka_unit_test(integers_are_exact_in_every_dtype),
         cmocka_unit_test(the_bound_is_the_known_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

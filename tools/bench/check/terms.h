@@ -1,43 +1,25 @@
 /**
- * Small integers as the terms of Partial tensors, chosen so that their reduction is known without
- * floating-point arithmetic.
+ * Small integers as the terms of Partial tensors: exact in every dtype, in every order, and chosen
+ * so that every term counts. A result that leaves a term out, takes one twice or takes another
+ * element's differs.
  *
  * A term depends on the rank's coordinate in the Partial mesh dims of the source, on a *pick* (one
- * of these coordinates) and on a *choice* (0 to 7). Pick and choice follow from the element's
- * global index. Mesh dims of size 1 do not count.
+ * of these coordinates) and on a *choice* (0 to 7). Pick and choice are a *pattern*, which follows
+ * from the element's global index.
  */
 #ifndef TESSERA_TOOLS_BENCH_CHECK_TERMS_H
 #define TESSERA_TOOLS_BENCH_CHECK_TERMS_H
 
-#include <tessera/layout.h>
-
-#include <stdbool.h>
-
-/** Bytes of the largest element. */
-#define ELEMENT_BYTES 16
+#include "oracle.h"
 
 /** Number of choices of a term. */
 #define TERM_CHOICES 8
 
-/** The Partial mesh dims of a layout that are larger than 1. */
-typedef struct terms {
-    tsr_dtype dtype;
-    int count; /**< number of dims; 0: there are no terms */
-    int mesh_dim[TSR_MAX_DIMS];
-    int64_t size[TSR_MAX_DIMS];
-    tsr_reduce_op op[TSR_MAX_DIMS];
-    int64_t picks; /**< number of picks: the product of the sizes */
-} terms;
+/** The number of patterns; 0 if the source of the move has no Partial dims. */
+int64_t terms_patterns(const oracle_move *move);
 
-terms terms_of(const tsr_layout *layout);
-
-/** Writes, for every pick and choice, the element of the rank at `coordinate` after reduction over
- * the dims that `reduced` marks (by index in `t`); with no dim marked, the element of the source.
- * `table` has picks * TERM_CHOICES * ELEMENT_BYTES bytes. */
-void terms_table(const terms *t, const int64_t *coordinate, const bool *reduced, unsigned char *table);
-
-/** Writes the element of a rank without a value in a new Partial(op): -0.0 (0 in integers) for sum,
- * 1 for prod. */
-void encode_neutral(tsr_dtype dtype, tsr_reduce_op op, unsigned char out[ELEMENT_BYTES]);
+/** Writes the term of a coordinate for a pattern: an oracle_draw, without `how`. */
+void terms_draw(const oracle_move *move, const void *how, const int64_t *coordinate, int64_t pattern,
+                unsigned char *value);
 
 #endif

@@ -1,6 +1,6 @@
 #include "bench/moves/move_data.h"
 
-#include "bench/check/move_oracle.h"
+#include "bench/check/move_check.h"
 
 #include <tessera/sys/status.h>
 
@@ -13,7 +13,7 @@ static tsr_status fill(const tsr_layout *from, const local *source)
     if (!inside)
         return TSR_OK;
     TSR_TRY(local_stage(source, &staged));
-    tsr_status status = oracle_fill(from, coordinate, staged);
+    tsr_status status = check_fill(from, coordinate, staged, source->bytes);
     if (status == TSR_OK)
         status = local_push(source, staged);
     local_unstage(source, staged);
@@ -67,7 +67,7 @@ tsr_status move_data_count_wrong(const move_data *d, int64_t *wrong)
     TSR_TRY(local_stage(&d->destination, &staged));
     tsr_status status = local_pull(&d->destination, staged);
     if (status == TSR_OK)
-        status = oracle_count_wrong(d->from, d->to, coordinate, staged, wrong);
+        status = check_count_wrong(d->from, d->to, coordinate, staged, d->destination.bytes, wrong);
     local_unstage(&d->destination, staged);
     return status;
 }

@@ -1,5 +1,5 @@
 /** The tensors of a move that is measured. Source and expected result follow from global indices
- * (bench/check/move_oracle.h). */
+ * (bench/check/move_check.h). */
 #ifndef TESSERA_TOOLS_BENCH_MOVES_MOVE_DATA_H
 #define TESSERA_TOOLS_BENCH_MOVES_MOVE_DATA_H
 

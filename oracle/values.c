@@ -134,10 +134,13 @@ static bool accumulates_in_double(const type *t)
     return t->mantissa == 52;
 }
 
-/* Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32. */
+/* Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32.
+ * Volatile, because gcc 12 with -O2 leaves out the rounding where it computes both parts of a
+ * complex number in one vector. */
 static double round_to_accumulator(const type *t, double value)
 {
-    return accumulates_in_double(t) ? value : (double)(float)value;
+    const volatile float rounded = (float)value;
+    return accumulates_in_double(t) ? value : (double)rounded;
 }
 
 /* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32
@@ -156,88 +159,108 @@ static double pick(tsr_reduce_op op, double a, double b)
     return (op == TSR_MIN) == a_less ? a : b;
 }
 
-static void reduce_floating(const type *t, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
-                            unsigned char *value)
-{
-    double accumulator = decode(t, load(terms, t->bytes));
-    for (int64_t i = 1; i < count; i++) {
-        const double term = decode(t, load(terms + (size_t)i * t->bytes, t->bytes));
-        accumulator = op == TSR_MIN || op == TSR_MAX ? pick(op, accumulator, term) : combine(t, op, accumulator, term);
-    }
-    if (divisor > 1)
-        accumulator = round_to_accumulator(t, accumulator / (double)divisor);
-    store(value, t->bytes, encode(t, accumulator));
-}
-
-static void reduce_complex(const type *t, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
-                           unsigned char *value)
-{
-    const size_t half = t->bytes / 2;
-    double real = decode(t, load(terms, half)), imaginary = decode(t, load(terms + half, half));
-    for (int64_t i = 1; i < count; i++) {
-        const unsigned char *at = terms + (size_t)i * t->bytes;
-        const double x = decode(t, load(at, half)), y = decode(t, load(at + half, half)), a = real, b = imaginary;
-        if (op == TSR_PROD) {
-            real = round_to_accumulator(t, combine(t, op, a, x) - combine(t, op, b, y));
-            imaginary = round_to_accumulator(t, combine(t, op, a, y) + combine(t, op, b, x));
-        } else {
-            real = combine(t, op, a, x);
-            imaginary = combine(t, op, b, y);
-        }
-    }
-    if (divisor > 1) {
-        real = round_to_accumulator(t, real / (double)divisor);
-        imaginary = round_to_accumulator(t, imaginary / (double)divisor);
-    }
-    store(value, half, encode(t, real));
-    store(value + half, half, encode(t, imaginary));
-}
-
 /* A key that orders integers like their values: the sign bit of signed types is flipped. */
 static uint64_t order_key(const type *t, uint64_t bits)
 {
     return t->kind == SIGNED ? bits ^ (UINT64_C(1) << (8 * t->bytes - 1)) : bits;
 }
 
-static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char *terms, int64_t count,
-                           unsigned char *value)
+static void add_floating(oracle_reduction *r, const type *t, const unsigned char *term)
 {
-    uint64_t accumulator = load(terms, t->bytes);
-    for (int64_t i = 1; i < count; i++) {
-        const uint64_t term = load(terms + (size_t)i * t->bytes, t->bytes);
-        const bool less = order_key(t, term) < order_key(t, accumulator);
-        if (op == TSR_SUM)
-            accumulator += term;
-        else if (op == TSR_PROD)
-            accumulator *= term;
-        else if (less == (op == TSR_MIN))
-            accumulator = term;
+    const double number = decode(t, load(term, t->bytes));
+    if (r->count == 0)
+        r->real = number;
+    else if (r->op == TSR_MIN || r->op == TSR_MAX)
+        r->real = pick(r->op, r->real, number);
+    else
+        r->real = combine(t, r->op, r->real, number);
+}
+
+static void add_complex(oracle_reduction *r, const type *t, const unsigned char *term)
+{
+    const size_t half = t->bytes / 2;
+    const double x = decode(t, load(term, half)), y = decode(t, load(term + half, half));
+    const double a = r->real, b = r->imaginary;
+    if (r->count == 0) {
+        r->real = x;
+        r->imaginary = y;
+    } else if (r->op == TSR_PROD) {
+        r->real = round_to_accumulator(t, combine(t, r->op, a, x) - combine(t, r->op, b, y));
+        r->imaginary = round_to_accumulator(t, combine(t, r->op, a, y) + combine(t, r->op, b, x));
+    } else {
+        r->real = combine(t, r->op, a, x);
+        r->imaginary = combine(t, r->op, b, y);
     }
-    store(value, t->bytes, accumulator);
+}
+
+static void add_integer(oracle_reduction *r, const type *t, const unsigned char *term)
+{
+    const uint64_t number = load(term, t->bytes);
+    const bool less = order_key(t, number) < order_key(t, r->integer);
+    if (r->count == 0)
+        r->integer = number;
+    else if (r->op == TSR_SUM)
+        r->integer += number;
+    else if (r->op == TSR_PROD)
+        r->integer *= number;
+    else if (less == (r->op == TSR_MIN))
+        r->integer = number;
+}
+
+void oracle_reduction_add(oracle_reduction *r, const unsigned char *term)
+{
+    const type *t = &types[r->dtype];
+    if (t->kind == FLOATING)
+        add_floating(r, t, term);
+    else if (t->kind == COMPLEX)
+        add_complex(r, t, term);
+    else
+        add_integer(r, t, term);
+    r->count++;
+}
+
+static double quotient(const oracle_reduction *r, const type *t, double sum)
+{
+    return r->divisor > 1 ? round_to_accumulator(t, sum / (double)r->divisor) : sum;
+}
+
+void oracle_reduction_finish(const oracle_reduction *r, unsigned char *value)
+{
+    const type *t = &types[r->dtype];
+    const size_t part = t->kind == COMPLEX ? t->bytes / 2 : t->bytes;
+    if (t->kind != FLOATING && t->kind != COMPLEX) {
+        store(value, part, r->integer);
+        return;
+    }
+    store(value, part, encode(t, quotient(r, t, r->real)));
+    if (t->kind == COMPLEX)
+        store(value + part, part, encode(t, quotient(r, t, r->imaginary)));
 }
 
 void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
                    unsigned char *value)
 {
+    oracle_reduction r = {dtype, op, divisor, 0, 0, 0, 0};
+    for (int64_t i = 0; i < count; i++)
+        oracle_reduction_add(&r, terms + (size_t)i * types[dtype].bytes);
+    oracle_reduction_finish(&r, value);
+}
+
+void oracle_integer(tsr_dtype dtype, int64_t number, unsigned char *value)
+{
     const type *t = &types[dtype];
-    if (t->kind == FLOATING)
-        reduce_floating(t, op, divisor, terms, count, value);
-    else if (t->kind == COMPLEX)
-        reduce_complex(t, op, divisor, terms, count, value);
-    else
-        reduce_integer(t, op, terms, count, value);
+    const size_t part = t->kind == COMPLEX ? t->bytes / 2 : t->bytes;
+    const bool floats = t->kind == FLOATING || t->kind == COMPLEX;
+    memset(value, 0, t->bytes);
+    store(value, part, floats ? encode(t, (double)number) : (uint64_t)number);
 }
 
 void oracle_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value)
 {
     const type *t = &types[dtype];
-    memset(value, 0, t->bytes);
     const size_t part = t->kind == COMPLEX ? t->bytes / 2 : t->bytes;
-    if (t->kind != FLOATING && t->kind != COMPLEX)
-        store(value, part, op == TSR_PROD);
-    else if (op == TSR_PROD)
-        store(value, part, encode(t, 1.0));
-    else
+    oracle_integer(dtype, op == TSR_PROD, value);
+    if (op != TSR_PROD && (t->kind == FLOATING || t->kind == COMPLEX))
         for (size_t at = 0; at < t->bytes; at += part)
             store(value + at, part, encode(t, -0.0));
 }

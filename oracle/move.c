@@ -25,7 +25,8 @@ static bool equal_meshes(const oracle_mesh *a, const oracle_mesh *b)
 {
     if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) != 0)
         return false;
-    return memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof a->ranks[0]) == 0;
+    const int64_t count = oracle_mesh_count(a);
+    return count > ORACLE_MAX_RANKS || memcmp(a->ranks, b->ranks, (size_t)count * sizeof a->ranks[0]) == 0;
 }
 
 static int64_t at_least_one(int64_t n)
@@ -134,13 +135,10 @@ void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *
     oracle_element(move->src.dtype, seed, global, term, value);
 }
 
-/* Writes an element's value after the Partial dims that do not stay are reduced, in row-major
- * order; `coordinate` has the coordinates of the other dims. */
-static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
-                          unsigned char *value)
+void oracle_reduced_value(const oracle_move *move, oracle_draw *draw, const void *how, const int64_t *coordinate,
+                          int64_t number, unsigned char *value)
 {
-    unsigned char terms[ORACLE_MAX_RANKS * 16];
-    const size_t bytes = oracle_bytes(move->src.dtype);
+    oracle_reduction sum = {move->src.dtype, move->reduced_op, move->divisor, 0, 0, 0, 0};
     for (int64_t t = 0; t < move->reduced_terms; t++) {
         int64_t at[TSR_MAX_DIMS] = {0}, rest = t;
         for (int m = move->src.mesh.ndim - 1; m >= 0; m--) {
@@ -148,12 +146,11 @@ static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t 
             at[m] = reduced ? rest % move->src.mesh.shape[m] : move->kept[m] ? coordinate[m] : 0;
             rest = reduced ? rest / move->src.mesh.shape[m] : rest;
         }
-        oracle_source_value(move, seed, at, global, terms + (size_t)t * bytes);
+        draw(move, how, at, number, value);
+        oracle_reduction_add(&sum, value);
     }
-    if (move->reduced_terms == 1)
-        memcpy(value, terms, bytes);
-    else
-        oracle_reduce(move->src.dtype, move->reduced_op, move->divisor, terms, move->reduced_terms, value);
+    if (move->reduced_terms > 1)
+        oracle_reduction_finish(&sum, value);
 }
 
 const tsr_placement *oracle_filled_by(const oracle_move *move, const int64_t *coordinate)
@@ -182,6 +179,13 @@ static bool owns(const oracle_layout *layout, const int64_t *coordinate, int64_t
     return all;
 }
 
+/* oracle_source_value() as a draw; `how` is the seed. */
+static void draw_from_seed(const oracle_move *move, const void *how, const int64_t *coordinate, int64_t global,
+                           unsigned char *value)
+{
+    oracle_source_value(move, *(const uint64_t *)how, coordinate, global, value);
+}
+
 void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
                            unsigned char *value)
 {
@@ -195,7 +199,7 @@ void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t
     else if (fill)
         oracle_identity(move->src.dtype, fill->op, value);
     else
-        reduced_value(move, seed, coordinate, global, value);
+        oracle_reduced_value(move, draw_from_seed, &seed, coordinate, global, value);
 }
 
 void oracle_fill(const oracle_move *move, uint64_t seed, bool expected, int64_t rank, unsigned char *out)

@@ -1,7 +1,7 @@
 /* The check of moves in benchmarks accepts right results, and finds every wrong element. */
 #include <tessera/tessera.h>
 
-#include <bench/check/move_oracle.h>
+#include <bench/check/move_check.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,14 +37,15 @@ static void hold(held *h, const tsr_mesh *mesh, const char *placements, const in
 static void fill(held *h)
 {
     for (int r = 0; r < h->ranks; r++)
-        assert_int_equal(oracle_fill(h->layout, h->coordinate[r], h->data[r]), TSR_OK);
+        assert_int_equal(check_fill(h->layout, h->coordinate[r], h->data[r], h->bytes[r]), TSR_OK);
 }
 
 static int64_t wrong_on(const held *from, const held *to, int rank)
 {
     int64_t wrong = -1;
-    assert_int_equal(oracle_count_wrong(from->layout, to->layout, to->coordinate[rank], to->data[rank], &wrong),
-                     TSR_OK);
+    assert_int_equal(
+        check_count_wrong(from->layout, to->layout, to->coordinate[rank], to->data[rank], to->bytes[rank], &wrong),
+        TSR_OK);
     return wrong;
 }
 
@@ -205,6 +206,97 @@ static void shards_become_terms_where_they_are(void **state)
     tsr_mesh_destroy(mesh);
 }
 
+/* Each split has four elements on each rank, so that only their values tell them apart. */
+static void elements_of_another_split_are_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *placements;
+        int64_t elements[2][4];
+    } splits[] = {
+        {"S(0)", {{0, 1, 2, 3}, {4, 5, 6, 7}}},
+        {"S(0;interleave=2)", {{0, 1, 4, 5}, {2, 3, 6, 7}}},
+        {"S(0;blocks=2,6)", {{0, 2, 3, 4}, {1, 5, 6, 7}}},
+        {"S(0;interleave=4)", {{0, 2, 4, 6}, {1, 3, 5, 7}}},
+    };
+    static held whole, from, to;
+    const int64_t shape[2] = {8, 1};
+    tsr_mesh *mesh;
+    assert_int_equal(tsr_mesh_parse(NULL, NULL, "2", &mesh), TSR_OK);
+    hold(&whole, mesh, "R", shape, TSR_F32);
+    fill(&whole);
+    for (size_t s = 0; s < sizeof splits / sizeof *splits; s++) {
+        hold(&from, mesh, splits[s].placements, shape, TSR_F32);
+        fill(&from);
+        for (size_t other = 0; other < sizeof splits / sizeof *splits; other++) {
+            hold(&to, mesh, splits[other].placements, shape, TSR_F32);
+            for (int r = 0; r < 2; r++) {
+                int64_t wrong = 0;
+                for (int i = 0; i < 4; i++) {
+                    const int64_t has = splits[s].elements[r][i];
+                    assert_memory_equal(from.data[r] + 4 * i, whole.data[0] + 4 * has, 4);
+                    wrong += has != splits[other].elements[r][i];
+                }
+                memcpy(to.data[r], from.data[r], 16);
+                assert_int_equal(wrong_on(&whole, &to, r), wrong);
+            }
+            tsr_layout_destroy(to.layout);
+        }
+        tsr_layout_destroy(from.layout);
+    }
+    tsr_layout_destroy(whole.layout);
+    tsr_mesh_destroy(mesh);
+}
+
+static void a_shard_of_another_size_is_refused(void **state)
+{
+    (void)state;
+    static held h;
+    const int64_t shape[2] = {5, 4};
+    int64_t wrong = 7;
+    tsr_mesh *mesh;
+    assert_int_equal(tsr_mesh_parse(NULL, NULL, "2", &mesh), TSR_OK);
+    hold(&h, mesh, "S(0)", shape, TSR_F32);
+    assert_int_equal(check_fill(h.layout, h.coordinate[1], h.data[1], 3 * 4 * 4), TSR_ERROR_INTERNAL);
+    assert_string_equal(tsr_status_message(),
+                        "a shard has 8 elements by the rules of layouts, but memory of 48 bytes; please report it");
+    assert_int_equal(check_count_wrong(h.layout, h.layout, h.coordinate[0], h.data[0], 2 * 4 * 4, &wrong),
+                     TSR_ERROR_INTERNAL);
+    assert_int_equal(wrong, 7);
+    tsr_layout_destroy(h.layout);
+    tsr_mesh_destroy(mesh);
+}
+
+/* The model lists the ranks of small meshes alone. */
+static void large_meshes_are_checked(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {16, 4}, first[2] = {0, 0}, last[2] = {9, 9};
+    unsigned char x[16 * 4 * 8], y[16 * 4 * 8];
+    tsr_mesh *mesh;
+    tsr_layout *from, *to;
+    int64_t sum[64] = {0}, term, wrong;
+    assert_int_equal(tsr_mesh_parse(NULL, NULL, "10x10", &mesh), TSR_OK);
+    assert_int_equal(tsr_layout_parse(mesh, "P,P", 2, shape, TSR_I64, &from), TSR_OK);
+    assert_int_equal(tsr_layout_parse(mesh, "R,R", 2, shape, TSR_I64, &to), TSR_OK);
+    for (int rank = 0; rank < 100; rank++) {
+        assert_int_equal(check_fill(from, (int64_t[]){rank / 10, rank % 10}, x, sizeof x), TSR_OK);
+        for (size_t i = 0; i < 64; i++) {
+            memcpy(&term, x + 8 * i, 8);
+            sum[i] += term;
+        }
+    }
+    memcpy(y, sum, sizeof y);
+    assert_int_equal(check_count_wrong(from, to, first, y, sizeof y, &wrong), TSR_OK);
+    assert_int_equal(wrong, 0);
+    y[8 * 63]++;
+    assert_int_equal(check_count_wrong(from, to, last, y, sizeof y, &wrong), TSR_OK);
+    assert_int_equal(wrong, 1);
+    tsr_layout_destroy(to);
+    tsr_layout_destroy(from);
+    tsr_mesh_destroy(mesh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +305,9 @@ int main(void)
         cmocka_unit_test(reduced_terms_are_right_and_every_rank_of_them_counts),
         cmocka_unit_test(new_terms_are_exact_to_the_sign_of_zero),
         cmocka_unit_test(shards_become_terms_where_they_are),
+        cmocka_unit_test(elements_of_another_split_are_wrong),
+        cmocka_unit_test(a_shard_of_another_size_is_refused),
+        cmocka_unit_test(large_meshes_are_checked),
     };
-    return cmocka_run_group_tests_name("bench oracle", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("bench check", tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /**
  * A brute-force model of layouts and redistribution, written from the documented rules and apart
- * from the engine.
+ * from the engine. Tests compare the engine with it, and so do benchmarks that check their results.
  *
- * It does not use intervals: a rank's part of a dim is an explicit array of global indices, to
- * which the cuts are applied one after the other. Values are computed one element at a time, in
- * arithmetic of its own. Of the library it uses only the plain types of placement.h and dtype.h, no
- * function. It is slow on purpose, and expects valid layouts.
+ * It does not compute with intervals: a rank's part of a dim is found index by index, each of which
+ * passes one cut after the other. Values are computed one element at a time, in arithmetic of its
+ * own. Of the library it uses only the plain types of placement.h and dtype.h, no function. It
+ * expects valid layouts.
  */
-#ifndef TESTS_ORACLE_H
-#define TESTS_ORACLE_H
+#ifndef TESSERA_ORACLE_H
+#define TESSERA_ORACLE_H
 
 #include <tessera/placement.h>
 
@@ -16,7 +16,9 @@
 
 #define ORACLE_MAX_RANKS 64
 
-/** A mesh; `ranks` has the communicator's rank at each row-major position. */
+/** A mesh; `ranks` has the communicator's rank at each row-major position. A mesh of more than
+ * ORACLE_MAX_RANKS ranks has rank p at position p, and of functions only those of meshes, cuts and
+ * moves take it. */
 typedef struct oracle_mesh {
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
@@ -59,6 +61,25 @@ int oracle_cuts_of(const oracle_layout *layout, int dim, int *mesh_dims);
  * ascending; returns their number. */
 int64_t oracle_owned(const oracle_layout *layout, const int64_t *coordinate, int dim, int64_t *out);
 
+/** Indices from `begin` to before `end`. */
+typedef struct oracle_run {
+    int64_t begin, end;
+} oracle_run;
+
+/** What oracle_owned() lists, for dims too long for a list: consecutive indices are one run. */
+typedef struct oracle_runs {
+    oracle_run *at; /**< ascending; on the heap */
+    size_t count;
+    int64_t length; /**< number of indices */
+} oracle_runs;
+
+/** False, and nothing to destroy, if there is no memory. */
+bool oracle_runs_create(const oracle_layout *layout, const int64_t *coordinate, int dim, oracle_runs *out);
+/** Zeroed runs are fine. */
+void oracle_runs_destroy(oracle_runs *runs);
+/** True if one of the runs has the index. */
+bool oracle_runs_have(const oracle_runs *runs, int64_t index);
+
 /** The shard of a rank: its local shape and, for each dim, the global index of each local index. */
 typedef struct oracle_shard {
     int ndim;
@@ -95,6 +116,24 @@ bool oracle_has_op(tsr_dtype dtype, tsr_reduce_op op);
 /** Writes the identity of the op: -0.0 (0 in integers) for sum, 1 for prod. */
 void oracle_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);
 
+/** Writes an integer that the dtype holds exactly; of complex numbers it is the real part. */
+void oracle_integer(tsr_dtype dtype, int64_t number, unsigned char *value);
+
+/** A reduction that takes its terms one by one. `divisor` is 1 unless the op is avg; the other
+ * fields begin as zero. */
+typedef struct oracle_reduction {
+    tsr_dtype dtype;
+    tsr_reduce_op op;
+    int64_t divisor;
+    int64_t count;          /**< number of terms so far */
+    double real, imaginary; /**< of terms of floating-point and complex dtypes */
+    uint64_t integer;       /**< of terms of other dtypes */
+} oracle_reduction;
+
+void oracle_reduction_add(oracle_reduction *r, const unsigned char *term);
+/** Writes the result of at least one term. */
+void oracle_reduction_finish(const oracle_reduction *r, unsigned char *value);
+
 /** Reduces `count` contiguous values, in their order; `divisor` is 1 unless the op is avg. */
 void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
                    unsigned char *value);
@@ -125,8 +164,17 @@ void oracle_move_make(const oracle_layout *src, const oracle_layout *dst, oracle
 /** True if source and destination may be the same memory. */
 bool oracle_in_place(const oracle_move *move);
 
-/** Writes the term of a global element that a coordinate of the source mesh holds; it is the same
- * on replicas. */
+/** Writes the term of element `number` that a coordinate of the source mesh holds. */
+typedef void oracle_draw(const oracle_move *move, const void *how, const int64_t *coordinate, int64_t number,
+                         unsigned char *value);
+
+/** Writes the value of an element, whose terms draw() writes, after the Partial dims that do not
+ * stay are reduced in row-major order; `coordinate` has the coordinates of the other dims. */
+void oracle_reduced_value(const oracle_move *move, oracle_draw *draw, const void *how, const int64_t *coordinate,
+                          int64_t number, unsigned char *value);
+
+/** Writes the term of a global element that a coordinate of the source mesh holds, drawn from the
+ * seed; it is the same on replicas. */
 void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
                          unsigned char *value);
 
