@@ -45,10 +45,29 @@ static const char *source_of(const tsr_plan *plan, const tsr_group *group, const
     return tsr_call_buffer_of(group->comm, tsr_group_position(group, rank));
 }
 
-static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
+/* `bytes` is a constant in the calls for common lengths, whose rows are then moves of registers. */
+static inline __attribute__((always_inline)) void copy_rows_of(size_t bytes, const tsr_small_copy *copy, char *dst,
+                                                               const char *src)
 {
     for (uint32_t row = 0; row < copy->rows; row++)
-        memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, copy->bytes);
+        memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, bytes);
+}
+
+static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
+{
+    switch (copy->bytes) {
+    case 16:
+        copy_rows_of(16, copy, dst, src);
+        break;
+    case 32:
+        copy_rows_of(32, copy, dst, src);
+        break;
+    case 64:
+        copy_rows_of(64, copy, dst, src);
+        break;
+    default:
+        copy_rows_of(copy->bytes, copy, dst, src);
+    }
 }
 
 static tsr_status reduce_elements(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src,
