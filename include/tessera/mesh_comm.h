@@ -3,9 +3,9 @@
  * What the ranks of a mesh do together: meshes split off with a communicator of their own, and
  * collectives along mesh dims. PyTorch's functional collectives, MPI_Cart_sub.
  *
- * A mesh comes over its communicator (tsr_mesh_create()); an abstract mesh is refused. A rank's
- * slices may differ from those of other ranks, as tsr_mesh_slice() makes them: the ranks that a
- * call joins are equal on all of them, and no rank is in two such sets.
+ * The mesh is over a communicator (tsr_mesh_create()); an abstract mesh is refused. Ranks may bring
+ * different slices of one mesh, as tsr_mesh_slice() makes them, or different meshes: of any two
+ * ranks, the sets of ranks along the dims are equal, in the same order, or have no rank in common.
  */
 #ifndef TESSERA_MESH_COMM_H
 #define TESSERA_MESH_COMM_H
@@ -46,20 +46,23 @@ TSR_API tsr_status tsr_mesh_split(const tsr_mesh *mesh, const char *dims, tsr_me
  *
  * Each is the tsr_comm_* call of its name (comm.h) among the ranks along `dims` ("tp", or "dp,tp":
  * in mesh order) through this rank; NULL or "": all ranks of the mesh. Parts, counts, roots and
- * sums go by ascending row-major coordinate along `dims`: rank i of the call is the one at position
+ * sums go by ascending row-major coordinate along `dims`: rank i of a call is the one at position
  * i. Floating sums have the same bits on every rank along `dims`. Buffers are contiguous, on any
  * device, and used in the order of `stream`.
  *
- * The first call with some dims of a mesh object is collective over the mesh's communicator, which
- * may be split (not if `dims` are all of its ranks in their order): ranks outside the mesh make
- * this call, too. The groups are kept as long as the communicator. Later calls with these dims, by
- * any function of this page, meet the ranks along `dims` alone. On ranks outside the mesh calls do
- * nothing and return TSR_OK.
+ * The first call with some dims of a mesh object (a slice or copy of a mesh is another object) is
+ * collective over the mesh's communicator: ranks outside the mesh make it, too. It makes groups by
+ * splitting the communicator, unless they exist, or `dims` are all ranks of the communicator in
+ * their own order. The groups are kept as long as the communicator. Later calls with these dims, by
+ * any function below, meet the ranks along `dims` alone. On ranks outside the mesh calls do nothing
+ * and return TSR_OK.
  *
  * Errors are those of comm.h: ranks that meet hear of one rank's bad argument or failure. There is
- * one more case in which a rank returns at once although its peers wait for it: `dims` that the
- * mesh does not have, if the rank has called with other dims of the mesh before. For then the rank
- * does not know where its peers are. Sentences number ranks as the mesh's communicator does.
+ * one more case in which a rank returns at once although its peers wait for it: the mesh does not
+ * have the dims, and a call with other dims of the mesh has succeeded before. Then the rank does
+ * not know where its peers are. Sentences number ranks as the mesh's communicator does, and roots
+ * by position. TSR_ERROR_UNSUPPORTED: the communicator is lent and may not be split, but groups are
+ * needed.
  */
 
 /** Reduces the `count` elements of all ranks; every rank gets the result. In place: send ==
