@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The examples of README.md and docs/ do what they say. TAP.
 
-usage: examples.py SOURCE_ROOT BUILD_ROOT CC
+usage: examples.py SOURCE_ROOT BUILD_ROOT CC [CXX]
 
 In a Markdown file, a block fenced as
 
     c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
                    as two processes of Open MPI, where there is that
+    cpp            likewise, as C++17
     output         directly after it is what the program must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
 
@@ -23,14 +24,15 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "invariants"))
 import tap  # noqa: E402
 
+STANDARDS = {"c": "-std=c99", "cpp": "-std=c++17"}
 BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 
 
 class Place:
     """An empty directory in which one file's examples run."""
 
-    def __init__(self, source, build, cc, directory):
-        self.source, self.build, self.cc, self.directory = source, build, cc.split(), directory
+    def __init__(self, source, build, compilers, directory):
+        self.source, self.build, self.compilers, self.directory = source, build, compilers, directory
         path = os.pathsep.join([str(build / "tools"), str(build / "examples" / "llama"), str(build / "examples" / "backend"), os.environ["PATH"]])
         self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
 
@@ -38,15 +40,15 @@ class Place:
         return subprocess.run(command, cwd=self.directory, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=60, **options)
 
-    def program(self, text, expected):
-        path = pathlib.Path(self.directory) / "example.c"
+    def program(self, kind, text, expected):
+        path = pathlib.Path(self.directory) / f"example.{kind}"
         path.write_text(text)
         libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core"], []
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
             libraries += ["-ltessera-mpi-ompi", *found]
             start = [self.source / "tests/mpi/launch", open_mpi_launcher(), "2"]
-        done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
+        done = self.run([*self.compilers[kind].split(), STANDARDS[kind], "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
         if done.returncode == 0:
             done = self.run([*start, "./example"])
         if done.returncode or (expected is not None and done.stdout != expected):
@@ -73,21 +75,32 @@ def examples(path):
     text = path.read_text()
     blocks = [(text.count("\n", 0, match.start()) + 1, match.group(1), match.group(2)) for match in BLOCK.finditer(text)]
     for (line, kind, body), following in zip(blocks, blocks[1:] + [(0, "", "")]):
-        if kind in ("c", "console"):
+        if kind in ("c", "cpp", "console"):
             yield line, kind, body, following[2] if following[1] == "output" else None
 
 
-def main(source, build, cc):
+def lacks(kind, text, build, compilers):
+    """What a program needs that is not here."""
+    if kind not in compilers:
+        return "there is no C++ compiler"
+    if of_mpi(text) and not ((build / "src/libtessera-mpi-ompi.so").exists() and open_mpi_launcher()):
+        return "there is no Open MPI, or this build is without it"
+    return None
+
+
+def main(source, build, cc, cxx=None):
+    compilers = {"c": cc, "cpp": cxx} if cxx else {"c": cc}
     source, build = pathlib.Path(source), pathlib.Path(build)
     report = tap.Report()
     for path in [source / "README.md", *sorted((source / "docs").rglob("*.md"))]:
         with tempfile.TemporaryDirectory() as directory:
-            place = Place(source, build, cc, directory)
+            place = Place(source, build, compilers, directory)
             for line, kind, body, output in examples(path):
-                if kind == "c" and of_mpi(body) and not ((build / "src/libtessera-mpi-ompi.so").exists() and open_mpi_launcher()):
-                    report.skip(f"{path.relative_to(source)}:{line}", "there is no Open MPI, or this build is without it")
+                lacking = None if kind == "console" else lacks(kind, body, build, compilers)
+                if lacking:
+                    report.skip(f"{path.relative_to(source)}:{line}", lacking)
                     continue
-                problems = place.program(body, output) if kind == "c" else place.console(body)
+                problems = place.console(body) if kind == "console" else place.program(kind, body, output)
                 report.check(f"{path.relative_to(source)}:{line}: the {kind} block does what it says", problems)
     report.check("every page that a page links to exists", broken_links(source))
     report.check("every file that the tour names exists", lost_files(source))
@@ -107,7 +120,7 @@ def lost_files(source):
 
 def broken_links(source):
     for path in [*source.glob("*.md"), *(source / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", BLOCK.sub("", path.read_text())):
             if "://" not in target and not (path.parent / target).exists():
                 yield f"{path.relative_to(source)}: {target}"
 

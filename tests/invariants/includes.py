@@ -23,7 +23,7 @@ ROOMS = {
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
               "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
 MOST_FILES = 34
-CODE = (".c", ".h", ".cc", ".cu", ".cuh")
+CODE = (".c", ".h", ".cc", ".hpp", ".cu", ".cuh")
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
 # Files that may include vendors' headers: bench/, which calls peers as their users do; engines and
 # devices; and tests that make streams, graphs and processes.
@@ -98,7 +98,7 @@ def into_src(root, path):
 
 def main(root):
     root = pathlib.Path(root)
-    sources = tree.files(root, ".c", ".h", ".cc", ".cu", ".cuh")
+    sources = tree.files(root, *CODE)
     report = tap.Report()
     for folder in ORDER:
         inside = [path for path in sources if path.relative_to(root).parts[:2] == ("src", folder)]
