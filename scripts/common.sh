@@ -6,7 +6,7 @@ say() {
 
 # The packages and programs that meson.build looks for; tests/bench_scripts compares these lists with it.
 packages_looked_for='openblas scipy-openblas mkl-sdl jansson cmocka ompi-c mpich'
-programs_looked_for='c++ python3 doxygen mpirun.openmpi mpirun mpirun.mpich mpiexec.hydra valgrind localedef nvcc /usr/local/cuda/bin/nvcc bin2c
+programs_looked_for='c++ clang++ python3 doxygen mpirun.openmpi mpirun mpirun.mpich mpiexec.hydra valgrind localedef nvcc /usr/local/cuda/bin/nvcc bin2c
     /usr/local/cuda/bin/bin2c'
 
 # surroundings: prints what a configuration depends on besides its options, a line each that begins with a name.

@@ -16,6 +16,13 @@
 #define TSR_PRINTF(format, first)
 #endif
 
+#ifdef __cplusplus
+/** The null pointer of the initializers, for C and C++ without warnings. */
+#define TSR_NULL nullptr
+#else
+#define TSR_NULL 0
+#endif
+
 /** The most dims that a mesh, and that a tensor, may have. */
 #define TSR_MAX_DIMS 8
 

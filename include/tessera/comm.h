@@ -59,7 +59,7 @@ typedef struct tsr_threads_options {
 /** No timeout; ranks that have all waited for a minute are a stall. */
 #define TSR_THREADS_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(tsr_threads_options), 0, 0, -1, 60000                                               \
+        sizeof(tsr_threads_options), TSR_NULL, 0, -1, 60000                                        \
     }
 
 /**

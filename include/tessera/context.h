@@ -97,12 +97,13 @@ typedef struct tsr_context_options {
 } tsr_context_options;
 
 /** For tsr_context_options.kept_bytes: all released memory goes back to the system at once. */
-#define TSR_KEEP_NONE ((size_t)-1)
+#define TSR_KEEP_NONE SIZE_MAX
 
 /** The default options. */
 #define TSR_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0, 0    \
+        sizeof(tsr_context_options), {TSR_NULL, TSR_NULL, TSR_NULL}, TSR_NULL, TSR_NULL,           \
+            TSR_LOG_SILENT, TSR_NULL, TSR_NULL, 0, TSR_NULL, TSR_NULL, 0, 0, TSR_NULL, TSR_NULL    \
     }
 
 /** Makes a context; the caller owns one reference to `*out`. Environment variables are read here,

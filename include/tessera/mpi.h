@@ -73,15 +73,26 @@ typedef struct tsr_mpi_options {
 /** A timeout of ten minutes; everything else off. */
 #define TSR_MPI_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(tsr_mpi_options), 0, 600000, 0, 0, 0, 0                                             \
+        sizeof(tsr_mpi_options), TSR_NULL, 600000, 0, 0, 0, 0                                      \
     }
+
+/**
+ * tsr_comm_from_mpi() for programs that do not know the type MPI_Comm, such as bindings: `comm`
+ * points to an MPI_Comm of `bytes` bytes, which is read during the call. Collective.
+ * TSR_ERROR_ARGUMENT: an MPI_Comm of this library's MPI has another size (the program was compiled
+ * for another MPI), or `comm` is NULL; else as for tsr_comm_from_mpi().
+ */
+TSR_API tsr_status tsr_comm_from_mpi_handle(const void *comm, size_t bytes,
+                                            const tsr_mpi_options *options, tsr_comm **out);
 
 #ifdef MPI_VERSION
 /**
- * A communicator over a duplicate of `comm`. Declared if <mpi.h> was included before. Collective.
- * `comm` must be an intra-communicator; it is not used afterwards and keeps its error handler.
- * `options` may be NULL. The caller destroys `*out` before MPI_Finalize(). This library's
- * communicators never initialize or finalize MPI.
+ * A communicator over a duplicate of `comm`, an intra-communicator, which is not used afterwards
+ * and keeps its error handler. Collective. `options` may be NULL. The caller destroys `*out` before
+ * MPI_Finalize(). This library's communicators never initialize or finalize MPI.
+ *
+ * <mpi.h> may be included before or after this header. Where it comes after, this is a macro in C
+ * and a template in C++, over tsr_comm_from_mpi_handle().
  *
  * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is
  * left to MPI_Finalize(), which then waits at most a second for the others. Its number stays in
@@ -93,6 +104,17 @@ typedef struct tsr_mpi_options {
  * alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
  */
 TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
+#elif defined(__cplusplus)
+extern "C++" {
+template <typename Comm>
+inline tsr_status tsr_comm_from_mpi(Comm comm, const tsr_mpi_options *options, tsr_comm **out)
+{
+    return tsr_comm_from_mpi_handle(&comm, sizeof comm, options, out);
+}
+}
+#else
+#define tsr_comm_from_mpi(comm, options, out)                                                      \
+    tsr_comm_from_mpi_handle(&(MPI_Comm){(comm)}, sizeof(MPI_Comm), options, out)
 #endif
 
 /** A launched program (`mpirun -n 4 program`), for programs that link this library but do not use

@@ -54,7 +54,7 @@ typedef struct tsr_nccl_options {
 /** A timeout of ten minutes; everything else off. */
 #define TSR_NCCL_OPTIONS_INIT                                                                      \
     {                                                                                              \
-        sizeof(tsr_nccl_options), 0, 0, 600000, 0                                                  \
+        sizeof(tsr_nccl_options), TSR_NULL, TSR_NULL, 600000, 0                                    \
     }
 
 /**

@@ -72,7 +72,7 @@ typedef struct tsr_plan_options {
 #define TSR_PLAN_OPTIONS_INIT                                                                      \
     {                                                                                              \
         sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0,       \
-            {0, 0, 0}, 0, TSR_REDUCTION_RANK_ORDER, 0, 0                                           \
+            {0, 0, TSR_NULL}, 0, TSR_REDUCTION_RANK_ORDER, TSR_NULL, TSR_NULL                      \
     }
 
 /**

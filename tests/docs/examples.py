@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The examples of README.md and docs/ do what they say. TAP.
 
-usage: examples.py SOURCE_ROOT BUILD_ROOT CC
+usage: examples.py SOURCE_ROOT BUILD_ROOT CC [CXX]
 
 In a Markdown file, a block fenced as
 
     c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes
                    <tessera/bench.h> with libtessera-bench too; one that includes <mpi.h> as two processes of Open MPI, where there is that;
                    any other that calls tsr_run() on four rank threads, and then as four processes of each MPI that there is
+    cpp            is a whole C++17 program, likewise
     python         before output is a whole program, which Python runs; the libraries are on the loader's path. Others are peers' code
     output         directly after a program is what it must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
@@ -25,14 +26,15 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "invariants"))
 import tap  # noqa: E402
 
+STANDARDS = {"c": "-std=c99", "cpp": "-std=c++17"}
 BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 
 
 class Place:
     """An empty directory in which one file's examples run."""
 
-    def __init__(self, source, build, cc, directory):
-        self.source, self.build, self.cc, self.directory = source, build, cc.split(), directory
+    def __init__(self, source, build, compilers, directory):
+        self.source, self.build, self.compilers, self.directory = source, build, compilers, directory
         path = os.pathsep.join([str(build / "tools"), str(build / "examples" / "llama"), str(build / "examples" / "backend"), os.environ["PATH"]])
         self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
 
@@ -40,8 +42,8 @@ class Place:
         return subprocess.run(command, cwd=self.directory, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=60, **options)
 
-    def program(self, text, expected):
-        path = pathlib.Path(self.directory) / "example.c"
+    def program(self, kind, text, expected):
+        path = pathlib.Path(self.directory) / f"example.{kind}"
         path.write_text(text)
         libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"]
         if "#include <tessera/bench.h>" in text:
@@ -49,7 +51,8 @@ class Place:
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
             libraries += [*(["-ltessera-mpi-ompi"] if "#include <tessera/mpi.h>" in text else []), *found]
-        done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
+        done = self.run([*self.compilers[kind].split(), STANDARDS[kind], "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path,
+                         "-o", "example", *libraries])
         if done.returncode:
             yield f"exit {done.returncode}\n{done.stdout}"
             return
@@ -97,21 +100,35 @@ def examples(path):
     blocks = [(text.count("\n", 0, match.start()) + 1, match.group(1), match.group(2)) for match in BLOCK.finditer(text)]
     for (line, kind, body), following in zip(blocks, blocks[1:] + [(0, "", "")]):
         output = following[2] if following[1] == "output" else None
-        if kind in ("c", "console") or (kind == "python" and output is not None):
+        if kind in ("c", "cpp", "console") or (kind == "python" and output is not None):
             yield line, kind, body, output
 
 
-def main(source, build, cc):
+def lacks(kind, text, build, compilers):
+    """What a program needs that is not here."""
+    if kind == "cpp" and kind not in compilers:
+        return "there is no C++ compiler"
+    if of_mpi(text) and not ((build / "src/libtessera-mpi-ompi.so").exists() and open_mpi_launcher()):
+        return "there is no Open MPI, or this build is without it"
+    return None
+
+
+def main(source, build, cc, cxx=None):
+    compilers = {"c": cc, "cpp": cxx} if cxx else {"c": cc}
     source, build = pathlib.Path(source), pathlib.Path(build)
     report = tap.Report()
     for path in [source / "README.md", *sorted((source / "docs").rglob("*.md"))]:
         with tempfile.TemporaryDirectory() as directory:
-            place = Place(source, build, cc, directory)
+            place = Place(source, build, compilers, directory)
             for line, kind, body, output in examples(path):
-                if kind == "c" and of_mpi(body) and not ((build / "src/libtessera-mpi-ompi.so").exists() and open_mpi_launcher()):
-                    report.skip(f"{path.relative_to(source)}:{line}", "there is no Open MPI, or this build is without it")
+                lacking = None if kind in ("console", "python") else lacks(kind, body, build, compilers)
+                if lacking:
+                    report.skip(f"{path.relative_to(source)}:{line}", lacking)
                     continue
-                problems = place.console(body) if kind == "console" else {"c": place.program, "python": place.script}[kind](body, output)
+                if kind == "console":
+                    problems = place.console(body)
+                else:
+                    problems = place.script(body, output) if kind == "python" else place.program(kind, body, output)
                 report.check(f"{path.relative_to(source)}:{line}: the {kind} block does what it says", problems)
     report.check("every page that a page links to exists", broken_links(source))
     report.check("every file that the tour names exists", lost_files(source))
@@ -131,7 +148,7 @@ def lost_files(source):
 
 def broken_links(source):
     for path in [*source.glob("*.md"), *(source / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", BLOCK.sub("", path.read_text())):
             if "://" not in target and not (path.parent / target).exists():
                 yield f"{path.relative_to(source)}: {target}"
 

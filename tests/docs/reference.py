@@ -43,7 +43,8 @@ def mute(page):
 def unlisted(source):
     """Public headers that the main page leaves out."""
     listed = re.findall(r"\]\(\.\./include/([^)]*)\)", (source / "docs/reference.md").read_text())
-    return [header for header in names(source) if header not in listed]
+    cpp = [str(header.relative_to(source / "include")) for header in (source / "include").rglob("*.hpp")]
+    return [header for header in names(source) + cpp if header not in listed]
 
 
 def names(source):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Installs into an empty directory and builds programs there with pkg-config.
+"""Installs into an empty directory and builds programs there with pkg-config and with CMake.
 
 usage: install.py MESON BUILD_ROOT SOURCE_ROOT VERSION CC [CXX]
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -116,12 +117,148 @@ def wrongly_archived(static, shared, cc):
             yield f"exit {done.returncode}: {done.stderr}"
 
 
+def page(source):
+    """The program of docs/cpp.md with the files that build it, and what it prints."""
+    text = (source / "docs" / "cpp.md").read_text()
+    program, output = re.search(r"^```cpp\n(.*?)^```\n\n```output\n(.*?)^```", text, re.M | re.S).groups()
+    return program, re.search(r"^```cmake\n(.*?)^```", text, re.M | re.S).group(1), output
+
+
+class CMake:
+    """A user with CMake, who knows the prefix alone."""
+
+    def __init__(self, prefix, place):
+        self.prefix, self.place = prefix, place
+        self.environment = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH")}
+        self.package = find(prefix, "tesseraConfig.cmake").parent
+
+    def run(self, *command):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=self.environment)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def configure(self, project, *options):
+        """What `cmake` says of a project; it is built in a directory of its own."""
+        build = self.place / "build"
+        shutil.rmtree(build, ignore_errors=True)
+        return self.run("cmake", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", *options)
+
+    def output(self, project, *options):
+        self.configure(project, *options)
+        self.run("cmake", "--build", self.place / "build")
+        return self.run(self.place / "build" / "program")
+
+    def ask(self, call):
+        """What find_package(`call`) finds, without compilers, in a project that prints it."""
+        project = self.place / "ask"
+        project.mkdir(exist_ok=True)
+        (project / "CMakeLists.txt").write_text(ASK.format(call=call))
+        said = self.configure(project, f"-Dtessera_DIR={self.package}")
+        return re.search(r"^-- (found.*|not found.*)$", said, re.M).group(1)
+
+
+ASK = """cmake_minimum_required(VERSION 3.13)
+project(ask LANGUAGES NONE)
+find_package({call})
+set(there "")
+foreach(name core tessera files bench cuda mpi-ompi mpi-mpich mpi)
+    if(TARGET tessera::${{name}})
+        string(APPEND there " ${{name}}")
+    endif()
+endforeach()
+if(tessera_FOUND)
+    message(STATUS "found ${{tessera_VERSION}}:${{there}}")
+else()
+    message(STATUS "not found: ${{tessera_NOT_FOUND_MESSAGE}} ${{tessera_CONSIDERED_VERSIONS}}")
+endif()
+"""
+
+
+def targets(prefix):
+    """The targets that the package has: one for each library."""
+    names = {"core": "tessera-core", "tessera": "tessera", "files": "tessera-files", "bench": "tessera-bench", "cuda": "tessera-cuda", "mpi-ompi": "tessera-mpi-ompi",
+             "mpi-mpich": "tessera-mpi-mpich"}
+    there = [name for name, library in names.items() if find(prefix, f"lib{library}.so")]
+    return " ".join(there + ["mpi"] * any(name.startswith("mpi-") for name in there))
+
+
+def absolute(user):
+    """Lines of the package that name the place in which it was built or installed."""
+    return (f"{path.name}: {line}" for path in user.package.iterdir() for line in path.read_text().split("\n")
+            if re.search(r"[\"; ]/(usr|opt|home|tmp)", line.split("#")[0]) or str(user.prefix) in line)
+
+
+def cmake_package(report, prefix, place, source, version, cxx):
+    """find_package(tessera): versions, components, programs; and after the prefix has moved."""
+    if not shutil.which("cmake"):
+        report.skip("find_package(tessera) works", "there is no cmake")
+        return
+    user = CMake(prefix, place)
+    found = f"found {version}: {targets(prefix)}"
+    report.check("the CMake package has a target for each library", attempt(found, lambda: user.ask("tessera")))
+    short = ".".join(version.split(".")[:2])
+    for asked, answer in {short: found, f"{version} EXACT": found, f"{short} COMPONENTS core": found, f"{short}...99": found,
+                          "99": f"not found:  {version}", f"{version}.1": f"not found:  {version}", f"0.0.0...<{version}": f"not found:  {version}"}.items():
+        report.check(f"find_package(tessera {asked}) says: {answer}", attempt(answer, lambda: user.ask(f"tessera {asked} QUIET")))
+    report.check("a component that is not there is named",
+                 attempt(f"not found: There is no library for the component nothing in {user.package.parent.parent}. {version}",
+                         lambda: user.ask("tessera QUIET COMPONENTS core nothing")))
+    report.check("the CMake package has no absolute paths", absolute(user))
+
+    project = place / "project"
+    project.mkdir()
+    program, lists, expected = page(source)
+    if cxx:
+        (project / "mlp.cpp").write_text(program)
+        (project / "CMakeLists.txt").write_text(lists.replace("add_executable(mlp ", "add_executable(program ").replace("(mlp PRIVATE", "(program PRIVATE"))
+        report.check("the CMake project of docs/cpp.md builds and runs", attempt(expected, lambda: user.output(project)))
+    else:
+        report.skip("the CMake project of docs/cpp.md builds and runs", "there is no C++ compiler")
+    moved = place / "moved" / "elsewhere"
+    moved.parent.mkdir()
+    prefix.rename(moved)
+    user = CMake(moved, place)
+    expected = f"tessera {version}\n"
+    report.check("a C program builds after the prefix has moved", attempt(expected, lambda: user.output(HERE / "cmake", "-DLIBRARY=tessera::core")))
+    report.check("a C program builds with the archives", attempt(expected, lambda: user.output(
+        HERE / "cmake", "-DLIBRARY=tessera::tessera", "-Dtessera_USE_STATIC_LIBS=ON")))
+    if "mpi" in targets(moved).split():
+        report.check("a C program builds with tessera::mpi", attempt(expected, lambda: user.output(
+            HERE / "cmake", "-DLIBRARY=tessera::core;tessera::mpi")))
+    moved.rename(prefix)
+
+
+def alone(*command):
+    """What a program prints that finds its libraries by itself."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
+    return done.stdout if not done.returncode else f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def own_libraries(report, prefix, version):
+    """Installed programs find their libraries, wherever the prefix is."""
+    report.check("the installed tool finds its libraries", attempt(f"tessera {version}\n", lambda: alone(find(prefix, "bin") / "tessera", "--version")))
+    moved = prefix.parent / "tool-elsewhere"
+    prefix.rename(moved)
+    report.check("the installed tool finds its libraries after the prefix has moved",
+                 attempt(f"tessera {version}\n", lambda: alone(find(moved, "bin") / "tessera", "--version")))
+    # `info` opens the libraries of engines and devices, and says why one cannot be opened.
+    report.check("the installed tool opens the libraries of engines",
+                 re.findall(r"^.*libtessera-.*$|^exit.*", alone(find(moved, "bin") / "tessera", "info"), re.M))
+    moved.rename(prefix)
+    suite = find(prefix, "tessera-conformance")
+    if suite:
+        report.check("the installed conformance suite finds its libraries", [said for said in [alone(suite, "threads", "split")] if said.startswith("exit")])
+
+
 def installed_files(report, destination, source, build):
     include, installed = source / "include", find(destination, "include")
     report.check("headers are there, all of them",
                  (header.name for header in tree.headers(source) if not (installed / header.relative_to(include)).is_file()))
     wanted = ["libtessera-core.so", "libtessera.so", "libtessera-core.a", "libtessera.a", "tessera-core.pc", "tessera.pc",
               "libtessera-bench.so", "libtessera-bench.a", "tessera-bench.pc",
+              "cmake/tessera/tesseraConfig.cmake", "cmake/tessera/tesseraConfigVersion.cmake", "include/tessera/tessera.hpp",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
@@ -158,6 +295,10 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         else:
             report.skip(fact, "there is no C++ compiler")
 
+        prefix = find(destination, "include").parent
+        own_libraries(report, prefix, version)
+        cmake_package(report, prefix, place, pathlib.Path(source_root), version, cxx)
+
         archives_only(destination, place / "archives")
         static = Outside(place / "archives", place)
         report.check("a C program builds with the static libraries and runs",
@@ -165,7 +306,6 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a program of tsr_run() with the static library has rank threads alone", wrongly_archived(static, user, cc))
         report.check("so does a harness", attempt("0 wrong in 3 iterations\n",
                                                   lambda: static.output(cc, "-std=c99", HERE / "harness.c", "--static", "tessera-bench")))
-        report.check("the installed tool says its version", attempt(expected, lambda: user.run(find(destination, "bin") / "tessera", "--version")))
     report.finish()
 
 

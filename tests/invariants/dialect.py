@@ -61,7 +61,7 @@ def main(root):
     report = tap.Report()
     texts, pages = {}, {}
     for path in tree.files(root):
-        if path.suffix in (".c", ".h", ".cc", ".cu", ".cuh"):
+        if path.suffix in (".c", ".h", ".cc", ".hpp", ".cu", ".cuh"):
             texts[path.relative_to(root)] = path.read_text()
         elif path.suffix == ".md":
             pages[path.relative_to(root)] = path.read_text().split("\n")

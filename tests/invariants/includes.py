@@ -28,7 +28,7 @@ TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redi
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34
-CODE = (".c", ".h", ".cc", ".cu", ".cuh")
+CODE = (".c", ".h", ".cc", ".hpp", ".cu", ".cuh")
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
 # Files that may include vendors' headers: bench/, which calls peers as their users do; engines and
 # devices; and tests that make streams, graphs and processes.
@@ -103,7 +103,7 @@ def into_src(root, path):
 
 def main(root):
     root = pathlib.Path(root)
-    sources = tree.files(root, ".c", ".h", ".cc", ".cu", ".cuh")
+    sources = tree.files(root, *CODE)
     report = tap.Report()
     for folder in ORDER:
         inside = [path for path in sources if path.relative_to(root).parts[:2] == ("src", folder)]

@@ -7,7 +7,7 @@ import sys
 import tap
 import tree
 
-TEXT = (".c", ".h", ".cc", ".cu", ".cuh", ".py", ".sh", ".md", ".build", ".txt", ".1", "")
+TEXT = (".c", ".h", ".cc", ".hpp", ".cmake", ".in", ".cu", ".cuh", ".py", ".sh", ".md", ".build", ".txt", ".1", "")
 MACHINE = re.compile("|".join(["/" + "work/", "/" + "root/", "/" + r"home/\w", "/" + "tmp/build"]))
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
 FILE_LINES, FUNCTION_LINES = 600, 80
@@ -35,7 +35,7 @@ def main(root):
                 texts[path.relative_to(root)] = path.read_text().split("\n")
             except UnicodeDecodeError:
                 pass
-    code = {path: lines for path, lines in texts.items() if path.suffix in (".c", ".h", ".cc", ".cu", ".cuh")}
+    code = {path: lines for path, lines in texts.items() if path.suffix in (".c", ".h", ".cc", ".hpp", ".cu", ".cuh")}
 
     def matching(pattern):
         return (f"{path}:{n}: {line.strip()}" for path, lines in texts.items() for n, line in enumerate(lines, 1) if pattern.search(line))

@@ -4,6 +4,7 @@
  */
 #include "comm_suite.h"
 #include "delivery.h"
+#include "included_before.h"
 #include "launched.h"
 
 #include <tessera/dtensor.h>
@@ -36,6 +37,43 @@ static void faults_in_what_it_is_given_are_worded(void **state)
     options.size = 0;
     launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "size");
     assert_null(comm);
+}
+
+/* A program may include <mpi.h> after <tessera/mpi.h>. */
+static void headers_may_come_in_any_order(void **state)
+{
+    (void)state;
+    tsr_comm *comm = NULL;
+    tsr_mpi_options options = defaults;
+    assert_int_equal(included_before_borrow(NULL, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_size(comm), 1);
+    tsr_comm_destroy(comm);
+    options.timeout_ms = -1;
+    launched_assert_refused(included_before_borrow(&options, &comm), TSR_ERROR_ARGUMENT,
+                            "tsr_comm_from_mpi: options.timeout_ms is -1");
+#ifdef HAS_CXX
+    assert_int_equal(included_before_borrow_cxx(NULL, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_size(comm), 1);
+    tsr_comm_destroy(comm);
+    launched_assert_refused(included_before_borrow_cxx(&options, &comm), TSR_ERROR_ARGUMENT,
+                            "tsr_comm_from_mpi: options.timeout_ms is -1");
+#endif
+}
+
+/* As a program does that was compiled for another MPI, or a binding. */
+static void handles_of_another_size_are_refused(void **state)
+{
+    (void)state;
+    tsr_comm *comm = NULL;
+    const MPI_Comm self = MPI_COMM_SELF;
+    launched_assert_refused(tsr_comm_from_mpi_handle(&self, sizeof self + 1, NULL, &comm), TSR_ERROR_ARGUMENT,
+                            "comm has ");
+    launched_assert_refused(tsr_comm_from_mpi_handle(NULL, sizeof self, NULL, &comm), TSR_ERROR_ARGUMENT,
+                            "comm is NULL");
+    assert_null(comm);
+    assert_int_equal(tsr_comm_from_mpi_handle(&self, sizeof self, NULL, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_size(comm), 1);
+    tsr_comm_destroy(comm);
 }
 
 static void inter_communicators_are_refused(void **state)
@@ -500,6 +538,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_in_what_it_is_given_are_worded),
+        cmocka_unit_test(headers_may_come_in_any_order),
+        cmocka_unit_test(handles_of_another_size_are_refused),
         cmocka_unit_test(inter_communicators_are_refused),
         cmocka_unit_test(the_callers_communicator_is_left_alone),
         cmocka_unit_test(long_messages_travel_in_pieces),
