@@ -1,6 +1,7 @@
 #include "bench/memory.h"
 
-#include <stdlib.h>
+#include <tessera/sys/memory.h>
+
 #include <string.h>
 
 #define ALIGNMENT 64
@@ -47,19 +48,14 @@ static bool is_plain(const tsr_bench_rank *r, const tsr_tensor *t)
 
 tsr_status tsr_bench_stage(const tsr_bench_rank *r, const tsr_tensor *t, void **out)
 {
-    const size_t bytes = tsr_bench_tensor_bytes(t);
     *out = t->data;
-    if (is_plain(r, t))
-        return TSR_OK;
-    if (posix_memalign(out, ALIGNMENT, bytes > 0 ? bytes : 1) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes of a tensor on the host", bytes);
-    return TSR_OK;
+    return is_plain(r, t) ? TSR_OK : tsr_allocate(tsr_comm_context(r->comm), tsr_bench_tensor_bytes(t), out);
 }
 
 void tsr_bench_unstage(const tsr_bench_rank *r, const tsr_tensor *t, void *staged)
 {
     if (!is_plain(r, t))
-        free(staged);
+        tsr_release(tsr_comm_context(r->comm), staged);
 }
 
 /* Copies between a tensor and contiguous memory of its device, `packed`, in the rank's stream. */

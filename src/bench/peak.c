@@ -2,8 +2,9 @@
 
 #include "bench/memory.h"
 
+#include <tessera/sys/memory.h>
+
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,10 +38,10 @@ static void make_areas(tsr_bench_peak *k, size_t bytes, void *result, tsr_bench_
 {
     const tsr_bench_rank *const r = k->rank;
     const size_t source = result ? bytes : tsr_bench_round_up(bytes);
-    k->areas = calloc((size_t)tsr_comm_size(r->comm), sizeof *k->areas);
-    if (!k->areas)
-        tsr_bench_outcome_add(o, tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the copies of %d ranks",
-                                                tsr_comm_size(r->comm)));
+    void *areas = NULL;
+    tsr_bench_outcome_add(
+        o, tsr_allocate(tsr_comm_context(r->comm), (size_t)tsr_comm_size(r->comm) * sizeof *k->areas, &areas));
+    k->areas = areas;
     k->memory_bytes = source + (result ? 0 : bytes);
     tsr_bench_allocate(r, k->memory_bytes, &k->memory, o);
     if (k->memory && o->status == TSR_OK && !tsr_bench_rank_has_device(r))
@@ -84,7 +85,7 @@ void tsr_bench_peak_leave(tsr_bench_peak *k)
     if (!k->rank)
         return;
     tsr_bench_release(k->rank, k->memory, k->memory_bytes);
-    free(k->areas);
+    tsr_release(tsr_comm_context(k->rank->comm), k->areas);
     *k = (tsr_bench_peak){.rank = NULL};
 }
 

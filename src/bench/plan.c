@@ -1,7 +1,8 @@
 #include "bench/memory.h"
 #include "bench/values.h"
 
-#include <stdlib.h>
+#include <tessera/sys/memory.h>
+
 #include <string.h>
 
 /* The byte of a destination before a move: rare in results, and not what fresh memory holds. */
@@ -26,7 +27,7 @@ typedef struct plan_bench {
     const tsr_plan *plan;
     size_t count;
     item *items;           /* one for each move; on the heap */
-    tsr_tensor *src, *dst; /* this rank's tensors of each move; on the heap */
+    tsr_tensor *src, *dst; /* this rank's tensors of each move; in one block on the heap */
     bool own;              /* the tensors are in `memory`, not the caller's */
     uint8_t in_place;      /* 1 if a source and its destination are one memory on any rank, else 0 */
     size_t payload;        /* bytes of this rank's destinations */
@@ -95,12 +96,14 @@ static tsr_status read_item(plan_bench *b, size_t index, const tsr_tensor *src, 
 
 static tsr_status read_items(plan_bench *b, const tsr_tensor *src, const tsr_tensor *dst)
 {
+    tsr_context *const context = tsr_comm_context(b->rank.comm);
+    void *memory;
     b->count = tsr_plan_count(b->plan);
-    b->items = calloc(b->count, sizeof *b->items);
-    b->src = calloc(b->count, sizeof *b->src);
-    b->dst = calloc(b->count, sizeof *b->dst);
-    if (!b->items || !b->src || !b->dst)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the %zu moves of a plan", b->count);
+    TSR_TRY(tsr_allocate(context, b->count * sizeof *b->items, &memory));
+    b->items = memory;
+    TSR_TRY(tsr_allocate(context, 2 * b->count * sizeof *b->src, &memory));
+    b->src = memory;
+    b->dst = b->src + b->count;
     for (size_t i = 0; i < b->count; i++)
         TSR_TRY(read_item(b, i, src, dst));
     b->tensor_bytes = b->own ? b->tensor_bytes : 0;
@@ -300,8 +303,7 @@ tsr_status tsr_bench_plan(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
         status = tsr_bench_call(comm, &subject, options, out);
     }
     tsr_bench_release(&b.rank, b.memory, b.memory_bytes);
-    free(b.items);
-    free(b.src);
-    free(b.dst);
+    tsr_release(tsr_comm_context(comm), b.items);
+    tsr_release(tsr_comm_context(comm), b.src);
     return status;
 }

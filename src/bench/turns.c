@@ -1,7 +1,7 @@
 #include "bench/loop.h"
 #include "bench/peak.h"
 
-#include <stdlib.h>
+#include <tessera/sys/memory.h>
 
 /* One call that is measured in turns with others: its loop, and this rank's times, then those of
  * the slowest rank. */
@@ -58,10 +58,9 @@ static tsr_status check_subjects(const char *call, const tsr_bench_subject *subj
 static tsr_status allocate_times(measurement *m)
 {
     const size_t turns = TSR_BENCH_MOST_COPIES + (size_t)m->count, iterations = (size_t)m->rank.options.iterations;
-    m->times = calloc(2 * turns * iterations, sizeof *m->times);
-    if (!m->times)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the times of %zu calls in %zu iterations",
-                              turns, iterations);
+    void *memory;
+    TSR_TRY(tsr_allocate(tsr_comm_context(m->rank.comm), 2 * turns * iterations * sizeof *m->times, &memory));
+    m->times = memory;
     return TSR_OK;
 }
 
@@ -257,7 +256,7 @@ static tsr_status measure(tsr_comm *comm, const request *q, const tsr_bench_opti
     if (status == TSR_OK)
         status = make_results(&m, results);
     tsr_bench_peak_leave(&m.peak);
-    free(m.times);
+    tsr_release(tsr_comm_context(comm), m.times);
     return status;
 }
 

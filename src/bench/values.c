@@ -1,8 +1,8 @@
 #include "bench/values.h"
 
 #include <tessera/sys/device.h>
+#include <tessera/sys/memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static uint64_t mix(uint64_t x)
@@ -141,13 +141,18 @@ static void walk_dim(walk *w, int dim, int64_t index)
             walk_dim(w, dim + 1, index * w->shape[dim] + x);
 }
 
+static tsr_context *context_of(const tsr_layout *layout)
+{
+    return tsr_mesh_context(tsr_layout_mesh(layout));
+}
+
 static tsr_status read_lane(const tsr_layout *layout, const int64_t *coordinate, int dim, lane *out)
 {
     size_t count;
+    void *memory;
     TSR_TRY(tsr_layout_intervals(layout, coordinate, dim, NULL, 0, &count));
-    out->at = calloc(count + 1, sizeof *out->at);
-    if (!out->at)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu intervals of a shard", count);
+    TSR_TRY(tsr_allocate(context_of(layout), count * sizeof *out->at, &memory));
+    out->at = memory;
     return tsr_layout_intervals(layout, coordinate, dim, out->at, count, &out->count);
 }
 
@@ -162,7 +167,7 @@ static tsr_status walk_shard(const tsr_layout *layout, const int64_t *coordinate
     if (status == TSR_OK)
         walk_dim(w, 0, 0);
     for (int d = 0; d < w->ndim; d++)
-        free(w->lanes[d].at);
+        tsr_release(context_of(layout), w->lanes[d].at);
     return status;
 }
 
