@@ -18,7 +18,7 @@ typedef struct expected {
     int calls; /* of the engine, that one execution makes: halves of exchanges count one each */
 } expected;
 
-/* One rank: its plan, its tensors of a 4x4 move, and the calls that it has made of the engine. */
+/* One rank: its plan, its tensors of a 4x4 move, and how many calls its engine may still make. */
 typedef struct actor {
     tsr_comm *comm;
     tsr_plan *plan;
