@@ -1,8 +1,6 @@
-/*
- * Every collective on devices with streams against the same call on host memory, bit for bit.
- * Several rounds are enqueued one behind the other, each overwriting what the last one read, and
- * waited for once.
- */
+/* Every collective on devices with streams, compared bit for bit with the same call on host memory.
+ * Several rounds are enqueued before a rank waits, and each overwrites what the round before it
+ * read. */
 #include "fixture.h"
 #include "oracle_random.h"
 #include "support.h"
@@ -40,7 +38,8 @@ typedef struct call {
     bool along; /* among pairs of ranks, along a mesh dim, if it is a call that meshes have */
 } call;
 
-/* A ring: to the next rank, from the one before, and an empty message the other way. */
+/* Sends to the next rank and receives from the one before; in the other direction goes an empty
+ * message. */
 static tsr_status exchange(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device,
                            tsr_stream stream)
 {
@@ -104,9 +103,8 @@ static tsr_status collective(const tsr_mesh *mesh, const call *c, void *send, vo
     }
 }
 
-/* What one rank has of a call: host memory for what it gives, for what it is to get, and for what
- * it got in each round.
- */
+/* The memory of one rank on the host: its input, the expected output, and the output of each
+ * round. */
 typedef struct memory {
     size_t bytes;
     unsigned char *given[ROUNDS], *base[ROUNDS], *wanted[ROUNDS], *got[ROUNDS];
@@ -167,7 +165,7 @@ static tsr_status play(const tsr_mesh *mesh, const fixture *f, const call *c)
     return status;
 }
 
-/* The same on every rank, but for the counts of an all-to-all. */
+/* Draws a call, which is equal on all ranks but for the counts of an all-to-all. */
 static call draw(uint64_t number, int ranks, int rank)
 {
     oracle_random random = {.state = test_seed() * 7919 + number};

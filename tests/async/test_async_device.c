@@ -1,5 +1,5 @@
-/* The device itself: that it runs what it is given, as late and in as odd an order as events allow,
- * and that it finds what is wrong. */
+/* The device itself: it runs its work as late, and in as odd an order, as events allow, and it
+ * finds faults. */
 #include "async_device.h"
 
 #include <setjmp.h>
@@ -121,7 +121,7 @@ static void a_wait_is_for_the_latest_record_before_it(void **state)
     pair p;
     const unsigned char bytes[BYTES] = {0};
     open_pair(&p, (async_options){.seed = 1});
-    table->event_wait(p.machine, 0, p.event, p.b); /* for nothing */
+    table->event_wait(p.machine, 0, p.event, p.b); /* before any record: waits for nothing */
     table->event_record(p.machine, 0, p.event, p.a);
     table->event_wait(p.machine, 0, p.event, p.b);
     table->copy(p.machine, 0, p.from, bytes, BYTES, TSR_COPY_FROM_HOST, p.a);

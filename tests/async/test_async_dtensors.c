@@ -1,5 +1,5 @@
-/* DTensors on devices with streams: how they come about, are moved, and go. Calls that take no
- * stream work on the device's default one. */
+/* DTensors on devices with streams: how they are made, moved and destroyed. Calls without a stream
+ * work on the device's default stream. */
 #include "fixture.h"
 #include "oracle_random.h"
 #include "support.h"
@@ -20,7 +20,7 @@ static float value_of(int64_t i)
     return (float)(i * 3 + 1);
 }
 
-/* Through the default stream, and waited for. */
+/* Copies a local tensor to the host on the default stream, and waits. */
 static tsr_status fetch(const fixture *f, const tsr_dtensor *x, float *out)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
@@ -31,7 +31,7 @@ static tsr_status fetch(const fixture *f, const tsr_dtensor *x, float *out)
     return async_table()->stream_synchronize(f->machine, local.device.index, NULL);
 }
 
-/* True if a shard has what its layout says of value_of() times `factor`. */
+/* Checks that a shard has the elements of its layout, each value_of() times `factor`. */
 static tsr_status check_shard(const fixture *f, const tsr_dtensor *x, float factor)
 {
     float got[COUNT];
@@ -76,7 +76,7 @@ static tsr_status create(tsr_comm *comm, void *arg)
         tsr_dtensor *x = NULL, *y = NULL, *whole = NULL;
         TSR_TRY(make_global(f, rank, &global));
         TSR_TRY(tsr_distribute_tensor(&global, mesh, &rows, &options, &x));
-        /* On another stream than what distributed it. */
+        /* The input is overwritten on another stream than that of the distribution. */
         TSR_TRY(fixture_put(f, rank, global.data, nothing, sizeof nothing));
         TSR_TRY(check_shard(f, x, 1));
         TSR_TRY(tsr_redistribute(x, &columns, &y));
@@ -99,8 +99,8 @@ static void dtensors_are_distributed_moved_and_gathered(void **state)
     fixture_run(4, (async_options){.devices = 3, .lazy = true}, create, NULL);
 }
 
-/* One tensor, of a size for which results wait in the workspace, is reduced in place on the rank's
- * stream, another on the default one, by one plan that has one workspace. */
+/* Reduces one tensor in place on the rank's stream, and another on the default stream, by one plan
+ * with one workspace. The size is such that results wait in the workspace. */
 static tsr_status take_turns(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;

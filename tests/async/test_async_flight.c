@@ -1,8 +1,6 @@
-/*
- * Executions that are all enqueued before any of them has run: each overwrites, in stream order,
- * what the last one read and wrote, and every result is compared with the oracle afterwards. And a
- * library that forgets to wait is found out.
- */
+/* Executions that are all enqueued before any of them has run. Each overwrites, in stream order,
+ * what the one before it read and wrote, and every result is compared with the oracle. A library
+ * that forgets to wait is found out. */
 #include "fixture.h"
 #include "support.h"
 
@@ -27,8 +25,8 @@ typedef struct trial {
     int64_t ranks_per_node;
 } trial;
 
-/* A side of a move on this rank: memory on the device, and on the host what is put there or comes
- * from there in each round. */
+/* One side of a move on this rank: memory on the device, and for each round memory on the host,
+ * which is copied to or from the device. */
 typedef struct side {
     tsr_layout *layout;
     tsr_tensor tensor;
@@ -108,7 +106,7 @@ static tsr_status fly(actor *a)
     return fixture_wait(a->f, a->rank);
 }
 
-/* Only ranks of a mesh have a shard in it. */
+/* Compares the results; only ranks of the destination's mesh have some. */
 static tsr_status land(actor *a)
 {
     if (oracle_mesh_position(&a->t->dst.mesh, a->rank) < 0)
@@ -182,7 +180,7 @@ static void executions_in_flight_do_not_disturb_each_other(void **state)
     free(t);
 }
 
-/* S(0) to S(1) over 4 ranks, and a result that is handed round inside nodes. */
+/* Moves over 4 ranks. In the last one, ranks share the result within nodes of 2. */
 static const struct {
     const char *from, *to;
     int64_t ranks_per_node;
@@ -193,7 +191,7 @@ static tsr_placement placement_of(const char *text)
     return text[0] == 'R' ? tsr_replicate() : text[0] == 'P' ? tsr_partial(TSR_SUM) : tsr_shard(text[1] - '0');
 }
 
-/* On one device, with what has been left out. */
+/* Runs a move on one device that ignores the calls in `mask`. */
 static void fly_plain(size_t i, unsigned mask, bool halves, fixture *f)
 {
     const int64_t ranks = 4;
@@ -230,7 +228,7 @@ static void a_library_that_forgets_to_wait_is_found_out(void **state)
         }
 }
 
-/* One launch, whoever the bytes are from. */
+/* A rank gives all its copies to its device in one call, whichever ranks the bytes come from. */
 static void what_a_rank_copies_is_given_to_its_device_at_once(void **state)
 {
     fixture f;

@@ -1,8 +1,6 @@
-/*
- * Redistributions of rank threads whose memory is on devices with streams, where everything is done
- * later and in any order that streams and events allow: every byte is compared with the oracle,
- * nothing is allocated or waited for, and no two operations race.
- */
+/* Redistributions of rank threads whose memory is on devices with streams, which run work later and
+ * in any order that streams and events allow. Every byte is compared with the oracle, no execution
+ * allocates or waits, and no two operations race. */
 #include "async_device.h"
 #include "recipes.h"
 #include "support.h"

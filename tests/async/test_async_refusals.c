@@ -1,8 +1,6 @@
-/*
- * What goes wrong where ranks have their memory on devices with streams: it is told to all of them
- * in words that name who and what, nobody hangs, nothing races, and the communicator goes on unless
- * a rank is lost.
- */
+/* Errors where ranks have their memory on devices with streams: all ranks hear of them in words
+ * that name the rank and the cause, no rank hangs, nothing races, and the communicator stays usable
+ * unless a rank is lost. */
 #include "counted_memory.h"
 #include "fixture.h"
 #include "support.h"
@@ -144,7 +142,7 @@ static void tensors_of_the_host_and_of_devices_in_one_plan_are_refused(void **st
     fixture_run(3, (async_options){.devices = 1}, mix_tensors, NULL);
 }
 
-/* Which streams are captured, and by what. */
+/* The capture that records each rank's stream, and the error's words. */
 typedef struct captures {
     uint64_t id[4];
     const char *wanted;
@@ -157,7 +155,7 @@ static tsr_status capture_streams(tsr_comm *comm, void *arg)
     const int rank = tsr_comm_rank(comm);
     buffers b = {0};
     TSR_TRY(take(comm, f, &b));
-    TSR_TRY(all_reduce(comm, &b)); /* makes the events, outside of any capture */
+    TSR_TRY(all_reduce(comm, &b)); /* makes the events outside of any capture */
     TSR_TRY(fixture_wait(f, rank));
     TSR_TRY(tsr_comm_barrier(comm));
     async_capture(f->machine, b.device.index, b.stream, c->id[rank]);
@@ -270,7 +268,8 @@ static tsr_status order_nothing(void *self, int index, void *event, tsr_stream s
     return settle_nothing(self, index, stream);
 }
 
-/* Whom it was asked for, and never reached: `self` is that of the driver that was asked. */
+/* What a driver was last asked: whether device `index` reaches the memory of device `owner`. It
+ * answers no. */
 typedef struct asked {
     int index, owner;
 } asked;
@@ -282,7 +281,7 @@ static tsr_status never_reach(void *self, int index, int owner, int *out)
     return TSR_OK;
 }
 
-/* A device of the host's memory; nothing is done there. */
+/* Makes a driver of host memory whose devices reach no other and do nothing. */
 static tsr_status create_unreached(asked *self, tsr_device_driver **out)
 {
     const tsr_device_table *host;
@@ -299,7 +298,7 @@ static tsr_status create_unreached(asked *self, tsr_device_driver **out)
     return tsr_device_driver_create(&table, self, out);
 }
 
-/* Each rank has a driver of its own: who has the memory opens it, so that driver is asked. */
+/* Each rank has a driver of its own. The driver of the rank that has the memory is asked. */
 static tsr_status ask_drivers(tsr_comm *comm, void *arg)
 {
     asked *const all = arg;
@@ -323,8 +322,8 @@ static void the_driver_of_the_memory_is_asked_who_reaches_it(void **state)
     run_ranks(2, ask_drivers, all);
 }
 
-/* A call of one kind fails once, on whichever rank it meets: that one has the device's error, the
- * others are told. */
+/* One call of a kind fails, on any rank. This rank gets the device's error, and the others are
+ * told. */
 static tsr_status fail_once(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -343,7 +342,8 @@ static tsr_status fail_once(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_comm_barrier(comm));
         if (b.rank == 0)
             async_fail(f->machine, kind, 0);
-        /* After the last meeting a rank fails alone, and waits by itself. */
+        /* A rank that fails after the last meeting fails alone, so each rank waits for its stream
+         * by itself. */
         TSR_TRY(fixture_wait(f, b.rank));
         TSR_TRY(tsr_comm_barrier(comm));
         TSR_TRY(check_usable(comm, f, &b));
@@ -364,7 +364,7 @@ static void whatever_fails_once_is_told_and_passes(void **state)
     }
 }
 
-/* The first call on a device, for which a rank has no memory, and the next, for which it has. */
+/* Rank 1 has no memory in the first call on a device; the next call succeeds. */
 static tsr_status run_short(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -420,8 +420,8 @@ static void a_driver_may_go_before_the_communicators_that_have_served_it(void **
     fixture_finish(&f);
 }
 
-/* Rank 0 starts an exchange, and goes with its memory and never finishes it; the others reach into
- * that memory or find it gone. */
+/* Rank 0 starts an exchange, and destroys the communicator instead of finishing it. Afterwards each
+ * rank uses its memory again. */
 static tsr_status go_between(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -437,7 +437,7 @@ static tsr_status go_between(tsr_comm *comm, void *arg)
     else if (*(const int *)f->arg > 0)
         usleep((unsigned)*(const int *)f->arg);
     tsr_comm_destroy(part);
-    /* Nobody touches these any more, whatever the streams still hold. */
+    /* No rank touches these buffers any more, whatever work the streams still have. */
     TSR_TRY(fixture_put(f, b.rank, b.send, &b, sizeof b));
     TSR_TRY(fixture_put(f, b.rank, b.receive, &b, sizeof b));
     TSR_TRY(fixture_wait(f, b.rank));

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "invariants"))
 import tap  # noqa: E402
 
 WARNING = "the BLAS openblas took its kernels for Prescott"
-# A venv whose pip, or whose python, is the same stand-in; `real` is asked for what is no venv.
+# Stands in for python3 and for the pip and python of a venv. Other calls go to `real`.
 PYTHON = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$LOG"
 case $1 in

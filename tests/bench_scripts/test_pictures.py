@@ -135,7 +135,7 @@ def near_share(a, b):
 
 
 def moved(value, *sizes):
-    """The same curve in every panel; `value` is of (move, size)."""
+    """Draws the same curve in every panel, by a function `value` of (move, size)."""
     return {" to ".join(move): [(size, *value(move, size)) for size in sizes or SIZES] for move in canned.LIMITS}
 
 
@@ -174,7 +174,7 @@ def check_ratios(cases, run):
 
 
 def values_of(panels):
-    """Without whiskers."""
+    """Points without whiskers."""
     return {move: {label: [point[:2] for point in points] for label, points in curves.items()} for move, curves in panels.items()}
 
 

@@ -251,7 +251,7 @@ def check_figures_file(cases, folder):
 
 
 def check_processors(cases, folder):
-    """A page of one processor makes room for that of another, and comes back."""
+    """The page of another processor moves the first page into a folder; measured again, the first page comes back."""
     docs = folder / "processors"
     pages = {}
     for name in ("Abacus <1>", "Slide Rule", "Abacus <1>"):
@@ -271,7 +271,7 @@ def check_processors(cases, folder):
 
 
 def check_odd_processors(cases, folder):
-    """Whatever a processor is called, nothing but its own folder goes, and a page that cannot be read is told."""
+    """Whatever a processor is called, only its own folder is removed, and a page that cannot be read is named."""
     docs = folder / "odd"
     (docs / "benchmarks").mkdir(parents=True)
     remarks = docs / "benchmarks" / "remarks.md"

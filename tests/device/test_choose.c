@@ -1,4 +1,5 @@
-/* How the host's kernels choose their ways: by the test's own clock, from inside the library. */
+/* How the host's kernels choose their ways, seen from inside the library and timed by a clock of
+ * the test. */
 #include "device/host/choose.h"
 #include "variants.h"
 
@@ -6,14 +7,14 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* A machine on which each way takes so many nanoseconds a MiB. */
+/* A machine on which each way takes `takes` microseconds for a MiB. */
 typedef struct machine {
     tsr_kernel_choices *choices;
     uint64_t now;
     uint32_t takes[TSR_WAYS];
-    size_t moved[TSR_WAYS]; /* bytes, since somebody looked last */
+    size_t moved[TSR_WAYS]; /* bytes since forget_moved() */
     int looks;              /* at the clock */
-    tsr_way way, before;    /* that moves now, and that moved before it */
+    tsr_way way, before;    /* the way of the last piece, and the other way before it */
     bool soiled;            /* ordinary stores leave lines that the next way, if it streams, writes back */
 } machine;
 
@@ -36,7 +37,7 @@ static machine start(const char *kernels)
     return m;
 }
 
-/* The address of a machine is its clock's. */
+/* Makes the machine the clock, now that its address is final. */
 static void wind(machine *m)
 {
     m->choices->now = look;
@@ -89,7 +90,8 @@ static void every_way_is_tried_and_the_best_is_taken(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* In one order `stream` would always follow ordinary stores, and `stream-rows` never. */
+/* If ways were tried in one order only, `stream` would always follow ordinary stores, and
+ * `stream-rows` never. */
 static void ways_are_tried_in_both_orders(void **state)
 {
     machine m = start("measured");
@@ -110,7 +112,7 @@ static void trying_costs_no_more_than_a_few_stretches_of_each_way(void **state)
     (void)state;
     wind(&m);
     call(&m, TSR_TASK_COPY, 16384, 512 * MIB);
-    /* Ways that take half as much again are given up after two. */
+    /* A way that takes half as long again as the best is given up after two samples. */
     assert_true(m.moved[TSR_WAY_PLAIN_AHEAD] <= 8 * MIB);
     assert_true(m.moved[TSR_WAY_PLAIN] <= 12 * MIB);
     tsr_kernel_choices_destroy(m.choices);
@@ -165,7 +167,8 @@ static void classes_choose_apart(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* Another load on the machine, another clock: what was best is slow from now on. */
+/* The machine gets another load, or its clock another rate: the way that was best is slow from now
+ * on. */
 static void a_choice_changes_after_calls_that_were_slow(void **state)
 {
     machine m = start("measured");
@@ -181,8 +184,8 @@ static void a_choice_changes_after_calls_that_were_slow(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* What is slow may still be faster than the others were at first, which says nothing of what they
- * take now. */
+/* A way that has become slow may still be faster than the others were at first, which says nothing
+ * of how fast they are now. */
 static void all_ways_are_tried_again_when_the_best_is_slow(void **state)
 {
     machine m = start("measured");
@@ -208,8 +211,8 @@ static void all_ways_are_tried_again_when_the_best_is_slow(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* On memory that the system has not yet cleared ordinary stores win, since clearing leaves its
- * lines in the cache, and every way takes longer than later, on the same memory. */
+/* On memory that the system has not yet cleared, ordinary stores win, because clearing leaves its
+ * lines in the cache. Later, on the same memory, every way is faster. */
 static void all_ways_are_tried_again_when_the_best_got_much_faster(void **state)
 {
     static const uint32_t later[TSR_WAYS] = {400, 450, 420, 280, 480, 300};
@@ -234,7 +237,7 @@ static void one_slow_stretch_changes_nothing(void **state)
     wind(&m);
     for (int i = 0; i < 4; i++)
         call(&m, TSR_TASK_COPY, 16384, 128 * MIB);
-    /* A stretch of a call: what follows comes from elsewhere. */
+    /* Part of a call; the pieces after it come from elsewhere. */
     tsr_stretch here, *const s = tsr_stretch_begin(&here, m.choices, TSR_TASK_COPY, 128 * MIB);
     tsr_stretch_enter_run(s, 16384);
     for (int piece = 0; piece < 6; piece++) {
@@ -249,7 +252,7 @@ static void one_slow_stretch_changes_nothing(void **state)
     tsr_kernel_choices_destroy(m.choices);
 }
 
-/* A first sample that was disturbed does not rule a way out for ever. */
+/* A disturbed first sample does not rule out a way for ever. */
 static void rivals_are_tried_again(void **state)
 {
     machine m = start("measured");
@@ -359,7 +362,7 @@ static void what_was_timed_is_told(void **state)
         assert_in_range(16384, told.run_from, told.run_to - 1);
         assert_in_range(128 * MIB, told.bytes_from, told.bytes_to - 1);
         assert_string_equal(told.way, "stream-rows");
-        /* 180 us a MiB. */
+        /* The way takes 180 us for a MiB. */
         assert_in_range((uint64_t)told.bandwidth[TSR_WAY_STREAM_ROWS], UINT64_C(5825000000), UINT64_C(5826000000));
     }
     assert_int_equal(timed, 1);

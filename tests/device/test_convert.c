@@ -1,6 +1,5 @@
-/* Conversions between floating types: every code of the narrow ones, every place where rounding
- * turns, and random bits.
- */
+/* Conversions between floating types: every code of the narrow types, every value at which rounding
+ * changes direction, and random bits. */
 #include "reference.h"
 #include "variants.h"
 
@@ -82,8 +81,9 @@ static int64_t put_double(double *values, int64_t count, double value)
     return count;
 }
 
-/* Between each two neighbours lies the value where rounding turns: that one, the ones next to it in
- * the source type, and the neighbours themselves, for both signs; past the largest too. */
+/* Between two neighbours there is a value at which rounding changes direction. Converts this value,
+ * the values next to it in the source type, and the neighbours, with both signs; also beyond the
+ * largest number. */
 static void rounding_turns_exactly_in_the_middle_of_neighbours(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void random_bits_convert_like_the_reference(void **state)
     draw_bytes(&seed, values, COUNT * sizeof *values);
     check_to_all(TSR_F64, values, COUNT);
     check_to_all(TSR_F32, values, COUNT);
-    /* Random doubles are mostly out of every narrow type's range: these are within. */
+    /* Most random doubles are out of the range of every narrow type; these are within it. */
     for (int i = 0; i < COUNT; i++)
         values[i] = ldexp((double)(int64_t)draw(&seed), (int)draw_between(&seed, -90, -44));
     check_to_all(TSR_F64, values, COUNT);
@@ -133,7 +133,7 @@ static void special_values_convert_as_the_design_says(void **state)
                                       5e-324, -5e-324, 1.7e308};
     static const struct {
         tsr_dtype dtype;
-        uint32_t codes[7]; /* of the first six, then of 1e6 */
+        uint32_t codes[7]; /* of the first six values, then of 1e6 */
     } known[] = {
         {TSR_F16, {0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0x7e00, 0x7c00}},
         {TSR_BF16, {0, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0x7fc0, 0x4974}},

@@ -1,5 +1,5 @@
-/* Copies of boxes against one that goes element by element: every byte of the destination, the gaps
- * that nobody may touch too. */
+/* Copies of boxes, compared with a loop over elements: every byte of the destination, gaps
+ * included. */
 #include "variants.h"
 
 typedef struct case_memory {
@@ -18,8 +18,8 @@ static void copy_naively(const tsr_box_copy *copy)
                copy->element_bytes);
 }
 
-/* Buffers for the box, with room before and behind it, at any alignment, filled at random; the
- * box's pointers point into them. */
+/* Makes buffers for the box, with room before and behind it, at any alignment and filled at random,
+ * and points the box into them. */
 static case_memory make_memory(uint64_t *seed, tsr_box_copy *copy, arrangement src, arrangement dst)
 {
     int64_t src_first, dst_first;

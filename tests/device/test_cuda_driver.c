@@ -52,7 +52,7 @@ static void a_driver_that_was_never_used_opens_nothing(void **state)
     stop(&m);
 }
 
-/* What one device's worth of calls needs, for the tests that let each of them fail. */
+/* What the calls of one device need, in tests that let each call fail. */
 typedef struct work {
     void *a, *b, *c, *event;
     tsr_stream stream;
@@ -137,7 +137,7 @@ static void release(const machine *m, const work *w)
     m->table->stream_destroy(m->self, 0, w->stream);
 }
 
-/* A driver, all that a device can do, and another device that meets the first. */
+/* Makes a driver, makes every call of a device, and lets another device reach the first. */
 static tsr_status everything(void)
 {
     machine m;
@@ -184,13 +184,14 @@ static void every_call_that_fails_is_named_and_leaves_nothing_behind(void **stat
     assert_int_equal(calls_of_everything(), calls);
 }
 
-/* Without a device there is no context to lose, and cuBLASLt keeps to itself why it fails. */
+/* True if the call's error can say that the context is lost: it is no count of devices, which needs
+ * no context, and no call of cuBLASLt, which does not say why it fails. */
 static bool tells_of_contexts(const char *sentence)
 {
     return !strstr(sentence, "cudaGetDeviceCount") && !strstr(sentence, "cublas");
 }
 
-/* Calls whose failure nobody is told of, as when a device is given back, do no harm. */
+/* Calls that cannot report a failure, as when memory is freed, do no harm. */
 static void whatever_call_finds_the_context_lost_says_so(void **state)
 {
     const int calls = calls_of_everything();
@@ -267,7 +268,7 @@ static void a_device_without_memory_says_how_much_there_is_and_stays_usable(void
     assert_int_equal(m.table->alloc(m.self, 0, 600, NULL, &memory), TSR_ERROR_MEMORY);
     says("600 bytes on device 0, where 400 of 1000 are free");
     assert_ptr_equal(memory, &memory);
-    /* What the pool keeps of freed memory is given back before anybody is refused. */
+    /* The pool gives back freed memory that it kept before an allocation is refused. */
     m.table->free(m.self, 0, half, 600, NULL);
     assert_int_equal(m.table->alloc(m.self, 0, 900, NULL, &memory), TSR_OK);
     m.table->free(m.self, 0, memory, 900, NULL);
@@ -296,7 +297,7 @@ static void memory_without_a_stream_waits_and_with_one_does_not(void **state)
     stop(&m);
 }
 
-/* In a stream of the program's own, which stays. */
+/* The work is in a stream that the program made, and that stays. */
 static void a_driver_that_goes_waits_for_what_its_devices_were_given(void **state)
 {
     uint32_t theirs[4] = {0};
@@ -318,7 +319,7 @@ typedef struct user {
     tsr_status status;
 } user;
 
-/* One thread's work: both devices in turn, beginning with one of them. */
+/* The work of one thread: it uses both devices alternately. */
 static void *use_devices(void *arg)
 {
     user *const u = arg;

@@ -1,6 +1,4 @@
-/* libtessera-cuda as it is on this machine: what it says where there is no GPU, and what a GPU does
- * where there is one.
- */
+/* libtessera-cuda on this machine: what it says without a GPU, and what it does with one. */
 #include "reference.h"
 #include "variants.h"
 

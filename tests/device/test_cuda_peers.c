@@ -46,7 +46,7 @@ static void asking_who_reaches_whom_opens_both(void **state)
     stop(&m);
 }
 
-/* What of the two ways is open, asked in both manners. */
+/* Counts the directions in which the devices reach each other, each asked in both manners. */
 static int count_ways(const machine *m)
 {
     int there, back, again;

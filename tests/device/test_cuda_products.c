@@ -1,4 +1,4 @@
-/* Products on the emulated machine: what is asked of cuBLASLt, and how often. */
+/* Products on the emulated machine: which calls of cuBLASLt are made, and how often. */
 #include "emulated_driver.h"
 #include "reference.h"
 
@@ -14,7 +14,7 @@ typedef struct product {
     int trans_a, trans_b, biased;
     double alpha, beta;
     size_t workspace; /* bytes given */
-    size_t shift;     /* elements by which all operands are off what they could be aligned to */
+    size_t shift;     /* elements by which all operands are off their best alignment */
     bool widens;      /* c and the bias are f32 */
 } product;
 
@@ -198,7 +198,7 @@ static void an_algorithm_is_looked_for_once_a_problem(void **state)
     for (int i = 0; i < 5; i++)
         check_product(&m, &p);
     assert_int_equal(emulated_searches(), before + 2);
-    /* Where the one that is liked best gets no workspace, another. */
+    /* Where the preferred algorithm gets no workspace, another one is used. */
     p.workspace = 0;
     for (int i = 0; i < 5; i++)
         check_product(&m, &p);
@@ -216,7 +216,7 @@ static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(voi
     const machine m = start();
     const int before = emulated_searches();
     assert_int_equal(m.table->gemm_workspace(m.self, 0, &g, &bytes), TSR_OK);
-    /* What the emulated algorithm takes, and what it takes to align that. */
+    /* The workspace of the emulated algorithm, and the bytes that aligning it may cost. */
     assert_int_equal(bytes, 4096 + 255);
     g.a = o.a + 4;
     g.bias = o.bias + 4;

@@ -1,8 +1,6 @@
-/*
- * Streams, events and captures of the emulated machine, through the driver where it has them: what
- * is enqueued waits for somebody who waits, and what CUDA's programming guide forbids in captures
- * is refused.
- */
+/* Streams, events and captures of the emulated machine, through the driver where it has them.
+ * Enqueued work waits until a thread waits for it, and what CUDA's programming guide forbids in
+ * captures is refused. */
 #include "emulated_driver.h"
 
 #include <cuda_runtime_api.h>
@@ -69,7 +67,7 @@ static void wait_for(const stage *s, void *event, int stream)
     assert_int_equal(s->m.table->event_wait(s->m.self, 0, event, s->stream[stream]), TSR_OK);
 }
 
-/* What is in memory when a stream is done. */
+/* The value in memory when a stream is done. */
 static uint32_t look(stage *s, const uint32_t *memory, int stream)
 {
     assert_int_equal(s->m.table->copy(s->m.self, 0, s->host, memory, BYTES, TSR_COPY_TO_HOST, s->stream[stream]),
@@ -92,7 +90,7 @@ static cudaGraph_t end(tsr_stream stream)
     return graph;
 }
 
-/* The error with which a capture ends that gives no graph. */
+/* Ends a capture that gives no graph, and returns the error. */
 static cudaError_t end_without(tsr_stream stream)
 {
     cudaGraph_t graph = NULL;
@@ -124,7 +122,7 @@ static void a_wait_is_for_what_was_recorded_when_it_was_called(void **state)
     stage s;
     (void)state;
     set_up(&s);
-    wait_for(&s, s.event, 1); /* for nothing */
+    wait_for(&s, s.event, 1); /* before any record: waits for nothing */
     fill(&s, s.a, 1, 0);
     record(&s, s.event, 0);
     wait_for(&s, s.event, 1);

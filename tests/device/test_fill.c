@@ -1,4 +1,4 @@
-/* Fills against one that goes element by element, gaps included. */
+/* Fills, compared with a loop over elements, gaps included. */
 #include "variants.h"
 
 static void fill_naively(const tsr_box_fill *fill)

@@ -1,6 +1,5 @@
-/* Reductions against one that goes element by element, byte for byte: every dtype and op, any
- * layout of every operand.
- */
+/* Reductions, compared byte for byte with a loop over elements: every dtype and op, any layout of
+ * every operand. */
 #include "reference.h"
 #include "variants.h"
 
@@ -9,8 +8,8 @@
 #define MOST 5
 
 typedef struct operand {
-    unsigned char *memory, *kept; /* kept: as it was before */
-    size_t bytes, at;             /* of the memory; of element 0 in it */
+    unsigned char *memory, *kept; /* kept: a copy of the memory from before */
+    size_t bytes, at;             /* bytes of the memory; position of element 0 in it */
 } operand;
 
 /* One reduction, with its operands. `in_place` >= 0: the first destination is that source. */
@@ -23,8 +22,8 @@ typedef struct problem {
     int in_place;
 } problem;
 
-/* Values at which arithmetic turns, as bits of each floating type: NaNs of both signs with
- * payloads, zeros, infinities, the largest, the smallest normal and subnormals. */
+/* Values at which arithmetic has special cases, as bits of each floating type: NaNs of both signs
+ * with payloads, zeros, infinities, the largest and the smallest normal numbers, subnormal ones. */
 static const uint64_t specials64[] = {
     0x7ff8000000000000, 0xfff8000000000001, 0x7ff0000000000001, 0, 0x8000000000000000, 0x7ff0000000000000,
     0xfff0000000000000, 0x7fefffffffffffff, 0x0010000000000000, 1, 0x800fffffffffffff, 0x3ff0000000000000};
@@ -177,7 +176,7 @@ static bool has_op(tsr_dtype dtype, int op)
     return (tsr_dtype_get(dtype)->reduce_ops & (1u << op)) != 0;
 }
 
-/* `each` for every dtype, op of it, and number of sources. */
+/* Calls `each` for every dtype, each of its ops, and every number of sources. */
 static void for_all_reductions(void (*each)(uint64_t seed, problem *p))
 {
     const uint64_t seed = seed_of(4);
@@ -246,7 +245,7 @@ static void a_destination_may_be_any_of_the_sources(void **state)
 
 static void large_reductions_go_past_the_cache(void **state)
 {
-    /* 9 MiB of results each, in one destination or in three. */
+    /* Each has results of 9 MiB, in one destination or in three. */
     static const struct {
         tsr_dtype dtype;
         int64_t rows;

@@ -14,7 +14,7 @@ typedef struct memory {
 static memory make_memory(size_t bytes, size_t misaligned)
 {
     memory m = {.bytes = bytes};
-    /* Lines begin where nothing is misaligned: some ways ask for that. */
+    /* Without misalignment the memory begins at a cache line, as some ways need. */
     m.whole = aligned_alloc(64, (bytes + 2 * BEYOND + 64 + 63) & ~(size_t)63);
     assert_non_null(m.whole);
     m.at = m.whole + BEYOND + misaligned;
@@ -26,7 +26,7 @@ static void fill_all(memory *m, uint64_t *state)
     draw_bytes(state, m->whole, m->bytes + 2 * BEYOND + 64);
 }
 
-/* Choices as a rank's, but for calls of any size. */
+/* Makes choices like those of a rank, but for calls of any size. */
 static tsr_kernel_choices *choices_of(const char *kernels)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
@@ -40,7 +40,7 @@ static tsr_kernel_choices *choices_of(const char *kernels)
     return choices;
 }
 
-/* Rows of `run` bytes in a plane, from both sides' strides: in bytes, as elements have one. */
+/* Rows of `run` bytes in a plane, with strides of both sides. */
 typedef struct rows_case {
     int64_t outer, inner, run, dst_gap, src_gap;
     size_t dst_misaligned, src_misaligned;
@@ -136,7 +136,7 @@ static void every_way_copies_the_same_bytes(void **state)
             }
 }
 
-/* One row in pieces, each of which may go another way. */
+/* A long row is copied in pieces, each of which may go another way. */
 static void long_rows_are_copied_whole(void **state)
 {
     static const int64_t runs[] = {1 << 20, (1 << 20) - 1, (1 << 21) + 4097};
@@ -153,7 +153,7 @@ static void long_rows_are_copied_whole(void **state)
         }
 }
 
-/* Many ways within one call, with a clock that calls each of them the best in its turn. */
+/* A clock by which each way is the best in its turn, so that one call goes many ways. */
 static uint64_t odd_clock(void *user)
 {
     uint64_t *const state = user;
@@ -204,7 +204,7 @@ typedef struct sums_case {
 
 #define MOST 5
 
-/* The result under one way. */
+/* Reduces in one way. */
 static void reduce_in(const sums_case *c, const tsr_device_table *table, tsr_kernel_choices *choices, void *const *src,
                       void *const *dst)
 {
@@ -227,7 +227,8 @@ static void reduce_in(const sums_case *c, const tsr_device_table *table, tsr_ker
     assert_int_equal(table->reduce(choices, 0, &reduce, NULL), TSR_OK);
 }
 
-/* The rule's result is what tests of reductions compare with a plain loop. */
+/* Compares every way with a call without choices, which tests of reductions compare with a plain
+ * loop. */
 static void check_sums(const sums_case *c, uint64_t seed)
 {
     uint64_t state = seed;
@@ -295,8 +296,7 @@ static void every_way_reduces_to_the_same_bytes(void **state)
             }
 }
 
-/* Rows in which whole lines go to memory as they are combined, of every dtype under every
- * operation. */
+/* Rows of which whole lines go to memory as they are reduced, for every dtype and op. */
 static void every_way_streams_every_reduction(void **state)
 {
     const int step = step_of(5);

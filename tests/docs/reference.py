@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""doxygen makes a page of every public header, says nothing, and finds a text for all that they declare. TAP.
+"""doxygen makes a page of every public header, prints no warning, and finds a text for every declaration. TAP.
 
 usage: reference.py SOURCE_ROOT [DOXYGEN]
 """
@@ -30,7 +30,7 @@ def has_text(element, *kinds):
 
 
 def mute(page):
-    """What a page declares without a text, members of structs aside: a text often is of several."""
+    """What a page declares without a text. Members of structs are left out, because one text often is of several."""
     if page.get("kind") == "struct" and not has_text(page, "briefdescription", "detaileddescription"):
         yield page.findtext("compoundname")
     for member in page.iter("memberdef"):

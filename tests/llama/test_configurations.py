@@ -59,7 +59,7 @@ def compare(directory, config, dtype, files):
     logits, ids, gap = Reference(config, weights).generate(PROMPT, TOKENS)
     flat = [value for row in logits for value in row]
     bound = 1e-4 * max(map(abs, flat))
-    # f32 against f64: a token may only be told apart where its lead is more than the rounding.
+    # The program computes in f32 and the reference in f64, so tokens are compared only where the lead exceeds the rounding.
     expect(gap > bound / 10, "the draw of weights leaves two tokens too close to tell:", gap)
     for ranks in RANKS:
         arguments = (directory, "--ranks", ranks, "--prompt-ids", ids_text(PROMPT))

@@ -1,5 +1,5 @@
-/* Exchanges that fail, are given up or come to nothing, communicators for which a rank has no
- * memory, and who hears what of it. */
+/* Exchanges that fail or are given up, communicators for which a rank has no memory, and which
+ * ranks hear of it. */
 #include "comm_suite.h"
 #include "launched.h"
 
@@ -8,14 +8,13 @@
 
 static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
 
-/* For who waits in vain. That a communicator is made takes longer where ranks are more than cores,
- * and is bounded by it too. */
+/* The timeout of tests in which a rank waits in vain. It also bounds how long making a communicator
+ * takes, which is longer where there are more ranks than cores. */
 enum { SHORT_MS = 1000 };
 #define SHORT_WORDS "1000 ms"
 
-/* Rank 1 does not come, and is named by whoever waits for it; nobody waits for longer than the
- * timeout more than once.
- */
+/* Rank 1 does not come. Every rank that waits for it names it, and waits for the timeout once at
+ * most. */
 static tsr_status wait_in_vain(tsr_comm *comm)
 {
     int64_t in = 1, out;
@@ -54,7 +53,7 @@ static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
 
 /* Rank 0 gives up an exchange that it has started, and its memory, before rank 1 comes to it. */
 typedef struct giving_up {
-    bool receives; /* rank 0 does, else it sends */
+    bool receives; /* rank 0 receives; else it sends */
     int later_ms;  /* when rank 1 comes; it comes first where rank 0 waits for it */
     size_t bytes;
 } giving_up;
@@ -75,7 +74,7 @@ static tsr_status give_up_first(tsr_comm *group, const giving_up *g)
     return status;
 }
 
-/* What arrives, if anything does, is whole. */
+/* The message arrives whole, or not at all. */
 static tsr_status come_second(tsr_comm *group, const giving_up *g)
 {
     char *const memory = malloc(g->bytes);
@@ -94,8 +93,8 @@ static tsr_status come_second(tsr_comm *group, const giving_up *g)
     return TSR_OK;
 }
 
-/* Rank 0 lets MPI work until rank 1 is done: what comes late is written then, if MPI still knows
- * where. */
+/* Rank 0 lets MPI work until rank 1 is done. A message that comes late is written then, if MPI
+ * still knows where. */
 static void part(int rank)
 {
     if (rank == 1)
@@ -128,7 +127,8 @@ static void who_gives_up_an_exchange_has_its_memory_back(void **state)
     }
 }
 
-/* Sentences of a group name ranks of all, too: rank 1 of the group is rank 0. */
+/* Errors of a group name ranks of the whole communicator too: rank 1 of the group is rank 0
+ * there. */
 static tsr_status stay_away_from_group(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -158,8 +158,8 @@ static void ranks_of_groups_have_both_names(void **state)
     launched_run_all(2, stay_away_from_group, NULL, &options);
 }
 
-/* The first rank begins with the whole, the others with a group of as many, in which they wait for
- * it. */
+/* The first rank calls with the whole communicator, and the others with a group of as many ranks,
+ * in which they wait for the first. */
 static tsr_status call_in_other_orders(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -224,7 +224,7 @@ static void who_waits_for_seconds_tells_the_log_for_whom(void **state)
         assert_int_equal(waits, 1);
 }
 
-/* Memory that gives out: of the next allocations number `left` fails, and all after it. */
+/* An allocator of which allocation number `left` from now fails, and all after it. */
 typedef struct larder {
     int64_t left, held;
 } larder;
@@ -259,8 +259,8 @@ static tsr_context *make_context(larder *l)
     return context;
 }
 
-/* The last rank's n-th allocation fails, for all n: it says so, the others hear of it, and none
- * waits for it. */
+/* The last rank's n-th allocation fails, for all n. This rank says so, the others hear of it, and
+ * no rank waits for it. */
 static void who_has_no_memory_for_a_communicator_holds_up_nobody(void **state)
 {
     (void)state;
@@ -288,7 +288,8 @@ static void who_has_no_memory_for_a_communicator_holds_up_nobody(void **state)
     assert_int_equal(l.held, 0);
 }
 
-/* Likewise for a split, after which the communicator serves as before. */
+/* The last rank's n-th allocation of a split fails, for all n. Afterwards the communicator is
+ * usable as before. */
 static tsr_status split_without_memory(tsr_comm *comm, void *arg)
 {
     larder *l = arg;
@@ -339,7 +340,7 @@ static void options_that_ranks_differ_in_are_named(void **state)
     }
 }
 
-/* A process whose files may not grow has messages instead, and no signal. */
+/* A process whose files may not grow uses messages instead of shared memory, and gets no signal. */
 static void a_limit_of_files_takes_shared_memory_away(void **state)
 {
     (void)state;

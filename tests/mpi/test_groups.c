@@ -1,7 +1,5 @@
-/*
- * Ranks of one node within a world of several: groups of them, and plans that move inside nodes
- * alone, read peers' memory in place, and nothing of theirs goes through MPI.
- */
+/* Ranks of one node among several: groups of them, and plans that move within nodes alone, read
+ * peers' memory in place and send nothing through MPI. */
 #include "comm_suite.h"
 #include "halves.h"
 #include "launched.h"
@@ -54,7 +52,7 @@ static void fill(const local *l, int32_t factor, int32_t more)
             *element(l, i, j) = factor * value_of(l->offset[0] + i, l->offset[1] + j) + more;
 }
 
-/* `terms`: how many were summed up. */
+/* Checks this rank's elements, which are sums of `terms` terms. */
 static tsr_status check_filled(const local *l, int32_t terms)
 {
     for (int64_t i = 0; i < l->tensor.shape[0]; i++)
@@ -67,7 +65,7 @@ static tsr_status check_filled(const local *l, int32_t terms)
     return TSR_OK;
 }
 
-/* At once, or in two halves. */
+/* Executes the plan at once, or in two halves. */
 static tsr_status run_plan(tsr_comm *comm, const tsr_plan *plan, const local *src, const local *dst, void *workspace,
                            bool in_halves)
 {
@@ -106,7 +104,8 @@ static bool is_partial(const char *placements)
     return strchr(placements, 'P') != NULL;
 }
 
-/* `coordinate` is this rank's, of which the last is the one whose terms are added up. */
+/* Sets this rank's terms. Its `coordinate` ends with that of the mesh dim along which terms are
+ * summed. */
 static tsr_status run_move(tsr_comm *comm, const tsr_mesh *mesh, const int64_t *coordinate, const move *m)
 {
     const int last = tsr_mesh_ndim(mesh) - 1;
@@ -195,7 +194,7 @@ static void moves_along_lines_within_nodes_are_direct(void **state)
     halves_run(move_along_lines, NULL, PATIENT_MS);
 }
 
-/* A sum of so many rows is planned, and prepared. */
+/* Plans and prepares a sum of `rows` rows. */
 static tsr_status prepare_sum(tsr_comm *comm, const tsr_mesh *mesh, int64_t rows, tsr_plan **out)
 {
     const int64_t shape[] = {rows, EDGE};
@@ -332,7 +331,7 @@ static void so_do_reductions_in_any_order(void **state)
     run_four(sum_in_any_order, NULL);
 }
 
-/* Terms of 2-byte floats by rank, as bits, and what they come to. */
+/* Terms of 2-byte floats by rank, as bits, and their sum. */
 typedef struct narrow {
     tsr_dtype dtype;
     const char *from;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs that go wrong end, and say why: a rank that does not come, a launcher or a library of another MPI, failures without words.
+"""Jobs that go wrong end with a reason: a rank that does not come, a launcher or library of another MPI, failures without a sentence.
 usage: test_jobs.py LAUNCH LAUNCHER JOBBER NAME PACKAGE [OTHER_LAUNCHER OTHER_NAME MIXED]"""
 import os
 import pathlib
@@ -18,7 +18,7 @@ report = tap.Report()
 
 
 def mpirun(ranks, *command, by=launcher):
-    """Hangs are failures; what a launcher has to say of its own is not looked at."""
+    """Runs a job; a hang is a failure. Lines of the launcher itself are ignored."""
     return subprocess.run([launch, by, str(ranks), *command], capture_output=True, text=True, timeout=60)
 
 
@@ -32,7 +32,7 @@ def expect(done, *patterns):
 
 def lacking():
     done = mpirun(3, jobber, "lack")
-    # The first that ends takes the others along, by its launcher.
+    # When the first rank ends, its launcher ends the others.
     return expect(done, "^R[02] run: peer: tsr_mpi_job_run: not all ranks came within 1000 ms", "^R[02] is gone")
 
 
@@ -46,8 +46,8 @@ def failing_twice():
 
 
 def stopping():
-    """Rank 1 stops in its n-th call, of which there are some thirty until two communicators are made. The first knows who stops
-    in the second, and waits for less than the 1,100 ms of a timeout. On a busy machine the second of the others comes too late, too."""
+    """Rank 1 stops in its n-th call; making two communicators takes some thirty. A rank that stops while the second one is made is
+    named by means of the first, in less than the timeout of 1,100 ms. On a busy machine rank 2 may come too late as well."""
     wrong = []
     for calls, words in ((1, "not all ranks came within 1100 ms"), (13, ""), (22, "(rank 0, )?rank 1(, rank 2)? did not come within 1000 ms")):
         done = mpirun(3, jobber, "stop", str(calls))
@@ -56,7 +56,7 @@ def stopping():
 
 
 def written_by(what, elsewhere):
-    """What ranks 0 and 2 were told, who have lost rank 1; others are elsewhere, and nothing is shared with them."""
+    """The errors of ranks 0 and 2, which have lost rank 1. The ranks are on several nodes, which share no memory."""
     ranks = elsewhere + 1 if elsewhere else 3
     with tempfile.TemporaryDirectory() as folder:
         mpirun(ranks, jobber, what, folder, str(elsewhere))
@@ -65,7 +65,7 @@ def written_by(what, elsewhere):
 
 
 def losing(what, elsewhere, words):
-    """The same words on both ranks, whoever of them it was that waited."""
+    """Both ranks have the same sentence, whichever of them waited."""
     said = written_by(what, elsewhere)
     return [] if all(words in text for text in said) else [f"{words!r} is not in {said}"]
 
@@ -113,7 +113,7 @@ def launched_by_another():
 
 
 def launched_by_slurm():
-    """As srun would leave a program whose MPI was not built for it."""
+    """The program starts as under srun, if its MPI was not built for srun."""
     environment = {**os.environ, "SLURM_STEP_NUM_TASKS": "3", "PMIX_RANK": "0"}
     done = subprocess.run([jobber], capture_output=True, text=True, timeout=60, env=environment)
     return refuse(done, 1, "SLURM_STEP_NUM_TASKS is 3", "finds a job of one process")

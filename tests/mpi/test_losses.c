@@ -1,6 +1,5 @@
-/*
- * Ranks of two nodes that abort, leave, or never come: all others are told, wherever they wait.
- */
+/* Ranks of two nodes that abort, leave, or never come: all other ranks hear of it, wherever they
+ * wait. */
 #include "comm_suite.h"
 #include "halves.h"
 #include "launched.h"
@@ -10,7 +9,8 @@
 
 enum { PATIENT_MS = 60000, DEAF_MS = 10000 };
 
-/* This rank's half. The last rank goes on when all others have theirs, for it is about to abort. */
+/* Makes the half communicator of this rank's node. The last rank goes on when all others have
+ * theirs, because it is about to abort. */
 static tsr_status halve(tsr_comm *comm, tsr_comm **group)
 {
     const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
@@ -22,8 +22,8 @@ static tsr_status halve(tsr_comm *comm, tsr_comm **group)
     return TSR_OK;
 }
 
-/* The last rank aborts; the others wait for it, but for the first, which waits for its mate alone,
- * by no message. */
+/* The last rank aborts. The others wait for it, except for the first, which waits without a message
+ * for another rank of its node. */
 static tsr_status abort_far_away(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -129,7 +129,7 @@ static void an_abort_in_a_thread_is_told_by_the_next_call(void **state)
     halves_run(abort_in_a_thread, NULL, DEAF_MS);
 }
 
-/* The last rank sends what it has, and leaves. */
+/* The last rank sends its message, and leaves. */
 static tsr_status leave_early(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -157,7 +157,7 @@ static void who_leaves_is_named_on_all_nodes(void **state)
     halves_run_by_messages(leave_early, PATIENT_MS);
 }
 
-/* The first rank comes when the others have given up, and then does not find them. */
+/* The first rank comes when the others have given up, and does not find them. */
 static void who_makes_a_communicator_alone_is_told_so(void **state)
 {
     (void)state;

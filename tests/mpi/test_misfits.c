@@ -1,4 +1,5 @@
-/* Messages whose two lengths differ, and what else a receiver does not expect. */
+/* Messages whose sender and receiver give different lengths, and other messages that a receiver
+ * does not expect. */
 #include "comm_suite.h"
 #include "delivery.h"
 #include "launched.h"
@@ -62,7 +63,8 @@ static void a_message_that_does_not_fit_is_told_to_its_node_or_its_receiver(void
     }
 }
 
-/* Rank 0 sends three messages at once; where the lengths differ, only that one comes to nothing. */
+/* Rank 0 sends three messages at once. Where the lengths of one differ, that message alone
+ * fails. */
 enum { LIST = 3, LIST_ROOM = 32768 };
 
 typedef struct message_list {
@@ -207,7 +209,8 @@ static void lists_of_a_node_that_differ_anywhere_are_told_to_all(void **state)
         launched_run_all(launched_ranks() < 3 ? 2 : 3, send_odd_lists, &lists[i], NULL);
 }
 
-/* All send and expect 1, 2 and 1 elements to ranks 0, 1 and 2; but rank 1 expects 4 of rank 0. */
+/* All ranks send and expect 1, 2 and 1 elements to and from ranks 0, 1 and 2, but rank 1 expects 4
+ * from rank 0. */
 static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
 {
     static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {4, 2, 2}, {1, 1, 1}};

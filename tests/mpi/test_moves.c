@@ -1,8 +1,6 @@
-/*
- * Random redistributions among processes, byte for byte against the oracle: plans that read peers'
- * memory and plans that send, tensors in memory that the ranks share and in memory that they do
- * not, side by side. The oracle is the one that rank threads are held to.
- */
+/* Random redistributions among processes, compared byte for byte with the oracle that rank threads
+ * are compared with. Plans read peers' memory or send; tensors lie in memory that the ranks share
+ * and in memory that they do not. */
 #include "actor.h"
 #include "launched.h"
 #include "nodes.h"
@@ -19,15 +17,15 @@
 
 enum { CASES = 80, ELEMENTS = 500, POOL_BYTES = 8 << 20, LINE = 64 };
 
-/* Handing round costs next to nothing. */
+/* Sharing within a node costs next to nothing. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 
 /* What cases are drawn from. */
 typedef struct recipe {
-    int batch; /* up to so many tensors together; 0: one */
+    int batch; /* upper bound of the tensors moved together; 0: one */
     bool two_meshes;
     tsr_nodes nodes;
-    bool shares; /* nodes hand round whatever they can */
+    bool shares; /* ranks of a node share whatever they can */
     tsr_mpi_options options;
 } recipe;
 
@@ -75,7 +73,7 @@ static void draw_pair(oracle_random *random, const recipe *r, int world, oracle_
     oracle_random_placements(random, dst, numbers);
 }
 
-/* The same on every rank. */
+/* Draws a case, the same on every rank. */
 static void draw(stage *s, const recipe *r, int world, int64_t number)
 {
     static sweep_pair others[SWEEP_TENSORS - 1];
@@ -162,7 +160,7 @@ static void several_tensors_together(void **state)
     sweep_all(&(recipe){.batch = 4, .options = TSR_MPI_OPTIONS_INIT});
 }
 
-/* As between nodes, in pieces of 100 bytes. */
+/* Messages go in pieces of 100 bytes, as between nodes. */
 static void moves_by_messages_in_small_pieces(void **state)
 {
     (void)state;

@@ -1,7 +1,5 @@
-/*
- * What is MPI's engine's own: what it is given, what it tells of nodes, messages in pieces, memory
- * that is shared, and ranks that do not come.
- */
+/* What only MPI's engine has: the communicator that it is given, its nodes, messages in pieces,
+ * shared memory, and ranks that do not come. */
 #include "comm_suite.h"
 #include "delivery.h"
 #include "included_before.h"
@@ -91,7 +89,7 @@ static void inter_communicators_are_refused(void **state)
     MPI_Comm_free(&half);
 }
 
-/* Its own errors stay with the caller's communicator. */
+/* The caller's communicator keeps its own error handler. */
 static void the_callers_communicator_is_left_alone(void **state)
 {
     (void)state;
@@ -124,7 +122,7 @@ static void long_messages_travel_in_pieces(void **state)
 
 enum { STRIDE = 4093, NEEDED_MIB = 5 << 10 };
 
-/* Pages that nobody writes to take no memory: the sender marks few bytes. */
+/* The sender marks few bytes, because pages that no rank writes to take no memory. */
 static tsr_status deliver_huge(tsr_comm *comm, void *arg)
 {
     const size_t bytes = ((size_t)1 << 31) + 5;
@@ -230,7 +228,8 @@ static void dtensors_lie_where_peers_reach_them(void **state)
     launched_run_all(2, read_neighbours_tensor, NULL, NULL);
 }
 
-/* What the ranks of a node share stays as long as something lies in it, whoever has left. */
+/* Memory that the ranks of a node share stays as long as anything lies in it, whichever ranks have
+ * left. */
 static tsr_status outlive(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -270,7 +269,7 @@ static void shared_memory_outlives_its_communicator(void **state)
         launched_run_all(n, outlive, NULL, NULL);
 }
 
-/* What is given back serves again, in whatever order. */
+/* Memory that was given back is used again, whatever the order. */
 static tsr_status use_again(tsr_comm *comm, void *arg)
 {
     enum { BLOCKS = 6, ROUNDS = 40 };
@@ -303,7 +302,7 @@ static long count_faults(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : -1;
 }
 
-/* Writes all of `bytes` that are allocated and frees them; `*faults` is what that cost. */
+/* Allocates `bytes`, writes all of them and frees them; `*faults` is the number of page faults. */
 static tsr_status use_once(tsr_comm *comm, size_t bytes, void **where, long *faults)
 {
     const long before = count_faults();
@@ -440,7 +439,7 @@ static void many_messages_between_two_ranks_arrive_in_order(void **state)
     }
 }
 
-/* All ranks of these tests are on one node, which is nothing that a plan has to know. */
+/* All ranks of these tests are on one node, so plans have no nodes. */
 static tsr_status look_at_nodes(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -521,7 +520,7 @@ static void a_job_heeds_options_of_older_headers(void **state)
     tsr_context_destroy(options.context);
 }
 
-/* The last test, for MPI is over then. */
+/* This must be the last test, because it finalizes MPI. */
 static void an_abort_after_the_end_of_mpi_says_nothing(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ def make_hosts():
 
 
 def await_link(name):
-    """A link that was just set up carries nothing yet."""
+    """Waits until a new link carries packets."""
     for _ in range(500):
         if "state UP" in subprocess.run(["ip", "-n", name, "link", "show", LINK], capture_output=True, text=True, check=True).stdout:
             return
@@ -55,7 +55,7 @@ def drop_hosts():
 
 
 def inside(name):
-    """What runs a shell command on a host, which has a name of its own."""
+    """The words that run a shell command on a host, under a host name of its own."""
     return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", f'hostname {name}; exec sh -c "$*"', "sh"]
 
 
@@ -78,7 +78,7 @@ def open_mpi(agent, slots):
 
 def mpich(agent, slots):
     hosts = ",".join(f"{address}:{count}" for address, count in zip(ADDRESSES, slots))
-    # What carries messages is UCX or libfabric, as it was built. Hosts that share a kernel would be taken for one, so that nothing but TCP is let in.
+    # UCX or libfabric carries messages, as MPICH was built. Both take hosts that share a kernel for one, so only TCP is allowed.
     environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": LINK, "FI_PROVIDER": "tcp;ofi_rxm", "FI_TCP_IFACE": LINK, "UCX_LOG_LEVEL": "fatal"}
     return environment, ["-launcher", "ssh", "-launcher-exec", agent, "-iface", LINK, "-hosts", hosts, "-bind-to", "none"]
 
@@ -89,7 +89,7 @@ def is_open_mpi():
 
 
 def mpirun(agent, slots, *command, survive=False):
-    """mpirun on the first host, ranks on both, which survive one of them if so wished."""
+    """The words that run mpirun on the first host, with ranks on both. If asked for, the job survives the loss of a rank."""
     environment, options = (open_mpi if is_open_mpi() else mpich)(agent, slots)
     survival = ["--enable-recovery" if is_open_mpi() else "-disable-auto-cleanup"] if survive else []
     words = [launcher, *options, *survival, "-n", sum(slots), *command]
@@ -97,12 +97,12 @@ def mpirun(agent, slots, *command, survive=False):
                             env={**os.environ, **environment}, start_new_session=True)
 
 
-# From the last word of a job to its end, to which MPICH 4.0 does not always come.
+# Seconds from the last line of a job to its end, which MPICH 4.0 does not always reach.
 END_SECONDS = 5
 
 
 def finish(job, timeout, last=None):
-    """Its exit status and what it said; a job that takes longer, or does not end soon after the word that is its `last`, is killed, and -1."""
+    """The job's exit status and output. A job that takes longer, or does not end soon after its `last` word, is killed; its status is -1."""
     said = []
     spoken = threading.Event()
 
@@ -128,14 +128,14 @@ def finish(job, timeout, last=None):
 
 
 def move(agent):
-    """What rank 0 says counts, which hears of every rank: MPICH 4.0 over UCX does not always come to an end of MPI_Finalize() on a busy machine."""
+    """Rank 0's output decides, because it hears of every rank. On a busy machine MPICH 4.0 over UCX may never return from MPI_Finalize()."""
     status, said = finish(mpirun(agent, (2, 1), moves), 150, "  PASSED  ")
     passed = status == 0 or (not is_open_mpi() and "  PASSED  " in said and "FAILED" not in said)
     return [] if passed else [f"exit status {status}: {said[-1500:]}"]
 
 
 def look(agent):
-    """Here, too, what rank 0 says counts."""
+    """Rank 0's output decides."""
     wrong = []
     for slots, words in (((2, 2), "4 ranks on nodes 0 0 2 2"), ((2, 1), "3 ranks on nodes 0 0 2"), ((1, 2), "3 ranks on nodes 0 1 1")):
         status, said = finish(mpirun(agent, slots, talker, "look"), 60, words)
@@ -145,7 +145,7 @@ def look(agent):
 
 
 def names_rank_1(line):
-    """MPICH may give a peer up, and its call fail, before the time is over."""
+    """The call fails at the timeout. MPICH may give up the peer earlier, and then its own call fails."""
     return line.startswith(LATE) or (not is_open_mpi() and line.startswith(("lost: peer: rank 1: MPI_Isend: ", "lost: peer: rank 1: MPI_Irecv: ")))
 
 
@@ -157,7 +157,7 @@ def cut(agent):
         if "talking" in line:
             break
     ip("-n", NAMES[1], "link", "set", LINK, "down")
-    # Who is told is on the launcher's host; the launcher itself may wait for the other one for longer than anybody wants to.
+    # The rank that gets the error is on the launcher's host. The launcher itself may wait for the other host for very long.
     begun, lost = time.monotonic(), ""
     os.set_blocking(job.stdout.fileno(), False)
     while not lost and time.monotonic() - begun < 60 and job.poll() is None:
@@ -174,7 +174,7 @@ def cut(agent):
 
 
 def kill(agent):
-    """Rank 0 is told where the launcher leaves it alive, which Open MPI's does not always do, whatever it is told."""
+    """Rank 0 gets the error if the launcher lets it live. Open MPI's launcher does not always do so, even if asked to."""
     status, said = finish(mpirun(agent, (1, 1), talker, "die", 1, survive=True), 60)
     ended = is_open_mpi() and status != -1 and "lost: " not in said
     told = any(map(names_rank_1, said.splitlines()))

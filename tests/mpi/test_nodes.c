@@ -33,7 +33,8 @@ static unsigned char byte_of(int from, int to, int round, size_t index)
     return (unsigned char)(index * 7 + index / 251 + (size_t)from * 31 + (size_t)to * 17 + (size_t)round * 3);
 }
 
-/* Every two ranks exchange; what came is compared, and what went through MPI counted. */
+/* Every two ranks exchange. The received bytes are compared, and the bytes that went through MPI
+ * are counted. */
 static tsr_status send_round(tsr_comm *comm, const traffic *t, unsigned char *out, unsigned char *in, int round)
 {
     const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);

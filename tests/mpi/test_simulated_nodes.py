@@ -18,7 +18,7 @@ RANKS = 3
 
 
 def on_two_nodes(first, *words, **variables):
-    """Ranks below `first` are a node, and the others another. (lines, what contradicts that all went well)"""
+    """Runs the tool with ranks below `first` on one node and the others on another. Returns (lines, what went wrong)."""
     environment = {**os.environ, "LD_PRELOAD": library, "TEST_FIRST_NODE": str(first), **variables}
     done = subprocess.run([launch, launcher, str(RANKS), tool.path, "bench", *words, "--engine", "mpi", "--json"],
                           capture_output=True, text=True, timeout=200, env=environment, check=False)
@@ -47,14 +47,14 @@ def links_between_nodes_are_measured(first):
 
 
 def errors_are_of_the_profile(first):
-    """Links between nodes begin no earlier than those inside; what is told of their error is of the links as they are then."""
+    """The latency between nodes is not less than that inside. The error that is printed is of the links after this correction."""
     rows, wrong = on_two_nodes(first, "calibrate", "-b", "1K", "-e", "1M", "-f", "32", "-n", "3", "--calls", "20")
     wrong += harness.different("lines", len(rows), 1)
     for row in rows:
         wrong += harness.different("between begins later", row["between"]["latency"] >= row["inside"]["latency"], True)
         for link, name in (("inside", "error"), ("between", "between_error")):
             points = [point for point in row["points"] if point["link"] == link]
-            # Into a rank come 1 KiB, 32 KiB, 1 MiB in boxes that are no larger, and into a node of one rank as much.
+            # A rank receives 1 KiB, 32 KiB or 1 MiB in boxes of at most this size, and a node of one rank receives as much.
             wrong += harness.different(f"{link}: bytes", all(0 < point["bytes"] <= 2 ** 20 for point in points), True)
             errors = [abs((row[link]["latency"] + point["bytes"] / row[link]["bandwidth"]) / point["seconds"] - 1) for point in points]
             for what, found in (("median", statistics.median(errors)), ("max", max(errors))):

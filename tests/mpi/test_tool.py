@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs under mpirun: the bytes that rank threads give, one rank that speaks, refusals, and a rank that dies.
+"""The programs under mpirun: the same bytes as with rank threads, output of one rank alone, refusals, and a rank that dies.
 usage: test_tool.py LAUNCH LAUNCHER TALKER TOOL [LLAMA MODEL]"""
 import json
 import os
@@ -57,7 +57,7 @@ tool.case("bench redistribute --engine mpi prints once, and nothing is wrong", b
 
 
 def with_variable(name, value):
-    """An MLP on two ranks, of which rank 1 alone has the variable."""
+    """Runs an MLP on two ranks, with the variable on rank 1 alone."""
     script = f'case ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} in 1) export {name}={value} ;; esac; exec "$@"'
     return mpirun(2, "sh", "-c", script, "sh", tool.path, "bench", "linear", "--mesh", 2, "--tokens", 8, "--hidden", 8, "--intermediate", 8, "-n", 1,
                   "-w", 0, "--calls", 1, "--engine", "mpi")
@@ -84,7 +84,7 @@ if tool.run("bench", "linear", "--help").returncode == 0:
 
 
 def unasked():
-    """The same words as at a desk, but for the launcher."""
+    """Under a launcher, the command line needs no other options than without one."""
     done = mpirun(3, tool.path, "bench", "redistribute", "--mesh", "3", "--shape", "7x5", "--from", "S(0)", "--to", "R", "-n", "2", "--json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     wrong = harness.different("exit status", (done.returncode, done.stderr), (0, "")) + harness.different("lines", len(lines), 1)
@@ -95,7 +95,7 @@ tool.case("launched processes are the ranks, without being asked for", unasked)
 
 
 def once(*command):
-    """What needs no ranks, or threads, is told by one of the processes."""
+    """Commands that need no ranks, or rank threads, run in one of the processes."""
     done, alone = mpirun(2, tool.path, *command), tool.run(*command)
     return harness.different("output", (done.returncode, done.stdout), (0, alone.stdout))
 
@@ -127,7 +127,7 @@ tool.case("TSR_MPI that names no MPI is refused", setting, "lam", "openmpi or mp
 
 
 def misled():
-    """One of the two is not the launcher's, if both are there."""
+    """Where both MPIs are installed, the one that is not the launcher's is refused."""
     said = []
     for value in ("openmpi", "mpich"):
         done = subprocess.run([launch, launcher, "2", tool.path, "bench", "redistribute", "--mesh", "2", "--shape", "8", "--from", "S(0)", "--to", "R", "-n", "1"],
@@ -188,7 +188,7 @@ for options in (["--json", "--csv"], ["--nonsense"], ["--dtype", "f33"]):
 
 
 def refused_by_one(number, missing, *words):
-    """Each rank works in a folder of its own, as without a file system that all share; rank 1's is not as it must be."""
+    """Each rank works in a folder of its own, as on hosts without a common file system. Rank 1's folder is wrong."""
     folders = [tool.folder / f"one-{number}-{rank}" for rank in range(2)]
     for folder in folders:
         folder.mkdir()

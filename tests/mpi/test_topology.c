@@ -22,7 +22,7 @@ static int pretended_node(const partition *p, int rank)
     return p->turns > 0 ? rank % p->turns : rank >= p->first;
 }
 
-/* Elements count up. */
+/* Fills a tensor with ascending numbers. */
 static tsr_status count_up(const tsr_dtensor *x, int64_t columns)
 {
     const tsr_tensor mine = tsr_dtensor_to_local(x);
@@ -37,7 +37,7 @@ static tsr_status count_up(const tsr_dtensor *x, int64_t columns)
     return TSR_OK;
 }
 
-/* The bytes that a move sends from node to node, over all ranks, when its plan is there already. */
+/* The bytes that a move with a kept plan sends from node to node, over all ranks. */
 static tsr_status count_crossing(tsr_comm *comm, const tsr_dtensor *x, tsr_dtensor *y, uint64_t *all)
 {
     size_t inside, between;
@@ -143,7 +143,7 @@ static void unequal_nodes_take_what_they_lack_once(void **state)
     run_partition(gather_once, *state);
 }
 
-/* Memory of which `*user` allocations are left. */
+/* An allocator with `*user` allocations left. */
 static void *take(void *user, size_t bytes, size_t alignment)
 {
     int *const left = user;
@@ -158,7 +158,7 @@ static void give_back(void *user, void *memory, size_t bytes)
     free(memory);
 }
 
-/* Freeing a communicator is for all its ranks: they all do, or MPI keeps it. */
+/* All ranks of a communicator free it together, or MPI keeps it. */
 static void compare_frees(int allocation)
 {
     const int freed = nodes_count_freed();
@@ -194,7 +194,8 @@ static void a_communicator_that_fails_is_freed_by_all_or_none(void **state)
     tsr_context_destroy(options.context);
 }
 
-/* One test a fact and partition, so that what too few ranks leave out is seen to be. */
+/* There is a test for each fact and partition, so that cases which need more ranks are reported as
+ * skipped. */
 static void list_partitions(struct CMUnitTest *tests, const char *fact, CMUnitTestFunction body)
 {
     static partition partitions[PARTITIONS] = {{5, 2, 0}, {4, 3, 0},  {3, 1, 0}, {3, 0, 2},

@@ -1,5 +1,5 @@
-/* Batches: one message a pair of ranks and phase for all tensors, whatever they are, and what such
- * plans refuse. */
+/* Batches: one message for each pair of ranks and phase, whatever the tensors, and what plans of
+ * batches refuse. */
 #include "layouts.h"
 #include "message_engine.h"
 #include "ranks.h"
@@ -30,7 +30,7 @@ static const struct {
     {"2x2", "6x4", "P,R", "R,S(0)", TSR_BF16},
 };
 
-/* This rank's side of some of the rows. */
+/* This rank's tensors of some of the rows. */
 typedef struct party {
     size_t count;
     tsr_layout *src[TENSORS], *dst[TENSORS];
@@ -79,7 +79,7 @@ static tsr_status party_execute(party *p, tsr_comm *comm)
     return tsr_plan_execute(p->plan, comm, p->in, p->out, p->workspace, p->bytes, NULL);
 }
 
-/* What this thread's engine was asked for. */
+/* What this thread asked the engine for. */
 static _Thread_local struct {
     int exchanges, messages;
     bool twice; /* some exchange had two messages to or from one rank */
@@ -116,7 +116,7 @@ static tsr_status count_over(tsr_comm *carrier, tsr_comm **out)
     return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);
 }
 
-/* The bytes that `tensors` get when each is moved by itself. */
+/* The bytes that a rank receives when each tensor is moved by itself. */
 static tsr_status move_alone(tsr_comm *comm, unsigned char (*want)[MOST], int *exchanges, int *messages)
 {
     party *p = malloc(sizeof *p);
@@ -193,7 +193,7 @@ static tsr_status refuse_shared_memory(tsr_comm *comm, void *arg)
     p->out[3].strides[0] = -1;
     CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "tensor 3 of 5: dst");
     p->out[3].strides[0] = p->out[3].shape[1];
-    /* Reading the same memory, and the all-reduce in its own, are fine. */
+    /* Two tensors may read the same memory, and the all-reduce may be in place. */
     p->in[0].data = p->in[3].data;
     p->out[1] = p->in[1];
     TSR_TRY(party_execute(p, comm));
@@ -247,7 +247,7 @@ static void what_is_given_is_not_written_either(void **state)
     run_ranks(2, write_what_is_given, NULL);
 }
 
-/* One rank's fault, in one of its tensors. */
+/* One tensor of one rank is wrong. */
 static tsr_status refuse_one(tsr_comm *comm, void *arg)
 {
     const int odd = *(const int *)arg;

@@ -1,5 +1,5 @@
-/* Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and
- * the bound, before memory is taken. */
+/* Short texts that ask for vast lists or loops are refused before memory is taken, in a sentence
+ * with the layouts and the bound. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
@@ -17,7 +17,7 @@
 
 enum { ENTRIES = 100000, MOST_BYTES = 32 << 20 };
 
-/* One move as text; `to_mesh` NULL: the same. */
+/* One move as text; `to_mesh` NULL: the same mesh. */
 typedef struct vast {
     const char *mesh, *shape, *from, *to_mesh, *to;
     int64_t ranks_per_node, rank;
@@ -78,7 +78,7 @@ static tsr_plan_options options_of(const vast *v)
     return options;
 }
 
-/* Names call, layouts, option and bound. */
+/* The sentence names the call, the layouts, the option and the bound. */
 static void expect_refused(tsr_status status, const char *call, const vast *v, const char *bound)
 {
     expect_error(status, TSR_ERROR_ARGUMENT, call);
@@ -115,8 +115,8 @@ static void vast_plans_are_refused_before_memory_is_taken(void **state)
     }
 }
 
-/* All that text can say is planned for nobody and saved; loading it for a rank is bounded by the
- * loader's context. */
+/* Every text is planned for no rank and saved. Loading it for a rank is bounded by the loader's
+ * context. */
 static void saved_plans_are_refused_alike(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void saved_plans_are_refused_alike(void **state)
     }
 }
 
-/* What a survey gives, and how many bytes it has asked for. */
+/* The result of a survey, and the bytes that it has allocated. */
 static tsr_status survey_of(const vast *v, tsr_plan_survey *survey, size_t *bytes)
 {
     counted_memory memory = {0};
@@ -239,7 +239,7 @@ static void long_lists_of_intervals_are_refused(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* Rank 0 is to receive from all, which its context does not allow; the others only send. */
+/* Rank 0 would receive from all ranks, which its context does not allow; the others only send. */
 static tsr_status gather_at_one(tsr_comm *comm, void *arg)
 {
     const int64_t shape[] = {64}, all[8] = {64}, local[] = {8};
@@ -291,7 +291,8 @@ static void a_rank_beyond_its_bound_does_not_keep_its_peers_waiting(void **state
     assert_nothing_leaked(&memory);
 }
 
-/* However many blocks, of which all shards have the same part: counted without being listed. */
+/* All shards have equal parts of the blocks, which are counted without being listed, however many
+ * there are. */
 static void equal_blocks_are_counted_at_once(void **state)
 {
     (void)state;
@@ -337,7 +338,7 @@ static void equal_blocks_are_counted_at_once(void **state)
     }
 }
 
-/* The least bound with which `v` is planned; every smaller one refuses it. */
+/* The least bound with which `v` is planned; every smaller bound refuses it. */
 static void a_bound_refuses_exactly_what_exceeds_it(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Named cases: known bounds, PyTorch's own pairs, and the traps that other systems fell into. */
+/* Named cases: known bounds, the pairs of PyTorch's tests, and cases in which other systems had
+ * bugs. */
 #include "layouts.h"
 #include "support.h"
 #include "sweep.h"
@@ -64,10 +65,11 @@ static void no_rank_receives_more_than_the_known_bound(void **state)
     }
 }
 
-/* Executed in every mode, contiguous and strided, against the oracle. */
+/* Executes a case in every mode, with contiguous and strided tensors, and compares with the
+ * oracle. */
 typedef struct named {
     const char *mesh, *shape, *from, *to;
-    const char *to_mesh; /* NULL: the same */
+    const char *to_mesh; /* NULL: the same mesh */
 } named;
 
 static const named on_one_mesh[] = {
@@ -135,7 +137,7 @@ static const named on_one_mesh[] = {
     {"2x2", "64x65", "P(avg),S(0)", "R,S(0)", NULL},
     {"2x2", "64x65", "P(avg),P", "P,R", NULL},
     {"2", "64x129", "P", "R", NULL},
-    /* Cuts that do not come last: the short way to Partial would give a wrong sum. */
+    /* The cuts do not come last, so the short way to Partial would give a wrong sum. */
     {"2x2", "6x5", "S(0),S(0)", "P,S(0)", NULL},
     {"2x2", "6x5", "S(0),S(0)", "S(0),P", NULL},
     {"2x2", "6x5", "S(0)[1],S(0)[0]", "P,S(0)", NULL},
@@ -158,7 +160,7 @@ static const named between_two_meshes[] = {
     {"3@5", "12x7", "R", "R", "5"},
 };
 
-/* Rows of one table, FLAVOURS cases each. */
+/* The cases of one table; each row has FLAVOURS of them. */
 typedef struct named_table {
     const named *rows;
     int64_t count;
@@ -287,7 +289,7 @@ static void a_plan_between_other_shapes_or_dtypes_is_refused(void **state)
     options.rank = -7;
     expect_error(tsr_plan_create(a, a, &options, &plan), TSR_ERROR_ARGUMENT, "-7");
     assert_null(plan);
-    /* Two abstract meshes: nobody's plan. */
+    /* A plan between two abstract meshes is for no rank. */
     expect_ok(tsr_plan_create(a, a, NULL, &plan));
     assert_true(tsr_layout_equal(tsr_plan_source(plan), tsr_plan_destination(plan)));
     tsr_plan_destroy(tsr_plan_retain(plan));

@@ -1,6 +1,5 @@
-/* When a plan in message mode calls the engine's own collectives, that it gives the bits of the
- * exchange, and what happens when they fail.
- */
+/* When a plan in message mode calls the engine's own collectives, that these give the same bits as
+ * the exchange, and what happens when they fail. */
 #include "collective_oracle.h"
 #include "counted_memory.h"
 #include "layouts.h"
@@ -29,7 +28,7 @@ typedef struct choice {
     size_t batch; /* so many times the same move; 0: tsr_plan_create() */
 } choice;
 
-/* One rank's end of a move. */
+/* The tensors of one rank. */
 typedef struct mover {
     tsr_comm *comm, *own; /* what it runs over; the engine that is its own */
     message_engine_tally tally;
@@ -96,7 +95,7 @@ static tsr_status mover_fill(mover *m, const choice *c)
 
 typedef tsr_status use_mover(mover *m, void *arg);
 
-/* Over an engine with collectives, whose k-th call fails where `calls` says so. */
+/* Runs over an engine with collectives, whose k-th call fails if `calls` says so. */
 static tsr_status with_own(tsr_comm *comm, int *calls, message_engine_kind kind, const choice *c, use_mover *use,
                            void *arg)
 {
@@ -117,7 +116,7 @@ static tsr_status execute(mover *m)
     return tsr_plan_execute(m->plan, m->comm, m->src, m->dst, m->workspace, m->bytes, NULL);
 }
 
-/* Only executing is counted: ranks also gather what they compare when they prepare. */
+/* Counts calls of executions alone: ranks also gather what they compare when they prepare. */
 static tsr_status run(mover *m)
 {
     TSR_TRY(tsr_plan_prepare(m->plan, m->comm));
@@ -150,7 +149,7 @@ static tsr_status check_calls(const mover *m, collective kind, int count)
     return TSR_OK;
 }
 
-/* Over the engine's collectives and over an exchange: called as due, and the same bytes. */
+/* Runs over the engine's collectives and over an exchange, and compares the calls and the bytes. */
 static tsr_status compare_ways(mover *m, void *arg)
 {
     const choice *c = arg;
@@ -204,7 +203,7 @@ static const choice moves[] = {
     {"4", "8x6", "S(0;sizes=0,0,8,0)", "R", TSR_I32, RANK_ORDER, BROADCAST},
     {"4", "1x6", "S(0)", "R", TSR_I32, RANK_ORDER, BROADCAST},
     {"2x2@[3,1,2,0]", "1x6", "S(0),S(1)", "R,S(1)", TSR_I32, RANK_ORDER, BROADCAST},
-    /* Terms whose order does not show, or need not be kept. */
+    /* The order of the terms does not show in the sum, or need not be kept. */
     {"4", "8x6", "P", "R", TSR_I32, RANK_ORDER, ALL_REDUCE},
     {"4", "8x6", "P(max)", "R", TSR_U32, RANK_ORDER, ALL_REDUCE},
     {"4", "8x6", "P", "R", TSR_F32, ANY, ALL_REDUCE},
@@ -223,14 +222,14 @@ static const choice moves[] = {
     {"2x2", "5x6", "S(0),S(1)", "R,S(1)", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     {"4", "8x6", "P", "S(1)", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     {"2x2", "1x8", "S(0),S(1)", "R,R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
-    /* Cuts that go are not the innermost. */
+    /* The cuts that are removed are not the innermost. */
     {"2x2", "8x6", "S(0),S(0)", "R,S(0)", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     {"2x2", "8x6", "P,S(0)", "S(0),S(0)", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
-    /* Orders that show. */
+    /* The order of the terms shows in the sum. */
     {"4", "8x6", "P", "R", TSR_F32, RANK_ORDER, NO_COLLECTIVE},
     {"4", "8x6", "P(max)", "R", TSR_F32, RANK_ORDER, NO_COLLECTIVE},
     {"2x2", "8x6", "P(avg),P", "R,R", TSR_F32, ANY, NO_COLLECTIVE},
-    /* More than one thing at once, or none. */
+    /* Several collectives at once, or none. */
     {"2x2", "8x6", "P,S(0)", "R,R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     {"2x2", "8x6", "R,S(0)", "P,R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     {"2x2", "8x6", "S(0),S(1)", "S(1),R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
@@ -390,8 +389,8 @@ static const choice each_kind[] = {
 };
 enum { KINDS = sizeof each_kind / sizeof each_kind[0] };
 
-/* A rank with a bad tensor says so, the others name it, and the next execution goes well; so do
- * halves, whose first makes the call. */
+/* A rank with a bad tensor says so and the others name it. The next execution works, also in two
+ * halves, of which the first calls the collective. */
 static tsr_status bring_bad_tensors(mover *m, void *arg)
 {
     const collective kind = ((const choice *)arg)->kind;

@@ -105,7 +105,7 @@ static tsr_status run_plan(const actor *a, const tsr_tensor *src, const tsr_tens
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/* Tensors with gaps may take the mail, all of them or none: ranks that go different ways get an
+/* Tensors with gaps may be exchanged instead, on all ranks or on none: ranks that differ get an
  * error. */
 static tsr_status check_tally(const actor *a, const message_engine_tally *before)
 {
@@ -221,13 +221,13 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Fails the test unless each collective came up, those of `without` apart (a bit each). */
+/* Fails the test unless each collective was called, those of `without` (one bit each) excepted. */
 static void run_trials(int world, trials *all, unsigned without)
 {
     counted_memory memory = {0};
     tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
     context_options.allocator = counted_allocator(&memory);
-    test_seed(); /* is found out by one thread, then read by all */
+    test_seed(); /* one thread writes it, before all read it */
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     expect_ok(tsr_context_create(&context_options, &options.context));
     expect_ok(tsr_threads_run(world, run_rank, all, &options));
@@ -310,7 +310,7 @@ static bool is_exact(tsr_dtype dtype)
     return dtype >= TSR_I64 && dtype <= TSR_BOOL;
 }
 
-/* Lengths that cuts divide more often than not. */
+/* Draws lengths that the cuts divide more often than not. */
 static void choose_shape(oracle_random *random, oracle_layout *layout)
 {
     static const int64_t lengths[] = {4, 6, 8, 12, 24, 24, 36, 5, 1};

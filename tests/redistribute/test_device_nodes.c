@@ -1,4 +1,5 @@
-/* Reductions on a device, over nodes that an engine tells of: what is reduced there lies there. */
+/* Reductions on a device, over an engine that knows nodes: sums of nodes are made in memory of the
+ * device. */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
@@ -16,7 +17,7 @@
 
 enum { RANKS = 4, LENGTH = 1000, MEMORY = 1 << 22 };
 
-/* All that a device has, from which it gives until that is used up. */
+/* All memory of the device, which gives it out until none is left. */
 static _Alignas(64) unsigned char memory[MEMORY];
 static atomic_size_t used;
 

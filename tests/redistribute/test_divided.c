@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The last kind, wherever it stands, reverses the order of all cuts of its dim. */
+/* The last kind reverses the order of all cuts of its dim, wherever it stands. */
 enum { REVERSED = 8, KINDS = 9, SHAPES = 6 };
 
 static const int64_t shapes[SHAPES][2] = {{12, 12}, {24, 6}, {16, 12}, {36, 4}, {48, 1}, {8, 18}};

@@ -1,6 +1,5 @@
-/* Executing plans: what tsr_plan_prepare() and tsr_plan_execute() refuse, and that a refusal leaves
- * memory and communicator as they were.
- */
+/* Executing plans: what tsr_plan_prepare() and tsr_plan_execute() refuse. A refusal leaves memory
+ * and communicator as they were. */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
@@ -69,7 +68,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     TSR_TRY(fixture_make(&f, comm, "S(0)", "S(1)", *(const tsr_mode *)arg));
     CHECK_ERROR(fixture_execute(&f, &f.src, &f.dst), TSR_ERROR_STATE, "prepare");
     TSR_TRY(tsr_plan_prepare(f.plan, comm));
-    TSR_TRY(tsr_plan_prepare(f.plan, comm)); /* once more does no harm */
+    TSR_TRY(tsr_plan_prepare(f.plan, comm)); /* preparing again does no harm */
     CHECK_ERROR(fixture_execute(&f, NULL, &f.dst), TSR_ERROR_ARGUMENT, "src");
     CHECK_ERROR(fixture_execute(&f, &f.src, NULL), TSR_ERROR_ARGUMENT, "dst");
     tsr_tensor bad = f.src;
@@ -168,8 +167,8 @@ typedef struct odd_one {
     int rank, fault;
 } odd_one;
 
-/* What only looks like the host, and elements that share memory, are faults of one rank: the other
- * is told. */
+/* A device that only looks like the host, and elements that share memory, are faults of one rank.
+ * The other rank is told. */
 static tsr_status refuse_odd_one(tsr_comm *comm, void *arg)
 {
     static const char *const words[] = {"dst: strides 1,1", "src: stream is", "src: device is host:2"};
@@ -205,8 +204,8 @@ static void what_only_looks_like_the_host_is_refused_and_peers_are_told(void **s
     }
 }
 
-/* Element (i,j) lies at 3 i + 8 j: no stride is larger than what the other spans, yet no two
- * elements meet. A source may repeat itself. */
+/* Element (i,j) lies at 3 i + 8 j. No stride is larger than the span of the other dim, yet no two
+ * elements meet. Elements of a source may share memory. */
 static tsr_status weave(tsr_comm *comm, void *arg)
 {
     fixture f;
@@ -330,8 +329,8 @@ static void tensors_woven_into_each_other_come_out_right_or_are_refused(void **s
     }
 }
 
-/* Rank 1 has no row of the source, or of the destination: wherever that points, it is nowhere in
- * the other one. */
+/* Rank 1 has no row of the source, or of the destination. A tensor without elements may point
+ * anywhere. */
 static tsr_status point_empty_tensors_anywhere(tsr_comm *comm, void *arg)
 {
     static const char *const moves[][2] = {{"S(0)", "S(1)"}, {"S(1)", "S(0)"}};
@@ -359,7 +358,7 @@ static void empty_tensors_overlap_nothing(void **state)
     }
 }
 
-/* How often this thread's engine was asked for a rank's node. */
+/* The number of times that this thread's engine was asked for a rank's node. */
 static _Thread_local int asked;
 
 static int one_node(void *self, int rank)

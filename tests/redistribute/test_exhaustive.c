@@ -30,7 +30,7 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
 {
     const oracle_mesh *mesh = arg;
     const int64_t lists = test_power(4, mesh->ndim), pairs = lists * lists;
-    /* A step without a common factor with the number of pairs, 2^n, meets every pair once. */
+    /* A step that has no common factor with the number of pairs, 2^n, visits every pair once. */
     int64_t pair = number % pairs * 1237 % pairs;
     const int64_t shape = (number / pairs * 37 + pair * 7) % (LENGTHS * LENGTHS);
     const int64_t variant = number / pairs + pair;
@@ -63,8 +63,8 @@ static const oracle_mesh *meshes(int *count)
     return all;
 }
 
-/* Passes until the mesh's share of the time, proportional to the number of its pairs, is over; one
- * pass always. */
+/* Makes passes until the mesh's share of the time is over, which is proportional to its number of
+ * pairs; at least one. */
 static void sweep_mesh(const oracle_mesh *mesh, double seconds)
 {
     const int64_t pairs = test_power(16, mesh->ndim);

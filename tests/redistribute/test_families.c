@@ -1,5 +1,5 @@
-/* Plans between meshes over different communicators: in the ranks of the nearest one from which
- * both descend, or refused. */
+/* Plans between meshes over different communicators run in the nearest communicator from which both
+ * descend, or are refused. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
@@ -14,7 +14,7 @@
 
 enum { WORLD = 5, ROWS = 7, COLUMNS = 3, ELEMENTS = ROWS * COLUMNS };
 
-/* Ranks 0 to 2 train, ranks 4, 3 and 2 serve, in this order: rank 2 does both. */
+/* Ranks 0 to 2 train; ranks 4, 3 and 2 serve, in this order. Rank 2 does both. */
 static bool trains(int rank)
 {
     return rank <= 2;
@@ -59,7 +59,7 @@ static tsr_status check_filled(const tsr_layout *layout, int base, const int32_t
     return TSR_OK;
 }
 
-/* What a rank has of the move from the trainer's mesh to the server's. */
+/* One rank's tensors of the move from the trainer's mesh to the server's. */
 typedef struct family {
     tsr_comm *trainer, *server;
     tsr_mesh *from, *to;
@@ -137,7 +137,7 @@ static void a_trainer_hands_over_to_a_server_of_other_ranks_in_another_order(voi
     }
 }
 
-/* The handle of one of two siblings is refused on the rank that has it, and its peers are told. */
+/* A rank that passes one of two sibling communicators is refused, and its peers are told. */
 static tsr_status pass_a_sibling(tsr_comm *world, void *arg)
 {
     (void)arg;
@@ -162,7 +162,8 @@ static void a_plan_of_a_family_is_refused_on_a_part_of_it(void **state)
     run_ranks(WORLD, pass_a_sibling, NULL);
 }
 
-/* Each half would be the destination of all: that is no one move, and all ranks are told. */
+/* Each half of the ranks gives its own destination: this is not one move, and all ranks are
+ * told. */
 static tsr_status move_to_halves(tsr_comm *world, void *arg)
 {
     (void)arg;

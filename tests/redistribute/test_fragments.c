@@ -151,7 +151,7 @@ static void rounds_share_out_all_elements_evenly(void **state)
             const int64_t share = counts[i] / rounds[k] + (counts[i] % rounds[k] != 0);
             int64_t end = 0;
             for (int64_t s = 0; s < rounds[k]; s++) {
-                /* Of very many rounds, some at the start and some at the end. */
+                /* Of very many rounds, checks some at the start and some at the end. */
                 if (s == 1000 && rounds[k] > 2000) {
                     s = rounds[k] - 1000;
                     end = tsr_mail_range(counts[i], s, rounds[k]).begin;

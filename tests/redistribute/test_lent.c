@@ -1,5 +1,5 @@
-/* Communicators that are lent and may not be split: what needs a part of one is refused with the
- * option that helps, which works. */
+/* Communicators that are lent and may not be split: a call that needs a part of one is refused in a
+ * sentence with the option that helps. */
 #include "ranks.h"
 #include "support.h"
 
@@ -60,7 +60,7 @@ static tsr_status plan_on_a_part(tsr_comm *carrier, void *arg)
     TSR_TRY(tsr_plan_prepare(plan, comm));
     TSR_TRY(gather_on_two(plan, comm));
     tsr_plan_destroy(plan);
-    /* All of it is no part. */
+    /* A plan of all ranks needs no part. */
     TSR_TRY(plan_over(comm, "3", 0, &plan));
     TSR_TRY(tsr_plan_prepare(plan, comm));
     tsr_plan_destroy(plan);
@@ -111,7 +111,7 @@ static void a_plan_is_prepared_on_communicators_of_several_sizes(void **state)
     run_ranks(RANKS + 1, prepare_on_two, NULL);
 }
 
-/* A rank that only takes part has no tensors, which would say where they are. */
+/* A rank that only takes part has no tensors by which to know the device. */
 static tsr_status gather_on_a_device(tsr_comm *comm, void *arg)
 {
     tsr_plan *plan = NULL;

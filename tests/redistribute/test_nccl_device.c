@@ -1,8 +1,6 @@
-/*
- * Redistributions of device memory over NCCL's engine: tensors, workspace and stream are a GPU's of
- * the stand-in, where everything is done later and in stream order. Two moves are enqueued one
- * behind the other, the second into what the first has read, and waited for once.
- */
+/* Redistributions of device memory over NCCL's engine, with tensors, workspace and stream of the
+ * stand-in's GPUs, which run all work later and in stream order. Two moves are enqueued before a
+ * rank waits, and the second overwrites what the first has read. */
 #include "enqueued.h"
 #include "standin_ranks.h"
 #include "support.h"

@@ -1,8 +1,6 @@
-/*
- * Redistributions over NCCL's engine, on a stand-in that forgives nothing: every byte against the
- * oracle. What the engine reduces in an order of its own are integers alone; floating values have
- * the bits of rank order, as on every engine.
- */
+/* Redistributions over NCCL's engine, on a stand-in that refuses every misuse; all bytes are
+ * compared with the oracle. NCCL reduces integers alone in an order of its own. Floating values
+ * have the bits of rank order, as on every engine. */
 #include "standin_ranks.h"
 #include "support.h"
 #include "sweep.h"

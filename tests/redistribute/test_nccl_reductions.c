@@ -1,7 +1,6 @@
-/*
- * The reductions of comm.h over NCCL's engine with memory of the GPU: the bits of rank order for
- * every dtype and op, whether NCCL reduces (integers) or pieces are sent and our kernel does.
- */
+/* The reductions of comm.h over NCCL's engine with memory of the GPU have the bits of rank order
+ * for every dtype and op. NCCL reduces integers; for other dtypes pieces are sent and a kernel of
+ * the library reduces them. */
 #include "oracle.h"
 #include "ranks.h"
 #include "standin_ranks.h"
@@ -46,7 +45,7 @@ static void leave_seat(seat *s)
     s->gpu->stream_destroy(NULL, s->device.index, s->stream);
 }
 
-/* The same on all ranks: what rank `term` gives of element `index`. */
+/* The value that rank `term` gives of element `index`, the same on all ranks. */
 static void value_of(tsr_dtype dtype, tsr_reduce_op op, int64_t index, int64_t term, unsigned char *value)
 {
     oracle_element(dtype, 1000 + (uint64_t)op, index, term, value);

@@ -1,7 +1,5 @@
-/*
- * What executions over NCCL's engine do on a stream: they enqueue, and neither ask their peers, nor
- * wait for the GPU, nor allocate. Floating values are reduced as on the host, bit for bit.
- */
+/* Executions over NCCL's engine enqueue on a stream, and neither ask their peers, nor wait for the
+ * GPU, nor allocate. Floating values are reduced as on the host, bit for bit. */
 #include "enqueued.h"
 #include "ranks.h"
 #include "standin.h"
@@ -27,7 +25,7 @@ static bool has_tensors(const enqueued *e)
     return oracle_mesh_position(&e->move->src.mesh, tsr_comm_rank(e->comm)) >= 0;
 }
 
-/* The first execution may meet peers; the second is looked at. */
+/* The first execution may meet peers, so the second one is checked. */
 static tsr_status execute_twice(const enqueued *e, int kernels)
 {
     TSR_TRY(enqueued_put(e, 0));
@@ -87,7 +85,7 @@ static void an_execution_enqueues_its_messages_and_nothing_else(void **state)
     }
 }
 
-/* Shapes that 2 and 4 ranks divide: one collective each. */
+/* 2 and 4 ranks divide these shapes, so each move is one collective. */
 static void collectives_of_nccl_are_enqueued_just_so(void **state)
 {
     (void)state;
@@ -225,8 +223,8 @@ static void a_rank_that_fails_by_itself_says_so_at_once_and_its_peers_in_time(vo
     }
 }
 
-/* Rank 1's k-th call of NCCL or of the runtime fails; it is told which, and that the communicator
- * is of no more use. */
+/* Rank 1's k-th call of NCCL or of the runtime fails. The error names the call, and says that the
+ * communicator is broken. */
 static tsr_status fail_call(const enqueued *e, int k, bool *failed)
 {
     standin_fail_call(k);
@@ -259,7 +257,7 @@ static tsr_status fail_in_the_middle(tsr_comm *comm, void *arg)
         if (waited != TSR_OK && waited != TSR_ERROR_PEER)
             status = waited;
     }
-    /* A rank whose peers are done may have failed all the same: nobody is to await its return. */
+    /* A rank may fail although its peers are done, so no rank waits for its return. */
     tsr_comm_abort(comm);
     enqueued_finish(&e);
     return status;

@@ -1,12 +1,8 @@
-/*
- * What crosses between nodes, of plans without Partial, held against sets of elements that the
- * oracle lists.
- *
- * Where copies are handed round, an element crosses into a node once if some rank there wants it
- * and none has it, and not at all otherwise; where everybody fetches a copy, once for each rank
- * that wants it there. Nobody receives a byte more than it lacks either way. Nodes are of all
- * sizes, with their ranks one after the other or mixed.
- */
+/* What crosses between nodes in plans without Partial, compared with sets of elements that the
+ * oracle lists. Where ranks of a node share copies, an element crosses into a node once if some
+ * rank there wants it and none has it, else not at all. Where every rank fetches its copy, it
+ * crosses once for each rank that wants it. No rank receives a byte more than it lacks. Nodes have
+ * any sizes, with their ranks one after the other or mixed. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
@@ -24,7 +20,7 @@
 
 enum { RANKS = 12, ELEMENTS = 1024, DRAWS = 3000 };
 
-/* Handing round costs nothing, or more than anything. */
+/* Sharing within a node costs nothing, or more than anything else. */
 static const tsr_cost_profile round_is_free = {{0.0, 1e15}, {1e-3, 1e3}}, round_is_dear = {{1e6, 1e15}, {1e6, 1e3}};
 
 typedef struct draw {
@@ -78,7 +74,7 @@ static tsr_status add(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/* What one rank's plan receives from ranks of its node and of others. */
+/* The bytes that one rank's plan receives from ranks of its node and from others. */
 static crossing received(const tsr_layout *src, const tsr_layout *dst, const int64_t *node, int64_t ranks, int64_t rank,
                          const tsr_cost_profile *profile)
 {
@@ -94,9 +90,8 @@ static crossing received(const tsr_layout *src, const tsr_layout *dst, const int
     return c;
 }
 
-/* What the plans of the ranks in the node of `like` receive from outside, and whether each receives
- * just what it lacks.
- */
+/* The bytes that the ranks in the node of `like` receive from other nodes; and whether each rank
+ * receives just what it lacks. */
 static int64_t received_between(const draw *d, const tsr_layout *src, const tsr_layout *dst,
                                 const tsr_cost_profile *profile, int64_t like)
 {
@@ -116,8 +111,8 @@ static int64_t received_between(const draw *d, const tsr_layout *src, const tsr_
     return between;
 }
 
-/* Elements that some rank in the node of `like` wants and none has, counted once, or once for each
- * that wants it. */
+/* The elements that some rank in the node of `like` wants and none has, counted once, or once for
+ * each rank that wants them. */
 static int64_t lacked(const draw *d, int64_t like, bool once)
 {
     int64_t count = 0;
@@ -226,7 +221,8 @@ static int64_t between_of(const char *mesh, const char *from, const char *to, co
     return all;
 }
 
-/* Two nodes of four. Their ranks share the work: each fetches a fourth of what the node lacks. */
+/* Two nodes of four ranks. The ranks of a node share the work: each fetches a fourth of what the
+ * node lacks. */
 static void replicas_over_a_network_cross_once(void **state)
 {
     (void)state;
@@ -253,7 +249,7 @@ static void results_cross_once(void **state)
     assert_int_equal(between_of("2x4", "P,P", "R,R", &round_is_free, &most), terms + 2 * tensor / 2);
 }
 
-/* Partitions of ranks, in which nodes hold ranks one after the other or not. */
+/* Partitions of ranks into nodes, which have ranks one after the other or mixed. */
 static const struct {
     const char *mesh;
     int64_t ranks, node[15];
@@ -266,7 +262,7 @@ static const struct {
     {"6@[5,3,1,0,2,4]", 6, {0, 0, 1, 1, 1, 1}},
     {"8", 8, {0, 1, 2, 0, 1, 2, 0, 1}},
     {"7", 7, {4, 4, 9, 4, 9, 4, 9}},
-    /* Pieces so many that they are dealt out whole. */
+    /* There are so many pieces that they are dealt out whole. */
     {"8", 8, {0, 1, 2, 3, 0, 1, 2, 3}},
     {"15", 15, {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
     {"15", 15, {0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3}},

@@ -1,5 +1,5 @@
-/* Planning with its n-th allocation failing, for every n, over pairs that between them take every
- * way through it. */
+/* Planning with its n-th allocation failing, for every n, for pairs of layouts that together take
+ * every way through the planner. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
@@ -16,20 +16,20 @@ static const struct {
     const char *from_mesh, *from, *to_mesh, *to;
 } cases[] = {
     {"4", "S(0)", "4", "S(1)"},
-    /* Replicas take turns: counted, and listed where cuts are no intervals. */
+    /* Replicas take turns as senders, which are counted, or listed where cuts are not intervals. */
     {"2x3", "S(0),R", "2x3", "S(1),R"},
     {"2x3", "R,S(0;interleave=2)", "2x3", "S(0)[1],S(0;blocks=5,7)[0]"},
     {"2x3", "R,S(0;blocks=5,2,5)", "3x2@4", "S(1),S(0;interleave=2)"},
-    /* Reduced, made and kept Partial; the shortcut. */
+    /* Partial is reduced, made and kept; the short way to Partial. */
     {"2x3", "P,R", "2x3", "S(0),R"},
     {"2x3", "P,S(0;interleave=2)", "2x3", "R,S(1)"},
     {"2x3", "P,R", "3x2@4", "S(0),R"},
     {"2x3", "R,S(1)", "2x3", "P,R"},
     {"2x3", "S(0;blocks=5,7),S(1)", "2x3", "S(0;blocks=5,7),P"},
-    /* Handed round in nodes, where these are known. */
+    /* Ranks share within nodes, where the plan knows nodes. */
     {"6", "S(0)", "6", "R"},
     {"6", "P", "6", "R"},
-    /* Divided: 12 is two blocks of 6. */
+    /* Dims are divided: 12 is two blocks of 6. */
     {"3", "S(0;interleave=2)", "3", "R"},
 };
 

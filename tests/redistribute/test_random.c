@@ -11,16 +11,16 @@
 
 #include <cmocka.h>
 
-/* What a sweep draws from. */
+/* What a sweep draws its cases from. */
 typedef struct recipe {
     int world;
     int mesh_ndim;
     bool two_meshes;
     sweep_engine engine;
-    int batch; /* up to so many tensors together; 0: one */
+    int batch; /* upper bound of the tensors moved together; 0: one */
     int64_t elements;
     tsr_nodes nodes;
-    bool unequal; /* nodes of any sizes, other ones each time, which `node` lists */
+    bool unequal; /* nodes of any sizes, drawn for each case, which `node` lists */
     int64_t node[ORACLE_MAX_RANKS];
     tsr_objective objective;
 } recipe;
@@ -38,9 +38,8 @@ static void random_layouts(oracle_random *random, const recipe *r, sweep_case *o
     oracle_random_placements(random, &out->dst, &out->numbers);
 }
 
-/* Half of the pairs on one mesh differ in few placements, as moves in models do, so that kept cuts
- * and terms come up.
- */
+/* Half of the pairs on one mesh differ in few placements, as moves in models do, so that cuts and
+ * terms are kept. */
 static void take_over_some(oracle_random *random, sweep_case *c)
 {
     oracle_layout dst = c->src;
@@ -61,20 +60,20 @@ static void take_over_some(oracle_random *random, sweep_case *c)
         mixed = mixed || (op != TSR_REDUCE_OP_END && plain != op);
         op = plain;
     }
-    /* Cuts that were removed may leave longer pieces to those that stay: explicit sizes would not
-     * fit. */
+    /* Where cuts are removed, the remaining ones may cut longer pieces, which explicit sizes would
+     * not fit. */
     for (int m = 0; m < dst.mesh.ndim; m++)
         mixed = mixed || (dst.placements[m].kind == TSR_SHARD && (dst.placements[m].sizes || dst.placements[m].blocks));
     if (!mixed)
         c->dst = dst;
 }
 
-/* Handing round inside a node costs nothing, so that it is done wherever it can be; one step is
- * faster than two. */
+/* Sharing within a node costs nothing, so it is done wherever possible; one step is faster than
+ * two. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 
-/* Other pairs to go with the first: of all dtypes and shapes, and on meshes of their own where
- * there are two. */
+/* Adds other pairs to the first: of all dtypes and shapes, and on meshes of their own where there
+ * are two. */
 static void add_others(oracle_random *random, const recipe *r, sweep_case *out)
 {
     static sweep_pair others[SWEEP_TENSORS - 1];

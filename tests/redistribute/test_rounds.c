@@ -1,5 +1,5 @@
-/* Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and
- * within the workspace that was allowed. */
+/* Messages in rounds: their number, which ranks that need few and ranks that need many agree on,
+ * stays within the allowed workspace. */
 #include "layouts.h"
 #include "ranks.h"
 #include "redistribute/schedule/plan.h"
@@ -25,8 +25,8 @@ static tsr_status plan_with(tsr_comm *comm, const tsr_layout *src, const tsr_lay
     return tsr_plan_prepare(*plan, comm);
 }
 
-/* Nearly all rows go from rank 0 to rank 3: by themselves these two want many rounds, and the
- * others, who have one row to give, one. */
+/* Nearly all rows go from rank 0 to rank 3. These two ranks need many rounds; the others, which
+ * give one row, need one. */
 static tsr_status move_much_and_little(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -92,7 +92,7 @@ static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from,
     return plan;
 }
 
-/* Each of two ranks sends a quarter and receives one. */
+/* Each of two ranks sends a quarter and receives a quarter. */
 static void without_a_cap_a_round_is_of_about_half_a_mebibyte(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void without_a_cap_a_round_is_of_about_half_a_mebibyte(void **state)
     }
 }
 
-/* Small messages to many peers are not made smaller, so that rounds do not multiply them. */
+/* Small messages to many peers are not cut, so that rounds do not multiply them. */
 static void without_a_cap_no_message_gets_small_for_the_sake_of_rounds(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void a_cap_that_cannot_be_kept_is_refused_with_what_would_do(void **state
     /* 16 elements fill a line: 16 rounds of the 256 that each peer gets. */
     assert_int_equal(plan->rounds, 16);
     tsr_plan_destroy(plan);
-    /* Nothing is moved, nothing is needed. */
+    /* Nothing is moved, so no workspace is needed. */
     plan = plan_for("4", "64x64", "S(0)", "S(0)", 1, TSR_OK, NULL);
     assert_int_equal(tsr_plan_workspace_bytes(plan), 0);
     tsr_plan_destroy(plan);
@@ -166,8 +166,8 @@ static void a_cap_takes_the_fewest_rounds_that_keep_it(void **state)
     tsr_plan_destroy(plan);
 }
 
-/* Small reductions of direct mode wait in the workspace where source and destination are one
- * memory: not where that breaks the cap. */
+/* Small reductions in direct mode keep results in the workspace where source and destination are
+ * one memory, unless that exceeds the bound. */
 static void direct_moves_keep_a_cap_too(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Plans of one rank among hundreds of thousands: costs that grow with the square of what the rank
- * meets would never end. */
+/* Plans of one rank among hundreds of thousands. With costs that grow with the square of what the
+ * rank meets, these tests would not end. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "redistribute/schedule/plan.h"
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 typedef struct large_plan {
-    const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same */
+    const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same mesh */
     int64_t rank, received;                         /* elements */
 } large_plan;
 
@@ -23,12 +23,12 @@ static const large_plan large_plans[] = {
     {"400000", "400000x3", "S(0)", "R", NULL, 77, INT64_C(3) * 399999},
     {"400000", "400000x3", "P", "R", NULL, 77, INT64_C(2) * 3 * 399999},
     {"400000", "400000x3", "S(0)", "P", NULL, 77, 0},
-    /* Replicas take turns: each side asks for the turns of many receivers. */
+    /* Replicas take turns as senders: both sides compute the turns of many receivers. */
     {"200000x2", "400000x400000", "S(0),R", "S(1),R", NULL, 77, INT64_C(800000) - 4},
     {"200000x2", "400000x3", "R,S(0)", "S(0),S(0)", NULL, 77, 3},
     {"200000", "400000x3", "R", "S(0)", "200000@200000", 77, 0},
     {"200000", "400000x3", "R", "S(0)", "200000@200000", 200077, 6},
-    /* Few of the many owners of a region reduce it. */
+    /* Of the many owners of a region, few reduce it. */
     {"2x200000", "400000x400000", "P,S(0)", "R,R", NULL, 77, INT64_C(400000) * 400000},
     {"2x200000", "400000x3", "P,S(0)", "P,R", NULL, 77, INT64_C(399998) * 3},
     {"1000x2", "2000x3", "S(0),P", "R", "2000000", 1000000, 6000},
@@ -57,13 +57,13 @@ static void planning_is_linear_in_what_a_rank_meets(void **state)
 }
 
 typedef struct vast_plan {
-    const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same */
+    const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same mesh */
     int64_t rank;
     int64_t messages; /* in and out: moves, terms, and what is given */
 } vast_plan;
 
-/* Asking every rank, or every receiver of a piece, for its turn would take from seconds to hours
- * for each of these. */
+/* A planner that computed the turn of every rank, or of every receiver of a piece, would take from
+ * seconds to hours for each of these. */
 static const vast_plan vast_plans[] = {
     {"128x64x128", "1024x1024x1024x1024", "S(0),S(1),S(2)", "S(1),S(2),S(0)", NULL, 4242, 4},
     {"128x64x128", "1024x1024x1024x1024", "R,R,S(0)", "R,R,R", NULL, 4242, 254},
@@ -77,7 +77,7 @@ static const vast_plan vast_plans[] = {
     {"128x64x128", "1048576x1024x32x32", "S(1),R,R", "S(0),S(0),S(0)", NULL, 4242, 254},
     {"128x64x128", "1048576x1024x32x32", "P,R,R", "S(0),S(0),S(0)", NULL, 4242, 254},
     {"128x64x128", "1048576x1024x32x32", "P,R,R", "S(0)[2],S(0)[0],S(0)[1]", NULL, 4242, 254},
-    /* Lengths that nothing divides: some pieces are shorter, or empty. */
+    /* No number of ranks divides these lengths, so some pieces are shorter, or empty. */
     {"128x64x128", "1048575x1021x31x31", "S(1),R,R", "S(0),S(0),S(0)", NULL, 4242, 254},
     {"128x64x128", "1048575x1021x31x31", "S(1),R,R", "S(0;balanced)[1],S(0)[0],S(0;unit=3)[2]", NULL, 4242, 170},
     {"128x64x128", "1000x999x1021x1031", "R,S(0),S(0)", "S(0),R,S(1)", NULL, 4242, 8},
@@ -88,8 +88,8 @@ static const vast_plan vast_plans[] = {
     {"1048576", "1048576x1", "S(1)", "S(0;interleave=2)", NULL, 4242, 1},
     {"1024x1024", "1048576x1x1048576", "S(0),S(0)", "S(1),S(1)", NULL, 4242, 1},
     {"2x524288", "1048576x1", "P,S(0)", "R,S(1)", NULL, 4242, 2},
-    /* Who has no part in any reduction does not go through them, and ranks that only one mesh has
-       are not looked for in the other. */
+    /* A rank without part in a reduction does not go through the reductions, and ranks of one mesh
+     * alone are not looked for in the other. */
     {"500000000x2", "500000000", "P,R", "S(0),R", NULL, 4243, 1},
     {"2000x1000000", "2000", "S(0),P", "R", "100000000@2000000000", 2000004242, 2000},
     /* Of all that the destination takes, its own piece alone is moved. */
@@ -110,8 +110,8 @@ static int64_t count_messages(const tsr_plan *plan)
     return (int64_t)count;
 }
 
-/* All that planning allocates, counted exactly: a plan itself, and so much a message. Moves from
- * and to a thousand peers stay below 1 MiB. */
+/* The memory that planning allocates, counted exactly: a part for the plan itself, and a part for
+ * each message. Moves from and to a thousand peers stay below 1 MiB. */
 static void planning_costs_what_its_messages_cost(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void planning_goes_through_blocks_once(void **state)
     tsr_mesh_destroy(mesh);
 }
 
-/* Bytes that one rank receives, or sends, may be more than the tensor has. */
+/* One rank may receive or send more bytes than the tensor has. */
 static void more_bytes_than_can_be_counted_are_refused(void **state)
 {
     (void)state;

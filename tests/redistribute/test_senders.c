@@ -1,11 +1,8 @@
-/*
- * Who serves whom, of plans without Partial: what design promises of senders, held against
- * receivers and boxes that the oracle lists.
- *
- * The k replicas of a source piece share its receivers: ranks that need some of it and do not own
- * it. On one mesh none of them serves more than the k-th part, rounded up. Between two meshes
- * owners have turns that go unused, so that there the owners that need some count too.
- */
+/* Which rank sends what, in plans without Partial: the rule for senders, compared with receivers
+ * and boxes that the oracle lists. The k replicas of a source piece share its receivers, the ranks
+ * that need some of it and do not own it. On one mesh no replica serves more than the k-th part of
+ * them, rounded up. Between two meshes owners have turns that they do not use, so owners that need
+ * some of the piece count too. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "redistribute/schedule/plan.h"
@@ -31,9 +28,9 @@ typedef struct pair {
     oracle_move move;
     int64_t elements;
     bool has[RANKS][ELEMENTS], wants[RANKS][ELEMENTS];
-    int piece[RANKS];             /* the lowest rank that has the same source piece; -1 outside the source mesh */
+    int piece[RANKS];             /* the lowest rank with the same source piece; -1 outside the source mesh */
     int64_t box[RANKS][RANKS];    /* elements of the piece of one rank that another needs, and does not own */
-    bool owns[RANKS][RANKS];      /* the other needs some and owns the piece */
+    bool owns[RANKS][RANKS];      /* the other rank needs some and owns the piece */
     int64_t served[RANKS][RANKS]; /* elements that the plan of one sends to another */
 } pair;
 
@@ -114,7 +111,7 @@ static void check_share(const pair *c, int sender)
                  test_case_text());
 }
 
-/* Every box comes once, whole, from one of the ranks that have it; nothing else is sent. */
+/* Every box comes once and whole from one of the ranks that have it, and nothing else is sent. */
 static void check_boxes(const pair *c, int sender)
 {
     for (int q = 0; q < RANKS; q++) {
@@ -128,7 +125,7 @@ static void check_boxes(const pair *c, int sender)
     }
 }
 
-/* Boxes to deal out to senders: which they are, and who may send each. */
+/* Boxes to deal out to senders, and the ranks that may send each. */
 typedef struct dealing {
     int boxes;
     bool can[RANKS * RANKS][RANKS];
@@ -137,8 +134,8 @@ typedef struct dealing {
     bool seen[RANKS];
 } dealing;
 
-/* Gives box `b` to a sender with less than `most`, if need be by moving another's box on (an
- * augmenting path). */
+/* Gives box `b` to a sender with fewer than `most` boxes. If need be, it first gives another box of
+ * that sender to another one (an augmenting path). */
 static bool deal(dealing *d, int b, int most)
 {
     for (int s = 0; s < RANKS; s++) {
@@ -269,7 +266,7 @@ static void senders_share_their_receivers_on_one_mesh(void **state)
     }
 }
 
-/* Apart, shifted, grown, shrunk, turned around. */
+/* Meshes that are apart, shifted, grown, shrunk, or in another order. */
 static void senders_share_their_receivers_between_two_meshes(void **state)
 {
     (void)state;

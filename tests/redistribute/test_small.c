@@ -1,5 +1,5 @@
-/* Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps,
- * which take the general way, meet those whose have none. */
+/* Small moves: which plans have them as rows of bytes; and that ranks whose tensors have gaps,
+ * which move boxes, meet ranks whose tensors have none. */
 #include "ranks.h"
 #include "redistribute/schedule/plan.h"
 #include "support.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* Ranks and elements of a shard, at most. */
+/* Upper bounds of the ranks and of the elements of a shard. */
 enum { RANKS = 3, MOST = 1032 };
 
 typedef struct move {
@@ -102,7 +102,7 @@ static tsr_status move_make(const move *m, tsr_comm *comm, tsr_layout *layouts[2
     return tsr_plan_prepare(*plan, comm);
 }
 
-/* All ranks the general way, then every mixture. */
+/* Runs with gaps on all ranks, then with every mixture. */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
     const move *m = arg;
@@ -133,7 +133,7 @@ static void test_ranks_with_gaps_meet_ranks_without(void **state)
     }
 }
 
-/* What is wrong with the tensors of one rank is said there, and told to the others. */
+/* A rank with wrong tensors gets the error, and the others are told. */
 static tsr_status refuse(tsr_comm *comm, void *arg)
 {
     static const move sum = {.ranks = "2", .from = "P", .to = "R", .shape = "16"};

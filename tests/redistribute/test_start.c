@@ -1,5 +1,5 @@
-/* Executions in two halves: what is refused between them, what fails in either, and that the first
- * waits for nobody where ranks read each other's memory. */
+/* Executions in two halves: what is refused between them, what fails in each half, and that the
+ * first half waits for no rank where ranks read each other's memory. */
 #include "ranks.h"
 #include "support.h"
 
@@ -74,8 +74,8 @@ static tsr_status check_moved(const fixture *f)
     return TSR_OK;
 }
 
-/* Two tensors that are moved together on four ranks. Where nodes are told, what crosses between
- * them is handed round: it costs nothing. */
+/* Two tensors that are moved together on four ranks. Where the plan knows nodes, sharing within
+ * them costs nothing. */
 enum { PARTY = 4 };
 
 typedef struct pair {
@@ -202,7 +202,7 @@ typedef struct oddity {
     int rank;
 } oddity;
 
-/* In direct mode nobody knows before they meet, so finish tells it; by messages ranks meet in
+/* In direct mode ranks meet in finish, which tells them of the fault; with messages they meet in
  * start. */
 static tsr_status bring_a_bad_tensor(tsr_comm *comm, void *arg)
 {
@@ -243,7 +243,7 @@ static void what_one_rank_brings_wrong_is_told_to_all_by_one_of_the_halves(void 
     }
 }
 
-/* Peers may be reading the memory of a rank that has left: it stays. */
+/* Peers may still read the memory of a rank that has left, so it stays. */
 typedef struct departure {
     oddity odd;
     fixture fixtures[RANKS];
@@ -415,7 +415,7 @@ static void start_waits_for_nobody_in_direct_mode(void **state)
     sem_destroy(&started);
 }
 
-/* The tensors' descriptors are copied by start. */
+/* The first half copies the descriptors of tensors. */
 static tsr_status forget_descriptors(tsr_comm *comm, void *arg)
 {
     fixture f;

@@ -1,7 +1,5 @@
-/*
- * Engines with TSR_COMM_UNCHECKED: an execution sends the messages of the move and no others, and a
- * rank that fails by itself aborts. The messages are counted by an engine over rank threads.
- */
+/* Engines with TSR_COMM_UNCHECKED: an execution sends the messages of the move and no others, and a
+ * rank that fails by itself aborts. An engine over rank threads counts the messages. */
 #include "message_engine.h"
 #include "ranks.h"
 
@@ -20,7 +18,7 @@ typedef struct expected {
     int calls; /* of the engine, that one execution makes: halves of exchanges count one each */
 } expected;
 
-/* 4x4 elements, both ways the same memory. */
+/* One rank: its plan, its tensors of a 4x4 move, and how many calls its engine may still make. */
 typedef struct actor {
     tsr_comm *comm;
     tsr_plan *plan;
@@ -98,7 +96,7 @@ static void an_execution_sends_what_moves_and_nothing_else(void **state)
         run_ranks(RANKS, count_on, &moves[i]);
 }
 
-/* Its carrier goes too, so that the other rank learns of it at once. */
+/* The engine's carrier ends too, so that the other rank learns of the failure at once. */
 static tsr_status fail_alone(actor *a, const expected *x)
 {
     tsr_tensor odd = a->from;

@@ -62,8 +62,8 @@ static const struct {
     /* Parts of 2, 1, 1 and 1 rows of 3. */
     {"2x2", "5x3", "S(0),S(0)", "R,R", 12, 4 * 15 - 15},
     {"2x2x2", "8x8", "S(0),S(0),S(0)", "S(1),S(1),S(1)", 7, 8 * 7},
-    /* 4 terms of each element: 3 are received by an owner that has the fourth, or 4 by one that has
-       none. */
+    /* Each element has 4 terms. An owner that has one of them receives 3; an owner without a term
+     * receives 4. */
     {"2x2x2", "16x8", "P,P,S(0)", "S(0),S(0),S(0)", 0, 3 * 64 + 4 * 64},
 };
 
@@ -185,7 +185,7 @@ static void moves_that_are_made_together_are_added_up(void **state)
     assert_int_equal(in.bytes[1], 4 * 12);
     assert_int_equal(f.bytes_received, 4 * 44);
     assert_int_equal(f.lower_bound, 4 * 44);
-    /* From rank 0 or 1, and 3, 4 and 5. */
+    /* One message comes from rank 0 or 1, and one each from ranks 3, 4 and 5. */
     assert_int_equal(f.messages_received, 4);
     expect_ok(tsr_plan_survey_of(plan, &s));
     assert_int_equal(s.ranks, 6);
@@ -284,7 +284,7 @@ static void same_survey(const tsr_plan_survey *a, const tsr_plan_survey *b)
 static void some_ranks_are_surveyed_like_all_and_whole_nodes_like_the_busiest(void **state)
 {
     (void)state;
-    /* A byte a second between nodes, while nothing else counts. */
+    /* Links between nodes carry a byte a second, and everything else costs nothing. */
     const tsr_cost_profile slow = {{0, 1e30}, {0, 1}};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.nodes.ranks_per_node = 2;

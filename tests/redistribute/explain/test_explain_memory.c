@@ -1,4 +1,4 @@
-/* What is told of a plan with its n-th allocation failing, for every n. */
+/* The reports of a plan with their n-th allocation failing, for every n. */
 #include "counted_memory.h"
 #include "layouts.h"
 
@@ -27,7 +27,7 @@ static tsr_status ignore(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/* Everything that allocates; the outputs must be left alone by what fails. */
+/* Makes every report that allocates. A report that fails must leave its outputs as they were. */
 static tsr_status tell(const tsr_plan *plan, size_t which)
 {
     tsr_plan_step step = {.messages_sent = -7};

@@ -1,4 +1,4 @@
-/* Which steps well-known moves have, on which mesh dims, and what they say in words. */
+/* The steps of well-known moves, their mesh dims, and their words. */
 #include "layouts.h"
 #include "support.h"
 
@@ -249,7 +249,7 @@ static void a_plan_says_how_ranks_lie_on_nodes(void **state)
         {{1, 0, NULL}, ", for bytes, 1 rank a node\n"},
         {{0, 8, uneven}, ", for bytes, nodes of 3, 5 ranks\n"},
         {{0, 8, in_turn}, ", for bytes, ranks on nodes 0, 1, 0, 1, 0, 1, 0, 1\n"},
-        /* All on one, which is nothing to tell apart. */
+        /* All ranks are on one node, so no step says that it crosses nodes. */
         {{8, 0, NULL}, ", for bytes\n"},
     };
     tsr_layout *src = layout_of("8", "16", "S(0)"), *dst = layout_of("8", "16", "R");

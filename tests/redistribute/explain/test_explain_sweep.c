@@ -1,5 +1,5 @@
-/* What plans say of themselves is true: of every pair of placement lists on small meshes, and of
- * random pairs, in every way to move. */
+/* The reports of plans are true, for every pair of placement lists on small meshes and for random
+ * pairs, in every way to move. */
 #include "support.h"
 #include "told.h"
 
@@ -11,8 +11,8 @@
 
 /* Bytes and latencies weigh alike. */
 static const tsr_cost_profile plain = {{1e-6, 1e8}, {1e-5, 1e7}};
-/* Another step is cheap, so that shares are taken wherever they can be; and ranks' own links are
- * the slow ones, whose steps then show. */
+/* Another step is cheap, so ranks of a node share whatever they can. Links of the ranks are the
+ * slow ones, so their steps decide the time. */
 static const tsr_cost_profile cheap_steps = {{1e-6, 1e1}, {1e-6, 1e3}};
 
 /* Where ranks lie on nodes, then for each of the exhaustive cases in another way: in twos, one and
@@ -160,7 +160,7 @@ static void check_random(const recipe *r, int64_t number)
     told_check(&c);
 }
 
-/* A few in any case, then as many as the time allows. */
+/* Checks a few cases in any case, and then as many as the time allows. */
 static void sweep(recipe r, double share)
 {
     const double deadline = test_now() + test_seconds(4) * share;

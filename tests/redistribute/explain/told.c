@@ -105,7 +105,7 @@ static void check_steps(const story *s, int64_t rank)
 }
 
 /* Bytes of gathering and slicing: a ring's all-reduce of each source Partial dim, and every element
- *  that is not the rank's own. */
+ * that is not the rank's own. */
 static int64_t gather_and_slice(const story *s, int64_t rank)
 {
     const oracle_layout *src = &s->c->src;

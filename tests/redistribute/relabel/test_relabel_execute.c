@@ -1,5 +1,5 @@
-/* Moves to relabelled layouts on rank threads: the values are right, and the bytes moved are those
- * that were promised. */
+/* Moves to relabelled layouts on rank threads: the values are right, and ranks receive the bytes of
+ * the report. */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
@@ -136,8 +136,8 @@ static int two_a_node(void *self, int rank)
 
 static const tsr_comm_nodes pairs = {.size = sizeof pairs, .node_of = two_a_node};
 
-/* Over an engine that knows nodes of two ranks: told that there are `*arg`, 0 for one, a mesh is
- * relabelled to one that was told so too. */
+/* The engine has nodes of two ranks, and the mesh is told of nodes of `*arg` ranks (0: one node).
+ * The relabelled mesh keeps the nodes that it was told of. */
 static tsr_status relabel_with_nodes(tsr_comm *carrier, void *arg)
 {
     const int64_t told = *(const int64_t *)arg;

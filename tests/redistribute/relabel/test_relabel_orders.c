@@ -48,8 +48,8 @@ static void try_orders(record *best, const oracle_layout *src, const oracle_layo
     }
 }
 
-/* How many ranks move if dst's mesh becomes equal to the source's, and what that keeps; kept is -1
- * if it cannot. */
+/* The number of ranks that move if dst's mesh becomes equal to the source's, and what that keeps;
+ * kept is -1 if the meshes cannot be equal. */
 static record by_source_order(const oracle_layout *src, const oracle_layout *dst, const int64_t *table)
 {
     oracle_layout same = *dst;
@@ -120,7 +120,7 @@ static oracle_layout layout_number(size_t mesh, int64_t number)
     return layout;
 }
 
-/* A 3-d mesh has many combinations, of which every eleventh does. */
+/* A 3-d mesh has many combinations, so every eleventh is tried. */
 static int64_t stride_of(size_t mesh)
 {
     return meshes[mesh].ndim > 2 ? 11 : 1;
@@ -169,8 +169,8 @@ static void random_layouts_on_up_to_seven_ranks_get_their_best_order(void **stat
     }
 }
 
-/* best[set]: the most that the first rows can share of the columns of a set, each row having one.
- * Another method than the library's. */
+/* best[set]: the most that the first rows can share with the columns of a set, if each row has one
+ * column. The library uses another method. */
 static int64_t best_by_subsets(const int64_t *table, int64_t n)
 {
     int64_t *best = calloc((size_t)1 << n, sizeof *best);
@@ -249,7 +249,7 @@ static void up_to_thirteen_ranks_get_the_optimum_and_plans_receive_all_but_what_
     }
 }
 
-/* What comes of mesh, shape and placements given as text, with the mesh as text. */
+/* Relabels a layout that is given as text, and returns the new mesh as text. */
 static tsr_relabel_report relabel_text(const char *from_mesh, const char *from, const char *to_mesh, const char *to,
                                        const char *shape, char *mesh, size_t capacity)
 {
@@ -283,14 +283,15 @@ static const struct {
     {"2", "S(0)", "4@[2,3,0,1]", "S(0)", "8", "4@[0,3,2,1]", 8, 16, 2},
     {"4", "S(0)", "2@[2,0]", "S(0)", "8", "2@[0,2]", 0, 16, 2},
     {"2", "S(0)", "2@4", "S(0)", "8", "2@4", 0, 0, 0},
-    /* Terms that stay Partial need the source's order; a new Partial's value goes to who has it. */
+    /* Terms that stay Partial need the source's order. The value of a new Partial goes to the rank
+     * that has it. */
     {"2", "P", "2@[1,0]", "P", "4", "2", 16, 32, 2},
     {"2", "S(0)", "2@[1,0]", "P", "4", "2", 8, 16, 2},
     {"2@[1,0]", "P(max)", "2", "P(max)", "4", "2@[1,0]", 16, 32, 2},
     {"2x1", "S(0),R", "2@[1,0]", "S(0)", "4", "2", 0, 16, 2},
     {"2", "S(0)", "3@[1,2,0]", "P", "4", "3@[1,2,0]", 8, 8, 0},
     {"2", "S(0)", "3@[2,1,0]", "P", "4", "3@[1,2,0]", 0, 8, 2},
-    /* Nothing at all. */
+    /* An empty tensor. */
     {"4", "S(0)", "4@[1,2,3,0]", "S(0)", "0x3", "4@[1,2,3,0]", 0, 0, 0},
     {"2", "R", "2@[1,0]", "R", "scalar", "2@[1,0]", 8, 8, 0},
 };

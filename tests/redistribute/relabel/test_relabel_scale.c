@@ -1,5 +1,5 @@
-/* Meshes too large to try all orders: what is known of the answer holds, and the work stays in
- * bounds. */
+/* Meshes too large to try all orders: the result has the properties that are known of it, and the
+ * work stays within bounds. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
@@ -25,7 +25,7 @@ static tsr_layout *layout_on(int ndim, const int64_t *mesh_shape, const int64_t 
     return layout;
 }
 
-/* The same on a 1-d mesh of n. */
+/* The same matrix on a 1-d mesh of n ranks. */
 static tsr_layout *layout_along(int64_t n, const int64_t *ranks, const tsr_placement *placement, int64_t rows,
                                 int64_t columns)
 {
@@ -46,7 +46,7 @@ static int64_t *shuffled(int64_t n)
     return ranks;
 }
 
-/* n sizes from 0 to `most`; their sum in `total`. */
+/* Draws n sizes from 0 to `most`, and writes their sum to `total`. */
 static int64_t *random_sizes(oracle_random *random, int64_t n, int64_t most, int64_t *total)
 {
     int64_t *sizes = malloc((size_t)n * sizeof *sizes);
@@ -151,8 +151,8 @@ static void exact_runs_at_its_limit_and_greedy_keeps_at_least_half_of_it(void **
         const tsr_relabel_report report = relabel(src, dst);
         assert_int_equal(report.method, TSR_ASSIGNMENT_EXACT);
         assert_true(report.bytes_kept > report.bytes_kept_greedy);
-        /* A greedy matching has at least half the weight of the heaviest one: each edge it takes
-         * bars at most two that weigh no more. */
+        /* A greedy matching has at least half the weight of the heaviest one, because each edge
+         * that it takes excludes at most two others that weigh no more. */
         assert_true(2 * report.bytes_kept_greedy >= report.bytes_kept);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);
@@ -162,8 +162,8 @@ static void exact_runs_at_its_limit_and_greedy_keeps_at_least_half_of_it(void **
     }
 }
 
-/* All n^2 overlaps are equal: any order keeps as much, so the one given must stay, and the n^2 must
- * not be gone through. */
+/* All n^2 overlaps are equal. Any order keeps as much, so the given order must stay, and the n^2
+ * overlaps must not be listed. */
 static void where_every_pair_overlaps_alike_the_given_order_stays(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Bytes that tsr_plan_save() did not write: cut short, damaged, hostile, mutated, or met by a lack
- * of memory. */
+/* Bytes that tsr_plan_save() did not write: cut short, damaged, hostile or mutated; and loading
+ * without memory. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "oracle_random.h"
@@ -77,13 +77,13 @@ static void every_byte_that_is_another_is_noticed(void **state)
     bytes_free(&bytes);
 }
 
-/* One number that is another, with length and checksum right. */
+/* Changes one number, with length and checksum corrected. */
 typedef struct wrong {
     size_t at;
     int width;
     uint64_t value;
     tsr_status status;
-    const char *names; /* what the sentence holds */
+    const char *names; /* words of the sentence */
 } wrong;
 
 static uint64_t bits_of(double value)
@@ -206,8 +206,8 @@ static void another_spelling_of_the_same_plan_is_refused(void **state)
         {136, 4, 2, BAD, "not those that tsr_plan_save() writes"}, /* named is 0 or 1 */
         {204, 4, 0, BAD, "not those"},                             /* an order that ascending mesh dims say already */
         {284, 4, 5, BAD, "not those"},
-        {296, 8, 1, BAD, "not those"}, /* interleave 1 is none, 0 */
-        {304, 8, 1, BAD, "not those"}, /* unit 1 likewise */
+        {296, 8, 1, BAD, "not those"}, /* an interleave of 1 is saved as 0 */
+        {304, 8, 1, BAD, "not those"}, /* a unit of 1 is saved as 0 */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_wrong(&rows[i]);
@@ -238,7 +238,7 @@ static void bytes_after_the_last_item_are_refused(void **state)
     bytes_free(&bytes);
 }
 
-/* A list that says that it is long takes no memory for it. */
+/* No memory is taken for the length that a list claims. */
 static void lists_take_no_memory_that_the_bytes_do_not_fill(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void bad_arguments_are_named(void **state)
     bytes_free(&bytes);
 }
 
-/* Some bytes of a saved plan are others, often such as numbers begin with. */
+/* Changes some bytes of a saved plan, often to values with which numbers begin. */
 static void mutate(oracle_random *random, saved_bytes *bytes)
 {
     static const unsigned char likely[] = {0, 1, 2, 3, 4, 8, 0x7f, 0x80, 0xff};
@@ -297,7 +297,7 @@ static void mutate(oracle_random *random, saved_bytes *bytes)
         bytes->size = FRAME_BYTES + (size_t)oracle_random_below(random, (int64_t)bytes->size - FRAME_BYTES);
 }
 
-/* The memory is counted, so that a leak on any of the ways out shows without a sanitizer too. */
+/* The memory is counted, so that a leak in any failing case is found without a sanitizer too. */
 static void mutated_bytes_are_refused_or_are_what_they_say(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
-/* What is saved comes back: the same bytes, figures and layouts, on every rank, and moves that are
- * right next to plans made on the spot.
- */
+/* A loaded plan is the plan that was saved: the same bytes, figures and layouts on every rank, and
+ * right results, also where other ranks have made the plan anew. */
 #include "layouts.h"
 #include "message_engine.h"
 #include "oracle_random.h"
@@ -175,7 +174,7 @@ static void tables_come_back_in_a_format_of_their_own(void **state)
     tsr_profile_destroy(links);
 }
 
-/* Equal layouts may be written in several ways; a plan has one form. */
+/* Layouts that are equal may be written in several ways, but a plan is saved in one way. */
 static void spelling_leaves_no_trace(void **state)
 {
     (void)state;
@@ -208,7 +207,7 @@ static void a_short_buffer_is_filled_and_the_whole_length_told(void **state)
     tsr_plan_destroy(plan);
 }
 
-/* A slice too: its ranks are regular, if not 0, 1, 2, .. */
+/* A slice too, whose ranks are regular, though not 0, 1, 2, .. */
 static void saved_bytes_do_not_grow_with_the_ranks(void **state)
 {
     (void)state;
@@ -307,7 +306,7 @@ static batch *draw_batch(int64_t number)
     return b;
 }
 
-/* Over `comm`, or abstract where that is NULL. */
+/* Makes the batch's layouts over `comm`, or on abstract meshes if `comm` is NULL. */
 static tsr_status make_layout(tsr_comm *comm, const oracle_layout *wanted, tsr_layout **out)
 {
     const oracle_mesh *m = &wanted->mesh;
@@ -365,7 +364,7 @@ static void random_batches_come_back_on_every_rank(void **state)
     }
 }
 
-/* One rank's tensors of a batch, contiguous, of no elements where it is outside the mesh. */
+/* The contiguous tensors of a batch on one rank; outside of a mesh they have no elements. */
 typedef struct tensors {
     tsr_tensor src[MOST_ITEMS], dst[MOST_ITEMS];
     unsigned char src_bytes[MOST_ITEMS][MOST_BYTES], dst_bytes[MOST_ITEMS][MOST_BYTES], wanted[MOST_ITEMS][MOST_BYTES];
@@ -403,7 +402,7 @@ static void fill_tensors(const batch *b, int rank, uint64_t seed, tensors *t)
     }
 }
 
-/* `plan` saved and loaded for this rank. */
+/* Saves `plan` and loads it for this rank. */
 static tsr_status reload(const tsr_plan *plan, int64_t rank, tsr_plan **out)
 {
     unsigned char buffer[8192];
@@ -430,8 +429,8 @@ static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const batch *b, 
     return TSR_OK;
 }
 
-/* Some ranks bring loaded plans, the others those that they made: prepare compares them, and the
- * bytes must come out right. */
+/* Some ranks have loaded plans, others have made theirs. Preparing compares the plans, and the
+ * results must be right. */
 static tsr_status run_batch(tsr_comm *comm, int64_t number, tensors *t)
 {
     const int rank = tsr_comm_rank(comm);
@@ -471,8 +470,8 @@ static void loaded_plans_execute_next_to_plans_made_on_the_spot(void **state)
     run_ranks(WORLD, run_batches, NULL);
 }
 
-/* There the mode was picked by the engine: plans that were made there and loaded agree in it, or
- * prepare would refuse them. */
+/* The engine chose the mode. Made and loaded plans have the same mode, or preparing would refuse
+ * them. */
 static void plans_of_an_engine_that_only_has_messages_come_back_in_message_mode(void **state)
 {
     (void)state;
