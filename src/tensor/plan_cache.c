@@ -328,11 +328,13 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
 }
 
 /* Equal ids in one context mean the same layout, and layouts never change. */
-static tsr_cached_plan *recall(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+static inline tsr_cached_plan *recall(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
     const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed),
                    to = atomic_load_explicit(&dst->id, memory_order_relaxed);
-    for (size_t i = 0; from != 0 && to != 0 && c && i < c->count; i++) {
+    if (from == 0 || to == 0)
+        c = NULL;
+    for (size_t i = 0; c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
         if (entry->source_id == from && entry->destination_id == to && src->context == dst->context &&
             tsr_device_same(entry->device, device))
