@@ -88,7 +88,7 @@ static tsr_status find_plan_across(const tsr_dtensor *x, const tsr_dtensor *y, t
     const tsr_status fault = tsr_name_call(INTO, check_pair(x, y));
     if (fault != TSR_OK)
         return tell_fault_across(x, comm, fault);
-    const tsr_status status = tsr_cache_find_across(INTO, x->layout, y->layout, x->local.device, entry);
+    const tsr_status status = tsr_cache_find_across(INTO, comm, x->layout, y->layout, x->local.device, entry);
     if (status == TSR_OK)
         tsr_cache_remember(*entry, x->layout, y->layout);
     else if (!tsr_comm_common(x->comm, y->comm))
