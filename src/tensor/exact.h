@@ -19,14 +19,34 @@
 typedef struct tsr_exact {
     int64_t digits[TSR_EXACT_DIGITS]; /**< the lowest first; several terms may be in a digit before a carry */
     int64_t nans, plus, minus;        /**< how many terms were NaN, infinity and minus infinity */
-    int64_t pending;                  /**< additions since the last carry */
+    int64_t pending;                  /**< words added since the last carry, at most */
 } tsr_exact;
 
 /** The number of int64_t of a sum. */
 #define TSR_EXACT_WORDS (TSR_EXACT_DIGITS + 4)
 
-/** Adds `count` numbers, or their squares. */
+/** Adds `count` numbers, at most TSR_EXACT_PIECE, or their squares. */
 void tsr_exact_add_doubles(tsr_exact *sum, const double *values, int64_t count, bool squares);
+
+/** The most numbers that are added in one call. */
+#define TSR_EXACT_PIECE 1024
+
+/** Mantissas of narrow numbers by exponent, which are cheaper to add to than digits; begins as all
+ * zero, and is emptied into a sum. */
+typedef struct tsr_exact_bins {
+    int64_t at[2048];
+    int64_t pending; /**< numbers in the bins */
+} tsr_exact_bins;
+
+/** The most numbers in bins: mantissas of 48 bits fit with them into 63. */
+#define TSR_EXACT_BINNED (INT64_C(1) << 14)
+
+/** tsr_exact_add_doubles() by way of bins, for values of narrow dtypes: at most 24 significant
+ * bits, and magnitudes from 2^-149 to below 2^128. */
+void tsr_exact_add_narrow(tsr_exact *sum, tsr_exact_bins *bins, const double *values, int64_t count, bool squares);
+
+/** Adds what is in the bins to the sum. */
+void tsr_exact_empty_bins(tsr_exact *sum, tsr_exact_bins *bins);
 
 /** Adds the integer `magnitude`, negated if `negative`, or its square. */
 void tsr_exact_add_integer(tsr_exact *sum, uint64_t magnitude, bool negative, bool square);

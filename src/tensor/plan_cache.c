@@ -306,21 +306,6 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
     return find_entry(&h, &pairs, device, out);
 }
 
-tsr_status tsr_cache_find_across(const char *call, const tsr_layout *src, const tsr_layout *dst, tsr_device device,
-                                 tsr_cached_plan **out)
-{
-    tsr_common_layouts common;
-    tsr_status status = tsr_common_layouts_find(call, 1, &src, &dst, &common);
-    if (status == TSR_OK) {
-        const pair one = {common.src[0], common.dst[0]};
-        const tsr_layout_pairs pairs = {1, get_one, &one};
-        const holder h = {NULL, common.comm};
-        status = find_entry(&h, &pairs, device, out);
-    }
-    tsr_common_layouts_free(&common);
-    return status;
-}
-
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst)
 {
     entry->source_id = tsr_layout_number(src);
@@ -328,11 +313,13 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
 }
 
 /* Equal ids in one context mean the same layout, and layouts never change. */
-static tsr_cached_plan *recall(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+static inline tsr_cached_plan *recall(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
     const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed),
                    to = atomic_load_explicit(&dst->id, memory_order_relaxed);
-    for (size_t i = 0; from != 0 && to != 0 && c && i < c->count; i++) {
+    if (from == 0 || to == 0)
+        c = NULL;
+    for (size_t i = 0; c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
         if (entry->source_id == from && entry->destination_id == to && src->context == dst->context &&
             tsr_device_same(entry->device, device))
@@ -406,6 +393,25 @@ tsr_status tsr_cache_tell_across(tsr_comm *comm, tsr_status local)
         if (!meets_all(&c->entries[i], comm))
             return local;
     return tell_all(comm, local);
+}
+
+/* Finds the plan among those of `comm`. A rank that cannot number the layouts' ranks as `comm` does
+ * has no memory, and tells its peers so. */
+tsr_status tsr_cache_find_across(const char *call, tsr_comm *comm, const tsr_layout *src, const tsr_layout *dst,
+                                 tsr_device device, tsr_cached_plan **out)
+{
+    tsr_common_layouts common;
+    tsr_status status = tsr_common_layouts_find(call, 1, &src, &dst, &common);
+    if (status == TSR_OK) {
+        const pair one = {common.src[0], common.dst[0]};
+        const tsr_layout_pairs pairs = {1, get_one, &one};
+        const holder h = {NULL, comm};
+        status = find_entry(&h, &pairs, device, out);
+    } else if (common.comm == comm) {
+        status = tsr_cache_tell_across(comm, status);
+    }
+    tsr_common_layouts_free(&common);
+    return status;
 }
 
 static tsr_cache_statistics statistics_of(const cache *c)

@@ -64,14 +64,14 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 
 /**
  * tsr_cache_find() for layouts on different meshes, over one communicator or over several that
- * descend from one. The plan is kept by their nearest common communicator, over which the first
- * call for a pair is collective; ranks that are in none of the meshes make the same calls. Pairs
- * are told apart by that communicator's ranks, so that all ranks find and evict the same entries,
- * whichever communicator each describes a mesh over. `call` begins errors' sentences.
+ * descend from one. The plan is kept by `comm`, their nearest common communicator, over which the
+ * first call for a pair is collective; ranks that are in none of the meshes make the same calls.
+ * Pairs are told apart by that communicator's ranks, so that all ranks find and evict the same
+ * entries, whichever communicator each describes a mesh over. `call` begins errors' sentences.
  * TSR_ERROR_ARGUMENT: there is no common communicator; nobody was told.
  */
-tsr_status tsr_cache_find_across(const char *call, const tsr_layout *src, const tsr_layout *dst, tsr_device device,
-                                 tsr_cached_plan **out);
+tsr_status tsr_cache_find_across(const char *call, tsr_comm *comm, const tsr_layout *src, const tsr_layout *dst,
+                                 tsr_device device, tsr_cached_plan **out);
 
 /**
  * For a rank whose arguments are wrong, so that it does not know the destination layout, only

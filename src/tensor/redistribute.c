@@ -88,7 +88,7 @@ static tsr_status find_plan_across(const tsr_dtensor *x, const tsr_dtensor *y, t
     const tsr_status fault = tsr_name_call(INTO, check_pair(x, y));
     if (fault != TSR_OK)
         return tell_fault_across(x, comm, fault);
-    const tsr_status status = tsr_cache_find_across(INTO, x->layout, y->layout, x->local.device, entry);
+    const tsr_status status = tsr_cache_find_across(INTO, comm, x->layout, y->layout, x->local.device, entry);
     if (status == TSR_OK)
         tsr_cache_remember(*entry, x->layout, y->layout);
     else if (!tsr_comm_common(x->comm, y->comm))
@@ -96,7 +96,7 @@ static tsr_status find_plan_across(const tsr_dtensor *x, const tsr_dtensor *y, t
     return status;
 }
 
-static tsr_status redistribute_across(const tsr_dtensor *x, tsr_dtensor *y, tsr_comm *comm, tsr_stream stream)
+static tsr_status move_across(const tsr_dtensor *x, tsr_dtensor *y, tsr_comm *comm, tsr_stream stream)
 {
     tsr_cached_plan *entry;
     TSR_TRY(find_plan_across(x, y, comm, &entry));
@@ -116,7 +116,7 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
     return TSR_OK;
 }
 
-static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_comm *comm, tsr_stream stream)
+static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
     if (!y)
         return tell_fault(x, refuse_null(INTO, "y"));
@@ -125,26 +125,29 @@ static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y,
                                  : NULL;
     if (!entry) {
         if (!on_one_mesh(x->layout, y->layout))
-            return redistribute_across(x, y, comm, stream);
+            return move_across(x, y, x->comm, stream);
         TSR_TRY(find_plan(x, y, &entry));
     }
     return run_entry(entry, &x->local, &y->local, stream, TSR_OK);
 }
 
-/* The communicator over which x moves into y; x's own if they have none in common. */
-static inline tsr_comm *comm_between(const tsr_dtensor *x, const tsr_dtensor *y)
+/* For tensors over two communicators: `common` is the nearest one from which both descend; NULL:
+ * there is none, and ranks tell each other so over x's. */
+static tsr_status redistribute_between(const tsr_dtensor *x, tsr_dtensor *y, tsr_comm *common, tsr_stream stream)
 {
-    tsr_comm *const common = !y || y->comm == x->comm ? x->comm : tsr_comm_common(x->comm, y->comm);
-    return common ? common : x->comm;
+    tsr_comm *const comm = common ? common : x->comm;
+    TSR_TRY(tsr_comm_enter(comm, INTO));
+    return tsr_comm_leave(comm, move_across(x, y, comm, stream));
 }
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
     if (!x)
         return refuse_null(INTO, "x");
-    tsr_comm *const comm = comm_between(x, y);
-    TSR_TRY(tsr_comm_enter(comm, INTO));
-    return tsr_comm_leave(comm, redistribute_into(x, y, comm, stream));
+    if (y && y->comm != x->comm)
+        return redistribute_between(x, y, tsr_comm_common(x->comm, y->comm), stream);
+    TSR_TRY(tsr_comm_enter(x->comm, INTO));
+    return tsr_comm_leave(x->comm, redistribute_into(x, y, stream));
 }
 
 typedef struct batch {

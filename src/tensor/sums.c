@@ -18,7 +18,7 @@
 _Static_assert(sizeof(tsr_exact) == TSR_EXACT_WORDS * sizeof(int64_t), "a sum is int64_t alone, which ranks add up");
 
 /* Real numbers that are converted to f64 at a time. */
-enum { PIECE = 1024 };
+enum { PIECE = TSR_EXACT_PIECE };
 
 /* One rank's part of a sum: its share of its shard, contiguous, as real numbers. */
 typedef struct part {
@@ -30,6 +30,7 @@ typedef struct part {
     const char *data; /* on the device */
     int64_t count;
     tsr_exact *sum;
+    tsr_exact_bins *bins; /* for narrow dtypes; NULL: there are too few numbers for it to pay, or the dtype is f64 */
 } part;
 
 static int64_t signed_at(const void *data, size_t bytes, int64_t i)
@@ -82,7 +83,10 @@ static tsr_status add_piece(const part *p, const void *data, int64_t count)
     }
     const tsr_device_ops host = tsr_device_resolve(p->context, tsr_device_host());
     TSR_TRY(host.table->convert(host.self, host.index, values, TSR_F64, data, p->dtype, count, NULL));
-    tsr_exact_add_doubles(p->sum, values, count, p->squares);
+    if (p->bins)
+        tsr_exact_add_narrow(p->sum, p->bins, values, count, p->squares);
+    else
+        tsr_exact_add_doubles(p->sum, values, count, p->squares);
     return TSR_OK;
 }
 
@@ -94,7 +98,7 @@ static tsr_status fetch_piece(const part *p, const void *data, int64_t count, vo
     return tsr_device_settle(&ops, NULL, status);
 }
 
-static tsr_status add_part(const part *p)
+static tsr_status add_pieces(const part *p)
 {
     _Alignas(16) char stage[PIECE * sizeof(double)];
     for (int64_t at = 0; at < p->count; at += PIECE) {
@@ -105,6 +109,21 @@ static tsr_status add_part(const part *p)
         TSR_TRY(add_piece(p, p->device.driver ? stage : data, count));
     }
     return TSR_OK;
+}
+
+static tsr_status add_binned(part *p)
+{
+    tsr_exact_bins bins = {0};
+    p->bins = &bins;
+    TSR_TRY(add_pieces(p));
+    tsr_exact_empty_bins(p->sum, &bins);
+    return TSR_OK;
+}
+
+static tsr_status add_part(part *p)
+{
+    const bool narrow = tsr_dtype_get(p->dtype)->kind == TSR_CLASS_FLOAT && p->bytes < sizeof(double);
+    return narrow && p->count > PIECE ? add_binned(p) : add_pieces(p);
 }
 
 /* The replicas of a shard are numbered, and share its elements. */
@@ -138,15 +157,14 @@ static tsr_status add_local(const tsr_dtensor *x, const int64_t *coordinate, int
     const int64_t begin = each * number + (number < rest ? number : rest);
     const int64_t halves = tsr_dtype_get(local->dtype)->kind == TSR_CLASS_COMPLEX ? 2 : 1;
     const tsr_dtype real = local->dtype == TSR_C64 ? TSR_F32 : local->dtype == TSR_C128 ? TSR_F64 : local->dtype;
-    const part share = {.context = x->layout->context,
-                        .device = local->device,
-                        .dtype = real,
-                        .bytes = tsr_dtype_bytes(real),
-                        .squares = squares,
-                        .data =
-                            (const char *)(packed ? packed : local->data) + (size_t)begin * x->layout->element_bytes,
-                        .count = (each + (number < rest)) * halves,
-                        .sum = sum};
+    part share = {.context = x->layout->context,
+                  .device = local->device,
+                  .dtype = real,
+                  .bytes = tsr_dtype_bytes(real),
+                  .squares = squares,
+                  .data = (const char *)(packed ? packed : local->data) + (size_t)begin * x->layout->element_bytes,
+                  .count = (each + (number < rest)) * halves,
+                  .sum = sum};
     if (status == TSR_OK)
         status = add_part(&share);
     tsr_device_release(x->layout->context, local->device, packed, bytes);

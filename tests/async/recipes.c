@@ -62,6 +62,10 @@ bool recipe_random(void *arg, int64_t number, sweep_case *out)
     out->nodes = r->nodes;
     out->profile = r->nodes.ranks_per_node > 0 ? &quick_inside : NULL;
     add_others(&random, r, out);
+    if (r->two_meshes && out->more == 0 && r->nodes.ranks_per_node == 0 && oracle_random_below(&random, 3) == 0) {
+        out->way = WAY_DTENSORS;
+        out->cap = CAP_NONE;
+    }
     return true;
 }
 

@@ -240,30 +240,102 @@ static tsr_status gather_along(actor *a, int odd)
     return tsr_mesh_all_gather(a->falling, "0", a->values, a->moved, 4, NULL, TSR_F32, tsr_device_host(), NULL);
 }
 
-const step script[] = {
-    {"tsr_mesh_create", make_mesh, 0, 0, 1},
-    {"tsr_layout_parse", make_layouts, 0, 0, 1},
-    {"tsr_distribute_tensor", distribute, 0, 0, 1},
-    {"tsr_redistribute", redistribute, 1, 1, 1},
-    {"tsr_redistribute_into", redistribute_again, 1, 1, 1},
-    {"tsr_full_tensor", gather, 1, 1, 1},
-    {"tsr_plan_create", make_plan, 0, 0, 1},
-    {"tsr_plan_prepare", prepare, 1, 1, 1},
-    {"tsr_plan_execute", execute, 1, 1, 1},
-    {"tsr_plan_start", start, 1, 1, 1},
-    {"tsr_plan_finish", finish, 1, 0, 0},
-    {"tsr_plan_start and tsr_plan_finish", start_and_finish, 0, 1, 1},
-    {"tsr_redistribute_batch", redistribute_together, 1, 1, 1},
-    {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1, 1},
-    {"tsr_dtensor_from_local", from_local, 1, 1, 1},
-    {"tsr_redistribute_backward", go_backward, 1, 1, 1},
-    {"tsr_comm_split", split, 1, 1, 1},
-    {"tsr_comm_all_reduce", reduce, 1, 1, 1},
-    {"tsr_mesh_parse", parse_mesh, 0, 0, 1},
-    {"tsr_mesh_split", split_mesh, 1, 1, 1},
-    {"tsr_mesh_all_reduce_i64", reduce_along, 1, 1, 1},
-    {"tsr_mesh_all_gather", gather_along, 1, 0, 1},
-};
+static tsr_status make_far(actor *a, int odd)
+{
+    (void)odd;
+    const int64_t size = tsr_comm_size(a->comm);
+    int64_t ranks[8];
+    tsr_mesh *mesh = UNTOUCHED(tsr_mesh);
+    tsr_layout *layout = UNTOUCHED(tsr_layout);
+    tsr_dtensor *far = UNTOUCHED(tsr_dtensor);
+    for (int64_t i = 0; i < size; i++)
+        ranks[i] = size - 1 - i;
+    TSR_TRY(outcome(tsr_mesh_create(a->comm, 1, &size, NULL, ranks, &mesh), mesh));
+    tsr_status status = outcome(tsr_layout_parse(mesh, "S(0)", 2, shape, TSR_F32, &layout), layout);
+    if (status == TSR_OK) {
+        status = outcome(tsr_dtensor_create(layout, tsr_device_host(), &far), far);
+        tsr_layout_destroy(layout);
+    }
+    tsr_mesh_destroy(mesh);
+    a->far = status == TSR_OK ? far : NULL;
+    return status;
+}
+
+static tsr_status move_far(actor *a, int odd)
+{
+    return odd ? tsr_redistribute_into(a->far, a->x, NULL) : tsr_redistribute_into(a->x, a->far, NULL);
+}
+
+static tsr_status make_gaps(actor *a, int odd)
+{
+    (void)odd;
+    tsr_tensor local = tsr_dtensor_to_local(a->x);
+    local.data = a->spread;
+    local.strides[0] = 16;
+    local.strides[1] = 2;
+    tsr_dtensor *gaps = UNTOUCHED(tsr_dtensor), *view = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_dtensor_from_local(&local, a->rows, NULL, &gaps), gaps));
+    tsr_status status = outcome(tsr_dtensor_rows(gaps, 1, 6, &view), view);
+    if (status == TSR_OK) {
+        status = tsr_dtensor_fill(view, 1, NULL);
+        tsr_dtensor_destroy(view);
+    }
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(gaps);
+        return status;
+    }
+    a->gaps = gaps;
+    return TSR_OK;
+}
+
+static tsr_status sum_gaps(actor *a, int odd)
+{
+    double sum = -7;
+    const tsr_status status = odd ? tsr_dtensor_norm(a->gaps, &sum) : tsr_dtensor_sum(a->gaps, &sum);
+    return status == TSR_OK || sum == -7 ? status : outcome(status, NULL);
+}
+
+static tsr_status exchange_rows(actor *a, int odd)
+{
+    int64_t counts[8] = {0}, received[8];
+    counts[0] = 1;
+    const int64_t rows[] = {odd ? 2 : 1, odd ? 1 : 2}, room[] = {odd ? 16 : 8, odd ? 1 : 2};
+    const tsr_tensor send = tsr_tensor_contiguous(a->values, TSR_F32, 2, rows),
+                     receive = tsr_tensor_contiguous(a->moved, TSR_F32, 2, room);
+    return tsr_comm_exchange_rows(a->comm, &send, counts, &receive, received, NULL);
+}
+
+const step script[] =
+    {
+        {"tsr_mesh_create", make_mesh, 0, 0, 1},
+        {"tsr_layout_parse", make_layouts, 0, 0, 1},
+        {"tsr_distribute_tensor", distribute, 0, 0, 1},
+        {"tsr_redistribute", redistribute, 1, 1, 1},
+        {"tsr_redistribute_into", redistribute_again, 1, 1, 1},
+        {"tsr_full_tensor", gather, 1, 1, 1},
+        {"tsr_plan_create", make_plan, 0, 0, 1},
+        {"tsr_plan_prepare", prepare, 1, 1, 1},
+        {"tsr_plan_execute", execute, 1, 1, 1},
+        {"tsr_plan_start", start, 1, 1, 1},
+        {"tsr_plan_finish", finish, 1, 0, 0},
+        {"tsr_plan_start and tsr_plan_finish", start_and_finish, 0, 1, 1},
+        {"tsr_redistribute_batch", redistribute_together, 1, 1, 1},
+        {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1, 1},
+        {"tsr_dtensor_from_local", from_local, 1, 1, 1},
+        {"tsr_redistribute_backward", go_backward, 1, 1, 1},
+        {"tsr_comm_split", split, 1, 1, 1},
+        {"tsr_comm_all_reduce", reduce, 1, 1, 1},
+        {"tsr_mesh_parse", parse_mesh, 0, 0, 1},
+        {"tsr_mesh_split", split_mesh, 1, 1, 1},
+        {"tsr_mesh_all_reduce_i64", reduce_along, 1, 1, 1},
+        {"tsr_mesh_all_gather", gather_along, 1, 0, 1},
+}
+
+{"tsr_dtensor_create on another mesh", make_far, 0, 0, 1},
+           {"tsr_redistribute_into between meshes", move_far, 1, 1, 1}, {"tsr_dtensor_rows", make_gaps, 0, 0, 1},
+           {"tsr_dtensor_sum", sum_gaps, 1, 1, 1}, {"tsr_comm_exchange_rows", exchange_rows, 1, 1, 1},
+}
+;
 
 const int script_length = (int)(sizeof script / sizeof script[0]);
 
@@ -279,6 +351,8 @@ void actor_start(actor *a, tsr_comm *comm)
 void actor_finish(actor *a)
 {
     tsr_plan_destroy(a->plan);
+    tsr_dtensor_destroy(a->gaps);
+    tsr_dtensor_destroy(a->far);
     tsr_dtensor_destroy(a->x);
     tsr_dtensor_destroy(a->y);
     tsr_dtensor_destroy(a->z);

@@ -13,6 +13,9 @@ typedef struct actor {
     tsr_mesh *mesh, *falling; /* all ranks, in their order and in the other */
     tsr_layout *rows, *columns;
     tsr_dtensor *x, *y, *z;
+    tsr_dtensor *far;  /**< like x, on a mesh of the ranks in reverse order */
+    tsr_dtensor *gaps; /**< like x, over memory with gaps */
+    float spread[64 * 3];
     tsr_plan *plan;
     void *workspace;
     float moved[64 * 3];

@@ -310,7 +310,7 @@ static bool wrap(actor *a, tsr_dtensor **x, tsr_dtensor **y)
         const tsr_tensor src = mirror_view(&a->src[i], m->src.view), dst = mirror_view(&a->dst[i], m->dst.view);
         if (!check(a, tsr_dtensor_from_local(m->in_src ? &src : &nothing, m->src_layout, NULL, &x[i]),
                    "tsr_dtensor_from_local") ||
-            !check(a, tsr_dtensor_from_local(m->in_src ? &dst : &nothing, m->dst_layout, NULL, &y[i]),
+            !check(a, tsr_dtensor_from_local(m->in_dst ? &dst : &nothing, m->dst_layout, NULL, &y[i]),
                    "tsr_dtensor_from_local"))
             return false;
     }

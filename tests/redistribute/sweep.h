@@ -15,7 +15,7 @@
 
 typedef enum sweep_way {
     WAY_PLAN,     /**< tsr_plan_create, _prepare, _execute */
-    WAY_DTENSORS, /**< tsr_redistribute_into, or _batch; all layouts on one mesh */
+    WAY_DTENSORS, /**< tsr_redistribute_into; on one mesh also _batch */
 } sweep_way;
 
 /** Choices of max_workspace: none; the least that every rank can keep, with the most rounds;

@@ -31,7 +31,7 @@ static bool make_move(void *arg, int64_t number, sweep_case *out)
     oracle_random_placements(&random, &out->src, &out->numbers);
     oracle_random_placements(&random, &out->dst, &out->numbers);
     out->seed = random.state;
-    out->way = !r->two_meshes && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->way = oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
     out->strided = oracle_random_below(&random, 2) == 0;
     out->halves = oracle_random_below(&random, 3) == 0;
     out->no_split = oracle_random_below(&random, 5) == 0;

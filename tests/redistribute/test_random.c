@@ -130,6 +130,10 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
     add_others(&random, r, out);
     choose_nodes(&random, r, out);
     out->objective = r->objective;
+    if (r->two_meshes && out->more == 0 && oracle_random_below(&random, 3) == 0) {
+        out->way = WAY_DTENSORS;
+        out->cap = CAP_NONE;
+    }
     if (out->profile || r->objective != TSR_OBJECTIVE_BYTES)
         out->way = WAY_PLAN;
     return true;

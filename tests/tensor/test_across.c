@@ -1,5 +1,6 @@
 /* tsr_redistribute_into() between meshes: over one communicator, and over several that were split
  * off one; its plans are kept, and evicted in one order on all ranks. */
+#include "counted_memory.h"
 #include "ranks.h"
 #include "support.h"
 
@@ -234,6 +235,49 @@ static void ranks_evict_the_same_plans(void **state)
     tsr_context_destroy(threads.context);
 }
 
+/* Rank 3 fails its n-th allocation in the first move between two communicators, for every n. */
+static tsr_status run_short(tsr_comm *world, void *arg)
+{
+    const bool odd = tsr_comm_rank(world) == 3;
+    sides s;
+    tsr_dtensor *x = NULL, *y = NULL;
+    int32_t failed = 1, all = 1;
+    (void)arg;
+    TSR_TRY(open_sides(world, &s));
+    TSR_TRY(numbered(s.from, "S(0)", 3, &x));
+    TSR_TRY(numbered(s.to, "S(1)", 0, &y));
+    for (size_t nth = 1; all != 0; nth++) {
+        if (odd)
+            counted_fail_here(nth, false);
+        const tsr_status status = tsr_redistribute_into(x, y, NULL);
+        failed = odd && counted_fail_here(0, false) == 0;
+        TSR_TRY(tsr_comm_all_reduce(world, &failed, &all, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
+        if (all == 0)
+            TSR_TRY(status);
+        else
+            CHECK_ERROR(status, odd ? TSR_ERROR_MEMORY : TSR_ERROR_PEER, "no memory");
+        CHECK(nth < 1000);
+    }
+    TSR_TRY(check_numbered(y, 3));
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    close_sides(&s);
+    return TSR_OK;
+}
+
+static void a_rank_without_memory_tells_the_others(void **state)
+{
+    (void)state;
+    counted_memory memory = {0};
+    tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
+    threads.context = counted_context(&memory);
+    threads.timeout_ms = 10000;
+    if (tsr_threads_run(RANKS, run_short, NULL, &threads) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_context_destroy(threads.context);
+    assert_nothing_leaked(&memory);
+}
+
 static tsr_status refuse(tsr_comm *comm, void *arg)
 {
     const int rank = tsr_comm_rank(comm);
@@ -313,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_trainer_and_a_server_share_a_world),
         cmocka_unit_test(congruent_communicators_are_no_obstacle),
         cmocka_unit_test(ranks_evict_the_same_plans),
+        cmocka_unit_test(a_rank_without_memory_tells_the_others),
         cmocka_unit_test(faults_are_told_to_the_common_communicator),
         cmocka_unit_test(strangers_are_refused),
     };

@@ -27,23 +27,26 @@ enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
 static const int64_t shape[] = {ROWS, COLUMNS};
 
-/* The sum and the norm of `values`, which every rank has, under a layout on 2x2. */
-static tsr_status sum_as(tsr_comm *comm, void *values, tsr_dtype dtype, const char *placements, double *sum,
-                         double *norm)
+/* The sum and the norm of a tensor that every rank has, under a layout on 2x2. */
+static tsr_status sum_of(tsr_comm *comm, tsr_tensor global, const char *placements, double *sum, double *norm)
 {
-    const tsr_tensor global = tsr_tensor_contiguous(values, dtype, 2, shape);
     tsr_mesh *mesh = NULL;
     tsr_dtensor *x = NULL;
     TSR_TRY(mesh_over(comm, "2x2", &mesh));
     TSR_TRY(tsr_distribute(&global, mesh, placements, &x));
-    CHECK(tsr_dtensor_count(x) == COUNT);
-    if (sum)
-        TSR_TRY(tsr_dtensor_sum(x, sum));
-    if (norm)
-        TSR_TRY(tsr_dtensor_norm(x, norm));
+    CHECK(tsr_dtensor_count(x) == global.shape[0] * global.shape[1]);
+    tsr_status status = sum ? tsr_dtensor_sum(x, sum) : TSR_OK;
+    if (status == TSR_OK && norm)
+        status = tsr_dtensor_norm(x, norm);
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
-    return TSR_OK;
+    return status;
+}
+
+static tsr_status sum_as(tsr_comm *comm, void *values, tsr_dtype dtype, const char *placements, double *sum,
+                         double *norm)
+{
+    return sum_of(comm, tsr_tensor_contiguous(values, dtype, 2, shape), placements, sum, norm);
 }
 
 static bool same_bits(double a, double b)
@@ -95,10 +98,56 @@ static tsr_status fixed_point(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+/* So many elements that narrow ones are added by way of bins, which fill up. */
+enum { MANY_ROWS = 64, MANY_COLUMNS = 1024, MANY = MANY_ROWS * MANY_COLUMNS };
+
+static tsr_status expect_many(tsr_comm *comm, float *values, double want_sum, double want_norm)
+{
+    static const char *const many_layouts[] = {"R,R", "S(0),R", "S(0),S(1)", "S(1;interleave=4),S(0;balanced)"};
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 2, (const int64_t[]){MANY_ROWS, MANY_COLUMNS});
+    for (int i = 0; i < 4; i++) {
+        double sum = -7, norm = -7;
+        TSR_TRY(sum_of(comm, global, many_layouts[i], &sum, &norm));
+        if (!same_bits(sum, want_sum) || !same_bits(norm, want_norm))
+            return tsr_status_set(TSR_ERROR_INTERNAL, "many as %s: sum %a, not %a; norm %a, not %a", many_layouts[i],
+                                  sum, want_sum, norm, want_norm);
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_many(tsr_comm *comm, void *arg)
+{
+    float *values = malloc(MANY * sizeof *values);
+    int64_t sum = 0, squares = 0;
+    (void)arg;
+    for (int i = 0; i < MANY; i++) {
+        const int64_t value = (int64_t)(mix((uint64_t)i + 1) % (1 << 23)) - (1 << 22);
+        values[i] = (float)value * 0x1p-149F;
+        sum += value;
+        squares += value * value;
+    }
+    TSR_TRY(expect_many(comm, values, (double)sum * 0x1p-149, sqrt((double)squares) * 0x1p-149));
+    /* The largest mantissas. */
+    for (int i = 0; i < MANY; i++)
+        values[i] = i % 4 == 0 ? 0x1.fffffep127F : -0x1.fffffep127F;
+    const double norm = sqrt((double)((INT64_C(1) << 48) - (INT64_C(1) << 25) + 1)) * 0x1p8 * 0x1p104;
+    TSR_TRY(expect_many(comm, values, -0x1.fffffep127 * (MANY / 2), norm));
+    values[1] = -INFINITY;
+    TSR_TRY(expect_many(comm, values, -(double)INFINITY, (double)INFINITY));
+    values[MANY - 1] = INFINITY;
+    TSR_TRY(expect_many(comm, values, (double)NAN, (double)INFINITY));
+    for (int i = 0; i < MANY; i++)
+        values[i] = -0.0F;
+    TSR_TRY(expect_many(comm, values, 0, 0));
+    free(values);
+    return TSR_OK;
+}
+
 static void sums_are_rounded_once_from_the_exact_value(void **state)
 {
     (void)state;
     run_ranks(4, fixed_point, NULL);
+    run_ranks(4, add_many, NULL);
 }
 
 /* Elements of every magnitude: what sums in any order would lose. */
