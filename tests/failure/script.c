@@ -305,37 +305,35 @@ static tsr_status exchange_rows(actor *a, int odd)
     return tsr_comm_exchange_rows(a->comm, &send, counts, &receive, received, NULL);
 }
 
-const step script[] =
-    {
-        {"tsr_mesh_create", make_mesh, 0, 0, 1},
-        {"tsr_layout_parse", make_layouts, 0, 0, 1},
-        {"tsr_distribute_tensor", distribute, 0, 0, 1},
-        {"tsr_redistribute", redistribute, 1, 1, 1},
-        {"tsr_redistribute_into", redistribute_again, 1, 1, 1},
-        {"tsr_full_tensor", gather, 1, 1, 1},
-        {"tsr_plan_create", make_plan, 0, 0, 1},
-        {"tsr_plan_prepare", prepare, 1, 1, 1},
-        {"tsr_plan_execute", execute, 1, 1, 1},
-        {"tsr_plan_start", start, 1, 1, 1},
-        {"tsr_plan_finish", finish, 1, 0, 0},
-        {"tsr_plan_start and tsr_plan_finish", start_and_finish, 0, 1, 1},
-        {"tsr_redistribute_batch", redistribute_together, 1, 1, 1},
-        {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1, 1},
-        {"tsr_dtensor_from_local", from_local, 1, 1, 1},
-        {"tsr_redistribute_backward", go_backward, 1, 1, 1},
-        {"tsr_comm_split", split, 1, 1, 1},
-        {"tsr_comm_all_reduce", reduce, 1, 1, 1},
-        {"tsr_mesh_parse", parse_mesh, 0, 0, 1},
-        {"tsr_mesh_split", split_mesh, 1, 1, 1},
-        {"tsr_mesh_all_reduce_i64", reduce_along, 1, 1, 1},
-        {"tsr_mesh_all_gather", gather_along, 1, 0, 1},
-}
-
-{"tsr_dtensor_create on another mesh", make_far, 0, 0, 1},
-           {"tsr_redistribute_into between meshes", move_far, 1, 1, 1}, {"tsr_dtensor_rows", make_gaps, 0, 0, 1},
-           {"tsr_dtensor_sum", sum_gaps, 1, 1, 1}, {"tsr_comm_exchange_rows", exchange_rows, 1, 1, 1},
-}
-;
+const step script[] = {
+    {"tsr_mesh_create", make_mesh, 0, 0, 1},
+    {"tsr_layout_parse", make_layouts, 0, 0, 1},
+    {"tsr_distribute_tensor", distribute, 0, 0, 1},
+    {"tsr_redistribute", redistribute, 1, 1, 1},
+    {"tsr_redistribute_into", redistribute_again, 1, 1, 1},
+    {"tsr_full_tensor", gather, 1, 1, 1},
+    {"tsr_plan_create", make_plan, 0, 0, 1},
+    {"tsr_plan_prepare", prepare, 1, 1, 1},
+    {"tsr_plan_execute", execute, 1, 1, 1},
+    {"tsr_plan_start", start, 1, 1, 1},
+    {"tsr_plan_finish", finish, 1, 0, 0},
+    {"tsr_plan_start and tsr_plan_finish", start_and_finish, 0, 1, 1},
+    {"tsr_redistribute_batch", redistribute_together, 1, 1, 1},
+    {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1, 1},
+    {"tsr_dtensor_from_local", from_local, 1, 1, 1},
+    {"tsr_redistribute_backward", go_backward, 1, 1, 1},
+    {"tsr_comm_split", split, 1, 1, 1},
+    {"tsr_comm_all_reduce", reduce, 1, 1, 1},
+    {"tsr_mesh_parse", parse_mesh, 0, 0, 1},
+    {"tsr_mesh_split", split_mesh, 1, 1, 1},
+    {"tsr_mesh_all_reduce_i64", reduce_along, 1, 1, 1},
+    {"tsr_mesh_all_gather", gather_along, 1, 0, 1},
+    {"tsr_dtensor_create on another mesh", make_far, 0, 0, 1},
+    {"tsr_redistribute_into between meshes", move_far, 1, 1, 1},
+    {"tsr_dtensor_rows", make_gaps, 0, 0, 1},
+    {"tsr_dtensor_sum", sum_gaps, 1, 1, 1},
+    {"tsr_comm_exchange_rows", exchange_rows, 1, 1, 1},
+};
 
 const int script_length = (int)(sizeof script / sizeof script[0]);
 
