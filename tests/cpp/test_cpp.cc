@@ -312,6 +312,8 @@ void test_exceptions()
             "rank 1: ", "an error of a rank is thrown outside, with the rank");
     refused([&] { run_and_fail(ended, [] { throw tessera::error(TSR_ERROR_IO, "no such model"); }); }, TSR_ERROR_IO,
             "rank 1: no such model", "an error in a program's own words is thrown outside");
+    refused([&] { run_and_fail(ended, [] { throw tessera::error(TSR_OK, "nothing"); }); }, TSR_ERROR_STATE,
+            "rank 1: nothing", "an error is a failure whatever its status");
     std::string what;
     try {
         run_and_fail(ended, [] { static_cast<void>(std::vector<int>(3).at(7)); });
@@ -326,7 +328,7 @@ void test_exceptions()
         value = failure.value;
     }
     hold(value == 42, "an exception may be of any type");
-    hold(ended == 12, "every rank comes to its end");
+    hold(ended == 15, "every rank comes to its end");
 
     refused([] { tessera::threads_run(2, [](tessera::comm_ref comm) { return comm.rank() ? TSR_ERROR_IO : TSR_OK; }); },
             TSR_ERROR_IO, "rank 1: returned io without a sentence", "a rank may return a status");

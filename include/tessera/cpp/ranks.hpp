@@ -12,9 +12,6 @@
 #include <mutex>
 #include <new>
 #include <type_traits>
-#if defined(__GLIBCXX__)
-#include <cxxabi.h>
-#endif
 
 namespace tessera
 {
@@ -22,14 +19,14 @@ namespace tessera
 namespace detail
 {
 
-/** The status that an exception becomes on its rank, with its sentence. Called in a handler. */
-inline tsr_status caught(std::exception_ptr &kept)
+/** The status that the exception in hand becomes on its rank, with its sentence. */
+inline tsr_status caught()
 {
-    kept = std::current_exception();
     try {
         throw;
     } catch (const error &failure) {
-        return tsr_status_set(failure.status(), "%s", failure.what());
+        return tsr_status_set(failure.status() != TSR_OK ? failure.status() : TSR_ERROR_STATE, "%s",
+                              failure.what());
     } catch (const std::bad_alloc &failure) {
         return tsr_status_set(TSR_ERROR_MEMORY, "%s", failure.what());
     } catch (const std::exception &failure) {
@@ -39,8 +36,8 @@ inline tsr_status caught(std::exception_ptr &kept)
     }
 }
 
-/** Calls `main` as a rank's program. The end of its thread by pthread_exit() or by cancellation,
- * which GNU's library shows as an exception, goes on. */
+/** Calls `main` as a rank's program. What ends its thread, pthread_exit() or cancellation, may be
+ * caught here, as an exception that is none of C++; it goes on. */
 template <typename Main> tsr_status call_rank(Main &main, comm_ref comm, std::exception_ptr &kept)
 {
     try {
@@ -50,12 +47,11 @@ template <typename Main> tsr_status call_rank(Main &main, comm_ref comm, std::ex
             main(comm);
             return TSR_OK;
         }
-#if defined(__GLIBCXX__)
-    } catch (const abi::__forced_unwind &) {
-        throw;
-#endif
     } catch (...) {
-        return caught(kept);
+        kept = std::current_exception();
+        if (!kept)
+            throw;
+        return caught();
     }
 }
 
