@@ -66,7 +66,8 @@ typedef struct tsr_bench_options {
  * barrier. On the host, without a time limit, with copies and checks. */
 #define TSR_BENCH_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(tsr_bench_options), 11, 2, 0, 2e-4, 0, 0, 0, 0, {0, 0}, 0, 0, 0                     \
+        sizeof(tsr_bench_options), 11, 2, 0, 2e-4, 0, 0, 0, 0, {TSR_NULL, 0}, TSR_NULL, TSR_NULL,  \
+            TSR_NULL                                                                               \
     }
 
 /** A call of one rank; `arg` is the subject's. */

@@ -27,9 +27,9 @@
  * @par The MPI
  * It is the one that TSR_MPI or options.mpi names, else the launcher's; under srun --mpi=pmix, and
  * where nothing launched the program, the first that can be opened of Open MPI and MPICH. Its
- * library is looked for beside libtessera-core, then where the loader looks. It stays open. A
- * program that is linked with libtessera-core.a has a copy of the library of its own, which the
- * MPI's library does not know: it is refused.
+ * library is looked for in LD_LIBRARY_PATH, then beside libtessera-core, then where the loader
+ * looks. It stays open. A program that is linked with libtessera-core.a has a copy of the library
+ * of its own, which the MPI's library does not know: it is refused.
  */
 #ifndef TESSERA_RUN_H
 #define TESSERA_RUN_H
@@ -73,7 +73,7 @@ typedef struct tsr_run_options {
 /** Everything by the launcher and the environment. */
 #define TSR_RUN_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(tsr_run_options), 0, 0, 0, 0, -1                                                    \
+        sizeof(tsr_run_options), TSR_NULL, TSR_NULL, TSR_NULL, 0, -1                               \
     }
 
 /**

@@ -89,6 +89,14 @@ static tsr_status parse_partial(parser *p, tsr_placement *placement)
     return tsr_scan_expected(&p->scan, p->scan.at, "sum, avg, max, min or prod");
 }
 
+/* True if PyTorch's spelling of a placement may come next, such as Shard(0): it begins with `_`, or
+ * with a capital and a small letter. */
+static bool looks_like_pytorch(const parser *p)
+{
+    const char *const next = p->scan.text + p->scan.at;
+    return next[0] == '_' || (next[0] && next[1] >= 'a' && next[1] <= 'z');
+}
+
 /* Refuses PyTorch's spelling of a placement in a sentence with ours: S(0) for Shard(0). Returns
  * TSR_OK if another text comes next. */
 static tsr_status refuse_pytorch(parser *p)
@@ -113,7 +121,8 @@ static tsr_status refuse_pytorch(parser *p)
 
 static tsr_status parse_placement(parser *p, tsr_placement *placement)
 {
-    TSR_TRY(refuse_pytorch(p));
+    if (looks_like_pytorch(p))
+        TSR_TRY(refuse_pytorch(p));
     if (tsr_scan_accept(&p->scan, "R")) {
         *placement = tsr_replicate();
         return TSR_OK;

@@ -139,8 +139,8 @@ def lost_files(source):
     """Files named alone in the tour's section of a folder are in that folder; named with a path, they are there."""
     folder = "include/tessera"
     for line in (source / "docs/tour.md").read_text().split("\n"):
-        heading = re.match(r"## \d+\. `?(src/\w+)?", line)
-        folder = (heading.group(1) or "include/tessera") if heading else folder
+        heading = re.match(r"## \d+\. `?(src/\w+)?|### `(oracle)`", line)
+        folder = (heading.group(1) or heading.group(2) or "include/tessera") if heading else folder
         for name in re.findall(r"`([\w/]+\.[ch])`", line):
             if not (source / name).exists() and not list((source / folder).rglob(name)) and not (source / "include/tessera" / name).exists():
                 yield f"{folder}: {name}"

@@ -28,6 +28,20 @@ static bool find_beside(const char *file, char path[PATH_MAX])
     return length < PATH_MAX && access(path, F_OK) == 0;
 }
 
+/* True if a folder of LD_LIBRARY_PATH has `file`, so that the loader takes that one. */
+static bool user_names(const char *file)
+{
+    char path[PATH_MAX];
+    const char *folder = getenv("LD_LIBRARY_PATH");
+    for (size_t length; folder && *folder; folder += length + (folder[length] != '\0')) {
+        length = strcspn(folder, ":;");
+        const int bytes = snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, file);
+        if (length > 0 && bytes < PATH_MAX && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The loader reports a lack of memory in many ways, "no such file" among them, so a failure is
  * tried once more. */
 static void *open_twice(const char *file, int flags)
@@ -54,7 +68,7 @@ tsr_status tsr_library_load(const char *file, int flags, void **out)
     char path[PATH_MAX];
     if (!file || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_library_load: %s is NULL", file ? "out" : "file");
-    const char *const name = find_beside(file, path) ? path : file;
+    const char *const name = !user_names(file) && find_beside(file, path) ? path : file;
     void *const library = open_twice(name, flags);
     if (!library)
         return refuse(name, flags);
