@@ -100,23 +100,26 @@ static sieve sieve_make(const tsr_placement *placement, int64_t parts, int64_t p
     return s;
 }
 
-/* Whether the part has the next position; the piece has one. */
-static bool sieve_keeps(sieve *s)
+/* Whether the part has the next position, and the `*same` positions from there; the piece has one.
+ * The caller advances the position. */
+static bool sieve_keeps(sieve *s, int64_t *same)
 {
     while (s->position == s->end)
         begin_block(s);
-    const int64_t position = s->position++;
-    return s->first <= position && position < s->last;
+    const int64_t at = s->position;
+    const bool keeps = s->first <= at && at < s->last;
+    *same = at_most(keeps ? s->last : at < s->first ? s->first : s->end, s->end) - at;
+    return keeps;
 }
 
 int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count,
                    int64_t *out)
 {
     sieve s = sieve_make(placement, parts, part, count);
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (sieve_keeps(&s))
-            out[kept++] = piece[i];
+    int64_t kept = 0, same;
+    for (; s.position < count; s.position++)
+        if (sieve_keeps(&s, &same))
+            out[kept++] = piece[s.position];
     return kept;
 }
 
@@ -147,13 +150,21 @@ typedef struct chain {
     sieve cuts[TSR_MAX_DIMS];
 } chain;
 
-static bool chain_next(chain *c, int64_t *index)
+/* The next indices that pass all cuts, as far as all cuts treat them alike. */
+static bool chain_next(chain *c, oracle_run *out)
 {
     while (c->next < c->length) {
         bool kept = true;
-        *index = c->next++;
-        for (int i = 0; i < c->count && kept; i++)
-            kept = sieve_keeps(&c->cuts[i]);
+        int asked = 0;
+        int64_t step = c->length - c->next, same;
+        while (asked < c->count && kept) {
+            kept = sieve_keeps(&c->cuts[asked++], &same);
+            step = at_most(same, step);
+        }
+        for (int i = 0; i < asked; i++)
+            c->cuts[i].position += step;
+        *out = (oracle_run){c->next, c->next + step};
+        c->next += step;
         if (kept)
             return true;
     }
@@ -163,11 +174,10 @@ static bool chain_next(chain *c, int64_t *index)
 /* The number of indices that pass all cuts. */
 static int64_t chain_count(chain c)
 {
-    int64_t count = 0, index;
-    if (c.count == 0)
-        return c.length;
-    while (chain_next(&c, &index))
-        count++;
+    int64_t count = 0;
+    oracle_run run;
+    while (chain_next(&c, &run))
+        count += run.end - run.begin;
     return count;
 }
 
@@ -189,12 +199,14 @@ int64_t oracle_owned(const oracle_layout *layout, const int64_t *coordinate, int
 {
     chain c = chain_make(layout, coordinate, dim);
     int64_t count = 0;
-    while (chain_next(&c, &out[count]))
-        count++;
+    oracle_run run;
+    while (chain_next(&c, &run))
+        for (int64_t i = run.begin; i < run.end; i++)
+            out[count++] = i;
     return count;
 }
 
-static bool add_run(oracle_runs *runs, size_t *room, int64_t index)
+static bool add_run(oracle_runs *runs, size_t *room, oracle_run run)
 {
     if (runs->count == *room) {
         const size_t more = 2 * *room + 16;
@@ -204,7 +216,7 @@ static bool add_run(oracle_runs *runs, size_t *room, int64_t index)
         runs->at = at;
         *room = more;
     }
-    runs->at[runs->count++] = (oracle_run){index, index + 1};
+    runs->at[runs->count++] = run;
     return true;
 }
 
@@ -212,16 +224,16 @@ bool oracle_runs_create(const oracle_layout *layout, const int64_t *coordinate, 
 {
     chain c = chain_make(layout, coordinate, dim);
     size_t room = 0;
-    int64_t index;
+    oracle_run run;
     *out = (oracle_runs){.at = NULL};
-    while (chain_next(&c, &index)) {
-        if (out->count > 0 && out->at[out->count - 1].end == index)
-            out->at[out->count - 1].end++;
-        else if (!add_run(out, &room, index)) {
+    while (chain_next(&c, &run)) {
+        if (out->count > 0 && out->at[out->count - 1].end == run.begin)
+            out->at[out->count - 1].end = run.end;
+        else if (!add_run(out, &room, run)) {
             oracle_runs_destroy(out);
             return false;
         }
-        out->length++;
+        out->length += run.end - run.begin;
     }
     return true;
 }

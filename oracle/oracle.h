@@ -2,8 +2,8 @@
  * A brute-force model of layouts and redistribution, written from the documented rules and apart
  * from the engine. Tests compare the engine with it, and so do benchmarks that check their results.
  *
- * It does not compute with intervals: a rank's part of a dim is found index by index, each of which
- * passes one cut after the other. Values are computed one element at a time, in arithmetic of its
+ * It does not nest intervals: indices of a dim pass one cut after the other, each of which counts
+ * the positions that reach it. Values are computed one element at a time, in arithmetic of its
  * own. Of the library it uses only the plain types of placement.h and dtype.h, no function. It
  * expects valid layouts.
  */

@@ -107,6 +107,20 @@ static void runs_are_what_is_listed(void **state)
     expect_runs(&layout, 1, "");
 }
 
+static void long_dims_have_runs(void **state)
+{
+    (void)state;
+    const int64_t length = INT64_C(1) << 50;
+    oracle_layout layout = vector(length, 2, (int64_t[]){2, 2});
+    oracle_runs runs;
+    layout.placements[0].sizes = (const int64_t[]){1, length - 1};
+    assert_true(oracle_runs_create(&layout, (int64_t[]){1, 1}, 0, &runs));
+    assert_int_equal(runs.count, 1);
+    assert_int_equal(runs.at[0].begin, 1 + length / 2);
+    assert_int_equal(runs.length, length / 2 - 1);
+    oracle_runs_destroy(&runs);
+}
+
 static void nested_chunk_is_not_flat_chunk(void **state)
 {
     (void)state;
@@ -284,6 +298,7 @@ int main(void)
         cmocka_unit_test(nine_over_four),
         cmocka_unit_test(units_and_blocks),
         cmocka_unit_test(runs_are_what_is_listed),
+        cmocka_unit_test(long_dims_have_runs),
         cmocka_unit_test(nested_chunk_is_not_flat_chunk),
         cmocka_unit_test(small_floats_round_to_nearest_even),
         cmocka_unit_test(every_small_float_survives_a_round_trip),
