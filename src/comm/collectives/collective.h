@@ -7,8 +7,21 @@
 
 typedef struct tsr_collective tsr_collective;
 
+/** The collectives; direct.c and message.c have a function for each. */
+typedef enum tsr_operation_kind {
+    TSR_OPERATION_ALL_GATHER,
+    TSR_OPERATION_REDUCE_SCATTER,
+    TSR_OPERATION_ALL_REDUCE,
+    TSR_OPERATION_ALL_TO_ALL,
+    TSR_OPERATION_BROADCAST,
+    TSR_OPERATION_SCATTER,
+    TSR_OPERATION_GATHER,
+    TSR_OPERATIONS
+} tsr_operation_kind;
+
 /** What differs between collectives: one static row for each. */
 typedef struct tsr_operation {
+    tsr_operation_kind kind;
     const char *name;            /**< "all_gather" */
     bool reduces, rooted, parts; /**< `parts`: `count` and `counts` give each rank's part, not the whole */
     /** Sets send_total and receive_total; `whole` is the number of elements of the whole. */
@@ -16,8 +29,6 @@ typedef struct tsr_operation {
     /** true for the one allowed overlap; NULL: no overlap is allowed */
     bool (*in_place)(const tsr_comm *comm, const tsr_collective *call);
     tsr_status (*match)(tsr_comm *comm, const tsr_collective *call); /**< see tsr_direct_match(); or NULL */
-    tsr_status (*direct)(tsr_comm *comm, const tsr_collective *call);
-    tsr_status (*message)(tsr_comm *comm, const tsr_collective *call);
 } tsr_operation;
 
 struct tsr_collective {

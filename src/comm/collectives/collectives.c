@@ -38,7 +38,7 @@ static tsr_status run_directly(tsr_comm *comm, tsr_collective *call, tsr_status 
     }
     local = tsr_call_follow(comm);
     if (local == TSR_OK)
-        local = call->operation->direct(comm, call);
+        local = tsr_direct_carry_out(comm, call);
     return tsr_call_end(comm, local);
 }
 
@@ -91,7 +91,7 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
         local = get_scratch(comm, call, &bytes);
     tsr_status status = agree_on_call(comm, call, local);
     if (status == TSR_OK)
-        status = call->operation->message(comm, call);
+        status = tsr_message_carry_out(comm, call);
     if (call->scratch)
         call->ops.table->free(call->ops.self, call->ops.index, call->scratch, bytes, call->stream);
     return status;
@@ -123,48 +123,43 @@ static tsr_status run_collective(tsr_comm *comm, tsr_collective *call)
 }
 
 const tsr_operation tsr_all_gather_operation = {
+    .kind = TSR_OPERATION_ALL_GATHER,
     .name = "all_gather",
     .parts = true,
     .extents = tsr_extents_gather_all,
     .in_place = tsr_in_place_part,
-    .direct = tsr_direct_all_gather,
-    .message = tsr_message_all_gather,
 };
 
 const tsr_operation tsr_reduce_scatter_operation = {
+    .kind = TSR_OPERATION_REDUCE_SCATTER,
     .name = "reduce_scatter",
     .reduces = true,
     .parts = true,
     .extents = tsr_extents_scatter_all,
-    .direct = tsr_direct_reduce_scatter,
-    .message = tsr_message_reduce_scatter,
 };
 
 const tsr_operation tsr_all_reduce_operation = {
+    .kind = TSR_OPERATION_ALL_REDUCE,
     .name = "all_reduce",
     .reduces = true,
     .extents = tsr_extents_same,
     .in_place = tsr_in_place_whole,
-    .direct = tsr_direct_all_reduce,
-    .message = tsr_message_all_reduce,
 };
 
 const tsr_operation tsr_all_to_all_operation = {
+    .kind = TSR_OPERATION_ALL_TO_ALL,
     .name = "all_to_all",
     .parts = true,
     .extents = tsr_extents_exchange,
     .match = tsr_direct_match,
-    .direct = tsr_direct_all_to_all,
-    .message = tsr_message_all_to_all,
 };
 
 const tsr_operation tsr_broadcast_operation = {
+    .kind = TSR_OPERATION_BROADCAST,
     .name = "broadcast",
     .rooted = true,
     .extents = tsr_extents_same,
     .in_place = tsr_in_place_whole,
-    .direct = tsr_direct_broadcast,
-    .message = tsr_message_broadcast,
 };
 
 tsr_status tsr_gather_bytes(tsr_comm *comm, const void *mine, void *all, size_t bytes)
@@ -236,12 +231,11 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
                             tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .kind = TSR_OPERATION_SCATTER,
         .name = "scatter",
         .rooted = true,
         .parts = true,
         .extents = tsr_extents_from_root,
-        .direct = tsr_direct_scatter,
-        .message = tsr_message_scatter,
     };
     tsr_collective call =
         tsr_collective_of("tsr_comm_scatter", &operation, send, receive, count, dtype, device, stream);
@@ -254,12 +248,11 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
                            tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .kind = TSR_OPERATION_GATHER,
         .name = "gather",
         .rooted = true,
         .parts = true,
         .extents = tsr_extents_to_root,
-        .direct = tsr_direct_gather,
-        .message = tsr_message_gather,
     };
     tsr_collective call = tsr_collective_of("tsr_comm_gather", &operation, send, receive, count, dtype, device, stream);
     call.counts = counts;

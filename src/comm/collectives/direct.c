@@ -12,7 +12,7 @@ static const void *send_of(const tsr_comm *comm, int rank)
     return tsr_call_of(comm, rank)->src;
 }
 
-tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
     int64_t offset = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -23,7 +23,7 @@ tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call)
     return TSR_OK;
 }
 
-tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     const int64_t offset = tsr_part_offset(call, comm->rank);
     for (int r = 0; r < comm->size; r++)
@@ -34,7 +34,7 @@ tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 
 /* Each rank reduces its share and writes it to all: an element is read and written by one rank
  * only, so in place is safe in one phase. */
-tsr_status tsr_direct_all_reduce(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_share share = tsr_share_of(comm, call, comm->rank);
     for (int r = 0; r < comm->size; r++) {
@@ -62,7 +62,7 @@ tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call)
     return TSR_OK;
 }
 
-tsr_status tsr_direct_all_to_all(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_all_to_all(tsr_comm *comm, const tsr_collective *call)
 {
     int64_t offset = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -75,18 +75,29 @@ tsr_status tsr_direct_all_to_all(tsr_comm *comm, const tsr_collective *call)
     return TSR_OK;
 }
 
-tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
     return tsr_collective_copy(call, call->receive, send_of(comm, call->root), call->count);
 }
 
-tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     const void *part = tsr_element(call, send_of(comm, call->root), tsr_part_offset(call, comm->rank));
     return tsr_collective_copy(call, call->receive, part, call->receive_total);
 }
 
-tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call)
+static tsr_status direct_gather(tsr_comm *comm, const tsr_collective *call)
 {
-    return comm->rank == call->root ? tsr_direct_all_gather(comm, call) : TSR_OK;
+    return comm->rank == call->root ? direct_all_gather(comm, call) : TSR_OK;
+}
+
+tsr_status tsr_direct_carry_out(tsr_comm *comm, const tsr_collective *call)
+{
+    static tsr_status (*const by_kind[TSR_OPERATIONS])(tsr_comm *, const tsr_collective *) = {
+        [TSR_OPERATION_ALL_GATHER] = direct_all_gather, [TSR_OPERATION_REDUCE_SCATTER] = direct_reduce_scatter,
+        [TSR_OPERATION_ALL_REDUCE] = direct_all_reduce, [TSR_OPERATION_ALL_TO_ALL] = direct_all_to_all,
+        [TSR_OPERATION_BROADCAST] = direct_broadcast,   [TSR_OPERATION_SCATTER] = direct_scatter,
+        [TSR_OPERATION_GATHER] = direct_gather,
+    };
+    return by_kind[call->operation->kind](comm, call);
 }

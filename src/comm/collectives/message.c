@@ -25,7 +25,7 @@ static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collectiv
            !tsr_native_goes_by_nodes(comm, kind);
 }
 
-tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->engine.collectives.all_gather && !call->counts)
         return comm->engine.collectives.all_gather(comm->self, call->send, call->receive, call->count, call->dtype,
@@ -65,7 +65,7 @@ static tsr_status reduce_scatter_by_nodes(tsr_comm *comm, const tsr_collective *
     return conclude_reduction(comm, call, local);
 }
 
-tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     if (!call->counts && has_exact(comm, TSR_NATIVE_REDUCE_SCATTER, call))
         return comm->engine.collectives.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype,
@@ -120,7 +120,7 @@ static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call
     return conclude_reduction(comm, call, local);
 }
 
-tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     if (has_exact(comm, TSR_NATIVE_ALL_REDUCE, call))
         return comm->engine.collectives.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype,
@@ -135,7 +135,7 @@ tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
     return conclude_reduction(comm, call, local);
 }
 
-tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_all_to_all(tsr_comm *comm, const tsr_collective *call)
 {
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     int64_t sent = 0, received = 0, own_sent = 0, own_received = 0, own = 0;
@@ -157,7 +157,7 @@ tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
                                tsr_element(call, call->send, own_sent), own);
 }
 
-tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->engine.collectives.broadcast)
         return comm->engine.collectives.broadcast(comm->self, call->receive, call->count, call->dtype, call->root,
@@ -173,7 +173,7 @@ tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
     return tsr_traffic_deliver(&moves);
 }
 
-tsr_status tsr_message_scatter(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     if (comm->rank != call->root) {
@@ -187,7 +187,7 @@ tsr_status tsr_message_scatter(tsr_comm *comm, const tsr_collective *call)
     return tsr_collective_copy(call, call->receive, own, call->receive_total);
 }
 
-tsr_status tsr_message_gather(tsr_comm *comm, const tsr_collective *call)
+static tsr_status message_gather(tsr_comm *comm, const tsr_collective *call)
 {
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     if (comm->rank != call->root) {
@@ -199,4 +199,15 @@ tsr_status tsr_message_gather(tsr_comm *comm, const tsr_collective *call)
     TSR_TRY(tsr_traffic_deliver(&moves));
     void *own = tsr_element(call, call->receive, tsr_part_offset(call, comm->rank));
     return tsr_collective_copy(call, own, call->send, call->send_total);
+}
+
+tsr_status tsr_message_carry_out(tsr_comm *comm, const tsr_collective *call)
+{
+    static tsr_status (*const by_kind[TSR_OPERATIONS])(tsr_comm *, const tsr_collective *) = {
+        [TSR_OPERATION_ALL_GATHER] = message_all_gather, [TSR_OPERATION_REDUCE_SCATTER] = message_reduce_scatter,
+        [TSR_OPERATION_ALL_REDUCE] = message_all_reduce, [TSR_OPERATION_ALL_TO_ALL] = message_all_to_all,
+        [TSR_OPERATION_BROADCAST] = message_broadcast,   [TSR_OPERATION_SCATTER] = message_scatter,
+        [TSR_OPERATION_GATHER] = message_gather,
+    };
+    return by_kind[call->operation->kind](comm, call);
 }

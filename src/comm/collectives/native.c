@@ -28,8 +28,9 @@ bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count
 
 static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
 {
-    static const tsr_operation scatters = {.name = "reduce_scatter", .reduces = true, .parts = true};
-    static const tsr_operation reduces_all = {.name = "all_reduce", .reduces = true};
+    static const tsr_operation scatters = {
+        .kind = TSR_OPERATION_REDUCE_SCATTER, .name = "reduce_scatter", .reduces = true, .parts = true};
+    static const tsr_operation reduces_all = {.kind = TSR_OPERATION_ALL_REDUCE, .name = "all_reduce", .reduces = true};
     const bool all = c->kind == TSR_NATIVE_ALL_REDUCE;
     const tsr_collective call = {.operation = all ? &reduces_all : &scatters,
                                  .send = c->send,
