@@ -5,18 +5,30 @@ from noise import exactly, interval_of, seconds_of
 DISTURBED = 0.1  # share of the cores that other processes used, above which a figure mentions it
 EVEN = 0.02  # an interval whose two sides differ by at most this share of the figure is written as one number
 
+
+class Place:
+    """Where a page lies, as prefixes of its links: to the root, to docs/, to docs/benchmarks/ and to
+    the folder of its own pictures and figures."""
+
+    def __init__(self, docs, benchmarks, own):
+        self.root, self.docs, self.benchmarks, self.own = f"{docs}../", docs, benchmarks, own
+
+
+IN_DOCS = Place("", "benchmarks/", "benchmarks/")
+IN_ITS_FOLDER = Place("../../", "../", "")  # beside its pictures, in a folder of docs/benchmarks/
+
 INTRODUCTION = """# Benchmarks
 
 Tessera and its peers on one machine: the same moves, sizes and ranks, in turns, one thread a rank
 for all of them. Only ratios within one run mean something; absolute times are those of this machine
 on that day. `scripts/bench-report` wrote this page from the figures of `scripts/bench-peers`;
-[what holds for any run](benchmarks/remarks.md) is written by hand.{more}
+[what holds for any run]({place.benchmarks}remarks.md) is written by hand.{simulation}
 
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
 
 The figures of this page are in
-[benchmarks/peers.json](benchmarks/peers.json){times}.
+[{place.own}peers.json]({place.own}peers.json){times}.
 
 In each round all implementations are measured in turn. A figure is the median of its rounds'
 medians. After it comes its noise: an interval between two rounds that contains the median of
@@ -30,6 +42,8 @@ processes used more than a tenth of the cores in a round. The results of every p
 with one reference, element by element, and Tessera's with that of `tessera bench`: {checked}.
 """
 
+SIMULATION = "\n[How far the model of links is off]({place.benchmarks}simulation.md) was measured too."
+
 GOALS = """\
 A ratio is a peer's time over Tessera's, which writes into the memory of its last result. PyTorch
 and JAX make a new result at each call; `with a new result` is Tessera's ratio when it does so too
@@ -40,7 +54,7 @@ terms, a loop that adds them, and, for P to R, an `MPI_Allgather`: it has no goa
 """
 
 MOVING = """\
-Moves of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured
+Moves of a square f32 tensor. The limit is that of [`tessera bench`]({place.docs}tool.md#bench), measured
 between Tessera's own moves: the time of a move that reads every term of the source once and writes
 every result once, at the rate at which the best plain copy reads and writes. Up to some MiB tensors
 stay in the caches, where a loop of one call finds them. In the pictures whiskers show the noise.
@@ -70,7 +84,7 @@ memory of the last ones.
 """
 
 DECODING = """\
-Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M
+Tokens a second of [`examples/llama/shakespeare`]({place.root}examples/llama/README.md), 1.67 M
 parameters, greedily, after the prompt. Its 3 key/value heads do not divide by 2 ranks. A copy of
 the model with each of these heads twice is the same function of its input, and gives the same text.
 On one rank transformers runs as a plain script, without its tensor parallelism.
@@ -94,7 +108,7 @@ ASKED = """\
 | memcpy | the C library's, of the payload, by as many threads as ranks | threads |
 
 Where an implementation has several ways, its fastest counts. The scripts are in
-[`bench/peers`](../bench/peers/README.md).
+[`bench/peers`]({place.root}bench/peers/README.md).
 """
 
 SAMPLED = """\
@@ -277,14 +291,14 @@ def moves_table(figures, move):
         yield from table(("tensor", *map(name_of, names), "Tessera's share of the limit"), rows)
 
 
-def moves(figures, drawn):
+def moves(figures, drawn, place):
     """The section of moves. `drawn`: the captions of the existing pictures, by name."""
     if not figures.sizes():
         return
     yield "## Moves\n"
-    yield MOVING
+    yield MOVING.format(place=place)
     for name, caption in drawn.items():
-        yield f"![{caption}](benchmarks/{name}.svg)\n"
+        yield f"![{caption}]({place.own}{name}.svg)\n"
     for move in MOVES:
         yield from moves_table(figures, move)
 
@@ -308,12 +322,12 @@ def speed_text(measured):
     return f"{measured.value:,.0f}{noise_text(measured)}{others_text(measured)}"
 
 
-def decoding(figures):
+def decoding(figures, place):
     lines = [line for line in figures.lines if line["kind"] == "decode"]
     if not lines:
         return
     yield "## Decoding\n"
-    yield DECODING
+    yield DECODING.format(place=place)
     rows = []
     for line in lines:
         rows.append((line["kv_heads"], f"{name_of(line['implementation'])}, {ranks_text(line['ranks'])}",
@@ -387,19 +401,12 @@ def other_processors(others):
     yield from table(("processor", "measured", "goals that are met", "with a new result"), rows, 2)
 
 
-def inside_folder(text):
-    """The text of a page that lies beside its pictures, in a folder of benchmarks/."""
-    for before, after in (("](benchmarks/remarks.md", "](../remarks.md"), ("](benchmarks/simulation.md", "](../simulation.md"),
-                          ("](benchmarks/", "]("), ("[benchmarks/peers.json]", "[peers.json]"), ("](tool.md", "](../../tool.md"),
-                          ("](../examples/", "](../../../examples/"), ("](../bench/", "](../../../bench/")):
-        text = text.replace(before, after)
-    return text
-
-
-def write(figures, drawn, more="", others=()):
-    """The page. `drawn`: the captions of the existing pictures, by name; `more`: a sentence about
-    further reading; `others`: the figures and addresses of other processors' pages."""
-    introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), more=more)
-    parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn), *layers(figures),
-             *decoding(figures), *refused(figures), "## How each one is asked\n", ASKED, *sampled(figures)]
+def write(figures, drawn, place=IN_DOCS, simulation=False, others=()):
+    """The page. `drawn`: the captions of the existing pictures, by name; `simulation`: the page of
+    the model of links exists; `others`: the figures and addresses of other processors' pages."""
+    more = SIMULATION.format(place=place) if simulation else ""
+    introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), simulation=more, place=place)
+    parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn, place),
+             *layers(figures), *decoding(figures, place), *refused(figures), "## How each one is asked\n", ASKED.format(place=place),
+             *sampled(figures)]
     return "\n".join(parts)
