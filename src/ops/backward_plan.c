@@ -168,6 +168,7 @@ size_t tsr_linear_backward_plan_accumulate_bytes(const tsr_linear_backward_plan 
 
 /* One execution; `status` is this rank's first failure. */
 typedef struct execution {
+    const char *caller;
     const tsr_linear_backward_plan *plan;
     unsigned adds; /* tsr_gradient_bits: the gradients that are added to */
     tsr_gradient_sources from;
@@ -187,15 +188,14 @@ static tsr_status check_execution(const execution *e, const tsr_tensor *x, const
 {
     const tsr_linear_backward_plan *plan = e->plan;
     const tsr_device device = plan->frame.device;
-    TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, device));
+    TSR_TRY(tsr_local_form_check(&plan->dy, e->caller, "dy", dy, device));
     if (plan->wanted[TSR_DW].layout)
-        TSR_TRY(tsr_local_form_check(&plan->x, CALLER "_execute", "x", x, device));
+        TSR_TRY(tsr_local_form_check(&plan->x, e->caller, "x", x, device));
     if (plan->wanted[TSR_DX].layout)
-        TSR_TRY(tsr_local_form_check(&plan->w, CALLER "_execute", "w", w, device));
+        TSR_TRY(tsr_local_form_check(&plan->w, e->caller, "w", w, device));
     for (int i = 0; i < TSR_GRADIENTS; i++)
-        TSR_TRY(
-            tsr_local_form_check_result(&plan->wanted[i], CALLER "_execute", tsr_gradient_name(i), results[i], device));
-    return tsr_plan_frame_check(&plan->frame, CALLER "_execute", e->workspace, e->bytes, workspace_bytes(plan, e->adds),
+        TSR_TRY(tsr_local_form_check_result(&plan->wanted[i], e->caller, tsr_gradient_name(i), results[i], device));
+    return tsr_plan_frame_check(&plan->frame, e->caller, e->workspace, e->bytes, workspace_bytes(plan, e->adds),
                                 e->stream);
 }
 
@@ -274,10 +274,10 @@ static tsr_status run_backward_plan(execution *e, const tsr_tensor *x, const tsr
                                     const tsr_tensor *const *results)
 {
     if (!e->plan)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: plan is NULL", e->caller);
     if (!e->plan->pass.inside)
         return TSR_OK;
-    TSR_TRY(tsr_plan_frame_hold(&e->plan->frame, CALLER "_execute"));
+    TSR_TRY(tsr_plan_frame_hold(&e->plan->frame, e->caller));
     return tsr_plan_frame_let_go(&e->plan->frame, execute_backward_plan(e, x, w, dy, results));
 }
 
@@ -287,7 +287,7 @@ tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan
                                             tsr_stream stream)
 {
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
-    execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
+    execution e = {.caller = CALLER "_execute", .plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
     return run_backward_plan(&e, x, w, dy, results);
 }
 
@@ -297,6 +297,11 @@ tsr_status tsr_linear_backward_plan_accumulate(const tsr_linear_backward_plan *p
                                                size_t bytes, tsr_stream stream)
 {
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
-    execution e = {.plan = plan, .adds = adds, .workspace = workspace, .bytes = bytes, .stream = stream};
+    execution e = {.caller = CALLER "_accumulate",
+                   .plan = plan,
+                   .adds = adds,
+                   .workspace = workspace,
+                   .bytes = bytes,
+                   .stream = stream};
     return run_backward_plan(&e, x, w, dy, results);
 }
