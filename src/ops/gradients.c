@@ -12,19 +12,18 @@ static const tsr_rule rules[TSR_GRADIENTS] = {
     [TSR_DB] = {"db: b o -> o", {"dy"}, 0, NULL},
 };
 
-static bool has_shape_of(const tsr_layout *a, const tsr_layout *b)
+const char *tsr_gradient_name(int which)
 {
-    bool same = tsr_layout_ndim(a) == tsr_layout_ndim(b);
-    for (int dim = 0; same && dim < tsr_layout_ndim(a); dim++)
-        same = tsr_layout_shape(a)[dim] == tsr_layout_shape(b)[dim];
-    return same;
+    static const char *const names[TSR_GRADIENTS] = {"dx", "dw", "db"};
+    return names[which];
 }
 
-tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy)
+/* The sentences have both values. */
+static tsr_status check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy)
 {
     char ours[TSR_RULE_SHAPE_TEXT], theirs[TSR_RULE_SHAPE_TEXT], name[TSR_RULE_MESH_DIM_TEXT];
     TSR_TRY(tsr_rule_check_mesh_dims(caller, "y", y, "dy", dy));
-    if (!has_shape_of(dy, y))
+    if (!tsr_rule_same_shape(dy, y))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: dy has shape %s, but the y that x, w and b give has %s; both must be equal", caller,
                               tsr_rule_print_shape(dy, theirs), tsr_rule_print_shape(y, ours));
@@ -41,29 +40,48 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
     return TSR_OK;
 }
 
-tsr_dtype tsr_gradient_dtype(tsr_dtype of, const tsr_layout *wanted)
+tsr_status tsr_backward_begin(const char *caller, const tsr_layout *const *operands, const tsr_layout *dy,
+                              tsr_device device, tsr_backward *pass)
+{
+    tsr_layout *y, *taken;
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    pass->device = device;
+    TSR_TRY(tsr_layer_propagate(caller, operands[TSR_DX], operands[TSR_DW], operands[TSR_DB], &y));
+    tsr_status status = dy ? check_dy(caller, y, dy) : TSR_OK;
+    if (status == TSR_OK)
+        status = tsr_layout_gradient(y, &taken);
+    tsr_layout_destroy(y);
+    TSR_TRY(status);
+    TSR_TRY(tsr_local_form_take(taken, &pass->dy));
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(taken), coordinate, &inside));
+    pass->inside = inside;
+    return tsr_layer_choose(tsr_mesh_context(tsr_layout_mesh(taken)), device, &pass->choice);
+}
+
+static tsr_dtype dtype_of_gradient(tsr_dtype of, const tsr_layout *wanted)
 {
     const bool widens = wanted && tsr_layout_dtype(wanted) == TSR_F32 && (of == TSR_F16 || of == TSR_BF16);
     return widens ? TSR_F32 : of;
 }
 
-tsr_status tsr_gradient_propagate(const char *caller, int which, const tsr_layout *dy, const tsr_layout *x,
-                                  const tsr_layout *w, tsr_dtype dtype, tsr_layout **out)
+tsr_status tsr_backward_add(const char *caller, int which, const tsr_layout *const *operands, const tsr_layout *wanted,
+                            tsr_backward *pass)
 {
-    const tsr_layout *const operands[] = {dy, which == TSR_DX ? w : which == TSR_DW ? x : NULL};
-    return tsr_rule_apply(caller, &rules[which], operands, &dtype, out);
-}
-
-tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,
-                                     tsr_dtype w, tsr_dtype dtype)
-{
+    const tsr_layout *const dy = pass->dy.layout,
+                            *const others[] = {[TSR_DX] = operands[TSR_DW], [TSR_DW] = operands[TSR_DX], [TSR_DB] = dy},
+                            *const factors[] = {dy, others[which]};
+    const tsr_dtype dtype = dtype_of_gradient(tsr_layout_dtype(operands[which]), wanted);
     const tsr_gemm product = {.size = sizeof product,
-                              .a_dtype = dy,
-                              .b_dtype = which == TSR_DX   ? w
-                                         : which == TSR_DW ? x
-                                                           : dy,
+                              .a_dtype = tsr_layout_dtype(dy),
+                              .b_dtype = tsr_layout_dtype(others[which]),
                               .c_dtype = dtype};
-    return tsr_gemm_supported(caller, device, &product);
+    tsr_layout *own;
+    if (wanted)
+        TSR_TRY(tsr_rule_check_mesh(caller, "x", operands[TSR_DX], tsr_gradient_name(which), wanted));
+    TSR_TRY(tsr_gemm_supported(caller, pass->device, &product));
+    TSR_TRY(tsr_rule_apply(caller, &rules[which], factors, &dtype, &own));
+    return tsr_local_form_take(own, &pass->own[which]);
 }
 
 static tsr_status compute_dx(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dx,
@@ -123,13 +141,45 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
     return TSR_OK;
 }
 
-tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
-                                const tsr_tensor *to, bool adds)
+static tsr_status compute_gradient(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
+                                   const tsr_tensor *to, bool adds)
 {
     static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *,
                                                            const tsr_tensor *, bool) = {
         [TSR_DX] = compute_dx, [TSR_DW] = compute_dw, [TSR_DB] = compute_db};
     return computations[which](site, from, to, adds);
+}
+
+tsr_status tsr_backward_measure(tsr_backward *pass, int which, const tsr_gradient_sources *from, const tsr_tensor *to,
+                                bool adds, bool any_strides)
+{
+    if (!pass->inside)
+        return TSR_OK;
+    const tsr_matmul_site site = {.device = pass->device, .needs = &pass->needs[adds], .any_strides = any_strides};
+    if (to)
+        return compute_gradient(which, &site, from, to, adds);
+    const tsr_tensor own = tsr_local_form_tensor(&pass->own[which], NULL, pass->device);
+    return compute_gradient(which, &site, from, &own, adds);
+}
+
+size_t tsr_backward_needs_bytes(const tsr_backward *pass, bool adds)
+{
+    const size_t bytes = tsr_layer_needs_bytes(&pass->needs[false]);
+    return adds ? tsr_larger_bytes(bytes, tsr_layer_needs_bytes(&pass->needs[true])) : bytes;
+}
+
+tsr_status tsr_backward_compute(const tsr_backward *pass, int which, const tsr_gradient_sources *from,
+                                const tsr_tensor *to, bool adds, void *memory, tsr_stream stream)
+{
+    const tsr_matmul_site site = tsr_layer_site(pass->device, &pass->choice, &pass->needs[adds], memory, stream);
+    return compute_gradient(which, &site, from, to, adds);
+}
+
+void tsr_backward_release(tsr_backward *pass)
+{
+    for (int i = 0; i < TSR_GRADIENTS; i++)
+        tsr_local_form_release(&pass->own[i]);
+    tsr_local_form_release(&pass->dy);
 }
 
 tsr_status tsr_gradient_add(const tsr_tensor *more, const tsr_tensor *to, tsr_stream stream)

@@ -1,6 +1,6 @@
 #include "ops/agreement.h"
+#include "ops/forward.h"
 #include "ops/layer.h"
-#include "ops/numbers.h"
 
 #include <tessera/linear.h>
 #include <tessera/sys/comm.h>
@@ -19,72 +19,52 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
  * the products need. */
 typedef struct call {
     const tsr_dtensor *x, *w, *b;
-    tsr_layout *own, *wanted; /* y's layout by the rule, and the one that the caller gets */
-    bool moves;               /* own and wanted are not equal */
     tsr_comm *comm;
-    tsr_context *context;
-    tsr_device device;
-    tsr_choice choice;
+    tsr_forward pass;
+    tsr_layout *wanted; /* y's layout that the caller gets */
+    bool moves;         /* it is not the rule's */
     void *memory;
     size_t bytes;
     tsr_dtensor *computed, *y;
 } call;
 
+/* The local tensors of the operands; that of x in place of b's if there is none. */
+typedef struct operands {
+    tsr_tensor x, w, b;
+} operands;
+
+static operands operands_of(const call *c)
+{
+    return (operands){tsr_dtensor_to_local(c->x), tsr_dtensor_to_local(c->w), tsr_dtensor_to_local(c->b ? c->b : c->x)};
+}
+
 static tsr_status plan_call(call *c, const tsr_placement *y_placements)
 {
-    TSR_TRY(tsr_layer_propagate("tsr_linear", tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
-                                c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
+    const tsr_layout *const x = tsr_dtensor_layout(c->x), *const w = tsr_dtensor_layout(c->w),
+                            *const b = c->b ? tsr_dtensor_layout(c->b) : NULL;
+    const operands locals = operands_of(c);
+    TSR_TRY(tsr_forward_begin("tsr_linear", x, w, b, &c->pass));
     if (y_placements)
-        TSR_TRY(tsr_layout_with(c->own, y_placements, &c->wanted));
+        TSR_TRY(tsr_layout_with(c->pass.own.layout, y_placements, &c->wanted));
     else
-        c->wanted = tsr_layout_retain(c->own);
-    c->moves = !tsr_layout_equal(c->own, c->wanted);
-    const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
-    const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
-    c->device = x.device;
-    c->context = tsr_mesh_context(tsr_layout_mesh(c->own));
+        c->wanted = tsr_layout_retain(c->pass.own.layout);
+    c->moves = !tsr_layout_equal(c->pass.own.layout, c->wanted);
+    TSR_TRY(tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&locals.x, &locals.w, &locals.b},
+                                    (const char *[]){"x", "w", "b"}, 3));
+    return tsr_forward_place("tsr_linear", x, w, b, locals.x.device, &c->pass);
+}
+
+/* Allocates everything that this call needs. */
+static tsr_status acquire_call(call *c, const operands *from)
+{
+    const size_t own_bytes = c->moves ? tsr_local_form_bytes(&c->pass.own) : 0;
+    TSR_TRY(tsr_dtensor_create(c->wanted, c->pass.device, &c->y));
+    TSR_TRY(tsr_forward_measure(&c->pass, &from->x, &from->w, &from->b, false));
+    c->bytes = own_bytes + tsr_layer_needs_bytes(&c->pass.needs);
     TSR_TRY(
-        tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
-    TSR_TRY(tsr_layer_check_products("tsr_linear", c->device, tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
-                                     c->b ? tsr_dtensor_layout(c->b) : NULL, c->own));
-    return tsr_layer_choose(c->context, c->device, &c->choice);
-}
-
-/* Computes the products into `y`, or measures their needs if the site measures. */
-static tsr_status multiply_into_y(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
-{
-    const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
-    const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
-    bool adds_bias;
-    TSR_TRY(tsr_layer_adds_bias(c->own, &adds_bias));
-    return tsr_layer_forward(site, &x, &w, c->b && adds_bias ? &b : NULL, y);
-}
-
-/* Measures the products for y in the rule's layout, without data: only its strides matter. */
-static tsr_status measure_call(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
-{
-    int64_t shape[TSR_MAX_DIMS];
-    TSR_TRY(tsr_layout_local(c->own, NULL, shape, NULL));
-    const tsr_tensor y = tsr_tensor_contiguous(NULL, tsr_layout_dtype(c->own), tsr_layout_ndim(c->own), shape);
-    site.needs = needs;
-    return multiply_into_y(c, &site, &y);
-}
-
-/* Allocates everything that this call needs, and gives the site its part. */
-static tsr_status acquire_call(call *c, bool inside, tsr_matmul_site *site)
-{
-    tsr_matmul_needs needs = {0};
-    size_t own_bytes;
-    TSR_TRY(tsr_dtensor_create(c->wanted, c->device, &c->y));
-    if (inside)
-        TSR_TRY(measure_call(c, *site, &needs));
-    TSR_TRY(tsr_layout_local_bytes(c->own, NULL, &own_bytes));
-    own_bytes = c->moves ? tsr_aligned_bytes(own_bytes) : 0;
-    c->bytes = own_bytes + tsr_layer_needs_bytes(&needs);
-    TSR_TRY(tsr_layer_workspace_create(c->context, c->device, c->bytes, &c->memory));
-    tsr_layer_place(site, &needs, c->memory ? (char *)c->memory + own_bytes : NULL);
+        tsr_layer_workspace_create(tsr_mesh_context(tsr_layout_mesh(c->wanted)), c->pass.device, c->bytes, &c->memory));
     if (c->moves)
-        return tsr_layer_borrow(c->own, c->device, c->memory, &c->computed);
+        return tsr_local_form_borrow(&c->pass.own, c->pass.inside, c->memory, c->pass.device, &c->computed);
     c->computed = tsr_dtensor_retain(c->y);
     return TSR_OK;
 }
@@ -92,17 +72,16 @@ static tsr_status acquire_call(call *c, bool inside, tsr_matmul_site *site)
 /* Computes y in the rule's layout. */
 static tsr_status compute(call *c)
 {
-    int64_t coordinate[TSR_MAX_DIMS];
-    int inside;
-    tsr_matmul_site site = tsr_layer_site(c->device, &c->choice, NULL);
-    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(c->own), coordinate, &inside));
-    TSR_TRY(acquire_call(c, inside, &site));
-    const tsr_tensor y = tsr_dtensor_to_local(c->computed);
-    if (!inside)
+    const operands from = operands_of(c);
+    TSR_TRY(acquire_call(c, &from));
+    if (!c->pass.inside)
         return TSR_OK;
-    tsr_choice_hold(&c->choice);
-    const tsr_status status = multiply_into_y(c, &site, &y);
-    tsr_choice_release(&c->choice);
+    const tsr_tensor y = tsr_dtensor_to_local(c->computed);
+    const size_t front = c->bytes - tsr_layer_needs_bytes(&c->pass.needs);
+    tsr_choice_hold(&c->pass.choice);
+    const tsr_status status = tsr_forward_compute(&c->pass, &from.x, &from.w, &from.b, &y,
+                                                  c->memory ? (char *)c->memory + front : NULL, NULL);
+    tsr_choice_release(&c->pass.choice);
     return status;
 }
 
@@ -118,10 +97,10 @@ static void clean_up(call *c)
 {
     tsr_dtensor_destroy(c->computed);
     if (c->memory)
-        tsr_layer_workspace_destroy(c->context, c->device, c->memory, c->bytes);
+        tsr_layer_workspace_destroy(tsr_mesh_context(tsr_layout_mesh(c->wanted)), c->pass.device, c->memory, c->bytes);
     tsr_dtensor_destroy(c->y);
     tsr_layout_destroy(c->wanted);
-    tsr_layout_destroy(c->own);
+    tsr_forward_release(&c->pass);
 }
 
 static tsr_status check_pointers(const tsr_dtensor *x, const tsr_dtensor *w, tsr_dtensor **y)
@@ -141,7 +120,7 @@ static tsr_status run_call(call *c, const tsr_placement *y_placements, tsr_dtens
     if (status == TSR_OK)
         status = plan_call(c, y_placements);
     if (y_placements)
-        status = tsr_agree_on_provider(c->comm, status, &c->choice);
+        status = tsr_agree_on_provider(c->comm, status, &c->pass.choice);
     if (status == TSR_OK)
         status = y_placements ? finish_result(c, compute(c)) : compute(c);
     if (status == TSR_OK)

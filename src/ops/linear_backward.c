@@ -1,7 +1,6 @@
 #include "ops/agreement.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
-#include "ops/numbers.h"
 #include "ops/rule.h"
 
 #include <tessera/linear.h>
@@ -13,224 +12,196 @@ typedef struct gradient {
     bool asked;                       /* the caller wants it, in a new dtensor or in `to` */
     tsr_dtensor *to;                  /* the caller's dtensor; NULL: a new one is made */
     bool adds;                        /* the gradient is added to what `to` holds */
-    const tsr_layout *of;             /* the layout of the operand whose gradient this is */
-    const tsr_placement *placements;  /* those that the caller asks for; NULL: those of the gradient layout of `of`, or
-                                         of  `to` */
-    tsr_layout *own, *wanted;         /* the gradient's layout by its rule, and the one that the caller gets */
-    bool moves;                       /* own and wanted are not equal */
-    size_t own_bytes;                 /* bytes for `computed` in the call's memory; 0 if it does not move */
+    const tsr_placement *placements;  /* those that the caller asks for; NULL: those of `to`, or of the gradient layout
+                                         of the operand */
+    tsr_layout *wanted;               /* the layout that the caller gets */
+    bool moves;                       /* it is not the rule's */
     tsr_dtensor *computed, *finished; /* `finished` is `to`, or what is added to it after a move */
 } gradient;
 
-static const char *const names[TSR_GRADIENTS] = {"dx", "dw", "db"};
-
 /* One call. Its memory is one block: dy in the products' layout, if it moves; each gradient that
- * moves; then what the products need. */
+ * moves, as ranks agree after all products; then what the products need. */
 typedef struct backward {
     const char *caller;
     tsr_comm *comm;
-    tsr_context *context;
-    tsr_device device;
-    tsr_choice choice;
-    bool inside;
     const tsr_dtensor *x, *w, *dy;
-    /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
-    tsr_layout *y, *dy_layout;
+    const tsr_layout *operands[TSR_GRADIENTS]; /* the layouts of x, w and b; NULL: the operand is NULL */
+    tsr_backward pass;
     bool dy_moves;
-    size_t dy_bytes;
     gradient gradients[TSR_GRADIENTS];
     void *memory;
     size_t bytes;
-    tsr_matmul_needs needs;
     tsr_dtensor *aligned_dy;
 } backward;
 
-/* Checks a gradient of the caller against the layout that the rule gives, in `own`. */
-static tsr_status check_given(const backward *call, int which, const gradient *g)
+/* Checks a gradient of the caller against the layout that the rule gives. */
+static tsr_status check_given(const backward *call, int which)
 {
-    const tsr_layout *own = g->own, *to = tsr_dtensor_layout(g->to);
-    const tsr_tensor local = tsr_dtensor_to_local(g->to);
-    TSR_TRY(tsr_rule_check_mesh(call->caller, "x", tsr_dtensor_layout(call->x), names[which], to));
-    bool same = tsr_layout_ndim(own) == tsr_layout_ndim(to) && tsr_layout_dtype(own) == tsr_layout_dtype(to);
-    for (int dim = 0; same && dim < tsr_layout_ndim(own); dim++)
-        same = tsr_layout_shape(own)[dim] == tsr_layout_shape(to)[dim];
-    if (!same)
+    const tsr_dtensor *const given = call->gradients[which].to;
+    const tsr_layout *const own = call->pass.own[which].layout, *const to = tsr_dtensor_layout(given);
+    const tsr_tensor local = tsr_dtensor_to_local(given);
+    const tsr_device device = call->pass.device;
+    if (!tsr_rule_same_shape(own, to) || tsr_layout_dtype(own) != tsr_layout_dtype(to))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: %s has not the shape of its operand and its dtype, or f32 for f16 and bf16",
-                              call->caller, names[which]);
-    if (local.device.driver != call->device.driver || local.device.index != call->device.index)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on another device than x", call->caller, names[which]);
+                              call->caller, tsr_gradient_name(which));
+    if (local.device.driver != device.driver || local.device.index != device.index)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on another device than x", call->caller,
+                              tsr_gradient_name(which));
     if (tsr_tensor_overlaps(&local))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: by its strides elements of %s share memory, so that it can only be read",
-                              call->caller, names[which]);
+                              call->caller, tsr_gradient_name(which));
     return TSR_OK;
 }
 
 static tsr_status want_layout(const backward *call, int which, gradient *g)
 {
     if (g->to) {
-        TSR_TRY(check_given(call, which, g));
+        TSR_TRY(check_given(call, which));
         g->wanted = tsr_layout_retain((tsr_layout *)tsr_dtensor_layout(g->to));
         return TSR_OK;
     }
-    return g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted);
+    return g->placements ? tsr_layout_with(call->pass.own[which].layout, g->placements, &g->wanted)
+                         : tsr_layout_gradient(call->operands[which], &g->wanted);
 }
 
-static tsr_status plan_gradient(const backward *call, int which, gradient *g)
+static tsr_status plan_gradient(backward *call, int which)
 {
-    const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w);
-    const tsr_dtype dtype = tsr_gradient_dtype(tsr_layout_dtype(g->of), tsr_agreement_layout(g->to));
-    TSR_TRY(tsr_gradient_check_device(call->caller, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x),
-                                      tsr_layout_dtype(w), dtype));
-    TSR_TRY(tsr_gradient_propagate(call->caller, which, call->dy_layout, x, w, dtype, &g->own));
+    gradient *const g = &call->gradients[which];
+    TSR_TRY(tsr_backward_add(call->caller, which, call->operands, tsr_agreement_layout(g->to), &call->pass));
     TSR_TRY(want_layout(call, which, g));
-    g->moves = !tsr_layout_equal(g->own, g->wanted);
+    g->moves = !tsr_layout_equal(call->pass.own[which].layout, g->wanted);
     return TSR_OK;
 }
 
-static tsr_status check_pointers(const backward *call, const tsr_dtensor *b)
+static tsr_status check_pointers(const backward *call)
 {
     if (!call->x || !call->w || !call->dy)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call->caller,
                               !call->x   ? "x"
                               : !call->w ? "w"
                                          : "dy");
-    if (call->gradients[TSR_DB].asked && !b)
+    if (call->gradients[TSR_DB].asked && !call->operands[TSR_DB])
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: db is asked for, but b is NULL", call->caller);
     return TSR_OK;
 }
 
-static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
+/* The local tensors of the operands and of `dy`. */
+static tsr_gradient_sources sources_of(const backward *call, const tsr_dtensor *dy)
 {
-    TSR_TRY(check_pointers(call, b));
-    call->context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(call->x)));
-    const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w),
-                     *dy = tsr_dtensor_layout(call->dy);
-    TSR_TRY(tsr_layer_propagate(call->caller, x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
-    TSR_TRY(tsr_layout_gradient(call->y, &call->dy_layout));
-    TSR_TRY(tsr_gradient_check_dy(call->caller, call->y, dy));
-    const tsr_tensor local_x = tsr_dtensor_to_local(call->x), local_w = tsr_dtensor_to_local(call->w),
-                     local_dy = tsr_dtensor_to_local(call->dy);
-    TSR_TRY(tsr_layer_check_devices(call->caller, (const tsr_tensor *[]){&local_x, &local_w, &local_dy},
+    return (tsr_gradient_sources){tsr_dtensor_to_local(dy), tsr_dtensor_to_local(call->x),
+                                  tsr_dtensor_to_local(call->w)};
+}
+
+static tsr_status plan_backward(backward *call)
+{
+    TSR_TRY(check_pointers(call));
+    const tsr_layout *const dy = tsr_dtensor_layout(call->dy);
+    const tsr_gradient_sources locals = sources_of(call, call->dy);
+    TSR_TRY(tsr_backward_begin(call->caller, call->operands, dy, locals.x.device, &call->pass));
+    TSR_TRY(tsr_layer_check_devices(call->caller, (const tsr_tensor *[]){&locals.x, &locals.w, &locals.dy},
                                     (const char *[]){"x", "w", "dy"}, 3));
-    call->device = local_x.device;
-    call->dy_moves = !tsr_layout_equal(dy, call->dy_layout);
+    call->dy_moves = !tsr_layout_equal(dy, call->pass.dy.layout);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         if (call->gradients[i].asked)
-            TSR_TRY(plan_gradient(call, i, &call->gradients[i]));
+            TSR_TRY(plan_gradient(call, i));
     }
-    int64_t coordinate[TSR_MAX_DIMS];
-    int inside;
-    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(call->y), coordinate, &inside));
-    call->inside = inside;
     return TSR_OK;
 }
 
-/* A contiguous local tensor of a layout without data, for measuring. */
-static tsr_status describe_local(const tsr_layout *layout, tsr_tensor *out)
+static tsr_context *context_of(const backward *call)
 {
-    int64_t shape[TSR_MAX_DIMS];
-    TSR_TRY(tsr_layout_local(layout, NULL, shape, NULL));
-    *out = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), tsr_layout_ndim(layout), shape);
-    return TSR_OK;
+    return tsr_mesh_context(tsr_layout_mesh(call->operands[TSR_DX]));
 }
 
-static tsr_status measure_backward(backward *call)
+/* True if the product itself adds to what the caller's dtensor holds. */
+static bool adds_by_product(const gradient *g)
 {
-    const tsr_matmul_site site = {.device = call->device, .needs = &call->needs};
-    tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x),
-                                 tsr_dtensor_to_local(call->w)};
+    return g->adds && !g->moves;
+}
+
+static tsr_status measure_products(backward *call)
+{
+    tsr_gradient_sources from = sources_of(call, call->dy);
     if (call->dy_moves)
-        TSR_TRY(describe_local(call->dy_layout, &from.dy));
+        from.dy = tsr_local_form_tensor(&call->pass.dy, NULL, call->pass.device);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
-        const gradient *g = &call->gradients[i];
-        tsr_tensor to;
+        const gradient *const g = &call->gradients[i];
+        tsr_tensor given;
         if (!g->asked)
             continue;
-        if (g->to && !g->moves)
-            to = tsr_dtensor_to_local(g->to);
-        else
-            TSR_TRY(describe_local(g->own, &to));
-        TSR_TRY(tsr_gradient_compute(i, &site, &from, &to, g->adds && !g->moves));
+        if (g->to)
+            given = tsr_dtensor_to_local(g->to);
+        TSR_TRY(
+            tsr_backward_measure(&call->pass, i, &from, g->to && !g->moves ? &given : NULL, adds_by_product(g), false));
     }
     return TSR_OK;
 }
 
-static tsr_status measure_moving(const tsr_layout *layout, bool moves, size_t *bytes)
+/* Bytes of the call's memory for a tensor that moves; 0 if it does not. */
+static size_t moving_bytes(const tsr_local_form *form, bool moves)
 {
-    *bytes = 0;
-    if (moves)
-        TSR_TRY(tsr_layout_local_bytes(layout, NULL, bytes));
-    *bytes = tsr_aligned_bytes(*bytes);
-    return TSR_OK;
+    return moves ? tsr_local_form_bytes(form) : 0;
 }
 
-/* Sets the bytes of the parts of the call's memory, and of the whole. */
-static tsr_status size_memory(backward *call)
+static tsr_status allocate_memory(backward *call)
 {
-    TSR_TRY(measure_moving(call->dy_layout, call->dy_moves, &call->dy_bytes));
-    call->bytes = call->dy_bytes + tsr_layer_needs_bytes(&call->needs);
-    for (int i = 0; i < TSR_GRADIENTS; i++) {
-        gradient *g = &call->gradients[i];
-        if (g->asked)
-            TSR_TRY(measure_moving(g->own, g->moves, &g->own_bytes));
-        call->bytes += g->own_bytes;
+    TSR_TRY(measure_products(call));
+    call->bytes = moving_bytes(&call->pass.dy, call->dy_moves) + tsr_backward_needs_bytes(&call->pass, true);
+    for (int i = 0; i < TSR_GRADIENTS; i++)
+        call->bytes += moving_bytes(&call->pass.own[i], call->gradients[i].moves);
+    return tsr_layer_workspace_create(context_of(call), call->pass.device, call->bytes, &call->memory);
+}
+
+/* Makes a tensor that moves in the next part of the call's memory, which begins at `*at`, or NULL;
+ * else retains `stays`. */
+static tsr_status make_moving(const backward *call, const tsr_local_form *form, bool moves, tsr_dtensor *stays,
+                              char **at, tsr_dtensor **out)
+{
+    char *const part = *at;
+    if (!moves) {
+        *out = tsr_dtensor_retain(stays);
+        return TSR_OK;
     }
-    return TSR_OK;
+    *at = part ? part + tsr_local_form_bytes(form) : NULL;
+    return tsr_local_form_borrow(form, call->pass.inside, part, call->pass.device, out);
 }
 
-/* Makes the dtensors of a gradient: `finished`, and `computed`, which lies in `memory` if the
- * gradient moves. */
-static tsr_status acquire_gradient(const backward *call, gradient *g, void *memory)
+/* Allocates everything that this call needs; `*rest` is the products' part. */
+static tsr_status acquire_backward(backward *call, void **rest)
 {
-    if (g->to && !(g->adds && g->moves))
-        g->finished = tsr_dtensor_retain(g->to);
-    else
-        TSR_TRY(tsr_dtensor_create(g->wanted, call->device, &g->finished));
-    if (g->moves)
-        return tsr_layer_borrow(g->own, call->device, memory, &g->computed);
-    g->computed = tsr_dtensor_retain(g->finished);
-    return TSR_OK;
-}
-
-/* Allocates everything that this call needs, and gives the site its part. */
-static tsr_status acquire_backward(backward *call, tsr_matmul_site *site)
-{
-    if (call->inside)
-        TSR_TRY(measure_backward(call));
-    TSR_TRY(size_memory(call));
-    TSR_TRY(tsr_layer_workspace_create(call->context, call->device, call->bytes, &call->memory));
+    TSR_TRY(allocate_memory(call));
     char *at = call->memory;
-    if (call->dy_moves)
-        TSR_TRY(tsr_layer_borrow(call->dy_layout, call->device, at, &call->aligned_dy));
-    else
-        call->aligned_dy = tsr_dtensor_retain((tsr_dtensor *)call->dy);
-    at = at ? at + call->dy_bytes : NULL;
+    TSR_TRY(make_moving(call, &call->pass.dy, call->dy_moves, (tsr_dtensor *)call->dy, &at, &call->aligned_dy));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
-        if (call->gradients[i].asked)
-            TSR_TRY(acquire_gradient(call, &call->gradients[i], at));
-        at = at ? at + call->gradients[i].own_bytes : NULL;
+        gradient *const g = &call->gradients[i];
+        if (!g->asked)
+            continue;
+        if (g->to && !(g->adds && g->moves))
+            g->finished = tsr_dtensor_retain(g->to);
+        else
+            TSR_TRY(tsr_dtensor_create(g->wanted, call->pass.device, &g->finished));
+        TSR_TRY(make_moving(call, &call->pass.own[i], g->moves, g->finished, &at, &g->computed));
     }
-    tsr_layer_place(site, &call->needs, at);
+    *rest = at;
     return TSR_OK;
 }
 
 /* A rank outside the mesh computes nothing: its gradients are empty. */
-static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
+static tsr_status compute_gradients(backward *call, void *rest)
 {
-    const tsr_gradient_sources from = {tsr_dtensor_to_local(call->aligned_dy), tsr_dtensor_to_local(call->x),
-                                       tsr_dtensor_to_local(call->w)};
+    const tsr_gradient_sources from = sources_of(call, call->aligned_dy);
     tsr_status status = TSR_OK;
-    tsr_choice_hold(&call->choice);
-    for (int i = 0; i < TSR_GRADIENTS && status == TSR_OK && call->inside; i++) {
-        const gradient *g = &call->gradients[i];
+    tsr_choice_hold(&call->pass.choice);
+    for (int i = 0; i < TSR_GRADIENTS && status == TSR_OK && call->pass.inside; i++) {
+        const gradient *const g = &call->gradients[i];
         if (!g->asked)
             continue;
         const tsr_tensor to = tsr_dtensor_to_local(g->computed);
-        status = tsr_gradient_compute(i, site, &from, &to, g->adds && !g->moves);
+        status = tsr_backward_compute(&call->pass, i, &from, &to, adds_by_product(g), rest, NULL);
     }
-    tsr_choice_release(&call->choice);
+    tsr_choice_release(&call->pass.choice);
     return status;
 }
 
@@ -238,7 +209,7 @@ static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 static tsr_status add_moved(const backward *call)
 {
     for (int i = 0; i < TSR_GRADIENTS; i++) {
-        const gradient *g = &call->gradients[i];
+        const gradient *const g = &call->gradients[i];
         if (g->asked && g->adds && g->moves)
             TSR_TRY(tsr_dtensor_accumulate(g->finished, g->to, NULL));
     }
@@ -248,18 +219,16 @@ static tsr_status add_moved(const backward *call)
 /* All ranks go through the same agreements and redistributions, whatever happens on one of them. */
 static tsr_status run_backward(backward *call, tsr_status planned)
 {
-    tsr_matmul_site site = tsr_layer_site(call->device, &call->choice, NULL);
+    void *rest = NULL;
     if (planned == TSR_OK)
-        planned = acquire_backward(call, &site);
-    if (planned == TSR_OK)
-        planned = tsr_layer_choose(call->context, call->device, &call->choice);
-    TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->choice));
+        planned = acquire_backward(call, &rest);
+    TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->pass.choice));
     /* The reverse of the redistribution at the end of tsr_linear(), if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));
-    TSR_TRY(tsr_agree(call->comm, compute_gradients(call, &site)));
+    TSR_TRY(tsr_agree(call->comm, compute_gradients(call, rest)));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
-        const gradient *g = &call->gradients[i];
+        const gradient *const g = &call->gradients[i];
         if (g->asked && g->moves)
             TSR_TRY(tsr_redistribute_into(g->computed, g->finished, NULL));
     }
@@ -272,13 +241,11 @@ static void clean_up(backward *call)
         tsr_dtensor_destroy(call->gradients[i].finished);
         tsr_dtensor_destroy(call->gradients[i].computed);
         tsr_layout_destroy(call->gradients[i].wanted);
-        tsr_layout_destroy(call->gradients[i].own);
     }
     tsr_dtensor_destroy(call->aligned_dy);
     if (call->memory)
-        tsr_layer_workspace_destroy(call->context, call->device, call->memory, call->bytes);
-    tsr_layout_destroy(call->dy_layout);
-    tsr_layout_destroy(call->y);
+        tsr_layer_workspace_destroy(context_of(call), call->pass.device, call->memory, call->bytes);
+    tsr_backward_release(&call->pass);
 }
 
 /* `b` may be NULL. On success the gradients are in call->gradients; the caller cleans up. */
@@ -287,12 +254,12 @@ static tsr_status make_backward(backward *call, const tsr_dtensor *b)
     const tsr_layout *const layouts[] = {tsr_agreement_layout(call->x), tsr_agreement_layout(call->w),
                                          tsr_agreement_layout(b), tsr_agreement_layout(call->dy)};
     for (int i = 0; i < TSR_GRADIENTS; i++)
-        call->gradients[i].of = layouts[i];
+        call->operands[i] = layouts[i];
     call->comm = tsr_agreement_comm(layouts, 4);
     if (!call->comm)
-        return check_pointers(call, b);
+        return check_pointers(call);
     TSR_TRY(tsr_comm_hold(call->comm, call->caller));
-    return tsr_comm_let_go(call->comm, run_backward(call, plan_backward(call, b)));
+    return tsr_comm_let_go(call->comm, run_backward(call, plan_backward(call)));
 }
 
 tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,

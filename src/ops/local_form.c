@@ -29,6 +29,19 @@ tsr_tensor tsr_local_form_tensor(const tsr_local_form *form, void *data, tsr_dev
     return tensor;
 }
 
+/* On a rank outside the mesh the local tensor has one dim of size 0. */
+tsr_status tsr_local_form_borrow(const tsr_local_form *form, bool inside, void *memory, tsr_device device,
+                                 tsr_dtensor **out)
+{
+    static const int64_t nothing[] = {0};
+    tsr_tensor local = tsr_local_form_tensor(form, memory, device);
+    if (!inside) {
+        local = tsr_tensor_contiguous(memory, local.dtype, 1, nothing);
+        local.device = device;
+    }
+    return tsr_dtensor_from_local(&local, form->layout, NULL, out);
+}
+
 size_t tsr_local_form_bytes(const tsr_local_form *form)
 {
     size_t bytes = form->layout ? tsr_dtype_bytes(tsr_layout_dtype(form->layout)) : 0;

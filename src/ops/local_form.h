@@ -2,7 +2,9 @@
 #ifndef TSR_OPS_LOCAL_FORM_H
 #define TSR_OPS_LOCAL_FORM_H
 
-#include <tessera/layout.h>
+#include <tessera/dtensor.h>
+
+#include <stdbool.h>
 
 /** Layout and shape of this rank's local tensor of one operand or result; all zero: the plan does
  * not have it. */
@@ -23,6 +25,11 @@ void tsr_local_form_release(tsr_local_form *form);
 
 /** A contiguous tensor of the form at `data` on `device`. */
 tsr_tensor tsr_local_form_tensor(const tsr_local_form *form, void *data, tsr_device device);
+
+/** A dtensor over `memory` on `device`, which is borrowed and has tsr_local_form_bytes(). `inside`:
+ * this rank is in the mesh. The caller destroys it. */
+tsr_status tsr_local_form_borrow(const tsr_local_form *form, bool inside, void *memory, tsr_device device,
+                                 tsr_dtensor **out);
 
 /** The bytes of a contiguous tensor of the form in a workspace: a multiple of 64. */
 size_t tsr_local_form_bytes(const tsr_local_form *form);

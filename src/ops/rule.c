@@ -127,6 +127,14 @@ static tsr_status refuse_pair(const application *a, int first, int second, const
     return first == a->rule->pivot ? refuse_beside(a, second, first, why) : refuse_beside(a, first, second, why);
 }
 
+bool tsr_rule_same_shape(const tsr_layout *a, const tsr_layout *b)
+{
+    bool same = tsr_layout_ndim(a) == tsr_layout_ndim(b);
+    for (int dim = 0; same && dim < tsr_layout_ndim(a); dim++)
+        same = tsr_layout_shape(a)[dim] == tsr_layout_shape(b)[dim];
+    return same;
+}
+
 bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b)
 {
     const tsr_comm *first = tsr_mesh_comm(a), *second = tsr_mesh_comm(b);

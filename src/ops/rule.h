@@ -55,6 +55,9 @@ const char *tsr_rule_name_mesh_dim(const tsr_mesh *mesh, int dim, char text[TSR_
 /** Writes the shape of a layout's tensor, "31x3" or "scalar", and returns `text`. */
 const char *tsr_rule_print_shape(const tsr_layout *layout, char text[TSR_RULE_SHAPE_TEXT]);
 
+/** True if the tensors of both layouts have the same shape. */
+bool tsr_rule_same_shape(const tsr_layout *a, const tsr_layout *b);
+
 /** True if the meshes are over one communicator, or one of them is abstract. */
 bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);
 

@@ -84,10 +84,11 @@ static tsr_status accumulate_wide(tsr_comm *comm, void *arg)
                                 bytes == 0 ? TSR_ERROR_ARGUMENT
                                            : tsr_linear_backward_plan_accumulate(plan, TSR_ADD_DW, &x, NULL, &dy, NULL,
                                                                                  &dw, NULL, NULL, 0, NULL),
-                                TSR_ERROR_ARGUMENT, bytes == 0 ? "" : "workspace"));
+                                TSR_ERROR_ARGUMENT,
+                                bytes == 0 ? "" : "tsr_linear_backward_plan_accumulate: workspace"));
     TSR_TRY(layer_expect_status(
         "no plan", tsr_linear_backward_plan_accumulate(NULL, 0, &x, NULL, &dy, NULL, &dw, NULL, workspace, bytes, NULL),
-        TSR_ERROR_ARGUMENT, "plan is NULL"));
+        TSR_ERROR_ARGUMENT, "tsr_linear_backward_plan_accumulate: plan is NULL"));
     free(workspace);
     tsr_linear_backward_plan_destroy(plan);
     fixture_destroy(&f);

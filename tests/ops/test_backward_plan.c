@@ -153,7 +153,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
                                 TSR_ERROR_ARGUMENT, "shape"));
     TSR_TRY(layer_expect_status(
         "no plan", tsr_linear_backward_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL),
-        TSR_ERROR_ARGUMENT, "plan is NULL"));
+        TSR_ERROR_ARGUMENT, "tsr_linear_backward_plan_execute: plan is NULL"));
     tsr_layout_destroy(elsewhere);
     tsr_mesh_destroy(line);
     tsr_layout_destroy(partial);
