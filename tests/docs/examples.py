@@ -5,8 +5,8 @@ usage: examples.py SOURCE_ROOT BUILD_ROOT CC
 
 In a Markdown file, a block fenced as
 
-    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
-                   as two processes of Open MPI, where there is that
+    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, where it has files
+                   with libtessera-files too, and run; one that includes <mpi.h> as two processes of Open MPI, where there is that
     output         directly after it is what the program must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
 
@@ -42,6 +42,8 @@ class Place:
         path = pathlib.Path(self.directory) / "example.c"
         path.write_text(text)
         libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core"], []
+        if re.search(r"^#include <tessera/(npy|safetensors|new_file)\.h>", text, re.M):
+            libraries.insert(2, "-ltessera-files")
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
             libraries += ["-ltessera-mpi-ompi", *found]

@@ -79,6 +79,7 @@ def installed_files(report, destination, source, build):
     report.check("headers are there, all of them",
                  (header.name for header in tree.headers(source) if not (installed / header.relative_to(include)).is_file()))
     wanted = ["libtessera-core.so", "libtessera.so", "libtessera-core.a", "libtessera.a", "tessera-core.pc", "tessera.pc",
+              "libtessera-files.so", "libtessera-files.a", "tessera-files.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
@@ -112,8 +113,13 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         else:
             report.skip(fact, "there is no C++ compiler")
 
+        files = f"a safetensors file, tessera {version}: 4x4 f32\n"
+        report.check("a program with files builds with pkg-config and runs",
+                     attempt(files, lambda: user.output(cc, "-std=c99", HERE / "files.c", "tessera-files")))
         archives_only(destination, place / "archives")
         static = Outside(place / "archives", place)
+        report.check("a program with files builds with the static libraries and runs",
+                     attempt(files, lambda: static.output(cc, "-std=c99", HERE / "files.c", "--static", "tessera-files")))
         report.check("a C program builds with the static libraries and runs",
                      attempt(expected, lambda: static.output(cc, "-std=c99", HERE / "user.c", "--static", "tessera")))
         report.check("the installed tool says its version", attempt(expected, lambda: user.run(find(destination, "bin") / "tessera", "--version")))

@@ -8,7 +8,9 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
+ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops", "files"]
+# Folders of libraries on top, which include public headers and their own alone.
+ON_TOP = ["ops", "files"]
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
 # outside of rooms.
 ROOMS = {
@@ -41,7 +43,7 @@ def downward(root, path):
     folder = path.relative_to(root).parts[1]
     for quote, name in includes(path):
         target = name.split("/")[0]
-        if quote == '"' and target in ORDER and (folder == "ops" and target != "ops" or ORDER.index(target) > ORDER.index(folder)):
+        if quote == '"' and target in ORDER and (folder in ON_TOP and target != folder or ORDER.index(target) > ORDER.index(folder)):
             yield f"{path.relative_to(root)}: {name}"
 
 
@@ -116,6 +118,9 @@ def main(root):
     report.check("vendors' headers stay in the folders of their engines",
                  (f"{path.relative_to(root)}: {name}" for path in outside for quote, name in includes(path)
                   if VENDOR.match(name) and not (quote == '"' and name in ours)))
+    json = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and path.parent.name != "files"]
+    report.check("of the libraries, src/files alone knows JSON",
+                 (f"{path.relative_to(root)}: {name}" for path in json for _, name in includes(path) if name == "jansson.h"))
     library = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and "ops" not in path.parts]
     report.check("of the library, src/ops alone knows BLAS",
                  (f"{path.relative_to(root)}: {name}" for path in library for _, name in includes(path) if BLAS.match(name)))
