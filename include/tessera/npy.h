@@ -3,7 +3,7 @@
  * NumPy's .npy files: a reader that trusts nothing it reads, and writers. In libtessera-files
  * (`pkg-config tessera-files`).
  *
- * The format is NumPy's own (numpy.lib.format): the magic "\x93NUMPY", two bytes of version, the
+ * The format is NumPy's own (numpy.lib.format): the byte 0x93, NUMPY, two bytes of version, the
  * length of the header (2 bytes in version 1, 4 bytes in versions 2 and 3, little-endian), a Python
  * dict with exactly the keys descr, fortran_order and shape, then the elements. bf16, f8e4m3 and
  * f8e5m2, which NumPy lacks, travel as unsigned integers (tsr_dtype_info.npy): readers are told the

@@ -169,9 +169,10 @@ static tsr_status open_folder(tsr_safetensors *file)
     if (access(path, F_OK) == 0)
         return open_single(file, path);
     free(path);
-    TSR_TRY(join(file->path, strlen(file->path), INDEX_NAME, &path));
-    const tsr_status status = open_index(file, path);
-    free(path);
+    char *index = NULL;
+    TSR_TRY(join(file->path, strlen(file->path), INDEX_NAME, &index));
+    const tsr_status status = open_index(file, index);
+    free(index);
     if (status == TSR_ERROR_IO && file->part_count == 0)
         return tsr_status_set(status, "%s holds neither " SINGLE_NAME " nor a readable " INDEX_NAME, file->path);
     return status;

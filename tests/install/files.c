@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define PATH "/tmp/tessera-install-files"
+#define PATH "tessera-install-files.tmp"
 
 static tsr_status write_columns(tsr_comm *comm, void *arg)
 {
