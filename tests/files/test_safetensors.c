@@ -60,6 +60,21 @@ static void tensors_are_found_by_name(void **state)
     tsr_safetensors_destroy(file);
 }
 
+/* Every way to write a name, and numbers beside those that count, are taken as they are. */
+static void escapes_and_other_numbers_are_read(void **state)
+{
+    (void)state;
+    tsr_safetensors *file;
+    const char *const header =
+        "{\"__metadata__\":{\"k\\u00e9\\ny\":\"\\ud83d\\ude00\\/\\\\\\u0041\"},"
+        "\"\\u20ac \\\"\\b\\t\":{\"dtype\":\"U8\",\"shape\":[-0,9223372036854775807,0],\"data_offsets\":[-0,0],"
+        "\"more\":[1.5,-0,1e3,-12.25E-2,true,null,-9223372036854775808,{\"\":[]}]}}";
+    assert_int_equal(parse_sized(header, strlen(header), 0, &file), TSR_OK);
+    assert_non_null(tsr_safetensors_find(file, "\xe2\x82\xac \"\b\t"));
+    assert_string_equal(tsr_safetensors_metadata(file, "k\xc3\xa9\ny"), "\xf0\x9f\x98\x80/\\A");
+    tsr_safetensors_destroy(file);
+}
+
 static void a_file_without_tensors_is_fine(void **state)
 {
     (void)state;
@@ -147,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_are_found_by_name),
+        cmocka_unit_test(escapes_and_other_numbers_are_read),
         cmocka_unit_test(a_file_without_tensors_is_fine),
         cmocka_unit_test(files_shorter_than_their_header_are_refused),
         cmocka_unit_test(headers_beyond_the_limit_are_refused_unread),
