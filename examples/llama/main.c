@@ -1,5 +1,4 @@
 /* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
-#include "files/npy.h"
 #include "options.h"
 #include "place/held_log.h"
 #include "place/launch_advice.h"
@@ -7,6 +6,7 @@
 #include "report.h"
 #include "text.h"
 
+#include <tessera/npy.h>
 #include <tessera/run.h>
 #include <tessera/sys/status.h>
 
@@ -83,11 +83,16 @@ static tsr_status check_place(const char *path)
     return denied ? tsr_status_set(TSR_ERROR_IO, "--logits %s: %s", path, strerror(errno)) : TSR_OK;
 }
 
-static tsr_status prepare_logits(const char *path, const llama_job *job, const llama_outcome *outcome, fresh_file *out)
+static tsr_status prepare_logits(const char *path, const llama_job *job, const llama_outcome *outcome,
+                                 tsr_new_file **out)
 {
     const int64_t shape[] = {job->request.prompt_count, job->config->vocab_size};
     const tsr_tensor logits = tsr_tensor_contiguous(outcome->generation.logits, TSR_F32, 2, shape);
-    return npy_prepare(path, &logits, out);
+    TSR_TRY(tsr_npy_prepare(path, &logits, out));
+    const tsr_status status = *out ? tsr_new_file_settle(*out) : TSR_OK;
+    if (status != TSR_OK)
+        tsr_new_file_discard(*out);
+    return status;
 }
 
 static tsr_status finish_stdout(void)
@@ -110,14 +115,14 @@ static tsr_status report(const llama_options *options, const llama_job *job, con
  * fails there is no file; if the logits cannot be written there is no report. */
 static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
 {
-    fresh_file logits;
+    tsr_new_file *logits;
     if (!options->logits)
         return report(options, job, outcome);
     TSR_TRY(prepare_logits(options->logits, job, outcome, &logits));
     const tsr_status status = report(options, job, outcome);
     if (status == TSR_OK)
-        return npy_publish(options->logits, &logits);
-    fresh_file_discard(&logits);
+        return logits ? tsr_new_file_publish(logits) : TSR_OK;
+    tsr_new_file_discard(logits);
     return status;
 }
 
@@ -135,7 +140,7 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
 }
 
 static tsr_status run_prompt(const llama_options *options, const llama_config *config,
-                             const llama_checkpoint *checkpoint, const llama_processes *processes)
+                             const tsr_safetensors *checkpoint, const llama_processes *processes)
 {
     llama_tokens prompt;
     TSR_TRY(read_prompt(options, config, &prompt));
@@ -158,24 +163,24 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     return status;
 }
 
-static tsr_status open_model(const llama_options *options, llama_config *config, llama_checkpoint **checkpoint)
+static tsr_status open_model(const llama_options *options, llama_config *config, tsr_safetensors **checkpoint)
 {
     if (options->logits)
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, config));
-    return !options->random ? llama_checkpoint_open(options->directory, checkpoint) : TSR_OK;
+    return !options->random ? tsr_safetensors_open(options->directory, checkpoint) : TSR_OK;
 }
 
 static tsr_status run_on(const llama_options *options, const llama_processes *processes)
 {
     llama_config config;
-    llama_checkpoint *checkpoint = NULL;
+    tsr_safetensors *checkpoint = NULL;
     tsr_status status = open_model(options, &config, &checkpoint);
     if (processes)
         status = llama_processes_agree(processes, status);
     if (status == TSR_OK)
         status = run_prompt(options, &config, checkpoint, processes);
-    llama_checkpoint_close(checkpoint);
+    tsr_safetensors_destroy(checkpoint);
     return status;
 }
 

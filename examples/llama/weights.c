@@ -31,8 +31,7 @@ static void print_shape(int ndim, const int64_t *shape, char text[TSR_MAX_DIMS *
         length += (size_t)snprintf(text + length, capacity - length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
 }
 
-static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry,
-                              const tsr_layout *layout)
+static tsr_status check_entry(const tsr_safetensors_entry *entry, const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);
     const int64_t *const shape = tsr_layout_shape(layout);
@@ -40,24 +39,24 @@ static tsr_status check_entry(const char *name, const char *path, const safetens
         char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
         print_shape(entry->ndim, entry->shape, found);
         print_shape(ndim, shape, wanted);
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)", path,
-                              name, found, wanted);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)",
+                              entry->path, entry->name, found, wanted);
     }
     if (entry->dtype != TSR_F32 && entry->dtype != TSR_F16 && entry->dtype != TSR_BF16)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
-                              tsr_dtype_name(entry->dtype));
+                              "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", entry->path,
+                              entry->name, tsr_dtype_name(entry->dtype));
     return TSR_OK;
 }
 
 static tsr_status read_file(const loader *from, const char *name, const tsr_layout *layout, tsr_dtensor **out)
 {
-    const char *path;
-    const safetensors_entry *entry;
+    const tsr_safetensors *const checkpoint = from->source->checkpoint;
+    const tsr_safetensors_entry *const entry = tsr_safetensors_find(checkpoint, name);
     int64_t bytes_read = 0;
-    TSR_TRY(llama_checkpoint_find(from->source->checkpoint, name, &path, &entry));
-    TSR_TRY(check_entry(name, path, entry, layout));
-    TSR_TRY(tsr_distribute_file(path, entry->offset, entry->dtype, layout, &bytes_read, out));
+    if (entry)
+        TSR_TRY(check_entry(entry, layout));
+    TSR_TRY(tsr_safetensors_distribute(checkpoint, name, layout, &bytes_read, out));
     from->weights->bytes_read += bytes_read;
     return TSR_OK;
 }
@@ -182,11 +181,10 @@ static tsr_status load_all(const loader *from, llama_weights *out)
 
 /* Sets `*dtype` to that of the tensor `name`, or to f32 if it already was another one. A missing
  * tensor is reported when it is loaded. */
-static void join_dtype(const llama_checkpoint *checkpoint, const char *name, tsr_dtype *dtype)
+static void join_dtype(const tsr_safetensors *checkpoint, const char *name, tsr_dtype *dtype)
 {
-    const char *path;
-    const safetensors_entry *entry;
-    if (llama_checkpoint_find(checkpoint, name, &path, &entry) == TSR_OK)
+    const tsr_safetensors_entry *const entry = tsr_safetensors_find(checkpoint, name);
+    if (entry)
         *dtype = *dtype == TSR_DTYPE_NONE || *dtype == entry->dtype ? entry->dtype : TSR_F32;
 }
 

@@ -3,14 +3,15 @@
 #ifndef LLAMA_WEIGHTS_H
 #define LLAMA_WEIGHTS_H
 
-#include "checkpoint.h"
 #include "layouts.h"
+
+#include <tessera/safetensors.h>
 
 /** Source of weights: `checkpoint`, or, if that is NULL, random numbers by `seed`. Matrices and
  * biases are rounded once to `dtype`. TSR_DTYPE_NONE: they are kept as stored, or in f32 if they
  * have several dtypes or are random. */
 typedef struct llama_source {
-    const llama_checkpoint *checkpoint;
+    const tsr_safetensors *checkpoint;
     uint64_t seed;
     tsr_dtype dtype;
 } llama_source;

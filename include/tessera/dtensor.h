@@ -81,6 +81,39 @@ TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dty
                                        const tsr_layout *layout, int64_t *bytes_read,
                                        tsr_dtensor **out);
 
+/**
+ * Collective, and the twin of tsr_distribute_file(): writes the global tensor of `x` to the file at
+ * `path` from byte `offset` on, row-major, in x's dtype, little-endian. All ranks give the same
+ * arguments.
+ *
+ * Every element is written once: replicas of a large shard divide it among themselves, the first
+ * replica writes a small one. Terms of a Partial are reduced first, in new memory. A local tensor
+ * may be strided, which takes memory to pack it, and may lie on a device, whose default stream the
+ * call waits for.
+ *
+ * Rank 0 of the communicator creates the file where there is none. Every byte outside of the tensor
+ * stays as it was, and the file grows as far as the tensor needs; an empty tensor leaves its size.
+ * So several tensors, and a header, make one file. On return the system has the bytes; fsync()
+ * brings them to the disk.
+ *
+ * A failure of one rank, such as a full disk, is told to all: every rank gets a status that is not
+ * TSR_OK. Before anything is written, all ranks' arguments are compared and rank 0 opens the file.
+ * A failure after that leaves the tensor's bytes in the file undefined, and its size between the
+ * former one and the full one: write to another name and rename it (new_file.h does) where readers
+ * must not see a part. TSR_ERROR_IO: the file cannot be opened or written. TSR_ERROR_ARGUMENT:
+ * `path` is NULL, or `offset` is negative or too large. A rank whose `x` is NULL returns alone.
+ */
+TSR_API tsr_status tsr_dtensor_write(const tsr_dtensor *x, const char *path, int64_t offset);
+
+/**
+ * Collective: tsr_dtensor_write() that stores elements as `dtype`. Where x's dtype differs,
+ * floating types are converted, rounding once; a Partial is reduced in x's dtype before.
+ * `*bytes_written`, where not NULL, gets the number of bytes that this rank wrote.
+ * TSR_ERROR_UNSUPPORTED: a conversion other than between f64, f32, f16, bf16, f8e4m3 and f8e5m2.
+ */
+TSR_API tsr_status tsr_dtensor_write_as(const tsr_dtensor *x, const char *path, int64_t offset,
+                                        tsr_dtype dtype, int64_t *bytes_written);
+
 /** Options of tsr_dtensor_from_local(). */
 typedef struct tsr_from_local_options {
     size_t size; /**< sizeof(tsr_from_local_options) */

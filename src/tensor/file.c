@@ -3,8 +3,8 @@
 #include "device/device.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
-#include "placement/walk.h"
 #include "tensor/dtensor.h"
+#include "tensor/runs.h"
 
 #include <tessera/sys/status.h>
 
@@ -66,8 +66,9 @@ static tsr_status flush_stage(reader *r)
 }
 
 /* Reads `count` elements that are contiguous in the file, from element `first` of the tensor on. */
-static tsr_status read_run(reader *r, int64_t first, int64_t count)
+static tsr_status read_run(void *arg, int64_t first, int64_t count)
 {
+    reader *const r = arg;
     int64_t at = r->offset + first * (int64_t)r->file_bytes;
     size_t bytes = (size_t)count * r->file_bytes;
     if (!r->stage) {
@@ -87,43 +88,9 @@ static tsr_status read_run(reader *r, int64_t first, int64_t count)
     return TSR_OK;
 }
 
-/* The first dim from which on all dims are whole on this rank: a run of the dim before it is
- * contiguous in the file. */
-static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
-{
-    int dim = layout->ndim;
-    while (dim > 0 && tsr_layout_length(layout, dim - 1, coordinate) == layout->shape[dim - 1])
-        dim--;
-    return dim;
-}
-
-/* Reads the rank's part of dims `dim` and further in, from element `base` of the tensor on. Dims
- * before `cut` are cut; one index of the last of them has `inner` elements. */
-static tsr_status read_dim(reader *r, int dim, int cut, int64_t base, int64_t inner)
-{
-    tsr_shard_walk walk;
-    const int64_t length = tsr_shard_walk_begin(&walk, r->layout, dim, r->coordinate);
-    int64_t stride = inner;
-    for (int i = dim + 1; i < cut; i++)
-        stride *= r->layout->shape[i];
-    for (int64_t at = 0; at < length;) {
-        const tsr_cut_run run = tsr_shard_walk_at(&walk, at);
-        if (dim == cut - 1)
-            TSR_TRY(read_run(r, base + run.begin * stride, run.length * stride));
-        for (int64_t i = 0; dim < cut - 1 && i < run.length; i++)
-            TSR_TRY(read_dim(r, dim + 1, cut, base + (run.begin + i) * stride, inner));
-        at += run.length;
-    }
-    return TSR_OK;
-}
-
 static tsr_status read_shard(reader *r)
 {
-    const int cut = whole_from(r->layout, r->coordinate);
-    int64_t inner = 1;
-    for (int dim = cut; dim < r->layout->ndim; dim++)
-        inner *= r->layout->shape[dim];
-    TSR_TRY(cut == 0 ? read_run(r, 0, inner) : read_dim(r, 0, cut, 0, inner));
+    TSR_TRY(tsr_visit_runs(r->layout, r->coordinate, read_run, r));
     return r->stage ? flush_stage(r) : TSR_OK;
 }
 
@@ -146,10 +113,9 @@ static tsr_status check_size(const reader *r)
     struct stat info;
     if (fstat(r->file, &info) != 0)
         return tsr_status_set(TSR_ERROR_IO, "%s: %s", r->path, strerror(errno));
-    int64_t end = (int64_t)r->file_bytes;
-    for (int dim = 0; dim < r->layout->ndim; dim++)
-        if (!tsr_multiply(end, r->layout->shape[dim], &end))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", r->path);
+    int64_t end;
+    if (!tsr_file_end(r->layout, r->file_bytes, 0, &end))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", r->path);
     if (!tsr_add(end, r->offset, &end) || (S_ISREG(info.st_mode) && end > info.st_size))
         return tsr_status_set(TSR_ERROR_IO, "%s has %lld bytes, but the tensor at byte %lld would end beyond", r->path,
                               (long long)info.st_size, (long long)r->offset);
@@ -185,12 +151,6 @@ static tsr_status open_and_read(reader *r, const tsr_tensor *local)
     return status;
 }
 
-static bool converts(tsr_dtype from, tsr_dtype to)
-{
-    const tsr_dtype_info *a = tsr_dtype_get(from), *b = tsr_dtype_get(to);
-    return from == to || (a->kind == TSR_CLASS_FLOAT && b->kind == TSR_CLASS_FLOAT);
-}
-
 static tsr_status check_call(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, bool has_out)
 {
     if (!path || !layout || !has_out)
@@ -203,7 +163,7 @@ static tsr_status check_call(const char *path, int64_t offset, tsr_dtype dtype, 
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: offset %lld is negative", (long long)offset);
     if (!tsr_dtype_get(dtype))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: dtype is %d, which is not a dtype", (int)dtype);
-    if (!converts(dtype, layout->dtype))
+    if (!tsr_file_converts(dtype, layout->dtype))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "tsr_distribute_file: from %s to %s: only floating types are converted",
                               tsr_dtype_name(dtype), tsr_dtype_name(layout->dtype));

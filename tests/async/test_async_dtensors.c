@@ -9,7 +9,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -97,6 +99,68 @@ static void dtensors_are_distributed_moved_and_gathered(void **state)
     (void)state;
     fixture_run(4, (async_options){.devices = 1}, create, NULL);
     fixture_run(4, (async_options){.devices = 3, .lazy = true}, create, NULL);
+}
+
+static char written[64];
+
+/* Rank 0 reads the file, whose element (i, j) must be value_of(i * rows + j * columns) times
+ * `factor`, as f64. */
+static tsr_status check_file(tsr_comm *comm, int64_t rows, int64_t columns, double factor)
+{
+    double got[COUNT];
+    tsr_status status = TSR_OK;
+    if (tsr_comm_rank(comm) == 0) {
+        FILE *const file = fopen(written, "rb");
+        CHECK(file && fread(got, sizeof *got, COUNT, file) == COUNT && fgetc(file) == EOF);
+        fclose(file);
+        for (int64_t i = 0; i < ROWS; i++)
+            for (int64_t j = 0; j < COLUMNS; j++)
+                CHECK(got[i * COLUMNS + j] == factor * (double)value_of(i * rows + j * columns));
+        remove(written);
+    }
+    return tsr_comm_share_status(comm, "check_file", status);
+}
+
+/* Writes a contiguous shard, the terms of a sum, and a strided tensor, all on the device. */
+static tsr_status write_files(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    const int rank = tsr_comm_rank(comm);
+    tsr_mesh *mesh = NULL;
+    tsr_layout *partial = NULL, *whole = NULL;
+    tsr_tensor global;
+    tsr_dtensor *x = NULL;
+    TSR_TRY(mesh_over(comm, "4", &mesh));
+    TSR_TRY(make_global(f, rank, &global));
+    TSR_TRY(tsr_distribute(&global, mesh, "S(1)", &x));
+    TSR_TRY(tsr_dtensor_write_as(x, written, 0, TSR_F64, NULL));
+    tsr_dtensor_destroy(x);
+    TSR_TRY(check_file(comm, COLUMNS, 1, 1));
+    TSR_TRY(layout_over(comm, "4", "48x50", "P", TSR_F32, &partial));
+    TSR_TRY(tsr_dtensor_from_local(&global, partial, NULL, &x));
+    TSR_TRY(tsr_dtensor_write_as(x, written, 0, TSR_F64, NULL));
+    tsr_dtensor_destroy(x);
+    TSR_TRY(check_file(comm, COLUMNS, 1, 4));
+    TSR_TRY(layout_over(comm, "4", "48x50", "R", TSR_F32, &whole));
+    global.strides[0] = 1;
+    global.strides[1] = ROWS;
+    TSR_TRY(tsr_dtensor_from_local(&global, whole, NULL, &x));
+    TSR_TRY(tsr_dtensor_write_as(x, written, 0, TSR_F64, NULL));
+    tsr_dtensor_destroy(x);
+    TSR_TRY(check_file(comm, 1, ROWS, 1));
+    fixture_free(f, rank, global.data, COUNT * sizeof(float));
+    tsr_layout_destroy(partial);
+    tsr_layout_destroy(whole);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void dtensors_are_written_to_files(void **state)
+{
+    (void)state;
+    snprintf(written, sizeof written, "/tmp/tessera-test-async-%d", (int)getpid());
+    fixture_run(4, (async_options){.devices = 1}, write_files, NULL);
+    fixture_run(4, (async_options){.devices = 3, .lazy = true}, write_files, NULL);
 }
 
 /* Reduces one tensor in place on the rank's stream, and another on the default stream, by one plan
@@ -206,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dtensors_are_distributed_moved_and_gathered),
+        cmocka_unit_test(dtensors_are_written_to_files),
         cmocka_unit_test(one_workspace_serves_streams_one_after_the_other),
         cmocka_unit_test(a_capture_of_what_works_in_the_caches_memory_is_refused),
         cmocka_unit_test(a_driver_lives_as_long_as_dtensors_and_meshes_that_use_it),

@@ -5,9 +5,10 @@ usage: examples.py SOURCE_ROOT BUILD_ROOT CC [CXX]
 
 In a Markdown file, a block fenced as
 
-    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes
-                   <tessera/bench.h> with libtessera-bench too; one that includes <mpi.h> as two processes of Open MPI, where there is that;
-                   any other that calls tsr_run() on four rank threads, and then as four processes of each MPI that there is
+    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes a header
+                   of libtessera-bench or libtessera-files with that library too; one that includes <mpi.h> as two processes of Open MPI,
+                   where there is that; any other that calls tsr_run() on four rank threads, and then as four processes of each MPI that
+                   there is
     cpp            is a whole C++17 program, likewise
     python         before output is a whole program, which Python runs; the libraries are on the loader's path. Others are peers' code
     output         directly after a program is what it must print
@@ -48,6 +49,8 @@ class Place:
         libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"]
         if "#include <tessera/bench.h>" in text:
             libraries += ["-ltessera-bench"]
+        if re.search(r"^#include <tessera/(npy|safetensors|new_file)\.h>", text, re.M):
+            libraries.insert(2, "-ltessera-files")
         if of_mpi(text):
             found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
             libraries += [*(["-ltessera-mpi-ompi"] if "#include <tessera/mpi.h>" in text else []), *found]

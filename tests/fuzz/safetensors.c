@@ -1,10 +1,10 @@
 /* Fuzzes .safetensors files: input is refused with a message, or is a file whose tensors lie
  * inside it, do not overlap, and have the lengths that their shapes and dtypes give. */
-#include "safetensors.h"
-
 #include "fuzz.h"
 
-static void check(const safetensors_entry *entry, size_t size)
+#include <tessera/safetensors.h>
+
+static void check(const tsr_safetensors_entry *entry, size_t size)
 {
     int64_t count = 0;
     const tsr_tensor view = tsr_tensor_contiguous(NULL, entry->dtype, entry->ndim, entry->shape);
@@ -14,7 +14,7 @@ static void check(const safetensors_entry *entry, size_t size)
                  (size_t)entry->bytes <= size - (size_t)entry->offset);
 }
 
-static void check_pair(const safetensors_entry *a, const safetensors_entry *b)
+static void check_pair(const tsr_safetensors_entry *a, const tsr_safetensors_entry *b)
 {
     FUZZ_REQUIRE(a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset);
 }
@@ -22,17 +22,15 @@ static void check_pair(const safetensors_entry *a, const safetensors_entry *b)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = fuzz_copy(data, size);
-    safetensors *file = NULL;
-    if (safetensors_parse("model.safetensors", bytes, size, &file) == TSR_OK) {
-        const safetensors_entry *const a = safetensors_find(file, "a");
-        const safetensors_entry *const b = safetensors_find(file, "b");
-        if (a)
-            check(a, size);
-        if (b)
-            check(b, size);
+    tsr_safetensors *file = NULL;
+    if (tsr_safetensors_parse("model.safetensors", bytes, size, &file) == TSR_OK) {
+        for (size_t i = 0; i < tsr_safetensors_count(file); i++)
+            check(tsr_safetensors_get(file, i), size);
+        const tsr_safetensors_entry *const a = tsr_safetensors_find(file, "a");
+        const tsr_safetensors_entry *const b = tsr_safetensors_find(file, "b");
         if (a && b)
             check_pair(a, b);
-        safetensors_close(file);
+        tsr_safetensors_destroy(file);
     } else {
         FUZZ_REQUIRE(!file);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');

@@ -259,6 +259,7 @@ def installed_files(report, destination, source, build):
     wanted = ["libtessera-core.so", "libtessera.so", "libtessera-core.a", "libtessera.a", "tessera-core.pc", "tessera.pc",
               "libtessera-bench.so", "libtessera-bench.a", "tessera-bench.pc",
               "cmake/tessera/tesseraConfig.cmake", "cmake/tessera/tesseraConfigVersion.cmake", "include/tessera/tessera.hpp",
+              "libtessera-files.so", "libtessera-files.a", "tessera-files.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
@@ -295,12 +296,17 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         else:
             report.skip(fact, "there is no C++ compiler")
 
+        files = f"a safetensors file, tessera {version}: 4x4 f32\n"
+        report.check("a program with files builds with pkg-config and runs",
+                     attempt(files, lambda: user.output(cc, "-std=c99", HERE / "files.c", "tessera-files")))
         prefix = find(destination, "include").parent
         own_libraries(report, prefix, version)
         cmake_package(report, prefix, place, pathlib.Path(source_root), version, cxx)
 
         archives_only(destination, place / "archives")
         static = Outside(place / "archives", place)
+        report.check("a program with files builds with the static libraries and runs",
+                     attempt(files, lambda: static.output(cc, "-std=c99", HERE / "files.c", "--static", "tessera-files")))
         report.check("a C program builds with the static libraries and runs",
                      attempt(expected, lambda: static.output(cc, "-std=c99", HERE / "user.c", "--static", "tessera")))
         report.check("a program of tsr_run() with the static library has rank threads alone", wrongly_archived(static, user, cc))

@@ -8,9 +8,9 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops", "bench"]
+ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
 # Libraries on top, which include only what an embedder can: headers of include/, and their own.
-ON_TOP = ("ops", "bench")
+ON_TOP = ("ops", "bench", "files")
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
 # outside of rooms.
 ROOMS = {
@@ -125,6 +125,9 @@ def main(root):
     report.check("vendors' headers stay in the folders of their engines",
                  (f"{path.relative_to(root)}: {name}" for path in outside for quote, name in includes(path)
                   if VENDOR.match(name) and not (quote == '"' and name in ours)))
+    json = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and path.parent.name != "files"]
+    report.check("of the libraries, src/files alone knows JSON",
+                 (f"{path.relative_to(root)}: {name}" for path in json for _, name in includes(path) if name == "jansson.h"))
     library = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and "ops" not in path.parts]
     report.check("of the library, src/ops alone knows BLAS",
                  (f"{path.relative_to(root)}: {name}" for path in library for _, name in includes(path) if BLAS.match(name)))

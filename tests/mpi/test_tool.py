@@ -45,6 +45,20 @@ for number, (mesh, ranks, source, target, *more) in enumerate(MOVES):
               source, target, *more)
 
 
+def whole_file():
+    """One file of the whole tensor, which three processes write after a move from two to three."""
+    array, whole = tool.folder / "x-whole.npy", tool.folder / "whole.npy"
+    harness.write_npy(array, "<f4", (31, 17), [i * 0.37 - 50 for i in range(31 * 17)])
+    done = mpirun(3, tool.path, "redistribute", "--mesh", "2", "--to-mesh", "3", "--from", "S(0)", "--to", "S(1)", "--input", array, "--output", whole,
+                  "--engine", "mpi", "--json")
+    wrong = harness.different("status", (done.returncode, done.stderr), (0, "")) + harness.different("answers", len(done.stdout.splitlines()), 1)
+    return wrong + harness.different("the file", harness.read_npy(whole)[:2], ("<f4", (31, 17))) + harness.different(
+        "the elements", whole.read_bytes()[-31 * 17 * 4:], array.read_bytes()[-31 * 17 * 4:])
+
+
+tool.case("a file of the whole tensor", whole_file)
+
+
 def benchmark():
     done = mpirun(2, tool.path, "bench", "redistribute", "--mesh", "2", "--shape", "64x64", "--dtype", "f32", "--from", "S(0)", "--to", "S(1)",
                   "--iterations", "3", "--engine", "mpi", "--json")

@@ -95,6 +95,15 @@ def shards_of_files(where):
     return harness.different("sums", [harness.read_npy(found / f"rank-{r}.npy") for r in range(2)], [wanted, wanted])
 
 
+def whole_file(where, source, target, to_mesh):
+    """One file of the whole tensor, after a move that ends on ranks of another mesh, with terms or without."""
+    array, found = fresh("x.npy"), tool.folder / "whole.npy"
+    harness.write_npy(array, "<i4", (5, 4), range(20))
+    answer = tool.json("redistribute", "--mesh", "2", "--to-mesh", to_mesh, "--from", source, "--to", target, "--input", array, "--output", found, *where,
+                       env=HERE)
+    return harness.different("files", answer["files"], ["whole.npy"]) + harness.different("the tensor", harness.read_npy(found), ("<i4", (5, 4), list(range(20))))
+
+
 def asking(engine, mode):
     """The option, where the engine has the mode: NCCL's ranks send messages without being asked."""
     return ["--mode", mode] if engine != "nccl" or mode == "message" else []
@@ -161,6 +170,8 @@ def moves(engine, most):
     if most >= 3:
         tool.case(f"{engine}, ranks outside the mesh", redistribute, "2@[2,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
     tool.case(f"{engine}, a mesh of other ranks", redistribute, "2@[1,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
+    tool.case(f"{engine}, one file of the whole tensor", whole_file, where, "S(0)", "S(1)", "2")
+    tool.case(f"{engine}, one file of terms on other ranks", whole_file, where, "S(1)", "P", "2@[1,0]")
     tool.case(f"{engine}, an empty tensor", redistribute, "2", (0, 4), "S(0)", "R", "<i4", "i32", where)
     tool.case(f"{engine}, a tensor in Fortran order", fortran_order, where)
     tool.case(f"{engine}, ranks' own files", shards_of_files, where)

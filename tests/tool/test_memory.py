@@ -29,6 +29,7 @@ SIMULATE = "bench simulate --mesh 4x2 --sweep --ranks-per-node 4 --shape 64x64 -
 COMMANDS = [
     "info", "info --json", "plan --help", LAYOUT, LAYOUT + " --json", PLAN, PLAN + " --rank 1 --json --svg o.svg --save o.plan",
     "plan --mesh 4 --to-mesh 4@[2,3,0,1] --shape 8x3 --from S(0) --to S(0) --relabel --json", MOVE, MOVE + " --json",
+    "redistribute --mesh 2x2 --to-mesh 3 --from S(0),S(1) --to S(0) --input x.npy --output o.npy",
     "redistribute --mesh 3 --from S(1) --to R --input-shards shards --output out --mode message", SIMULATE + " --svg o.svg", SIMULATE + " --json",
     SIMULATE + " --csv", "bench compare old.json new.json --loss 9", "bench compare old.json new.json --loss 9 --json",
     "bench plan --mesh 4x2 --shape 64x64 --from S(0),R --to R,R -n 1 -w 0 --json",

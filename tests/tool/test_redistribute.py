@@ -111,6 +111,40 @@ def terms_add_up():
         "bytes", answer["bytes_received"]["total"], 4 * 8 * 4)
 
 
+def between_meshes(mesh, source, target_mesh, ranks, target, mode):
+    """The global tensor as shards of one mesh, and from there on other ranks: as shards, and as one file."""
+    shape = (7, 6)
+    elements = [random.randrange(-1000, 1000) for _ in range(math.prod(shape))]
+    file, between, after, whole = fresh("x.npy"), fresh(), fresh(), fresh("y") / "y.npy"
+    whole.parent.mkdir()
+    harness.write_npy(file, "<i4", shape, elements)
+    tool.json(*move(mesh, source, source, "--input", file, "--output", between))
+    to_mesh = mesh_text(target_mesh) + (f"@{list(ranks)}".replace(" ", "") if ranks else "")
+    given = ["--to-mesh", to_mesh, "--mode", mode, "--shape", "7x6"]
+    answer = tool.json(*move(mesh, source, target, "--input-shards", between, "--output", after, *given))
+    used = list(ranks) if ranks else list(range(math.prod(target_mesh)))
+    wrong = harness.different("ranks", answer["ranks"], len(used))
+    wrong += harness.different("files", answer["files"], [f"rank-{rank}.npy" for rank in sorted(used)])
+    if not any(p.startswith("P") for p in target):
+        wrong += check_shards(after, "<i4", target_mesh, shape, elements, target, used)
+    answer = tool.json(*move(mesh, source, target, "--input-shards", between, "--output", whole, *given))
+    wrong += harness.different("files", (answer["ranks"], answer["files"]), (len(used), ["y.npy"]))
+    wrong += harness.different("the whole tensor", harness.read_npy(whole), ("<i4", shape, elements))
+    return wrong + harness.different("beside it", [path.name for path in whole.parent.iterdir()], ["y.npy"])
+
+
+def one_file(descr, name, shape, *more):
+    """A file is replaced by the whole tensor, and people are told."""
+    elements = [value % 100 for value in range(math.prod(shape))]
+    file, whole = fresh("x.npy"), tool.folder / "whole.npy"
+    harness.write_npy(file, descr, shape, elements)
+    whole.write_text("old")
+    done = tool.run(*move((2, 2), ["R", "P"], ["P", "R"], "--input", file, "--output", whole, "--dtype", name, *more))
+    wrong = harness.different("status", (done.returncode, done.stderr), (0, ""))
+    wrong += harness.different("what is said", done.stdout.startswith(f"the whole tensor in {whole}; "), True)
+    return wrong + harness.different("the tensor", harness.read_npy(whole), (descr, shape, elements))
+
+
 def all_to_all_bytes():
     file, out = fresh("x.npy"), fresh()
     harness.write_npy(file, "<f4", (8, 8), list(range(64)))
@@ -288,6 +322,7 @@ leaves_nothing("a result cannot get its name", MOVE + ["--output", old], ["rank-
 leaves_nothing("files may not grow in a folder that was there", MOVE + ["--output", old], preexec_fn=small_files)
 leaves_nothing("a timeout that is no number", MOVE + ["--output", tool.folder / "out"], ["TSR_TIMEOUT_MS"], env={"TSR_TIMEOUT_MS": "soon"})
 
+(tool.folder / "folder.npy").mkdir()
 shards = tool.folder / "shards"
 shards.mkdir()
 FROM_SHARDS = move((2,), ["S(0)"], ["R"], "--input-shards", shards, "--output", tool.folder / "out")
@@ -305,6 +340,19 @@ harness.write_npy(shards / "rank-1.npy", "<f4", (2, 2), list(range(4)))
 leaves_nothing("shards of another shape than --shape", FROM_SHARDS + ["--shape", "6x2"])
 tool.case("shards tell the global shape", lambda: harness.different("ranks", tool.json(*FROM_SHARDS)["ranks"], 2) + check_shards(
     tool.folder / "out", "<f4", (2,), (5, 2), list(range(6)) + list(range(4)), ["R"]))
+
+for case in (((4,), ["S(0)"], (6,), None, ["S(0)"], "direct"), ((2, 2), ["S(0)", "S(1)"], (3,), (5, 0, 2), ["S(1;balanced)"], "message"),
+             ((2,), ["R"], (2,), (3, 2), ["S(0)"], "direct"), ((2,), ["P"], (2,), (1, 0), ["R"], "direct"), ((3,), ["S(1)"], (2, 2), None, ["P", "S(0)"], "direct")):
+    tool.case(f"from mesh {case[0]} to {case[2]} of ranks {case[3]}, {case[1]} to {case[4]}", between_meshes, *case)
+for case in (("<f4", "f32", (4, 6)), ("<u2", "bf16", (5,)), ("|u1", "f8e4m3", ()), ("<f8", "f64", (3, 0)), ("<i8", "i64", (9, 2), "--mode", "message")):
+    tool.case(f"one file of {case[1]} {case[2]}", one_file, *case)
+WHOLE = tool.folder / "whole.npy"
+tool.refuses(2, MOVE + ["--to-mesh", "x", "--output", WHOLE], ["--to-mesh"])
+leaves_nothing("placements for a mesh of one dim, a mesh of two", MOVE + ["--to-mesh", "2x2", "--output", WHOLE], ["--to"])
+leaves_nothing("a folder of ranks outside the other mesh", MOVE + ["--to-mesh", "1", "--output", old], ["rank-1.npy"])
+leaves_nothing("the file lies in no folder", MOVE + ["--output", tool.folder / "nowhere" / "y.npy"], ["y.npy"])
+leaves_nothing("the file is a folder", MOVE + ["--output", tool.folder / "folder.npy"], ["regular"])
+leaves_nothing("the file may not grow", MOVE + ["--output", WHOLE], ["whole.npy"], preexec_fn=small_files)
 tool.case("a signal leaves nothing or everything", interrupted)
 tool.case("a report that cannot be written leaves nothing", unheard)
 tool.report.finish()

@@ -1,7 +1,6 @@
 #include "files/file.h"
 
 #include "command.h"
-#include "files/fresh_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +125,10 @@ static int check_final(const char *option, const char *path)
 
 int file_check_output(const char *option, const char *path)
 {
-    char *const final = fresh_file_resolve(path);
+    /* The path of a new file, symbolic links resolved. */
+    char *final = realpath(path, NULL);
+    if (!final && errno != ENOMEM)
+        final = strdup(path);
     if (!final)
         return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
     const int status = check_final(option, final);
@@ -134,26 +136,29 @@ int file_check_output(const char *option, const char *path)
     return status;
 }
 
-int file_prepare(const char *option, const char *path, const void *data, size_t bytes, fresh_file *out)
+int file_prepare(const char *option, const char *path, const void *data, size_t bytes, tsr_new_file **out)
 {
-    fresh_file f;
-    const int status = file_check_output(option, path);
-    if (status != EXIT_DONE)
-        return status;
-    bool done = fresh_file_begin(path, &f);
-    if (done && (!fresh_file_write(f.file, data, bytes) || !fresh_file_settle(&f))) {
-        fresh_file_discard(&f);
-        done = false;
+    tsr_new_file *file = NULL;
+    const int refused = file_check_output(option, path);
+    if (refused != EXIT_DONE)
+        return refused;
+    tsr_status status = tsr_new_file_create(path, &file);
+    if (status == TSR_OK)
+        status = tsr_new_file_write(file, data, bytes);
+    if (status == TSR_OK)
+        status = tsr_new_file_settle(file);
+    if (status == TSR_OK) {
+        *out = file;
+        return EXIT_DONE;
     }
-    if (!done)
-        return complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path, strerror(errno));
-    *out = f;
-    return EXIT_DONE;
+    tsr_new_file_discard(file);
+    return complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path,
+                    strerror(status == TSR_ERROR_IO ? errno : ENOMEM));
 }
 
-int file_publish(const char *option, const char *path, fresh_file *file)
+int file_publish(const char *option, const char *path, tsr_new_file *file)
 {
-    if (fresh_file_publish(file))
+    if (tsr_new_file_publish(file) == TSR_OK)
         return EXIT_DONE;
     return complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path, strerror(errno));
 }

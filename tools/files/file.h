@@ -3,7 +3,9 @@
 #ifndef TESSERA_TOOLS_FILES_FILE_H
 #define TESSERA_TOOLS_FILES_FILE_H
 
-#include "files/fresh_file.h"
+#include <tessera/new_file.h>
+
+#include <stddef.h>
 
 /** Reads a text of less than `most` bytes, without NUL; the caller frees `*out`. A pipe is read
  * until its writers close it; the user is told once when the writer is silent for three seconds. A
@@ -15,10 +17,10 @@ int file_check_output(const char *option, const char *path);
 
 /** Writes a file under a temporary name beside `path`, so that no reader sees a part of it and a
  * failure changes nothing. Follows symbolic links; if `path` exists it must be a regular file.
- * After success, file_publish() or fresh_file_discard() must follow. */
-int file_prepare(const char *option, const char *path, const void *data, size_t bytes, fresh_file *out);
+ * After success, file_publish() or tsr_new_file_discard() must follow. */
+int file_prepare(const char *option, const char *path, const void *data, size_t bytes, tsr_new_file **out);
 
 /** Renames the file to `path` and so replaces an older file of that name. */
-int file_publish(const char *option, const char *path, fresh_file *file);
+int file_publish(const char *option, const char *path, tsr_new_file *file);
 
 #endif

@@ -1,10 +1,8 @@
 #include "files/output.h"
 
 #include "command.h"
-#include "files/npy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,18 +60,12 @@ static int make_folders(output *o)
     return status;
 }
 
-static int open_folder(output *o)
+static int make_folder(output *o)
 {
     o->path = strdup(o->directory);
     if (!o->path)
         return complain(EXIT_REFUSED, "there is no memory for the path of --output");
-    const int status = make_folders(o);
-    if (status != EXIT_DONE)
-        return status;
-    o->folder = open(o->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (o->folder < 0)
-        return complain(EXIT_REFUSED, "--output %s cannot be opened: %s", o->directory, strerror(errno));
-    return EXIT_DONE;
+    return make_folders(o);
 }
 
 /* Signals that end the program and can be held. The last, SIGPIPE, is dropped: the write fails
@@ -112,8 +104,8 @@ static void release_signals(const output *o)
 
 void output_finish(output *o)
 {
-    if (o->folder >= 0)
-        close(o->folder);
+    for (size_t i = 0; i < o->count; i++)
+        free(o->files[i].path);
     free(o->files);
     free(o->path);
     release_signals(o);
@@ -121,9 +113,9 @@ void output_finish(output *o)
 
 int output_begin(const char *directory, output *out)
 {
-    output o = {.directory = directory, .folder = -1};
+    output o = {.directory = directory};
     hold_signals(&o);
-    const int status = open_folder(&o);
+    const int status = make_folder(&o);
     if (status == EXIT_DONE)
         *out = o;
     else
@@ -131,54 +123,77 @@ int output_begin(const char *directory, output *out)
     return status;
 }
 
-static int complain_about(const output *o, const char *name)
+void output_begin_file(output *out)
 {
-    return complain(EXIT_REFUSED, "%s/%s cannot be written: %s", o->directory, name, strerror(errno));
+    *out = (output){.directory = NULL};
+    hold_signals(out);
 }
 
-/* Makes a file and adds it to o->files, from where output_cancel() removes it. Returns its
- * descriptor, or -1 with errno set. */
-static int create_file(output *o, const char *name)
+/* Names a file that cannot be written, after a failure of libtessera-files. */
+static int complain_about(const char *path, tsr_status status)
+{
+    return complain(EXIT_REFUSED, "%s cannot be written: %s", path, strerror(status == TSR_ERROR_IO ? errno : ENOMEM));
+}
+
+/* Makes room in o->files for a file without content, from where output_cancel() removes it. It lies
+ * in the output's folder if there is one. NULL if there is no memory. */
+static output_file *add_file(output *o, const char *name)
 {
     output_file *const files = realloc(o->files, (o->count + 1) * sizeof *files);
     if (!files)
-        return -1;
+        return NULL;
     o->files = files;
-    snprintf(files[o->count].name, OUTPUT_NAME_BYTES, "%s", name);
-    const int file = fresh_file_create(o->folder, files[o->count].temporary);
-    o->count += file >= 0;
-    return file;
+    files[o->count] = (output_file){NULL, NULL};
+    if (asprintf(&files[o->count].path, "%s%s%s", o->directory ? o->directory : "", o->directory ? "/" : "", name) < 0)
+        return NULL;
+    return &files[o->count++];
 }
 
 int output_add(output *o, const char *name, const tsr_tensor *tensor)
 {
+    struct stat facts;
     if (came != 0)
         return complain(EXIT_REFUSED, "interrupted; nothing is left in %s", o->directory);
-    const int file = create_file(o, name);
-    if (file < 0)
-        return complain_about(o, name);
-    const bool written = npy_write(file, tensor);
-    const int reason = errno;
-    if (close(file) == 0 && written)
-        return EXIT_DONE;
-    errno = written ? errno : reason;
-    return complain_about(o, name);
+    output_file *const added = add_file(o, name);
+    if (!added)
+        return complain(EXIT_REFUSED, "there is no memory for the names of the files");
+    if (stat(added->path, &facts) == 0 && !S_ISREG(facts.st_mode))
+        return complain(EXIT_REFUSED, "%s cannot be written: it is not a regular file", added->path);
+    tsr_status status = tsr_npy_prepare(added->path, tensor, &added->file);
+    if (status == TSR_OK)
+        status = tsr_new_file_close(added->file);
+    return status == TSR_OK ? EXIT_DONE : complain_about(added->path, status);
+}
+
+int output_add_complete(output *o, const char *path)
+{
+    if (!add_file(o, path)) {
+        unlink(path);
+        return complain(EXIT_REFUSED, "there is no memory for the path of --output");
+    }
+    o->published++;
+    return EXIT_DONE;
 }
 
 int output_publish(output *o)
 {
     for (; o->published < o->count; o->published++) {
-        const output_file *const f = &o->files[o->published];
-        if (renameat(o->folder, f->temporary, o->folder, f->name) != 0)
-            return complain_about(o, f->name);
+        output_file *const f = &o->files[o->published];
+        const tsr_status status = tsr_new_file_publish(f->file);
+        f->file = NULL;
+        if (status != TSR_OK)
+            return complain_about(f->path, status);
     }
     return EXIT_DONE;
 }
 
 void output_cancel(output *o)
 {
-    for (size_t i = 0; i < o->count; i++)
-        unlinkat(o->folder, i < o->published ? o->files[i].name : o->files[i].temporary, 0);
+    for (size_t i = 0; i < o->count; i++) {
+        if (i < o->published)
+            unlink(o->files[i].path);
+        tsr_new_file_discard(o->files[i].file);
+    }
     remove_folders(o);
     output_finish(o);
 }

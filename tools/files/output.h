@@ -1,39 +1,34 @@
 /**
  * Writes a set of files to a folder: all of them, or none.
  *
- * Files are written under random names that begin with a dot, and renamed at the end. All memory
- * needed to remove a file is allocated before the file is made. Signals that would end the program
- * are held from output_begin() to output_finish() or output_cancel(), so that nothing is left
- * behind; a closed reader of standard output (SIGPIPE) becomes a failure to write. One output at a
- * time. Functions return the tool's exit status, having complained if it is not 0.
+ * Files are written under random names that begin with a dot, and renamed at the end. Signals that
+ * would end the program are held from output_begin() to output_finish() or output_cancel(), so that
+ * nothing is left behind; a closed reader of standard output (SIGPIPE) becomes a failure to write.
+ * One output at a time. Functions return the tool's exit status, having complained if it is not 0.
  */
 #ifndef TESSERA_TOOLS_FILES_OUTPUT_H
 #define TESSERA_TOOLS_FILES_OUTPUT_H
 
-#include "files/fresh_file.h"
-
-#include <tessera/tensor.h>
+#include <tessera/npy.h>
 
 #include <signal.h>
 
-/** Signals that are held, and bytes of the name of a file, with the NUL. */
-#define OUTPUT_SIGNALS    4
-#define OUTPUT_NAME_BYTES 32
+/** Signals that are held. */
+#define OUTPUT_SIGNALS 4
 
 /** A file in the folder. */
 typedef struct output_file {
-    char temporary[FRESH_NAME_BYTES]; /**< random name until output_publish() */
-    char name[OUTPUT_NAME_BYTES];
+    tsr_new_file *file; /**< NULL before it is made, and once it is published */
+    char *path;         /**< on the heap */
 } output_file;
 
 typedef struct output {
     const char *directory;
     char *path;         /**< a copy of `directory`, from which output_cancel() removes folders; on the heap */
-    int folder;         /**< descriptor of the folder; -1 while it is not open */
     size_t made;        /**< number of folders, from the end of the path, that output_begin() made */
     output_file *files; /**< the files written so far; on the heap */
     size_t count;       /**< number of `files` */
-    size_t published;   /**< number of `files` renamed so far */
+    size_t published;   /**< number of `files` that have got their names */
     struct sigaction before[OUTPUT_SIGNALS]; /**< the former actions of the signals */
 } output;
 
@@ -45,8 +40,14 @@ int output_check(const char *directory);
  * follow. */
 int output_begin(const char *directory, output *out);
 
-/** Writes one .npy file under a random name, to be renamed to `name`, which is copied and must be
- * shorter than OUTPUT_NAME_BYTES. */
+/** Begins an output of one file, which the caller writes, in a folder that is there. After it,
+ * output_finish() or output_cancel() must follow. */
+void output_begin_file(output *out);
+
+/** Adds the complete file at `path`, so that output_cancel() removes it. */
+int output_add_complete(output *o, const char *path);
+
+/** Writes one .npy file under a random name, to be renamed to `name`, which is copied. */
 int output_add(output *o, const char *name, const tsr_tensor *tensor);
 
 /** Renames all files to their names. */

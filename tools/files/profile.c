@@ -8,10 +8,16 @@
 
 #define MOST_BYTES ((size_t)1 << 20)
 
+/* The exit status for a text that was not parsed: it is at fault unless memory is short. */
+static int exit_of(tsr_status status)
+{
+    return status == TSR_ERROR_MEMORY ? EXIT_REFUSED : EXIT_USAGE;
+}
+
 int profile_parse(const char *what, const char *text, tsr_profile **out)
 {
-    return tsr_profile_parse(text, out) == TSR_OK ? EXIT_DONE
-                                                  : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
+    const tsr_status status = tsr_profile_parse(text, out);
+    return status == TSR_OK ? EXIT_DONE : complain(exit_of(status), "%s: %s", what, tsr_status_message());
 }
 
 int profile_read(const char *path, tsr_profile **out)
@@ -22,8 +28,9 @@ int profile_read(const char *path, tsr_profile **out)
     int status = file_read_text("--profile", path, MOST_BYTES, &text);
     if (status != EXIT_DONE)
         return status;
-    if (tsr_profile_parse(text, out) != TSR_OK)
-        status = complain(EXIT_USAGE, "--profile %s: %s", path, tsr_status_message());
+    const tsr_status parsed = tsr_profile_parse(text, out);
+    if (parsed != TSR_OK)
+        status = complain(exit_of(parsed), "--profile %s: %s", path, tsr_status_message());
     free(text);
     return status;
 }
@@ -43,7 +50,7 @@ char *profile_text(const tsr_profile *profile)
     return text;
 }
 
-int profile_prepare(const char *path, const char *comment, const tsr_profile *profile, fresh_file *out)
+int profile_prepare(const char *path, const char *comment, const tsr_profile *profile, tsr_new_file **out)
 {
     char *const content = profile_text(profile), *text;
     const int bytes = content ? asprintf(&text, "# %s\n%s\n", comment, content) : -1;

@@ -3,8 +3,7 @@
 #ifndef TESSERA_TOOLS_FILES_PROFILE_H
 #define TESSERA_TOOLS_FILES_PROFILE_H
 
-#include "files/fresh_file.h"
-
+#include <tessera/new_file.h>
 #include <tessera/profile.h>
 
 /** Upper bound of the text of tsr_cost_print(), with the NUL: four numbers of at most 24
@@ -26,6 +25,6 @@ void profile_print_links(const tsr_profile *profile, char text[LINKS_TEXT_BYTES]
 char *profile_text(const tsr_profile *profile);
 
 /** file_prepare() of the file of --output: the profile under a line of comment. */
-int profile_prepare(const char *path, const char *comment, const tsr_profile *profile, fresh_file *out);
+int profile_prepare(const char *path, const char *comment, const tsr_profile *profile, tsr_new_file **out);
 
 #endif

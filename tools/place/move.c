@@ -7,9 +7,13 @@
 static tsr_status make_layouts(const move_request *request, move *m)
 {
     TSR_TRY(tsr_mesh_parse(m->comm, NULL, request->mesh, &m->mesh));
+    if (request->to_mesh)
+        TSR_TRY(tsr_mesh_parse(m->comm, NULL, request->to_mesh, &m->to_mesh));
+    else
+        m->to_mesh = tsr_mesh_retain(m->mesh);
     TSR_TRY(
         tsr_layout_parse(m->mesh, request->from, request->shape.ndim, request->shape.size, request->dtype, &m->from));
-    return tsr_layout_parse(m->mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &m->to);
+    return tsr_layout_parse(m->to_mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &m->to);
 }
 
 static tsr_status make_move(const move_request *request, move *m)
@@ -47,14 +51,15 @@ void move_finish(move *m)
     tsr_layout_destroy(m->from);
     tsr_layout_destroy(m->to);
     tsr_mesh_destroy(m->mesh);
+    tsr_mesh_destroy(m->to_mesh);
     *m = (move){0};
 }
 
-int move_has_rank(const move *m)
+int move_has_rank(const tsr_mesh *mesh)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside = 0;
-    return tsr_mesh_coordinate(m->mesh, coordinate, &inside) == TSR_OK && inside;
+    return tsr_mesh_coordinate(mesh, coordinate, &inside) == TSR_OK && inside;
 }
 
 double clock_seconds(void)

@@ -122,12 +122,15 @@ int place_launched(const place *p)
     return p->launched;
 }
 
-int place_count_ranks(const place *p, const tsr_mesh *mesh, int *out)
+int place_count_ranks(const place *p, const tsr_mesh *mesh, const tsr_mesh *to_mesh, int *out)
 {
-    int ranks;
-    const int status = count_rank_threads(mesh, &ranks);
+    int ranks, to_ranks = 0;
+    int status = count_rank_threads(mesh, &ranks);
+    if (status == EXIT_DONE && to_mesh)
+        status = count_rank_threads(to_mesh, &to_ranks);
     if (status != EXIT_DONE)
         return status;
+    ranks = to_ranks > ranks ? to_ranks : ranks;
     if (p->launched > 0 && ranks != p->launched) {
         char advice[LAUNCH_ADVICE_BYTES];
         launch_advice(ranks, p->launched, advice);

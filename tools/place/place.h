@@ -32,9 +32,10 @@ bool place_speaks(const place *p);
  * any number. */
 int place_launched(const place *p);
 
-/** The number of ranks to run for a mesh: its largest rank plus one. Returns the tool's exit
- * status: EXIT_REFUSED if another number of ranks was launched. */
-int place_count_ranks(const place *p, const tsr_mesh *mesh, int *out);
+/** The number of ranks to run for a mesh, or a move between two meshes: their largest rank plus
+ * one. `to_mesh` may be NULL. Returns the tool's exit status: EXIT_REFUSED if another number of
+ * ranks was launched. */
+int place_count_ranks(const place *p, const tsr_mesh *mesh, const tsr_mesh *to_mesh, int *out);
 
 /** The main function of a rank; place_run() frees `comm` when it has returned. */
 typedef tsr_status place_body(tsr_comm *comm, void *arg);

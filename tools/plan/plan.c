@@ -13,7 +13,7 @@ typedef struct product {
     const char *option, *path; /* NULL for standard output, and for a file that is not asked for */
     char *data;
     size_t bytes;
-    fresh_file file; /* the file between file_prepare() and file_publish() */
+    tsr_new_file *file; /* the file between file_prepare() and file_publish() */
 } product;
 
 typedef struct products {
@@ -57,7 +57,9 @@ static int write_file(product *p)
 
 static int name_file(product *p)
 {
-    return p->path ? file_publish(p->option, p->path, &p->file) : EXIT_DONE;
+    tsr_new_file *const file = p->file;
+    p->file = NULL;
+    return p->path ? file_publish(p->option, p->path, file) : EXIT_DONE;
 }
 
 /* Writes the files under temporary names, then standard output, then renames the files: a failure
@@ -79,7 +81,7 @@ static int write_products(products *p)
 
 static void finish_product(product *p)
 {
-    fresh_file_discard(&p->file);
+    tsr_new_file_discard(p->file);
     free(p->data);
 }
 
@@ -98,9 +100,7 @@ static int check_products(const products *p)
 
 static int answer(const tool_arguments *given, const plan_request *request)
 {
-    products p = {.plan = {"--save", given->value[OPT_SAVE], .file = FRESH_FILE_NONE},
-                  .picture = {"--svg", given->value[OPT_SVG], .file = FRESH_FILE_NONE},
-                  .answer = {.file = FRESH_FILE_NONE}};
+    products p = {.plan = {"--save", given->value[OPT_SAVE]}, .picture = {"--svg", given->value[OPT_SVG]}};
     plan_answer a = {0};
     int status = check_products(&p);
     if (status == EXIT_DONE)

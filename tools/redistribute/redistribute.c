@@ -1,46 +1,46 @@
 #include "cli/report.h"
-#include "files/npy.h"
+#include "files/file.h"
 #include "files/output.h"
 #include "place/local.h"
 #include "place/move.h"
 #include "shards/shards.h"
 
+#include <tessera/npy.h>
 #include <tessera/sys/status.h>
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /* What the ranks share. Each rank writes only its own row and result. */
 typedef struct job {
     place *place;
     move_request request;
-    tsr_mesh *mesh;        /* abstract: used before ranks run */
-    tsr_layout *from, *to; /* on `mesh` */
-    npy_file global;       /* --input */
-    shards shards;         /* --input-shards: a file for each rank of the mesh */
+    tsr_mesh *mesh, *to_mesh; /* abstract: used before ranks run */
+    tsr_layout *from, *to;    /* on `mesh` and `to_mesh` */
+    tsr_npy *global;          /* --input; NULL: shards */
+    shards shards;            /* --input-shards: a file for each rank of the mesh */
+    const char *file;         /* --output if it names a file for the whole tensor, else NULL */
     int ranks;
     struct row {
         int64_t bytes_received;
         double seconds;
-        bool inside; /* the rank is in the mesh, so it has a file */
+        bool inside; /* the rank is in the destination's mesh, so it has a part of the result */
     } * rows;
-    tsr_tensor *results; /* local results on the heap; data is NULL for a rank outside the mesh or of another process */
+    tsr_tensor *results; /* local results on the heap; data is NULL for a rank outside to_mesh or of another process */
 } job;
 
 /* Makes this rank's source: its part of the global tensor, or the tensor in its file, which is
  * borrowed. */
 static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor **out)
 {
-    const npy_file *const global = &j->global;
-    if (global->memory)
-        return tsr_distribute_tensor(&global->tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
-    if (global->path)
-        return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL,
-                                   out);
-    tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
-    npy_file *const file = shards_find(&j->shards, rank);
+    if (j->global)
+        return tsr_npy_read(j->global, m->from, NULL, out);
+    tsr_tensor part = {.dtype = j->request.dtype, .ndim = 1};
+    tsr_npy *const file = shards_find(&j->shards, rank);
     if (file)
-        TSR_TRY(npy_load(file));
-    return tsr_dtensor_from_local(file ? &file->tensor : &outside, m->from, NULL, out);
+        TSR_TRY(tsr_npy_load(file, &part));
+    return tsr_dtensor_from_local(&part, m->from, NULL, out);
 }
 
 /* Allocates host memory for the result, which outlives the rank. */
@@ -91,7 +91,7 @@ static tsr_status run_move(job *j, const move *m, int rank)
     struct row *const row = &j->rows[rank];
     tsr_tensor *const result = &j->results[rank];
     tsr_dtensor *source;
-    row->inside = move_has_rank(m);
+    row->inside = move_has_rank(m->to_mesh);
     row->bytes_received = tsr_plan_bytes_received(m->plan);
     TSR_TRY(make_source(j, m, rank, &source));
     const tsr_tensor given = tsr_dtensor_to_local(source);
@@ -116,25 +116,24 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 
 /* Opens --input, which gives the shape and, without --dtype, the dtype. Rank threads share its
  * elements in memory. Processes would each hold all elements, so each reads only its part, if the
- * file is plain (npy_is_plain()). */
+ * elements lie in the file as the library has them. */
 static int open_global(const tool_arguments *given, job *j, bool dtype_given)
 {
-    npy_file *const global = &j->global;
-    if (npy_open(given->value[OPT_INPUT], global) != TSR_OK)
+    tsr_tensor loaded;
+    if (tsr_npy_open(given->value[OPT_INPUT], dtype_given ? j->request.dtype : TSR_DTYPE_NONE, &j->global) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    if (dtype_given && npy_retype(global, j->request.dtype) != TSR_OK)
+    const tsr_npy_header *const header = tsr_npy_get_header(j->global);
+    const bool in_parts = place_launched(j->place) > 0 && !header->fortran && !header->big_endian;
+    if (!in_parts && tsr_npy_load(j->global, &loaded) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    const bool in_parts = place_launched(j->place) > 0 && npy_is_plain(global);
-    if (!in_parts && npy_load(global) != TSR_OK)
-        return complain_status(EXIT_REFUSED);
-    j->request.dtype = j->global.tensor.dtype;
+    j->request.dtype = header->dtype;
     return EXIT_DONE;
 }
 
 /* Takes the shape from the file; refuses a --shape that differs. */
 static int settle_global_shape(const tensor_shape *wanted, const char *text, job *j)
 {
-    const tsr_tensor *const tensor = &j->global.tensor;
+    const tsr_npy_header *const tensor = tsr_npy_get_header(j->global);
     bool same = !wanted || wanted->ndim == tensor->ndim;
     j->request.shape.ndim = tensor->ndim;
     for (int d = 0; d < tensor->ndim; d++) {
@@ -178,6 +177,39 @@ static int open_input(const tool_arguments *given, job *j)
     return status == EXIT_DONE ? settle_global_shape(wanted, shape_text, j) : status;
 }
 
+static int read_meshes(const tool_arguments *given, job *j)
+{
+    const int status = parse_mesh(j->request.mesh, &j->mesh);
+    if (status != EXIT_DONE)
+        return status;
+    if (j->request.to_mesh)
+        return parse_mesh_in(NULL, "--to-mesh", given->value[OPT_TO_MESH], &j->to_mesh);
+    j->to_mesh = tsr_mesh_retain(j->mesh);
+    return EXIT_DONE;
+}
+
+/* Refuses a file for the whole tensor that is the input, by whatever name. */
+static int check_file(const char *path, const char *input)
+{
+    struct stat out, in;
+    if (input && stat(path, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev && out.st_ino == in.st_ino)
+        return complain(EXIT_REFUSED, "--output %s is the file of --input, which stays; give another name", path);
+    return file_check_output("--output", path);
+}
+
+/* Refuses an --output that cannot be written. */
+static int check_output(const tool_arguments *given, job *j)
+{
+    const char *const path = given->value[OPT_OUTPUT];
+    const size_t length = strlen(path), end = strlen(".npy");
+    if (length >= end && strcmp(path + length - end, ".npy") == 0) {
+        j->file = path;
+        return check_file(path, given->value[OPT_INPUT]);
+    }
+    const int status = output_check(path);
+    return status == EXIT_DONE ? shards_refuse_others(path, j->to_mesh) : status;
+}
+
 /* Reads all options and opens the input; runs and writes nothing. */
 static int prepare_job(const tool_arguments *given, job *j)
 {
@@ -185,28 +217,61 @@ static int prepare_job(const tool_arguments *given, job *j)
     if (status == EXIT_DONE)
         status = place_parse_mode(j->place, given->value[OPT_MODE], &j->request.mode);
     if (status == EXIT_DONE)
-        status = parse_mesh(j->request.mesh, &j->mesh);
+        status = read_meshes(given, j);
     if (status == EXIT_DONE)
         status = check_placements("--from", j->request.from);
     if (status == EXIT_DONE)
         status = check_placements("--to", j->request.to);
     if (status == EXIT_DONE)
-        status = place_count_ranks(j->place, j->mesh, &j->ranks);
+        status = place_count_ranks(j->place, j->mesh, j->to_mesh, &j->ranks);
     if (status == EXIT_DONE)
-        status = output_check(given->value[OPT_OUTPUT]);
-    if (status == EXIT_DONE)
-        status = shards_refuse_others(given->value[OPT_OUTPUT], j->mesh);
+        status = check_output(given, j);
     if (status == EXIT_DONE)
         status = open_input(given, j);
     if (status == EXIT_DONE)
         status = parse_layout("--from", j->request.from, j->mesh, &j->request.shape, j->request.dtype, &j->from);
     if (status == EXIT_DONE)
-        status = parse_layout("--to", j->request.to, j->mesh, &j->request.shape, j->request.dtype, &j->to);
+        status = parse_layout("--to", j->request.to, j->to_mesh, &j->request.shape, j->request.dtype, &j->to);
     return status;
 }
 
+/* Writes this rank's part of the whole tensor; collective. */
+static tsr_status write_part(const job *j, const tsr_layout *layout, int rank)
+{
+    const tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
+    const tsr_tensor *const result = &j->results[rank];
+    tsr_dtensor *y;
+    TSR_TRY(tsr_dtensor_from_local(result->data ? result : &outside, layout, NULL, &y));
+    const tsr_status status = tsr_npy_write(y, j->file, TSR_DTYPE_NONE);
+    tsr_dtensor_destroy(y);
+    return status;
+}
+
+static tsr_status write_whole(tsr_comm *comm, void *arg)
+{
+    const job *const j = arg;
+    const move_request *const r = &j->request;
+    tsr_mesh *mesh;
+    tsr_layout *layout = NULL;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, r->to_mesh ? r->to_mesh : r->mesh, &mesh));
+    tsr_status status = tsr_layout_parse(mesh, r->to, r->shape.ndim, r->shape.size, r->dtype, &layout);
+    if (status == TSR_OK)
+        status = write_part(j, layout, tsr_comm_rank(comm));
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+/* Writes the whole tensor to the file of --output. */
+static int write_file(output *files, job *j)
+{
+    if (place_run(j->place, j->ranks, write_whole, j) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    return place_speaks(j->place) ? output_add_complete(files, j->file) : EXIT_DONE;
+}
+
 /* Writes the results of this process's ranks, and renames the files to their names. */
-static int write_results(output *files, const job *j)
+static int write_shards(output *files, const job *j)
 {
     int status = EXIT_DONE;
     for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
@@ -216,6 +281,13 @@ static int write_results(output *files, const job *j)
             status = output_add(files, name, &j->results[r]);
     }
     return status == EXIT_DONE ? output_publish(files) : status;
+}
+
+/* The name of the file of --output, without its folder. */
+static const char *file_name(const job *j)
+{
+    const char *const slash = strrchr(j->file, '/');
+    return slash ? slash + 1 : j->file;
 }
 
 static int report_job(const tool_arguments *given, const job *j)
@@ -231,14 +303,20 @@ static int report_job(const tool_arguments *given, const job *j)
         if (!row->inside)
             continue;
         files++;
-        names = json_with_item(names, json_sprintf("rank-%d.npy", r));
+        if (!j->file)
+            names = json_with_item(names, json_sprintf("rank-%d.npy", r));
     }
+    if (j->file)
+        names = json_with_item(names, json_string(file_name(j)));
     if (given->value[OPT_JSON])
         return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max",
                                     (json_int_t)max, "total", (json_int_t)total, "seconds", seconds, "files", names));
     json_decref(names);
-    say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files,
-        given->value[OPT_OUTPUT], (long long)total, (long long)max, seconds);
+    if (j->file)
+        say("the whole tensor in %s", j->file);
+    else
+        say("%lld files in %s", (long long)files, given->value[OPT_OUTPUT]);
+    say("; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)total, (long long)max, seconds);
     return EXIT_DONE;
 }
 
@@ -248,16 +326,27 @@ static int print_report(const tool_arguments *given, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/* Writes the files and prints the report; removes the files again if any process fails in
+/* Writes the shards' files, or the whole tensor's; `*begun` becomes true if output_finish() or
+ * output_cancel() must follow. */
+static int write_output(const tool_arguments *given, output *files, job *j, bool *begun)
+{
+    if (j->file) {
+        output_begin_file(files);
+        *begun = true;
+        return write_file(files, j);
+    }
+    const int status = output_begin(given->value[OPT_OUTPUT], files);
+    *begun = status == EXIT_DONE;
+    return *begun ? write_shards(files, j) : status;
+}
+
+/* Writes the output and prints the report; removes the files again if any process fails in
  * either. */
-static int deliver_job(const tool_arguments *given, const job *j)
+static int deliver_job(const tool_arguments *given, job *j)
 {
     output files;
-    int status = output_begin(given->value[OPT_OUTPUT], &files);
-    const bool begun = status == EXIT_DONE;
-    if (begun)
-        status = write_results(&files, j);
-    status = place_agree(j->place, status);
+    bool begun = false;
+    int status = place_agree(j->place, write_output(given, &files, j, &begun));
     if (status == EXIT_DONE)
         status = place_agree(j->place, print_report(given, j));
     if (status == EXIT_DONE)
@@ -284,11 +373,12 @@ static void finish_job(job *j)
         free(j->results[r].data);
     free(j->results);
     free(j->rows);
-    npy_close(&j->global);
+    tsr_npy_destroy(j->global);
     shards_close(&j->shards);
     tsr_layout_destroy(j->from);
     tsr_layout_destroy(j->to);
     tsr_mesh_destroy(j->mesh);
+    tsr_mesh_destroy(j->to_mesh);
     place_close(j->place);
 }
 
@@ -296,7 +386,10 @@ static int run_redistribute(const tool_arguments *given)
 {
     if ((!given->value[OPT_INPUT]) == (!given->value[OPT_INPUT_SHARDS]))
         return complain(EXIT_USAGE, "redistribute needs either --input X.npy or --input-shards DIR");
-    job j = {.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
+    job j = {.request = {.mesh = given->value[OPT_MESH],
+                         .from = given->value[OPT_FROM],
+                         .to = given->value[OPT_TO],
+                         .to_mesh = given->value[OPT_TO_MESH]}};
     int status = prepare_job(given, &j);
     status = place_agree(j.place, status);
     if (status == EXIT_DONE)
@@ -309,7 +402,7 @@ const tool_command redistribute_command = {
     .name = "redistribute",
     .summary = "move a tensor from one layout to another, for real",
     .details =
-        "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors "
+        "Runs one rank for each rank of the meshes: a thread, with --engine nccl a GPU. With --device cuda the tensors "
         "are in the memory of "
         "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes "
         "its part (a Partial "
@@ -317,14 +410,20 @@ const tool_command redistribute_command = {
         "the move is "
         "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. A folder with files of "
         "ranks that the mesh "
-        "does not have is refused. bf16 travels as <u2 and f8e4m3, f8e5m2 "
+        "does not have is refused. An --output that ends in .npy is one file, with the whole tensor: a Partial one is "
+        "reduced. With --to-mesh the tensor goes to other ranks, or to the same ranks in another order. bf16 travels "
+        "as <u2 and f8e4m3, f8e5m2 "
         "as |u1: say so with --dtype. --shape gives the global shape of shards, which otherwise follows from theirs.",
-    .examples = "  tessera redistribute --mesh 2x2 --from 'S(0),S(1)' --to 'S(1),S(0)' --input x.npy --output out\n"
-                "  tessera redistribute --mesh 4 --from P --to 'S(0)' --input-shards out --output reduced --json\n"
-                "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full "
-                "--mode message\n",
-    .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) |
-             TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
+    .examples =
+        "  tessera redistribute --mesh 2x2 --from 'S(0),S(1)' --to 'S(1),S(0)' --input x.npy --output out\n"
+        "  tessera redistribute --mesh 4 --from P --to 'S(0)' --input-shards out --output reduced --json\n"
+        "  tessera redistribute --mesh 4 --to-mesh 6 --from 'S(0)' --to 'S(0)' --input-shards out --output y.npy\n"
+        "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full "
+        "--mode message\n",
+    .output = "where the result goes: a folder, made if need be, for rank-N.npy, each rank's local tensor; or "
+              "FILE.npy for the whole tensor",
+    .takes = TAKES(MESH) | TAKES(TO_MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) |
+             TAKES(OUTPUT) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(OUTPUT),
     .defaults = {{OPT_SHAPE, "that of the input"}, {OPT_DTYPE, "that of the input"}},
     .run = run_redistribute,

@@ -6,21 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int open_shard(const char *directory, int64_t rank, tsr_dtype dtype, npy_file *out)
+static int open_shard(const char *directory, int64_t rank, tsr_dtype dtype, tsr_npy **out)
 {
     char *path;
     if (asprintf(&path, "%s/rank-%lld.npy", directory, (long long)rank) < 0)
         return complain(EXIT_REFUSED, "there is no memory for the names of the files");
-    tsr_status status = npy_open(path, out);
-    if (status == TSR_OK && dtype != TSR_DTYPE_NONE)
-        status = npy_retype(out, dtype);
+    const tsr_status status = tsr_npy_open(path, dtype, out);
     free(path);
     return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
 static int check_alike(const char *directory, const shards *s)
 {
-    const tsr_tensor *const first = &s->files[0].tensor, *const last = &s->files[s->count - 1].tensor;
+    const tsr_npy_header *const first = tsr_npy_get_header(s->files[0]);
+    const tsr_npy_header *const last = tsr_npy_get_header(s->files[s->count - 1]);
     if (first->dtype != last->dtype)
         return complain(EXIT_REFUSED, "%s: rank %lld's file is %s, but rank %lld's is %s", directory,
                         (long long)s->ranks[s->count - 1], tsr_dtype_name(last->dtype), (long long)s->ranks[0],
@@ -34,7 +33,7 @@ static int check_alike(const char *directory, const shards *s)
 int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, shards *out)
 {
     const size_t count = (size_t)tsr_mesh_count(mesh);
-    *out = (shards){.files = calloc(count, sizeof *out->files), .ranks = calloc(count, sizeof *out->ranks)};
+    *out = (shards){.files = calloc(count, sizeof(tsr_npy *)), .ranks = calloc(count, sizeof *out->ranks)};
     if (!out->files || !out->ranks)
         return complain(EXIT_REFUSED, "there is no memory for %zu files", count);
     int64_t coordinate[TSR_MAX_DIMS] = {0};
@@ -49,15 +48,15 @@ int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, sh
         out->count++;
         status = check_alike(directory, out);
     } while (status == EXIT_DONE && next_coordinate(mesh, coordinate));
-    out->dtype = out->files[0].tensor.dtype;
+    out->dtype = tsr_npy_get_header(out->files[0])->dtype;
     return status;
 }
 
-npy_file *shards_find(const shards *s, int64_t rank)
+tsr_npy *shards_find(const shards *s, int64_t rank)
 {
     for (int64_t i = 0; i < s->count; i++)
         if (s->ranks[i] == rank)
-            return &s->files[i];
+            return s->files[i];
     return NULL;
 }
 
@@ -70,7 +69,7 @@ static int add_sizes(const shards *s, const tsr_mesh *mesh, const tsr_placement 
         bool counts = true;
         for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
             counts = counts && (coordinate[d] == 0 || (placements[d].kind == TSR_SHARD && placements[d].dim == dim));
-        if (counts && __builtin_add_overflow(sum, s->files[index].tensor.shape[dim], &sum))
+        if (counts && __builtin_add_overflow(sum, tsr_npy_get_header(s->files[index])->shape[dim], &sum))
             return complain(EXIT_REFUSED, "the shards' sizes along dim %d add up to more than 2^63-1", dim);
         index++;
     } while (next_coordinate(mesh, coordinate));
@@ -88,7 +87,7 @@ int shards_global_shape(const shards *s, const tsr_mesh *mesh, const char *place
      * later. */
     tsr_placement parsed[TSR_MAX_DIMS] = {{0}};
     int count;
-    tensor_shape shape = {.ndim = s->files[0].tensor.ndim};
+    tensor_shape shape = {.ndim = tsr_npy_get_header(s->files[0])->ndim};
     int status = tsr_placements_parse(placements, parsed, TSR_MAX_DIMS, &count, numbers, room, NULL) == TSR_OK
                      ? EXIT_DONE
                      : complain_status(EXIT_USAGE);
@@ -103,7 +102,7 @@ int shards_global_shape(const shards *s, const tsr_mesh *mesh, const char *place
 void shards_close(shards *s)
 {
     for (int64_t i = 0; i < s->count; i++)
-        npy_close(&s->files[i]);
+        tsr_npy_destroy(s->files[i]);
     free(s->files);
     free(s->ranks);
     *s = (shards){0};

@@ -3,10 +3,11 @@
 #define TESSERA_TOOLS_SHARDS_SHARDS_H
 
 #include "cli/parse.h"
-#include "files/npy.h"
+
+#include <tessera/npy.h>
 
 typedef struct shards {
-    npy_file *files; /**< in mesh order */
+    tsr_npy **files; /**< in mesh order */
     int64_t *ranks;  /**< the rank of each file */
     int64_t count;
     tsr_dtype dtype; /**< the dtype of every file */
@@ -18,7 +19,7 @@ typedef struct shards {
 int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, shards *out);
 
 /** The file of `rank`, whose elements the caller may load; NULL if the rank is not in the mesh. */
-npy_file *shards_find(const shards *s, int64_t rank);
+tsr_npy *shards_find(const shards *s, int64_t rank);
 
 /** The global shape under `placements`: along each dim, the sum of the sizes of the pieces into
  * which the mesh dims cut it. Returns the tool's exit status. */

@@ -42,7 +42,7 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
     int status = parse_mesh(given->value[OPT_MESH], &mesh);
     if (status != EXIT_DONE)
         return status;
-    status = place_count_ranks(j->place, mesh, ranks);
+    status = place_count_ranks(j->place, mesh, NULL, ranks);
     if (status == EXIT_DONE && *ranks < 2)
         status = complain(EXIT_REFUSED, "--mesh %s has one rank; --validate measures links, so that it takes 2",
                           given->value[OPT_MESH]);
@@ -169,7 +169,7 @@ static int read_links(const tool_arguments *given, tsr_profile **out)
 }
 
 /* Writes the file of --svg under a temporary name. */
-static int draw(const job *j, const char *path, fresh_file *out)
+static int draw(const job *j, const char *path, tsr_new_file **out)
 {
     char *text;
     size_t bytes;
@@ -191,7 +191,7 @@ static int report(const job *j)
 static int tell(const job *j)
 {
     const char *const path = j->given->value[OPT_SVG];
-    fresh_file picture;
+    tsr_new_file *picture = NULL;
     if (!path)
         return report(j);
     int status = draw(j, path, &picture);
@@ -199,8 +199,8 @@ static int tell(const job *j)
         return status;
     status = report(j);
     if (status == EXIT_DONE)
-        return file_publish("--svg", path, &picture);
-    fresh_file_discard(&picture);
+        return file_publish("--svg", path, picture);
+    tsr_new_file_discard(picture);
     return status;
 }
 

@@ -224,6 +224,14 @@ static tsr_status barrier(tsr_comm *comm)
     return comm->engine.messages.barrier(comm->self);
 }
 
+tsr_status tsr_comm_share_status(tsr_comm *comm, const char *call, tsr_status local)
+{
+    const char *const name = call ? call : "tsr_comm_share_status";
+    TSR_TRY(tsr_comm_check(comm, name));
+    TSR_TRY(tsr_comm_enter(comm, name));
+    return tsr_comm_leave(comm, tsr_comm_agree_on(comm, name, local));
+}
+
 tsr_status tsr_comm_barrier(tsr_comm *comm)
 {
     TSR_TRY(tsr_comm_check(comm, "tsr_comm_barrier"));

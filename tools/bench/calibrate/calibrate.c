@@ -139,7 +139,7 @@ static int print_text(const job *j)
 }
 
 /* Writes the file of --output under a temporary name. */
-static int write_profile(const job *j, fresh_file *out)
+static int write_profile(const job *j, tsr_new_file **out)
 {
     const calibration *const c = &j->found;
     const int link = c->inside > 0 ? 0 : 1;
@@ -215,7 +215,7 @@ static int print_answer(bench_run *run, const job *j)
 /* Prints the answer; the file of --output is published only after all is printed. */
 static int report(bench_run *run, const job *j)
 {
-    fresh_file profile;
+    tsr_new_file *profile = NULL;
     if (!j->output)
         return print_answer(run, j);
     int status = write_profile(j, &profile);
@@ -223,8 +223,8 @@ static int report(bench_run *run, const job *j)
         return status;
     status = print_answer(run, j);
     if (status == EXIT_DONE)
-        return file_publish("--output", j->output, &profile);
-    fresh_file_discard(&profile);
+        return file_publish("--output", j->output, profile);
+    tsr_new_file_discard(profile);
     return status;
 }
 

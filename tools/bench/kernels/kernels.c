@@ -138,7 +138,7 @@ static void print_least(const kernel_job *j)
 
 static int draw(const kernel_job *j, const char *path)
 {
-    fresh_file picture;
+    tsr_new_file *picture = NULL;
     char *text;
     size_t bytes;
     kernel_plot(j->rows, j->count, &text, &bytes);
@@ -146,7 +146,7 @@ static int draw(const kernel_job *j, const char *path)
         return complain(EXIT_REFUSED, "there is no memory for the picture");
     const int status = file_prepare("--svg", path, text, bytes, &picture);
     free(text);
-    return status == EXIT_DONE ? file_publish("--svg", path, &picture) : status;
+    return status == EXIT_DONE ? file_publish("--svg", path, picture) : status;
 }
 
 /* Adds an option that was not given, with its default. */

@@ -467,7 +467,7 @@ static int read_job(const tool_arguments *given, linear_job *j)
                           "--tokens, --hidden and --intermediate are at most 2^31-1, which is what the BLAS counts to");
     if (status == EXIT_DONE)
         status = parse_mesh(j->mesh_text, &j->mesh);
-    return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
+    return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, NULL, &j->ranks) : status;
 }
 
 static void finish_job(linear_job *j)

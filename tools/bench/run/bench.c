@@ -124,7 +124,7 @@ int move_setup_read(const tool_arguments *given, move_setup *out)
     if (status == EXIT_DONE)
         status = parse_mesh(request->mesh, &out->mesh);
     if (status == EXIT_DONE)
-        status = place_count_ranks(out->place, out->mesh, &out->ranks);
+        status = place_count_ranks(out->place, out->mesh, NULL, &out->ranks);
     if (status == EXIT_DONE)
         status = parse_layout("--from", request->from, out->mesh, &request->shape, request->dtype, &out->from);
     if (status == EXIT_DONE)

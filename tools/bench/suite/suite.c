@@ -157,7 +157,7 @@ static int check_place(const tool_arguments *given, const char *mesh_text)
     if (status == EXIT_DONE)
         status = parse_mesh_in(NULL, "--ranks", mesh_text, &mesh);
     if (status == EXIT_DONE)
-        status = place_count_ranks(p, mesh, &ranks);
+        status = place_count_ranks(p, mesh, NULL, &ranks);
     tsr_mesh_destroy(mesh);
     place_close(p);
     return status;

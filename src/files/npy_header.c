@@ -1,8 +1,8 @@
-#include "files/npy.h"
-
+#include <tessera/npy.h>
 #include <tessera/sys/status.h>
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static tsr_status take_size(reader *r, int64_t *out)
     return TSR_OK;
 }
 
-static tsr_status take_shape(reader *r, npy_header *h)
+static tsr_status take_shape(reader *r, tsr_npy_header *h)
 {
     if (!take(r, '('))
         return malformed("the shape is not a tuple");
@@ -124,7 +124,7 @@ static tsr_dtype find_dtype(char kind, unsigned bytes)
     return TSR_DTYPE_NONE;
 }
 
-static tsr_status take_descr(reader *r, npy_header *h)
+static tsr_status take_descr(reader *r, tsr_npy_header *h)
 {
     skip_spaces(r);
     if (r->at < r->end && *r->at == '[')
@@ -148,7 +148,7 @@ static tsr_status take_descr(reader *r, npy_header *h)
     return TSR_OK;
 }
 
-static tsr_status take_order(reader *r, npy_header *h)
+static tsr_status take_order(reader *r, tsr_npy_header *h)
 {
     h->fortran = take_word(r, "True");
     if (!h->fortran && !take_word(r, "False"))
@@ -156,12 +156,12 @@ static tsr_status take_order(reader *r, npy_header *h)
     return TSR_OK;
 }
 
-static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
+static tsr_status take_entry(reader *r, tsr_npy_header *h, unsigned *seen)
 {
     static const struct {
         const char *name;
         unsigned bit;
-        tsr_status (*take)(reader *, npy_header *);
+        tsr_status (*take)(reader *, tsr_npy_header *);
     } keys[] = {
         {"descr", KEY_DESCR, take_descr}, {"fortran_order", KEY_ORDER, take_order}, {"shape", KEY_SHAPE, take_shape}};
     char name[32];
@@ -179,7 +179,7 @@ static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
     return malformed("a key is not descr, fortran_order or shape");
 }
 
-static tsr_status take_dict(reader *r, npy_header *h)
+static tsr_status take_dict(reader *r, tsr_npy_header *h)
 {
     if (!take(r, '{'))
         return malformed("it is not a Python dict");
@@ -197,7 +197,7 @@ static tsr_status take_dict(reader *r, npy_header *h)
 
 /* Finds the dict in the first `known` of the file's `size` bytes: its text begins at `*begin` and
  * ends at h->data, where the elements begin. */
-static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, npy_header *h)
+static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, tsr_npy_header *h)
 {
     if (known < MAGIC_BYTES + 4 || memcmp(file, MAGIC, MAGIC_BYTES) != 0)
         return tsr_status_set(TSR_ERROR_IO, "this is not a .npy file: it does not begin with \\x93NUMPY and a version");
@@ -214,14 +214,14 @@ static tsr_status find_dict(const unsigned char *file, size_t known, size_t size
         length |= (size_t)field[2] << 16 | (size_t)field[3] << 24;
     if (length > size - *begin)
         return malformed("the file ends within it");
-    h->data = *begin + length;
-    if (h->data > known)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read", h->data,
-                              known);
+    if (length > known - *begin)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read",
+                              *begin + length, known);
+    h->data = (int64_t)(*begin + length);
     return TSR_OK;
 }
 
-static tsr_status count_bytes(const npy_header *h, size_t *out)
+static tsr_status count_bytes(const tsr_npy_header *h, int64_t *out)
 {
     int64_t bytes = (int64_t)tsr_dtype_bytes(h->dtype);
     bool overflow = false;
@@ -234,38 +234,34 @@ static tsr_status count_bytes(const npy_header *h, size_t *out)
     }
     if (overflow)
         return malformed("the shape has more than 2^63 - 1 bytes");
-    *out = (size_t)bytes;
+    *out = bytes;
     return TSR_OK;
 }
 
-tsr_status npy_header_parse(const void *file, size_t size, npy_header *out)
+tsr_status tsr_npy_header_parse(const void *beginning, size_t known, size_t size, tsr_npy_header *out)
 {
-    return npy_header_parse_beginning(file, size, size, out);
-}
-
-tsr_status npy_header_parse_beginning(const void *file, size_t known, size_t size, npy_header *out)
-{
-    npy_header h = {0};
+    tsr_npy_header h = {0};
     size_t begin = 0;
-    TSR_TRY(find_dict(file, known, size, &begin, &h));
-    reader r = {(const char *)file + begin, (const char *)file + h.data};
+    TSR_TRY(find_dict(beginning, known, size, &begin, &h));
+    reader r = {(const char *)beginning + begin, (const char *)beginning + h.data};
     TSR_TRY(take_dict(&r, &h));
     TSR_TRY(count_bytes(&h, &h.bytes));
-    if (h.bytes > size - h.data)
+    const size_t rest = size - (size_t)h.data, promised = (size_t)h.bytes;
+    if (promised > rest)
         return tsr_status_set(TSR_ERROR_IO,
                               "the .npy file is truncated: its header promises %zu bytes of elements, %zu are there",
-                              h.bytes, size - h.data);
-    if (h.bytes < size - h.data)
+                              promised, rest);
+    if (promised < rest)
         return tsr_status_set(TSR_ERROR_IO, "the .npy file has %zu bytes after the %zu that its header promises",
-                              size - h.data - h.bytes, h.bytes);
+                              rest - promised, promised);
     *out = h;
     return TSR_OK;
 }
 
-size_t npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char header[NPY_HEADER_BYTES])
+size_t tsr_npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char *header)
 {
     char *const dict = header + MAGIC_BYTES + 4;
-    const size_t room = NPY_HEADER_BYTES - MAGIC_BYTES - 4;
+    const size_t room = TSR_NPY_HEADER_BYTES - MAGIC_BYTES - 4;
     size_t used =
         (size_t)snprintf(dict, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", tsr_dtype_get(dtype)->npy);
     for (int d = 0; d < ndim; d++)

@@ -1,22 +1,14 @@
-#include "safetensors.h"
+#include "files/safetensors_header.h"
 
-#include "file.h"
-#include "json.h"
+#include "files/beginning.h"
+#include "files/json.h"
 
 #include <tessera/sys/status.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The limit of the reference implementation, in bytes. */
-#define HEADER_LIMIT 100000000
-
 #define PREFIX_BYTES 8
-
-struct safetensors {
-    size_t count;
-    safetensors_entry entries[]; /* sorted by name */
-};
 
 /* A file whose header is being read. */
 typedef struct reader {
@@ -40,7 +32,7 @@ static tsr_status read_dtype(const reader *from, const char *tensor, const json_
 }
 
 /* Reads the shape, and sets `bytes` to the size of that many elements of the entry's dtype. */
-static tsr_status read_shape(const reader *from, const json_t *value, safetensors_entry *entry)
+static tsr_status read_shape(const reader *from, const json_t *value, tsr_safetensors_entry *entry)
 {
     if (!json_is_array(value) || json_array_size(value) > TSR_MAX_DIMS)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes",
@@ -61,7 +53,7 @@ static tsr_status read_shape(const reader *from, const json_t *value, safetensor
     return TSR_OK;
 }
 
-static tsr_status read_offsets(const reader *from, const json_t *value, safetensors_entry *entry)
+static tsr_status read_offsets(const reader *from, const json_t *value, tsr_safetensors_entry *entry)
 {
     const json_t *const first = json_array_get(value, 0), *const last = json_array_get(value, 1);
     if (json_array_size(value) != 2 || !json_is_integer(first) || !json_is_integer(last))
@@ -81,8 +73,9 @@ static tsr_status read_offsets(const reader *from, const json_t *value, safetens
     return TSR_OK;
 }
 
-static tsr_status read_entry(const reader *from, const char *name, const json_t *value, safetensors_entry *entry)
+static tsr_status read_entry(const reader *from, const char *name, const json_t *value, tsr_safetensors_entry *entry)
 {
+    entry->path = from->name;
     entry->name = strdup(name);
     if (!entry->name)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for the name of tensor %.200s", from->name, name);
@@ -97,26 +90,26 @@ static tsr_status read_entry(const reader *from, const char *name, const json_t 
 
 static int by_offset(const void *a, const void *b)
 {
-    const safetensors_entry *const x = a, *const y = b;
+    const tsr_safetensors_entry *const x = a, *const y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-static int by_name(const void *a, const void *b)
+int tsr_safetensors_by_name(const void *a, const void *b)
 {
-    const safetensors_entry *const x = a, *const y = b;
+    const tsr_safetensors_entry *const x = a, *const y = b;
     return strcmp(x->name, y->name);
 }
 
 /* Checks that the tensors cover the data without gaps or overlaps. */
-static tsr_status check_gapless(const reader *from, safetensors *file)
+static tsr_status check_gapless(const reader *from, tsr_safetensors_header *file)
 {
     int64_t at = from->data_offset;
     if (file->count > 0)
         qsort(file->entries, file->count, sizeof file->entries[0], by_offset);
     for (size_t i = 0; i < file->count; i++) {
-        const safetensors_entry *const entry = &file->entries[i];
+        const tsr_safetensors_entry *const entry = &file->entries[i];
         if (entry->offset != at)
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s",
@@ -130,35 +123,38 @@ static tsr_status check_gapless(const reader *from, safetensors *file)
     return TSR_OK;
 }
 
-static tsr_status read_entries(const reader *from, json_t *header, safetensors *file)
+static tsr_status read_entries(const reader *from, json_t *header, tsr_safetensors_header *file)
 {
     const char *name;
     json_t *value;
     json_object_foreach(header, name, value)
     {
-        if (strcmp(name, "__metadata__") == 0)
+        if (strcmp(name, "__metadata__") == 0) {
+            file->metadata = json_incref(value);
             continue;
-        /* Counted before it is read, so that closing the file frees the name of a refused entry. */
+        }
+        /* Counted before it is read, so that freeing the header frees a refused entry's name. */
         TSR_TRY(read_entry(from, name, value, &file->entries[file->count++]));
     }
     TSR_TRY(check_gapless(from, file));
     if (file->count > 0)
-        qsort(file->entries, file->count, sizeof file->entries[0], by_name);
+        qsort(file->entries, file->count, sizeof file->entries[0], tsr_safetensors_by_name);
     return TSR_OK;
 }
 
-static tsr_status read_header(const reader *from, json_t *header, safetensors **out)
+static tsr_status read_object(const reader *from, json_t *object, tsr_safetensors_header *out)
 {
-    if (!json_is_object(header))
+    if (!json_is_object(object))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header must be a JSON object", from->name);
-    safetensors *const file = calloc(1, sizeof *file + json_object_size(header) * sizeof file->entries[0]);
-    if (!file)
-        return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for %zu tensors", from->name, json_object_size(header));
-    const tsr_status status = read_entries(from, header, file);
+    const size_t most = json_object_size(object);
+    tsr_safetensors_header file = {.entries = calloc(most > 0 ? most : 1, sizeof *file.entries)};
+    if (!file.entries)
+        return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for %zu tensors", from->name, most);
+    const tsr_status status = read_entries(from, object, &file);
     if (status == TSR_OK)
         *out = file;
     else
-        safetensors_close(file);
+        tsr_safetensors_header_free(&file);
     return status;
 }
 
@@ -170,69 +166,64 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-/* Parses a file of `size` bytes, of which `data` has the first `known`, which should include the
- * header. */
-static tsr_status parse_beginning(const char *name, const char *data, size_t known, size_t size, safetensors **out)
+tsr_status tsr_safetensors_header_parse(const char *name, const void *data, size_t known, size_t size,
+                                        tsr_safetensors_header *out)
 {
     if (known < PREFIX_BYTES)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name,
                               known);
-    const uint64_t header_bytes = little_endian((const unsigned char *)data);
-    if (header_bytes > HEADER_LIMIT || header_bytes > size - PREFIX_BYTES)
+    const uint64_t header_bytes = little_endian(data);
+    if (header_bytes > TSR_SAFETENSORS_HEADER_BYTES || header_bytes > size - PREFIX_BYTES)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
-                              name, (unsigned long long)header_bytes, size, HEADER_LIMIT);
+                              "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %zu",
+                              name, (unsigned long long)header_bytes, size, TSR_SAFETENSORS_HEADER_BYTES);
     if (header_bytes > known - PREFIX_BYTES)
         return tsr_status_set(TSR_ERROR_IO,
                               "%s: it was cut short while it was read: its header has %llu bytes, %zu are left", name,
                               (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
-    json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);
-    if (!header)
+    json_t *const object = tsr_json_load((const char *)data + PREFIX_BYTES, (size_t)header_bytes, &error);
+    if (!object)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position,
                               error.text);
     const int64_t data_offset = PREFIX_BYTES + (int64_t)header_bytes;
     const reader from = {name, data_offset, (int64_t)size - data_offset};
-    const tsr_status status = read_header(&from, header, out);
-    json_decref(header);
+    const tsr_status status = read_object(&from, object, out);
+    json_decref(object);
     return status;
-}
-
-tsr_status safetensors_parse(const char *name, const void *data, size_t bytes, safetensors **out)
-{
-    return parse_beginning(name, data, bytes, bytes, out);
 }
 
 /* Reads the prefix and the header; the prefix gives the header's length. */
-static tsr_status read_beginning(const char *path, llama_file *out)
+static tsr_status read_beginning(const char *path, tsr_beginning *out)
 {
-    llama_file prefix;
-    TSR_TRY(llama_file_read(path, PREFIX_BYTES, &prefix));
+    tsr_beginning prefix;
+    TSR_TRY(tsr_beginning_read(path, PREFIX_BYTES, &prefix));
     const uint64_t said = prefix.bytes == PREFIX_BYTES ? little_endian((const unsigned char *)prefix.data) : 0;
-    llama_file_finish(&prefix);
-    return llama_file_read(path, PREFIX_BYTES + (size_t)(said < HEADER_LIMIT ? said : HEADER_LIMIT), out);
+    tsr_beginning_free(&prefix);
+    const size_t most = TSR_SAFETENSORS_HEADER_BYTES;
+    return tsr_beginning_read(path, PREFIX_BYTES + (said < most ? (size_t)said : most), out);
 }
 
-tsr_status safetensors_open(const char *path, safetensors **out)
+tsr_status tsr_safetensors_header_read(const char *path, tsr_safetensors_header *out)
 {
-    llama_file file;
+    tsr_beginning file;
     TSR_TRY(read_beginning(path, &file));
-    const tsr_status status = parse_beginning(path, file.data, file.bytes, file.size, out);
-    llama_file_finish(&file);
+    const tsr_status status = tsr_safetensors_header_parse(path, file.data, file.bytes, file.size, out);
+    tsr_beginning_free(&file);
     return status;
 }
 
-void safetensors_close(safetensors *file)
+void tsr_safetensors_header_free(tsr_safetensors_header *header)
 {
-    if (!file)
-        return;
-    for (size_t i = 0; i < file->count; i++)
-        free(file->entries[i].name);
-    free(file);
+    for (size_t i = 0; i < header->count; i++)
+        free((char *)(uintptr_t)header->entries[i].name);
+    free(header->entries);
+    json_decref(header->metadata);
+    *header = (tsr_safetensors_header){0};
 }
 
-const safetensors_entry *safetensors_find(const safetensors *file, const char *name)
+const tsr_safetensors_entry *tsr_safetensors_among(const tsr_safetensors_entry *entries, size_t count, const char *name)
 {
-    const safetensors_entry key = {.name = (char *)(uintptr_t)name};
-    return file->count == 0 ? NULL : bsearch(&key, file->entries, file->count, sizeof key, by_name);
+    const tsr_safetensors_entry key = {.name = name};
+    return count == 0 ? NULL : bsearch(&key, entries, count, sizeof key, tsr_safetensors_by_name);
 }

@@ -1,0 +1,324 @@
+#include "base/hash.h"
+#include "base/memory/memory.h"
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
+#include "device/allocation.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
+#include "placement/print.h"
+#include "tensor/dtensor.h"
+#include "tensor/runs.h"
+
+#include <tessera/sys/status.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL "tsr_dtensor_write"
+
+/* Bytes of elements that are brought to the host, or converted, at a time. */
+#define STAGE_BYTES ((size_t)256 * 1024)
+
+/* Replicas share the work of a shard of at least so many bytes; of a smaller one, the first writes
+ * all. */
+#define SHARED_BYTES ((int64_t)64 * 1024)
+
+/* What ranks write, and where. All ranks have the same. */
+typedef struct target {
+    const char *path;
+    int64_t offset; /* bytes in the file before the tensor */
+    tsr_dtype dtype;
+    const tsr_layout *layout; /* without Partial, once the terms are reduced */
+    uint64_t hash;            /* of what the caller gave */
+} target;
+
+/* Writes one rank's part of the tensor. Its local tensor is contiguous. Elements are counted in the
+ * order of the shard. */
+typedef struct writer {
+    const target *to;
+    int file;
+    size_t file_bytes, local_bytes; /* bytes of one element in the file, and of the local tensor */
+    tsr_tensor local;
+    int64_t first, end;  /* the elements that this replica writes */
+    int64_t at;          /* the first element of the next run */
+    tsr_device_ops ops;  /* of the local tensor's device */
+    tsr_device_ops host; /* converts */
+    char *fetched;       /* host memory for elements of a device; NULL on the host */
+    char *converted;     /* elements as the file has them; NULL if none is converted */
+    const char *ready;   /* elements [ready_from, ready_to), as the file has them */
+    int64_t ready_from, ready_to;
+    int64_t bytes_written;
+} writer;
+
+static tsr_status write_bytes(writer *w, int64_t at, const char *from, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t put = pwrite(w->file, from, bytes < INT_MAX ? bytes : INT_MAX, (off_t)at);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return tsr_status_set(TSR_ERROR_IO, "%s: writing %zu bytes at %lld failed: %s", w->to->path, bytes,
+                                  (long long)at, put < 0 ? strerror(errno) : "nothing was written");
+        at += put;
+        from += put;
+        bytes -= (size_t)put;
+        w->bytes_written += put;
+    }
+    return TSR_OK;
+}
+
+/* Makes elements from `from` on ready: as many as the stages hold, or all if there is no stage. */
+static tsr_status make_ready(writer *w, int64_t from)
+{
+    const size_t wider = w->file_bytes > w->local_bytes ? w->file_bytes : w->local_bytes;
+    const int64_t room = (int64_t)(STAGE_BYTES / wider), rest = w->end - from;
+    const bool staged = w->fetched || w->converted;
+    const int64_t count = staged && room < rest ? room : rest;
+    const char *elements = (const char *)w->local.data + (size_t)from * w->local_bytes;
+    if (w->fetched) {
+        TSR_TRY(w->ops.table->copy(w->ops.self, w->ops.index, w->fetched, elements, (size_t)count * w->local_bytes,
+                                   TSR_COPY_TO_HOST, NULL));
+        TSR_TRY(tsr_device_settle(&w->ops, NULL, TSR_OK));
+        elements = w->fetched;
+    }
+    if (w->converted) {
+        TSR_TRY(w->host.table->convert(w->host.self, w->host.index, w->converted, w->to->dtype, elements,
+                                       w->to->layout->dtype, count, NULL));
+        elements = w->converted;
+    }
+    w->ready = elements;
+    w->ready_from = from;
+    w->ready_to = from + count;
+    return TSR_OK;
+}
+
+/* Writes those of the run's elements that are this replica's. */
+static tsr_status write_run(void *arg, int64_t first, int64_t count)
+{
+    writer *const w = arg;
+    const int64_t run = w->at;
+    int64_t from = run > w->first ? run : w->first;
+    const int64_t end = run + count < w->end ? run + count : w->end;
+    w->at += count;
+    while (from < end) {
+        if (from >= w->ready_to)
+            TSR_TRY(make_ready(w, from));
+        const int64_t stop = end < w->ready_to ? end : w->ready_to;
+        TSR_TRY(write_bytes(w, w->to->offset + (first + from - run) * (int64_t)w->file_bytes,
+                            w->ready + (size_t)(from - w->ready_from) * w->file_bytes,
+                            (size_t)(stop - from) * w->file_bytes));
+        from = stop;
+    }
+    return TSR_OK;
+}
+
+static tsr_status write_staged(writer *w, const int64_t *coordinate)
+{
+    tsr_context *const context = w->to->layout->context;
+    void *fetched = NULL, *converted = NULL;
+    tsr_status status = TSR_OK;
+    if (w->local.device.driver)
+        status = tsr_allocate(context, STAGE_BYTES, &fetched);
+    if (status == TSR_OK && w->to->dtype != w->to->layout->dtype)
+        status = tsr_allocate(context, STAGE_BYTES, &converted);
+    w->fetched = fetched;
+    w->converted = converted;
+    if (status == TSR_OK)
+        status = tsr_visit_runs(w->to->layout, coordinate, write_run, w);
+    tsr_release(context, converted);
+    tsr_release(context, fetched);
+    return status;
+}
+
+/* Copies a strided local tensor to contiguous memory of its device, which the caller releases. */
+static tsr_status pack(const writer *w, size_t bytes, tsr_tensor *out)
+{
+    tsr_tensor packed = tsr_tensor_contiguous(NULL, w->local.dtype, w->local.ndim, w->local.shape);
+    packed.device = w->local.device;
+    TSR_TRY(tsr_device_allocate(w->to->layout->context, packed.device, bytes, &packed.data));
+    tsr_box_copy copy = {
+        .dst = packed.data, .src = w->local.data, .element_bytes = w->local_bytes, .ndim = packed.ndim};
+    memcpy(copy.shape, packed.shape, sizeof copy.shape);
+    memcpy(copy.dst_strides, packed.strides, sizeof copy.dst_strides);
+    memcpy(copy.src_strides, w->local.strides, sizeof copy.src_strides);
+    const tsr_status status =
+        tsr_device_settle(&w->ops, NULL, w->ops.table->copy_boxes(w->ops.self, w->ops.index, &copy, 1, NULL));
+    if (status == TSR_OK)
+        *out = packed;
+    else
+        tsr_device_release(w->to->layout->context, packed.device, packed.data, bytes);
+    return status;
+}
+
+static tsr_status write_local(writer *w, const int64_t *coordinate, int64_t count)
+{
+    const size_t bytes = (size_t)count * w->local_bytes;
+    if (tsr_tensor_is_contiguous(&w->local))
+        return write_staged(w, coordinate);
+    TSR_TRY(pack(w, bytes, &w->local));
+    const tsr_status status = write_staged(w, coordinate);
+    tsr_device_release(w->to->layout->context, w->local.device, w->local.data, bytes);
+    return status;
+}
+
+/* Sets the elements, of `count`, that this rank writes of a shard that its replicas have too. */
+static void divide_among_replicas(writer *w, const int64_t *coordinate, int64_t count)
+{
+    int64_t replicas = 1, replica = 0;
+    for (int i = 0; i < w->to->layout->mesh_ndim; i++) {
+        if (tsr_layout_kind(w->to->layout, i) != TSR_REPLICATE)
+            continue;
+        replica = replica * tsr_mesh_shape(w->to->layout->mesh)[i] + coordinate[i];
+        replicas *= tsr_mesh_shape(w->to->layout->mesh)[i];
+    }
+    if (count * (int64_t)w->file_bytes < SHARED_BYTES) {
+        w->end = replica == 0 ? count : 0;
+        return;
+    }
+    const int64_t each = count / replicas, more = count % replicas;
+    w->first = replica * each + (replica < more ? replica : more);
+    w->end = w->first + each + (replica < more);
+}
+
+static tsr_status open_file(const char *path, int flags, int *out)
+{
+    /* O_NONBLOCK, because opening a pipe must not wait for its reader; pwrite() then refuses the
+     * pipe. */
+    *out = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0666);
+    return *out >= 0 ? TSR_OK : tsr_status_set(TSR_ERROR_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Some file systems tell of a full disk only here. */
+static tsr_status close_file(const char *path, int file, tsr_status status)
+{
+    if (close(file) == 0 || status != TSR_OK)
+        return status;
+    return tsr_status_set(TSR_ERROR_IO, "%s: closing it failed: %s", path, strerror(errno));
+}
+
+static tsr_status write_part(const target *to, const tsr_dtensor *x, int64_t *bytes_written)
+{
+    writer w = {.to = to, .local = x->local, .file_bytes = tsr_dtype_bytes(to->dtype)};
+    int64_t coordinate[TSR_MAX_DIMS], count;
+    if (!tsr_mesh_locate(to->layout->mesh, tsr_comm_rank(x->comm), coordinate))
+        return TSR_OK;
+    TSR_TRY(tsr_tensor_count(&x->local, &count));
+    w.local_bytes = to->layout->element_bytes;
+    w.ops = tsr_device_resolve(to->layout->context, x->local.device);
+    w.host = tsr_device_resolve(to->layout->context, tsr_device_host());
+    divide_among_replicas(&w, coordinate, count);
+    if (w.first == w.end)
+        return TSR_OK;
+    TSR_TRY(open_file(to->path, 0, &w.file));
+    const tsr_status status = close_file(to->path, w.file, write_local(&w, coordinate, count));
+    *bytes_written = w.bytes_written;
+    return status;
+}
+
+/* Rank 0 makes the file if there is none, so that peers need not race for it. */
+static tsr_status create_file(const target *to, const tsr_comm *comm)
+{
+    int file;
+    if (tsr_comm_rank(comm) != 0)
+        return TSR_OK;
+    TSR_TRY(open_file(to->path, O_CREAT, &file));
+    return close_file(to->path, file, TSR_OK);
+}
+
+static void describe_target(const void *arg, char *text, size_t capacity)
+{
+    const target *const to = arg;
+    char layout[512];
+    snprintf(text, capacity, "a write of %s as %s at byte %lld of %.100s",
+             tsr_layout_describe(to->layout, layout, sizeof layout), tsr_dtype_name(to->dtype), (long long)to->offset,
+             to->path ? to->path : "NULL");
+}
+
+/* Collective: checks that ranks write the same tensor to the same place, and that none has
+ * failed. */
+static tsr_status agree(tsr_comm *comm, const target *to, tsr_status local)
+{
+    TSR_TRY(tsr_comm_enter(comm, CALL));
+    return tsr_comm_leave(comm, tsr_comm_agree(comm, to->hash, local, describe_target, to));
+}
+
+/* The placements of the layout with Replicate in place of each Partial; false if there is none. */
+static bool without_partial(const tsr_layout *layout, tsr_placement *placements)
+{
+    bool some = false;
+    for (int i = 0; i < layout->mesh_ndim; i++) {
+        const bool partial = tsr_layout_kind(layout, i) == TSR_PARTIAL;
+        placements[i] = partial ? tsr_replicate() : layout->placements[i];
+        some = some || partial;
+    }
+    return some;
+}
+
+static tsr_status write_together(target *to, const tsr_dtensor *x, int64_t *bytes_written)
+{
+    tsr_comm *const comm = x->comm;
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_dtensor *reduced = NULL;
+    tsr_status status = TSR_OK;
+    if (without_partial(x->layout, placements))
+        status = tsr_redistribute(x, placements, &reduced);
+    const tsr_dtensor *const whole = reduced ? reduced : x;
+    to->layout = whole->layout;
+    if (status == TSR_OK)
+        status = create_file(to, comm);
+    status = agree(comm, to, status);
+    if (status == TSR_OK)
+        status = agree(comm, to, write_part(to, whole, bytes_written));
+    tsr_dtensor_destroy(reduced);
+    return status;
+}
+
+static uint64_t hash_call(const target *to)
+{
+    uint64_t hash = tsr_hash_text(to->layout->hash, to->path ? to->path : "");
+    hash = tsr_hash_text(hash, CALL);
+    return tsr_hash_word(tsr_hash_word(hash, (uint64_t)to->offset), (uint64_t)to->dtype);
+}
+
+static tsr_status check_call(const target *to)
+{
+    int64_t end;
+    if (!to->path)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": path is NULL");
+    if (to->offset < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": offset %lld is negative", (long long)to->offset);
+    if (!tsr_dtype_get(to->dtype))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": dtype is %d, which is not a dtype", (int)to->dtype);
+    if (!tsr_file_converts(to->layout->dtype, to->dtype))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, CALL ": from %s to %s: only floating types are converted",
+                              tsr_dtype_name(to->layout->dtype), tsr_dtype_name(to->dtype));
+    if (!tsr_file_end(to->layout, tsr_dtype_bytes(to->dtype), to->offset, &end))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s: at byte %lld the tensor would end beyond byte 2^63 - 1",
+                              to->path, (long long)to->offset);
+    return TSR_OK;
+}
+
+tsr_status tsr_dtensor_write_as(const tsr_dtensor *x, const char *path, int64_t offset, tsr_dtype dtype,
+                                int64_t *bytes_written)
+{
+    if (!x)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": x is NULL");
+    TSR_TRY(tsr_comm_check_open(x->comm, CALL));
+    target to = {path, offset, dtype, x->layout, 0};
+    to.hash = hash_call(&to);
+    int64_t written = 0;
+    TSR_TRY(agree(x->comm, &to, check_call(&to)));
+    TSR_TRY(write_together(&to, x, &written));
+    if (bytes_written)
+        *bytes_written = written;
+    return TSR_OK;
+}
+
+tsr_status tsr_dtensor_write(const tsr_dtensor *x, const char *path, int64_t offset)
+{
+    return tsr_dtensor_write_as(x, path, offset, x ? x->layout->dtype : TSR_DTYPE_NONE, NULL);
+}
