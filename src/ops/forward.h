@@ -20,8 +20,8 @@ typedef struct tsr_forward {
 tsr_status tsr_forward_begin(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                              tsr_forward *pass);
 
-/** Finds the choice of this rank alone, checks that the device has the products, and finds what this
- * rank computes. TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller`. */
+/** Finds the choice of this rank alone, checks that the device has the products, and finds what
+ * this rank computes. TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller`. */
 tsr_status tsr_forward_place(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                              tsr_device device, tsr_forward *pass);
 

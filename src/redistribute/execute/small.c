@@ -45,7 +45,6 @@ static const char *source_of(const tsr_plan *plan, const tsr_group *group, const
     return tsr_call_buffer_of(group->comm, tsr_group_position(group, rank));
 }
 
-/* `bytes` is a constant in the calls for common lengths, whose rows are then moves of registers. */
 static inline __attribute__((always_inline)) void copy_rows_of(size_t bytes, const tsr_small_copy *copy, char *dst,
                                                                const char *src)
 {
@@ -53,21 +52,32 @@ static inline __attribute__((always_inline)) void copy_rows_of(size_t bytes, con
         memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, bytes);
 }
 
-static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
+/* Many rows of a common length: with a constant, memcpy() is moves of registers, not a call. Apart,
+ * so that it takes no registers from the moves of a few rows. */
+static __attribute__((noinline)) bool copy_many_rows(const tsr_small_copy *copy, char *dst, const char *src)
 {
     switch (copy->bytes) {
     case 16:
         copy_rows_of(16, copy, dst, src);
-        break;
+        return true;
     case 32:
         copy_rows_of(32, copy, dst, src);
-        break;
+        return true;
     case 64:
         copy_rows_of(64, copy, dst, src);
-        break;
+        return true;
     default:
-        copy_rows_of(copy->bytes, copy, dst, src);
+        return false;
     }
+}
+
+/* From this many rows on, calls of memcpy() cost more than finding a loop without them. */
+#define MANY_ROWS 4
+
+static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
+{
+    if (copy->rows < MANY_ROWS || !copy_many_rows(copy, dst, src))
+        copy_rows_of(copy->bytes, copy, dst, src);
 }
 
 static tsr_status reduce_elements(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src,
