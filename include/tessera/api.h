@@ -17,9 +17,9 @@
 #endif
 
 #ifdef __cplusplus
-/** The null pointer of the initializers, for C and C++ without warnings. */
 #define TSR_NULL nullptr
 #else
+/** The null pointer of the initializers: without warnings in C++ too, where it is nullptr. */
 #define TSR_NULL 0
 #endif
 

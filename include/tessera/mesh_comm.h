@@ -101,12 +101,16 @@ TSR_API tsr_status tsr_mesh_broadcast(const tsr_mesh *mesh, const char *dims, vo
 /** tsr_mesh_all_reduce() of one number on the host, in place: a loss, or a count. */
 TSR_API tsr_status tsr_mesh_all_reduce_f64(const tsr_mesh *mesh, const char *dims, double *value,
                                            tsr_reduce_op op);
+
+/** tsr_mesh_all_reduce_f64() of an integer, which wraps. */
 TSR_API tsr_status tsr_mesh_all_reduce_i64(const tsr_mesh *mesh, const char *dims, int64_t *value,
                                            tsr_reduce_op op);
 
 /** tsr_mesh_broadcast() of one number on the host: a step size, or a token. */
 TSR_API tsr_status tsr_mesh_broadcast_f64(const tsr_mesh *mesh, const char *dims, double *value,
                                           int root);
+
+/** tsr_mesh_broadcast_f64() of an integer. */
 TSR_API tsr_status tsr_mesh_broadcast_i64(const tsr_mesh *mesh, const char *dims, int64_t *value,
                                           int root);
 
