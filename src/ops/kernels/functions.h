@@ -1,0 +1,119 @@
+/** Functions of one f64 without branches, so that loops over them are vectorized. They use sums and
+ * products alone, so every set of instructions gives the same bits. Errors are a few units in the
+ * last place of f64. For kernels alone. */
+#ifndef TSR_OPS_KERNELS_FUNCTIONS_H
+#define TSR_OPS_KERNELS_FUNCTIONS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline double tsr_from_bits(int64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline int64_t tsr_to_bits(double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/** e^x = scale + scale * `*rest`, with scale a power of two; |x| is at most 700. */
+static inline double tsr_f64_exp_parts(double x, double *rest)
+{
+    /* Adding 1.5 * 2^52 rounds to an integer, which is then in the low bits. */
+    const double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52, n = shifted - 0x1.8p52;
+    const double r = (x - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;
+    double p = 1.0 / 87178291200.0;
+    p = p * r + 1.0 / 6227020800.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    *rest = r + r * r * p;
+    return tsr_from_bits((tsr_to_bits(shifted) + 1023) << 52);
+}
+
+/* Beyond +-700 the power is taken of x / 2 and squared, so that it overflows or vanishes as it
+ * should. */
+static inline double tsr_f64_exp(double x)
+{
+    const double clamped = x > 1400 ? 1400 : x < -1400 ? -1400 : x;
+    const int large = clamped > 700 || clamped < -700;
+    double rest;
+    const double scale = tsr_f64_exp_parts(large ? clamped * 0.5 : clamped, &rest), power = scale + scale * rest;
+    return x != x ? x : large ? power * power : power;
+}
+
+static inline double tsr_f64_tanh(double x)
+{
+    const double size = fabs(x), twice = size > 20 ? 40 : 2 * size;
+    double rest;
+    const double scale = tsr_f64_exp_parts(twice, &rest), less_one = scale * rest + (scale - 1);
+    return x != x ? x : copysign(less_one / (less_one + 2), x);
+}
+
+static inline double tsr_f64_sigmoid(double x)
+{
+    return 1 / (1 + tsr_f64_exp(-x));
+}
+
+static inline double tsr_f64_log(double x)
+{
+    const int tiny = x < 0x1p-1022;
+    const int64_t bits = tsr_to_bits(tiny ? x * 0x1p54 : x);
+    /* The mantissa is taken between sqrt(1/2) and sqrt(2). */
+    const int64_t above = bits - 0x3fe6a09e667f3bcd, exponent = above & (int64_t)0xfff0000000000000;
+    const double m = tsr_from_bits(bits - exponent), s = (m - 1) / (m + 1), z = s * s;
+    /* The exponent times 2^52 is exact as an f64. */
+    const double e = (double)(int32_t)(exponent >> 52) - (tiny ? 54 : 0);
+    double p = 1.0 / 23;
+    p = p * z + 1.0 / 21;
+    p = p * z + 1.0 / 19;
+    p = p * z + 1.0 / 17;
+    p = p * z + 1.0 / 15;
+    p = p * z + 1.0 / 13;
+    p = p * z + 1.0 / 11;
+    p = p * z + 1.0 / 9;
+    p = p * z + 1.0 / 7;
+    p = p * z + 1.0 / 5;
+    p = p * z + 1.0 / 3;
+    const double value = e * 0x1.62e42fefa38p-1 + (2 * s + (2 * s * z * p + e * 0x1.ef35793c7673p-45));
+    return x == 0 ? -INFINITY : x < 0 ? NAN : x > 0x1.fffffffffffffp1023 || x != x ? x : value;
+}
+
+/* The complement of the error function, as t e^(-x^2 + f(t)) with t = 2 / (2 + |x|) and a Chebyshev
+ * series f. */
+static inline double tsr_f64_erfc(double x)
+{
+    static const double c[] = {
+        -1.3026537197817094326,     0.64196979235649025883,     0.019476473204185837511,    -0.0095615147868086324137,
+        -0.00094659534448203661694, 0.00036683949785276175563,  0.000042523324806906952418, -0.000020278578112533009689,
+        -1.6242900046485208984e-6,  1.3036558355820959208e-6,   1.5626441720610144528e-8,   -8.523809591376682603e-8,
+        6.52905443837832144e-9,     5.059343495744196995e-9,    -9.913641561345526113e-10,  -2.2736512315820798387e-10,
+        9.6467912284535437658e-11,  2.3940365757453567981e-12,  -6.8860259626367610884e-12, 8.9448650009511902663e-13,
+        3.1309325429677934018e-13,  -1.1270888769441391354e-13, 3.8122263299763369068e-16,  7.1065133637564310075e-15,
+        -1.5239399563870308201e-15, -9.3280331673262850814e-17};
+    const double size = fabs(x) > 100 ? 100 : fabs(x), t = 2 / (2 + size), y = 4 * t - 2;
+    double d = 0, before = 0;
+    for (int j = (int)(sizeof c / sizeof c[0]) - 1; j > 0; j--) {
+        const double next = y * d - before + c[j];
+        before = d;
+        d = next;
+    }
+    const double tail = t * tsr_f64_exp(-size * size + 0.5 * (c[0] + y * d) - before);
+    return x != x ? x : x < 0 ? 2 - tail : tail;
+}
+
+#endif
