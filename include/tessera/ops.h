@@ -1,7 +1,7 @@
 /**
  * @file
- * Operations on dtensors: arithmetic, activations and sums, which follow the layouts of their
- * operands. PyTorch's operators on DTensor, jax.numpy under sharding.
+ * Operations on dtensors: arithmetic, activations, sums and softmax, which follow the layouts of
+ * their operands. PyTorch's operators on DTensor, jax.numpy under sharding.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
@@ -15,7 +15,8 @@
  *
  * @par Values
  * An element of a result has the same bits on every rank that holds it, with any strides and on
- * every processor, but for the bits of NaNs; those of all ops but sums also under any layout.
+ * every processor, but for the bits of NaNs; those of all ops but sum and mean
+ * also under any layout.
  * Tensors are on the host; others are refused with TSR_ERROR_UNSUPPORTED.
  *
  * @par Forms
@@ -277,6 +278,19 @@ TSR_API tsr_status tsr_mean_into(const tsr_dtensor *x, int count, const int64_t 
                                  tsr_dtensor *out);
 TSR_API tsr_status tsr_mean_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
                                      const tsr_dtensor *dout, tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Floats: e^x divided by its sum along `dim` (-1: the last), and the logarithm of that. The dim
+ * must be whole on each rank. Computed in f64, and rounded once. */
+TSR_API tsr_status tsr_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out);
+TSR_API tsr_status tsr_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out);
+TSR_API tsr_status tsr_softmax_backward(const tsr_dtensor *x, int dim, const tsr_dtensor *dout,
+                                        tsr_dtensor **dx);
+TSR_API tsr_status tsr_log_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out);
+TSR_API tsr_status tsr_log_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out);
+TSR_API tsr_status tsr_log_softmax_backward(const tsr_dtensor *x, int dim, const tsr_dtensor *dout,
+                                            tsr_dtensor **dx);
 /** @} */
 
 #ifdef __cplusplus

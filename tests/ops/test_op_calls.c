@@ -384,6 +384,61 @@ static void choices_scales_and_casts(void **state)
     run_ranks(2, check_choices);
 }
 
+static tsr_status expect_refusal(tsr_status status, tsr_status wanted, const char *sentence)
+{
+    if (status == wanted && strcmp(tsr_status_message(), sentence) == 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "got %s: %s", tsr_status_name(status), tsr_status_message());
+}
+
+static tsr_status check_softmax(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh;
+    tsr_dtensor *x, *y, *logarithm, *dx, *dlogarithm, *refused;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=2", &mesh));
+    TSR_TRY(make_matrix(mesh, "S(0)", &x));
+    TSR_TRY(tsr_softmax(x, -1, &y));
+    TSR_TRY(tsr_softmax_into(x, 1, y));
+    TSR_TRY(tsr_log_softmax(x, 1, &logarithm));
+    TSR_TRY(tsr_log_softmax_into(x, 1, logarithm));
+    TSR_TRY(tsr_softmax_backward(x, 1, x, &dx));
+    TSR_TRY(tsr_log_softmax_backward(x, 1, x, &dlogarithm));
+    const float *const in = tsr_dtensor_to_local(x).data;
+    double sum = 0, mean = 0, total = 0;
+    for (int i = 0; i < 3; i++)
+        sum += exp((double)in[i] - (double)in[2]);
+    for (int i = 0; i < 3; i++) {
+        mean += (double)in[i] * exp((double)in[i] - (double)in[2]) / sum;
+        total += (double)in[i];
+    }
+    for (int i = 0; i < 3; i++) {
+        const double wanted = exp((double)in[i] - (double)in[2]) / sum;
+        const tsr_dtensor *const results[] = {y, logarithm, dx, dlogarithm};
+        const double all[] = {wanted, log(wanted), wanted * ((double)in[i] - mean), (double)in[i] - wanted * total};
+        for (int j = 0; j < 4; j++) {
+            const double got = (double)((const float *)tsr_dtensor_to_local(results[j]).data)[i];
+            TSR_TRY(expect(fabs(got - all[j]) <= 1e-6 * (1 + fabs(all[j])), "softmax", i, got, all[j]));
+        }
+    }
+    TSR_TRY(expect_refusal(tsr_softmax(x, 0, &refused), TSR_ERROR_ARGUMENT,
+                           "tsr_softmax: mesh dim tp cuts dim 0 of x, which softmax needs whole; redistribute x from "
+                           "\"S(0)\" to \"R\""));
+    TSR_TRY(expect_refusal(tsr_softmax(x, 2, &refused), TSR_ERROR_ARGUMENT,
+                           "tsr_softmax: dim is 2, but must be below 2, the dims of x, or -1 for the last"));
+    tsr_dtensor *const all[] = {x, y, logarithm, dx, dlogarithm};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        tsr_dtensor_destroy(all[i]);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void softmax_is_along_a_whole_dim(void **state)
+{
+    (void)state;
+    run_ranks(2, check_softmax);
+}
+
 /* Every code of f16 and bf16 goes to f32 and back unchanged, NaNs aside, and strided rows of ops
  * give what contiguous ones do. */
 static tsr_status check_narrow(tsr_comm *comm, void *arg)
@@ -450,13 +505,6 @@ static void narrow_results_are_rounded_to_even(void **state)
 {
     (void)state;
     run_ranks(1, check_rounding);
-}
-
-static tsr_status expect_refusal(tsr_status status, tsr_status wanted, const char *sentence)
-{
-    if (status == wanted && strcmp(tsr_status_message(), sentence) == 0)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "got %s: %s", tsr_status_name(status), tsr_status_message());
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -527,10 +575,10 @@ static void errors_say_what_would_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_those_of_libm),     cmocka_unit_test(gelu_has_two_forms),
-        cmocka_unit_test(sums_over_cut_dims_are_partial), cmocka_unit_test(choices_scales_and_casts),
-        cmocka_unit_test(narrow_codes_come_back),         cmocka_unit_test(narrow_results_are_rounded_to_even),
-        cmocka_unit_test(errors_say_what_would_work),
+        cmocka_unit_test(elements_are_those_of_libm),         cmocka_unit_test(gelu_has_two_forms),
+        cmocka_unit_test(sums_over_cut_dims_are_partial),     cmocka_unit_test(choices_scales_and_casts),
+        cmocka_unit_test(softmax_is_along_a_whole_dim),       cmocka_unit_test(narrow_codes_come_back),
+        cmocka_unit_test(narrow_results_are_rounded_to_even), cmocka_unit_test(errors_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

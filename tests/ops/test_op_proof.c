@@ -158,6 +158,8 @@ static void draw_attributes(draw *d, proof *p, const whole *full)
         *a = p->info.attributes[p->attribute_count];
         if (a->kind == TSR_ATTRIBUTE_FLOAT)
             a->number = below(d, 2) ? -2 : 0.5;
+        else if (strcmp(a->name, "dim") == 0)
+            a->integer = below(d, full->ndim + 1) - 1;
         else if (a->kind == TSR_ATTRIBUTE_INT)
             a->integer = below(d, 2);
         else if (a->kind == TSR_ATTRIBUTE_DTYPE)
@@ -200,11 +202,12 @@ static void draw_operands(draw *d, proof *p)
     draw_full(d, &full);
     draw_attributes(d, p, &full);
     const tsr_dtype dtype = dtypes[below(d, 4)];
-    const bool spreads = strncmp(p->info.name, "spread", 6) == 0, sums = p->operand_count == 1;
+    const bool spreads = strncmp(p->info.name, "spread", 6) == 0,
+               same = p->operand_count == 1 || strstr(p->info.name, "softmax");
     const int kept = below(d, p->operand_count);
     for (int i = 0; i < p->operand_count; i++) {
         whole *const w = &p->operands[i];
-        draw_shape(d, &full, sums || spreads || i == kept, w);
+        draw_shape(d, &full, same || spreads || i == kept, w);
         if (spreads && i == 0)
             reduce_shape(p, &full, w);
         w->dtype = strcmp(p->info.operands[i], "condition") == 0 ? TSR_BOOL : dtype;
@@ -476,7 +479,7 @@ static tsr_status prove(proof *p)
     bool is_layout;
     if (propagate(p, &is_layout) != TSR_OK) {
         const char *const sentence = tsr_status_message();
-        if (!is_layout || strstr(sentence, " takes "))
+        if (!is_layout || strstr(sentence, " takes ") || strstr(sentence, ": dim is "))
             return TSR_OK;
         char kept[1024];
         snprintf(kept, sizeof kept, "%s", sentence);

@@ -396,3 +396,38 @@ tsr_status tsr_mean_backward(const tsr_dtensor *x, int count, const int64_t *dim
                               ATTRIBUTES(tsr_attribute_ints("dims", count, dims), tsr_attribute_int("keep", keep)),
                               OPERANDS(x), dout, WANTED(dx));
 }
+
+tsr_status tsr_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out)
+{
+    return tsr_eager_run("tsr_softmax", row("softmax"), ATTRIBUTES(tsr_attribute_int("dim", dim)), OPERANDS(x), out);
+}
+
+tsr_status tsr_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out)
+{
+    return tsr_eager_run_into("tsr_softmax_into", row("softmax"), ATTRIBUTES(tsr_attribute_int("dim", dim)),
+                              OPERANDS(x), &out);
+}
+
+tsr_status tsr_softmax_backward(const tsr_dtensor *x, int dim, const tsr_dtensor *dout, tsr_dtensor **dx)
+{
+    return tsr_eager_backward("tsr_softmax_backward", row("softmax"), ATTRIBUTES(tsr_attribute_int("dim", dim)),
+                              OPERANDS(x), dout, WANTED(dx));
+}
+
+tsr_status tsr_log_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out)
+{
+    return tsr_eager_run("tsr_log_softmax", row("log_softmax"), ATTRIBUTES(tsr_attribute_int("dim", dim)), OPERANDS(x),
+                         out);
+}
+
+tsr_status tsr_log_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out)
+{
+    return tsr_eager_run_into("tsr_log_softmax_into", row("log_softmax"), ATTRIBUTES(tsr_attribute_int("dim", dim)),
+                              OPERANDS(x), &out);
+}
+
+tsr_status tsr_log_softmax_backward(const tsr_dtensor *x, int dim, const tsr_dtensor *dout, tsr_dtensor **dx)
+{
+    return tsr_eager_backward("tsr_log_softmax_backward", row("log_softmax"), ATTRIBUTES(tsr_attribute_int("dim", dim)),
+                              OPERANDS(x), dout, WANTED(dx));
+}

@@ -2,6 +2,7 @@
 
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/softmax.h"
 #include "ops/table/checks.h"
 
 /* The mark "monotone" is for ops that rise as they are computed, not only as they are defined.
@@ -200,7 +201,45 @@ const tsr_op tsr_op_rows[] = {
      .host = tsr_reduce_sum,
      .code = 1,
      .gradients = {"spread_mean(dout, like x)"}},
+    {.name = "softmax",
+     .rule = "... v ... -> ... v ... | v whole",
+     .operands = {"x"},
+     .results = {"out"},
+     .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}},
+     .check = tsr_check_softmax,
+     .rule_of = tsr_rule_of_softmax,
+     .host = tsr_softmax_run,
+     .code = TSR_SOFTMAX,
+     .gradients = {"softmax_gradient(dout, softmax(x))"}},
+    {.name = "log_softmax",
+     .rule = "... v ... -> ... v ... | v whole",
+     .operands = {"x"},
+     .results = {"out"},
+     .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}},
+     .check = tsr_check_softmax,
+     .rule_of = tsr_rule_of_softmax,
+     .host = tsr_softmax_run,
+     .code = TSR_LOG_SOFTMAX,
+     .gradients = {"log_softmax_gradient(dout, log_softmax(x))"}},
     /* Rows of which gradients are made. */
+    {.name = "softmax_gradient",
+     .rule = "... v ..., ... v ... -> ... v ... | v whole | linear {0}",
+     .operands = {"dout", "out"},
+     .results = {"out"},
+     .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}},
+     .check = tsr_check_softmax,
+     .rule_of = tsr_rule_of_softmax,
+     .host = tsr_softmax_run,
+     .code = TSR_SOFTMAX_GRADIENT},
+    {.name = "log_softmax_gradient",
+     .rule = "... v ..., ... v ... -> ... v ... | v whole | linear {0}",
+     .operands = {"dout", "out"},
+     .results = {"out"},
+     .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}},
+     .check = tsr_check_softmax,
+     .rule_of = tsr_rule_of_softmax,
+     .host = tsr_softmax_run,
+     .code = TSR_LOG_SOFTMAX_GRADIENT},
     {.name = "share_max",
      .rule = "..., ..., ... -> ... | linear {0}",
      .operands = {"dout", "x", "y"},
