@@ -45,15 +45,14 @@ static inline double tsr_f64_exp_parts(double x, double *rest)
     return tsr_from_bits((tsr_to_bits(shifted) + 1023) << 52);
 }
 
-/* Beyond +-700 the power is taken of x / 2 and squared, so that it overflows or vanishes as it
- * should. */
+/* The power of two is applied in two halves, so that it overflows or vanishes as it should. A NaN
+ * stays one, because `rest` is. */
 static inline double tsr_f64_exp(double x)
 {
-    const double clamped = x > 1400 ? 1400 : x < -1400 ? -1400 : x;
-    const int large = clamped > 700 || clamped < -700;
+    const double high = x > 1400 ? 1400 : x, clamped = high < -1400 ? -1400 : high;
     double rest;
-    const double scale = tsr_f64_exp_parts(large ? clamped * 0.5 : clamped, &rest), power = scale + scale * rest;
-    return x != x ? x : large ? power * power : power;
+    const double scale = tsr_f64_exp_parts(clamped * 0.5, &rest), half = scale + scale * rest;
+    return half * half;
 }
 
 static inline double tsr_f64_tanh(double x)
@@ -71,13 +70,14 @@ static inline double tsr_f64_sigmoid(double x)
 
 static inline double tsr_f64_log(double x)
 {
-    const int tiny = x < 0x1p-1022;
-    const int64_t bits = tsr_to_bits(tiny ? x * 0x1p54 : x);
-    /* The mantissa is taken between sqrt(1/2) and sqrt(2). */
-    const int64_t above = bits - 0x3fe6a09e667f3bcd, exponent = above & (int64_t)0xfff0000000000000;
-    const double m = tsr_from_bits(bits - exponent), s = (m - 1) / (m + 1), z = s * s;
-    /* The exponent times 2^52 is exact as an f64. */
-    const double e = (double)(int32_t)(exponent >> 52) - (tiny ? 54 : 0);
+    const double whole = x < 0x1p-1022 ? x * 0x1p54 : x, less = x < 0x1p-1022 ? 1023 + 54 : 1023;
+    const uint64_t bits = (uint64_t)tsr_to_bits(whole);
+    /* The mantissa is taken between sqrt(1/2) and sqrt(2); the exponent plus 1023 is small, and
+     * becomes an f64 as the low bits of 2^52. */
+    const uint64_t exponent = (bits - UINT64_C(0x3fe6a09e667f3bcd) + (UINT64_C(1023) << 52)) >> 52;
+    const double m = tsr_from_bits((int64_t)(bits - (exponent << 52) + (UINT64_C(1023) << 52)));
+    const double s = (m - 1) / (m + 1), z = s * s;
+    const double e = tsr_from_bits((int64_t)(exponent | UINT64_C(0x4330000000000000))) - 0x1p52 - less;
     double p = 1.0 / 23;
     p = p * z + 1.0 / 21;
     p = p * z + 1.0 / 19;
@@ -90,7 +90,8 @@ static inline double tsr_f64_log(double x)
     p = p * z + 1.0 / 5;
     p = p * z + 1.0 / 3;
     const double value = e * 0x1.62e42fefa38p-1 + (2 * s + (2 * s * z * p + e * 0x1.ef35793c7673p-45));
-    return x == 0 ? -INFINITY : x < 0 ? NAN : x > 0x1.fffffffffffffp1023 || x != x ? x : value;
+    const double positive = x > 0x1.fffffffffffffp1023 ? x : value, zero = x == 0 ? -INFINITY : positive;
+    return x >= 0 ? zero : NAN;
 }
 
 /* The complement of the error function, as t e^(-x^2 + f(t)) with t = 2 / (2 + |x|) and a Chebyshev
@@ -107,7 +108,10 @@ static inline double tsr_f64_erfc(double x)
         -1.5239399563870308201e-15, -9.3280331673262850814e-17};
     const double size = fabs(x) > 100 ? 100 : fabs(x), t = 2 / (2 + size), y = 4 * t - 2;
     double d = 0, before = 0;
-    for (int j = (int)(sizeof c / sizeof c[0]) - 1; j > 0; j--) {
+    /* Unrolled, so that a loop over elements around this function has no loop inside, and is
+     * vectorized. */
+    _Pragma("GCC unroll 32") for (int j = (int)(sizeof c / sizeof c[0]) - 1; j > 0; j--)
+    {
         const double next = y * d - before + c[j];
         before = d;
         d = next;

@@ -12,7 +12,8 @@ enum {
     TSR_LOG_SOFTMAX_GRADIENT /**< inputs: the result's gradient, the result */
 };
 
-/** The dim that an attribute names in a tensor of `ndim` dims, -1 for the last; -1: there is none. */
+/** The dim that an attribute names in a tensor of `ndim` dims, where -1 is the last; -1: there is
+ * none. */
 int tsr_softmax_dim(const tsr_attribute *dim, int ndim);
 
 /** Runs an op along its attribute dim. All is computed in f64 and rounded once; sums go to 16 sums,
