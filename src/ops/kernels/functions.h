@@ -8,16 +8,16 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline double tsr_from_bits(int64_t bits)
+static inline double tsr_from_bits(uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline int64_t tsr_to_bits(double value)
+static inline uint64_t tsr_to_bits(double value)
 {
-    int64_t bits;
+    uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
@@ -71,13 +71,13 @@ static inline double tsr_f64_sigmoid(double x)
 static inline double tsr_f64_log(double x)
 {
     const double whole = x < 0x1p-1022 ? x * 0x1p54 : x, less = x < 0x1p-1022 ? 1023 + 54 : 1023;
-    const uint64_t bits = (uint64_t)tsr_to_bits(whole);
+    const uint64_t bits = tsr_to_bits(whole);
     /* The mantissa is taken between sqrt(1/2) and sqrt(2); the exponent plus 1023 is small, and
      * becomes an f64 as the low bits of 2^52. */
     const uint64_t exponent = (bits - UINT64_C(0x3fe6a09e667f3bcd) + (UINT64_C(1023) << 52)) >> 52;
-    const double m = tsr_from_bits((int64_t)(bits - (exponent << 52) + (UINT64_C(1023) << 52)));
+    const double m = tsr_from_bits(bits - (exponent << 52) + (UINT64_C(1023) << 52));
     const double s = (m - 1) / (m + 1), z = s * s;
-    const double e = tsr_from_bits((int64_t)(exponent | UINT64_C(0x4330000000000000))) - 0x1p52 - less;
+    const double e = tsr_from_bits(exponent | UINT64_C(0x4330000000000000)) - 0x1p52 - less;
     double p = 1.0 / 23;
     p = p * z + 1.0 / 21;
     p = p * z + 1.0 / 19;
