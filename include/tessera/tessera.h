@@ -62,6 +62,7 @@
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
+#include <tessera/ops.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/profile.h>

@@ -186,7 +186,7 @@ static bool take_dims(const tsr_tensor *tensor, dims *all)
                       most = tensor->shape[i] - 1;
         if (most <= 0)
             continue;
-        if (!tsr_multiply(stride, most, &span) || !tsr_add(reach, span, &reach))
+        if (!tsr_multiply(stride, most, &span) || !tsr_add_sizes(reach, span, &reach))
             return false;
         insert_dim(all, (dim){stride, most});
     }

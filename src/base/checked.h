@@ -17,7 +17,7 @@ static inline bool tsr_multiply(int64_t a, int64_t b, int64_t *out)
 }
 
 /** a + b in `*out`. False on overflow or if a term is negative: `*out` is left alone then. */
-static inline bool tsr_add(int64_t a, int64_t b, int64_t *out)
+static inline bool tsr_add_sizes(int64_t a, int64_t b, int64_t *out)
 {
     int64_t sum;
     if (a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum))

@@ -73,7 +73,7 @@ static tsr_status check_numbers(const subject *s, const char *name, const int64_
                               count, numbers ? "not NULL" : "NULL");
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++)
-        if (numbers[i] < 0 || !tsr_add(sum, numbers[i], &sum))
+        if (numbers[i] < 0 || !tsr_add_sizes(sum, numbers[i], &sum))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "placements \"%s\": number %zu of %s is %lld; numbers are at least 0, and their sum "
                                   "is at most 2^63 - 1",

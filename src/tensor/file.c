@@ -116,7 +116,7 @@ static tsr_status check_size(const reader *r)
     int64_t end;
     if (!tsr_file_end(r->layout, r->file_bytes, 0, &end))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", r->path);
-    if (!tsr_add(end, r->offset, &end) || (S_ISREG(info.st_mode) && end > info.st_size))
+    if (!tsr_add_sizes(end, r->offset, &end) || (S_ISREG(info.st_mode) && end > info.st_size))
         return tsr_status_set(TSR_ERROR_IO, "%s has %lld bytes, but the tensor at byte %lld would end beyond", r->path,
                               (long long)info.st_size, (long long)r->offset);
     return TSR_OK;

@@ -60,7 +60,7 @@ bool tsr_file_end(const tsr_layout *layout, size_t element_bytes, int64_t offset
     for (int dim = 0; dim < layout->ndim; dim++)
         if (!tsr_multiply(end, layout->shape[dim], &end))
             return false;
-    return tsr_add(end, offset, out);
+    return tsr_add_sizes(end, offset, out);
 }
 
 bool tsr_file_converts(tsr_dtype from, tsr_dtype to)

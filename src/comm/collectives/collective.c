@@ -24,7 +24,7 @@ static tsr_status sum_counts(const tsr_comm *comm, const tsr_collective *call, c
         const int64_t value = counts ? counts[r] : call->count;
         if (value < 0)
             return refuse_count(call, name, r, value);
-        if (!tsr_add(sum, value, &sum))
+        if (!tsr_add_sizes(sum, value, &sum))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s sum up to more than 2^63 - 1 elements", call->caller,
                                   name);
     }

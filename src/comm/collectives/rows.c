@@ -89,7 +89,7 @@ static tsr_status check_counts(const tsr_comm *comm, const rows_call *e)
         if (e->send_counts[r] < 0)
             return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": send_counts[%d] is %lld; counts are 0 or more", r,
                                   (long long)e->send_counts[r]);
-        if (!tsr_add(sum, e->send_counts[r], &sum) || sum > e->send->shape[0])
+        if (!tsr_add_sizes(sum, e->send_counts[r], &sum) || sum > e->send->shape[0])
             return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": send_counts sum up to more than the %lld rows of send",
                                   (long long)e->send->shape[0]);
     }
@@ -131,7 +131,7 @@ static tsr_status check_room(const tsr_comm *comm, rows_call *e)
 {
     int64_t total = 0;
     for (int r = 0; r < comm->size; r++)
-        if (!tsr_add(total, e->receive_counts[r], &total))
+        if (!tsr_add_sizes(total, e->receive_counts[r], &total))
             total = INT64_MAX;
     e->total = total;
     if (total <= e->receive->shape[0])

@@ -64,7 +64,7 @@ static bool add_distance(const expectation *x, const tsr_tensor *t, int dim, int
     int64_t step = 0, end;
     if (t->shape[dim] > 1 && !tsr_multiply(t->strides[dim], t->shape[dim] - 1, &step))
         return false;
-    return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) &&
+    return tsr_add_sizes(*last, step, last) && tsr_add_sizes(*last, 1, &end) &&
            tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
 }
 

@@ -85,7 +85,7 @@ static tsr_status add_bytes(const tsr_item *item, const int64_t *shape, int64_t 
     bool fits = true;
     for (int dim = 0; dim < item->src->ndim; dim++)
         fits = fits && tsr_multiply(bytes, shape[dim], &bytes);
-    if (fits && tsr_multiply(bytes, times, &bytes) && tsr_add(*total, bytes, total))
+    if (fits && tsr_multiply(bytes, times, &bytes) && tsr_add_sizes(*total, bytes, total))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "tsr_plan_survey_of: all ranks together must receive more than 2^63 - 1 bytes");
@@ -134,7 +134,7 @@ tsr_status tsr_bound_add_total(const tsr_item *item, tsr_meter *meter, int64_t *
 int64_t tsr_add_saturated(int64_t a, int64_t b)
 {
     int64_t sum;
-    return tsr_add(a, b, &sum) ? sum : INT64_MAX;
+    return tsr_add_sizes(a, b, &sum) ? sum : INT64_MAX;
 }
 
 /* Bytes that a rank receives in a ring's all-reduce of `bytes` over n ranks: floor(2 (n - 1) bytes

@@ -100,7 +100,7 @@ static tsr_status list_layouts(survey *s)
 static tsr_status add_to_sum(const survey *s, tsr_plan_sum *sum, int64_t bytes, const char *what)
 {
     sum->max = tsr_max_i64(sum->max, bytes);
-    if (tsr_add(sum->total, bytes, &sum->total))
+    if (tsr_add_sizes(sum->total, bytes, &sum->total))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: all ranks together %s more than 2^63 - 1 bytes", s->function, what);
 }

@@ -177,7 +177,7 @@ static tsr_status measure_kept(const relabel *r, const tsr_layout *dst, int64_t 
         if ((!problem.shortcut && !tsr_problem_has_value(&problem, coordinate)) ||
             !meetings_of(r, tsr_mesh_rank(dst->mesh, coordinate), dims))
             continue;
-        if (!tsr_add(sum, bytes_met(r, dims, coordinate), &sum))
+        if (!tsr_add_sizes(sum, bytes_met(r, dims, coordinate), &sum))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "tsr_layout_relabel: more than 2^63 - 1 bytes would be kept in all; use fewer ranks");
     }

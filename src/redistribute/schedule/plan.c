@@ -85,7 +85,7 @@ static tsr_status check_total(const tsr_plan *plan)
                                     item->gives.elements, item->relayed.elements, item->relays.elements,
                                     item->term_elements};
         for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
-            if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
+            if (!tsr_add_sizes(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
                 return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive and send more than 2^62 bytes",
                                       plan->meter.call, (long long)plan->options.rank);
     }

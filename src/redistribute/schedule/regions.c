@@ -189,7 +189,7 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
 {
     const int64_t most = (INT64_C(1) << 61) / (int64_t)item->src->element_bytes;
     int64_t sum;
-    if (!tsr_multiply(elements, times, &sum) || !tsr_add(sum, *total, &sum) || sum > most)
+    if (!tsr_multiply(elements, times, &sum) || !tsr_add_sizes(sum, *total, &sum) || sum > most)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive or send more than 2^61 bytes",
                               item->meter->call, (long long)item->rank);
     *total = sum;

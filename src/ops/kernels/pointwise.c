@@ -1,0 +1,219 @@
+#include "ops/kernels/pointwise.h"
+
+#include "ops/kernels/pointwise_kernels.h"
+
+#include <string.h>
+
+#define INPUTS 3
+/* Elements that go through the loops at once, so that they stay in the first-level cache. */
+#define CHUNK 512
+
+static const struct {
+    const char *name;
+    const tsr_pointwise_kernels *kernels;
+} sets[] = {
+    {"portable", &tsr_pointwise_kernels_portable},
+#if TSR_HAVE_X86_KERNELS
+    {"avx2", &tsr_pointwise_kernels_avx2},
+    {"avx512", &tsr_pointwise_kernels_avx512},
+#endif
+};
+
+const tsr_pointwise_kernels *tsr_pointwise_kernels_for(const char *name)
+{
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+        if (strcmp(sets[i].name, name) == 0)
+            return sets[i].kernels;
+    return &tsr_pointwise_kernels_portable;
+}
+
+/* One tensor of a walk over the output's elements: its strides are 0 where it is repeated. */
+typedef struct walked {
+    char *data;
+    tsr_dtype dtype, computed;
+    int64_t bytes;
+    int64_t strides[TSR_MAX_DIMS];
+} walked;
+
+typedef struct walk {
+    const tsr_pointwise_kernels *kernels;
+    tsr_pointwise_loop *loop;
+    double parameter;
+    int count; /* the inputs, and the output behind them */
+    walked tensors[INPUTS + 1];
+    int ndim;
+    int64_t shape[TSR_MAX_DIMS];
+} walk;
+
+tsr_dtype tsr_pointwise_computes_in(tsr_dtype dtype)
+{
+    switch (dtype) {
+    case TSR_F64:
+    case TSR_F32:
+    case TSR_I64:
+    case TSR_I32:
+    case TSR_BOOL:
+        return dtype;
+    case TSR_F16:
+    case TSR_BF16:
+        return TSR_F32;
+    default:
+        return TSR_DTYPE_NONE;
+    }
+}
+
+bool tsr_pointwise_takes(int code, tsr_dtype dtype)
+{
+    return tsr_pointwise_kernels_portable.loops[code][tsr_pointwise_computes_in(dtype)] != NULL;
+}
+
+static walked walk_along(const tsr_tensor *tensor, const tsr_tensor *out)
+{
+    walked w = {.data = tensor->data, .dtype = tensor->dtype, .computed = tsr_pointwise_computes_in(tensor->dtype)};
+    w.bytes = (int64_t)tsr_dtype_bytes(tensor->dtype);
+    for (int dim = 0; dim < out->ndim; dim++) {
+        const int own = dim - (out->ndim - tensor->ndim);
+        w.strides[dim] = own < 0 || tensor->shape[own] != out->shape[dim] ? 0 : tensor->strides[own];
+    }
+    return w;
+}
+
+/* True if in all tensors dim `dim` goes on where dim `dim + 1` ends, so that they are one. */
+static bool is_one_dim(const walk *w, int dim)
+{
+    for (int i = 0; i < w->count; i++) {
+        if (w->tensors[i].strides[dim] != w->tensors[i].strides[dim + 1] * w->shape[dim + 1])
+            return false;
+    }
+    return true;
+}
+
+static void remove_dim(walk *w, int dim)
+{
+    for (int next = dim; next + 1 < w->ndim; next++) {
+        w->shape[next] = w->shape[next + 1];
+        for (int i = 0; i < w->count; i++)
+            w->tensors[i].strides[next] = w->tensors[i].strides[next + 1];
+    }
+    w->ndim--;
+}
+
+/* Drops dims of size 1, and joins dims that are one in all tensors. */
+static void join_dims(walk *w)
+{
+    for (int dim = w->ndim - 1; dim >= 0; dim--) {
+        if (w->shape[dim] == 1)
+            remove_dim(w, dim);
+    }
+    for (int dim = w->ndim - 2; dim >= 0; dim--) {
+        if (is_one_dim(w, dim)) {
+            w->shape[dim + 1] *= w->shape[dim];
+            remove_dim(w, dim);
+        }
+    }
+}
+
+static bool is_direct(const walked *w, int64_t stride)
+{
+    return w->dtype == w->computed && stride == 1;
+}
+
+/* Computes `n` elements, CHUNK at most; `at` has the address of the first in each tensor. */
+static void run_chunk(const walk *w, char *const *at, int64_t n)
+{
+    _Alignas(64) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
+    const void *in[INPUTS] = {NULL};
+    const walked *const out = &w->tensors[w->count - 1];
+    for (int i = 0; i < w->count - 1; i++) {
+        const walked *const t = &w->tensors[i];
+        const int64_t stride = w->ndim ? t->strides[w->ndim - 1] : 0;
+        in[i] = at[i];
+        if (!is_direct(t, stride)) {
+            w->kernels->gather[t->dtype](at[i], buffers[i], n, stride);
+            in[i] = buffers[i];
+        }
+    }
+    const int64_t stride = w->ndim ? out->strides[w->ndim - 1] : 1;
+    if (is_direct(out, stride)) {
+        w->loop(in, at[w->count - 1], n, w->parameter);
+        return;
+    }
+    w->loop(in, buffers[INPUTS], n, w->parameter);
+    w->kernels->scatter[out->dtype](buffers[INPUTS], at[w->count - 1], n, stride);
+}
+
+static void run_row(const walk *w, char *const *begin)
+{
+    const int64_t length = w->ndim ? w->shape[w->ndim - 1] : 1;
+    char *at[INPUTS + 1];
+    for (int i = 0; i < w->count; i++)
+        at[i] = begin[i];
+    for (int64_t done = 0; done < length; done += CHUNK) {
+        const int64_t n = length - done < CHUNK ? length - done : CHUNK;
+        run_chunk(w, at, n);
+        for (int i = 0; i < w->count && w->ndim; i++)
+            at[i] += n * w->tensors[i].strides[w->ndim - 1] * w->tensors[i].bytes;
+    }
+}
+
+/* Goes on to the next row; false: that was the last. */
+static bool advance_row(const walk *w, int64_t *index, char **at)
+{
+    for (int dim = w->ndim - 2; dim >= 0; dim--) {
+        const bool more = ++index[dim] < w->shape[dim];
+        for (int i = 0; i < w->count; i++)
+            at[i] += (more ? 1 : 1 - w->shape[dim]) * w->tensors[i].strides[dim] * w->tensors[i].bytes;
+        if (more)
+            return true;
+        index[dim] = 0;
+    }
+    return false;
+}
+
+static void run_walk(walk *w, const tsr_kernel_call *call)
+{
+    const tsr_tensor *const out = &call->outputs[0];
+    w->count = call->input_count + 1;
+    w->ndim = out->ndim;
+    for (int dim = 0; dim < out->ndim; dim++) {
+        if (out->shape[dim] == 0)
+            return;
+        w->shape[dim] = out->shape[dim];
+    }
+    for (int i = 0; i < w->count; i++)
+        w->tensors[i] = walk_along(i < call->input_count ? &call->inputs[i] : out, out);
+    join_dims(w);
+    int64_t index[TSR_MAX_DIMS] = {0};
+    char *at[INPUTS + 1];
+    for (int i = 0; i < w->count; i++)
+        at[i] = w->tensors[i].data;
+    do
+        run_row(w, at);
+    while (advance_row(w, index, at));
+}
+
+/* The parameter of a loop: the row's first attribute, if it has one. */
+static double parameter_of(const tsr_kernel_call *call)
+{
+    const tsr_attribute *const first = call->attributes;
+    if (!first->name)
+        return 0;
+    return first->kind == TSR_ATTRIBUTE_FLOAT ? first->number : (double)first->integer;
+}
+
+tsr_status tsr_pointwise_run(const tsr_kernel_call *call)
+{
+    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels), .parameter = parameter_of(call)};
+    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(call->outputs[0].dtype)];
+    run_walk(&w, call);
+    return TSR_OK;
+}
+
+tsr_status tsr_pointwise_cast(const tsr_kernel_call *call)
+{
+    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels)};
+    w.loop = w.kernels->convert[tsr_pointwise_computes_in(call->inputs[0].dtype)]
+                               [tsr_pointwise_computes_in(call->outputs[0].dtype)];
+    run_walk(&w, call);
+    return TSR_OK;
+}

@@ -1,0 +1,370 @@
+#include "ops/kernels/pointwise_kernels.h"
+
+#include "ops/kernels/functions.h"
+
+#define NAME_(kernels) tsr_pointwise_kernels_##kernels
+#define NAME(kernels)  NAME_(kernels)
+
+#define LOOP _Pragma("omp simd") for (int64_t i = 0; i < n; i++)
+
+/* A loop over elements of type T: `a`, `b` and `c` are those of the operands of types A, B and
+ * C. */
+#define DEFINE(name, T, A, B, C, value)                                                                                \
+    static void name(const void *const *in, void *out, int64_t n, double parameter)                                    \
+    {                                                                                                                  \
+        const A *const as = in[0];                                                                                     \
+        const B *const bs = in[1];                                                                                     \
+        const C *const cs = in[2];                                                                                     \
+        T *const to = out;                                                                                             \
+        (void)as, (void)bs, (void)cs, (void)parameter;                                                                 \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            to[i] = (T)(value);                                                                                        \
+        }                                                                                                              \
+    }
+
+#define a as[i]
+#define b bs[i]
+#define c cs[i]
+
+#define FOR_FLOATS(name, value)                                                                                        \
+    DEFINE(name##_f64, double, double, double, double, value)                                                          \
+    DEFINE(name##_f32, float, float, float, float, value)
+
+#define FOR_INTEGERS(name, value)                                                                                      \
+    DEFINE(name##_i64, uint64_t, uint64_t, uint64_t, uint64_t, value)                                                  \
+    DEFINE(name##_i32, uint32_t, uint32_t, uint32_t, uint32_t, value)
+#define FOR_SIGNED(name, value)                                                                                        \
+    DEFINE(name##_i64, int64_t, int64_t, int64_t, int64_t, value)                                                      \
+    DEFINE(name##_i32, int32_t, int32_t, int32_t, int32_t, value)
+
+#define FOR_CONDITION(T, suffix)                                                                                       \
+    DEFINE(where_##suffix, T, uint8_t, T, T, a ? b : c)                                                                \
+    DEFINE(keep_##suffix, T, uint8_t, T, T, a ? b : 0)                                                                 \
+    DEFINE(drop_##suffix, T, uint8_t, T, T, a ? 0 : b)                                                                 \
+    DEFINE(copy_##suffix, T, T, T, T, a)
+
+FOR_FLOATS(add, a + b)
+FOR_FLOATS(sub, a - b)
+FOR_FLOATS(mul, a *b)
+FOR_FLOATS(div, a / b)
+FOR_FLOATS(neg, -a)
+FOR_FLOATS(abs, a < 0 ? -a : a == 0 ? 0 : a)
+FOR_FLOATS(sign, a > 0 ? 1 : a < 0 ? -1 : a)
+/* Where both are equal only the signs of zeros may differ: a sum has +0, a negated sum of negated
+ * ones -0. NaNs pass through the sum. */
+FOR_FLOATS(maximum, a > b ? a : b > a ? b : a == b ? (a == 0 ? a + b : a) : a + b)
+FOR_FLOATS(minimum, a < b ? a : b < a ? b : a == b ? (a == 0 ? -(-a - b) : a) : a + b)
+FOR_FLOATS(share_max, b > c ? a : b == c ? a / 2 : 0)
+FOR_FLOATS(share_min, b < c ? a : b == c ? a / 2 : 0)
+FOR_FLOATS(relu, a > 0 ? a : a == a ? 0 : a)
+FOR_FLOATS(relu_backward, b > 0 ? a : 0)
+FOR_FLOATS(exp, tsr_f64_exp(a))
+FOR_FLOATS(log, tsr_f64_log(a))
+FOR_FLOATS(rsqrt, 1 / sqrt((double)a))
+FOR_FLOATS(sqrt, sqrt((double)a))
+FOR_FLOATS(tanh, tsr_f64_tanh(a))
+FOR_FLOATS(tanh_backward, a *(1 - (double)b * b))
+FOR_FLOATS(sigmoid, tsr_f64_sigmoid(a))
+FOR_FLOATS(sigmoid_backward, a *((1 - (double)b) * b))
+FOR_FLOATS(silu, a *tsr_f64_sigmoid(a))
+FOR_FLOATS(silu_mul, a *tsr_f64_sigmoid(a) * b)
+FOR_FLOATS(scale, a *parameter)
+
+static inline double silu_slope(double x)
+{
+    const double s = tsr_f64_sigmoid(x);
+    return s * (1 + x * (1 - s));
+}
+
+/* sqrt(2 / pi), and the factor of the cube, of the form with tanh. */
+#define ROOT 0.79788456080286535588
+#define CUBE 0.044715
+
+static inline double gelu_tanh(double x)
+{
+    return 0.5 * x * (1 + tsr_f64_tanh(ROOT * (x + CUBE * x * x * x)));
+}
+
+static inline double gelu_tanh_slope(double x)
+{
+    const double t = tsr_f64_tanh(ROOT * (x + CUBE * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT * (1 + 3 * CUBE * x * x);
+}
+
+static inline double gelu_erf(double x)
+{
+    return 0.5 * x * tsr_f64_erfc(-x * 0.70710678118654752440);
+}
+
+/* 1 / sqrt(2 pi) is the height of the bell. */
+static inline double gelu_erf_slope(double x)
+{
+    return 0.5 * tsr_f64_erfc(-x * 0.70710678118654752440) + x * 0.39894228040143267794 * tsr_f64_exp(-0.5 * x * x);
+}
+
+FOR_FLOATS(silu_backward, a *silu_slope(b))
+FOR_FLOATS(gelu_by_tanh, gelu_tanh(a))
+FOR_FLOATS(gelu_by_erf, gelu_erf(a))
+FOR_FLOATS(gelu_by_tanh_backward, a *gelu_tanh_slope(b))
+FOR_FLOATS(gelu_by_erf_backward, a *gelu_erf_slope(b))
+
+#define DEFINE_EITHER(name, suffix)                                                                                    \
+    static void gelu##name##_##suffix(const void *const *in, void *out, int64_t n, double parameter)                   \
+    {                                                                                                                  \
+        (parameter != 0 ? gelu_by_tanh##name##_##suffix : gelu_by_erf##name##_##suffix)(in, out, n, parameter);        \
+    }
+
+DEFINE_EITHER(, f64)
+DEFINE_EITHER(, f32)
+DEFINE_EITHER(_backward, f64)
+DEFINE_EITHER(_backward, f32)
+
+FOR_INTEGERS(add, a + b)
+FOR_INTEGERS(sub, a - b)
+FOR_INTEGERS(mul, a *b)
+FOR_INTEGERS(neg, 0 - a)
+FOR_SIGNED(maximum, a > b ? a : b)
+FOR_SIGNED(minimum, a < b ? a : b)
+DEFINE(abs_i64, uint64_t, int64_t, int64_t, int64_t, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)
+DEFINE(abs_i32, uint32_t, int32_t, int32_t, int32_t, a < 0 ? 0 - (uint32_t)a : (uint32_t)a)
+
+FOR_CONDITION(double, f64)
+FOR_CONDITION(float, f32)
+FOR_CONDITION(int64_t, i64)
+FOR_CONDITION(int32_t, i32)
+FOR_CONDITION(uint8_t, bool)
+
+/* Floats become the nearest integer that the type has; NaN becomes 0. */
+#define CLAMPED(low, high) a != a ? 0 : a <= (low) ? (low) : a >= (high) ? (high) : a
+
+#define DEFINE_CONVERT(from, to, F, T, value) DEFINE(from##_to_##to, T, F, F, F, value)
+DEFINE_CONVERT(f64, f32, double, float, a)
+DEFINE_CONVERT(f32, f64, float, double, a)
+DEFINE_CONVERT(i64, f64, int64_t, double, a)
+DEFINE_CONVERT(i64, f32, int64_t, float, a)
+DEFINE_CONVERT(i32, f64, int32_t, double, a)
+DEFINE_CONVERT(i32, f32, int32_t, float, a)
+DEFINE_CONVERT(i64, i32, int64_t, int32_t, a)
+DEFINE_CONVERT(i32, i64, int32_t, int64_t, a)
+DEFINE_CONVERT(bool, f64, uint8_t, double, a)
+DEFINE_CONVERT(bool, f32, uint8_t, float, a)
+DEFINE_CONVERT(bool, i64, uint8_t, int64_t, a)
+DEFINE_CONVERT(bool, i32, uint8_t, int32_t, a)
+DEFINE_CONVERT(f64, bool, double, uint8_t, a != 0)
+DEFINE_CONVERT(f32, bool, float, uint8_t, a != 0)
+DEFINE_CONVERT(i64, bool, int64_t, uint8_t, a != 0)
+DEFINE_CONVERT(i32, bool, int32_t, uint8_t, a != 0)
+DEFINE_CONVERT(f64, i32, double, int32_t, CLAMPED(-0x1p31, 2147483647.0))
+DEFINE_CONVERT(f32, i32, float, int32_t,
+               (a != a          ? 0
+                : a <= -0x1p31f ? INT32_MIN
+                : a >= 0x1p31f  ? INT32_MAX
+                                : (int32_t)a))
+DEFINE_CONVERT(f64, i64, double, int64_t,
+               (a != a         ? 0
+                : a <= -0x1p63 ? INT64_MIN
+                : a >= 0x1p63  ? INT64_MAX
+                               : (int64_t)a))
+DEFINE_CONVERT(f32, i64, float, int64_t,
+               (a != a          ? 0
+                : a <= -0x1p63f ? INT64_MIN
+                : a >= 0x1p63f  ? INT64_MAX
+                                : (int64_t)a))
+
+#undef a
+#undef b
+#undef c
+
+static inline float widen_bf16(uint16_t code)
+{
+    const uint32_t bits = (uint32_t)code << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A subnormal has the smallest normal's exponent but no leading 1; it is given one, which the
+ * subtraction takes away. */
+static inline float widen_f16(uint16_t code)
+{
+    const uint32_t magnitude = code & 0x7fffu, shifted = magnitude << 13;
+    const uint32_t normal = shifted + (magnitude > 0x7bff ? UINT32_C(224) << 23 : UINT32_C(112) << 23);
+    const uint32_t with_one = shifted + (UINT32_C(113) << 23);
+    float value, subnormal;
+    memcpy(&value, &normal, sizeof value);
+    memcpy(&subnormal, &with_one, sizeof subnormal);
+    value = magnitude < 0x400 ? subnormal - 0x1p-14f : value;
+    return code & 0x8000 ? -value : value;
+}
+
+static inline uint16_t round_bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(value != value ? 0x7fc0 : rounded);
+}
+
+/* Adding 0.5 to a small magnitude leaves the f16's subnormal in the low bits, rounded to nearest
+ * even. */
+static inline uint16_t round_f16(float value)
+{
+    uint32_t bits, small_bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    float size;
+    memcpy(&size, &magnitude, sizeof size);
+    size += 0.5f;
+    memcpy(&small_bits, &size, sizeof small_bits);
+    const uint32_t normal = (magnitude - (UINT32_C(112) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+    const uint32_t subnormal = small_bits - (UINT32_C(126) << 23);
+    const uint32_t finite = magnitude < UINT32_C(113) << 23 ? subnormal : normal;
+    const uint32_t code = magnitude >= UINT32_C(0x477ff000) ? 0x7c00 : finite;
+    return (uint16_t)(magnitude > 0x7f800000 ? 0x7e00 : sign | code);
+}
+
+#define DEFINE_MOVES(dtype, M, C, load, store)                                                                         \
+    static void gather_##dtype(const void *from, void *to, int64_t n, int64_t stride)                                  \
+    {                                                                                                                  \
+        const M *const source = from;                                                                                  \
+        C *const array = to;                                                                                           \
+        if (stride == 1)                                                                                               \
+            LOOP                                                                                                       \
+            {                                                                                                          \
+                array[i] = load(source[i]);                                                                            \
+            }                                                                                                          \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                array[i] = load(source[i * stride]);                                                                   \
+    }                                                                                                                  \
+    static void scatter_##dtype(const void *from, void *to, int64_t n, int64_t stride)                                 \
+    {                                                                                                                  \
+        const C *const array = from;                                                                                   \
+        M *const target = to;                                                                                          \
+        if (stride == 1)                                                                                               \
+            LOOP                                                                                                       \
+            {                                                                                                          \
+                target[i] = store(array[i]);                                                                           \
+            }                                                                                                          \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                target[i * stride] = store(array[i]);                                                                  \
+    }
+
+DEFINE_MOVES(f64, double, double, , )
+DEFINE_MOVES(f32, float, float, , )
+DEFINE_MOVES(i64, int64_t, int64_t, , )
+DEFINE_MOVES(i32, int32_t, int32_t, , )
+DEFINE_MOVES(bool, uint8_t, uint8_t, , )
+DEFINE_MOVES(f16, uint16_t, float, widen_f16, round_f16)
+DEFINE_MOVES(bf16, uint16_t, float, widen_bf16, round_bf16)
+
+#define DEFINE_SUMS(dtype, T)                                                                                          \
+    static void add_rows_##dtype(const void *terms, void *sums, int64_t n)                                             \
+    {                                                                                                                  \
+        const T *const from = terms;                                                                                   \
+        T *const to = sums;                                                                                            \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            to[i] += from[i];                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void add_lanes_##dtype(const void *terms, void *sums, int64_t n)                                            \
+    {                                                                                                                  \
+        int64_t done = 0;                                                                                              \
+        for (; done + TSR_POINTWISE_LANES <= n; done += TSR_POINTWISE_LANES)                                           \
+            add_rows_##dtype((const T *)terms + done, sums, TSR_POINTWISE_LANES);                                      \
+        add_rows_##dtype((const T *)terms + done, sums, n - done);                                                     \
+    }
+
+DEFINE_SUMS(f64, double)
+DEFINE_SUMS(i64, uint64_t)
+
+#define FLOATS(name)                                                                                                   \
+    {                                                                                                                  \
+        [TSR_F64] = name##_f64, [TSR_F32] = name##_f32                                                                 \
+    }
+#define NUMBERS(name)                                                                                                  \
+    {                                                                                                                  \
+        [TSR_F64] = name##_f64, [TSR_F32] = name##_f32, [TSR_I64] = name##_i64, [TSR_I32] = name##_i32                 \
+    }
+#define ANY(name)                                                                                                      \
+    {                                                                                                                  \
+        [TSR_F64] = name##_f64, [TSR_F32] = name##_f32, [TSR_I64] = name##_i64, [TSR_I32] = name##_i32,                \
+        [TSR_BOOL] = name##_bool                                                                                       \
+    }
+#define MOVES(way)                                                                                                     \
+    {                                                                                                                  \
+        [TSR_F64] = way##_f64, [TSR_F32] = way##_f32, [TSR_F16] = way##_f16, [TSR_BF16] = way##_bf16,                  \
+        [TSR_I64] = way##_i64, [TSR_I32] = way##_i32, [TSR_BOOL] = way##_bool                                          \
+    }
+
+const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
+    .loops =
+        {
+            [TSR_POINTWISE_ADD] = NUMBERS(add),
+            [TSR_POINTWISE_SUB] = NUMBERS(sub),
+            [TSR_POINTWISE_MUL] = NUMBERS(mul),
+            [TSR_POINTWISE_DIV] = FLOATS(div),
+            [TSR_POINTWISE_MAXIMUM] = NUMBERS(maximum),
+            [TSR_POINTWISE_MINIMUM] = NUMBERS(minimum),
+            [TSR_POINTWISE_SHARE_MAX] = FLOATS(share_max),
+            [TSR_POINTWISE_SHARE_MIN] = FLOATS(share_min),
+            [TSR_POINTWISE_NEG] = NUMBERS(neg),
+            [TSR_POINTWISE_ABS] = NUMBERS(abs),
+            [TSR_POINTWISE_SIGN] = FLOATS(sign),
+            [TSR_POINTWISE_EXP] = FLOATS(exp),
+            [TSR_POINTWISE_LOG] = FLOATS(log),
+            [TSR_POINTWISE_SQRT] = FLOATS(sqrt),
+            [TSR_POINTWISE_RSQRT] = FLOATS(rsqrt),
+            [TSR_POINTWISE_TANH] = FLOATS(tanh),
+            [TSR_POINTWISE_TANH_BACKWARD] = FLOATS(tanh_backward),
+            [TSR_POINTWISE_SIGMOID] = FLOATS(sigmoid),
+            [TSR_POINTWISE_SIGMOID_BACKWARD] = FLOATS(sigmoid_backward),
+            [TSR_POINTWISE_SILU] = FLOATS(silu),
+            [TSR_POINTWISE_SILU_BACKWARD] = FLOATS(silu_backward),
+            [TSR_POINTWISE_SILU_MUL] = FLOATS(silu_mul),
+            [TSR_POINTWISE_RELU] = FLOATS(relu),
+            [TSR_POINTWISE_RELU_BACKWARD] = FLOATS(relu_backward),
+            [TSR_POINTWISE_GELU] = FLOATS(gelu),
+            [TSR_POINTWISE_GELU_BACKWARD] = FLOATS(gelu_backward),
+            [TSR_POINTWISE_SCALE] = FLOATS(scale),
+            [TSR_POINTWISE_WHERE] = ANY(where),
+            [TSR_POINTWISE_KEEP] = ANY(keep),
+            [TSR_POINTWISE_DROP] = ANY(drop),
+            [TSR_POINTWISE_COPY] = ANY(copy),
+        },
+    .gather = MOVES(gather),
+    .scatter = MOVES(scatter),
+    .add_rows = {[TSR_F64] = add_rows_f64, [TSR_I64] = add_rows_i64},
+    .add_lanes = {[TSR_F64] = add_lanes_f64, [TSR_I64] = add_lanes_i64},
+    .convert =
+        {
+            [TSR_F64] = {[TSR_F64] = copy_f64,
+                         [TSR_F32] = f64_to_f32,
+                         [TSR_I64] = f64_to_i64,
+                         [TSR_I32] = f64_to_i32,
+                         [TSR_BOOL] = f64_to_bool},
+            [TSR_F32] = {[TSR_F64] = f32_to_f64,
+                         [TSR_F32] = copy_f32,
+                         [TSR_I64] = f32_to_i64,
+                         [TSR_I32] = f32_to_i32,
+                         [TSR_BOOL] = f32_to_bool},
+            [TSR_I64] = {[TSR_F64] = i64_to_f64,
+                         [TSR_F32] = i64_to_f32,
+                         [TSR_I64] = copy_i64,
+                         [TSR_I32] = i64_to_i32,
+                         [TSR_BOOL] = i64_to_bool},
+            [TSR_I32] = {[TSR_F64] = i32_to_f64,
+                         [TSR_F32] = i32_to_f32,
+                         [TSR_I64] = i32_to_i64,
+                         [TSR_I32] = copy_i32,
+                         [TSR_BOOL] = i32_to_bool},
+            [TSR_BOOL] = {[TSR_F64] = bool_to_f64,
+                          [TSR_F32] = bool_to_f32,
+                          [TSR_I64] = bool_to_i64,
+                          [TSR_I32] = bool_to_i32,
+                          [TSR_BOOL] = copy_bool},
+        },
+};

@@ -1,0 +1,81 @@
+/**
+ * Loops of pointwise ops over a few hundred elements without gaps: one source, compiled once for
+ * each set of instructions; all sets give the same bits, but for those of NaNs.
+ *
+ * f32 results are computed in f32 where that is one operation, else in f64 and rounded once; exp,
+ * log, tanh and what is made of them by polynomials of Tessera's own. Integers wrap.
+ */
+#ifndef TSR_OPS_KERNELS_POINTWISE_KERNELS_H
+#define TSR_OPS_KERNELS_POINTWISE_KERNELS_H
+
+#include <tessera/dtype.h>
+
+#include <stdint.h>
+
+/** The pointwise ops, as rows of the table call them. A condition is one byte, 0 or 1. */
+typedef enum tsr_pointwise {
+    TSR_POINTWISE_ADD,
+    TSR_POINTWISE_SUB,
+    TSR_POINTWISE_MUL,
+    TSR_POINTWISE_DIV,
+    TSR_POINTWISE_MAXIMUM,   /**< NaN passes, -0 is below +0 */
+    TSR_POINTWISE_MINIMUM,   /**< NaN passes, -0 is below +0 */
+    TSR_POINTWISE_SHARE_MAX, /**< d, x, y: what x gets of the gradient d of maximum(x, y) */
+    TSR_POINTWISE_SHARE_MIN, /**< likewise of minimum(x, y) */
+    TSR_POINTWISE_NEG,
+    TSR_POINTWISE_ABS,
+    TSR_POINTWISE_SIGN,
+    TSR_POINTWISE_EXP,
+    TSR_POINTWISE_LOG,
+    TSR_POINTWISE_SQRT,
+    TSR_POINTWISE_RSQRT,
+    TSR_POINTWISE_TANH,
+    TSR_POINTWISE_TANH_BACKWARD, /**< d, y */
+    TSR_POINTWISE_SIGMOID,
+    TSR_POINTWISE_SIGMOID_BACKWARD, /**< d, y */
+    TSR_POINTWISE_SILU,
+    TSR_POINTWISE_SILU_BACKWARD, /**< d, x */
+    TSR_POINTWISE_SILU_MUL,      /**< gate, up */
+    TSR_POINTWISE_RELU,
+    TSR_POINTWISE_RELU_BACKWARD, /**< d, x */
+    TSR_POINTWISE_GELU,          /**< parameter: 1 for the form with tanh */
+    TSR_POINTWISE_GELU_BACKWARD, /**< d, x */
+    TSR_POINTWISE_SCALE,         /**< x times the parameter */
+    TSR_POINTWISE_WHERE,         /**< condition, x, y */
+    TSR_POINTWISE_KEEP,          /**< condition, x: x or 0 */
+    TSR_POINTWISE_DROP,          /**< condition, x: 0 or x */
+    TSR_POINTWISE_COPY,
+    TSR_POINTWISE_END
+} tsr_pointwise;
+
+/** The number of sums of add_lanes. */
+#define TSR_POINTWISE_LANES 16
+
+/** Computes n results; `out` may be one of `in`. */
+typedef void tsr_pointwise_loop(const void *const *in, void *out, int64_t n, double parameter);
+
+/** Reads or writes n elements of a dtype, of which one is a plain array and the other `stride`
+ * elements apart. */
+typedef void tsr_pointwise_move(const void *from, void *to, int64_t n, int64_t stride);
+
+typedef struct tsr_pointwise_kernels {
+    /** By op and by dtype of the computation: f64, f32, i64, i32, bool; NULL: there is none. */
+    tsr_pointwise_loop *loops[TSR_POINTWISE_END][TSR_DTYPE_END];
+    /** By dtype in memory: to an array of the dtype of the computation. */
+    tsr_pointwise_move *gather[TSR_DTYPE_END];
+    /** By dtype in memory: from an array of the dtype of the computation, rounding to nearest
+     * even. */
+    tsr_pointwise_move *scatter[TSR_DTYPE_END];
+    /** By dtypes of the computation, from and to; floats become integers by dropping the
+     * fraction. */
+    tsr_pointwise_loop *convert[TSR_DTYPE_END][TSR_DTYPE_END];
+    /** sums[i] += terms[i]; f64 and i64. */
+    void (*add_rows[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
+    /** Adds term i to sums[i mod 16], in ascending order; f64 and i64. */
+    void (*add_lanes[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
+} tsr_pointwise_kernels;
+
+extern const tsr_pointwise_kernels tsr_pointwise_kernels_portable, tsr_pointwise_kernels_avx2,
+    tsr_pointwise_kernels_avx512;
+
+#endif

@@ -1,0 +1,222 @@
+#include "ops/kernels/reduce.h"
+
+#include "ops/kernels/pointwise.h"
+
+#include <string.h>
+
+#define CHUNK 512
+
+/* A dim of the input, and how far apart its elements are in input and output. */
+typedef struct axis {
+    int64_t size, in, out;
+} axis;
+
+typedef struct reduction {
+    const tsr_pointwise_kernels *kernels;
+    tsr_dtype memory, computed, summed; /* dtypes of elements in memory, in loops and of sums */
+    int64_t bytes;
+    bool divides;
+    double divisor; /* sums are divided by it if `divides` is set */
+    axis kept[TSR_MAX_DIMS], reduced[TSR_MAX_DIMS];
+    int kept_count, reduced_count;
+} reduction;
+
+bool tsr_reduce_mark(int count, const int64_t *dims, int ndim, bool marked[TSR_MAX_DIMS])
+{
+    memset(marked, count == 0, TSR_MAX_DIMS * sizeof *marked);
+    for (int i = 0; i < count; i++) {
+        if (dims[i] < 0 || dims[i] >= ndim || marked[dims[i]])
+            return false;
+        marked[dims[i]] = true;
+    }
+    return true;
+}
+
+/* Goes on to the next index over axes, and moves both addresses; false: that was the last. */
+static bool advance(const axis *axes, int count, int64_t bytes, int64_t *index, const char **in, char **out)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        const bool more = ++index[i] < axes[i].size;
+        const int64_t steps = more ? 1 : 1 - axes[i].size;
+        *in += steps * axes[i].in * bytes;
+        *out += steps * axes[i].out * bytes;
+        if (more)
+            return true;
+        index[i] = 0;
+    }
+    return false;
+}
+
+/* Reads n elements as terms of sums. */
+static const void *read_terms(const reduction *r, const char *from, int64_t n, int64_t stride, void *terms)
+{
+    _Alignas(64) char array[CHUNK * sizeof(double)];
+    if (r->memory == r->summed && stride == 1)
+        return from;
+    if (r->computed == r->summed) {
+        r->kernels->gather[r->memory](from, terms, n, stride);
+        return terms;
+    }
+    r->kernels->gather[r->memory](from, array, n, stride);
+    r->kernels->convert[r->computed][r->summed]((const void *const[]){array, NULL, NULL}, terms, n, 0);
+    return terms;
+}
+
+static void write_sums(const reduction *r, void *sums, char *to, int64_t n, int64_t stride)
+{
+    _Alignas(64) char array[CHUNK * sizeof(double)];
+    double *const floats = sums;
+    for (int64_t i = 0; i < n && r->divides; i++)
+        floats[i] /= r->divisor;
+    r->kernels->convert[r->summed][r->computed]((const void *const[]){sums, NULL, NULL}, array, n, 0);
+    r->kernels->scatter[r->memory](array, to, n, stride);
+}
+
+/* Sums of n elements along `row`, a kept axis, over all reduced ones. */
+static void sum_row(const reduction *r, const axis *row, const char *in, char *out, int64_t n)
+{
+    _Alignas(64) char sums[CHUNK * sizeof(double)] = {0}, terms[CHUNK * sizeof(double)];
+    int64_t index[TSR_MAX_DIMS] = {0};
+    const char *at = in;
+    char *ignored = NULL;
+    bool more = true;
+    for (int i = 0; i < r->reduced_count; i++)
+        more = more && r->reduced[i].size > 0;
+    while (more) {
+        r->kernels->add_rows[r->summed](read_terms(r, at, n, row->in, terms), sums, n);
+        more = advance(r->reduced, r->reduced_count, r->bytes, index, &at, &ignored);
+    }
+    write_sums(r, sums, out, n, row->out);
+}
+
+/* Adds the 16 sums of lanes in order. */
+static void fold(const reduction *r, char *lanes)
+{
+    const int64_t bytes = (int64_t)tsr_dtype_bytes(r->summed);
+    for (int i = 1; i < TSR_POINTWISE_LANES; i++)
+        r->kernels->add_rows[r->summed](lanes + i * bytes, lanes, 1);
+}
+
+/* The sum of all elements along the reduced axes, the last of which is the tensor's last dim. */
+static void sum_lanes(const reduction *r, const char *in, char *out)
+{
+    _Alignas(64) char lanes[TSR_POINTWISE_LANES * sizeof(double)] = {0}, terms[CHUNK * sizeof(double)];
+    const axis *const row = &r->reduced[r->reduced_count - 1];
+    int64_t index[TSR_MAX_DIMS] = {0};
+    const char *at = in;
+    char *ignored = NULL;
+    bool more = true;
+    for (int i = 0; i < r->reduced_count; i++)
+        more = more && r->reduced[i].size > 0;
+    while (more) {
+        for (int64_t done = 0; done < row->size; done += CHUNK) {
+            const int64_t n = row->size - done < CHUNK ? row->size - done : CHUNK;
+            const void *const read = read_terms(r, at + done * row->in * r->bytes, n, row->in, terms);
+            r->kernels->add_lanes[r->summed](read, lanes, n);
+        }
+        more = advance(r->reduced, r->reduced_count - 1, r->bytes, index, &at, &ignored);
+    }
+    fold(r, lanes);
+    write_sums(r, lanes, out, 1, 1);
+}
+
+static void run_reduction(const reduction *r, bool last_reduced, const char *in, char *out)
+{
+    int64_t index[TSR_MAX_DIMS] = {0};
+    const int outer = r->kept_count - !last_reduced;
+    for (int i = 0; i < r->kept_count; i++) {
+        if (r->kept[i].size == 0)
+            return;
+    }
+    do {
+        if (last_reduced) {
+            sum_lanes(r, in, out);
+            continue;
+        }
+        const axis *const row = &r->kept[outer];
+        for (int64_t done = 0; done < row->size; done += CHUNK)
+            sum_row(r, row, in + done * row->in * r->bytes, out + done * row->out * r->bytes,
+                    row->size - done < CHUNK ? row->size - done : CHUNK);
+    } while (advance(r->kept, outer, r->bytes, index, &in, &out));
+}
+
+/* Sums over the marked dims of the input; `out_dim` says which of the output's dims each of the
+ * others is. `divisor` NULL: sums are not divided. */
+static void sum_marked(const tsr_kernel_call *call, const bool *marked, const int *out_dim, const double *divisor)
+{
+    const tsr_tensor *const in = &call->inputs[0], *const out = &call->outputs[0];
+    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels), .memory = in->dtype, .divides = divisor};
+    r.divisor = divisor ? *divisor : 1;
+    r.computed = tsr_pointwise_computes_in(in->dtype);
+    r.summed = tsr_dtype_get(in->dtype)->kind == TSR_CLASS_FLOAT ? TSR_F64 : TSR_I64;
+    r.bytes = (int64_t)tsr_dtype_bytes(in->dtype);
+    for (int dim = 0; dim < in->ndim; dim++) {
+        if (marked[dim])
+            r.reduced[r.reduced_count++] = (axis){in->shape[dim], in->strides[dim], 0};
+        else
+            r.kept[r.kept_count++] = (axis){in->shape[dim], in->strides[dim], out->strides[out_dim[dim]]};
+    }
+    if (in->ndim == 0)
+        r.kept[r.kept_count++] = (axis){1, 1, 1};
+    run_reduction(&r, in->ndim > 0 && marked[in->ndim - 1], in->data, out->data);
+}
+
+/* The product of the sizes of the whole tensor's marked dims. */
+static double repetitions(const tsr_layout *whole, const bool *marked)
+{
+    double count = 1;
+    for (int dim = 0; dim < tsr_layout_ndim(whole); dim++)
+        count *= marked[dim] ? (double)tsr_layout_shape(whole)[dim] : 1;
+    return count;
+}
+
+tsr_status tsr_reduce_sum(const tsr_kernel_call *call)
+{
+    bool marked[TSR_MAX_DIMS];
+    int out_dim[TSR_MAX_DIMS], used = 0;
+    const int ndim = call->inputs[0].ndim;
+    tsr_reduce_mark(call->attributes[0].count, call->attributes[0].list, ndim, marked);
+    for (int dim = 0; dim < ndim; dim++) {
+        out_dim[dim] = used;
+        used += !marked[dim] || call->attributes[1].integer;
+    }
+    const double divisor = repetitions(call->layouts[0], marked);
+    sum_marked(call, marked, out_dim, call->code ? &divisor : NULL);
+    return TSR_OK;
+}
+
+tsr_status tsr_reduce_sum_to(const tsr_kernel_call *call)
+{
+    bool marked[TSR_MAX_DIMS];
+    int out_dim[TSR_MAX_DIMS];
+    const int missing = call->inputs[0].ndim - call->attributes[0].count;
+    for (int dim = 0; dim < call->inputs[0].ndim; dim++) {
+        out_dim[dim] = dim - missing;
+        marked[dim] = dim < missing ||
+                      (call->attributes[0].list[dim - missing] == 1 && tsr_layout_shape(call->layouts[0])[dim] != 1);
+    }
+    sum_marked(call, marked, out_dim, NULL);
+    return TSR_OK;
+}
+
+tsr_status tsr_reduce_spread(const tsr_kernel_call *call)
+{
+    bool marked[TSR_MAX_DIMS];
+    tsr_tensor spread = call->inputs[0];
+    const tsr_tensor *const out = &call->outputs[0];
+    tsr_reduce_mark(call->attributes[0].count, call->attributes[0].list, out->ndim, marked);
+    for (int dim = 0, used = 0; dim < out->ndim; dim++) {
+        spread.shape[dim] = out->shape[dim];
+        spread.strides[dim] = marked[dim] ? 0 : call->inputs[0].strides[used];
+        used += !marked[dim] || call->attributes[1].integer;
+    }
+    spread.ndim = out->ndim;
+    const double factor = call->code ? 1 / repetitions(call->layouts[1], marked) : 1;
+    const tsr_attribute attributes[] = {{.name = "factor", .kind = TSR_ATTRIBUTE_FLOAT, .number = factor}, {NULL}};
+    tsr_kernel_call copy = *call;
+    copy.code = call->code ? TSR_POINTWISE_SCALE : TSR_POINTWISE_COPY;
+    copy.attributes = attributes;
+    copy.inputs = &spread;
+    copy.input_count = 1;
+    return tsr_pointwise_run(&copy);
+}

@@ -1,0 +1,72 @@
+#include "ops/rules/propagate.h"
+
+#include "ops/rules/refuse.h"
+
+#include <tessera/sys/status.h>
+
+/* Checks that all operands are there, on equal meshes with the same dims, over one communicator. */
+static tsr_status check_meshes(const tsr_op_rule *rule, const tsr_op_names *names, unsigned optional,
+                               const tsr_layout *const *operands, int *first)
+{
+    *first = -1;
+    for (int i = 0; i < rule->operand_count; i++) {
+        if (!operands[i] && !(optional >> i & 1))
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", names->caller, names->operands[i]);
+        if (!operands[i])
+            continue;
+        *first = *first < 0 ? i : *first;
+        const tsr_mesh *const a = tsr_layout_mesh(operands[*first]), *const b = tsr_layout_mesh(operands[i]);
+        bool same = tsr_mesh_congruent(a, b) && tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
+        for (int k = 0; same && k < tsr_mesh_ndim(a); k++)
+            same = tsr_mesh_size(a, k) == tsr_mesh_size(b, k);
+        if (same && (tsr_mesh_comm(a) == tsr_mesh_comm(b) || !tsr_mesh_comm(a) || !tsr_mesh_comm(b)))
+            continue;
+        char ours[128], theirs[128];
+        tsr_mesh_print(a, ours, sizeof ours);
+        tsr_mesh_print(b, theirs, sizeof theirs);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh, over one communicator",
+                              names->caller, names->operands[*first], ours, names->operands[i], theirs);
+    }
+    return TSR_OK;
+}
+
+static tsr_status create_results(const tsr_op_form *form, const tsr_mesh *mesh,
+                                 tsr_placement placements[TSR_OP_RESULTS][TSR_MAX_DIMS],
+                                 const tsr_dtype dtypes[TSR_OP_RESULTS], tsr_layout *results[TSR_OP_RESULTS])
+{
+    tsr_layout *made[TSR_OP_RESULTS] = {NULL};
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < form->rule->result_count && status == TSR_OK; i++) {
+        int64_t shape[TSR_MAX_DIMS];
+        tsr_op_form_shape(form, i, shape);
+        status = tsr_layout_create(mesh, placements[i], form->results[i].ndim, shape, dtypes[i], &made[i]);
+    }
+    for (int i = 0; i < form->rule->result_count; i++) {
+        if (status == TSR_OK)
+            results[i] = made[i];
+        else
+            tsr_layout_destroy(made[i]);
+    }
+    return status;
+}
+
+tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, unsigned optional,
+                                 const tsr_layout *const *operands, const tsr_dtype dtypes[TSR_OP_RESULTS],
+                                 tsr_layout *results[TSR_OP_RESULTS])
+{
+    int first;
+    tsr_op_form form;
+    tsr_op_misfit misfit;
+    tsr_op_placements placements = {0};
+    tsr_placement found[TSR_OP_RESULTS][TSR_MAX_DIMS];
+    TSR_TRY(check_meshes(rule, names, optional, operands, &first));
+    TSR_TRY(tsr_op_form_bind(rule, names, operands, &form));
+    for (int i = 0; i < rule->operand_count; i++)
+        placements[i] = operands[i] ? tsr_layout_placements(operands[i]) : NULL;
+    const tsr_mesh *const mesh = tsr_layout_mesh(operands[first]);
+    TSR_TRY(tsr_op_fit(&form, mesh, placements, found, &misfit));
+    if (misfit.kind != TSR_OP_FITS)
+        return tsr_op_refuse(&form, names, operands, &misfit);
+    return create_results(&form, mesh, found, dtypes, results);
+}

@@ -1,0 +1,218 @@
+#include "ops/rules/refuse.h"
+
+#include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes for texts in an error; longer ones are cut. */
+#define TEXT 256
+
+typedef struct refusal {
+    const tsr_op_form *form;
+    const tsr_op_names *names;
+    const tsr_layout *const *operands;
+    const tsr_op_misfit *misfit;
+    const tsr_mesh *mesh;
+    int mesh_ndim;
+    tsr_placement tried[TSR_OP_OPERANDS][TSR_MAX_DIMS]; /* placements that may fit */
+} refusal;
+
+static const tsr_placement *own_placements(const refusal *r, int operand)
+{
+    return tsr_layout_placements(r->operands[operand]);
+}
+
+static void restore_own(refusal *r)
+{
+    for (int i = 0; i < r->form->rule->operand_count; i++) {
+        if (r->operands[i])
+            memcpy(r->tried[i], own_placements(r, i), (size_t)r->mesh_ndim * sizeof(tsr_placement));
+    }
+}
+
+/* True if the tried placements are layouts, and fit. */
+static bool do_fit(const refusal *r)
+{
+    tsr_op_placements placements = {0};
+    tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS];
+    tsr_op_misfit misfit;
+    for (int i = 0; i < r->form->rule->operand_count; i++) {
+        tsr_layout *layout;
+        if (!r->operands[i])
+            continue;
+        if (tsr_layout_with(r->operands[i], r->tried[i], &layout) != TSR_OK)
+            return false;
+        tsr_layout_destroy(layout);
+        placements[i] = r->tried[i];
+    }
+    return tsr_op_fit(r->form, r->mesh, placements, results, &misfit) == TSR_OK && misfit.kind == TSR_OP_FITS;
+}
+
+/* What an operand's placement on a mesh dim would be to fit that of `keeper`: cut alike, or else
+ * Replicate. */
+static tsr_placement fit_beside(const refusal *r, int operand, int keeper, int k)
+{
+    tsr_placement p = tsr_replicate();
+    const tsr_placement *const other = &own_placements(r, keeper)[k];
+    if (other->kind == TSR_SHARD) {
+        const int factor = r->form->operands[keeper].factor[other->dim];
+        const int dim = factor < 0 ? -1 : tsr_op_dims_find(&r->form->operands[operand], factor);
+        if (dim >= 0) {
+            p = *other;
+            p.dim = dim;
+        }
+    }
+    return p;
+}
+
+/* Tries other placements of one operand beside those of `keeper`: on the mesh dim that does not
+ * fit, then on all. */
+static bool try_beside(refusal *r, int operand, int keeper)
+{
+    const int k = r->misfit->mesh_dim;
+    restore_own(r);
+    r->tried[operand][k] = fit_beside(r, operand, keeper, k);
+    if (do_fit(r))
+        return true;
+    for (int dim = 0; dim < r->mesh_ndim; dim++)
+        r->tried[operand][dim] = fit_beside(r, operand, keeper, dim);
+    return do_fit(r);
+}
+
+static bool try_replicate(refusal *r, int operand)
+{
+    restore_own(r);
+    r->tried[operand][r->misfit->mesh_dim] = tsr_replicate();
+    if (do_fit(r))
+        return true;
+    for (int dim = 0; dim < r->mesh_ndim; dim++)
+        r->tried[operand][dim] = tsr_replicate();
+    return do_fit(r);
+}
+
+/* Tries all operands Replicate: on the mesh dim that does not fit, and those before it; then on
+ * all. */
+static void try_all(refusal *r)
+{
+    restore_own(r);
+    for (int dim = r->misfit->mesh_dim; dim < r->mesh_ndim; dim++) {
+        for (int i = 0; i < r->form->rule->operand_count; i++)
+            r->tried[i][dim] = tsr_replicate();
+        if (do_fit(r))
+            return;
+    }
+    for (int i = 0; i < r->form->rule->operand_count; i++) {
+        for (int dim = 0; dim < r->mesh_ndim; dim++)
+            r->tried[i][dim] = tsr_replicate();
+    }
+}
+
+static void find_proposal(refusal *r)
+{
+    const int operand = r->misfit->operand, other = r->misfit->other;
+    if (r->misfit->kind == TSR_OP_ADDED) {
+        restore_own(r);
+        memcpy(r->tried[operand], r->misfit->wanted, (size_t)r->mesh_ndim * sizeof(tsr_placement));
+        return;
+    }
+    const bool beside = r->misfit->kind != TSR_OP_PARTIAL_BESIDE && other >= 0;
+    if (beside && (try_beside(r, operand, other) || try_beside(r, other, operand)))
+        return;
+    if (!try_replicate(r, operand) && (other < 0 || !try_replicate(r, other)))
+        try_all(r);
+}
+
+static const char *print_mesh_dim(const refusal *r, char text[TEXT])
+{
+    const char *const name = tsr_mesh_name(r->mesh, r->misfit->mesh_dim);
+    if (name)
+        snprintf(text, TEXT, "%.31s", name);
+    else
+        snprintf(text, TEXT, "%d", r->misfit->mesh_dim);
+    return text;
+}
+
+/* Says in `why` what does not fit. */
+static void explain(const refusal *r, char why[2 * TEXT])
+{
+    char dim_text[TEXT];
+    const tsr_op_misfit *const m = r->misfit;
+    const int k = m->mesh_dim;
+    const char *const dim = print_mesh_dim(r, dim_text), *const op = r->names->op;
+    const char *const x = r->names->operands[m->operand], *const y = m->other < 0 ? "" : r->names->operands[m->other];
+    const tsr_placement *const own = &own_placements(r, m->operand)[k];
+    const tsr_placement *const others = m->other < 0 ? own : &own_placements(r, m->other)[k];
+    const int other_dim = others->dim;
+    switch (m->kind) {
+    case TSR_OP_CUT_ONE:
+        snprintf(why, 2 * TEXT, "dim %d of %s has size 1 and is repeated, so mesh dim %s must not cut it", own->dim, x,
+                 dim);
+        break;
+    case TSR_OP_CUT_WHOLE:
+        snprintf(why, 2 * TEXT, "mesh dim %s cuts dim %d of %s, which %s needs whole", dim, own->dim, x, op);
+        break;
+    case TSR_OP_CUT_UNLIKE: {
+        const tsr_op_dims *const ours = &r->form->operands[m->operand], *const theirs = &r->form->operands[m->other];
+        const int factor = own->kind == TSR_SHARD ? ours->factor[own->dim] : theirs->factor[other_dim];
+        snprintf(why, 2 * TEXT, "mesh dim %s must cut dim %d of %s and dim %d of %s alike", dim,
+                 tsr_op_dims_find(theirs, factor), y, tsr_op_dims_find(ours, factor), x);
+        break;
+    }
+    case TSR_OP_CUT_ELSEWHERE:
+        snprintf(why, 2 * TEXT, "mesh dim %s cuts dim %d of %s and dim %d of %s, which are different factors of \"%s\"",
+                 dim, other_dim, y, own->dim, x, r->names->rule);
+        break;
+    case TSR_OP_PARTIAL_CUT:
+        snprintf(why, 2 * TEXT, "%s is Partial(%s) on mesh dim %s, which cuts dim %d of %s", x,
+                 tsr_reduce_op_name(own->op), dim, other_dim, y);
+        break;
+    case TSR_OP_PARTIAL_ALONE:
+        snprintf(why, 2 * TEXT,
+                 "%s is Partial(%s) on mesh dim %s, which %s does not pass on: its terms must be reduced first", x,
+                 tsr_reduce_op_name(own->op), dim, op);
+        break;
+    case TSR_OP_PARTIAL_BESIDE:
+        snprintf(why, 2 * TEXT, "%s is Partial(sum) on mesh dim %s and %s is not, so %s would count once for each rank",
+                 x, dim, y, y);
+        break;
+    case TSR_OP_PARTIAL_BOTH:
+        snprintf(why, 2 * TEXT,
+                 "%s is Partial(%s) on mesh dim %s and %s is Partial(%s), which %s does not pass on together", x,
+                 tsr_reduce_op_name(own->op), dim, y, tsr_reduce_op_name(others->op), op);
+        break;
+    case TSR_OP_ADDED:
+        snprintf(why, 2 * TEXT, "%s is added once, and must be cut as the result is", x);
+        break;
+    default:
+        snprintf(why, 2 * TEXT,
+                 "the result would be Partial on mesh dim %s by an op that does not go with that of another mesh dim",
+                 dim);
+    }
+}
+
+tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, const tsr_layout *const *operands,
+                         const tsr_op_misfit *misfit)
+{
+    int first = 0;
+    while (!operands[first])
+        first++;
+    refusal r = {.form = form, .names = names, .operands = operands, .misfit = misfit};
+    r.mesh = tsr_layout_mesh(operands[first]);
+    r.mesh_ndim = tsr_mesh_ndim(r.mesh);
+    char why[2 * TEXT], how[4 * TEXT] = "";
+    size_t length = 0;
+    explain(&r, why);
+    find_proposal(&r);
+    for (int i = 0; i < form->rule->operand_count; i++) {
+        char now[TEXT], then[TEXT];
+        if (!operands[i])
+            continue;
+        tsr_placements_print(own_placements(&r, i), r.mesh_ndim, now, sizeof now);
+        tsr_placements_print(r.tried[i], r.mesh_ndim, then, sizeof then);
+        if (strcmp(now, then) != 0 && length < sizeof how)
+            length += (size_t)snprintf(how + length, sizeof how - length, "%s %s from \"%s\" to \"%s\"",
+                                       length ? " and" : "; redistribute", names->operands[i], now, then);
+    }
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s%s", names->caller, why, how);
+}

@@ -1,0 +1,264 @@
+#include "ops/table/checks.h"
+
+#include "ops/kernels/pointwise.h"
+#include "ops/kernels/reduce.h"
+#include "ops/kernels/softmax.h"
+
+#include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes for a list of dtypes. */
+#define TEXT 128
+
+static const char *list_dtypes(int code, char text[TEXT])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int dtype = 1; dtype < TSR_DTYPE_END; dtype++) {
+        if (tsr_pointwise_takes(code, (tsr_dtype)dtype))
+            length += (size_t)snprintf(text + length, TEXT - length, "%s%s", length ? ", " : "",
+                                       tsr_dtype_name((tsr_dtype)dtype));
+    }
+    return text;
+}
+
+static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *taken)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[operand],
+                          tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
+}
+
+/* Checks that operands from `first` on have one dtype. */
+static tsr_status check_one_dtype(const tsr_op_case *c, int first)
+{
+    const tsr_dtype dtype = tsr_layout_dtype(c->operands[first]);
+    for (int i = first + 1; c->op->operands[i]; i++) {
+        if (tsr_layout_dtype(c->operands[i]) != dtype)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s but %s is %s; both must have one dtype, cast one",
+                                  c->caller, c->op->operands[first], tsr_dtype_name(dtype), c->op->operands[i],
+                                  tsr_dtype_name(tsr_layout_dtype(c->operands[i])));
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_from(const tsr_op_case *c, int first, tsr_dtype *results)
+{
+    char taken[TEXT];
+    results[0] = tsr_layout_dtype(c->operands[first]);
+    if (!tsr_pointwise_takes(c->op->code, results[0]))
+        return refuse_dtype(c, first, list_dtypes(c->op->code, taken));
+    return check_one_dtype(c, first);
+}
+
+tsr_status tsr_check_pointwise(const tsr_op_case *c, tsr_dtype *results)
+{
+    return check_from(c, 0, results);
+}
+
+tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results)
+{
+    if (tsr_layout_dtype(c->operands[0]) != TSR_BOOL)
+        return refuse_dtype(c, 0, "bool");
+    return check_from(c, 1, results);
+}
+
+tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results)
+{
+    char taken[TEXT];
+    list_dtypes(TSR_POINTWISE_COPY, taken);
+    results[0] = (tsr_dtype)c->attributes[0].integer;
+    if (!tsr_pointwise_takes(TSR_POINTWISE_COPY, tsr_layout_dtype(c->operands[0])))
+        return refuse_dtype(c, 0, taken);
+    if (tsr_pointwise_takes(TSR_POINTWISE_COPY, results[0]))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dtype is %s, but cast makes %s", c->caller,
+                          tsr_dtype_name(results[0]), taken);
+}
+
+/* Checks the attribute dims for a tensor of `ndim` dims. */
+static tsr_status check_dims(const tsr_op_case *c, int ndim, bool marked[TSR_MAX_DIMS])
+{
+    const tsr_attribute *const dims = &c->attributes[0];
+    if (tsr_reduce_mark(dims->count, dims->list, ndim, marked))
+        return TSR_OK;
+    char list[TEXT];
+    size_t length = 0;
+    for (int i = 0; i < dims->count; i++)
+        length += (size_t)snprintf(list + length, TEXT - length, "%s%lld", i ? "," : "", (long long)dims->list[i]);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: dims are %s, but they must differ and be below %d, the dims of the tensor", c->caller,
+                          list, ndim);
+}
+
+/* Checks that the first operand's dtype has sums, and with code 1 quotients. */
+static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
+{
+    char taken[TEXT];
+    const int code = c->op->code ? TSR_POINTWISE_DIV : TSR_POINTWISE_ADD;
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    return tsr_pointwise_takes(code, results[0]) ? TSR_OK : refuse_dtype(c, 0, list_dtypes(code, taken));
+}
+
+tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results)
+{
+    char taken[TEXT];
+    const int ndim = tsr_layout_ndim(c->operands[0]);
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    if (!tsr_pointwise_takes(TSR_POINTWISE_EXP, results[0]))
+        return refuse_dtype(c, 0, list_dtypes(TSR_POINTWISE_EXP, taken));
+    TSR_TRY(check_one_dtype(c, 0));
+    if (tsr_softmax_dim(&c->attributes[0], ndim) >= 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: dim is %lld, but must be below %d, the dims of %s, or -1 for the last", c->caller,
+                          (long long)c->attributes[0].integer, ndim, c->op->operands[0]);
+}
+
+tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    TSR_TRY(check_summed(c, results));
+    return check_dims(c, tsr_layout_ndim(c->operands[0]), marked);
+}
+
+tsr_status tsr_check_sum_to(const tsr_op_case *c, tsr_dtype *results)
+{
+    const tsr_attribute *const shape = &c->attributes[0];
+    const int missing = tsr_layout_ndim(c->operands[0]) - shape->count;
+    TSR_TRY(check_summed(c, results));
+    bool fits = missing >= 0;
+    for (int i = 0; i < shape->count && fits; i++)
+        fits = shape->list[i] == 1 || shape->list[i] == tsr_layout_shape(c->operands[0])[missing + i];
+    return fits
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: repeating a tensor of the shape does not give the shape of %s",
+                                c->caller, c->op->operands[0]);
+}
+
+tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    TSR_TRY(check_summed(c, results));
+    TSR_TRY(check_one_dtype(c, 0));
+    return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
+}
+
+/* True if every value of `from` is one of `to`. */
+static bool loses_nothing(tsr_dtype from, tsr_dtype to)
+{
+    const bool narrow = from == TSR_F16 || from == TSR_BF16;
+    return from == to || (from == TSR_I32 && (to == TSR_I64 || to == TSR_F64)) || (from == TSR_F32 && to == TSR_F64) ||
+           (narrow && (to == TSR_F32 || to == TSR_F64));
+}
+
+tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    const tsr_dtype from = tsr_layout_dtype(c->operands[0]), to = (tsr_dtype)c->attributes[0].integer;
+    const bool rises = loses_nothing(from, to) || from == TSR_BOOL || tsr_dtype_get(to)->kind == TSR_CLASS_FLOAT;
+    snprintf(text, TSR_OP_RULE_TEXT, "... -> ...%s%s", loses_nothing(from, to) ? " | linear {0}" : "",
+             rises ? " | monotone {0}" : "");
+    return TSR_OK;
+}
+
+/* Text of a rule, which has room for all ops of TSR_MAX_DIMS dims. */
+typedef struct rule_text {
+    char *text;
+    size_t length;
+} rule_text;
+
+static void append(rule_text *rule, const char *word)
+{
+    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
+}
+
+/* Appends factors a, b, .. of `ndim` dims; those that are marked as 1 if `ones` is set, else not at
+ * all. */
+static void append_kept(rule_text *rule, int ndim, const bool *marked, bool ones)
+{
+    for (int dim = 0; dim < ndim; dim++) {
+        const char word[] = {(char)('a' + dim), ' ', '\0'};
+        if (!marked || !marked[dim])
+            append(rule, word);
+        else if (ones)
+            append(rule, "1 ");
+    }
+}
+
+/* Appends the marks of summed factors. */
+static void append_sums(rule_text *rule, int ndim, const bool *marked)
+{
+    for (int dim = 0; dim < ndim; dim++) {
+        const char word[] = {'|', ' ', (char)('a' + dim), ' ', '\0'};
+        if (marked[dim]) {
+            append(rule, word);
+            append(rule, "sum ");
+        }
+    }
+}
+
+tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    rule_text rule = {text, 0};
+    const int ndim = tsr_layout_ndim(c->operands[0]), dim = tsr_softmax_dim(&c->attributes[0], ndim);
+    const char word[] = {(char)('a' + dim), '\0'};
+    for (int i = 0; c->op->operands[i]; i++) {
+        append(&rule, i ? ", " : "");
+        append_kept(&rule, ndim, NULL, false);
+    }
+    append(&rule, "-> ");
+    append_kept(&rule, ndim, NULL, false);
+    append(&rule, "| ");
+    append(&rule, word);
+    append(&rule, c->op->operands[1] ? " whole | linear {0}" : " whole");
+    return TSR_OK;
+}
+
+tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    rule_text rule = {text, 0};
+    const int ndim = tsr_layout_ndim(c->operands[0]);
+    tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
+    append_kept(&rule, ndim, NULL, false);
+    append(&rule, "-> ");
+    append_kept(&rule, ndim, marked, c->attributes[1].integer);
+    append_sums(&rule, ndim, marked);
+    append(&rule, "| linear {0}");
+    return TSR_OK;
+}
+
+tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    rule_text rule = {text, 0};
+    const tsr_attribute *const shape = &c->attributes[0];
+    const int ndim = tsr_layout_ndim(c->operands[0]), missing = ndim - shape->count;
+    append_kept(&rule, ndim, NULL, false);
+    append(&rule, "-> ");
+    for (int dim = 0; dim < ndim; dim++) {
+        const char word[] = {(char)('a' + dim), ' ', '\0'};
+        marked[dim] = dim < missing || (shape->list[dim - missing] == 1 && tsr_layout_shape(c->operands[0])[dim] != 1);
+        if (dim >= missing)
+            append(&rule, marked[dim] ? "1 " : word);
+    }
+    append_sums(&rule, ndim, marked);
+    append(&rule, "| linear {0}");
+    return TSR_OK;
+}
+
+tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    rule_text rule = {text, 0};
+    const int ndim = tsr_layout_ndim(c->operands[1]);
+    tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
+    append_kept(&rule, ndim, marked, c->attributes[1].integer);
+    append(&rule, ", ");
+    append_kept(&rule, ndim, NULL, false);
+    append(&rule, "-> ");
+    append_kept(&rule, ndim, NULL, false);
+    append(&rule, "| linear {0}");
+    return TSR_OK;
+}

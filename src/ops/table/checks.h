@@ -1,0 +1,40 @@
+/** What rows accept: the functions `check` and `rule_of` of rows. */
+#ifndef TSR_OPS_TABLE_CHECKS_H
+#define TSR_OPS_TABLE_CHECKS_H
+
+#include "ops/table/row.h"
+
+/** All operands and the result have one dtype, for which the pointwise op `code` of the row has a
+ * loop. */
+tsr_status tsr_check_pointwise(const tsr_op_case *c, tsr_dtype *results);
+
+/** tsr_check_pointwise() for the operands behind the first, which is bool. */
+tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results);
+
+/** The result has the dtype that the attribute names. */
+tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
+
+/** The attribute dim names a dim; operands are floats, of one dtype and shape. */
+tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results);
+
+/** The attributes dims and keep, of numbers or, with the row's code 1, of floats. */
+tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results);
+
+/** The attribute shape is one from which the operand's shape comes by repetition. */
+tsr_status tsr_check_sum_to(const tsr_op_case *c, tsr_dtype *results);
+
+/** The second operand has the first one's dtype, and the shape from which a sum over dims would
+ * come to the first one's; dims are those of the second. */
+tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results);
+
+/** A cast that loses nothing is linear; one to a float, or that loses nothing, rises. */
+tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+
+/** The dim that the attribute dim names is whole. */
+tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+
+tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+
+#endif

@@ -1,0 +1,170 @@
+#include "ops/table/table.h"
+
+#include "ops/table/rows.h"
+
+#include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS == TSR_OP_RESULTS,
+               "rules and rows have as many operands");
+
+const tsr_op *tsr_op_lookup(const char *name, size_t length)
+{
+    for (size_t i = 0; i < tsr_op_row_count; i++) {
+        if (strncmp(tsr_op_rows[i].name, name, length) == 0 && !tsr_op_rows[i].name[length])
+            return &tsr_op_rows[i];
+    }
+    return NULL;
+}
+
+const tsr_op *tsr_op_get(size_t index)
+{
+    return index < tsr_op_row_count ? &tsr_op_rows[index] : NULL;
+}
+
+tsr_status tsr_op_find(const char *name, const tsr_op **out)
+{
+    if (!name || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_find: %s is NULL", name ? "out" : "name");
+    const tsr_op *const op = tsr_op_lookup(name, strlen(name));
+    if (op) {
+        *out = op;
+        return TSR_OK;
+    }
+    char names[512];
+    size_t length = 0;
+    for (size_t i = 0; i < tsr_op_row_count && length < sizeof names; i++)
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", tsr_op_rows[i].name);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"; there are %s", name, names);
+}
+
+void tsr_op_describe(const tsr_op *op, tsr_op_info *out)
+{
+    *out = (tsr_op_info){.name = op->name, .rule = op->rule};
+    memcpy(out->operands, op->operands, sizeof out->operands);
+    memcpy(out->results, op->results, sizeof out->results);
+    memcpy(out->attributes, op->attributes, sizeof out->attributes);
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        out->has_gradient |= op->gradients[i] != NULL;
+}
+
+tsr_attribute tsr_attribute_int(const char *name, int64_t value)
+{
+    return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_INT, .integer = value};
+}
+
+tsr_attribute tsr_attribute_float(const char *name, double value)
+{
+    return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_FLOAT, .number = value};
+}
+
+tsr_attribute tsr_attribute_dtype(const char *name, tsr_dtype value)
+{
+    return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_DTYPE, .integer = value};
+}
+
+tsr_attribute tsr_attribute_word(const char *name, const char *word)
+{
+    return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_WORD, .words = word};
+}
+
+tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values)
+{
+    tsr_attribute attribute = {.name = name, .kind = TSR_ATTRIBUTE_INTS};
+    attribute.count = count < 0 ? 0 : count > TSR_MAX_DIMS ? TSR_MAX_DIMS : count;
+    if (attribute.count)
+        memcpy(attribute.list, values, (size_t)attribute.count * sizeof *values);
+    return attribute;
+}
+
+/* The place of a word among words apart by `|`; -1: it is none of them. */
+static int64_t find_place(const char *words, const char *word)
+{
+    const size_t length = word ? strlen(word) : 0;
+    for (int64_t place = 0; words && length; place++) {
+        if (strncmp(words, word, length) == 0 && (words[length] == '|' || !words[length]))
+            return place;
+        words = strchr(words, '|');
+        words = words ? words + 1 : NULL;
+    }
+    return -1;
+}
+
+static tsr_status refuse_attribute(const char *caller, const tsr_op *op, const char *name)
+{
+    char names[128] = "none";
+    size_t length = 0;
+    for (int i = 0; op->attributes[i].name; i++)
+        length +=
+            (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", op->attributes[i].name);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute \"%.64s\": %s has %s", caller, name ? name : "", op->name,
+                          names);
+}
+
+static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr_attribute *given, tsr_attribute *all)
+{
+    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers"};
+    int i = 0;
+    while (all[i].name && (!given->name || strcmp(all[i].name, given->name) != 0))
+        i++;
+    if (!all[i].name)
+        return refuse_attribute(caller, op, given->name);
+    if (given->kind != all[i].kind)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s must be %s", caller, given->name,
+                              kinds[all[i].kind]);
+    const char *const words = all[i].words;
+    all[i] = *given;
+    all[i].words = words;
+    if (given->kind == TSR_ATTRIBUTE_WORD && (all[i].integer = find_place(words, given->words)) < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s is \"%.32s\", but must be one of %s", caller,
+                              given->name, given->words ? given->words : "", words);
+    return TSR_OK;
+}
+
+tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                        const tsr_layout *const *operands, tsr_op_case *out)
+{
+    *out = (tsr_op_case){.caller = caller, .op = op, .operands = operands};
+    memcpy(out->attributes, op->attributes, sizeof out->attributes);
+    for (int i = 0; op->operands[i]; i++) {
+        if (!operands[i])
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, op->operands[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        TSR_TRY(read_attribute(caller, op, &attributes[i], out->attributes));
+    return TSR_OK;
+}
+
+tsr_status tsr_op_infer(const tsr_op_case *c, tsr_layout *results[TSR_OP_MOST_RESULTS])
+{
+    char text[TSR_OP_RULE_TEXT];
+    tsr_op_rule rule;
+    tsr_dtype dtypes[TSR_OP_MOST_RESULTS];
+    tsr_op_names names = {.caller = c->caller, .op = c->op->name, .rule = c->op->rule};
+    memcpy(names.operands, c->op->operands, sizeof names.operands);
+    TSR_TRY(c->op->check(c, dtypes));
+    if (c->op->rule_of) {
+        TSR_TRY(c->op->rule_of(c, text));
+        names.rule = text;
+    }
+    TSR_TRY(tsr_op_rule_parse(names.rule, &rule));
+    return tsr_op_propagate_rule(&rule, &names, 0, c->operands, dtypes, results);
+}
+
+tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                            const tsr_layout *const *operands, tsr_layout **results)
+{
+    tsr_op_case c;
+    tsr_layout *found[TSR_OP_MOST_RESULTS] = {NULL};
+    if (!op || !operands || !results)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_propagate: %s is NULL",
+                              !op        ? "op"
+                              : operands ? "results"
+                                         : "operands");
+    TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
+    TSR_TRY(tsr_op_infer(&c, found));
+    memcpy(results, found, sizeof found);
+    return TSR_OK;
+}
