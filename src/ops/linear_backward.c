@@ -72,7 +72,7 @@ static tsr_status plan_gradient(backward *call, int which)
     TSR_TRY(tsr_backward_add(call->caller, which, call->operands, tsr_agreement_layout(g->to), &call->pass));
     TSR_TRY(want_layout(call, which, g));
     g->moves = !tsr_layout_equal(call->pass.own[which].layout, g->wanted);
-    return TSR_OK;
+    return g->adds && g->moves ? tsr_gradient_check_terms(call->caller, which, g->wanted) : TSR_OK;
 }
 
 static tsr_status check_pointers(const backward *call)
