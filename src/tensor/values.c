@@ -16,6 +16,7 @@ tsr_status tsr_dtensor_like(const tsr_dtensor *x, tsr_dtensor **out)
 {
     if (!x || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_like: %s is NULL", !x ? "x" : "out");
+    TSR_TRY(tsr_check_communicates(x->layout->mesh, "tsr_dtensor_like"));
     return tsr_dtensor_create(x->layout, x->local.device, out);
 }
 
@@ -23,9 +24,11 @@ tsr_status tsr_dtensor_like_as(const tsr_dtensor *x, tsr_dtype dtype, tsr_dtenso
 {
     if (!x || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_like_as: %s is NULL", !x ? "x" : "out");
+    TSR_TRY(tsr_check_communicates(x->layout->mesh, "tsr_dtensor_like_as"));
     const tsr_layout *have = x->layout;
     tsr_layout *layout;
-    TSR_TRY(tsr_layout_create(have->mesh, have->placements, have->ndim, have->shape, dtype, &layout));
+    TSR_TRY(tsr_name_call("tsr_dtensor_like_as",
+                          tsr_layout_create(have->mesh, have->placements, have->ndim, have->shape, dtype, &layout)));
     const tsr_status status = tsr_dtensor_create(layout, x->local.device, out);
     tsr_layout_destroy(layout);
     return status;

@@ -44,6 +44,7 @@ static tsr_status look_alike(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_dtensor_create(avg, tsr_device_host(), &x));
     z = NULL;
     CHECK_ERROR(tsr_dtensor_like_as(x, TSR_I32, &z), TSR_ERROR_ARGUMENT, "avg");
+    CHECK_ERROR(tsr_dtensor_like_as(x, TSR_DTYPE_NONE, &z), TSR_ERROR_ARGUMENT, "tsr_dtensor_like_as: ");
     CHECK_ERROR(tsr_dtensor_like(NULL, &z), TSR_ERROR_ARGUMENT, "tsr_dtensor_like: x is NULL");
     CHECK_ERROR(tsr_dtensor_like(x, NULL), TSR_ERROR_ARGUMENT, "tsr_dtensor_like: out is NULL");
     CHECK_ERROR(tsr_dtensor_like_as(NULL, TSR_F32, &z), TSR_ERROR_ARGUMENT, "tsr_dtensor_like_as: x is NULL");
