@@ -224,8 +224,8 @@ static tsr_status barrier(tsr_comm *comm)
     return comm->engine.messages.barrier(comm->self);
 }
 
-/* `local` is the caller's, whose code may have worded no sentence: then this thread's last one is of
- * another matter. */
+/* `local` is the caller's, whose code may have worded no sentence: then this thread's last one is
+ * of another matter. */
 static void word_failure(tsr_status local)
 {
     tsr_kept_sentence own;
