@@ -37,20 +37,12 @@ tsr_status tsr_plan_frame_add_move(tsr_plan_frame *frame, const char *caller, in
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", caller, tsr_status_message());
 }
 
-/* Each move is prepared by all ranks, so none may have a move that another lacks. */
-static tsr_status agree_on_moves(const tsr_plan_frame *frame, tsr_comm *comm)
+static unsigned moves_of(const tsr_plan_frame *frame)
 {
-    int64_t moved = 0;
+    unsigned moves = 0;
     for (int i = 0; i < TSR_FRAME_MOVES; i++)
-        moved |= (int64_t)(frame->moves[i] != NULL) << i;
-    int64_t ends[] = {moved, -moved};
-    TSR_TRY(tsr_comm_all_reduce(comm, ends, ends, 2, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
-    if (ends[0] == -ends[1])
-        return TSR_OK;
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "ranks disagree: by their layouts a tensor moves on some ranks and stays on others; all ranks "
-        "give a plan the same layouts");
+        moves |= (frame->moves[i] ? 1U : 0) << i;
+    return moves;
 }
 
 tsr_status tsr_plan_frame_agree(tsr_plan_frame *frame, tsr_choice *choice, tsr_comm *comm, tsr_status local)
@@ -58,7 +50,7 @@ tsr_status tsr_plan_frame_agree(tsr_plan_frame *frame, tsr_choice *choice, tsr_c
     tsr_choice none = {.count = 0};
     TSR_TRY(tsr_agree_on_provider(comm, local, frame ? choice : &none));
     tsr_choice_hold(choice);
-    TSR_TRY(agree_on_moves(frame, comm));
+    TSR_TRY(tsr_agree_on_moves(comm, TSR_OK, moves_of(frame)));
     for (int i = 0; i < TSR_FRAME_MOVES; i++) {
         if (frame->moves[i])
             TSR_TRY(tsr_plan_prepare(frame->moves[i], comm));
@@ -76,22 +68,14 @@ size_t tsr_plan_frame_moving_bytes(const tsr_plan_frame *frame)
     return bytes;
 }
 
-static bool has_moves(const tsr_plan_frame *frame)
-{
-    bool some = false;
-    for (int i = 0; i < TSR_FRAME_MOVES; i++)
-        some = some || frame->moves[i];
-    return some;
-}
-
 tsr_status tsr_plan_frame_hold(const tsr_plan_frame *frame, const char *caller)
 {
-    return has_moves(frame) ? tsr_comm_hold(frame->comm, caller) : TSR_OK;
+    return moves_of(frame) ? tsr_comm_hold(frame->comm, caller) : TSR_OK;
 }
 
 tsr_status tsr_plan_frame_let_go(const tsr_plan_frame *frame, tsr_status status)
 {
-    return has_moves(frame) ? tsr_comm_let_go(frame->comm, status) : status;
+    return moves_of(frame) ? tsr_comm_let_go(frame->comm, status) : status;
 }
 
 tsr_status tsr_plan_frame_check(const tsr_plan_frame *frame, const char *caller, const void *workspace, size_t bytes,
