@@ -295,9 +295,10 @@ TSR_API tsr_status tsr_comm_exchange_finish(tsr_comm *comm);
  * Collective: ranks tell one another how their own part of a call went, for code on top of the
  * library. `local` is this rank's status so far. Returns TSR_OK if every rank brought TSR_OK. A
  * rank that brought a failure gets it back with its sentence; the others get TSR_ERROR_PEER with
- * the number and the sentence of the lowest rank that failed. `call` is static text: the name of
- * the caller's call, by which ranks that are in different calls are told apart. NULL: this
- * function's own. The communicator stays usable.
+ * the number and the sentence of the lowest rank that failed. A failure for which this thread has
+ * no sentence (tsr_status_set() in sys/status.h makes one) gets "returned io without a sentence".
+ * `call` is static text: the name of the caller's call, by which ranks that are in different calls
+ * are told apart. NULL: this function's own. The communicator stays usable.
  */
 TSR_API tsr_status tsr_comm_share_status(tsr_comm *comm, const char *call, tsr_status local);
 

@@ -100,9 +100,10 @@ typedef enum tsr_gradient_bits { TSR_ADD_DX = 1, TSR_ADD_DW = 2, TSR_ADD_DB = 4 
  *
  * A gradient whose layout is that of the product, for example Partial for a weight that is
  * replicated over data-parallel ranks, is added by the product itself: in the accumulator of sums,
- * and rounded once. Otherwise it is moved first, then added as by tsr_dtensor_accumulate(). It has
- * the dtype of its operand or, for an operand of f16 or bf16, f32, if the device's products can
- * give f32. No gradient overlaps another tensor. After an error the gradients are undefined.
+ * and rounded once. Otherwise it is moved first, then added as by tsr_dtensor_accumulate(), which
+ * takes no Partial of prod, min or max (TSR_ERROR_UNSUPPORTED). It has the dtype of its operand or,
+ * for an operand of f16 or bf16, f32, if the device's products can give f32. No gradient overlaps
+ * another tensor. After an error the gradients are undefined.
  * Otherwise as tsr_linear_backward().
  */
 TSR_API tsr_status tsr_linear_backward_into(const tsr_dtensor *x, const tsr_dtensor *w,

@@ -50,7 +50,8 @@ TSR_API tsr_status tsr_dtensor_fill(tsr_dtensor *x, double value, tsr_stream str
  * exactly first, in temporary memory of y's size. `x` may be `y`.
  *
  * TSR_ERROR_ARGUMENT: the layouts or devices differ; x's floating dtype is not the same and not
- * narrower; the local tensors overlap otherwise than as one; two elements of y share memory.
+ * narrower; the local tensors are not the same elements, and overlap, each from its first element
+ * to its last (so columns of one matrix are not added to others); two elements of y share memory.
  * TSR_ERROR_UNSUPPORTED: the dtype is bool, or a Partial is prod, min or max, whose terms cannot be
  * added.
  */

@@ -45,6 +45,18 @@ tsr_status tsr_agree(tsr_comm *comm, tsr_status local)
     return agree_on_values(comm, local, values, 1);
 }
 
+tsr_status tsr_agree_on_moves(tsr_comm *comm, tsr_status local, unsigned moves)
+{
+    int64_t values[] = {0, moves, -(int64_t)moves};
+    TSR_TRY(agree_on_values(comm, local, values, 3));
+    if (values[1] == -values[2])
+        return TSR_OK;
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "ranks disagree: by their layouts a tensor moves on some ranks and stays on others; all ranks "
+        "give the same layouts");
+}
+
 /* The values of tsr_agree_on_provider(), all reduced by minimum: the lowest rank that failed, the
  * lowest rank that multiplies, the least and the greatest (negated) fingerprint of ranks'
  * providers, and the least level of kernels. */

@@ -13,6 +13,10 @@
  */
 tsr_status tsr_agree(tsr_comm *comm, tsr_status local);
 
+/** tsr_agree(), which also compares the moves that follow, a bit for each: no rank may begin one
+ * that another lacks. TSR_ERROR_ARGUMENT on all ranks: they differ. */
+tsr_status tsr_agree_on_moves(tsr_comm *comm, tsr_status local, unsigned moves);
+
 /**
  * tsr_agree(), which also agrees on the providers and kernels that multiply, so that replicas have
  * the same bits. `choice` begins as this rank's own. Its providers stay if all ranks have the same;

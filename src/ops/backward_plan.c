@@ -183,6 +183,16 @@ static bool adds_to(const execution *e, int which)
     return e->adds >> which & 1;
 }
 
+/* Checks what is given for one gradient. */
+static tsr_status check_result(const execution *e, int which, const tsr_tensor *result)
+{
+    const tsr_linear_backward_plan *plan = e->plan;
+    const tsr_local_form *const wanted = &plan->wanted[which];
+    TSR_TRY(tsr_local_form_check_result(wanted, e->caller, tsr_gradient_name(which), result, plan->frame.device));
+    return adds_to(e, which) && plan->frame.moves[which] ? tsr_gradient_check_terms(e->caller, which, wanted->layout)
+                                                         : TSR_OK;
+}
+
 static tsr_status check_execution(const execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
                                   const tsr_tensor *const *results)
 {
@@ -194,7 +204,7 @@ static tsr_status check_execution(const execution *e, const tsr_tensor *x, const
     if (plan->wanted[TSR_DX].layout)
         TSR_TRY(tsr_local_form_check(&plan->w, e->caller, "w", w, device));
     for (int i = 0; i < TSR_GRADIENTS; i++)
-        TSR_TRY(tsr_local_form_check_result(&plan->wanted[i], e->caller, tsr_gradient_name(i), results[i], device));
+        TSR_TRY(check_result(e, i, results[i]));
     return tsr_plan_frame_check(&plan->frame, e->caller, e->workspace, e->bytes, workspace_bytes(plan, e->adds),
                                 e->stream);
 }

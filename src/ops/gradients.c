@@ -182,6 +182,23 @@ void tsr_backward_release(tsr_backward *pass)
     tsr_local_form_release(&pass->dy);
 }
 
+/* On a mesh dim of size 1 a Partial is as Replicate. */
+tsr_status tsr_gradient_check_terms(const char *caller, int which, const tsr_layout *to)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(to);
+    char name[TSR_RULE_MESH_DIM_TEXT];
+    for (int dim = 0; dim < tsr_mesh_ndim(mesh); dim++) {
+        const tsr_placement *p = &tsr_layout_placements(to)[dim];
+        if (tsr_mesh_size(mesh, dim) > 1 && p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                                  "%s: %s is P(%s) on mesh dim %s: adding terms does not add what they reduce to; "
+                                  "overwrite it, or give it in R",
+                                  caller, tsr_gradient_name(which), tsr_reduce_op_name(p->op),
+                                  tsr_rule_name_mesh_dim(mesh, dim, name));
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_gradient_add(const tsr_tensor *more, const tsr_tensor *to, tsr_stream stream)
 {
     void *self;

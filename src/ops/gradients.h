@@ -62,6 +62,11 @@ tsr_status tsr_backward_compute(const tsr_backward *pass, int which, const tsr_g
 
 void tsr_backward_release(tsr_backward *pass);
 
+/** TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller`: gradient `which` has the layout
+ * `to`, whose Partial is prod, min or max, so that what has moved there cannot be added term by
+ * term. */
+tsr_status tsr_gradient_check_terms(const char *caller, int which, const tsr_layout *to);
+
 /** Adds a tensor to a gradient of the same shape, dtype and device, which does not overlap it. */
 tsr_status tsr_gradient_add(const tsr_tensor *more, const tsr_tensor *to, tsr_stream stream);
 

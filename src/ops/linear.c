@@ -89,7 +89,7 @@ static tsr_status compute(call *c)
  * status). */
 static tsr_status finish_result(const call *c, tsr_status local)
 {
-    TSR_TRY(tsr_agree(c->comm, local));
+    TSR_TRY(tsr_agree_on_moves(c->comm, local, c->moves));
     return c->moves ? tsr_redistribute_into(c->computed, c->y, NULL) : TSR_OK;
 }
 

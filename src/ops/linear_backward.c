@@ -72,7 +72,7 @@ static tsr_status plan_gradient(backward *call, int which)
     TSR_TRY(tsr_backward_add(call->caller, which, call->operands, tsr_agreement_layout(g->to), &call->pass));
     TSR_TRY(want_layout(call, which, g));
     g->moves = !tsr_layout_equal(call->pass.own[which].layout, g->wanted);
-    return TSR_OK;
+    return g->adds && g->moves ? tsr_gradient_check_terms(call->caller, which, g->wanted) : TSR_OK;
 }
 
 static tsr_status check_pointers(const backward *call)
@@ -216,6 +216,14 @@ static tsr_status add_moved(const backward *call)
     return TSR_OK;
 }
 
+static unsigned moves_of(const backward *call)
+{
+    unsigned moves = 0;
+    for (int i = 0; i < TSR_GRADIENTS; i++)
+        moves |= (call->gradients[i].moves ? 1U : 0) << i;
+    return moves;
+}
+
 /* All ranks go through the same agreements and redistributions, whatever happens on one of them. */
 static tsr_status run_backward(backward *call, tsr_status planned)
 {
@@ -226,7 +234,7 @@ static tsr_status run_backward(backward *call, tsr_status planned)
     /* The reverse of the redistribution at the end of tsr_linear(), if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));
-    TSR_TRY(tsr_agree(call->comm, compute_gradients(call, rest)));
+    TSR_TRY(tsr_agree_on_moves(call->comm, compute_gradients(call, rest), moves_of(call)));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         const gradient *const g = &call->gradients[i];
         if (g->asked && g->moves)

@@ -37,11 +37,20 @@ tsr_status tsr_plan_frame_add_move(tsr_plan_frame *frame, const char *caller, in
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", caller, tsr_status_message());
 }
 
+static unsigned moves_of(const tsr_plan_frame *frame)
+{
+    unsigned moves = 0;
+    for (int i = 0; i < TSR_FRAME_MOVES; i++)
+        moves |= (frame->moves[i] ? 1U : 0) << i;
+    return moves;
+}
+
 tsr_status tsr_plan_frame_agree(tsr_plan_frame *frame, tsr_choice *choice, tsr_comm *comm, tsr_status local)
 {
     tsr_choice none = {.count = 0};
     TSR_TRY(tsr_agree_on_provider(comm, local, frame ? choice : &none));
     tsr_choice_hold(choice);
+    TSR_TRY(tsr_agree_on_moves(comm, TSR_OK, moves_of(frame)));
     for (int i = 0; i < TSR_FRAME_MOVES; i++) {
         if (frame->moves[i])
             TSR_TRY(tsr_plan_prepare(frame->moves[i], comm));
@@ -59,22 +68,14 @@ size_t tsr_plan_frame_moving_bytes(const tsr_plan_frame *frame)
     return bytes;
 }
 
-static bool has_moves(const tsr_plan_frame *frame)
-{
-    bool some = false;
-    for (int i = 0; i < TSR_FRAME_MOVES; i++)
-        some = some || frame->moves[i];
-    return some;
-}
-
 tsr_status tsr_plan_frame_hold(const tsr_plan_frame *frame, const char *caller)
 {
-    return has_moves(frame) ? tsr_comm_hold(frame->comm, caller) : TSR_OK;
+    return moves_of(frame) ? tsr_comm_hold(frame->comm, caller) : TSR_OK;
 }
 
 tsr_status tsr_plan_frame_let_go(const tsr_plan_frame *frame, tsr_status status)
 {
-    return has_moves(frame) ? tsr_comm_let_go(frame->comm, status) : status;
+    return moves_of(frame) ? tsr_comm_let_go(frame->comm, status) : status;
 }
 
 tsr_status tsr_plan_frame_check(const tsr_plan_frame *frame, const char *caller, const void *workspace, size_t bytes,

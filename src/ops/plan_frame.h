@@ -33,7 +33,7 @@ tsr_status tsr_plan_frame_add_move(tsr_plan_frame *frame, const char *caller, in
 
 /** Collective: ends a plan's creation. `local` is this rank's status so far; `frame` and `choice`
  * are NULL if it has no plan. If no rank failed, the choice becomes what ranks agree on, and is
- * held, and moves are prepared. */
+ * held, and moves are prepared. TSR_ERROR_ARGUMENT on all ranks: they have different moves. */
 tsr_status tsr_plan_frame_agree(tsr_plan_frame *frame, tsr_choice *choice, tsr_comm *comm, tsr_status local);
 
 /** Bytes of workspace for any of the moves. */

@@ -16,6 +16,7 @@ tsr_status tsr_dtensor_like(const tsr_dtensor *x, tsr_dtensor **out)
 {
     if (!x || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_like: %s is NULL", !x ? "x" : "out");
+    TSR_TRY(tsr_check_communicates(x->layout->mesh, "tsr_dtensor_like"));
     return tsr_dtensor_create(x->layout, x->local.device, out);
 }
 
@@ -23,9 +24,11 @@ tsr_status tsr_dtensor_like_as(const tsr_dtensor *x, tsr_dtype dtype, tsr_dtenso
 {
     if (!x || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_like_as: %s is NULL", !x ? "x" : "out");
+    TSR_TRY(tsr_check_communicates(x->layout->mesh, "tsr_dtensor_like_as"));
     const tsr_layout *have = x->layout;
     tsr_layout *layout;
-    TSR_TRY(tsr_layout_create(have->mesh, have->placements, have->ndim, have->shape, dtype, &layout));
+    TSR_TRY(tsr_name_call("tsr_dtensor_like_as",
+                          tsr_layout_create(have->mesh, have->placements, have->ndim, have->shape, dtype, &layout)));
     const tsr_status status = tsr_dtensor_create(layout, x->local.device, out);
     tsr_layout_destroy(layout);
     return status;
@@ -185,12 +188,21 @@ static void find_ends(const tsr_tensor *tensor, uintptr_t *begin, uintptr_t *end
     *end = *begin + (size_t)(last + 1) * tsr_dtype_bytes(tensor->dtype);
 }
 
+/* True if tensors of one shape have each element at the same place; the stride of a dim of size 1
+ * does not count. */
+static bool is_same(const tsr_tensor *x, const tsr_tensor *y)
+{
+    bool same = x->data == y->data && x->dtype == y->dtype;
+    for (int dim = 0; dim < x->ndim; dim++)
+        same = same && (x->shape[dim] == 1 || x->strides[dim] == y->strides[dim]);
+    return same;
+}
+
 /* True if both are the same elements, or tensors of which none is in the other's range. */
 static bool is_same_or_apart(const tsr_tensor *x, const tsr_tensor *y)
 {
     uintptr_t x_begin, x_end, y_begin, y_end;
-    if (x->data == y->data && x->dtype == y->dtype &&
-        memcmp(x->strides, y->strides, (size_t)x->ndim * sizeof *x->strides) == 0)
+    if (is_same(x, y))
         return true;
     find_ends(x, &x_begin, &x_end);
     find_ends(y, &y_begin, &y_end);
@@ -289,8 +301,10 @@ tsr_status tsr_dtensor_accumulate(const tsr_dtensor *x, tsr_dtensor *y, tsr_stre
     if (is_empty(&y->local))
         return TSR_OK;
     if (!is_same_or_apart(&x->local, &y->local))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_dtensor_accumulate: x and y overlap: they may be the same elements or apart");
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_dtensor_accumulate: x and y overlap, each from its first element to its last: they may be "
+            "the same elements, or lie one behind the other");
     const tsr_device_ops ops = tsr_device_resolve(y->layout->context, y->local.device);
     if (x->layout->dtype == y->layout->dtype)
         return add_tensor(&ops, &x->local, &y->local, stream);

@@ -18,8 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CALL "tsr_dtensor_write"
-
 /* Bytes of elements that are brought to the host, or converted, at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
 
@@ -29,6 +27,7 @@
 
 /* What ranks write, and where. All ranks have the same. */
 typedef struct target {
+    const char *call; /* the user's, for sentences */
     const char *path;
     int64_t offset; /* bytes in the file before the tensor */
     tsr_dtype dtype;
@@ -242,7 +241,7 @@ static void describe_target(const void *arg, char *text, size_t capacity)
  * failed. */
 static tsr_status agree(tsr_comm *comm, const target *to, tsr_status local)
 {
-    TSR_TRY(tsr_comm_enter(comm, CALL));
+    TSR_TRY(tsr_comm_enter(comm, to->call));
     return tsr_comm_leave(comm, tsr_comm_agree(comm, to->hash, local, describe_target, to));
 }
 
@@ -280,7 +279,7 @@ static tsr_status write_together(target *to, const tsr_dtensor *x, int64_t *byte
 static uint64_t hash_call(const target *to)
 {
     uint64_t hash = tsr_hash_text(to->layout->hash, to->path ? to->path : "");
-    hash = tsr_hash_text(hash, CALL);
+    hash = tsr_hash_text(hash, "write");
     return tsr_hash_word(tsr_hash_word(hash, (uint64_t)to->offset), (uint64_t)to->dtype);
 }
 
@@ -288,27 +287,27 @@ static tsr_status check_call(const target *to)
 {
     int64_t end;
     if (!to->path)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": path is NULL");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: path is NULL", to->call);
     if (to->offset < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": offset %lld is negative", (long long)to->offset);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: offset %lld is negative", to->call, (long long)to->offset);
     if (!tsr_dtype_get(to->dtype))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": dtype is %d, which is not a dtype", (int)to->dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dtype is %d, which is not a dtype", to->call, (int)to->dtype);
     if (!tsr_file_converts(to->layout->dtype, to->dtype))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, CALL ": from %s to %s: only floating types are converted",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: from %s to %s: only floating types are converted", to->call,
                               tsr_dtype_name(to->layout->dtype), tsr_dtype_name(to->dtype));
     if (!tsr_file_end(to->layout, tsr_dtype_bytes(to->dtype), to->offset, &end))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s: at byte %lld the tensor would end beyond byte 2^63 - 1",
-                              to->path, (long long)to->offset);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s: at byte %lld the tensor would end beyond byte 2^63 - 1",
+                              to->call, to->path, (long long)to->offset);
     return TSR_OK;
 }
 
-tsr_status tsr_dtensor_write_as(const tsr_dtensor *x, const char *path, int64_t offset, tsr_dtype dtype,
-                                int64_t *bytes_written)
+static tsr_status write_dtensor(const char *call, const tsr_dtensor *x, const char *path, int64_t offset,
+                                tsr_dtype dtype, int64_t *bytes_written)
 {
     if (!x)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": x is NULL");
-    TSR_TRY(tsr_comm_check_open(x->comm, CALL));
-    target to = {path, offset, dtype, x->layout, 0};
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is NULL", call);
+    TSR_TRY(tsr_comm_check_open(x->comm, call));
+    target to = {call, path, offset, dtype, x->layout, 0};
     to.hash = hash_call(&to);
     int64_t written = 0;
     TSR_TRY(agree(x->comm, &to, check_call(&to)));
@@ -318,7 +317,13 @@ tsr_status tsr_dtensor_write_as(const tsr_dtensor *x, const char *path, int64_t 
     return TSR_OK;
 }
 
+tsr_status tsr_dtensor_write_as(const tsr_dtensor *x, const char *path, int64_t offset, tsr_dtype dtype,
+                                int64_t *bytes_written)
+{
+    return write_dtensor("tsr_dtensor_write_as", x, path, offset, dtype, bytes_written);
+}
+
 tsr_status tsr_dtensor_write(const tsr_dtensor *x, const char *path, int64_t offset)
 {
-    return tsr_dtensor_write_as(x, path, offset, x ? x->layout->dtype : TSR_DTYPE_NONE, NULL);
+    return write_dtensor("tsr_dtensor_write", x, path, offset, x ? x->layout->dtype : TSR_DTYPE_NONE, NULL);
 }

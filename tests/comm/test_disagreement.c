@@ -518,6 +518,35 @@ static void an_argument_that_is_bad_on_one_rank_is_told_to_all(void **state)
             suite_run(n, spoil, &victim);
 }
 
+/* Rank `arg` fails in code that is not the library's: first without a sentence, after a call that
+ * failed for another reason, then with one. */
+static tsr_status share(tsr_comm *comm, void *arg)
+{
+    const int victim = *(const int *)arg;
+    const bool bad = tsr_comm_rank(comm) == victim;
+    char words[SENTENCE];
+    CHECK_ERROR(tsr_comm_share_status(NULL, "load", TSR_OK), TSR_ERROR_ARGUMENT, "load: comm is NULL");
+    snprintf(words, sizeof words, "rank %d failed: returned io without a sentence", victim);
+    CHECK_ERROR(tsr_comm_share_status(comm, "load", bad ? TSR_ERROR_IO : TSR_OK), bad ? TSR_ERROR_IO : TSR_ERROR_PEER,
+                bad ? "returned io without a sentence" : words);
+    snprintf(words, sizeof words, "rank %d failed: page 3 is torn", victim);
+    const tsr_status torn = bad ? tsr_status_set(TSR_ERROR_IO, "page 3 is torn") : TSR_OK;
+    CHECK_ERROR(tsr_comm_share_status(comm, NULL, torn), bad ? TSR_ERROR_IO : TSR_ERROR_PEER,
+                bad ? "page 3 is torn" : words);
+    CHECK_ERROR(tsr_comm_share_status(comm, tsr_comm_rank(comm) == 0 ? "load" : "store", TSR_OK), TSR_ERROR_ARGUMENT,
+                "rank 0 calls load, but rank 1 calls store");
+    TSR_TRY(tsr_comm_share_status(comm, "load", TSR_OK));
+    return suite_check_usable(comm);
+}
+
+static void a_failure_of_the_callers_code_is_told_to_all(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 3; n++)
+        for (int victim = 0; victim < n; victim++)
+            suite_run(n, share, &victim);
+}
+
 int suite_disagreement(void)
 {
     const struct CMUnitTest tests[] = {
@@ -528,6 +557,7 @@ int suite_disagreement(void)
         cmocka_unit_test(counts_of_an_all_to_all_that_do_not_fit_are_named_on_all),
         cmocka_unit_test(what_only_looks_like_the_host_is_refused_by_name),
         cmocka_unit_test(an_argument_that_is_bad_on_one_rank_is_told_to_all),
+        cmocka_unit_test(a_failure_of_the_callers_code_is_told_to_all),
     };
     return cmocka_run_group_tests_name("disagreement", tests, NULL, NULL);
 }

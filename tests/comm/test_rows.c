@@ -179,6 +179,13 @@ static void no_data(stage *s, tsr_tensor *send, tsr_tensor *receive)
     receive->data = NULL;
 }
 
+static void no_dtype(stage *s, tsr_tensor *send, tsr_tensor *receive)
+{
+    (void)s;
+    (void)receive;
+    send->dtype = TSR_DTYPE_NONE;
+}
+
 static const mistake mistakes[] = {
     {negative, "send_counts[0] is -1"},
     {too_many, "send_counts sum up to more than the"},
@@ -187,6 +194,7 @@ static const mistake mistakes[] = {
     {one_memory, "send and receive overlap"},
     {scalar, "send is a scalar"},
     {no_data, "receive has no data"},
+    {no_dtype, "tsr_comm_exchange_rows: send: "},
 };
 
 static tsr_status make_mistake(tsr_comm *comm, void *arg)

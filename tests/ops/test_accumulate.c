@@ -153,11 +153,85 @@ static void gradients_that_do_not_fit_are_refused(void **state)
     layers_run(2, refuse, NULL);
 }
 
+/* Adding terms of a product or of a maximum would not add what they reduce to; writing them is
+ * fine. */
+static tsr_status refuse_terms(tsr_comm *comm, void *arg)
+{
+    fixture f;
+    tsr_dtensor *dw = NULL;
+    tsr_linear_backward_plan *plan;
+    const char *const placements = arg;
+    char words[2][96];
+    TSR_TRY(fixture_create(comm, &f));
+    TSR_TRY(make(&f, OUT, IN, placements, TSR_BF16, 1, &dw));
+    snprintf(words[0], sizeof words[0], "tsr_linear_backward_into: dw is %s", placements);
+    snprintf(words[1], sizeof words[1], "tsr_linear_backward_plan_accumulate: dw is %s", placements);
+    TSR_TRY(layer_expect_status("a call", tsr_linear_backward_into(f.x, f.w, NULL, f.dy, TSR_ADD_DW, NULL, dw, NULL),
+                                TSR_ERROR_UNSUPPORTED, words[0]));
+    TSR_TRY(tsr_linear_backward_into(f.x, f.w, NULL, f.dy, 0, NULL, dw, NULL));
+    TSR_TRY(tsr_linear_backward_plan_create(tsr_dtensor_layout(f.x), tsr_dtensor_layout(f.w), NULL, NULL, NULL,
+                                            tsr_dtensor_layout(dw), NULL, tsr_device_host(), &plan));
+    const size_t bytes = tsr_linear_backward_plan_accumulate_bytes(plan);
+    void *const workspace = malloc(bytes);
+    const tsr_tensor x = tsr_dtensor_to_local(f.x), dy = tsr_dtensor_to_local(f.dy), to = tsr_dtensor_to_local(dw);
+    TSR_TRY(layer_expect_status(
+        "a plan",
+        tsr_linear_backward_plan_accumulate(plan, TSR_ADD_DW, &x, NULL, &dy, NULL, &to, NULL, workspace, bytes, NULL),
+        TSR_ERROR_UNSUPPORTED, words[1]));
+    TSR_TRY(tsr_linear_backward_plan_accumulate(plan, 0, &x, NULL, &dy, NULL, &to, NULL, workspace, bytes, NULL));
+    free(workspace);
+    tsr_linear_backward_plan_destroy(plan);
+    tsr_dtensor_destroy(dw);
+    fixture_destroy(&f);
+    return TSR_OK;
+}
+
+static void terms_that_do_not_add_up_are_refused(void **state)
+{
+    (void)state;
+    layers_run(2, refuse_terms, "P(prod)");
+    layers_run(2, refuse_terms, "P(max)");
+}
+
+/* Rank 1 wants results as the products leave them, so that it alone would not move them. */
+static tsr_status want_other_layouts(tsr_comm *comm, void *arg)
+{
+    fixture f;
+    tsr_dtensor *whole = NULL, *y = NULL, *dw = NULL;
+    const tsr_placement replicate = tsr_replicate(), rows = tsr_shard(0), columns = tsr_shard(1);
+    const bool odd = tsr_comm_rank(comm) == 1;
+    (void)arg;
+    TSR_TRY(fixture_create(comm, &f));
+    TSR_TRY(make(&f, OUT, IN, "R", TSR_F32, 0, &whole));
+    TSR_TRY(layer_expect_status(
+        "another dw", tsr_linear_backward_into(f.x, f.w, NULL, f.dy, TSR_ADD_DW, NULL, odd ? f.dw : whole, NULL),
+        TSR_ERROR_ARGUMENT, "ranks disagree"));
+    TSR_TRY(layer_expect_status(
+        "other placements of dw",
+        tsr_linear_backward(f.x, f.w, NULL, f.dy, NULL, odd ? &rows : &replicate, NULL, NULL, &dw, NULL),
+        TSR_ERROR_ARGUMENT, "ranks disagree"));
+    TSR_TRY(layer_expect_status("other placements of y", tsr_linear(f.x, f.w, NULL, odd ? &columns : &replicate, &y),
+                                TSR_ERROR_ARGUMENT, "ranks disagree"));
+    TSR_TRY(tsr_comm_share_status(comm, NULL, TSR_OK));
+    TSR_TRY(y || dw ? tsr_status_set(TSR_ERROR_INTERNAL, "out was written by a call that failed") : TSR_OK);
+    tsr_dtensor_destroy(whole);
+    fixture_destroy(&f);
+    return TSR_OK;
+}
+
+static void ranks_that_want_other_layouts_are_told(void **state)
+{
+    (void)state;
+    layers_run(2, want_other_layouts, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_in_f32_of_narrow_weights_lose_nothing),
         cmocka_unit_test(gradients_that_do_not_fit_are_refused),
+        cmocka_unit_test(terms_that_do_not_add_up_are_refused),
+        cmocka_unit_test(ranks_that_want_other_layouts_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

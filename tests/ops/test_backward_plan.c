@@ -168,6 +168,32 @@ static void bad_arguments_are_refused_alike_on_every_rank(void **state)
     tsr_linear_backward_plan_destroy(NULL);
 }
 
+/* Rank 1 wants dx as the product leaves it, so that it alone would not move it. */
+static tsr_status give_other_layouts(tsr_comm *comm, void *arg)
+{
+    fixture f;
+    tsr_linear_backward_plan *plan = NULL;
+    tsr_linear_plan *forward = NULL;
+    const tsr_device host = tsr_device_host();
+    const bool odd = tsr_comm_rank(comm) == 1;
+    (void)arg;
+    TSR_TRY(fixture_create(comm, &f));
+    TSR_TRY(layer_expect_status(
+        "another dx", tsr_linear_backward_plan_create(f.x, f.w, f.b, NULL, odd ? f.x : f.dx, NULL, NULL, host, &plan),
+        TSR_ERROR_ARGUMENT, "ranks disagree"));
+    TSR_TRY(layer_expect_status("another y", tsr_linear_plan_create(f.x, f.w, f.b, odd ? NULL : f.dy, &forward),
+                                TSR_ERROR_ARGUMENT, "ranks disagree"));
+    fixture_destroy(&f);
+    TSR_TRY(tsr_comm_share_status(comm, NULL, TSR_OK));
+    return plan || forward ? tsr_status_set(TSR_ERROR_INTERNAL, "out was written by a call that failed") : TSR_OK;
+}
+
+static void ranks_that_give_other_layouts_are_told(void **state)
+{
+    (void)state;
+    layers_run(2, give_other_layouts, NULL);
+}
+
 static tsr_status check_no_allocation(tsr_comm *comm, void *arg)
 {
     fixture f;
@@ -188,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_brings_wrong_tensors_fails_and_its_peers_are_told_and_go_on),
         cmocka_unit_test(bad_arguments_are_refused_alike_on_every_rank),
+        cmocka_unit_test(ranks_that_give_other_layouts_are_told),
         cmocka_unit_test(execution_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,9 @@
 #include "ranks.h"
 #include "support.h"
 
+#include <tessera/mesh_comm.h>
 #include <tessera/sys/comm.h>
+#include <tessera/values.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -65,6 +67,8 @@ static tsr_status refuse_all(remains *r)
     tsr_comm *half = NULL;
     tsr_dtensor *made = NULL;
     void *memory = NULL;
+    tsr_mesh *split = NULL;
+    double sum = -1;
     CHECK(comm == r->comm && tsr_comm_size(comm) == RANKS && strcmp(tsr_comm_engine(comm), "threads") == 0);
     CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_STATE, gone);
     CHECK_ERROR(tsr_comm_split(comm, 0, 0, &half), TSR_ERROR_STATE, gone);
@@ -78,10 +82,18 @@ static tsr_status refuse_all(remains *r)
     CHECK_ERROR(tsr_distribute_tensor(&global, r->mesh, &replicate, NULL, &made), TSR_ERROR_STATE, gone);
     CHECK_ERROR(tsr_dtensor_create(r->layout, tsr_device_host(), &made), TSR_ERROR_STATE, gone);
     CHECK_ERROR(tsr_dtensor_from_local(&local, r->layout, &checked, &made), TSR_ERROR_STATE, gone);
+    CHECK_ERROR(tsr_dtensor_like(r->x, &made), TSR_ERROR_STATE, "tsr_dtensor_like: the communicator");
+    CHECK_ERROR(tsr_dtensor_like_as(r->x, TSR_F64, &made), TSR_ERROR_STATE, "tsr_dtensor_like_as: the communicator");
+    CHECK_ERROR(tsr_dtensor_rows(r->x, 0, 1, &made), TSR_ERROR_STATE, gone);
+    CHECK_ERROR(tsr_dtensor_sum(r->x, &sum), TSR_ERROR_STATE, gone);
+    CHECK_ERROR(tsr_dtensor_norm(r->x, &sum), TSR_ERROR_STATE, gone);
+    CHECK_ERROR(tsr_dtensor_write(r->x, "/tmp/unwritten", 0), TSR_ERROR_STATE, gone);
+    CHECK_ERROR(tsr_mesh_split(r->mesh, NULL, &split), TSR_ERROR_STATE, gone);
+    CHECK_ERROR(tsr_mesh_all_reduce_f64(r->mesh, NULL, &sum, TSR_SUM), TSR_ERROR_STATE, gone);
     CHECK_ERROR(tsr_plan_prepare(r->plan, comm), TSR_ERROR_STATE, gone);
     CHECK_ERROR(tsr_plan_execute(r->plan, comm, NULL, NULL, NULL, 0, NULL), TSR_ERROR_STATE, gone);
     tsr_comm_abort(comm);
-    CHECK(!half && !made && !memory);
+    CHECK(!half && !made && !memory && !split && sum == -1);
     return TSR_OK;
 }
 

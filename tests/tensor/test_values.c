@@ -44,6 +44,7 @@ static tsr_status look_alike(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_dtensor_create(avg, tsr_device_host(), &x));
     z = NULL;
     CHECK_ERROR(tsr_dtensor_like_as(x, TSR_I32, &z), TSR_ERROR_ARGUMENT, "avg");
+    CHECK_ERROR(tsr_dtensor_like_as(x, TSR_DTYPE_NONE, &z), TSR_ERROR_ARGUMENT, "tsr_dtensor_like_as: ");
     CHECK_ERROR(tsr_dtensor_like(NULL, &z), TSR_ERROR_ARGUMENT, "tsr_dtensor_like: x is NULL");
     CHECK_ERROR(tsr_dtensor_like(x, NULL), TSR_ERROR_ARGUMENT, "tsr_dtensor_like: out is NULL");
     CHECK_ERROR(tsr_dtensor_like_as(NULL, TSR_F32, &z), TSR_ERROR_ARGUMENT, "tsr_dtensor_like_as: x is NULL");
@@ -339,6 +340,32 @@ static tsr_status refuse_sums(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+/* The stride of a dim of size 1 is free, so both are the same elements. */
+static tsr_status add_to_itself(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    float memory[] = {1, 2, 3};
+    tsr_layout *layout;
+    tsr_dtensor *x, *y;
+    TSR_TRY(layout_over(comm, "1", "1x3", "R", TSR_F32, &layout));
+    tsr_tensor local = tsr_tensor_contiguous(memory, TSR_F32, 2, (int64_t[]){1, 3});
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &x));
+    local.strides[0] = 77;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &y));
+    TSR_TRY(tsr_dtensor_accumulate(x, y, NULL));
+    CHECK(memory[0] == 2 && memory[1] == 4 && memory[2] == 6);
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static void a_tensor_is_added_to_itself(void **state)
+{
+    (void)state;
+    run_ranks(1, add_to_itself, NULL);
+}
+
 static void narrow_elements_are_added_in_f32_and_rounded_once(void **state)
 {
     (void)state;
@@ -373,6 +400,7 @@ int main(void)
         cmocka_unit_test(values_that_a_dtype_does_not_hold_are_refused),
         cmocka_unit_test(narrow_elements_are_added_in_f32_and_rounded_once),
         cmocka_unit_test(terms_are_accumulated_as_terms),
+        cmocka_unit_test(a_tensor_is_added_to_itself),
         cmocka_unit_test(strides_are_free_and_gaps_stay),
         cmocka_unit_test(what_cannot_be_added_is_refused),
     };

@@ -308,12 +308,16 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_dtensor_create(integers, tsr_device_host(), &i));
     memset(tsr_dtensor_to_local(x).data, 0, 128);
     memset(tsr_dtensor_to_local(i).data, 0, 128);
-    CHECK_ERROR(tsr_dtensor_write(NULL, path, 0), TSR_ERROR_ARGUMENT, "x is NULL");
+    CHECK_ERROR(tsr_dtensor_write(NULL, path, 0), TSR_ERROR_ARGUMENT, "tsr_dtensor_write: x is NULL");
     CHECK_ERROR(tsr_dtensor_write(x, NULL, 0), TSR_ERROR_ARGUMENT, "path");
     CHECK_ERROR(tsr_dtensor_write(x, path, -1), TSR_ERROR_ARGUMENT, "-1");
     CHECK_ERROR(tsr_dtensor_write(x, path, INT64_MAX - 3), TSR_ERROR_ARGUMENT, "2^63");
-    CHECK_ERROR(tsr_dtensor_write_as(x, path, 0, TSR_DTYPE_NONE, NULL), TSR_ERROR_ARGUMENT, "dtype");
-    CHECK_ERROR(tsr_dtensor_write_as(x, path, 0, TSR_I32, &written), TSR_ERROR_UNSUPPORTED, "i32");
+    CHECK_ERROR(tsr_dtensor_write_as(NULL, path, 0, TSR_F32, NULL), TSR_ERROR_ARGUMENT,
+                "tsr_dtensor_write_as: x is NULL");
+    CHECK_ERROR(tsr_dtensor_write_as(x, path, 0, TSR_DTYPE_NONE, NULL), TSR_ERROR_ARGUMENT,
+                "tsr_dtensor_write_as: dtype");
+    CHECK_ERROR(tsr_dtensor_write_as(x, path, 0, TSR_I32, &written), TSR_ERROR_UNSUPPORTED,
+                "tsr_dtensor_write_as: from f32 to i32");
     CHECK_ERROR(tsr_dtensor_write_as(i, path, 0, TSR_F32, &written), TSR_ERROR_UNSUPPORTED, "i32");
     CHECK(access(path, F_OK) != 0);
     /* One rank alone is at fault, or ranks differ. */

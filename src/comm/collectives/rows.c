@@ -44,7 +44,9 @@ static tsr_status check_pointers(const rows_call *e)
 static tsr_status check_rows(const tsr_tensor *tensor, const char *name, size_t *row_bytes)
 {
     int64_t count;
-    TSR_TRY(tsr_tensor_count(tensor, &count));
+    const tsr_status status = tsr_tensor_count(tensor, &count);
+    if (status != TSR_OK)
+        return tsr_status_set(status, CALL ": %s: %s", name, tsr_status_message());
     if (tensor->ndim == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s is a scalar, which has no rows", name);
     if (!tsr_tensor_is_contiguous(tensor))

@@ -224,11 +224,22 @@ static tsr_status barrier(tsr_comm *comm)
     return comm->engine.messages.barrier(comm->self);
 }
 
+/* `local` is the caller's, whose code may have worded no sentence: then this thread's last one is
+ * of another matter. */
+static void word_failure(tsr_status local)
+{
+    tsr_kept_sentence own;
+    tsr_status_keep_returned(&own, local);
+    tsr_status_restore(&own, local);
+}
+
 tsr_status tsr_comm_share_status(tsr_comm *comm, const char *call, tsr_status local)
 {
     const char *const name = call ? call : "tsr_comm_share_status";
     TSR_TRY(tsr_comm_check(comm, name));
     TSR_TRY(tsr_comm_enter(comm, name));
+    if (local != TSR_OK)
+        word_failure(local);
     return tsr_comm_leave(comm, tsr_comm_agree_on(comm, name, local));
 }
 
