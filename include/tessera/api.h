@@ -16,8 +16,8 @@
 #define TSR_PRINTF(format, first)
 #endif
 
-#ifdef __cplusplus
 /** The null pointer of the initializers, for C and C++ without warnings. */
+#ifdef __cplusplus
 #define TSR_NULL nullptr
 #else
 #define TSR_NULL 0
