@@ -1,4 +1,4 @@
-/* tessera: the library's tool. Each subcommand has a file; this file finds the subcommand. */
+/* tessera: the library's tool. Each subcommand has a folder; this file finds the subcommand. */
 #include "cli/guess.h"
 #include "cli/report.h"
 #include "command.h"
@@ -169,7 +169,7 @@ static int explain(int argc, char **argv)
 {
     int words;
     const tool_command *const command = find_command(argc, argv, &words);
-    if (argc == 0 || asks_for_help(argv[0]))
+    if (argc == 0 || asks_for_help(argv[0]) || (argc == 1 && is_word(argv[0], "help")))
         return print_help("");
     if (!command)
         return argc == 1 && is_word(argv[0], bench) ? print_help("bench ") : complain_about_command(argv[0], argv[1]);

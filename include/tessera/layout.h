@@ -89,11 +89,11 @@ typedef struct tsr_owner {
 } tsr_owner;
 
 /**
- * Who owns the element at global `index`, one number per dim (NULL: a scalar's), and where it lies
- * there. Along a mesh dim that does not cut the tensor, Replicate or Partial, every rank holds the
- * element, or a term of it, at the same local index. The owner is the one at coordinate 0 of all
- * such mesh dims; to get the others, change these entries of `coordinate` and ask
- * tsr_mesh_rank_at(). TSR_ERROR_ARGUMENT: the index is out of range. Pure.
+ * Finds the owner of the element at global `index`, one number per dim (NULL: a scalar's), and its
+ * index in the local tensor there. Along a mesh dim that does not cut the tensor, Replicate or
+ * Partial, every rank holds the element, or a term of it, at the same local index. The owner is the
+ * one at coordinate 0 of all such mesh dims; to get the others, change these entries of
+ * `coordinate` and ask tsr_mesh_rank_at(). TSR_ERROR_ARGUMENT: the index is out of range. Pure.
  */
 TSR_API tsr_status tsr_layout_owner(const tsr_layout *layout, const int64_t *index,
                                     tsr_owner *owner);

@@ -98,19 +98,19 @@ TSR_API tsr_status tsr_mesh_broadcast(const tsr_mesh *mesh, const char *dims, vo
                                       int64_t count, tsr_dtype dtype, int root, tsr_device device,
                                       tsr_stream stream);
 
-/** tsr_mesh_all_reduce() of one number on the host, in place: a loss, or a count. */
+/** tsr_mesh_all_reduce() of one number on the host, in place, such as a loss. */
 TSR_API tsr_status tsr_mesh_all_reduce_f64(const tsr_mesh *mesh, const char *dims, double *value,
                                            tsr_reduce_op op);
 
-/** tsr_mesh_all_reduce_f64() of an integer, which wraps. */
+/** tsr_mesh_all_reduce_f64() of an integer, such as a count. */
 TSR_API tsr_status tsr_mesh_all_reduce_i64(const tsr_mesh *mesh, const char *dims, int64_t *value,
                                            tsr_reduce_op op);
 
-/** tsr_mesh_broadcast() of one number on the host: a step size, or a token. */
+/** tsr_mesh_broadcast() of one number on the host, such as a step size. */
 TSR_API tsr_status tsr_mesh_broadcast_f64(const tsr_mesh *mesh, const char *dims, double *value,
                                           int root);
 
-/** tsr_mesh_broadcast_f64() of an integer. */
+/** tsr_mesh_broadcast_f64() of an integer, such as a token. */
 TSR_API tsr_status tsr_mesh_broadcast_i64(const tsr_mesh *mesh, const char *dims, int64_t *value,
                                           int root);
 

@@ -9,8 +9,9 @@
  * before the file is made: a lack of memory leaves nothing behind. A program that is killed leaves
  * the file under its random name, which begins with `.tessera-`.
  *
- * None of these calls communicates. One thread at a time may use an object. After TSR_ERROR_IO,
- * `errno` is the system's reason, which the sentence has in words.
+ * None of these calls communicates. One thread at a time may use an object. Calls that return a
+ * status refuse a NULL pointer (TSR_ERROR_ARGUMENT). After TSR_ERROR_IO, `errno` is the system's
+ * reason, which the sentence has in words.
  */
 #ifndef TESSERA_NEW_FILE_H
 #define TESSERA_NEW_FILE_H

@@ -38,7 +38,7 @@ typedef struct tsr_npy_header {
  * elements which it promises follow. Accepts what NumPy reads without pickle, except structured and
  * non-numeric dtypes and bytes after the last element. TSR_ERROR_IO: the bytes are not a .npy file;
  * TSR_ERROR_UNSUPPORTED: a .npy file of a dtype, version or number of dims that Tessera does not
- * have, or a header that is longer than `known`.
+ * have, or a header that is longer than `known`. TSR_ERROR_ARGUMENT: a pointer is NULL.
  */
 TSR_API tsr_status tsr_npy_header_parse(const void *beginning, size_t known, size_t size,
                                         tsr_npy_header *out);

@@ -93,7 +93,7 @@ TSR_API tsr_status tsr_dtensor_norm(const tsr_dtensor *x, double *norm);
  * follow x when tsr_redistribute_in_place() changes x, whose elements then mean something else.
  *
  * TSR_ERROR_ARGUMENT: x is a scalar, or not 0 <= begin <= end <= rows. TSR_ERROR_UNSUPPORTED: no
- * placement says who has these rows: several mesh dims cut dim 0, or parts take turns within the
+ * placement describes these rows: several mesh dims cut dim 0, or parts take turns within the
  * rows (`interleave`, `blocks`).
  */
 TSR_API tsr_status tsr_dtensor_rows(const tsr_dtensor *x, int64_t begin, int64_t end,

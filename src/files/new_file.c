@@ -106,6 +106,8 @@ const char *tsr_new_file_path(const tsr_new_file *file)
 
 tsr_status tsr_new_file_write(tsr_new_file *file, const void *data, size_t bytes)
 {
+    if (!file || (!data && bytes > 0))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_new_file_write: %s is NULL", !file ? "file" : "data");
     if (file->file < 0)
         return tsr_status_set(TSR_ERROR_STATE, "%s: the file is closed, and takes no more", file->path);
     for (const char *at = data; bytes > 0;) {
@@ -133,16 +135,22 @@ static tsr_status close_file(tsr_new_file *file, bool written)
 
 tsr_status tsr_new_file_settle(tsr_new_file *file)
 {
+    if (!file)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_new_file_settle: file is NULL");
     return file->file < 0 ? TSR_OK : close_file(file, fsync(file->file) == 0);
 }
 
 tsr_status tsr_new_file_close(tsr_new_file *file)
 {
+    if (!file)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_new_file_close: file is NULL");
     return file->file < 0 ? TSR_OK : close_file(file, true);
 }
 
 tsr_status tsr_new_file_publish(tsr_new_file *file)
 {
+    if (!file)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_new_file_publish: file is NULL");
     tsr_status status = tsr_new_file_settle(file);
     if (status == TSR_OK && rename(file->temporary, file->path) != 0)
         status = failed(file->path);

@@ -242,6 +242,8 @@ tsr_status tsr_npy_header_parse(const void *beginning, size_t known, size_t size
 {
     tsr_npy_header h = {0};
     size_t begin = 0;
+    if (!out || (!beginning && known > 0))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_npy_header_parse: %s is NULL", !out ? "out" : "beginning");
     TSR_TRY(find_dict(beginning, known, size, &begin, &h));
     reader r = {(const char *)beginning + begin, (const char *)beginning + h.data};
     TSR_TRY(take_dict(&r, &h));

@@ -450,6 +450,33 @@ static void new_files_have_names_of_their_own_until_they_are_published(void **st
     rmdir(folder);
 }
 
+/* The status is TSR_ERROR_ARGUMENT, and its sentence has `part`. */
+static void assert_argument(tsr_status status, const char *part)
+{
+    assert_int_equal(status, TSR_ERROR_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(), part));
+}
+
+static void what_is_null_is_refused(void **state)
+{
+    tsr_npy_header header;
+    tsr_new_file *file;
+    char path[] = "/tmp/tessera-null-XXXXXX";
+    (void)state;
+    assert_argument(tsr_npy_header_parse(NULL, 10, 10, &header), "beginning is NULL");
+    assert_argument(tsr_npy_header_parse("", 0, 0, NULL), "out is NULL");
+    assert_argument(tsr_new_file_write(NULL, "x", 1), "file is NULL");
+    assert_argument(tsr_new_file_settle(NULL), "file is NULL");
+    assert_argument(tsr_new_file_close(NULL), "file is NULL");
+    assert_argument(tsr_new_file_publish(NULL), "file is NULL");
+    close(mkstemp(path));
+    assert_int_equal(tsr_new_file_create(path, &file), TSR_OK);
+    assert_argument(tsr_new_file_write(file, NULL, 1), "data is NULL");
+    assert_int_equal(tsr_new_file_write(file, NULL, 0), TSR_OK);
+    tsr_new_file_discard(file);
+    unlink(path);
+}
+
 static void a_prepared_file_is_published_or_discarded(void **state)
 {
     (void)state;
@@ -532,6 +559,7 @@ int main(void)
         cmocka_unit_test(tensors_that_cannot_be_saved_are_refused),
         cmocka_unit_test(a_failure_leaves_what_was_there),
         cmocka_unit_test(new_files_have_names_of_their_own_until_they_are_published),
+        cmocka_unit_test(what_is_null_is_refused),
         cmocka_unit_test(a_prepared_file_is_published_or_discarded),
         cmocka_unit_test(elements_are_those_of_the_file_that_was_opened),
         cmocka_unit_test(a_file_that_cannot_be_had_is_named),

@@ -223,6 +223,11 @@ def cmake_package(report, prefix, place, source, version, cxx):
     report.check("a C program builds after the prefix has moved", attempt(expected, lambda: user.output(HERE / "cmake", "-DLIBRARY=tessera::core")))
     report.check("a C program builds with the archives", attempt(expected, lambda: user.output(
         HERE / "cmake", "-DLIBRARY=tessera::tessera", "-Dtessera_USE_STATIC_LIBS=ON")))
+    if "files" in targets(moved).split():
+        said = f"a safetensors file, tessera {version}: 4x4 f32\n"
+        for static in ("OFF", "ON"):
+            report.check(f"a C program builds with tessera::files, archives {static}", attempt(said, lambda: user.output(
+                HERE / "cmake", "-DPROGRAM=files.c", "-DLIBRARY=tessera::files", f"-Dtessera_USE_STATIC_LIBS={static}")))
     if "mpi" in targets(moved).split():
         report.check("a C program builds with tessera::mpi", attempt(expected, lambda: user.output(
             HERE / "cmake", "-DLIBRARY=tessera::core;tessera::mpi")))

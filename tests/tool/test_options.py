@@ -238,7 +238,7 @@ tool.case("completion offers every command", lambda: harness.different(
     "commands", completions("tessera", ""), sorted({n.split()[0] for n in commands()} | {"help", "--help", "--version"})))
 tool.case("completion offers every command to help", lambda: harness.different(
     "commands", completions("tessera", "help", ""), sorted({n.split()[0] for n in commands()})))
-for words in (["-h"], ["help"], ["help", "-h"], ["bench", "-h"], ["help", "bench"]):
+for words in (["-h"], ["help"], ["help", "help"], ["help", "-h"], ["bench", "-h"], ["help", "bench"]):
     tool.case(" ".join(words) + " prints help", prints_help, *words)
 tool.case("PyTorch's spellings, and blanks, are understood, and printed in ours", spellings)
 tool.case("lists may have PyTorch's spellings", lists_of_spellings)

@@ -84,7 +84,7 @@ static char *append(char *out, const char *from, size_t length)
     return out + length;
 }
 
-/* Our name of the dtype that PyTorch calls so; NULL: it is none of PyTorch's. */
+/* Our name of the dtype that PyTorch calls so; NULL: PyTorch has no such dtype. */
 static const char *name_of(const char *name, size_t length)
 {
     static const char module[] = "torch.";
