@@ -21,12 +21,11 @@
  *
  * @par Forms
  * tsr_X() makes the result, which the caller owns. tsr_X_into() writes into a dtensor that exists,
- * of the layout that the rule gives; it may be an operand of the same layout, and must
- * not overlap operands otherwise. tsr_X_backward() makes
- * the gradients of operands from `dout`, the result's gradient, in the result's gradient layout
- * (tsr_layout_gradient()); any output may be NULL: it is not made. A gradient has the layout that
- * the rule gives: it may be Partial, and tsr_redistribute() then reduces it. Rules with Partial of
- * max or min have no gradient.
+ * of the layout that the rule gives; it may be an operand of the same layout, and must not overlap
+ * operands otherwise. tsr_X_backward() makes the gradients of operands from `dout`, the result's
+ * gradient, in the result's gradient layout (tsr_layout_gradient()); any output may be NULL: it is
+ * not made. A gradient has the layout that the rule gives: it may be Partial, and
+ * tsr_redistribute() then reduces it. Rules with Partial of max or min have no gradient.
  */
 #ifndef TESSERA_OPS_H
 #define TESSERA_OPS_H
