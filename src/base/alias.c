@@ -193,18 +193,10 @@ static bool take_dims(const tsr_tensor *tensor, dims *all)
     return reach <= INT64_MAX / 4;
 }
 
-static bool is_empty(const tsr_tensor *tensor)
-{
-    for (int i = 0; i < tensor->ndim; i++)
-        if (tensor->shape[i] == 0)
-            return true;
-    return false;
-}
-
 int tsr_tensor_overlaps(const tsr_tensor *tensor)
 {
     dims all;
-    if (is_empty(tensor) || tsr_tensor_is_contiguous(tensor))
+    if (tsr_shape_is_empty(tensor->ndim, tensor->shape) || tsr_tensor_is_contiguous(tensor))
         return 0;
     if (!take_dims(tensor, &all))
         return 1;

@@ -26,6 +26,16 @@ static inline bool tsr_add_sizes(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
+/** True if a shape has no elements. Its other dims may be very long, so that their product is not
+ * asked for. */
+static inline bool tsr_shape_is_empty(int ndim, const int64_t *shape)
+{
+    for (int dim = 0; dim < ndim; dim++)
+        if (shape[dim] == 0)
+            return true;
+    return false;
+}
+
 static inline int64_t tsr_min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
+#include "comm/meshes/sets.h"
 #include "device/allocation.h"
 #include "device/driver.h"
 #include "mesh/mesh.h"
@@ -16,12 +17,7 @@
 
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
 {
-    if (!mesh)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mesh is NULL", call);
-    if (!tsr_mesh_comm(mesh))
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
+    TSR_TRY(tsr_mesh_check_comm(mesh, call));
     return tsr_comm_check_open(tsr_mesh_comm(mesh), call);
 }
 

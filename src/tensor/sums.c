@@ -8,6 +8,7 @@
 #include "placement/print.h"
 #include "tensor/dtensor.h"
 #include "tensor/exact.h"
+#include "tensor/replicas.h"
 
 #include <tessera/sys/status.h>
 #include <tessera/values.h>
@@ -126,20 +127,6 @@ static tsr_status add_part(part *p)
     return narrow && p->count > PIECE ? add_binned(p) : add_pieces(p);
 }
 
-/* The replicas of a shard are numbered, and share its elements. */
-static void find_share(const tsr_layout *layout, const int64_t *coordinate, int64_t *number, int64_t *replicas)
-{
-    *number = 0;
-    *replicas = 1;
-    for (int i = 0; i < layout->mesh_ndim; i++) {
-        const int64_t size = tsr_mesh_shape(layout->mesh)[i];
-        if (tsr_layout_kind(layout, i) == TSR_SHARD)
-            continue;
-        *number = *number * size + coordinate[i];
-        *replicas *= size;
-    }
-}
-
 /* Adds this rank's share of its local tensor, which has `count` elements. */
 static tsr_status add_local(const tsr_dtensor *x, const int64_t *coordinate, int64_t count, bool squares,
                             tsr_exact *sum)
@@ -151,10 +138,8 @@ static tsr_status add_local(const tsr_dtensor *x, const int64_t *coordinate, int
     TSR_TRY(tsr_device_allocate(x->layout->context, local->device, bytes, &packed));
     const tsr_tensor to = tsr_tensor_contiguous(packed, local->dtype, local->ndim, local->shape);
     tsr_status status = packed ? tsr_device_copy_tensor(&ops, local, &to, NULL) : TSR_OK;
-    int64_t number, replicas;
-    find_share(x->layout, coordinate, &number, &replicas);
-    const int64_t each = count / replicas, rest = count % replicas;
-    const int64_t begin = each * number + (number < rest ? number : rest);
+    int64_t begin, end;
+    tsr_replica_share(tsr_replica_at(x->layout, coordinate), count, &begin, &end);
     const int64_t halves = tsr_dtype_get(local->dtype)->kind == TSR_CLASS_COMPLEX ? 2 : 1;
     const tsr_dtype real = local->dtype == TSR_C64 ? TSR_F32 : local->dtype == TSR_C128 ? TSR_F64 : local->dtype;
     part share = {.context = x->layout->context,
@@ -163,7 +148,7 @@ static tsr_status add_local(const tsr_dtensor *x, const int64_t *coordinate, int
                   .bytes = tsr_dtype_bytes(real),
                   .squares = squares,
                   .data = (const char *)(packed ? packed : local->data) + (size_t)begin * x->layout->element_bytes,
-                  .count = (each + (number < rest)) * halves,
+                  .count = (end - begin) * halves,
                   .sum = sum};
     if (status == TSR_OK)
         status = add_part(&share);

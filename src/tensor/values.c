@@ -108,14 +108,6 @@ static tsr_status check_writable(const char *call, const tsr_dtensor *y, const c
                           "%s: by its strides elements of %s share memory, so that it can only be read", call, name);
 }
 
-static bool is_empty(const tsr_tensor *tensor)
-{
-    bool empty = false;
-    for (int dim = 0; dim < tensor->ndim; dim++)
-        empty = empty || tensor->shape[dim] == 0;
-    return empty;
-}
-
 tsr_status tsr_dtensor_fill(tsr_dtensor *x, double value, tsr_stream stream)
 {
     if (!x)
@@ -125,7 +117,8 @@ tsr_status tsr_dtensor_fill(tsr_dtensor *x, double value, tsr_stream stream)
     tsr_box_fill fill = {.dst = local->data, .element_bytes = x->layout->element_bytes, .ndim = local->ndim};
     TSR_TRY(element_of(x->layout, value, fill.value));
     int64_t coordinate[TSR_MAX_DIMS];
-    if (is_empty(local) || !tsr_mesh_locate(x->layout->mesh, tsr_comm_rank(x->comm), coordinate))
+    if (tsr_shape_is_empty(local->ndim, local->shape) ||
+        !tsr_mesh_locate(x->layout->mesh, tsr_comm_rank(x->comm), coordinate))
         return TSR_OK;
     const tsr_reduce_op op = filled_by(x->layout, coordinate);
     const tsr_device_ops ops = tsr_device_resolve(x->layout->context, local->device);
@@ -298,7 +291,7 @@ tsr_status tsr_dtensor_accumulate(const tsr_dtensor *x, tsr_dtensor *y, tsr_stre
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_accumulate: %s is NULL", !x ? "x" : "y");
     TSR_TRY(check_pair(x, y));
     TSR_TRY(check_writable("tsr_dtensor_accumulate", y, "y", stream));
-    if (is_empty(&y->local))
+    if (tsr_shape_is_empty(y->local.ndim, y->local.shape))
         return TSR_OK;
     if (!is_same_or_apart(&x->local, &y->local))
         return tsr_status_set(

@@ -7,6 +7,7 @@
 #include "placement/ownership.h"
 #include "placement/print.h"
 #include "tensor/dtensor.h"
+#include "tensor/replicas.h"
 #include "tensor/runs.h"
 
 #include <tessera/sys/status.h>
@@ -139,13 +140,8 @@ static tsr_status pack(const writer *w, size_t bytes, tsr_tensor *out)
     tsr_tensor packed = tsr_tensor_contiguous(NULL, w->local.dtype, w->local.ndim, w->local.shape);
     packed.device = w->local.device;
     TSR_TRY(tsr_device_allocate(w->to->layout->context, packed.device, bytes, &packed.data));
-    tsr_box_copy copy = {
-        .dst = packed.data, .src = w->local.data, .element_bytes = w->local_bytes, .ndim = packed.ndim};
-    memcpy(copy.shape, packed.shape, sizeof copy.shape);
-    memcpy(copy.dst_strides, packed.strides, sizeof copy.dst_strides);
-    memcpy(copy.src_strides, w->local.strides, sizeof copy.src_strides);
     const tsr_status status =
-        tsr_device_settle(&w->ops, NULL, w->ops.table->copy_boxes(w->ops.self, w->ops.index, &copy, 1, NULL));
+        tsr_device_settle(&w->ops, NULL, tsr_device_copy_tensor(&w->ops, &w->local, &packed, NULL));
     if (status == TSR_OK)
         *out = packed;
     else
@@ -167,20 +163,11 @@ static tsr_status write_local(writer *w, const int64_t *coordinate, int64_t coun
 /* Sets the elements, of `count`, that this rank writes of a shard that its replicas have too. */
 static void divide_among_replicas(writer *w, const int64_t *coordinate, int64_t count)
 {
-    int64_t replicas = 1, replica = 0;
-    for (int i = 0; i < w->to->layout->mesh_ndim; i++) {
-        if (tsr_layout_kind(w->to->layout, i) != TSR_REPLICATE)
-            continue;
-        replica = replica * tsr_mesh_shape(w->to->layout->mesh)[i] + coordinate[i];
-        replicas *= tsr_mesh_shape(w->to->layout->mesh)[i];
-    }
-    if (count * (int64_t)w->file_bytes < SHARED_BYTES) {
-        w->end = replica == 0 ? count : 0;
-        return;
-    }
-    const int64_t each = count / replicas, more = count % replicas;
-    w->first = replica * each + (replica < more ? replica : more);
-    w->end = w->first + each + (replica < more);
+    const tsr_replica replica = tsr_replica_at(w->to->layout, coordinate);
+    if (count * (int64_t)w->file_bytes < SHARED_BYTES)
+        w->end = replica.number == 0 ? count : 0;
+    else
+        tsr_replica_share(replica, count, &w->first, &w->end);
 }
 
 static tsr_status open_file(const char *path, int flags, int *out)

@@ -27,14 +27,6 @@ static bool shape_fits(const expectation *x, const tsr_tensor *t)
     return true;
 }
 
-static bool is_empty(const expectation *x)
-{
-    for (int dim = 0; dim < x->ndim; dim++)
-        if (x->shape[dim] == 0)
-            return true;
-    return false;
-}
-
 static tsr_span span_of(const expectation *x, const tsr_tensor *t, int64_t elements)
 {
     const uintptr_t begin = (uintptr_t)t->data;
@@ -113,7 +105,7 @@ static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bo
                               tsr_layout_describe(x->layout, layout, sizeof layout),
                               tsr_shape_print(x->ndim, x->shape, want));
     }
-    if (is_empty(x))
+    if (tsr_shape_is_empty(x->ndim, x->shape))
         return TSR_OK;
     if (!given->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has no data, but this rank's shard is not empty", x->name);

@@ -1,5 +1,6 @@
 #include "redistribute/schedule/collective.h"
 
+#include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/collectives/collective.h"

@@ -15,14 +15,6 @@ static void enter_dim(tsr_regions *regions, int dim)
     regions->shape[dim] = group->length;
 }
 
-bool tsr_shape_is_empty(int ndim, const int64_t *shape)
-{
-    for (int dim = 0; dim < ndim; dim++)
-        if (shape[dim] == 0)
-            return true;
-    return false;
-}
-
 void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coordinate)
 {
     for (int dim = 0; dim < regions->far->ndim; dim++) {

@@ -7,10 +7,6 @@
 #include "redistribute/match/reach.h"
 #include "redistribute/schedule/plan.h"
 
-/** True if a shard of this shape has no elements. Its other dims may be very long, so callers leave
- * it out. */
-bool tsr_shape_is_empty(int ndim, const int64_t *shape);
-
 /** The current region, and a walk over all regions between this rank's shard and the pieces of the
  * other layout: an odometer over one group per tensor dim. */
 typedef struct tsr_regions {
