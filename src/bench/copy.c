@@ -53,14 +53,13 @@ static int has_wide(void)
     return has_avx() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & LEAF7_AVX512F) && saves(STATE_AVX512);
 }
 
-static __attribute__((target("avx"))) void copy_streaming(void *dst, const void *src, size_t bytes)
+/* Copies blocks of STREAMED bytes to an aligned destination, with stores that bypass the caches. */
+typedef void copy_blocks(char *to, const char *from, size_t blocks);
+#define STREAMED 128
+
+static __attribute__((target("avx"))) void copy_blocks_of_32(char *to, const char *from, size_t blocks)
 {
-    const size_t head = head_bytes(dst, 128, bytes);
-    memcpy(dst, src, head);
-    char *to = (char *)dst + head;
-    const char *from = (const char *)src + head;
-    size_t left = bytes - head;
-    for (; left >= 128; left -= 128, to += 128, from += 128) {
+    for (; blocks > 0; blocks--, to += STREAMED, from += STREAMED) {
         const __m256i a = _mm256_loadu_si256((const __m256i *)from),
                       b = _mm256_loadu_si256((const __m256i *)(from + 32));
         const __m256i c = _mm256_loadu_si256((const __m256i *)(from + 64)),
@@ -70,24 +69,37 @@ static __attribute__((target("avx"))) void copy_streaming(void *dst, const void 
         _mm256_stream_si256((__m256i *)(to + 64), c);
         _mm256_stream_si256((__m256i *)(to + 96), d);
     }
-    memcpy(to, from, left);
-    _mm_sfence();
 }
 
-static __attribute__((target("avx512f"))) void copy_streaming_wide(void *dst, const void *src, size_t bytes)
+static __attribute__((target("avx512f"))) void copy_blocks_of_64(char *to, const char *from, size_t blocks)
 {
-    const size_t head = head_bytes(dst, 128, bytes);
-    memcpy(dst, src, head);
-    char *to = (char *)dst + head;
-    const char *from = (const char *)src + head;
-    size_t left = bytes - head;
-    for (; left >= 128; left -= 128, to += 128, from += 128) {
+    for (; blocks > 0; blocks--, to += STREAMED, from += STREAMED) {
         const __m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(from + 64);
         _mm512_stream_si512((__m512i *)to, a);
         _mm512_stream_si512((__m512i *)(to + 64), b);
     }
-    memcpy(to, from, left);
+}
+
+/* Copies what is around the blocks, and the blocks by `copy`. */
+static void copy_by_blocks(void *dst, const void *src, size_t bytes, copy_blocks *copy)
+{
+    const size_t head = head_bytes(dst, STREAMED, bytes), blocks = (bytes - head) / STREAMED;
+    char *const to = (char *)dst + head, *const rest = to + blocks * STREAMED;
+    const char *const from = (const char *)src + head;
+    memcpy(dst, src, head);
+    copy(to, from, blocks);
+    memcpy(rest, from + blocks * STREAMED, bytes - head - blocks * STREAMED);
     _mm_sfence();
+}
+
+static void copy_streaming(void *dst, const void *src, size_t bytes)
+{
+    copy_by_blocks(dst, src, bytes, copy_blocks_of_32);
+}
+
+static void copy_streaming_wide(void *dst, const void *src, size_t bytes)
+{
+    copy_by_blocks(dst, src, bytes, copy_blocks_of_64);
 }
 #endif
 
