@@ -72,6 +72,15 @@ static void write_sums(const reduction *r, void *sums, char *to, int64_t n, int6
     r->kernels->scatter[r->memory](array, to, n, stride);
 }
 
+/* False where a reduced axis is empty, so that every sum is 0. */
+static bool has_terms(const reduction *r)
+{
+    bool some = true;
+    for (int i = 0; i < r->reduced_count; i++)
+        some = some && r->reduced[i].size > 0;
+    return some;
+}
+
 /* Sums of n elements along `row`, a kept axis, over all reduced ones. */
 static void sum_row(const reduction *r, const axis *row, const char *in, char *out, int64_t n)
 {
@@ -79,9 +88,7 @@ static void sum_row(const reduction *r, const axis *row, const char *in, char *o
     int64_t index[TSR_MAX_DIMS] = {0};
     const char *at = in;
     char *ignored = NULL;
-    bool more = true;
-    for (int i = 0; i < r->reduced_count; i++)
-        more = more && r->reduced[i].size > 0;
+    bool more = has_terms(r);
     while (more) {
         r->kernels->add_rows[r->summed](read_terms(r, at, n, row->in, terms), sums, n);
         more = advance(r->reduced, r->reduced_count, r->bytes, index, &at, &ignored);
@@ -105,9 +112,7 @@ static void sum_lanes(const reduction *r, const char *in, char *out)
     int64_t index[TSR_MAX_DIMS] = {0};
     const char *at = in;
     char *ignored = NULL;
-    bool more = true;
-    for (int i = 0; i < r->reduced_count; i++)
-        more = more && r->reduced[i].size > 0;
+    bool more = has_terms(r);
     while (more) {
         for (int64_t done = 0; done < row->size; done += CHUNK) {
             const int64_t n = row->size - done < CHUNK ? row->size - done : CHUNK;

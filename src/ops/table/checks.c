@@ -173,14 +173,21 @@ static void append(rule_text *rule, const char *word)
     rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
 }
 
+/* Appends the factor of a dim, a letter, and the text behind it. */
+static void append_factor(rule_text *rule, int dim, const char *behind)
+{
+    const char letter[] = {(char)('a' + dim), '\0'};
+    append(rule, letter);
+    append(rule, behind);
+}
+
 /* Appends factors a, b, .. of `ndim` dims; those that are marked as 1 if `ones` is set, else not at
  * all. */
 static void append_kept(rule_text *rule, int ndim, const bool *marked, bool ones)
 {
     for (int dim = 0; dim < ndim; dim++) {
-        const char word[] = {(char)('a' + dim), ' ', '\0'};
         if (!marked || !marked[dim])
-            append(rule, word);
+            append_factor(rule, dim, " ");
         else if (ones)
             append(rule, "1 ");
     }
@@ -190,10 +197,9 @@ static void append_kept(rule_text *rule, int ndim, const bool *marked, bool ones
 static void append_sums(rule_text *rule, int ndim, const bool *marked)
 {
     for (int dim = 0; dim < ndim; dim++) {
-        const char word[] = {'|', ' ', (char)('a' + dim), ' ', '\0'};
         if (marked[dim]) {
-            append(rule, word);
-            append(rule, "sum ");
+            append(rule, "| ");
+            append_factor(rule, dim, " sum ");
         }
     }
 }
@@ -202,7 +208,6 @@ tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
 {
     rule_text rule = {text, 0};
     const int ndim = tsr_layout_ndim(c->operands[0]), dim = tsr_softmax_dim(&c->attributes[0], ndim);
-    const char word[] = {(char)('a' + dim), '\0'};
     for (int i = 0; c->op->operands[i]; i++) {
         append(&rule, i ? ", " : "");
         append_kept(&rule, ndim, NULL, false);
@@ -210,8 +215,7 @@ tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
     append(&rule, "-> ");
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "| ");
-    append(&rule, word);
-    append(&rule, c->op->operands[1] ? " whole | linear {0}" : " whole");
+    append_factor(&rule, dim, c->op->operands[1] ? " whole | linear {0}" : " whole");
     return TSR_OK;
 }
 
@@ -238,10 +242,11 @@ tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "-> ");
     for (int dim = 0; dim < ndim; dim++) {
-        const char word[] = {(char)('a' + dim), ' ', '\0'};
         marked[dim] = dim < missing || (shape->list[dim - missing] == 1 && tsr_layout_shape(c->operands[0])[dim] != 1);
-        if (dim >= missing)
-            append(&rule, marked[dim] ? "1 " : word);
+        if (dim >= missing && marked[dim])
+            append(&rule, "1 ");
+        else if (dim >= missing)
+            append_factor(&rule, dim, " ");
     }
     append_sums(&rule, ndim, marked);
     append(&rule, "| linear {0}");
