@@ -1,8 +1,9 @@
 /* Facts about .npy files: what is read, what is refused, and that what is written is what NumPy
  * writes. */
+#include "files_support.h"
+
 #include <tessera/npy.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -372,18 +373,6 @@ static void tensors_that_cannot_be_saved_are_refused(void **state)
     assert_int_equal(access("/tmp/tessera-never", F_OK), -1);
 }
 
-/* How many names there are in a folder, "." and ".." among them. */
-static int count_names(const char *folder)
-{
-    int count = 0;
-    DIR *const names = opendir(folder);
-    assert_non_null(names);
-    while (readdir(names))
-        count++;
-    closedir(names);
-    return count;
-}
-
 static void a_failure_leaves_what_was_there(void **state)
 {
     (void)state;
@@ -410,7 +399,7 @@ static void a_failure_leaves_what_was_there(void **state)
     assert_int_equal(fread(kept, 1, sizeof kept, again), 3);
     fclose(again);
     assert_string_equal(kept, "old");
-    assert_int_equal(count_names(folder), 3);
+    assert_int_equal(support_count_names(folder), 3);
     unlink(path);
     rmdir(folder);
 }
@@ -430,7 +419,7 @@ static void new_files_have_names_of_their_own_until_they_are_published(void **st
         for (int j = 0; j < i; j++)
             assert_string_not_equal(tsr_new_file_path(files[i]), tsr_new_file_path(files[j]));
     }
-    assert_int_equal(count_names(folder), FILES + 2);
+    assert_int_equal(support_count_names(folder), FILES + 2);
     assert_int_equal(tsr_new_file_settle(files[1]), TSR_OK);
     assert_int_equal(tsr_new_file_write(files[1], "more", 4), TSR_ERROR_STATE);
     assert_int_equal(tsr_new_file_close(files[0]), TSR_OK);
@@ -438,7 +427,7 @@ static void new_files_have_names_of_their_own_until_they_are_published(void **st
         assert_int_equal(tsr_new_file_publish(files[i]), TSR_OK);
     for (int i = 2; i < FILES; i++)
         tsr_new_file_discard(files[i]);
-    assert_int_equal(count_names(folder), 3);
+    assert_int_equal(support_count_names(folder), 3);
     const int file = open(path, O_RDONLY);
     assert_int_equal(read(file, text, sizeof text), 3);
     assert_string_equal(text, "two");

@@ -1,5 +1,6 @@
 /* Files that ranks write together and read back: .npy and safetensors, in any layout and dtype, and
  * what a failure leaves. */
+#include "files_support.h"
 #include "layouts.h"
 #include "oracle.h"
 #include "ranks.h"
@@ -8,7 +9,6 @@
 #include <tessera/npy.h>
 #include <tessera/safetensors.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -308,24 +308,13 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-static int count_names(void)
-{
-    int count = 0;
-    DIR *const names = opendir(folder);
-    assert_non_null(names);
-    while (readdir(names))
-        count++;
-    closedir(names);
-    return count;
-}
-
 static void a_refused_write_leaves_what_was_there(void **state)
 {
     (void)state;
     put(path, "old", 3);
     test_case("refused writes");
     run_ranks(2, refuse, NULL);
-    assert_int_equal(count_names(), 3);
+    assert_int_equal(support_count_names(folder), 3);
 }
 
 /* Files may have 600 bytes: the header and the first of three ranks' elements. */
@@ -359,7 +348,7 @@ static void a_rank_without_room_leaves_what_was_there(void **state)
         const tsr_status status = tsr_threads_run(3, run_out_of_room, &arg, NULL);
         setrlimit(RLIMIT_FSIZE, &before);
         expect_ok(status);
-        assert_int_equal(count_names(), 3);
+        assert_int_equal(support_count_names(folder), 3);
     }
 }
 
