@@ -91,10 +91,10 @@ TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dty
  * may be strided, which takes memory to pack it, and may lie on a device, whose default stream the
  * call waits for.
  *
- * Rank 0 of the communicator creates the file where there is none. Every byte outside of the tensor
- * stays as it was, and the file grows as far as the tensor needs; an empty tensor leaves its size.
- * So several tensors, and a header, make one file. On return the system has the bytes; fsync()
- * brings them to the disk.
+ * If there is no such file, rank 0 of the communicator creates it. Bytes before and behind the
+ * tensor stay as they were, so several tensors and a header can be written into one file. The file
+ * grows as far as the tensor needs; an empty tensor leaves its size. On return the system has the
+ * bytes; fsync() brings them to the disk.
  *
  * A failure of one rank, such as a full disk, is told to all: every rank gets a status that is not
  * TSR_OK. Before anything is written, all ranks' arguments are compared and rank 0 opens the file.

@@ -88,8 +88,8 @@ typedef struct tsr_op_info {
     int has_gradient;                                     /**< 1 if tsr_op_backward() takes it */
 } tsr_op_info;
 
-/** The op with that name. TSR_ERROR_ARGUMENT: there is none; the sentence lists names like it. Any
- * thread. */
+/** Finds the op called `name`. TSR_ERROR_ARGUMENT: no op has this name; the sentence lists similar
+ * names. Any thread. */
 TSR_API tsr_status tsr_op_find(const char *name, const tsr_op **out);
 
 /** The op at `index`, in the order of the table; NULL past the last. Any thread. */

@@ -16,7 +16,7 @@
  *         return status != TSR_OK;
  *     }
  *
- * @par Who launched it
+ * @par Launchers
  * Launchers are recognized by the environment variables that they set: OMPI_COMM_WORLD_SIZE and
  * OMPI_COMM_WORLD_RANK (Open MPI's mpirun); PMI_SIZE and PMI_RANK (the mpirun of MPICH and of its
  * descendants, srun --mpi=pmi2); SLURM_STEP_NUM_TASKS and PMIX_RANK (srun --mpi=pmix). Under plain

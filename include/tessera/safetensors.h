@@ -58,7 +58,7 @@ TSR_API size_t tsr_safetensors_count(const tsr_safetensors *file);
 /** Tensor `index`, in the order of the names' bytes; borrowed. NULL from the count on. */
 TSR_API const tsr_safetensors_entry *tsr_safetensors_get(const tsr_safetensors *file, size_t index);
 
-/** The tensor called `name`, borrowed; NULL if there is none. */
+/** Finds the tensor called `name`. Borrowed; NULL: the file has no tensor of this name. */
 TSR_API const tsr_safetensors_entry *tsr_safetensors_find(const tsr_safetensors *file,
                                                           const char *name);
 

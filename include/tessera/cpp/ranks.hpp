@@ -36,8 +36,8 @@ inline tsr_status caught()
     }
 }
 
-/** Calls `main` as a rank's program. What ends its thread, pthread_exit() or cancellation, may be
- * caught here, as an exception that is none of C++; it goes on. */
+/** Calls `main` as a rank's program. pthread_exit() and cancellation unwind the thread as if by a
+ * foreign exception: it is passed on. */
 template <typename Main> tsr_status call_rank(Main &main, comm_ref comm, std::exception_ptr &kept)
 {
     try {
