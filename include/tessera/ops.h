@@ -71,9 +71,9 @@ TSR_API tsr_attribute tsr_attribute_word(const char *name, const char *word);
 /** An attribute with a list of `count` numbers (TSR_MAX_DIMS at most; more are dropped), copied. */
 TSR_API tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values);
 
-#define TSR_OP_MOST_OPERANDS   4 /**< the most operands of an op */
-#define TSR_OP_MOST_RESULTS    2 /**< the most results of an op */
-#define TSR_OP_MOST_ATTRIBUTES 4 /**< the most attributes of an op */
+#define TSR_OP_MOST_OPERANDS   8 /**< the most operands of an op */
+#define TSR_OP_MOST_RESULTS    4 /**< the most results of an op */
+#define TSR_OP_MOST_ATTRIBUTES 8 /**< the most attributes of an op */
 
 /** What an op is, for programs that list ops. Names are static; arrays end in NULL, and attributes
  * in one without a name. */

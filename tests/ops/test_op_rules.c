@@ -63,7 +63,8 @@ static void wrong_rules_are_pointed_at(void **state)
          "rule \"a -> a ) \", character 7: expected a factor, \"1\", \"...\" or the next term, found \")\""},
         {"a b -> a",
          "rule \"a b -> a\": a result lacks the factor b, so a mark must say what becomes of it, as in \"| b sum\""},
-        {"a, a, a, a, a -> a", "rule \"a, a, a, a, a -> a\", character 11: expected \"->\", found \" \""},
+        {"a, a, a, a, a, a, a, a, a -> a",
+         "rule \"a, a, a, a, a, a, a, a, a -> a\", character 23: expected \"->\", found \" \""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -104,7 +105,9 @@ static tsr_status propagate(const application *a, char *text, size_t capacity)
 {
     const tsr_op_names names = {.caller = "op", .op = "op", .rule = a->rule, .operands = {"x", "y", "z", "w"}};
     const tsr_dtype dtypes[TSR_OP_RESULTS] = {TSR_F32, TSR_F32};
-    tsr_layout *operands[4] = {NULL}, *results[TSR_OP_RESULTS] = {NULL};
+    const tsr_op_shaping shaping = {.optional = 4, .dtypes = dtypes};
+    tsr_layout *operands[4] = {NULL};
+    tsr_op_inferred inferred = {{NULL}, 0};
     tsr_op_rule rule;
     tsr_mesh *mesh;
     size_t length = 0;
@@ -113,13 +116,12 @@ static tsr_status propagate(const application *a, char *text, size_t capacity)
     for (int i = 0; i < rule.operand_count; i++)
         operands[i] = a->operands[i] ? parse_operand(mesh, a->operands[i]) : NULL;
     const tsr_status status =
-        tsr_op_propagate_rule(&rule, &names, 4, (const tsr_layout *const *)operands, dtypes, results);
+        tsr_op_propagate_rule(&rule, &names, &shaping, (const tsr_layout *const *)operands, &inferred);
     for (int i = 0; i < rule.result_count && status == TSR_OK; i++) {
         length += (size_t)snprintf(text + length, capacity - length, "%s", i ? " " : "");
-        length += tsr_layout_print(results[i], text + length, capacity - length);
+        length += tsr_layout_print(inferred.results[i], text + length, capacity - length);
     }
-    for (int i = 0; i < TSR_OP_RESULTS; i++)
-        tsr_layout_destroy(results[i]);
+    tsr_op_inferred_clear(&inferred);
     for (int i = 0; i < 4; i++)
         tsr_layout_destroy(operands[i]);
     tsr_mesh_destroy(mesh);
@@ -271,13 +273,14 @@ static void meshes_must_be_equal(void **state)
     const tsr_dtype dtypes[TSR_OP_RESULTS] = {TSR_F32};
     tsr_mesh *line, *square;
     tsr_op_rule rule;
-    tsr_layout *results[TSR_OP_RESULTS];
+    const tsr_op_shaping shaping = {.dtypes = dtypes};
+    tsr_op_inferred inferred;
     (void)state;
     assert_int_equal(tsr_mesh_parse(NULL, NULL, "4", &line), TSR_OK);
     assert_int_equal(tsr_mesh_parse(NULL, NULL, "2x2", &square), TSR_OK);
     assert_int_equal(tsr_op_rule_parse(ADD, &rule), TSR_OK);
     tsr_layout *const x = parse_operand(line, "4 R"), *const y = parse_operand(square, "4 R,R");
-    assert_int_equal(tsr_op_propagate_rule(&rule, &names, 0, (const tsr_layout *const[]){x, y}, dtypes, results),
+    assert_int_equal(tsr_op_propagate_rule(&rule, &names, &shaping, (const tsr_layout *const[]){x, y}, &inferred),
                      TSR_ERROR_ARGUMENT);
     assert_string_equal(tsr_status_message(),
                         "op: x is on mesh 4 but y on mesh 2x2; both must be on one mesh, over one communicator");

@@ -1,7 +1,7 @@
 #include "ops/eager/gradient.h"
 
 #include "ops/eager/run.h"
-#include "ops/table/table.h"
+#include "ops/rows/table.h"
 
 #include <tessera/sys/status.h>
 
@@ -12,11 +12,19 @@
 /* The most rows within rows of a formula. */
 #define DEPTH 8
 
+/* The results of a row that has several, for the gradients that take one each. */
+typedef struct shared_results {
+    const char *text; /* of the row, with its arguments */
+    size_t length;    /* 0: there are none */
+    tsr_dtensor *results[TSR_OP_MOST_RESULTS];
+} shared_results;
+
 typedef struct formula {
     const char *caller, *text, *at;
     const tsr_op_case *c;
     const tsr_dtensor *const *operands;
     const tsr_dtensor *gradient;
+    shared_results shared;
 } formula;
 
 /* A row of a formula whose arguments are being read. */
@@ -154,8 +162,38 @@ static tsr_status read_argument(formula *f, int depth, application *a)
     return TSR_OK;
 }
 
+static void drop_shared(shared_results *shared)
+{
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        tsr_dtensor_destroy(shared->results[i]);
+    *shared = (shared_results){NULL};
+}
+
+/* Takes the result that ".0", ".1", .. names from those of the last row. */
+static tsr_status take_result(formula *f, tsr_dtensor **out)
+{
+    const int result = take(f, '.') ? *f->at++ - '0' : -1;
+    if (result < 0 || result >= TSR_OP_MOST_RESULTS || !f->shared.results[result])
+        return refuse_formula(f);
+    *out = tsr_dtensor_retain(f->shared.results[result]);
+    return TSR_OK;
+}
+
+/* Runs a row whose arguments have been read; `begin` is where its text begins. */
+static tsr_status run_row(formula *f, const application *a, const char *begin, tsr_dtensor **out)
+{
+    const tsr_dtensor *const *const arguments = (const tsr_dtensor *const *)a->arguments;
+    if (!a->op->results[1])
+        return tsr_eager_run(f->caller, a->op, (size_t)a->attribute_count, a->attributes, arguments, out);
+    drop_shared(&f->shared);
+    TSR_TRY(tsr_eager_run(f->caller, a->op, (size_t)a->attribute_count, a->attributes, arguments, f->shared.results));
+    f->shared.text = begin;
+    f->shared.length = (size_t)(f->at - begin);
+    return take_result(f, out);
+}
+
 /* Reads the arguments of a row, behind "(", and runs it. */
-static tsr_status apply(formula *f, int depth, application *a, tsr_dtensor **out)
+static tsr_status apply(formula *f, int depth, application *a, const char *begin, tsr_dtensor **out)
 {
     inherit_attributes(f, a);
     do
@@ -163,8 +201,16 @@ static tsr_status apply(formula *f, int depth, application *a, tsr_dtensor **out
     while (take(f, ','));
     if (!take(f, ')') || a->op->operands[a->argument_count])
         return refuse_formula(f);
-    return tsr_eager_run(f->caller, a->op, (size_t)a->attribute_count, a->attributes,
-                         (const tsr_dtensor *const *)a->arguments, out);
+    return run_row(f, a, begin, out);
+}
+
+/* True, past the row, if its results are there already. */
+static bool find_shared(formula *f, const char *begin)
+{
+    if (!f->shared.length || strncmp(begin, f->shared.text, f->shared.length) != 0)
+        return false;
+    f->at = begin + f->shared.length;
+    return true;
 }
 
 /* The value of a formula; the caller owns it. */
@@ -172,9 +218,12 @@ static tsr_status evaluate(formula *f, int depth, tsr_dtensor **out)
 {
     const char *word;
     size_t length = take_word(f, &word);
+    const char *const begin = word;
     application a = {.op = tsr_op_lookup(word, length)};
+    if (a.op && find_shared(f, begin))
+        return take_result(f, out);
     if (a.op && depth < DEPTH && take(f, '(')) {
-        const tsr_status status = apply(f, depth + 1, &a, out);
+        const tsr_status status = apply(f, depth + 1, &a, begin, out);
         for (int i = 0; i < a.argument_count; i++)
             tsr_dtensor_destroy(a.arguments[i]);
         return status;
@@ -183,14 +232,18 @@ static tsr_status evaluate(formula *f, int depth, tsr_dtensor **out)
         *out = tsr_dtensor_retain((tsr_dtensor *)f->gradient);
         return TSR_OK;
     }
+    if (is_word(word, length, "none")) {
+        *out = NULL;
+        return TSR_OK;
+    }
     const bool like = is_word(word, length, "like");
     length = like ? take_word(f, &word) : length;
     const int operand = find_operand(f, word, length);
     if (operand < 0)
         return refuse_formula(f);
-    if (like)
+    if (like && f->operands[operand])
         return make_like(f->operands[operand], out);
-    *out = tsr_dtensor_retain((tsr_dtensor *)f->operands[operand]);
+    *out = f->operands[operand] ? tsr_dtensor_retain((tsr_dtensor *)f->operands[operand]) : NULL;
     return TSR_OK;
 }
 
@@ -230,12 +283,13 @@ static tsr_status make_gradient(formula *f, int operand, tsr_dtensor **out)
 /* Checks that the gradient has the gradient layout of the result. */
 static tsr_status check_gradient(const tsr_op_case *c, const tsr_dtensor *gradient)
 {
-    tsr_layout *results[TSR_OP_MOST_RESULTS] = {NULL}, *wanted = NULL;
+    tsr_op_inferred inferred = {{NULL}, 0};
+    tsr_layout *wanted = NULL;
     if (!gradient)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dout is NULL", c->caller);
-    tsr_status status = tsr_op_infer(c, results);
+    tsr_status status = tsr_op_infer(c, &inferred);
     if (status == TSR_OK)
-        status = tsr_layout_gradient(results[0], &wanted);
+        status = tsr_layout_gradient(inferred.results[0], &wanted);
     if (status == TSR_OK && !tsr_layout_equal(wanted, tsr_dtensor_layout(gradient))) {
         char ours[256], theirs[256];
         tsr_layout_print(tsr_dtensor_layout(gradient), ours, sizeof ours);
@@ -246,8 +300,7 @@ static tsr_status check_gradient(const tsr_op_case *c, const tsr_dtensor *gradie
             c->caller, ours, tsr_dtype_name(tsr_layout_dtype(wanted)), theirs);
     }
     tsr_layout_destroy(wanted);
-    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
-        tsr_layout_destroy(results[i]);
+    tsr_op_inferred_clear(&inferred);
     return status;
 }
 
@@ -263,11 +316,17 @@ tsr_status tsr_eager_backward(const char *caller, const tsr_op *op, size_t count
     TSR_TRY(tsr_op_begin(caller, op, count, attributes, layouts, &c));
     TSR_TRY(check_gradient(&c, gradient));
     formula f = {.caller = caller, .c = &c, .operands = operands, .gradient = gradient};
+    for (int i = 0; op->operands[i]; i++) {
+        if (wanted[i] && !operands[i])
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is left out, so it has no gradient", caller,
+                                  op->operands[i]);
+    }
     tsr_status status = TSR_OK;
     for (int i = 0; op->operands[i] && status == TSR_OK; i++) {
         if (wanted[i])
             status = make_gradient(&f, i, &made[i]);
     }
+    drop_shared(&f.shared);
     for (int i = 0; op->operands[i]; i++) {
         if (wanted[i] && status == TSR_OK)
             *wanted[i] = made[i];

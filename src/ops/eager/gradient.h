@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_EAGER_GRADIENT_H
 #define TSR_OPS_EAGER_GRADIENT_H
 
-#include "ops/table/row.h"
+#include "ops/rows/row.h"
 
 /** Makes the gradients of an op's operands; arguments as for tsr_op_backward(). `caller` begins
  * sentences. */

@@ -1,18 +1,17 @@
 #include "ops/eager/run.h"
 
-#include "ops/table/table.h"
+#include "ops/eager/compute.h"
+#include "ops/rows/table.h"
 
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
-
-#include <string.h>
 
 /* One call: its case, and what the rule gives. */
 typedef struct eager_call {
     tsr_op_case c;
     const tsr_layout *operands[TSR_OP_MOST_OPERANDS];
     int operand_count, result_count;
-    tsr_layout *layouts[TSR_OP_MOST_RESULTS]; /* of results */
+    tsr_op_inferred inferred;
     tsr_dtensor *results[TSR_OP_MOST_RESULTS];
 } eager_call;
 
@@ -34,52 +33,26 @@ static tsr_status begin_call(eager_call *e, const char *caller, const tsr_op *op
         e->operands[e->operand_count] =
             operands[e->operand_count] ? tsr_dtensor_layout(operands[e->operand_count]) : NULL;
     TSR_TRY(tsr_op_begin(caller, op, count, attributes, e->operands, &e->c));
-    TSR_TRY(tsr_comm_check_open(tsr_mesh_comm(tsr_layout_mesh(e->operands[0])), caller));
-    for (int i = 0; i < e->operand_count; i++)
-        TSR_TRY(check_host(e, operands[i], op->operands[i]));
-    return tsr_op_infer(&e->c, e->layouts);
-}
-
-/* Runs the kernel, on ranks in the mesh. */
-static tsr_status compute(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results)
-{
-    const tsr_op *const op = e->c.op;
-    const tsr_mesh *const mesh = tsr_layout_mesh(e->operands[0]);
-    tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
-    int64_t coordinate[TSR_MAX_DIMS];
-    int inside;
-    TSR_TRY(tsr_mesh_coordinate(mesh, coordinate, &inside));
-    if (!inside)
-        return TSR_OK;
-    for (int i = 0; i < e->operand_count; i++)
-        inputs[i] = tsr_dtensor_to_local(operands[i]);
-    for (int i = 0; i < e->result_count; i++)
-        outputs[i] = tsr_dtensor_to_local(results[i]);
-    const tsr_kernel_call call = {.op = op->name,
-                                  .code = op->code,
-                                  .attributes = e->c.attributes,
-                                  .kernels = tsr_context_kernels(tsr_mesh_context(mesh)),
-                                  .input_count = e->operand_count,
-                                  .output_count = e->result_count,
-                                  .inputs = inputs,
-                                  .outputs = outputs,
-                                  .layouts = e->operands};
-    return op->host(&call);
+    TSR_TRY(tsr_comm_check_open(tsr_mesh_comm(tsr_layout_mesh(tsr_eager_some_operand(&e->c))), caller));
+    for (int i = 0; i < e->operand_count; i++) {
+        if (operands[i])
+            TSR_TRY(check_host(e, operands[i], op->operands[i]));
+    }
+    return tsr_op_infer(&e->c, &e->inferred);
 }
 
 static void end_call(eager_call *e)
 {
-    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
-        tsr_layout_destroy(e->layouts[i]);
+    tsr_op_inferred_clear(&e->inferred);
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         tsr_dtensor_destroy(e->results[i]);
-    }
 }
 
-static tsr_status make_results(eager_call *e, const tsr_dtensor *const *operands)
+static tsr_status make_results(eager_call *e)
 {
     for (int i = 0; i < e->result_count; i++)
-        TSR_TRY(tsr_dtensor_create(e->layouts[i], tsr_device_host(), &e->results[i]));
-    return compute(e, operands, e->results);
+        TSR_TRY(tsr_dtensor_create(e->inferred.results[i], tsr_device_host(), &e->results[i]));
+    return TSR_OK;
 }
 
 tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
@@ -90,7 +63,7 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", caller);
     tsr_status status = begin_call(&e, caller, op, count, attributes, operands);
     if (status == TSR_OK)
-        status = make_results(&e, operands);
+        status = tsr_eager_compute(&e.c, &e.inferred, operands, e.results, make_results(&e));
     for (int i = 0; i < e.result_count && status == TSR_OK; i++)
         results[i] = tsr_dtensor_retain(e.results[i]);
     end_call(&e);
@@ -103,17 +76,18 @@ static tsr_status check_result(const eager_call *e, int result, const tsr_dtenso
     const char *const name = e->c.op->results[result];
     if (!tensor)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", e->c.caller, name);
-    const tsr_layout *const own = tsr_dtensor_layout(tensor), *const wanted = e->layouts[result];
-    char ours[256], theirs[256];
-    tsr_layout_print(own, ours, sizeof ours);
-    tsr_layout_print(wanted, theirs, sizeof theirs);
-    if (!tsr_layout_equal(own, wanted))
+    const tsr_layout *const own = tsr_dtensor_layout(tensor), *const wanted = e->inferred.results[result];
+    if (!tsr_layout_equal(own, wanted)) {
+        char ours[256], theirs[256];
+        tsr_layout_print(own, ours, sizeof ours);
+        tsr_layout_print(wanted, theirs, sizeof theirs);
         return tsr_status_set(
             TSR_ERROR_ARGUMENT,
             "%s: %s is %s as \"%s\" of %d dims, but the result is %s as \"%s\" of %d dims, with the shape that "
             "the operands give; make it by tsr_op_propagate() and tsr_dtensor_create()",
             e->c.caller, name, tsr_dtype_name(tsr_layout_dtype(own)), ours, tsr_layout_ndim(own),
             tsr_dtype_name(tsr_layout_dtype(wanted)), theirs, tsr_layout_ndim(wanted));
+    }
     const tsr_tensor local = tsr_dtensor_to_local(tensor);
     if (tsr_tensor_overlaps(&local))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: elements of %s share memory, so it can only be read",
@@ -126,10 +100,11 @@ tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count
 {
     eager_call e = {.c = {NULL}};
     tsr_status status = begin_call(&e, caller, op, count, attributes, operands);
-    for (int i = 0; i < e.result_count && status == TSR_OK; i++)
-        status = check_result(&e, i, results[i]);
-    if (status == TSR_OK)
-        status = compute(&e, operands, results);
+    if (status == TSR_OK) {
+        for (int i = 0; i < e.result_count && status == TSR_OK; i++)
+            status = check_result(&e, i, results[i]);
+        status = tsr_eager_compute(&e.c, &e.inferred, operands, results, status);
+    }
     end_call(&e);
     return status;
 }

@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_EAGER_RUN_H
 #define TSR_OPS_EAGER_RUN_H
 
-#include "ops/table/row.h"
+#include "ops/rows/row.h"
 
 /** Runs an op; arguments as for tsr_op_call(). `caller` begins sentences. */
 tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,

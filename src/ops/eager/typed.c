@@ -1,6 +1,6 @@
 #include "ops/eager/gradient.h"
 #include "ops/eager/run.h"
-#include "ops/table/table.h"
+#include "ops/rows/table.h"
 
 #include <string.h>
 

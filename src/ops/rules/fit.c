@@ -11,6 +11,7 @@ typedef struct fitting {
     const tsr_mesh *mesh;
     const tsr_op_placements *operands;
     int mesh_ndim;
+    unsigned *exchanged;
     tsr_op_misfit *misfit;
 } fitting;
 
@@ -207,6 +208,8 @@ static tsr_status fit_mesh_dim(const fitting *f, int k, tsr_placement results[TS
     const int factor = counts && cutter >= 0 ? cut_factor(f, cutter, k) : -1;
     if (factor >= 0)
         TSR_TRY(join_cuts(f, factor, cuts));
+    if (factor >= 0 && f->form->marks[factor].exchange)
+        *f->exchanged |= 1u << k;
     for (int i = 0; i < f->form->rule->result_count && f->misfit->kind == TSR_OP_FITS; i++)
         results[i][k] = factor >= 0 ? place_cut(f, factor, &cuts[k], i) : passed;
     return TSR_OK;
@@ -255,9 +258,10 @@ static tsr_status check_added(const fitting *f, int operand, const tsr_placement
 }
 
 tsr_status tsr_op_fit(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
-                      tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS], tsr_op_misfit *misfit)
+                      tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS], unsigned *exchanged, tsr_op_misfit *misfit)
 {
-    const fitting f = {form, mesh, (const tsr_op_placements *)operands, tsr_mesh_ndim(mesh), misfit};
+    const fitting f = {form, mesh, (const tsr_op_placements *)operands, tsr_mesh_ndim(mesh), exchanged, misfit};
+    *exchanged = 0;
     *misfit = (tsr_op_misfit){.kind = TSR_OP_FITS};
     for (int k = 0; k < f.mesh_ndim && misfit->kind == TSR_OP_FITS; k++)
         TSR_TRY(fit_mesh_dim(&f, k, results));

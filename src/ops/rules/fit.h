@@ -32,8 +32,9 @@ typedef const tsr_placement *tsr_op_placements[TSR_OP_OPERANDS];
 
 /** Finds the placements of all results, or why there are none (`misfit->kind` is not TSR_OP_FITS).
  * Lists of sizes and blocks are borrowed from `operands`. On mesh dims of size 1 results are
- * Replicate. The status is an error only for lack of memory or beyond the context's bounds. */
+ * Replicate. `*exchanged` gets the mesh dims, by bits, that cut factors marked "exchange". The
+ * status is an error only for lack of memory or beyond the context's bounds. */
 tsr_status tsr_op_fit(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
-                      tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS], tsr_op_misfit *misfit);
+                      tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS], unsigned *exchanged, tsr_op_misfit *misfit);
 
 #endif

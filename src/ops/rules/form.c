@@ -64,6 +64,12 @@ static tsr_status refuse_size(const tsr_op_names *names, const tsr_layout *const
         (long long)tsr_layout_shape(operands[other.operand])[other.dim], names->rule);
 }
 
+/* True if a factor may have another size in each tensor. */
+static bool varies(const tsr_op_form *form, int factor)
+{
+    return form->sizes_vary && (form->marks[factor].whole || form->marks[factor].permute);
+}
+
 /* Sets the size of the factor of one operand's dim, on which all operands must agree; a size of 1
  * gives way to others in dims of "...". */
 static tsr_status set_size(tsr_op_form *form, const tsr_op_names *names, const tsr_layout *const *operands,
@@ -78,6 +84,8 @@ static tsr_status set_size(tsr_op_form *form, const tsr_op_names *names, const t
                                     names->caller, own.dim, names->operands[own.operand], (long long)size, names->rule);
     origin *const other = &origins[factor];
     const bool open = factor < TSR_MAX_DIMS, seen = other->operand >= 0;
+    if (seen && varies(form, factor))
+        return TSR_OK;
     if (seen && form->size[factor] != size && !(open && (size == 1 || form->size[factor] == 1)))
         return refuse_size(names, operands, own, *other);
     if (seen && size == 1)
@@ -93,21 +101,25 @@ static void read_ones(tsr_op_form *form, const tsr_layout *const *operands)
     for (int i = 0; i < form->rule->operand_count; i++) {
         tsr_op_dims *const dims = &form->operands[i];
         for (int dim = 0; dims->present && dim < dims->ndim; dim++) {
-            if (dims->factor[dim] >= 0 && tsr_layout_shape(operands[i])[dim] != form->size[dims->factor[dim]])
+            if (dims->factor[dim] >= 0 && !varies(form, dims->factor[dim]) &&
+                tsr_layout_shape(operands[i])[dim] != form->size[dims->factor[dim]])
                 dims->factor[dim] = TSR_OP_ONE;
         }
     }
 }
 
 tsr_status tsr_op_form_bind(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_layout *const *operands,
-                            tsr_op_form *out)
+                            bool sizes_vary, tsr_op_form *out)
 {
     memset(out, 0, sizeof *out);
     out->rule = rule;
+    out->sizes_vary = sizes_vary;
     int leading = 0;
     origin origins[TSR_OP_FACTORS];
     for (int factor = 0; factor < TSR_OP_FACTORS; factor++)
         origins[factor].operand = -1;
+    for (int factor = 0; factor < TSR_OP_FACTORS; factor++)
+        out->marks[factor] = factor < TSR_MAX_DIMS ? rule->ellipsis : rule->marks[factor - TSR_MAX_DIMS];
     for (int i = 0; i < rule->operand_count; i++) {
         if (!operands[i])
             continue;
@@ -118,7 +130,5 @@ tsr_status tsr_op_form_bind(const tsr_op_rule *rule, const tsr_op_names *names, 
     read_ones(out, operands);
     for (int i = 0; i < rule->result_count; i++)
         spell_out(&rule->results[i], leading, &out->results[i]);
-    for (int factor = 0; factor < TSR_OP_FACTORS; factor++)
-        out->marks[factor] = factor < TSR_MAX_DIMS ? rule->ellipsis : rule->marks[factor - TSR_MAX_DIMS];
     return TSR_OK;
 }

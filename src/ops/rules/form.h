@@ -31,16 +31,18 @@ typedef struct tsr_op_form {
     tsr_op_dims operands[TSR_OP_OPERANDS], results[TSR_OP_RESULTS];
     int64_t size[TSR_OP_FACTORS];
     tsr_op_marks marks[TSR_OP_FACTORS];
+    bool sizes_vary; /**< whole and permuted factors may have another size in each tensor */
 } tsr_op_form;
 
 /**
  * Binds a rule to the shapes of `operands`, one for each of the rule's; NULL: it is left out. A dim
- * of "..." that has size 1 where another operand's is longer is read as 1. `rule` must outlive
- * `out`. Pure. TSR_ERROR_ARGUMENT: numbers of dims or sizes do not fit the rule; the sentence names
- * both dims.
+ * of "..." that has size 1 where another operand's is longer is read as 1. With `sizes_vary`
+ * factors marked "whole" or "permute" may have another size in each operand, and the form has that
+ * of the first. `rule` must outlive `out`. Pure. TSR_ERROR_ARGUMENT: numbers of dims or sizes do not fit the rule; the
+ * sentence names both dims.
  */
 tsr_status tsr_op_form_bind(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_layout *const *operands,
-                            tsr_op_form *out);
+                            bool sizes_vary, tsr_op_form *out);
 
 /** The dim whose factor is `factor`; -1: the tensor does not have it. */
 int tsr_op_dims_find(const tsr_op_dims *dims, int factor);

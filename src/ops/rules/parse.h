@@ -22,8 +22,8 @@
 #include <stdbool.h>
 
 /** The most operands and results of an op, and the most named factors of a rule. */
-#define TSR_OP_OPERANDS 4
-#define TSR_OP_RESULTS  2
+#define TSR_OP_OPERANDS 8
+#define TSR_OP_RESULTS  4
 #define TSR_OP_LETTERS  12
 
 /** Items of a term beside indices of factors. */

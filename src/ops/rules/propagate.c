@@ -32,41 +32,49 @@ static tsr_status check_meshes(const tsr_op_rule *rule, const tsr_op_names *name
 }
 
 static tsr_status create_results(const tsr_op_form *form, const tsr_mesh *mesh,
-                                 tsr_placement placements[TSR_OP_RESULTS][TSR_MAX_DIMS],
-                                 const tsr_dtype dtypes[TSR_OP_RESULTS], tsr_layout *results[TSR_OP_RESULTS])
+                                 tsr_placement placements[TSR_OP_RESULTS][TSR_MAX_DIMS], const tsr_op_shaping *shaping,
+                                 tsr_op_inferred *out)
 {
-    tsr_layout *made[TSR_OP_RESULTS] = {NULL};
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < form->rule->result_count && status == TSR_OK; i++) {
+    for (int i = 0; i < form->rule->result_count; i++) {
         int64_t shape[TSR_MAX_DIMS];
         tsr_op_form_shape(form, i, shape);
-        status = tsr_layout_create(mesh, placements[i], form->results[i].ndim, shape, dtypes[i], &made[i]);
+        if (shaping->shape_of)
+            TSR_TRY(shaping->shape_of(shaping->arg, i, shape));
+        TSR_TRY(
+            tsr_layout_create(mesh, placements[i], form->results[i].ndim, shape, shaping->dtypes[i], &out->results[i]));
     }
-    for (int i = 0; i < form->rule->result_count; i++) {
-        if (status == TSR_OK)
-            results[i] = made[i];
-        else
-            tsr_layout_destroy(made[i]);
-    }
-    return status;
+    return TSR_OK;
 }
 
-tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, unsigned optional,
-                                 const tsr_layout *const *operands, const tsr_dtype dtypes[TSR_OP_RESULTS],
-                                 tsr_layout *results[TSR_OP_RESULTS])
+void tsr_op_inferred_clear(tsr_op_inferred *inferred)
+{
+    for (int i = 0; i < TSR_OP_RESULTS; i++) {
+        tsr_layout_destroy(inferred->results[i]);
+        inferred->results[i] = NULL;
+    }
+}
+
+tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_op_shaping *shaping,
+                                 const tsr_layout *const *operands, tsr_op_inferred *out)
 {
     int first;
     tsr_op_form form;
     tsr_op_misfit misfit;
     tsr_op_placements placements = {0};
     tsr_placement found[TSR_OP_RESULTS][TSR_MAX_DIMS];
-    TSR_TRY(check_meshes(rule, names, optional, operands, &first));
-    TSR_TRY(tsr_op_form_bind(rule, names, operands, &form));
+    tsr_op_inferred made = {{NULL}, 0};
+    TSR_TRY(check_meshes(rule, names, shaping->optional, operands, &first));
+    TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping->shape_of != NULL, &form));
     for (int i = 0; i < rule->operand_count; i++)
         placements[i] = operands[i] ? tsr_layout_placements(operands[i]) : NULL;
     const tsr_mesh *const mesh = tsr_layout_mesh(operands[first]);
-    TSR_TRY(tsr_op_fit(&form, mesh, placements, found, &misfit));
+    TSR_TRY(tsr_op_fit(&form, mesh, placements, found, &made.exchanged, &misfit));
     if (misfit.kind != TSR_OP_FITS)
         return tsr_op_refuse(&form, names, operands, &misfit);
-    return create_results(&form, mesh, found, dtypes, results);
+    const tsr_status status = create_results(&form, mesh, found, shaping, &made);
+    if (status == TSR_OK)
+        *out = made;
+    else
+        tsr_op_inferred_clear(&made);
+    return status;
 }

@@ -4,15 +4,32 @@
 
 #include "ops/rules/form.h"
 
+/** What a row adds to its rule. */
+typedef struct tsr_op_shaping {
+    unsigned optional;       /**< operands, by bits, that may be left out */
+    const tsr_dtype *dtypes; /**< of the results */
+    /** NULL, or completes the shape of a result. Then whole and permuted factors may have another
+     * size in each tensor. */
+    tsr_status (*shape_of)(const void *arg, int result, int64_t shape[TSR_MAX_DIMS]);
+    const void *arg;
+} tsr_op_shaping;
+
+/** What a rule gives for operands. */
+typedef struct tsr_op_inferred {
+    tsr_layout *results[TSR_OP_RESULTS]; /**< the caller owns each; NULL past the last */
+    unsigned exchanged;                  /**< mesh dims, by bits, along which ranks meet inside the op */
+} tsr_op_inferred;
+
 /**
- * The layouts of a rule's results, with the dtypes `dtypes`; the caller owns each. Operands are one
- * for each of the rule's; NULL: it is left out, which `optional` allows by bits.
+ * The layouts of a rule's results. Operands are one for each of the rule's; NULL: it is left out.
  *
  * TSR_ERROR_ARGUMENT: meshes, numbers of dims or sizes do not match; or the placements do not fit:
  * the sentence names op, operands and mesh dim, and layouts of operands that were tried and fit.
  */
-tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, unsigned optional,
-                                 const tsr_layout *const *operands, const tsr_dtype dtypes[TSR_OP_RESULTS],
-                                 tsr_layout *results[TSR_OP_RESULTS]);
+tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_op_shaping *shaping,
+                                 const tsr_layout *const *operands, tsr_op_inferred *out);
+
+/** Frees the layouts, and makes them NULL. */
+void tsr_op_inferred_clear(tsr_op_inferred *inferred);
 
 #endif

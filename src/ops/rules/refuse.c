@@ -37,6 +37,7 @@ static bool do_fit(const refusal *r)
     tsr_op_placements placements = {0};
     tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS];
     tsr_op_misfit misfit;
+    unsigned exchanged;
     for (int i = 0; i < r->form->rule->operand_count; i++) {
         tsr_layout *layout;
         if (!r->operands[i])
@@ -46,7 +47,8 @@ static bool do_fit(const refusal *r)
         tsr_layout_destroy(layout);
         placements[i] = r->tried[i];
     }
-    return tsr_op_fit(r->form, r->mesh, placements, results, &misfit) == TSR_OK && misfit.kind == TSR_OP_FITS;
+    return tsr_op_fit(r->form, r->mesh, placements, results, &exchanged, &misfit) == TSR_OK &&
+           misfit.kind == TSR_OP_FITS;
 }
 
 /* What an operand's placement on a mesh dim would be to fit that of `keeper`: cut alike, or else

@@ -1,87 +1,29 @@
-/* Every row of the table of ops, proved: on meshes of 1 to 8 ranks, under random placements of
- * operands whose shapes are drawn too, the op is run forward and backward, its results and
- * gradients are put together by the layouts that the rule gave, and compared with the op on one
- * rank. Partial operands are random terms. What the rule refuses is not run, but the layouts that
- * the sentence proposes must be taken. */
+#include "proof.h"
+
 #include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* Draws for each op and mesh. */
 #define DRAWS 40
-/* The most elements of a whole tensor. */
-#define ELEMENTS 512
-#define OPERANDS TSR_OP_MOST_OPERANDS
 
-static const char *const meshes[] = {"1", "2", "3", "4", "5", "2x2", "2x3", "7", "8", "2x1x3", "2x2x2"};
+static atomic_int proved, proposed, backward;
 
-static atomic_int proved, refused, backward;
-
-/* A generator of numbers, equal on all ranks. */
-typedef struct draw {
-    uint64_t state;
-} draw;
-
-static uint64_t next(draw *d)
+tsr_attribute *proof_attribute(proof *p, const char *name)
 {
-    d->state = d->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    uint64_t x = d->state ^ d->state >> 29;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    return x ^ x >> 32;
+    int i = 0;
+    while (strcmp(p->attributes[i].name, name) != 0)
+        i++;
+    return &p->attributes[i];
 }
 
-static int below(draw *d, int bound)
+bool proof_is_integer(const proof *p, int operand)
 {
-    return (int)(next(d) % (uint64_t)bound);
-}
-
-typedef struct whole {
-    tsr_dtype dtype;
-    int ndim;
-    int64_t shape[TSR_MAX_DIMS];
-    int64_t count;
-    double values[ELEMENTS];
-} whole;
-
-typedef struct proof {
-    const tsr_op *op;
-    tsr_op_info info;
-    int operand_count, attribute_count;
-    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
-    whole operands[OPERANDS];
-    tsr_placement placements[OPERANDS][TSR_MAX_DIMS];
-    tsr_mesh *mesh, *alone; /* of all ranks, and of this one */
-    int rank;
-    uint64_t seed; /* of terms */
-} proof;
-
-static bool is_one_of(const char *name, const char *const *names)
-{
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names != NULL;
-}
-
-/* Ops whose results and gradients are exact for small integers, whatever is added in which
- * order. */
-static bool is_exact(const char *name)
-{
-    static const char *const names[] = {"add",           "sub",     "mul",     "neg",       "abs",       "relu",
-                                        "relu_gradient", "maximum", "minimum", "share_max", "share_min", "sign",
-                                        "scale",         "where",   "keep",    "drop",      "cast",      "sum",
-                                        "sum_to",        "spread",  NULL};
-    return is_one_of(name, names);
+    return p->operands[operand].dtype == TSR_DTYPE_NONE ||
+           tsr_dtype_get(p->operands[operand].dtype)->kind != TSR_CLASS_FLOAT;
 }
 
 static void set_element(void *data, tsr_dtype dtype, int64_t i, double value)
@@ -120,121 +62,29 @@ static double get_element(const void *data, tsr_dtype dtype, int64_t i)
     }
 }
 
-static void fill(draw *d, whole *w, bool positive)
-{
-    static const double powers[] = {1, 2, 4, 0.5};
-    w->count = 1;
-    for (int dim = 0; dim < w->ndim; dim++)
-        w->count *= w->shape[dim];
-    for (int64_t i = 0; i < w->count; i++)
-        w->values[i] = w->dtype == TSR_BOOL ? below(d, 2)
-                       : positive           ? powers[below(d, w->dtype == TSR_I32 ? 3 : 4)]
-                                            : below(d, 9) - 4;
-}
-
-/* Draws an operand's shape that repeats to `full`, and is smaller in some dims unless `same`. */
-static void draw_shape(draw *d, const whole *full, bool same, whole *out)
-{
-    const int missing = same || below(d, 2) ? 0 : below(d, full->ndim + 1);
-    out->ndim = full->ndim - missing;
-    for (int dim = 0; dim < out->ndim; dim++)
-        out->shape[dim] = !same && below(d, 4) == 0 ? 1 : full->shape[missing + dim];
-}
-
-static void draw_full(draw *d, whole *full)
-{
-    static const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 4};
-    full->ndim = below(d, 4);
-    for (int dim = 0; dim < full->ndim; dim++)
-        full->shape[dim] = sizes[1 + below(d, 7)];
-    if (full->ndim && below(d, 12) == 0)
-        full->shape[below(d, full->ndim)] = 0;
-}
-
-static void draw_attributes(draw *d, proof *p, const whole *full)
-{
-    for (p->attribute_count = 0; p->info.attributes[p->attribute_count].name; p->attribute_count++) {
-        tsr_attribute *const a = &p->attributes[p->attribute_count];
-        *a = p->info.attributes[p->attribute_count];
-        if (a->kind == TSR_ATTRIBUTE_FLOAT)
-            a->number = below(d, 2) ? -2 : 0.5;
-        else if (a->kind == TSR_ATTRIBUTE_INT && strcmp(a->name, "dim") == 0)
-            a->integer = below(d, full->ndim + 1) - 1;
-        else if (a->kind == TSR_ATTRIBUTE_INT)
-            a->integer = below(d, 2);
-        else if (a->kind == TSR_ATTRIBUTE_DTYPE)
-            a->integer = (const tsr_dtype[]){TSR_F64, TSR_I32, TSR_F32, TSR_BOOL}[below(d, 4)];
-        else if (a->kind == TSR_ATTRIBUTE_WORD)
-            a->words = below(d, 2) ? "none" : "tanh";
-        else if (strcmp(a->name, "shape") == 0) {
-            whole small;
-            draw_shape(d, full, false, &small);
-            a->count = small.ndim;
-            memcpy(a->list, small.shape, sizeof a->list);
-        } else {
-            a->count = 0;
-            for (int dim = full->ndim - 1; dim >= 0; dim--) {
-                if (below(d, 2))
-                    a->list[a->count++] = dim;
-            }
-        }
-    }
-}
-
-/* The shape of what spread takes: `full` without the dims of the attributes, or with 1 there. */
-static void reduce_shape(const proof *p, const whole *full, whole *out)
-{
-    out->ndim = 0;
-    for (int dim = 0; dim < full->ndim; dim++) {
-        bool listed = p->attributes[0].count == 0;
-        for (int i = 0; i < p->attributes[0].count; i++)
-            listed |= p->attributes[0].list[i] == dim;
-        if (!listed || p->attributes[1].integer)
-            out->shape[out->ndim++] = listed ? 1 : full->shape[dim];
-    }
-}
-
-static void draw_operands(draw *d, proof *p)
-{
-    static const char *const positive[] = {"div", "log", "sqrt", "rsqrt", NULL};
-    static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_F32, TSR_I32};
-    whole full = {0};
-    draw_full(d, &full);
-    draw_attributes(d, p, &full);
-    const tsr_dtype dtype = dtypes[below(d, 4)];
-    const bool spreads = strncmp(p->info.name, "spread", 6) == 0,
-               same = p->operand_count == 1 || strstr(p->info.name, "softmax");
-    const int kept = below(d, p->operand_count);
-    for (int i = 0; i < p->operand_count; i++) {
-        whole *const w = &p->operands[i];
-        draw_shape(d, &full, same || spreads || i == kept, w);
-        if (spreads && i == 0)
-            reduce_shape(p, &full, w);
-        w->dtype = strcmp(p->info.operands[i], "condition") == 0 ? TSR_BOOL : dtype;
-        fill(d, w, is_one_of(p->info.name, positive) && (i == 1 || p->operand_count == 1));
-    }
-}
-
 /* Draws placements: often all operands cut one of the last dims, else each as it likes. */
 static void draw_placements(draw *d, proof *p)
 {
     static const tsr_reduce_op ops[] = {TSR_SUM, TSR_AVG, TSR_SUM, TSR_MAX, TSR_MIN, TSR_PROD};
     for (int k = 0; k < tsr_mesh_ndim(p->mesh); k++) {
-        const int common = 1 + below(d, 3), together = below(d, 4);
-        const tsr_reduce_op op = ops[below(d, 6)];
-        const bool balanced = below(d, 3) == 0;
+        const int common = 1 + draw_below(d, 3), together = draw_below(d, 4);
+        const tsr_reduce_op op = ops[draw_below(d, 6)];
+        const int split = draw_below(d, 6);
         for (int i = 0; i < p->operand_count; i++) {
             const whole *const w = &p->operands[i];
+            const bool number = w->dtype != TSR_BOOL && w->dtype != TSR_DTYPE_NONE;
             tsr_placement *const at = &p->placements[i][k];
-            const int dim = together < 2 ? w->ndim - common : w->ndim ? below(d, w->ndim) : 0;
+            const int dim = together < 2 ? w->ndim - common : w->ndim ? draw_below(d, w->ndim) : 0;
             const bool repeated = dim >= 0 && dim < w->ndim && w->shape[dim] == 1;
             *at = tsr_replicate();
-            if (together == 3 && below(d, 2) && w->dtype != TSR_BOOL)
-                *at = tsr_partial(w->dtype == TSR_I32 && op == TSR_AVG ? TSR_SUM : op);
-            else if (together < 3 && dim >= 0 && dim < w->ndim && !(repeated && below(d, 4)) &&
-                     (together < 2 || below(d, 2)))
+            if (together == 3 && draw_below(d, 2) && number)
+                *at = tsr_partial(proof_is_integer(p, i) && op == TSR_AVG ? TSR_SUM : op);
+            else if (together < 3 && dim >= 0 && dim < w->ndim && !(repeated && draw_below(d, 4)) &&
+                     (together < 2 || draw_below(d, 2)))
                 *at = tsr_shard(dim);
-            at->balanced = at->kind == TSR_SHARD && balanced;
+            at->balanced = at->kind == TSR_SHARD && split < 2;
+            at->unit = at->kind == TSR_SHARD && split == 2 ? 2 : at->unit;
+            at->interleave = at->kind == TSR_SHARD && split == 3 ? 2 : at->interleave;
         }
     }
 }
@@ -243,8 +93,8 @@ static void draw_placements(draw *d, proof *p)
 static double noise(uint64_t seed, int64_t coordinate, int64_t i)
 {
     draw d = {seed ^ (uint64_t)(coordinate * 7919 + i * 104729)};
-    next(&d);
-    return below(&d, 5) - 2;
+    draw_next(&d);
+    return draw_below(&d, 5) - 2;
 }
 
 /* This rank's terms of a whole tensor: along each Partial mesh dim they combine to its values. */
@@ -367,9 +217,11 @@ static void destroy_tensors(tensors *t)
 /* Runs the op on a mesh; `dout` NULL: forward only. */
 static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement (*placements)[TSR_MAX_DIMS], tensors *t)
 {
-    for (int i = 0; i < p->operand_count; i++)
-        TSR_TRY(place(p, mesh, placements[i], &p->operands[i], p->seed + (uint64_t)(100 * i), &t->memory[i],
-                      &t->operands[i]));
+    for (int i = 0; i < p->operand_count; i++) {
+        if (p->operands[i].dtype != TSR_DTYPE_NONE)
+            TSR_TRY(place(p, mesh, placements[i], &p->operands[i], p->seed + (uint64_t)(100 * i), &t->memory[i],
+                          &t->operands[i]));
+    }
     return tsr_op_call(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_dtensor *const *)t->operands,
                        t->results);
 }
@@ -384,13 +236,13 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
     dout.ndim = tsr_layout_ndim(layout);
     if (dout.ndim)
         memcpy(dout.shape, tsr_layout_shape(layout), (size_t)dout.ndim * sizeof(int64_t));
-    fill(&d, &dout, false);
+    draw_values(&d, &dout);
     tsr_status status = place(p, mesh, tsr_layout_placements(layout), &dout, 0, &t->dout_memory, &t->dout);
     tsr_layout_destroy(layout);
     TSR_TRY(status);
     tsr_dtensor **wanted[OPERANDS] = {NULL};
     for (int i = 0; i < p->operand_count; i++)
-        wanted[i] = strcmp(p->info.operands[i], "condition") == 0 ? NULL : &t->gradients[i];
+        wanted[i] = proof_is_integer(p, i) ? NULL : &t->gradients[i];
     return tsr_op_backward(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_dtensor *const *)t->operands,
                            t->dout, wanted);
 }
@@ -399,8 +251,12 @@ static bool has_backward(const proof *p, const tensors *t)
 {
     tsr_layout *gradient;
     if (!p->info.has_gradient ||
-        tsr_dtype_get(tsr_layout_dtype(tsr_dtensor_layout(t->results[0])))->kind != TSR_CLASS_FLOAT ||
-        p->operands[p->operand_count - 1].dtype == TSR_I32)
+        tsr_dtype_get(tsr_layout_dtype(tsr_dtensor_layout(t->results[0])))->kind != TSR_CLASS_FLOAT)
+        return false;
+    bool wanted = false;
+    for (int i = 0; i < p->operand_count; i++)
+        wanted |= !proof_is_integer(p, i);
+    if (!wanted)
         return false;
     if (tsr_layout_gradient(tsr_dtensor_layout(t->results[0]), &gradient) != TSR_OK)
         return false;
@@ -415,10 +271,10 @@ static tsr_status prove_fitting(const proof *p, tensors *sharded, tensors *dense
     TSR_TRY(run(p, p->alone, replicated, dense));
     bool partial = false;
     for (int i = 0; i < p->operand_count; i++)
-        partial |= has_partial(tsr_dtensor_layout(sharded->operands[i]));
-    const bool exact = is_exact(p->info.name);
-    const bool sums = partial || has_partial(tsr_dtensor_layout(sharded->results[0]));
-    TSR_TRY(compare(p, "the result", sharded->results[0], dense->results[0], exact || !sums));
+        partial |= sharded->operands[i] && has_partial(tsr_dtensor_layout(sharded->operands[i]));
+    const bool sums = p->line->inexact || partial || has_partial(tsr_dtensor_layout(sharded->results[0]));
+    for (int i = 0; p->info.results[i]; i++)
+        TSR_TRY(compare(p, p->info.results[i], sharded->results[i], dense->results[i], p->line->exact || !sums));
     proved += p->rank == 0;
     if (!has_backward(p, sharded))
         return TSR_OK;
@@ -426,7 +282,8 @@ static tsr_status prove_fitting(const proof *p, tensors *sharded, tensors *dense
     TSR_TRY(run_backward(p, p->alone, dense));
     for (int i = 0; i < p->operand_count; i++) {
         if (sharded->gradients[i])
-            TSR_TRY(compare(p, p->info.operands[i], sharded->gradients[i], dense->gradients[i], exact));
+            TSR_TRY(
+                compare(p, p->info.operands[i], sharded->gradients[i], dense->gradients[i], p->line->exact_gradients));
     }
     backward += p->rank == 0;
     return TSR_OK;
@@ -460,9 +317,11 @@ static tsr_status propagate(const proof *p, bool *is_layout)
 {
     tsr_layout *operands[OPERANDS] = {NULL}, *results[TSR_OP_MOST_RESULTS] = {NULL};
     tsr_status status = TSR_OK;
-    for (int i = 0; i < p->operand_count && status == TSR_OK; i++)
-        status = tsr_layout_create(p->mesh, p->placements[i], p->operands[i].ndim, p->operands[i].shape,
-                                   p->operands[i].dtype, &operands[i]);
+    for (int i = 0; i < p->operand_count && status == TSR_OK; i++) {
+        if (p->operands[i].dtype != TSR_DTYPE_NONE)
+            status = tsr_layout_create(p->mesh, p->placements[i], p->operands[i].ndim, p->operands[i].shape,
+                                       p->operands[i].dtype, &operands[i]);
+    }
     *is_layout = status == TSR_OK;
     if (status == TSR_OK)
         status = tsr_op_propagate(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_layout *const *)operands,
@@ -486,7 +345,7 @@ static tsr_status prove(proof *p)
         TSR_TRY(adopt_proposal(p, kept));
         if (propagate(p, &is_layout) != TSR_OK)
             return tsr_status_set(TSR_ERROR_INTERNAL, "the proposal does not work: %s", kept);
-        refused += p->rank == 0;
+        proposed += p->rank == 0;
     }
     tensors sharded = {{NULL}}, dense = {{NULL}};
     tsr_status status = prove_fitting(p, &sharded, &dense);
@@ -495,25 +354,45 @@ static tsr_status prove(proof *p)
     return status;
 }
 
+/* What ranks of a mesh prove. */
+typedef struct assignment {
+    const proof_case *lines;
+    const char *mesh;
+} assignment;
+
+static tsr_status prove_line(proof *p, draw *d)
+{
+    TSR_TRY(tsr_op_find(p->line->op, &p->op));
+    tsr_op_describe(p->op, &p->info);
+    for (p->operand_count = 0; p->info.operands[p->operand_count];)
+        p->operand_count++;
+    for (int n = 0; n < (p->line->draws ? p->line->draws : DRAWS); n++) {
+        memset(p->operands, 0, sizeof p->operands);
+        memcpy(p->attributes, p->info.attributes, sizeof p->attributes);
+        for (p->attribute_count = 0; p->info.attributes[p->attribute_count].name;)
+            p->attribute_count++;
+        p->seed = draw_next(d);
+        p->line->draw(d, p);
+        draw_placements(d, p);
+        TSR_TRY(prove(p));
+    }
+    return TSR_OK;
+}
+
 static tsr_status prove_all(tsr_comm *comm, void *arg)
 {
     static const int64_t one = 1;
+    const assignment *const a = arg;
     const int64_t rank = tsr_comm_rank(comm);
-    proof p = {.rank = (int)rank};
-    draw d = {strlen(arg) * 31 + (uint64_t)tsr_comm_size(comm)};
-    TSR_TRY(tsr_mesh_parse(comm, NULL, arg, &p.mesh));
+    proof p = {.rank = (int)rank, .line = a->lines};
+    TSR_TRY(tsr_mesh_parse(comm, NULL, a->mesh, &p.mesh));
     TSR_TRY(tsr_mesh_create(comm, 1, &one, NULL, &rank, &p.alone));
     tsr_status status = TSR_OK;
-    for (size_t i = 0; (p.op = tsr_op_get(i)); i++) {
-        tsr_op_describe(p.op, &p.info);
-        for (p.operand_count = 0; p.info.operands[p.operand_count];)
-            p.operand_count++;
-        for (int n = 0; n < DRAWS && status == TSR_OK; n++) {
-            p.seed = next(&d);
-            draw_operands(&d, &p);
-            draw_placements(&d, &p);
-            status = prove(&p);
-        }
+    for (; p.line->op && status == TSR_OK; p.line++) {
+        draw d = {strlen(a->mesh) * 31 + (uint64_t)tsr_comm_size(comm)};
+        for (const char *at = p.line->op; *at; at++)
+            d.state = d.state * 31 + (uint64_t)*at;
+        status = prove_line(&p, &d);
     }
     tsr_mesh_destroy(p.alone);
     tsr_mesh_destroy(p.mesh);
@@ -528,19 +407,11 @@ static int ranks_of(const char *mesh)
     return count;
 }
 
-static void rows_are_what_one_rank_computes(void **state)
+tsr_status prove_lines(const proof_case *lines, const char *mesh, proof_counts *counts)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
-        if (tsr_threads_run(ranks_of(meshes[i]), prove_all, (void *)meshes[i], NULL) != TSR_OK)
-            fail_msg("mesh %s: %s", meshes[i], tsr_status_message());
-    }
-    print_message("%d forward and %d backward calls proved, %d of them after a proposal was taken\n", proved, backward,
-                  refused);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_what_one_rank_computes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assignment a = {lines, mesh};
+    proved = proposed = backward = 0;
+    const tsr_status status = tsr_threads_run(ranks_of(mesh), prove_all, &a, NULL);
+    *counts = (proof_counts){counts->proved + proved, counts->backward + backward, counts->proposed + proposed};
+    return status;
 }

@@ -1,4 +1,4 @@
-#include "ops/table/checks.h"
+#include "ops/rows/checks.h"
 
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"

@@ -1,8 +1,8 @@
 /** What rows accept: the functions `check` and `rule_of` of rows. */
-#ifndef TSR_OPS_TABLE_CHECKS_H
-#define TSR_OPS_TABLE_CHECKS_H
+#ifndef TSR_OPS_ROWS_CHECKS_H
+#define TSR_OPS_ROWS_CHECKS_H
 
-#include "ops/table/row.h"
+#include "ops/rows/row.h"
 
 /** All operands and the result have one dtype, for which the pointwise op `code` of the row has a
  * loop. */

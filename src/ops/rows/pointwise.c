@@ -1,9 +1,7 @@
-#include "ops/table/rows.h"
+#include "ops/rows/rows.h"
 
 #include "ops/kernels/pointwise.h"
-#include "ops/kernels/reduce.h"
-#include "ops/kernels/softmax.h"
-#include "ops/table/checks.h"
+#include "ops/rows/checks.h"
 
 /* Rows share these parts. */
 #define RESULT .results = {"out"}
@@ -12,23 +10,13 @@
 #define ELEMENTWISE(loop) RESULT, .check = tsr_check_pointwise, .host = tsr_pointwise_run, .code = TSR_POINTWISE_##loop
 #define CHOOSES(loop)     RESULT, .check = tsr_check_condition, .host = tsr_pointwise_run, .code = TSR_POINTWISE_##loop
 
-/* An op along the dim that `dim` names: the loop of softmax.h. */
-#define ALONG_DIM(loop)                                                                                                \
-    RESULT, .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}}, .check = tsr_check_softmax,     \
-            .rule_of = tsr_rule_of_softmax, .host = tsr_softmax_run, .code = TSR_##loop
-
-/* A sum over the dims that `dim` lists, or what brings its gradient back; `code` 1: it divides. */
-#define OVER_DIMS(what)                                                                                                \
-    RESULT, .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INTS}, {.name = "keep", .kind = TSR_ATTRIBUTE_INT}},  \
-            .check = tsr_check_##what, .rule_of = tsr_rule_of_##what, .host = tsr_reduce_##what
-
 /* The attribute of gelu. */
 #define APPROXIMATE .attributes = {{.name = "approximate", .kind = TSR_ATTRIBUTE_WORD, .words = "none|tanh"}}
 
 /* The mark "monotone" is for ops that rise as they are computed, not only as they are defined.
  * The last bit of exp and tanh may fall; sqrt makes a NaN of a term below 0, and add of infinite
  * terms. */
-const tsr_op tsr_op_rows[] = {
+const tsr_op tsr_rows_pointwise[] = {
     {.name = "add",
      .rule = "..., ... -> ... | linear {0 1}",
      .operands = {"x", "y"},
@@ -129,37 +117,7 @@ const tsr_op tsr_op_rows[] = {
      .host = tsr_pointwise_cast,
      .code = TSR_POINTWISE_COPY,
      .gradients = {"cast(dout, dtype=x)"}},
-    {.name = "sum",
-     .rule = "... v ... -> ... ... | v sum | linear {0}",
-     .operands = {"x"},
-     OVER_DIMS(sum),
-     .code = 0,
-     .gradients = {"spread(dout, like x)"}},
-    {.name = "mean",
-     .rule = "... v ... -> ... ... | v mean | linear {0}",
-     .operands = {"x"},
-     OVER_DIMS(sum),
-     .code = 1,
-     .gradients = {"spread_mean(dout, like x)"}},
-    {.name = "softmax",
-     .rule = "... v ... -> ... v ... | v whole",
-     .operands = {"x"},
-     ALONG_DIM(SOFTMAX),
-     .gradients = {"softmax_gradient(dout, softmax(x))"}},
-    {.name = "log_softmax",
-     .rule = "... v ... -> ... v ... | v whole",
-     .operands = {"x"},
-     ALONG_DIM(LOG_SOFTMAX),
-     .gradients = {"log_softmax_gradient(dout, log_softmax(x))"}},
     /* Rows of which gradients are made. */
-    {.name = "softmax_gradient",
-     .rule = "... v ..., ... v ... -> ... v ... | v whole | linear {0}",
-     .operands = {"dout", "out"},
-     ALONG_DIM(SOFTMAX_GRADIENT)},
-    {.name = "log_softmax_gradient",
-     .rule = "... v ..., ... v ... -> ... v ... | v whole | linear {0}",
-     .operands = {"dout", "out"},
-     ALONG_DIM(LOG_SOFTMAX_GRADIENT)},
     {.name = "share_max",
      .rule = "..., ..., ... -> ... | linear {0}",
      .operands = {"dout", "x", "y"},
@@ -200,25 +158,5 @@ const tsr_op tsr_op_rows[] = {
      .operands = {"condition", "x"},
      CHOOSES(DROP),
      .gradients = {NULL, "drop(condition, dout)"}},
-    {.name = "sum_to",
-     .rule = "v ... -> ... | v sum | linear {0}",
-     .operands = {"x"},
-     RESULT,
-     .attributes = {{.name = "shape", .kind = TSR_ATTRIBUTE_INTS}},
-     .check = tsr_check_sum_to,
-     .rule_of = tsr_rule_of_sum_to,
-     .host = tsr_reduce_sum_to,
-     .code = 0},
-    {.name = "spread",
-     .rule = "... ..., ... v ... -> ... v ... | linear {0}",
-     .operands = {"x", "like"},
-     OVER_DIMS(spread),
-     .code = 0},
-    {.name = "spread_mean",
-     .rule = "... ..., ... v ... -> ... v ... | linear {0}",
-     .operands = {"x", "like"},
-     OVER_DIMS(spread),
-     .code = 1},
+    {.name = NULL},
 };
-
-const size_t tsr_op_row_count = sizeof tsr_op_rows / sizeof tsr_op_rows[0];

@@ -1,6 +1,6 @@
-#include "ops/table/table.h"
+#include "ops/rows/table.h"
 
-#include "ops/table/rows.h"
+#include "ops/rows/rows.h"
 
 #include <tessera/sys/status.h>
 
@@ -10,18 +10,29 @@
 _Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS == TSR_OP_RESULTS,
                "rules and rows have as many operands");
 
-const tsr_op *tsr_op_lookup(const char *name, size_t length)
+/* All rows, group by group. */
+static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms};
+
+const tsr_op *tsr_op_get(size_t index)
 {
-    for (size_t i = 0; i < tsr_op_row_count; i++) {
-        if (strncmp(tsr_op_rows[i].name, name, length) == 0 && !tsr_op_rows[i].name[length])
-            return &tsr_op_rows[i];
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        for (const tsr_op *row = groups[i]; row->name; row++) {
+            if (index-- == 0)
+                return row;
+        }
     }
     return NULL;
 }
 
-const tsr_op *tsr_op_get(size_t index)
+const tsr_op *tsr_op_lookup(const char *name, size_t length)
 {
-    return index < tsr_op_row_count ? &tsr_op_rows[index] : NULL;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        for (const tsr_op *row = groups[i]; row->name; row++) {
+            if (strncmp(row->name, name, length) == 0 && !row->name[length])
+                return row;
+        }
+    }
+    return NULL;
 }
 
 tsr_status tsr_op_find(const char *name, const tsr_op **out)
@@ -35,8 +46,8 @@ tsr_status tsr_op_find(const char *name, const tsr_op **out)
     }
     char names[512];
     size_t length = 0;
-    for (size_t i = 0; i < tsr_op_row_count && length < sizeof names; i++)
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", tsr_op_rows[i].name);
+    for (size_t i = 0; tsr_op_get(i) && length < sizeof names; i++)
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", tsr_op_get(i)->name);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"; there are %s", name, names);
 }
 
@@ -129,7 +140,7 @@ tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, cons
     *out = (tsr_op_case){.caller = caller, .op = op, .operands = operands};
     memcpy(out->attributes, op->attributes, sizeof out->attributes);
     for (int i = 0; op->operands[i]; i++) {
-        if (!operands[i])
+        if (!operands[i] && !(op->optional >> i & 1))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, op->operands[i]);
     }
     for (size_t i = 0; i < count; i++)
@@ -137,7 +148,13 @@ tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, cons
     return TSR_OK;
 }
 
-tsr_status tsr_op_infer(const tsr_op_case *c, tsr_layout *results[TSR_OP_MOST_RESULTS])
+static tsr_status shape_result(const void *arg, int result, int64_t shape[TSR_MAX_DIMS])
+{
+    const tsr_op_case *const c = arg;
+    return c->op->shape_of(c, result, shape);
+}
+
+tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
 {
     char text[TSR_OP_RULE_TEXT];
     tsr_op_rule rule;
@@ -150,21 +167,22 @@ tsr_status tsr_op_infer(const tsr_op_case *c, tsr_layout *results[TSR_OP_MOST_RE
         names.rule = text;
     }
     TSR_TRY(tsr_op_rule_parse(names.rule, &rule));
-    return tsr_op_propagate_rule(&rule, &names, 0, c->operands, dtypes, results);
+    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c};
+    return tsr_op_propagate_rule(&rule, &names, &shaping, c->operands, out);
 }
 
 tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                             const tsr_layout *const *operands, tsr_layout **results)
 {
     tsr_op_case c;
-    tsr_layout *found[TSR_OP_MOST_RESULTS] = {NULL};
+    tsr_op_inferred found;
     if (!op || !operands || !results)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_propagate: %s is NULL",
                               !op        ? "op"
                               : operands ? "results"
                                          : "operands");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
-    TSR_TRY(tsr_op_infer(&c, found));
-    memcpy(results, found, sizeof found);
+    TSR_TRY(tsr_op_infer(&c, &found));
+    memcpy(results, found.results, sizeof found.results);
     return TSR_OK;
 }

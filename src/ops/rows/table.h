@@ -1,21 +1,22 @@
 /** Finds rows of the table, reads attributes, and propagates layouts through rows. Pure. */
-#ifndef TSR_OPS_TABLE_TABLE_H
-#define TSR_OPS_TABLE_TABLE_H
+#ifndef TSR_OPS_ROWS_TABLE_H
+#define TSR_OPS_ROWS_TABLE_H
 
-#include "ops/table/row.h"
+#include "ops/rows/row.h"
 
 /** The row with that name, of `length` characters; NULL: there is none. */
 const tsr_op *tsr_op_lookup(const char *name, size_t length);
 
 /**
  * Begins a case: reads `count` attributes, of any order. `operands` has a layout for each of the
- * row's operands. TSR_ERROR_ARGUMENT: an operand is NULL; an attribute is unknown, or
- * of another kind; a word is not one of the op's.
+ * row's operands; NULL: an optional one is left out. TSR_ERROR_ARGUMENT: an operand is NULL; an attribute is unknown,
+ * or of another kind; a word is not one of the op's.
  */
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out);
 
-/** The layouts of the results of a case, as tsr_op_propagate(). */
-tsr_status tsr_op_infer(const tsr_op_case *c, tsr_layout *results[TSR_OP_MOST_RESULTS]);
+/** The layouts of the results of a case, as tsr_op_propagate(), and the mesh dims along which ranks
+ * meet. */
+tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out);
 
 #endif
