@@ -36,16 +36,16 @@ typedef struct tsr_kernel_call {
     const tsr_tensor *outputs;
     const tsr_layout *const *layouts;        /**< of the inputs; NULL: left out */
     const tsr_layout *const *result_layouts; /**< of the outputs */
-    const int64_t *coordinate;               /**< this rank's; with a layout it gives a shard's global intervals
-                                                  (tsr_layout_intervals()) */
-    int stage;                               /**< TSR_STAGE_WHOLE, or 0, 1, .. */
-    const void *records;                     /**< stage > 0: those of the stage before */
-    int64_t record_stride;                   /**< bytes from one record to the next, a multiple of 64 */
-    int record_count;                        /**< the ranks that exchange, in row-major order of their coordinates
-                                                  along the mesh dims that cut the exchanged factors */
-    int own_record;                          /**< the place of this rank's own among them */
-    void *record;                            /**< to fill, but for the last stage; aligned to 64 bytes */
-    void *workspace;                         /**< as many bytes as the row wants, aligned to 64; else NULL */
+    const int64_t *coordinate; /**< this rank's; with a layout it gives a shard's global intervals
+                                    (tsr_layout_intervals()) */
+    int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1, .. */
+    const void *records;       /**< stage > 0: those of the stage before */
+    int64_t record_stride;     /**< bytes from one record to the next, a multiple of 64 */
+    int record_count;          /**< the ranks that exchange, in row-major order of their coordinates
+                                    along the mesh dims that cut the exchanged factors */
+    int own_record;            /**< the place of this rank's own among them */
+    void *record;              /**< to fill, but for the last stage; aligned to 64 bytes */
+    void *workspace;           /**< as many bytes as the row wants, aligned to 64; else NULL */
 } tsr_kernel_call;
 
 /** Computes the outputs, or a stage of them. Errors are those of data alone, because check has seen
@@ -63,7 +63,7 @@ typedef struct tsr_op_case {
     const char *caller; /**< begins sentences */
     const tsr_op *op;
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< all of the row's, in its order */
-    const tsr_layout *const *operands;                    /**< NULL: an optional operand that is left out */
+    const tsr_layout *const *operands; /**< NULL: an optional operand that is left out */
 } tsr_op_case;
 
 struct tsr_op {
@@ -72,7 +72,7 @@ struct tsr_op {
     const char *rule; /**< the factor string; with `rule_of` the general form, for people */
     const char *operands[TSR_OP_MOST_OPERANDS + 1];
     const char *results[TSR_OP_MOST_RESULTS + 1];
-    unsigned optional;                                    /**< operands, by bits, that may be left out */
+    unsigned optional; /**< operands, by bits, that may be left out */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< with defaults */
     /** Checks dtypes and attributes, and gives the dtypes of results. Only optional operands may be
      * NULL. */

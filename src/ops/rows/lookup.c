@@ -84,12 +84,12 @@ static tsr_status check_row(const tsr_op *row, size_t index)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_context_options.ops: %s: size is %zu, but must be sizeof(struct tsr_op), %zu",
                               row->name, row->size, sizeof *row);
-    const char *const missing = !row->rule                                ? "rule"
-                                : !row->check                             ? "check"
-                                : !row->host                              ? "host"
-                                : !row->results[0]                        ? "results"
-                                : row->exchanges && !row->record_bytes    ? "record_bytes"
-                                                                          : NULL;
+    const char *const missing = !row->rule                             ? "rule"
+                                : !row->check                          ? "check"
+                                : !row->host                           ? "host"
+                                : !row->results[0]                     ? "results"
+                                : row->exchanges && !row->record_bytes ? "record_bytes"
+                                                                       : NULL;
     if (missing)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s has no %s", row->name, missing);
     if (find_built_in(row->name, strlen(row->name)))
