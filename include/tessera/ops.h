@@ -111,6 +111,19 @@ TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);
 TSR_API tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                     const tsr_layout *const *operands, tsr_layout **results);
 
+/**
+ * The layouts of the gradients of an op's operands, as tsr_op_backward() makes them from one of
+ * layout `gradient`; NULL: the gradient layout of the first result. `wanted` and `gradients` have
+ * an entry for each operand; those that are not wanted become NULL, and the caller owns the others.
+ * Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand that is wanted has no gradient.
+ * TSR_ERROR_ARGUMENT: as tsr_op_propagate().
+ */
+TSR_API tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count,
+                                              const tsr_attribute *attributes,
+                                              const tsr_layout *const *operands,
+                                              const tsr_layout *gradient, const bool *wanted,
+                                              tsr_layout **gradients);
+
 /** Calls an op by its row, as its own function would; arguments as for tsr_op_propagate(). The
  * caller owns the results. */
 TSR_API tsr_status tsr_op_call(const tsr_op *op, size_t count, const tsr_attribute *attributes,
