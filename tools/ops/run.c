@@ -190,7 +190,7 @@ static int add_files(const job *j, output *files)
         const bool made = result ? j->c->results[i] != NULL
                                  : j->gradient && j->c->gradients[i - TSR_OP_MOST_RESULTS] != NULL;
         if (made && access(path, F_OK) == 0)
-            status = output_add_complete(files, path);
+            status = output_add_complete(files, path + strlen(j->output) + 1);
     }
     return status;
 }
