@@ -3,7 +3,6 @@
 #include <tessera/sys/status.h>
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct scan {
@@ -241,11 +240,13 @@ unsigned tsr_equation_bits(const tsr_equation_term *term)
 const char *tsr_equation_name(const tsr_equation *equation, int factor, char name[TSR_EQUATION_NAME])
 {
     const char letter = factor < TSR_MAX_DIMS ? 'd' : equation->letters[factor - TSR_MAX_DIMS];
+    const char lower = (char)tolower((unsigned char)letter);
+    name[0] = lower;
+    name[1] = '\0';
     if (factor < TSR_MAX_DIMS)
-        snprintf(name, TSR_EQUATION_NAME, "d%d", factor);
-    else if (islower((unsigned char)letter))
-        snprintf(name, TSR_EQUATION_NAME, "%c", letter);
-    else
-        snprintf(name, TSR_EQUATION_NAME, "%c%c", tolower(letter), tolower(letter));
+        name[1] = (char)('0' + factor);
+    else if (lower != letter)
+        name[1] = lower;
+    name[2] = '\0';
     return name;
 }

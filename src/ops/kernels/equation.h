@@ -18,7 +18,7 @@
 #define TSR_EQUATION_ONE (-1)
 
 /** Room for the name of a factor in a rule. */
-#define TSR_EQUATION_NAME 4
+#define TSR_EQUATION_NAME 3
 
 typedef struct tsr_equation_term {
     int ndim;

@@ -75,8 +75,8 @@ tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results)
 tsr_status tsr_check_linear(const tsr_op_case *c, tsr_dtype *results)
 {
     TSR_TRY(join_dtypes(c, &results[0]));
-    const tsr_dtype wanted = (tsr_dtype)c->attributes[0].integer;
-    if (c->op->code == TSR_PRODUCT_LINEAR || wanted == TSR_DTYPE_NONE)
+    const tsr_dtype wanted = c->op->code == TSR_PRODUCT_LINEAR ? TSR_DTYPE_NONE : (tsr_dtype)c->attributes[0].integer;
+    if (wanted == TSR_DTYPE_NONE)
         return TSR_OK;
     if (wanted != results[0] && (!is_mixed(wanted) || !is_mixed(results[0])))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dtype is %s, but a gradient of %s can be %s", c->caller,
