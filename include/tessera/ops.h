@@ -46,7 +46,8 @@ typedef enum tsr_attribute_kind {
     TSR_ATTRIBUTE_FLOAT,   /**< `number` */
     TSR_ATTRIBUTE_DTYPE,   /**< `integer`, a tsr_dtype */
     TSR_ATTRIBUTE_WORD,    /**< `words`: one of those that the op knows */
-    TSR_ATTRIBUTE_INTS     /**< `list` of `count` numbers: dims, or a shape */
+    TSR_ATTRIBUTE_INTS,    /**< `list` of `count` numbers: dims, or a shape */
+    TSR_ATTRIBUTE_TEXT     /**< `words`: any text, such as an equation */
 } tsr_attribute_kind;
 
 /** An attribute of a call, or of an op with its default. A plain value that owns nothing. */
@@ -57,8 +58,8 @@ typedef struct tsr_attribute {
     double number;
     int count;
     int64_t list[TSR_MAX_DIMS];
-    const char *words; /**< the word; of an op's attribute: all its words, apart by `|`, the default
-                            first */
+    const char *words; /**< the word, or the text; of an op's WORD: all its words, apart by `|`, the
+                            default first */
 } tsr_attribute;
 
 /* Makers of attributes, by the attribute's name. */
@@ -68,6 +69,9 @@ TSR_API tsr_attribute tsr_attribute_dtype(const char *name, tsr_dtype value); /*
 
 /** An attribute that is one of an op's words; `word` is borrowed for the call. */
 TSR_API tsr_attribute tsr_attribute_word(const char *name, const char *word);
+
+/** An attribute that is any text, which is borrowed for the call. */
+TSR_API tsr_attribute tsr_attribute_text(const char *name, const char *text);
 
 /** An attribute with a list of `count` numbers (TSR_MAX_DIMS at most; more are dropped), copied. */
 TSR_API tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values);

@@ -67,6 +67,7 @@
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>
+#include <tessera/products.h>
 #include <tessera/profile.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>

@@ -86,6 +86,7 @@ static uint64_t number_call(const tsr_op_case *c)
         uint64_t bits;
         memcpy(&bits, &a->number, sizeof bits);
         hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
+        hash = a->kind == TSR_ATTRIBUTE_TEXT ? mix_text(hash, a->words) : hash;
         for (int j = 0; j < a->count; j++)
             hash = mix(hash, (uint64_t)a->list[j]);
     }

@@ -37,6 +37,11 @@ tsr_attribute tsr_attribute_word(const char *name, const char *word)
     return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_WORD, .words = word};
 }
 
+tsr_attribute tsr_attribute_text(const char *name, const char *text)
+{
+    return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_TEXT, .words = text};
+}
+
 tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values)
 {
     tsr_attribute attribute = {.name = name, .kind = TSR_ATTRIBUTE_INTS};
@@ -72,7 +77,8 @@ static tsr_status refuse_attribute(const char *caller, const tsr_op *op, const c
 
 static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr_attribute *given, tsr_attribute *all)
 {
-    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers"};
+    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers",
+                                        "a text"};
     int i = 0;
     while (all[i].name && (!given->name || strcmp(all[i].name, given->name) != 0))
         i++;
@@ -83,6 +89,9 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
                               kinds[all[i].kind]);
     const char *const words = all[i].words;
     all[i] = *given;
+    if (given->kind == TSR_ATTRIBUTE_TEXT)
+        return given->words ? TSR_OK
+                            : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s is NULL", caller, given->name);
     all[i].words = words;
     if (given->kind == TSR_ATTRIBUTE_WORD && (all[i].integer = find_place(words, given->words)) < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s is \"%.32s\", but must be one of %s", caller,
