@@ -22,7 +22,10 @@ typedef struct computation {
     const tsr_op_case *c;
     const tsr_mesh *mesh;
     tsr_context *context;
-    unsigned exchanged; /* mesh dims along which ranks meet */
+    unsigned exchanged; /* mesh dims along which ranks meet, in some stage */
+    unsigned met;       /* mesh dims along which ranks meet after this stage */
+    int met_count;      /* ranks along them */
+    int met_place;      /* this rank's place among them */
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
     int64_t coordinate[TSR_MAX_DIMS];
     tsr_kernel_call call;
@@ -54,16 +57,18 @@ static void list_dims(const tsr_mesh *mesh, unsigned dims, char *text, size_t ca
     }
 }
 
-/* Counts the ranks that meet, and finds this one's place among them. */
-static void find_place(computation *k)
+/* Finds the ranks that meet after a stage, and this one's place among them. */
+static void find_place(computation *k, int stage)
 {
-    k->call.record_count = 1;
+    k->met = k->c->op->meets ? k->c->op->meets(k->c, stage, k->exchanged) : k->exchanged;
+    k->met_count = 1;
+    k->met_place = 0;
     for (int dim = 0; dim < tsr_mesh_ndim(k->mesh); dim++) {
-        if (!(k->exchanged >> dim & 1))
+        if (!(k->met >> dim & 1))
             continue;
         const int size = (int)tsr_mesh_size(k->mesh, dim);
-        k->call.own_record = k->call.own_record * size + (int)k->coordinate[dim];
-        k->call.record_count *= size;
+        k->met_place = k->met_place * size + (int)k->coordinate[dim];
+        k->met_count *= size;
     }
 }
 
@@ -119,16 +124,21 @@ static tsr_status fail_exchange(const computation *k, const trailer *other)
                           caller, other->rank);
 }
 
-/* Checks what came with the records. */
+/* Checks what came with the records. A rank that failed itself is named before one that heard of a
+ * failure. */
 static tsr_status check_trailers(const computation *k, uint64_t number)
 {
-    for (int i = 0; i < k->call.record_count; i++) {
-        trailer t;
+    trailer t, bad = {.status = TSR_OK};
+    bool fails = false;
+    for (int i = 0; i < k->met_count; i++) {
         memcpy(&t, (const char *)k->received + (i + 1) * k->stride - ALIGNMENT, sizeof t);
-        if (t.status != TSR_OK || t.call != number)
-            return fail_exchange(k, &t);
+        if (t.status == TSR_OK && t.call == number)
+            continue;
+        if (!fails || (bad.status == TSR_ERROR_PEER && t.status != TSR_ERROR_PEER))
+            bad = t;
+        fails = true;
     }
-    return TSR_OK;
+    return fails ? fail_exchange(k, &bad) : TSR_OK;
 }
 
 /* Gathers the records of a stage from all ranks that meet; `local` is how this rank fared. Without
@@ -139,7 +149,12 @@ static tsr_status exchange(computation *k, tsr_status local)
     tsr_kept_sentence kept;
     tsr_status_keep_returned(&kept, local);
     const uint64_t number = mix(k->number, (uint64_t)k->call.stage);
-    list_dims(k->mesh, k->exchanged, dims, sizeof dims);
+    if (!k->met) {
+        if (local == TSR_OK)
+            memcpy(k->received, k->sent, (size_t)k->stride);
+        return local;
+    }
+    list_dims(k->mesh, k->met, dims, sizeof dims);
     const trailer own = {.call = number, .status = (int32_t)local, .rank = tsr_comm_rank(tsr_mesh_comm(k->mesh))};
     if (k->sent && k->received)
         memcpy((char *)k->sent + k->stride - ALIGNMENT, &own, sizeof own);
@@ -162,7 +177,7 @@ static tsr_status make_room(computation *k, void **received)
     TSR_TRY(tsr_allocate(k->context, (size_t)k->stride, &k->sent));
     memset(k->sent, 0, (size_t)k->stride);
     k->call.record = k->sent;
-    return tsr_allocate(k->context, (size_t)(k->stride * k->call.record_count), received);
+    return tsr_allocate(k->context, (size_t)(k->stride * k->met_count), received);
 }
 
 /* Runs one stage that fills a record, and exchanges it. */
@@ -170,6 +185,7 @@ static tsr_status run_stage(computation *k, int stage, tsr_status local)
 {
     void *received = NULL;
     k->call.stage = stage;
+    find_place(k, stage);
     tsr_status status = make_room(k, &received);
     if (status == TSR_OK)
         status = local == TSR_OK ? k->c->op->host(&k->call) : local;
@@ -177,16 +193,22 @@ static tsr_status run_stage(computation *k, int stage, tsr_status local)
     k->received = received;
     k->call.records = received;
     k->call.record_stride = k->stride;
+    k->call.record_count = k->met_count;
+    k->call.own_record = k->met_place;
     return exchange(k, status);
 }
 
-/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it. */
+/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it; where
+ * stages meet along dims of their own, also to those behind it. */
 static tsr_status run_stages(computation *k, tsr_status local)
 {
     for (int stage = 0; stage < k->c->op->exchanges; stage++) {
-        TSR_TRY(run_stage(k, stage, local));
-        local = TSR_OK;
+        local = run_stage(k, stage, local);
+        if (local != TSR_OK && !k->c->op->meets)
+            return local;
     }
+    if (local != TSR_OK)
+        return local;
     k->call.stage = k->c->op->exchanges;
     k->call.record = NULL;
     return k->c->op->host(&k->call);
@@ -196,9 +218,12 @@ static tsr_status run_stages(computation *k, tsr_status local)
 static tsr_status attend(const computation *k)
 {
     char dims[TSR_MAX_DIMS * 40];
-    list_dims(k->mesh, k->exchanged, dims, sizeof dims);
-    for (int stage = 0; stage < k->c->op->exchanges; stage++)
-        TSR_TRY(tsr_mesh_all_gather(k->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+    for (int stage = 0; stage < k->c->op->exchanges; stage++) {
+        const unsigned met = k->c->op->meets ? k->c->op->meets(k->c, stage, k->exchanged) : k->exchanged;
+        list_dims(k->mesh, met, dims, sizeof dims);
+        if (met)
+            TSR_TRY(tsr_mesh_all_gather(k->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+    }
     return TSR_OK;
 }
 
@@ -261,10 +286,8 @@ tsr_status tsr_eager_compute(const tsr_op_case *c, const tsr_op_inferred *inferr
     if (!inside)
         return k.exchanged && local == TSR_OK ? attend(&k) : local;
     prepare(&k, inferred, operands, results);
-    if (k.exchanged) {
-        find_place(&k);
+    if (k.exchanged)
         k.number = number_call(c);
-    }
     const tsr_status status = run_kernel(&k, local);
     tsr_release(k.context, k.workspace);
     tsr_release(k.context, k.sent);

@@ -14,8 +14,8 @@
  *
  * An op whose rule has a factor marked "exchange" meets inside where mesh dims cut the factor. Its
  * kernel is then called for stage 0, 1, .. up to the row's number of exchanges. Each stage but the
- * last fills `record`, and the next one gets the records of all ranks along these mesh dims. The
- * workspace stays as it is between stages.
+ * last fills `record`, and the next one gets the records of all ranks along these mesh dims, or
+ * those of them that the row chooses for the stage. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
     const char *op;                  /**< its name, for errors */
@@ -32,8 +32,8 @@ typedef struct tsr_kernel_call {
     int stage;                               /**< TSR_STAGE_WHOLE, or 0, 1, .. */
     const void *records;                     /**< stage > 0: those of the stage before */
     int64_t record_stride;                   /**< bytes from one record to the next, a multiple of 64 */
-    int record_count;                        /**< the ranks that exchange, in row-major order of their coordinates
-                                                  along the mesh dims that cut the exchanged factors */
+    int record_count;                        /**< the ranks that exchanged, in row-major order of their coordinates
+                                                  along the mesh dims on which they met */
     int own_record;                          /**< the place of this rank's own among them */
     void *record;                            /**< to fill, but for the last stage; aligned to 64 bytes */
     void *workspace;                         /**< as many bytes as the row wants, aligned to 64; else NULL */

@@ -44,6 +44,11 @@ struct tsr_op {
     /** With exchanges: bytes of this rank's record of `call->stage`, equal on all ranks that
      * exchange. */
     tsr_kernel_bytes *record_bytes;
+    /** With exchanges: NULL, or the mesh dims, by bits and out of `exchanged`, along which ranks meet
+     * after a stage. So long records are gathered along few dims and short ones along all. 0: ranks
+     * do not meet, and the next stage gets this rank's record alone. Must depend on the case's
+     * attributes and layouts alone. */
+    unsigned (*meets)(const tsr_op_case *c, int stage, unsigned exchanged);
     /** NULL, or bytes of memory that the kernel wants beside its tensors. */
     tsr_kernel_bytes *workspace_bytes;
     /**
