@@ -76,6 +76,7 @@
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
+#include <tessera/varying.h>
 #include <tessera/version.h>
 
 #endif

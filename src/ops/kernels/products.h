@@ -10,10 +10,10 @@
 enum {
     TSR_PRODUCT_MATMUL = 0,
     TSR_PRODUCT_EINSUM = 8,
-    TSR_PRODUCT_LINEAR = 16,    /**< x, w, b */
-    TSR_PRODUCT_LINEAR_X = 17,  /**< dout, w */
-    TSR_PRODUCT_LINEAR_W = 18,  /**< dout, x */
-    TSR_PRODUCT_LINEAR_B = 19,  /**< dout */
+    TSR_PRODUCT_LINEAR = 16,   /**< x, w, b */
+    TSR_PRODUCT_LINEAR_X = 17, /**< dout, w */
+    TSR_PRODUCT_LINEAR_W = 18, /**< dout, x */
+    TSR_PRODUCT_LINEAR_B = 19, /**< dout */
     TSR_PRODUCT_GRADIENT = 1
 };
 
