@@ -10,5 +10,6 @@ extern const tsr_op tsr_rows_reductions[];
 extern const tsr_op tsr_rows_norms[];
 extern const tsr_op tsr_rows_layouts[];
 extern const tsr_op tsr_rows_products[];
+extern const tsr_op tsr_rows_attention[];
 
 #endif

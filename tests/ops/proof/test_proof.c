@@ -18,7 +18,8 @@ static const struct {
              {"reductions", proof_reductions},
              {"norms", proof_norms},
              {"layouts", proof_layouts},
-             {"products", proof_products}};
+             {"products", proof_products},
+             {"attention", proof_attention}};
 
 static const proof_case *chosen;
 
