@@ -115,6 +115,42 @@ TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);
 TSR_API tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                     const tsr_layout *const *operands, tsr_layout **results);
 
+/**
+ * The layouts of the gradients of an op's operands, as tsr_op_backward() makes them from one of
+ * layout `gradient`; NULL: the gradient layout of the first result. `wanted` and `gradients` have
+ * an entry for each operand; those that are not wanted become NULL, and the caller owns the others.
+ * Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand that is wanted has no gradient.
+ * TSR_ERROR_ARGUMENT: as tsr_op_propagate().
+ */
+TSR_API tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count,
+                                              const tsr_attribute *attributes,
+                                              const tsr_layout *const *operands,
+                                              const tsr_layout *gradient, const bool *wanted,
+                                              tsr_layout **gradients);
+
+/**
+ * The layouts in which an op takes its operands under a policy: those given if they fit the rule,
+ * else the cheapest that do, if the policy allows the redistributions. `bytes`: the most that a
+ * rank may then receive; 0: no limit. `out` has room for TSR_OP_MOST_OPERANDS; the caller owns each
+ * that is set, also those that stay; an operand that is left out, and the rest, become NULL. Pure;
+ * meshes may be abstract. TSR_ERROR_ARGUMENT: as tsr_op_propagate(), or the policy forbids what
+ * would be needed, which the sentence says.
+ */
+TSR_API tsr_status tsr_op_settle(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                                 const tsr_layout *const *operands, tsr_policy policy,
+                                 int64_t bytes, tsr_layout **out);
+
+/**
+ * The bytes that the rank at `coordinate` (NULL: this rank; an abstract mesh needs one) receives
+ * while ranks meet inside the op, because a mesh dim cuts a factor of its rule that it exchanges; 0
+ * where nobody meets. Moves of operands do not count: tsr_plan_survey_of() tells those. Pure.
+ * Errors as tsr_op_propagate().
+ */
+TSR_API tsr_status tsr_op_exchange_bytes(const tsr_op *op, size_t count,
+                                         const tsr_attribute *attributes,
+                                         const tsr_layout *const *operands,
+                                         const int64_t *coordinate, int64_t *bytes);
+
 /** Calls an op by its row, as its own function would; arguments as for tsr_op_propagate(). The
  * caller owns the results. */
 TSR_API tsr_status tsr_op_call(const tsr_op *op, size_t count, const tsr_attribute *attributes,

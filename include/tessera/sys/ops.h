@@ -23,8 +23,8 @@ extern "C" {
  *
  * An op whose rule has a factor marked "exchange" meets inside where mesh dims cut the factor. Its
  * kernel is then called for stage 0, 1, .. up to the row's number of exchanges. Each stage but the
- * last fills `record`, and the next one gets the records of all ranks along these mesh dims. The
- * workspace stays as it is between stages.
+ * last fills `record`, and the next one gets the records of all ranks along these mesh dims, or along
+ * those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
     const char *op;                  /**< its name, for errors */
@@ -41,8 +41,8 @@ typedef struct tsr_kernel_call {
     int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1, .. */
     const void *records;       /**< stage > 0: those of the stage before */
     int64_t record_stride;     /**< bytes from one record to the next, a multiple of 64 */
-    int record_count;          /**< the ranks that exchange, in row-major order of their coordinates
-                                    along the mesh dims that cut the exchanged factors */
+    int record_count;          /**< the ranks that exchanged, in row-major order of their coordinates
+                                    along the mesh dims on which they met */
     int own_record;            /**< the place of this rank's own among them */
     void *record;              /**< to fill, but for the last stage; aligned to 64 bytes */
     void *workspace;           /**< as many bytes as the row wants, aligned to 64; else NULL */
@@ -95,6 +95,11 @@ struct tsr_op {
     /** With exchanges: bytes of this rank's record of `call->stage`, equal on all ranks that
      * exchange. */
     tsr_kernel_bytes *record_bytes;
+    /** With exchanges: NULL, or the mesh dims, by bits and out of `exchanged`, along which ranks
+     * meet after a stage, by the case's attributes and layouts alone. So long records are gathered
+     * along few dims, and short ones along all. 0: ranks do not meet, and the next stage gets this
+     * rank's record alone. */
+    unsigned (*meets)(const tsr_op_case *c, int stage, unsigned exchanged);
     /** NULL, or bytes of memory that the kernel wants beside its tensors. */
     tsr_kernel_bytes *workspace_bytes;
     /**
