@@ -109,8 +109,8 @@ TSR_API tsr_status tsr_quantize_q8(const tsr_dtensor *w, tsr_dtensor **data, tsr
  * on multiples of 32 ("S(1;unit=32)", scales "S(1)"), as x is; the result is then Partial(sum).
  *
  * Up to 7 rows of x read the weights from memory once, as they are, and the result has the bits of
- * tsr_linear() with their values in f32; for more rows values are made in panels. The gradient is
- * that of x alone.
+ * tsr_linear() with their values in f32; for more rows values are made in panels. Weights and
+ * scales have no gradient.
  */
 TSR_API tsr_status tsr_linear_q8(const tsr_dtensor *x, const tsr_dtensor *w,
                                  const tsr_dtensor *scales, const tsr_dtensor *b,
@@ -120,7 +120,8 @@ TSR_API tsr_status tsr_linear_q8_into(const tsr_dtensor *x, const tsr_dtensor *w
                                       tsr_dtensor *out);
 TSR_API tsr_status tsr_linear_q8_backward(const tsr_dtensor *x, const tsr_dtensor *w,
                                           const tsr_dtensor *scales, const tsr_dtensor *b,
-                                          const tsr_dtensor *dout, tsr_dtensor **dx);
+                                          const tsr_dtensor *dout, tsr_dtensor **dx,
+                                          tsr_dtensor **db);
 /** @} */
 
 #ifdef __cplusplus

@@ -93,8 +93,8 @@ tsr_status tsr_linear_q8_into(const tsr_dtensor *x, const tsr_dtensor *w, const 
 }
 
 tsr_status tsr_linear_q8_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *scales,
-                                  const tsr_dtensor *b, const tsr_dtensor *dout, tsr_dtensor **dx)
+                                  const tsr_dtensor *b, const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **db)
 {
     return tsr_eager_backward("tsr_linear_q8_backward", row_by("linear_q8", x), NO_ATTRIBUTES,
-                              OPERANDS(x, w, scales, b), dout, WANTED(dx, NULL, NULL, NULL));
+                              OPERANDS(x, w, scales, b), dout, WANTED(dx, NULL, NULL, db));
 }
