@@ -22,6 +22,7 @@ typedef struct proof_case {
     bool exact;
     bool exact_gradients; /**< so are gradients */
     bool inexact;         /**< products or exchanges add terms in another order on more ranks */
+    unsigned constants;   /**< float operands, by bits, that have no gradient */
     int draws;            /**< for each mesh; 0: 40 */
 } proof_case;
 
