@@ -60,6 +60,7 @@
 #include <tessera/explain.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
+#include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
