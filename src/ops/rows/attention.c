@@ -1,4 +1,5 @@
 #include "ops/kernels/attention/attention.h"
+
 #include "ops/kernels/attention/rope.h"
 #include "ops/rows/attention_checks.h"
 #include "ops/rows/rows.h"

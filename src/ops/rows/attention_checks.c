@@ -43,8 +43,9 @@ static tsr_status check_heads(const tsr_op_case *c)
     const int64_t heads = heads_of(c->operands[q]), shared = heads_of(c->operands[q + 1]);
     if (heads == shared || (shared > 0 && heads % shared == 0))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: q has %lld heads and k has %lld; q must have a multiple of k's heads",
-                          c->caller, (long long)heads, (long long)shared);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: q has %lld heads and k has %lld; q must have a multiple of k's heads", c->caller,
+                          (long long)heads, (long long)shared);
 }
 
 tsr_status tsr_check_attention(const tsr_op_case *c, tsr_dtype *results)
@@ -119,8 +120,8 @@ tsr_status tsr_check_rope(const tsr_op_case *c, tsr_dtype *results)
                                   a[i].number);
     }
     if (a[TSR_ROPE_ORIGINAL].integer < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: original_max_position is %lld, but must be 0 or more",
-                              c->caller, (long long)a[TSR_ROPE_ORIGINAL].integer);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: original_max_position is %lld, but must be 0 or more", c->caller,
+                              (long long)a[TSR_ROPE_ORIGINAL].integer);
     if (a[TSR_ROPE_ORIGINAL].integer && a[TSR_ROPE_HIGH].number <= a[TSR_ROPE_LOW].number)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: high_freq_factor is %g, but must be more than low_freq_factor, %g", c->caller,

@@ -9,7 +9,8 @@ static void attend(draw *d, proof *p)
     static const int64_t groups[] = {1, 1, 1, 2, 3};
     const bool gradient = strcmp(p->line->op, "attention_gradient") == 0;
     const int64_t heads = 1 + draw_below(d, 3), group = groups[draw_below(d, 5)], batch = 1 + draw_below(d, 2);
-    const int64_t queries = draw_below(d, 12) ? 1 + draw_below(d, 6) : 0, keys = draw_below(d, 12) ? 1 + draw_below(d, 6) : 0;
+    const int64_t queries = draw_below(d, 12) ? 1 + draw_below(d, 6) : 0,
+                  keys = draw_below(d, 12) ? 1 + draw_below(d, 6) : 0;
     const int64_t dim = 1 + draw_below(d, 3), value_dim = 1 + draw_below(d, 3);
     const int ndim = 3 + draw_below(d, 2);
     whole *const q = &p->operands[gradient], *const k = q + 1, *const v = q + 2;
@@ -30,7 +31,8 @@ static void attend(draw *d, proof *p)
 static void rotate(draw *d, proof *p)
 {
     whole *const x = &p->operands[0], *const positions = &p->operands[1];
-    const int64_t shape[] = {1 + draw_below(d, 3), 1 + draw_below(d, 6), 1 + draw_below(d, 3), 2 + 2 * draw_below(d, 3)};
+    const int64_t shape[] = {1 + draw_below(d, 3), 1 + draw_below(d, 6), 1 + draw_below(d, 3),
+                             2 + 2 * draw_below(d, 3)};
     set_shape(x, 4, shape);
     set_shape(positions, draw_below(d, 2) ? 2 : 1, shape);
     if (positions->ndim == 1)

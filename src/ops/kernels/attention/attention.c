@@ -121,9 +121,9 @@ int64_t tsr_attention_record(const tsr_kernel_call *call)
 /* The gradient's memory beside the case. */
 typedef struct gradient {
     tsr_attention_case a;
-    void *dk, *dv;                   /* of all keys of the head */
+    void *dk, *dv;                    /* of all keys of the head */
     void *weights, *slopes, *largest; /* of all chunks, or of one */
-    bool keeps;                      /* weights are kept for all chunks */
+    bool keeps;                       /* weights are kept for all chunks */
 } gradient;
 
 static void measure_gradient(const tsr_kernel_call *call, tsr_attention_memory *memory, gradient *g)

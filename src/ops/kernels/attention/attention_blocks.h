@@ -1,5 +1,6 @@
 /* The loops of attention_kernels.h for one dtype. attention_kernels.c includes this file once a
- * dtype, with REAL, INTEGER, PIECE, FUNCTION, the shape of tiles of products, and exp2_piece(). */
+ * dtype, f32 or f64, with its type REAL, unsigned INTEGER of its bits, PIECE of them in a vector, and the
+ * polynomial powers of 2^r; FUNCTION(name) is the name with the dtype in front. */
 
 typedef REAL FUNCTION(piece) __attribute__((vector_size(VECTOR)));
 typedef INTEGER FUNCTION(words) __attribute__((vector_size(VECTOR)));
@@ -33,9 +34,8 @@ static inline INLINE piece FUNCTION(larger)(piece a, piece b)
 static inline INLINE piece FUNCTION(exp2)(piece x)
 {
     const piece shifted = x + MAGIC, r = x - (shifted - MAGIC);
-    const REAL c[] = COEFFICIENTS;
-    piece p = c[0] + (piece){0};
-    UNROLLED_ALL for (size_t i = 1; i < sizeof c / sizeof c[0]; i++) p = p * r + c[i];
+    piece p = FUNCTION(powers)[0] + (piece){0};
+    UNROLLED_ALL for (size_t i = 1; i < sizeof FUNCTION(powers) / sizeof(REAL); i++) p = p * r + FUNCTION(powers)[i];
     const words power = ((words)shifted + BIAS) << MANTISSA;
     return (piece)(~(words)(x < LEAST_EXPONENT) & (words)(p * (piece)power));
 }
@@ -80,8 +80,8 @@ static inline INLINE void FUNCTION(multiply_tile)(const product *m, int64_t i, i
         }
         b += b_step;
     }
-    UNROLLED for (int r = 0; r < rows; r++)
-        UNROLLED for (int v = 0; v < vectors; v++) FUNCTION(store)(sum[r][v], c + r * c_step + v * PIECE);
+    UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < vectors; v++)
+        FUNCTION(store)(sum[r][v], c + r * c_step + v * PIECE);
 }
 
 static inline INLINE void FUNCTION(multiply_columns)(const product *m, int64_t j, int vectors, int crossed)

@@ -96,8 +96,6 @@ static void take_block(tsr_attention_case *a, bool gradient, tsr_attention_memor
         b->turned_douts = tsr_attention_take(memory, lanes, b->value_width * a->real);
         b->delta = tsr_attention_take(memory, lanes, a->real);
     }
-    b->begin = a->lane_begin;
-    b->end = a->lane_end;
 }
 
 void tsr_attention_measure(const tsr_kernel_call *call, bool gradient, tsr_attention_memory *memory,
@@ -252,8 +250,8 @@ static void enter_source(const tsr_attention_case *a, const tsr_tensor *tensor, 
 {
     source->head = tsr_attention_head_of(a, tensor, kv_head);
     /* Rows that follow one another without gaps stay apart in the cache; others may not. */
-    source->direct = !source->aliased && a->memory == a->computed && source->head.column_step == 1 && source->columns == source->width &&
-                     (!source->whole || source->head.row_step == source->columns);
+    source->direct = !source->aliased && a->memory == a->computed && source->head.column_step == 1 &&
+                     source->columns == source->width && (!source->whole || source->head.row_step == source->columns);
     if (source->whole && !source->direct)
         read_rows(a, source->head, 0, a->keys, source->columns, source->width, source->rows);
 }
@@ -271,6 +269,8 @@ static void set_lanes(tsr_attention_case *a)
     tsr_attention_block *const b = &a->block;
     const int64_t lanes = tsr_attention_lanes(a);
     b->lanes = pad(lanes);
+    b->begin = a->lane_begin;
+    b->end = a->lane_end;
     a->first_key = a->keys;
     a->key_end = 0;
     b->last_begin = 0;

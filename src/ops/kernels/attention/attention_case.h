@@ -27,9 +27,9 @@ typedef struct tsr_attention_head {
 typedef struct tsr_attention_source {
     tsr_attention_head head;
     int64_t columns, width;
-    bool direct; /**< the loops read the tensor itself */
+    bool direct;  /**< the loops read the tensor itself */
     bool aliased; /**< the result has the same memory, so all rows are read before it is written */
-    bool whole;  /**< all rows lie in `rows`, else the chunk's */
+    bool whole;   /**< all rows lie in `rows`, else the chunk's */
     void *rows;
 } tsr_attention_source;
 
@@ -39,19 +39,19 @@ typedef struct tsr_attention_case {
     const tsr_tensor *q, *k, *v, *dout; /**< dout NULL: the op itself */
     const tsr_attention_kernels *kernels;
     const tsr_pointwise_kernels *moves;
-    tsr_dtype memory, computed;        /**< dtypes of tensors, and of loops */
-    int64_t bytes, real;               /**< of an element of each */
-    int64_t batches, heads, kv_heads;  /**< of the shards: heads of q, and of k and v */
+    tsr_dtype memory, computed;       /**< dtypes of tensors, and of loops */
+    int64_t bytes, real;              /**< of an element of each */
+    int64_t batches, heads, kv_heads; /**< of the shards: heads of q, and of k and v */
     int64_t queries, keys, dim, value_dim;
-    int64_t *begin, *end;              /**< by query: its keys of the shard */
-    int64_t *head_begin;               /**< by head of k: its first head of q; one more at the end */
+    int64_t *begin, *end; /**< by query: its keys of the shard */
+    int64_t *head_begin;  /**< by head of k: its first head of q; one more at the end */
     int64_t lane_begin[TSR_ATTENTION_LANES], lane_end[TSR_ATTENTION_LANES];
     tsr_attention_block block;
     tsr_attention_source sources[2]; /**< of k and v */
     int64_t batch;
-    int64_t first_head, head_count;    /**< the block's heads of q, */
-    int64_t first_query, query_count;  /**< and its queries of each */
-    int64_t first_key, key_end;        /**< the keys that some query of the block attends */
+    int64_t first_head, head_count;   /**< the block's heads of q, */
+    int64_t first_query, query_count; /**< and its queries of each */
+    int64_t first_key, key_end;       /**< the keys that some query of the block attends */
 } tsr_attention_case;
 
 /** Sets the call's sizes, and gives out memory for what belongs to a block. `gradient` is true for

@@ -34,11 +34,13 @@
 #define BIAS           127
 #define MANTISSA       23
 #define LEAST_EXPONENT (-126)
-#define COEFFICIENTS                                                                                                   \
-    {                                                                                                                  \
-        1.535336188319500e-4f, 1.339887440266574e-3f, 9.618437357674640e-3f, 5.550332471162809e-2f,                    \
-            2.402264791363012e-1f, 6.931472028550421e-1f, 1                                                            \
-    }
+static const REAL FUNCTION(powers)[] = {1.535336188319500e-4f,
+                                        1.339887440266574e-3f,
+                                        9.618437357674640e-3f,
+                                        5.550332471162809e-2f,
+                                        2.402264791363012e-1f,
+                                        6.931472028550421e-1f,
+                                        1};
 #include "ops/kernels/attention/attention_blocks.h"
 #undef REAL
 #undef INTEGER
@@ -48,7 +50,6 @@
 #undef BIAS
 #undef MANTISSA
 #undef LEAST_EXPONENT
-#undef COEFFICIENTS
 
 /* f64: the series of e^(r ln 2), whose terms are (ln 2)^n / n!. */
 #define REAL           double
@@ -59,10 +60,13 @@
 #define BIAS           1023
 #define MANTISSA       52
 #define LEAST_EXPONENT (-1022)
-#define COEFFICIENTS                                                                                                   \
-    {                                                                                                                  \
-        1.3691488853904124e-12, 2.5678435993488196e-11, 4.44553827187081e-10, 7.054911620801121e-09, 1.0178086009239696e-07, 1.3215486790144305e-06, 1.5252733804059838e-05, 0.00015403530393381606, 0.0013333558146428441, 0.009618129107628477, 0.055504108664821576, 0.2402265069591007, 0.6931471805599453, 1
-    }
+static const REAL FUNCTION(powers)[] = {1.3691488853904124e-12, 2.5678435993488196e-11,
+                                        4.44553827187081e-10,   7.054911620801121e-09,
+                                        1.0178086009239696e-07, 1.3215486790144305e-06,
+                                        1.5252733804059838e-05, 0.00015403530393381606,
+                                        0.0013333558146428441,  0.009618129107628477,
+                                        0.055504108664821576,   0.2402265069591007,
+                                        0.6931471805599453,     1};
 #include "ops/kernels/attention/attention_blocks.h"
 
 const tsr_attention_kernels NAME(TSR_KERNELS) = {

@@ -27,17 +27,17 @@ typedef struct tsr_attention_rows {
 /** A block of queries. The memory is the caller's. */
 typedef struct tsr_attention_block {
     int64_t lanes, width, value_width;
-    double scale;              /**< of scores; base 2, so it includes 1 / ln 2 */
-    double slope;              /**< of scores; base e, for gradients */
-    const int64_t *begin;      /**< by lane: it attends keys from begin to end - 1 */
+    double scale;         /**< of scores; base 2, so it includes 1 / ln 2 */
+    double slope;         /**< of scores; base e, for gradients */
+    const int64_t *begin; /**< by lane: it attends keys from begin to end - 1 */
     const int64_t *end;
     int64_t last_begin, first_end; /**< the largest of begin, the smallest of end */
-    void *queries, *douts;     /**< rows of the queries, and of the gradients of their results */
-    void *turned_queries;      /**< width rows of LANES: the queries' columns, times the scale */
-    void *turned_douts;        /**< value_width rows of LANES */
-    void *largest, *sum;       /**< by lane: the largest score, and the sum of 2^(score - largest) */
-    void *delta;               /**< by lane: the sum of 2^(score - largest) times the weight's gradient */
-    void *out;                 /**< rows of value_width: the weighted sum of values; of width: the gradient of queries */
+    void *queries, *douts;         /**< rows of the queries, and of the gradients of their results */
+    void *turned_queries;          /**< width rows of LANES: the queries' columns, times the scale */
+    void *turned_douts;            /**< value_width rows of LANES */
+    void *largest, *sum;           /**< by lane: the largest score, and the sum of 2^(score - largest) */
+    void *delta;                   /**< by lane: the sum of 2^(score - largest) times the weight's gradient */
+    void *out; /**< rows of value_width: the weighted sum of values; of width: the gradient of queries */
 } tsr_attention_block;
 
 /** A chunk of `count` keys, the first of which is key `first`. */

@@ -1,7 +1,7 @@
 #include "ops/kernels/attention/rope.h"
 
-#include "ops/kernels/pointwise.h"
 #include "ops/kernels/attention/rope_kernels.h"
+#include "ops/kernels/pointwise.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -55,7 +55,7 @@ static void turn(double position, const double *frequencies, int64_t n, double *
 }
 
 #define ROTATE(suffix, T)                                                                                              \
-    static void rotate_##suffix(const void *x, int64_t n, const double *cosines, const double *sines, void *to)       \
+    static void rotate_##suffix(const void *x, int64_t n, const double *cosines, const double *sines, void *to)        \
     {                                                                                                                  \
         const T *const from = x;                                                                                       \
         T *const out = to;                                                                                             \
