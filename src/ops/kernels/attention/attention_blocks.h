@@ -59,8 +59,8 @@ typedef struct FUNCTION(product) {
 static inline INLINE void FUNCTION(multiply_tile)(const product *m, int64_t i, int64_t j, int rows, int vectors,
                                                   int crossed)
 {
-    piece sum[ROWS][VECTORS];
-    const REAL *a[ROWS];
+    piece sum[2 * ROWS][VECTORS];
+    const REAL *a[2 * ROWS];
     const REAL *b = m->b + j;
     REAL *const c = m->c + i * m->c_step + j;
     const int64_t terms = m->terms, a_step = m->a_step, b_step = m->b_step, c_step = m->c_step;
@@ -84,11 +84,12 @@ static inline INLINE void FUNCTION(multiply_tile)(const product *m, int64_t i, i
         FUNCTION(store)(sum[r][v], c + r * c_step + v * PIECE);
 }
 
-static inline INLINE void FUNCTION(multiply_columns)(const product *m, int64_t j, int vectors, int crossed)
+/* With one vector of columns there are twice as many rows, so that enough sums are on their way. */
+static inline INLINE void FUNCTION(multiply_columns)(const product *m, int64_t j, int rows, int vectors, int crossed)
 {
     int64_t i = 0;
-    for (; i + ROWS <= m->rows; i += ROWS)
-        FUNCTION(multiply_tile)(m, i, j, ROWS, vectors, crossed);
+    for (; i + rows <= m->rows; i += rows)
+        FUNCTION(multiply_tile)(m, i, j, rows, vectors, crossed);
     for (; i + 2 <= m->rows; i += 2)
         FUNCTION(multiply_tile)(m, i, j, 2, vectors, crossed);
     if (i < m->rows)
@@ -99,9 +100,9 @@ static inline INLINE void FUNCTION(multiply_all)(const product *m, int crossed)
 {
     int64_t j = 0;
     for (; j + VECTORS * PIECE <= m->columns; j += (int64_t)VECTORS * PIECE)
-        FUNCTION(multiply_columns)(m, j, VECTORS, crossed);
+        FUNCTION(multiply_columns)(m, j, ROWS, VECTORS, crossed);
     for (; j < m->columns; j += PIECE)
-        FUNCTION(multiply_columns)(m, j, 1, crossed);
+        FUNCTION(multiply_columns)(m, j, 2 * ROWS, 1, crossed);
 }
 
 static void FUNCTION(multiply)(const product m)
@@ -133,7 +134,7 @@ static void FUNCTION(add_to_out)(const tsr_attention_block *b, const tsr_attenti
                                  tsr_attention_rows rows, int64_t width)
 {
     FUNCTION(multiply)
-    ((product){.rows = b->lanes,
+    ((product){.rows = b->used,
                .columns = width,
                .terms = c->count,
                .a = tile,
@@ -250,12 +251,51 @@ static void FUNCTION(attend)(const tsr_attention_block *b, const tsr_attention_c
     REAL factors[TSR_ATTENTION_LANES];
     FUNCTION(fill_tile)(b, c, c->k, b->turned_queries, b->width, c->weights);
     FUNCTION(weigh)(b, c, factors);
-    for (int64_t lane = 0; lane < b->lanes; lane++) {
+    for (int64_t lane = 0; lane < b->used; lane++) {
         REAL *const row = (REAL *)b->out + lane * b->value_width;
         for (int64_t i = 0; i < b->value_width && factors[lane] != 1; i++)
             row[i] *= factors[lane];
     }
     FUNCTION(add_to_out)(b, c, c->weights, c->v, b->value_width);
+}
+
+/* The scores of a query, with the first and last of them that it attends: the largest of `top` and
+ * them. Others become -infinity, up to a whole number of vectors. */
+static REAL FUNCTION(scale_row)(REAL *row, int64_t count, int64_t begin, int64_t end, REAL scale, REAL top)
+{
+    piece largest = top + (piece){0};
+    for (int64_t key = 0; key < count; key++)
+        row[key] = key >= begin && key < end ? row[key] * scale : -(REAL)INFINITY;
+    for (int64_t key = count; key % PIECE != 0; key++)
+        row[key] = -(REAL)INFINITY;
+    for (int64_t key = 0; key < count; key += PIECE)
+        largest = FUNCTION(larger)(FUNCTION(load)(row + key), largest);
+    for (int i = 0; i < PIECE; i++)
+        top = largest[i] > top ? largest[i] : top;
+    return top;
+}
+
+static void FUNCTION(weigh_rows)(const tsr_attention_block *b, const tsr_attention_chunk *c)
+{
+    REAL *const tops = b->largest, *const sums = b->sum;
+    for (int64_t lane = 0; lane < b->used; lane++) {
+        REAL *const row = (REAL *)c->weights + lane * TSR_ATTENTION_KEYS, *const out = (REAL *)b->out;
+        const REAL top = FUNCTION(scale_row)(row, c->count, b->begin[lane] - c->first, b->end[lane] - c->first,
+                                             (REAL)b->scale, tops[lane]);
+        const piece base = FUNCTION(finite)(top + (piece){0}), factor = FUNCTION(exp2)(tops[lane] - base);
+        piece sum = {0};
+        for (int64_t key = 0; key < c->count; key += PIECE) {
+            const piece weight = FUNCTION(exp2)(FUNCTION(load)(row + key) - base);
+            sum += weight;
+            FUNCTION(store)(weight, row + key);
+        }
+        tops[lane] = top;
+        sums[lane] *= factor[0];
+        for (int i = 0; i < PIECE; i++)
+            sums[lane] += sum[i];
+        for (int64_t i = 0; i < b->value_width; i++)
+            out[lane * b->value_width + i] *= factor[0];
+    }
 }
 
 static void FUNCTION(measure)(const tsr_attention_block *b, const tsr_attention_chunk *c)
