@@ -32,9 +32,9 @@ extern "C" {
 /** @{ */
 /** a (.., m, k) times b (.., k, n), which is (.., m, n): leading dims are repeated along one
  * another. An operand of one dim is a row on the left and a column on the right, and the result
- * lacks this dim (PyTorch: matmul). Along a mesh dim that cuts k of both the result is Partial(sum).
- * A gradient is summed over the leading dims along which its operand was repeated, as part of the
- * product. */
+ * lacks this dim (PyTorch: matmul). Along a mesh dim that cuts k of both the result is
+ * Partial(sum). A gradient is summed over the leading dims along which its operand was repeated, as
+ * part of the product. */
 TSR_API tsr_status tsr_matmul(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor **out);
 TSR_API tsr_status tsr_matmul_into(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor *out);
 TSR_API tsr_status tsr_matmul_backward(const tsr_dtensor *a, const tsr_dtensor *b,
@@ -47,7 +47,8 @@ TSR_API tsr_status tsr_matmul_backward(const tsr_dtensor *a, const tsr_dtensor *
  * one letter are one, and letters that the result lacks are summed over. "..." is any leading dims,
  * repeated along one another. Without "->" the result has "..." and, in alphabetical order, the
  * letters that appear once. At most 12 different letters, each once in a term. Operands are
- * multiplied from left to right. (PyTorch, NumPy, JAX: einsum.) `equation` is borrowed for the call.
+ * multiplied from left to right. (PyTorch, NumPy, JAX: einsum.) `equation` is borrowed for the
+ * call.
  *
  * `wanted` has `count` pointers; NULL: that gradient is not made.
  */
@@ -60,9 +61,9 @@ TSR_API tsr_status tsr_einsum_backward(const char *equation, int count,
                                        tsr_dtensor **const *wanted);
 /** @} */
 
-/** tsr_linear() (tessera/linear.h) without placements, into `y`, which has the rule's own layout: on
- * the host, with the same bits. The op is called linear; by it tsr_op_backward() gives gradients in
- * the layouts of their rules, unreduced. */
+/** tsr_linear() (tessera/linear.h) without placements, into `y`, which has the rule's own layout:
+ * on the host, with the same bits. The op is called linear; by it tsr_op_backward() gives gradients
+ * in the layouts of their rules, unreduced. */
 TSR_API tsr_status tsr_linear_into(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b,
                                    tsr_dtensor *y);
 
@@ -103,10 +104,11 @@ TSR_API tsr_status tsr_quantize_q8(const tsr_dtensor *w, tsr_dtensor **data, tsr
 
 /** @{ */
 /**
- * tsr_linear_into() with weights of tsr_quantize_q8(): x (.., k) times w (o, k) transposed, i8, with
- * scales (o, k / 32), plus b (o), which may be NULL. x and b are f32, f16 or bf16 in any mixture;
- * the result has x's dtype, or f32 if they differ. Weights and scales are cut alike, weights along k
- * on multiples of 32 ("S(1;unit=32)", scales "S(1)"), as x is; the result is then Partial(sum).
+ * tsr_linear_into() with weights of tsr_quantize_q8(): x (.., k) times w (o, k) transposed, i8,
+ * with scales (o, k / 32), plus b (o), which may be NULL. x and b are f32, f16 or bf16 in any
+ * mixture; the result has x's dtype, or f32 if they differ. Weights and scales are cut alike,
+ * weights along k on multiples of 32 ("S(1;unit=32)", scales "S(1)"), as x is; the result is then
+ * Partial(sum).
  *
  * Up to 7 rows of x read the weights from memory once, as they are, and the result has the bits of
  * tsr_linear() with their values in f32; for more rows values are made in panels. Weights and

@@ -1,7 +1,6 @@
 #include "ops/eager/typed.h"
 
 #include <tessera/products.h>
-
 #include <tessera/sys/status.h>
 
 /* The most operands of einsum. */

@@ -1,7 +1,7 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/products.h"
+
 #include "ops/rows/products_checks.h"
+#include "ops/rows/rows.h"
 
 #define PRODUCT(row_code)                                                                                              \
     .results = {"out"}, .host = tsr_product_run, .workspace_bytes = tsr_product_bytes, .code = TSR_PRODUCT_##row_code
@@ -11,17 +11,14 @@
 
 /* The gradient of operand `number` of an op: the product of dout and the other operands. */
 #define GRADIENT_OF(op, number)                                                                                        \
-    .check = tsr_check_product, .rule_of = tsr_rule_of_product,                                                        \
-    .results = {"out"}, .host = tsr_product_run, .workspace_bytes = tsr_product_bytes,                                 \
-    .code = TSR_PRODUCT_##op + TSR_PRODUCT_GRADIENT + (number)
+    .check = tsr_check_product, .rule_of = tsr_rule_of_product, .results = {"out"}, .host = tsr_product_run,           \
+    .workspace_bytes = tsr_product_bytes, .code = TSR_PRODUCT_##op + TSR_PRODUCT_GRADIENT + (number)
 
 #define EINSUM_GRADIENT(letter, number)                                                                                \
-    {.name = "einsum_gradient_" letter,                                                                                \
-     .rule = "..., ..., ... -> ...",                                                                                   \
-     .operands = {"dout", "a", "b", "c", "d"},                                                                         \
-     .optional = 0x1c,                                                                                                 \
-     EQUATION,                                                                                                         \
-     GRADIENT_OF(EINSUM, number)}
+    {                                                                                                                  \
+        .name = "einsum_gradient_" letter, .rule = "..., ..., ... -> ...", .operands = {"dout", "a", "b", "c", "d"},   \
+        .optional = 0x1c, EQUATION, GRADIENT_OF(EINSUM, number)                                                        \
+    }
 
 const tsr_op tsr_rows_products[] = {
     {.name = "matmul",

@@ -164,7 +164,6 @@ static void append_term(rule_text *rule, const tsr_equation_term *term, bool ope
     }
 }
 
-
 /* Appends the marks: factors of `all` that `kept` lacks are summed, and the product is linear in
  * each of `count` operands but `gradient`. */
 static void append_marks(rule_text *rule, unsigned all, unsigned kept, bool open, int count, int gradient)

@@ -4,12 +4,13 @@
 
 static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_F32};
 
-static const char *const matmuls[] = {"...mk,...kn->...mn", "...mk,...kn->...mn", "k,...kn->...n", "...mk,k->...m", "k,k->"};
+static const char *const matmuls[] = {"...mk,...kn->...mn", "...mk,...kn->...mn", "k,...kn->...n", "...mk,k->...m",
+                                      "k,k->"};
 
 static const char *const equations[] = {
-    "ik,kj->ij",    "bik,bkj->bij", "...ij,...kj->...ik", "ij,ik->jk", "i,j->ij",      "ij->ji",
-    "ij->",         "ijk,k",        "bhqd,bhkd->bqhk",    "...i,i->...", "ab,cd->dbca", "ij,kj->k",
-    "Ab,bC",        "...,...j->j",  "bkij,kji->b",        "...ab->...ba",
+    "ik,kj->ij", "bik,bkj->bij", "...ij,...kj->...ik", "ij,ik->jk",    "i,j->ij",     "ij->ji",
+    "ij->",      "ijk,k",        "bhqd,bhkd->bqhk",    "...i,i->...",  "ab,cd->dbca", "ij,kj->k",
+    "Ab,bC",     "...,...j->j",  "bkij,kji->b",        "...ab->...ba",
 };
 
 /* Equations of three operands, and of four. */
