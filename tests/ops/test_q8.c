@@ -74,7 +74,7 @@ static tsr_status expect_bits(const char *what, const tsr_dtensor *a, const tsr_
 /* Layouts over 2 ranks. */
 static const struct {
     const char *x, *w, *b;
-} layers[] = {{"R", "R", "R"}, {"R", "S(0)", "S(0)"}, {"S(0)", "R", "R"}, {"S(1;unit=32)", "S(1;unit=32)", "R"}};
+} layers[] = {{"R", "R", "R"}, {"R", "S(0)", "S(0)"}, {"S(0)", "R", "R"}};
 
 static tsr_status check_layer(const tsr_mesh *mesh, int number, int64_t rows, int64_t o, int64_t k, tsr_dtype dtype,
                               bool integers)
