@@ -74,8 +74,8 @@ TSR_API tsr_status tsr_cross_entropy_backward(const tsr_dtensor *logits, const t
 /** @{ */
 /**
  * tsr_cross_entropy() of the logits x w', `x` (.., features), `w` (classes, features), without the
- * logits: they are made for some rows at a time, in 32 MiB of memory, and in the backward again. `w`
- * may be cut along classes, and rows of x and targets alike; features must be whole. dx is
+ * logits: they are made for some rows at a time, in 32 MiB of memory, and in the backward again.
+ * `w` may be cut along classes, and rows of x and targets alike; features must be whole. dx is
  * Partial(sum) along mesh dims that cut classes, and dw along those that cut rows. Products are
  * those of tsr_linear(). Logits of f16 and bf16 stay in f32, and so do sums of dw.
  */

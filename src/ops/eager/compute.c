@@ -97,6 +97,7 @@ static uint64_t number_call(const tsr_op_case *c)
         uint64_t bits;
         memcpy(&bits, &a->number, sizeof bits);
         hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
+        hash = a->kind == TSR_ATTRIBUTE_TEXT ? mix_text(hash, a->words) : hash;
         for (int j = 0; j < a->count; j++)
             hash = mix(hash, (uint64_t)a->list[j]);
     }
@@ -212,8 +213,7 @@ static tsr_status attend(const computing *k)
         const unsigned met = find_met(k->given, stage);
         list_dims(k->given->mesh, met, dims, sizeof dims);
         if (met)
-            TSR_TRY(
-                tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+            TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
     }
     return TSR_OK;
 }
@@ -264,6 +264,8 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
     if (local != TSR_OK && !given->exchanged)
         return local;
+    if (given->c->op->moves_to)
+        return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
     computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
     if (!given->inside)
         return given->exchanged && local == TSR_OK ? attend(&k) : local;

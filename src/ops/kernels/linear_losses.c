@@ -53,16 +53,17 @@ static tsr_matrix rows_of(tsr_matrix all, int64_t first, int64_t count)
 /* Logits of `count` rows from `first` on of a block of x. */
 static tsr_status make_logits(const pass *p, tsr_matrix x, int64_t first, int64_t count)
 {
-    return tsr_matmul(&p->site, rows_of(x, first, count), tsr_matrix_transpose(tsr_matrix_of(p->w)),
-                      logits_of(p, count), false);
+    return tsr_matrix_multiply(&p->site, rows_of(x, first, count), tsr_matrix_transpose(tsr_matrix_of(p->w)),
+                               logits_of(p, count), false);
 }
 
 /* dx and dw from slopes, which have taken the place of logits. */
 static tsr_status use_slopes(const pass *p, tsr_matrix x, tsr_matrix dx, int64_t first, int64_t count, bool accumulate)
 {
     const tsr_matrix slopes = logits_of(p, count);
-    TSR_TRY(tsr_matmul(&p->site, slopes, tsr_matrix_of(p->w), rows_of(dx, first, count), false));
-    return tsr_matmul(&p->site, tsr_matrix_transpose(slopes), rows_of(x, first, count), sums_of(p), accumulate);
+    TSR_TRY(tsr_matrix_multiply(&p->site, slopes, tsr_matrix_of(p->w), rows_of(dx, first, count), false));
+    return tsr_matrix_multiply(&p->site, tsr_matrix_transpose(slopes), rows_of(x, first, count), sums_of(p),
+                               accumulate);
 }
 
 /* Raises the needs to those of products with `rows` rows. */
@@ -110,7 +111,8 @@ static tsr_status plan_pass(const tsr_kernel_call *call, pass *p)
     const tsr_matrix logits = logits_of(p, p->rows);
     p->logits = tsr_aligned_bytes((size_t)tsr_loss_workspace_bytes(call));
     p->sums = p->logits + tsr_aligned_bytes((size_t)(logits.rows * logits.cols) * tsr_dtype_bytes(p->computed));
-    p->products = p->sums + (p->narrow ? tsr_aligned_bytes((size_t)(p->w->shape[0] * p->w->shape[1]) * sizeof(float)) : 0);
+    p->products =
+        p->sums + (p->narrow ? tsr_aligned_bytes((size_t)(p->w->shape[0] * p->w->shape[1]) * sizeof(float)) : 0);
     p->bytes = p->products + tsr_layer_needs_bytes(&p->needs);
     return TSR_OK;
 }

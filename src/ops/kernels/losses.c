@@ -144,8 +144,7 @@ static void merge_scans(const tsr_loss *loss)
         r->picked = width > 2 ? 0 : r->picked;
         for (int k = 0; k < call->record_count; k++) {
             double numbers[4] = {0};
-            memcpy(numbers,
-                   (const char *)call->records + k * call->record_stride + i * width * (int64_t)sizeof(double),
+            memcpy(numbers, (const char *)call->records + k * call->record_stride + i * width * (int64_t)sizeof(double),
                    (size_t)width * sizeof(double));
             const tsr_loss_sums others = {numbers[0], numbers[1], numbers[3]};
             loss->kernels->merge(&r->sums, &others);

@@ -1,7 +1,6 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/linear_losses.h"
 #include "ops/rows/losses_checks.h"
+#include "ops/rows/rows.h"
 
 /* What the rows of losses share; ignore_index is PyTorch's default. */
 #define LOSS(row_code, kernel, workspace)                                                                              \

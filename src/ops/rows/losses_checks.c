@@ -63,8 +63,7 @@ tsr_status tsr_rule_of_loss(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     const bool sums_rows = backward ? fused : !each && !counts, sums_classes = backward ? fused : sums_rows;
     snprintf(operands, sizeof operands, fused ? "%s%s%sk, v k, %s" : "%s%s%sv, %s", backward && each ? rows : "",
              backward ? ", " : "", rows, rows);
-    snprintf(results, sizeof results, !backward ? "%s" : fused ? "%sk, v k " : "%sv ",
-             backward || each ? rows : "");
+    snprintf(results, sizeof results, !backward ? "%s" : fused ? "%sk, v k " : "%sv ", backward || each ? rows : "");
     if (row_dims > 0 && (sums_rows || counts))
         snprintf(marks, sizeof marks, "| %s%s%s", rows, sums_rows ? "sum " : "", counts ? "exchange " : "");
     snprintf(text, TSR_OP_RULE_TEXT, "%s-> %s%s%s| v %sexchange positional%s", operands, results, marks,
