@@ -83,7 +83,7 @@ static void write_dims(char *text, size_t capacity, int ndim, int dim, const cha
     text[0] = '\0';
     for (int k = 0; k < ndim && length < capacity; k++) {
         const char letter[] = {(char)('a' + k), '\0'};
-        length += (size_t)snprintf(text + length, capacity - length, "%s ", k == dim ? factor : letter);
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s", k ? " " : "", k == dim ? factor : letter);
     }
 }
 
@@ -101,9 +101,9 @@ tsr_status tsr_rule_of_slices(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     write_dims(table, sizeof table, ndim, dim, "v");
     write_dims(slices, sizeof slices, ndim, dim, "n");
     if (c->op->code == TSR_INDEX_SELECT_GRADIENT)
-        snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, n -> %s| n sum | v positional | linear {0}", slices, table, table);
+        snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, n -> %s | n sum | v positional | linear {0}", slices, table, table);
     else
-        snprintf(text, TSR_OP_RULE_TEXT, "%s, n -> %s| v %s positional%s", table, slices, has_sums(c) ? "sum" : "whole",
+        snprintf(text, TSR_OP_RULE_TEXT, "%s, n -> %s | v %s positional%s", table, slices, has_sums(c) ? "sum" : "whole",
                  has_sums(c) ? " | linear {0}" : "");
     return TSR_OK;
 }
@@ -118,9 +118,9 @@ static void write_index(const tsr_op_case *c, int dim, char *text, size_t capaci
     for (int k = 0; k < tsr_layout_ndim(x) && length < capacity; k++) {
         const char letters[] = {(char)('a' + k), (char)('a' + k), '\0'};
         const bool differs = k != dim && tsr_layout_shape(x)[k] != tsr_layout_shape(index)[k];
-        length += (size_t)snprintf(text + length, capacity - length, "%s ", k == dim ? "n" : letters + !differs);
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s", k ? " " : "", k == dim ? "n" : letters + !differs);
         if (differs && used < room)
-            used += (size_t)snprintf(shorter + used, room - used, "| %s whole | %s %s ", letters + 1, letters,
+            used += (size_t)snprintf(shorter + used, room - used, " | %s whole | %s %s", letters + 1, letters,
                                      c->op->code == TSR_GATHER            ? "positional"
                                      : c->op->code == TSR_GATHER_GRADIENT ? "sum positional"
                                                                           : "whole");
@@ -136,13 +136,13 @@ tsr_status tsr_rule_of_elements(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT
     write_dims(table, sizeof table, ndim, dim, "v");
     write_index(c, dim, index, sizeof index, shorter, sizeof shorter);
     if (c->op->code == TSR_GATHER)
-        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s-> %s%s| v %s positional%s", table, index, index, shorter,
+        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s -> %s%s | v %s positional%s", table, index, index, shorter,
                           has_sums(c) ? "sum" : "whole", has_sums(c) ? " | linear {0}" : "");
     else if (c->op->code == TSR_GATHER_GRADIENT)
-        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s-> %s%s| n sum | v positional | linear {0}", index, table,
+        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s -> %s%s | n sum | v positional | linear {0}", index, table,
                           index, table, shorter);
     else
-        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s-> %s%s| n whole | v positional | linear {0 2}", table,
+        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s -> %s%s | n whole | v positional | linear {0 2}", table,
                           index, index, table, shorter);
     if (length < TSR_OP_RULE_TEXT)
         return TSR_OK;
