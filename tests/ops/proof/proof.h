@@ -47,6 +47,7 @@ struct proof {
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];
