@@ -51,6 +51,7 @@
 #ifndef TESSERA_H
 #define TESSERA_H
 
+#include <tessera/attention.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>

@@ -14,6 +14,7 @@
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

@@ -48,6 +48,7 @@ struct proof {
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];
