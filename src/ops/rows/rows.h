@@ -13,6 +13,7 @@
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
     /* one on each line */
 

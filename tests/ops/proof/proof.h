@@ -47,6 +47,7 @@ struct proof {
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
     /* one on each line */
 
