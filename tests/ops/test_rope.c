@@ -47,9 +47,7 @@ static double wanted(const tsr_rope_options *o, int64_t i, bool one_batch, doubl
     return own * cos(angle) + (second ? other : -other) * sign * sin(angle);
 }
 
-/* Inputs are at most 1; an angle's error is 1 in its last bit for each rounding of a frequency,
- * which the loops and these make alike but for pow()'s, so positions up to 2^17 are compared
- * within a few units, and large ones within that error. */
+/* Inputs are at most 1. Frequencies are the same numbers in the op and here, so angles are, too. */
 static tsr_status compare(const tsr_dtensor *got, const tsr_rope_options *o, bool one_batch, double sign)
 {
     tsr_dtensor *full;
@@ -124,17 +122,20 @@ static tsr_status check_way(tsr_comm *comm, void *arg)
 {
     const way *const w = arg;
     tsr_mesh *mesh;
-    tsr_dtensor *x, *at, *out, *dx;
+    tsr_dtensor *x, *at, *out, *dx, *dout;
+    char placements[64];
     TSR_TRY(tsr_mesh_parse(comm, NULL, w->mesh, &mesh));
     TSR_TRY(make(w, mesh, &x, &at));
     TSR_TRY(tsr_rope(x, at, &w->options, &out));
     TSR_TRY(compare(out, &w->options, w->one_batch, 1));
-    TSR_TRY(tsr_rope_backward(x, at, &w->options, x, &dx));
+    tsr_layout_print(tsr_dtensor_layout(out), placements, sizeof placements);
+    TSR_TRY(tsr_redistribute_to(x, placements, &dout));
+    TSR_TRY(tsr_rope_backward(x, at, &w->options, dout, &dx));
     TSR_TRY(compare(dx, &w->options, w->one_batch, -1));
-    TSR_TRY(tsr_rope_into(x, at, &w->options, x));
-    TSR_TRY(compare(x, &w->options, w->one_batch, 1));
-    tsr_dtensor *const all[] = {x, at, out, dx};
-    for (int i = 0; i < 4; i++)
+    TSR_TRY(tsr_rope_into(dout, at, &w->options, dout));
+    TSR_TRY(compare(dout, &w->options, w->one_batch, 1));
+    tsr_dtensor *const all[] = {x, at, out, dx, dout};
+    for (int i = 0; i < 5; i++)
         tsr_dtensor_destroy(all[i]);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
