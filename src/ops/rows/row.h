@@ -33,11 +33,14 @@ struct tsr_op {
      * set. With it, factors marked "whole" or "permute" may have another size in each tensor, and a
      * factor that is marked "whole" may be a result's alone. Called after check and rule_of. */
     tsr_status (*shape_of)(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
+    /** NULL, or tells how the only result lies along the factor marked "permute", where mesh dims cut
+     * it. Called after check. */
+    void (*place_of)(const tsr_op_case *c, tsr_op_placing *out);
     tsr_host_kernel *host;
     int code; /**< given to the kernel */
-    /** NULL, or makes the local result as strides over the first input's memory, in `*out`, whose
-     * dtype and shape are set. `*fits` false: no strides can say it, and the result is new memory,
-     * which `host` fills. Not for `_into`, which always copies by `host`. */
+    /** NULL, or makes the only local result as strides over the first input's memory, in `*out`,
+     * whose dtype, device and shape are set. `*fits` false: no strides can say it, and the result is
+     * new memory, which `host` fills. Not for `_into`, which always copies by `host`. */
     tsr_status (*view)(const tsr_kernel_call *call, tsr_tensor *out, bool *fits);
     /** How often ranks meet where a factor marked "exchange" is cut; 0: the rule has none. */
     int exchanges;

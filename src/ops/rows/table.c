@@ -11,7 +11,7 @@ _Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS ==
                "rules and rows have as many operands");
 
 /* All rows, group by group. */
-static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms};
+static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms, tsr_rows_views};
 
 const tsr_op *tsr_op_get(size_t index)
 {
@@ -167,7 +167,11 @@ tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
         names.rule = text;
     }
     TSR_TRY(tsr_op_rule_parse(names.rule, &rule));
-    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c};
+    tsr_op_placing placing;
+    if (c->op->place_of)
+        c->op->place_of(c, &placing);
+    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c,
+                                    c->op->place_of ? &placing : NULL};
     return tsr_op_propagate_rule(&rule, &names, &shaping, c->operands, out);
 }
 
