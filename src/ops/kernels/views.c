@@ -29,13 +29,13 @@ tsr_view_range tsr_view_range_of(int code, const tsr_attribute *attributes, int 
                                  const int64_t *like)
 {
     tsr_view_range range = {.dim = tsr_view_dim(&attributes[0], ndim), .step = 1};
-    const int64_t size = shape[range.dim], start = attributes[1].integer;
-    range.start = code == TSR_VIEW_REST ? like[range.dim] : start;
+    const int64_t size = shape[range.dim], start = code == TSR_VIEW_REST ? 0 : attributes[1].integer;
+    range.start = code == TSR_VIEW_REST && like ? like[range.dim] : start;
     range.end = size;
     if (code == TSR_VIEW_SLICE || code == TSR_VIEW_SLICE_GRADIENT) {
         range.end = smaller(attributes[2].integer, size);
         range.step = smaller(attributes[3].integer, larger(size, 1));
-    } else if (code == TSR_VIEW_NARROW)
+    } else if (code == TSR_VIEW_NARROW || code == TSR_VIEW_NARROW_GRADIENT)
         range.end = start + attributes[2].integer;
     else if (code == TSR_VIEW_SLICE_LIKE)
         range.end = start + like[range.dim];
@@ -212,7 +212,8 @@ static tsr_status copy_runs(const tsr_kernel_call *call, const owned *own, const
 /* The range of this call's op in the whole tensor of which it is a range. */
 static tsr_view_range range_of_call(const tsr_kernel_call *call, const tsr_layout *whole)
 {
-    const int64_t *const like = call->input_count > 1 ? tsr_layout_shape(call->layouts[1]) : NULL;
+    const tsr_layout *const other = call->input_count > 1 ? call->layouts[1] : NULL;
+    const int64_t *const like = other ? tsr_layout_shape(other) : NULL;
     return tsr_view_range_of(call->code, call->attributes, tsr_layout_ndim(whole), tsr_layout_shape(whole), like);
 }
 
@@ -491,6 +492,7 @@ static tsr_status copy_apart(const tsr_kernel_call *call)
     case TSR_VIEW_REST:
         return copy_slice(call);
     case TSR_VIEW_SLICE_GRADIENT:
+    case TSR_VIEW_NARROW_GRADIENT:
         return copy_slice_gradient(call);
     case TSR_VIEW_CONCAT:
         return copy_concat(call);

@@ -19,7 +19,8 @@ typedef enum tsr_view {
     TSR_VIEW_NARROW,         /**< dim, start, length */
     TSR_VIEW_SLICE_LIKE,     /**< dim, start; as long as operand 1 */
     TSR_VIEW_REST,           /**< dim; behind the length of operand 1 */
-    TSR_VIEW_SLICE_GRADIENT, /**< dim, start, end, step; 0 elsewhere */
+    TSR_VIEW_SLICE_GRADIENT, /**< dim, start, end, step: operand 0 is this range; 0 elsewhere */
+    TSR_VIEW_NARROW_GRADIENT, /**< dim, start, length: operand 0 is this range; 0 elsewhere */
     TSR_VIEW_CONCAT,         /**< dim */
     TSR_VIEW_PAD,            /**< dim, before, after, value */
     TSR_VIEW_FLIP,           /**< dim: a list, empty for all */
@@ -39,8 +40,8 @@ typedef struct tsr_view_range {
  * is no such dim. */
 int tsr_view_dim(const tsr_attribute *attribute, int ndim);
 
-/** The range of a whole tensor of `shape` that an op takes; `like` is the shape of operand 1, where
- * the op has one. The attributes are not checked. */
+/** The range that an op takes of a tensor of `shape`; `like` is the shape of operand 1, NULL if the op
+ * has none. The attribute dim is checked, others are not. */
 tsr_view_range tsr_view_range_of(int code, const tsr_attribute *attributes, int ndim, const int64_t *shape,
                                  const int64_t *like);
 

@@ -35,6 +35,7 @@ void tsr_place_of_concat(const tsr_op_case *c, tsr_op_placing *out);
 /** How much comes before and after, and a value that the dtype has. */
 tsr_status tsr_check_pad(const tsr_op_case *c, tsr_dtype *results);
 tsr_status tsr_shape_of_pad(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
+tsr_status tsr_rule_of_pad(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 void tsr_place_of_pad(const tsr_op_case *c, tsr_op_placing *out);
 
 /** The dim that `dim` names has the factor marked "permute" in all tensors, other dims one each. */

@@ -247,6 +247,27 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
                            t->dout, wanted);
 }
 
+/* Layouts of gradients that are found without data are those of the gradients. */
+static tsr_status compare_layouts(const proof *p, const tensors *t)
+{
+    const tsr_layout *operands[OPERANDS] = {NULL};
+    tsr_layout *gradients[OPERANDS] = {NULL};
+    bool wanted[OPERANDS] = {false};
+    for (int i = 0; i < p->operand_count; i++) {
+        operands[i] = t->operands[i] ? tsr_dtensor_layout(t->operands[i]) : NULL;
+        wanted[i] = t->gradients[i] != NULL;
+    }
+    TSR_TRY(tsr_op_propagate_gradients(p->op, (size_t)p->attribute_count, p->attributes, operands, NULL, wanted,
+                                       gradients));
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < p->operand_count; i++) {
+        if (wanted[i] && !tsr_layout_equal(gradients[i], tsr_dtensor_layout(t->gradients[i])))
+            status = differ(p, "the gradient's layout", t->gradients[i], -1, 0, 0);
+        tsr_layout_destroy(gradients[i]);
+    }
+    return status;
+}
+
 static bool has_backward(const proof *p, const tensors *t)
 {
     tsr_layout *gradient;
@@ -279,6 +300,7 @@ static tsr_status prove_fitting(const proof *p, tensors *sharded, tensors *dense
     if (!has_backward(p, sharded))
         return TSR_OK;
     TSR_TRY(run_backward(p, p->mesh, sharded));
+    TSR_TRY(compare_layouts(p, sharded));
     TSR_TRY(run_backward(p, p->alone, dense));
     for (int i = 0; i < p->operand_count; i++) {
         if (sharded->gradients[i])
@@ -362,7 +384,7 @@ typedef struct assignment {
 
 static tsr_status prove_line(proof *p, draw *d)
 {
-    TSR_TRY(tsr_op_find(p->line->op, &p->op));
+    TSR_TRY(tsr_op_find(NULL, p->line->op, &p->op));
     tsr_op_describe(p->op, &p->info);
     for (p->operand_count = 0; p->info.operands[p->operand_count];)
         p->operand_count++;
