@@ -8,6 +8,8 @@
 extern const tsr_op tsr_rows_pointwise[];
 extern const tsr_op tsr_rows_reductions[];
 extern const tsr_op tsr_rows_norms[];
+extern const tsr_op tsr_rows_layouts[];
+extern const tsr_op tsr_rows_products[];
 extern const tsr_op tsr_rows_views[];
 
 #endif

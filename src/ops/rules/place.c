@@ -2,6 +2,8 @@
 
 #include "ops/rules/pieces.h"
 
+#include <tessera/sys/status.h>
+
 #include <string.h>
 
 typedef struct placement_search {
