@@ -68,9 +68,9 @@ TSR_API tsr_status tsr_permute_backward(const tsr_dtensor *x, int count, const i
 /** @} */
 
 /** @{ */
-/** x repeated along dims of size 1 and along new leading dims, to a shape of `ndim` dims. The result
- * has strides of 0, so it can only be read. Repeated dims are not cut. The gradient is summed along
- * them. */
+/** x repeated along dims of size 1 and along new leading dims, to a shape of `ndim` dims. The
+ * result has strides of 0, so it can only be read. Repeated dims are not cut. The gradient is
+ * summed along them. */
 TSR_API tsr_status tsr_expand(const tsr_dtensor *x, int ndim, const int64_t *shape,
                               tsr_dtensor **out);
 TSR_API tsr_status tsr_expand_into(const tsr_dtensor *x, int ndim, const int64_t *shape,
@@ -80,8 +80,8 @@ TSR_API tsr_status tsr_expand_backward(const tsr_dtensor *x, int ndim, const int
 /** @} */
 
 /** @{ */
-/** Without the `count` dims in `dims`, all of size 1; without all dims of size 1 if count is 0. They
- * must not be cut. */
+/** Without the `count` dims in `dims`, all of size 1; without all dims of size 1 if count is 0.
+ * They must not be cut. */
 TSR_API tsr_status tsr_squeeze(const tsr_dtensor *x, int count, const int64_t *dims,
                                tsr_dtensor **out);
 TSR_API tsr_status tsr_squeeze_into(const tsr_dtensor *x, int count, const int64_t *dims,
@@ -119,15 +119,16 @@ TSR_API tsr_status tsr_narrow(const tsr_dtensor *x, int dim, int64_t start, int6
                               tsr_dtensor **out);
 TSR_API tsr_status tsr_narrow_into(const tsr_dtensor *x, int dim, int64_t start, int64_t length,
                                    tsr_dtensor *out);
-TSR_API tsr_status tsr_narrow_backward(const tsr_dtensor *x, int dim, int64_t start,
-                                       int64_t length, const tsr_dtensor *dout, tsr_dtensor **dx);
+TSR_API tsr_status tsr_narrow_backward(const tsr_dtensor *x, int dim, int64_t start, int64_t length,
+                                       const tsr_dtensor *dout, tsr_dtensor **dx);
 /** @} */
 
 /** @{ */
 /**
  * `count` parts of x along a dim, one behind the other, of the sizes in `sizes`, which sum to that
- * of the dim: tsr_narrow() of each. `out` has room for count dtensors, which the caller owns. In the
- * backward dout[i] is the gradient of part i in its gradient layout, or NULL for 0; the caller owns
+ * of the dim: tsr_narrow() of each. `out` has room for count dtensors, which the caller owns. In
+ * the backward dout[i] is the gradient of part i in its gradient layout, or NULL for 0; the caller
+ * owns
  * `*dx`, which is new memory in the gradient layout of x.
  */
 TSR_API tsr_status tsr_split(const tsr_dtensor *x, int dim, int count, const int64_t *sizes,
@@ -152,8 +153,8 @@ TSR_API tsr_status tsr_concat_backward(int count, const tsr_dtensor *const *x, i
 /** @} */
 
 /** @{ */
-/** tsr_concat() of tensors of one shape along a new dim, which is dim `dim` of the result and is not
- * cut: tsr_unsqueeze() of each before. */
+/** tsr_concat() of tensors of one shape along a new dim, which is dim `dim` of the result and is
+ * not cut: tsr_unsqueeze() of each before. */
 TSR_API tsr_status tsr_stack(int count, const tsr_dtensor *const *x, int dim, tsr_dtensor **out);
 TSR_API tsr_status tsr_stack_into(int count, const tsr_dtensor *const *x, int dim,
                                   tsr_dtensor *out);

@@ -131,20 +131,18 @@ static tsr_status check_local(const char *call, const tsr_tensor *local, const t
     }
     char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], text[512];
     if (!fits && local->ndim >= 0 && local->ndim <= TSR_MAX_DIMS)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT, "%s: local has shape %s, but %s gives this rank %s", call,
-            tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
-            tsr_shape_print(expected.ndim, expected.shape, want));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has shape %s, but %s gives this rank %s", call,
+                              tsr_shape_print(local->ndim, local->shape, have),
+                              tsr_layout_describe(layout, text, sizeof text),
+                              tsr_shape_print(expected.ndim, expected.shape, want));
     if (!fits)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has %d dims, which no tensor has", call, local->ndim);
     for (int dim = 0; dim < expected.ndim; dim++)
         if (local->strides[dim] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: local's dim %d has stride %lld: strides are 0 or more", call, dim,
-                                  (long long)local->strides[dim]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local's dim %d has stride %lld: strides are 0 or more", call,
+                                  dim, (long long)local->strides[dim]);
     if (!empty && !local->data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: local has no data, but this rank's shard %s is not empty", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has no data, but this rank's shard %s is not empty", call,
                               tsr_shape_print(expected.ndim, expected.shape, want));
     return TSR_OK;
 }

@@ -81,10 +81,22 @@ typedef struct layout_case {
     tsr_attribute attributes[4];
 } layout_case;
 
-#define INT(attribute, value)  {.name = attribute, .kind = TSR_ATTRIBUTE_INT, .integer = value}
-#define INTS(attribute, n, ...) {.name = attribute, .kind = TSR_ATTRIBUTE_INTS, .count = n, .list = {__VA_ARGS__}}
-#define FLOAT(attribute, value) {.name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = value}
-#define SLICE(from, to, by)    {INT("start", from), INT("end", to), INT("step", by)}
+#define INT(attribute, value)                                                                                          \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_INT, .integer = value                                                 \
+    }
+#define INTS(attribute, n, ...)                                                                                        \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_INTS, .count = n, .list = { __VA_ARGS__ }                             \
+    }
+#define FLOAT(attribute, value)                                                                                        \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = value                                                \
+    }
+#define SLICE(from, to, by)                                                                                            \
+    {                                                                                                                  \
+        INT("start", from), INT("end", to), INT("step", by)                                                            \
+    }
 
 static const layout_case layout_cases[] = {
     {"transpose", "2x3", "S(1),S(0;balanced)", 2, {7, 5}, "S(0),S(1;balanced)", {{NULL}}},
@@ -93,7 +105,12 @@ static const layout_case layout_cases[] = {
     {"expand", "2", "S(1)", 2, {1, 6}, "S(2)", {INTS("shape", 3, 4, 5, 6)}},
     {"expand", "2", "S(0)", 2, {1, 6}, "!redistribute x from \"S(0)\" to \"R\"", {INTS("shape", 2, 5, 6)}},
     {"squeeze", "2", "S(2)", 3, {1, 1, 6}, "S(0)", {INTS("dim", 0, 0)}},
-    {"squeeze", "2", "S(1)", 3, {4, 1, 6}, "!which squeeze needs whole; redistribute x from \"S(1)\" to \"R\"",
+    {"squeeze",
+     "2",
+     "S(1)",
+     3,
+     {4, 1, 6},
+     "!which squeeze needs whole; redistribute x from \"S(1)\" to \"R\"",
      {INTS("dim", 1, 1)}},
     {"unsqueeze", "2", "S(0)", 2, {4, 6}, "S(1)", {INT("dim", 0)}},
     /* Slices of a dim that is cut: each rank keeps its elements. */
@@ -140,16 +157,16 @@ static void check_layout_case(const layout_case *line)
     assert_int_equal(tsr_layout_parse(mesh, line->placements, line->ndim, line->shape, TSR_F32, &x), TSR_OK);
     while (count < 4 && line->attributes[count].name)
         count++;
-    const tsr_status status =
-        tsr_op_propagate(op, count, line->attributes, (const tsr_layout *const[]){x}, results);
+    const tsr_status status = tsr_op_propagate(op, count, line->attributes, (const tsr_layout *const[]){x}, results);
     if (status == TSR_OK)
         tsr_layout_print(results[0], text, sizeof text);
     else
         snprintf(text, sizeof text, "%s", tsr_status_message());
     const char *const wanted = line->result[0] == '!' ? line->result + 1 : line->result;
     const size_t length = strlen(text), end = strlen(wanted);
-    const bool same = line->result[0] != '!' ? strcmp(text, wanted) == 0 && status == TSR_OK
-                                             : status != TSR_OK && length >= end && strcmp(text + length - end, wanted) == 0;
+    const bool same = line->result[0] != '!'
+                          ? strcmp(text, wanted) == 0 && status == TSR_OK
+                          : status != TSR_OK && length >= end && strcmp(text + length - end, wanted) == 0;
     if (!same)
         fail_msg("%s of %s on %s: expected %s, got %s", line->op, line->placements, line->mesh, line->result, text);
     tsr_layout_destroy(results[0]);
@@ -337,7 +354,7 @@ static const int64_t cube[] = {3, 4, 5}, order_of_cube[] = {2, 0, 1}, ends[] = {
 
 ROWS
 
-static const struct copy_row {
+    static const struct copy_row {
     const char *name;
     source *from;
     int ndim;
@@ -562,13 +579,13 @@ static const struct gradient_row {
     tsr_status (*backward)(const tsr_dtensor *x, const tsr_dtensor *dout, tsr_dtensor **dx);
     float gradient[6];
 } gradient_rows[] = {
-    {FUNCTIONS(reshape), {1, 1, 1, 1, 1, 1}},   {FUNCTIONS(transpose), {1, 1, 1, 1, 1, 1}},
-    {FUNCTIONS(permute), {1, 1, 1, 1, 1, 1}},   {FUNCTIONS(expand), {2, 2, 2, 2, 2, 2}},
-    {FUNCTIONS(squeeze), {1, 1, 1, 1, 1, 1}},   {FUNCTIONS(unsqueeze), {1, 1, 1, 1, 1, 1}},
-    {FUNCTIONS(slice), {1, 0, 1, 1, 0, 1}},     {FUNCTIONS(narrow), {0, 1, 1, 0, 1, 1}},
-    {FUNCTIONS(pad), {1, 1, 1, 1, 1, 1}},       {FUNCTIONS(flip), {1, 1, 1, 1, 1, 1}},
-    {FUNCTIONS(roll), {1, 1, 1, 1, 1, 1}},      {FUNCTIONS(tril), {1, 0, 0, 1, 1, 0}},
-    {FUNCTIONS(triu), {0, 1, 1, 0, 0, 1}},      {FUNCTIONS(stack), {1, 1, 1, 1, 1, 1}},
+    {FUNCTIONS(reshape), {1, 1, 1, 1, 1, 1}}, {FUNCTIONS(transpose), {1, 1, 1, 1, 1, 1}},
+    {FUNCTIONS(permute), {1, 1, 1, 1, 1, 1}}, {FUNCTIONS(expand), {2, 2, 2, 2, 2, 2}},
+    {FUNCTIONS(squeeze), {1, 1, 1, 1, 1, 1}}, {FUNCTIONS(unsqueeze), {1, 1, 1, 1, 1, 1}},
+    {FUNCTIONS(slice), {1, 0, 1, 1, 0, 1}},   {FUNCTIONS(narrow), {0, 1, 1, 0, 1, 1}},
+    {FUNCTIONS(pad), {1, 1, 1, 1, 1, 1}},     {FUNCTIONS(flip), {1, 1, 1, 1, 1, 1}},
+    {FUNCTIONS(roll), {1, 1, 1, 1, 1, 1}},    {FUNCTIONS(tril), {1, 0, 0, 1, 1, 0}},
+    {FUNCTIONS(triu), {0, 1, 1, 0, 0, 1}},    {FUNCTIONS(stack), {1, 1, 1, 1, 1, 1}},
 };
 
 static tsr_status check_gradients(tsr_comm *comm, void *arg)
@@ -616,9 +633,10 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
                                                          "2, the dims of x, or -1 for the last"));
     TSR_TRY(expect_refusal(tsr_permute(x, 2, wrong, &out),
                            "tsr_permute: dims are 2,2, but must be each of the 2 dims of x once"));
-    TSR_TRY(expect_refusal(tsr_expand(x, 2, wrong, &out),
-                           "tsr_expand: shape is 2,2, but x of shape 2,3 can be repeated along dims of size 1 and along "
-                           "new leading dims alone"));
+    TSR_TRY(
+        expect_refusal(tsr_expand(x, 2, wrong, &out),
+                       "tsr_expand: shape is 2,2, but x of shape 2,3 can be repeated along dims of size 1 and along "
+                       "new leading dims alone"));
     TSR_TRY(expect_refusal(tsr_squeeze(x, 1, &last_dim, &out),
                            "tsr_squeeze: dim 1 of x has size 3, but dims of size 1 go away alone"));
     TSR_TRY(expect_refusal(tsr_unsqueeze(x, 3, &out), "tsr_unsqueeze: dim is 3, but must be 0 to 2, a place among the "
@@ -633,9 +651,10 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(expect_refusal(tsr_pad(x, 1, -1, 0, 0, &out),
                            "tsr_pad: before is -1, but must be 0 or more, and no more than 2305843009213693951"));
     TSR_TRY(expect_refusal(tsr_tril(NULL, 0, &out), "tsr_tril: x is NULL"));
-    TSR_TRY(expect_refusal(tsr_flip(x, 0, NULL, &out),
-                           "tsr_flip: mesh dim tp cuts dim 1 of x, which flip needs whole; redistribute x from \"S(1)\" "
-                           "to \"R\""));
+    TSR_TRY(
+        expect_refusal(tsr_flip(x, 0, NULL, &out),
+                       "tsr_flip: mesh dim tp cuts dim 1 of x, which flip needs whole; redistribute x from \"S(1)\" "
+                       "to \"R\""));
     TSR_TRY(expect_refusal(tsr_concat(2, (const tsr_dtensor *const[]){x, y}, 1, &out),
                            "tsr_concat: mesh dim tp must cut dim 1 of x and dim 1 of y alike; redistribute y from "
                            "\"R\" to \"S(1)\""));
@@ -645,9 +664,10 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(expect_refusal(tsr_concat(9, all, 1, &out), "tsr_concat: count is 9, but must be 1 to 8"));
     TSR_TRY(expect_refusal(tsr_split(x, 1, 2, wrong, &out),
                            "tsr_split: sizes must be 0 or more and sum to 3, the size of dim 1"));
-    TSR_TRY(expect_refusal(tsr_reshape(x, 2, wrong, &out),
-                           "tsr_reshape: shape is 2x2, but x of shape 2x3 needs one with as many elements, in which -1, "
-                           "once, may stand for what is left"));
+    TSR_TRY(
+        expect_refusal(tsr_reshape(x, 2, wrong, &out),
+                       "tsr_reshape: shape is 2x2, but x of shape 2x3 needs one with as many elements, in which -1, "
+                       "once, may stand for what is left"));
     tsr_dtensor_destroy(x);
     tsr_dtensor_destroy(y);
     tsr_dtensor_destroy(balanced);

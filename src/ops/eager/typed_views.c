@@ -5,17 +5,17 @@
 #include <tessera/views.h>
 
 /* Settings, and the attributes that they are. */
-#define SHAPE_SETTING     int ndim, const int64_t *shape,
-#define SHAPE             ATTRIBUTES(tsr_attribute_ints("shape", ndim, shape))
-#define TWO_DIMS_SETTING  int dim0, int dim1,
-#define TWO_DIMS          ATTRIBUTES(tsr_attribute_int("dim0", dim0), tsr_attribute_int("dim1", dim1))
-#define ORDER_SETTING     int count, const int64_t *dims,
-#define ORDER             ATTRIBUTES(tsr_attribute_ints("dims", count, dims))
-#define DIMS_SETTING      int count, const int64_t *dims,
-#define DIMS              ATTRIBUTES(tsr_attribute_ints("dim", count, dims))
-#define DIM_SETTING       int dim,
-#define DIM               ATTRIBUTES(tsr_attribute_int("dim", dim))
-#define RANGE_SETTING     int dim, int64_t start, int64_t end, int64_t step,
+#define SHAPE_SETTING    int ndim, const int64_t *shape,
+#define SHAPE            ATTRIBUTES(tsr_attribute_ints("shape", ndim, shape))
+#define TWO_DIMS_SETTING int dim0, int dim1,
+#define TWO_DIMS         ATTRIBUTES(tsr_attribute_int("dim0", dim0), tsr_attribute_int("dim1", dim1))
+#define ORDER_SETTING    int count, const int64_t *dims,
+#define ORDER            ATTRIBUTES(tsr_attribute_ints("dims", count, dims))
+#define DIMS_SETTING     int count, const int64_t *dims,
+#define DIMS             ATTRIBUTES(tsr_attribute_ints("dim", count, dims))
+#define DIM_SETTING      int dim,
+#define DIM              ATTRIBUTES(tsr_attribute_int("dim", dim))
+#define RANGE_SETTING    int dim, int64_t start, int64_t end, int64_t step,
 #define RANGE                                                                                                          \
     ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("start", start), tsr_attribute_int("end", end),        \
                tsr_attribute_int("step", step))
@@ -68,8 +68,7 @@ static tsr_status run_concat(const char *caller, int count, const tsr_dtensor *c
     return tsr_eager_run(caller, row_by("concat", x[0]), DIM, operands, out);
 }
 
-static tsr_status run_concat_into(const char *caller, int count, const tsr_dtensor *const *x, int dim,
-                                  tsr_dtensor *out)
+static tsr_status run_concat_into(const char *caller, int count, const tsr_dtensor *const *x, int dim, tsr_dtensor *out)
 {
     const tsr_dtensor *operands[TSR_OP_MOST_OPERANDS];
     TSR_TRY(take_operands(caller, count, x, operands));

@@ -152,8 +152,7 @@ static tsr_status begin_owned(owned *own, const tsr_kernel_call *call, const tsr
         return TSR_OK;
     TSR_TRY(tsr_allocate(own->context, own->count * sizeof *own->list, &own->many));
     own->list = own->many;
-    const tsr_status status =
-        tsr_layout_intervals(layout, call->coordinate, dim, own->list, own->count, &own->count);
+    const tsr_status status = tsr_layout_intervals(layout, call->coordinate, dim, own->list, own->count, &own->count);
     if (status != TSR_OK)
         tsr_release(own->context, own->many);
     return status;

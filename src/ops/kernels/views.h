@@ -10,24 +10,24 @@
 /** The ops, as rows of the table call them. The attribute `dim` is the first one, `start` and
  * `before` the second. */
 typedef enum tsr_view {
-    TSR_VIEW_RESHAPE,        /**< the same elements in row-major order */
-    TSR_VIEW_TRANSPOSE,      /**< dim0, dim1 */
-    TSR_VIEW_PERMUTE,        /**< dims: result dim i is operand dim dims[i] */
-    TSR_VIEW_PERMUTE_BACK,   /**< dims: operand dim i is result dim dims[i] */
-    TSR_VIEW_EXPAND,         /**< dims of size 1 and missing leading dims are repeated */
-    TSR_VIEW_SLICE,          /**< dim, start, end, step */
-    TSR_VIEW_NARROW,         /**< dim, start, length */
-    TSR_VIEW_SLICE_LIKE,     /**< dim, start; as long as operand 1 */
-    TSR_VIEW_REST,           /**< dim; behind the length of operand 1 */
-    TSR_VIEW_SLICE_GRADIENT, /**< dim, start, end, step: operand 0 is this range; 0 elsewhere */
+    TSR_VIEW_RESHAPE,         /**< the same elements in row-major order */
+    TSR_VIEW_TRANSPOSE,       /**< dim0, dim1 */
+    TSR_VIEW_PERMUTE,         /**< dims: result dim i is operand dim dims[i] */
+    TSR_VIEW_PERMUTE_BACK,    /**< dims: operand dim i is result dim dims[i] */
+    TSR_VIEW_EXPAND,          /**< dims of size 1 and missing leading dims are repeated */
+    TSR_VIEW_SLICE,           /**< dim, start, end, step */
+    TSR_VIEW_NARROW,          /**< dim, start, length */
+    TSR_VIEW_SLICE_LIKE,      /**< dim, start; as long as operand 1 */
+    TSR_VIEW_REST,            /**< dim; behind the length of operand 1 */
+    TSR_VIEW_SLICE_GRADIENT,  /**< dim, start, end, step: operand 0 is this range; 0 elsewhere */
     TSR_VIEW_NARROW_GRADIENT, /**< dim, start, length: operand 0 is this range; 0 elsewhere */
-    TSR_VIEW_CONCAT,         /**< dim */
-    TSR_VIEW_PAD,            /**< dim, before, after, value */
-    TSR_VIEW_FLIP,           /**< dim: a list, empty for all */
-    TSR_VIEW_ROLL,           /**< dim, shift */
-    TSR_VIEW_ROLL_BACK,      /**< dim, -shift */
-    TSR_VIEW_TRIL,           /**< diagonal: 0 above it */
-    TSR_VIEW_TRIU            /**< diagonal: 0 below it */
+    TSR_VIEW_CONCAT,          /**< dim */
+    TSR_VIEW_PAD,             /**< dim, before, after, value */
+    TSR_VIEW_FLIP,            /**< dim: a list, empty for all */
+    TSR_VIEW_ROLL,            /**< dim, shift */
+    TSR_VIEW_ROLL_BACK,       /**< dim, -shift */
+    TSR_VIEW_TRIL,            /**< diagonal: 0 above it */
+    TSR_VIEW_TRIU             /**< diagonal: 0 below it */
 } tsr_view;
 
 /** A range of a dim: start, start + step, .. below end. */

@@ -205,8 +205,8 @@ static size_t write_dims(int ndim, dim_factors *dims, char *text, size_t capacit
     for (int dim = 0; dim < ndim; dim++) {
         const bool compound = dims[dim][1] != '\0';
         for (const char *at = dims[dim]; *at; at++)
-            length += (size_t)snprintf(text + length, capacity - length, "%s%c%s", compound && at == dims[dim] ? "(" : "",
-                                       *at, compound && !at[1] ? ") " : " ");
+            length += (size_t)snprintf(text + length, capacity - length, "%s%c%s",
+                                       compound && at == dims[dim] ? "(" : "", *at, compound && !at[1] ? ") " : " ");
     }
     return length;
 }

@@ -1,7 +1,7 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/views.h"
+
 #include "ops/rows/reshape.h"
+#include "ops/rows/rows.h"
 #include "ops/rows/views_checks.h"
 
 /* Rows share these parts. */
@@ -103,7 +103,8 @@ const tsr_op tsr_rows_views[] = {
      .view = tsr_view_make,
      .gradients = {"narrow_gradient(dout, like x)"}},
     {.name = "concat",
-     .rule = "... d ..., ... d ... -> ... d ... | d permute | linear {0 1 2 3 4 5 6 7} | monotone {0}{1}{2}{3}{4}{5}{6}{7}",
+     .rule =
+         "... d ..., ... d ... -> ... d ... | d permute | linear {0 1 2 3 4 5 6 7} | monotone {0}{1}{2}{3}{4}{5}{6}{7}",
      .operands = {"x", "y", "z", "x4", "x5", "x6", "x7", "x8"},
      .optional = 0xfe,
      RESULT(CONCAT),
@@ -112,8 +113,9 @@ const tsr_op tsr_rows_views[] = {
      .rule_of = tsr_rule_of_permuted,
      .shape_of = tsr_shape_of_concat,
      .place_of = tsr_place_of_concat,
-     .gradients = {PART("dout", "x"), PART(REST_1("dout"), "y"), PART(REST_2("dout"), "z"), PART(REST_3("dout"), "x4"), PART(REST_4("dout"), "x5"), PART(REST_5("dout"), "x6"),
-                   PART(REST_6("dout"), "x7"), PART(REST_7("dout"), "x8")}},
+     .gradients = {PART("dout", "x"), PART(REST_1("dout"), "y"), PART(REST_2("dout"), "z"), PART(REST_3("dout"), "x4"),
+                   PART(REST_4("dout"), "x5"), PART(REST_5("dout"), "x6"), PART(REST_6("dout"), "x7"),
+                   PART(REST_7("dout"), "x8")}},
     {.name = "pad",
      .rule = "... d ... -> ... d ... | d permute | linear {0} | monotone {0}",
      .operands = {"x"},

@@ -63,9 +63,8 @@ static tsr_status check_dim(const tsr_op_case *c, int ndim)
     if (ndim == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim is %lld, but %s is a scalar, which has no dims", c->caller,
                               (long long)c->attributes[0].integer, c->op->operands[0]);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: dim is %lld, but must be 0 to %d, a dim of %s, or -1 for the last", c->caller,
-                          (long long)c->attributes[0].integer, ndim - 1, c->op->operands[0]);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim is %lld, but must be 0 to %d, a dim of %s, or -1 for the last",
+                          c->caller, (long long)c->attributes[0].integer, ndim - 1, c->op->operands[0]);
 }
 
 /* Checks the attribute dim as a list of dims of the operand. */
@@ -178,8 +177,9 @@ tsr_status tsr_check_squeeze(const tsr_op_case *c, tsr_dtype *results)
     for (int i = 0; i < c->attributes[0].count; i++) {
         const int64_t dim = c->attributes[0].list[i];
         if (shape_of(c, 0)[dim] != 1)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %lld of %s has size %lld, but dims of size 1 go away alone",
-                                  c->caller, (long long)dim, c->op->operands[0], (long long)shape_of(c, 0)[dim]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: dim %lld of %s has size %lld, but dims of size 1 go away alone", c->caller,
+                                  (long long)dim, c->op->operands[0], (long long)shape_of(c, 0)[dim]);
     }
     return TSR_OK;
 }
@@ -313,10 +313,10 @@ static tsr_status refuse_range(const tsr_op_case *c, const tsr_view_range *range
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %d of %s has size %lld, but the range has %lld elements",
                               c->caller, range->dim, c->op->operands[0], (long long)own[range->dim],
                               (long long)count_range(range));
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: elements %lld to %lld, but dim %d of %s has elements 0 to %lld; the end is not among them",
-                          c->caller, (long long)range->start, (long long)range->end, range->dim, c->op->operands[whole],
-                          (long long)size);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s: elements %lld to %lld, but dim %d of %s has elements 0 to %lld; the end is not among them", c->caller,
+        (long long)range->start, (long long)range->end, range->dim, c->op->operands[whole], (long long)size);
 }
 
 tsr_status tsr_check_range(const tsr_op_case *c, tsr_dtype *results)

@@ -108,9 +108,8 @@ static tsr_status place_result(const placement_search *s, unsigned cut, int64_t 
     return TSR_OK;
 }
 
-static tsr_status place_permuted(placement_search *s, unsigned cut,
-                                 tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS], unsigned *exchanged,
-                                 int64_t **numbers)
+static tsr_status place_permuted(placement_search *s, unsigned cut, tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS],
+                                 unsigned *exchanged, int64_t **numbers)
 {
     tsr_placement rest[TSR_OP_OPERANDS][TSR_MAX_DIMS];
     tsr_op_placements placements = {0};

@@ -82,8 +82,7 @@ tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *na
     tsr_op_inferred made = {{NULL}, 0};
     TSR_TRY(check_meshes(rule, names, shaping->optional, operands, &first));
     TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping->shape_of != NULL, &form));
-    const tsr_status status =
-        place_results(&form, names, shaping, operands, tsr_layout_mesh(operands[first]), &made);
+    const tsr_status status = place_results(&form, names, shaping, operands, tsr_layout_mesh(operands[first]), &made);
     if (status == TSR_OK)
         *out = made;
     else

@@ -189,8 +189,9 @@ static void explain(const refusal *r, char why[2 * TEXT])
                  tsr_reduce_op_name(own->op), dim, y, tsr_reduce_op_name(others->op), op);
         break;
     case TSR_OP_UNPLACED:
-        snprintf(why, 2 * TEXT, "mesh dim %s cuts dim %d of %s so that no placement says which rank has what of the result",
-                 dim, own->dim, x);
+        snprintf(why, 2 * TEXT,
+                 "mesh dim %s cuts dim %d of %s so that no placement says which rank has what of the result", dim,
+                 own->dim, x);
         break;
     case TSR_OP_ADDED:
         snprintf(why, 2 * TEXT, "%s is added once, and must be cut as the result is", x);
