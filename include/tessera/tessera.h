@@ -51,14 +51,17 @@
 #ifndef TESSERA_H
 #define TESSERA_H
 
+#include <tessera/attention.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/explain.h>
+#include <tessera/indexing.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
+#include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>

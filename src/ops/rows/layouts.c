@@ -44,7 +44,8 @@ static tsr_status move_to_text(const tsr_op_case *c, tsr_placement *placements)
                                   c->caller, text);
     }
     if (count != tsr_mesh_ndim(mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: placements are \"%.200s\", but must be %s", c->caller, text, hint);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: placements are \"%.200s\", but must be %s", c->caller, text,
+                              hint);
     TSR_TRY(tsr_layout_with(c->operands[0], placements, &parsed));
     tsr_layout_destroy(parsed);
     return TSR_OK;
@@ -63,8 +64,7 @@ static tsr_status move_to_replicate(const tsr_op_case *c, tsr_placement *placeme
 static tsr_status move_to_second(const tsr_op_case *c, tsr_placement *placements)
 {
     const tsr_layout *const like = c->operands[1];
-    memcpy(placements, tsr_layout_placements(like),
-           (size_t)tsr_mesh_ndim(tsr_layout_mesh(like)) * sizeof *placements);
+    memcpy(placements, tsr_layout_placements(like), (size_t)tsr_mesh_ndim(tsr_layout_mesh(like)) * sizeof *placements);
     return TSR_OK;
 }
 

@@ -41,6 +41,9 @@ static void set_element(void *data, tsr_dtype dtype, int64_t i, double value)
     case TSR_I32:
         ((int32_t *)data)[i] = (int32_t)value;
         break;
+    case TSR_I8:
+        ((int8_t *)data)[i] = (int8_t)value;
+        break;
     default:
         ((uint8_t *)data)[i] = value != 0;
     }
@@ -57,6 +60,8 @@ static double get_element(const void *data, tsr_dtype dtype, int64_t i)
         return (double)((const int64_t *)data)[i];
     case TSR_I32:
         return ((const int32_t *)data)[i];
+    case TSR_I8:
+        return ((const int8_t *)data)[i];
     default:
         return ((const uint8_t *)data)[i];
     }
@@ -266,7 +271,7 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
     TSR_TRY(status);
     tsr_dtensor **wanted[OPERANDS] = {NULL};
     for (int i = 0; i < p->operand_count; i++)
-        wanted[i] = proof_is_integer(p, i) ? NULL : &t->gradients[i];
+        wanted[i] = proof_is_integer(p, i) || p->line->constants >> i & 1 ? NULL : &t->gradients[i];
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
     return tsr_op_backward(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes),
                            (const tsr_dtensor *const *)t->operands, t->dout, wanted);
