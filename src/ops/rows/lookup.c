@@ -14,7 +14,7 @@ _Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS ==
 
 /* All rows of the library, group by group. */
 #define ROWS(group) tsr_rows_##group,
-static const tsr_op *const groups[] = {TSR_ROW_GROUPS(ROWS), tsr_rows_views};
+static const tsr_op *const groups[] = {TSR_ROW_GROUPS(ROWS)};
 #undef ROWS
 
 /* What a context keeps: its own rows, and where each name is found. */

@@ -15,16 +15,11 @@
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
+    X(views)                                                                                                           \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];
 TSR_ROW_GROUPS(TSR_DECLARE_ROWS)
 #undef TSR_DECLARE_ROWS
-extern const tsr_op tsr_rows_pointwise[];
-extern const tsr_op tsr_rows_reductions[];
-extern const tsr_op tsr_rows_norms[];
-extern const tsr_op tsr_rows_layouts[];
-extern const tsr_op tsr_rows_products[];
-extern const tsr_op tsr_rows_views[];
 
 #endif

@@ -49,9 +49,10 @@ struct proof {
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
+    X(views)                                                                                                           \
     /* one on each line */
 
-#define DECLARE_LIST(name) extern const proof_case proof_##name[], proof_views[];
+#define DECLARE_LIST(name) extern const proof_case proof_##name[];
 PROOF_LISTS(DECLARE_LIST)
 #undef DECLARE_LIST
 
