@@ -62,10 +62,13 @@
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
+#include <tessera/norms.h>
 #include <tessera/ops.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
+#include <tessera/pointwise.h>
 #include <tessera/profile.h>
+#include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>
 #include <tessera/saved.h>

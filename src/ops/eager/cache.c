@@ -162,7 +162,8 @@ static tsr_status keep_layout(const tsr_eager_cache *cache, const tsr_layout *la
 static tsr_status fill(const tsr_eager_cache *cache, const tsr_op_case *c, const tsr_op_inferred *inferred, answer *a)
 {
     a->op = c->op;
-    memcpy(a->attributes, c->attributes, sizeof a->attributes);
+    for (int i = 0; c->attributes[i].name; i++)
+        a->attributes[i] = c->attributes[i];
     for (int i = 0; c->op->operands[i]; i++, a->given.operand_count++) {
         if (c->operands[i])
             TSR_TRY(keep_layout(cache, c->operands[i], &a->operands[i]));

@@ -57,7 +57,8 @@ struct tsr_op {
      * values of this op's attributes of the same name, unless settings say otherwise; an operand
      * stands for its dtype. A row of several results is run once for all gradients that begin with
      * the same text and take one each, by ".0", ".1", ... "none" leaves an optional operand out, as
-     * does an operand that was left out. Where operand i was repeated, its gradient is summed afterwards.
+     * does an operand that was left out. Where operand i was repeated, its gradient is summed
+     * afterwards.
      */
     const char *gradients[TSR_OP_MOST_OPERANDS];
 };

@@ -137,8 +137,14 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out)
 {
-    *out = (tsr_op_case){.caller = caller, .op = op, .operands = operands};
-    memcpy(out->attributes, op->attributes, sizeof out->attributes);
+    /* Attributes beyond the row's are not set, which costs more than the rest of the call. */
+    out->caller = caller;
+    out->op = op;
+    out->operands = operands;
+    int last = 0;
+    do
+        out->attributes[last] = op->attributes[last];
+    while (op->attributes[last++].name);
     for (int i = 0; op->operands[i]; i++) {
         if (!operands[i] && !(op->optional >> i & 1))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, op->operands[i]);

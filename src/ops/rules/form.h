@@ -38,8 +38,8 @@ typedef struct tsr_op_form {
  * Binds a rule to the shapes of `operands`, one for each of the rule's; NULL: it is left out. A dim
  * of "..." that has size 1 where another operand's is longer is read as 1. With `sizes_vary`
  * factors marked "whole" or "permute" may have another size in each operand, and the form has that
- * of the first. `rule` must outlive `out`. Pure. TSR_ERROR_ARGUMENT: numbers of dims or sizes do not fit the rule; the
- * sentence names both dims.
+ * of the first. `rule` must outlive `out`. Pure. TSR_ERROR_ARGUMENT: numbers of dims or sizes do
+ * not fit the rule; the sentence names both dims.
  */
 tsr_status tsr_op_form_bind(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_layout *const *operands,
                             bool sizes_vary, tsr_op_form *out);
