@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-/** An op: a row of the library's table. Static. */
+/** An op: a row of the library's table, or of a program's (sys/ops.h). */
 typedef struct tsr_op tsr_op;
 
 /** What an attribute is. */
@@ -89,12 +89,14 @@ typedef struct tsr_op_info {
     int has_gradient;                                     /**< 1 if tsr_op_backward() takes it */
 } tsr_op_info;
 
-/** Finds the op called `name`. TSR_ERROR_ARGUMENT: no op has this name; the sentence lists similar
- * names. Any thread. */
-TSR_API tsr_status tsr_op_find(const char *name, const tsr_op **out);
+/** Finds the op called `name`, among the library's and those of the context's options. `context`
+ * NULL: among the library's. The op lives as long as the context. TSR_ERROR_ARGUMENT: no op has
+ * this name, and the sentence lists all; or a row of the options is not one. Any thread. */
+TSR_API tsr_status tsr_op_find(tsr_context *context, const char *name, const tsr_op **out);
 
-/** The op at `index`, in the order of the table; NULL past the last. Any thread. */
-TSR_API const tsr_op *tsr_op_get(size_t index);
+/** The op at `index`, in the order of the table, the library's first; NULL past the last, or if the
+ * rows of the options have an error that tsr_op_find() tells. `context` may be NULL. Any thread. */
+TSR_API const tsr_op *tsr_op_get(tsr_context *context, size_t index);
 
 /** Tells what an op is; neither pointer is NULL. Any thread. */
 TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);

@@ -127,8 +127,8 @@ static tsr_status compute_bits(tsr_comm *comm, void *arg)
     }
     const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 1, &count);
     TSR_TRY(tsr_distribute(&global, mesh, "R", &x));
-    for (size_t i = 0; tsr_op_get(i); i++) {
-        const tsr_op *const op = tsr_op_get(i);
+    for (size_t i = 0; tsr_op_get(NULL, i); i++) {
+        const tsr_op *const op = tsr_op_get(NULL, i);
         tsr_op_info info;
         tsr_op_describe(op, &info);
         const bool sums = info.attributes[0].name && info.attributes[0].kind == TSR_ATTRIBUTE_INTS;

@@ -295,9 +295,9 @@ static void rules_of_the_table_are_rules(void **state)
 {
     tsr_op_info info;
     (void)state;
-    for (size_t i = 0; tsr_op_get(i); i++) {
+    for (size_t i = 0; tsr_op_get(NULL, i); i++) {
         tsr_op_rule rule;
-        tsr_op_describe(tsr_op_get(i), &info);
+        tsr_op_describe(tsr_op_get(NULL, i), &info);
         if (!strstr(info.rule, "v") && tsr_op_rule_parse(info.rule, &rule) != TSR_OK)
             fail_msg("%s: %s", info.name, tsr_status_message());
     }

@@ -28,9 +28,9 @@ typedef struct recalled {
 } recalled;
 
 struct tsr_eager_cache {
-    tsr_context *context;  /* borrowed: the mesh's */
-    const tsr_mesh *mesh;  /* borrowed: the cache goes with it */
-    tsr_mesh *abstract;    /* a copy, for layouts that are kept */
+    tsr_context *context; /* borrowed: the mesh's */
+    const tsr_mesh *mesh; /* borrowed: the cache goes with it */
+    tsr_mesh *abstract;   /* a copy, for layouts that are kept */
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
     answer *answers[ANSWERS]; /* by hash; a new answer takes the place of an old one */
@@ -144,8 +144,7 @@ static bool is_for(const tsr_eager_cache *cache, const answer *a, const tsr_op_c
         return false;
     for (int i = 0; i < a->given.operand_count; i++) {
         if (!a->operands[i] != !c->operands[i] ||
-            (a->operands[i] &&
-             (!is_on(cache, c->operands[i]) || !tsr_layout_equal(a->operands[i], c->operands[i]))))
+            (a->operands[i] && (!is_on(cache, c->operands[i]) || !tsr_layout_equal(a->operands[i], c->operands[i]))))
             return false;
     }
     return true;

@@ -9,8 +9,8 @@ typedef struct tsr_computation {
     const tsr_op_case *c;
     unsigned exchanged; /**< mesh dims, by bits, along which ranks meet */
     const tsr_mesh *mesh;
-    const int64_t *coordinate; /**< this rank's */
-    bool inside;               /**< false: this rank is outside the mesh */
+    const int64_t *coordinate;          /**< this rank's */
+    bool inside;                        /**< false: this rank is outside the mesh */
     const tsr_dtensor *const *operands; /**< NULL: left out */
     tsr_dtensor *const *results;        /**< in the layouts of the rule; not read where `local` failed */
 } tsr_computation;

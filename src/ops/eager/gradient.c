@@ -21,6 +21,7 @@ typedef struct shared_results {
 
 typedef struct formula {
     const char *caller, *text, *at;
+    tsr_context *context;
     const tsr_op_case *c;
     const tsr_dtensor *const *operands;
     const tsr_dtensor *gradient;
@@ -219,7 +220,7 @@ static tsr_status evaluate(formula *f, int depth, tsr_dtensor **out)
     const char *word;
     size_t length = take_word(f, &word);
     const char *const begin = word;
-    application a = {.op = tsr_op_lookup(word, length)};
+    application a = {.op = tsr_op_lookup(f->context, word, length)};
     if (a.op && find_shared(f, begin))
         return take_result(f, out);
     if (a.op && depth < DEPTH && take(f, '(')) {
@@ -257,8 +258,8 @@ static tsr_status sum_repeated(const char *caller, const tsr_dtensor *operand, t
         return TSR_OK;
     const tsr_attribute shape = tsr_attribute_ints("shape", ndim, tsr_layout_shape(own));
     tsr_dtensor *whole = *gradient;
-    const tsr_status status =
-        tsr_eager_run(caller, tsr_op_lookup("sum_to", 6), 1, &shape, (const tsr_dtensor *const[]){whole}, gradient);
+    const tsr_status status = tsr_eager_run(caller, tsr_op_lookup(NULL, "sum_to", 6), 1, &shape,
+                                            (const tsr_dtensor *const[]){whole}, gradient);
     if (status == TSR_OK)
         tsr_dtensor_destroy(whole);
     return status;
@@ -315,7 +316,11 @@ tsr_status tsr_eager_backward(const char *caller, const tsr_op *op, size_t count
         layouts[i] = operands[i] ? tsr_dtensor_layout(operands[i]) : NULL;
     TSR_TRY(tsr_op_begin(caller, op, count, attributes, layouts, &c));
     TSR_TRY(check_gradient(&c, gradient));
-    formula f = {.caller = caller, .c = &c, .operands = operands, .gradient = gradient};
+    formula f = {.caller = caller,
+                 .context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(gradient))),
+                 .c = &c,
+                 .operands = operands,
+                 .gradient = gradient};
     for (int i = 0; op->operands[i]; i++) {
         if (wanted[i] && !operands[i])
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is left out, so it has no gradient", caller,

@@ -8,10 +8,18 @@
 
 #include <string.h>
 
-/** The row of a name that the table has. */
+/** The library's row of that name. `some` is an operand of the call, by whose context it is found
+ * the faster; it may be NULL. */
+static inline const tsr_op *row_by(const char *name, const tsr_dtensor *some)
+{
+    tsr_context *const context = some ? tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(some))) : NULL;
+    return tsr_op_lookup(context, name, strlen(name));
+}
+
+/** The library's row of that name. */
 static inline const tsr_op *row(const char *name)
 {
-    return tsr_op_lookup(name, strlen(name));
+    return row_by(name, NULL);
 }
 
 /** Lists of operands, attributes and wanted gradients. */
@@ -26,15 +34,15 @@ static inline const tsr_op *row(const char *name)
 #define UNARY_WITH(name, op, settings, attributes)                                                                     \
     tsr_status tsr_##name(const tsr_dtensor *x, settings tsr_dtensor **out)                                            \
     {                                                                                                                  \
-        return tsr_eager_run("tsr_" #name, row(op), attributes, OPERANDS(x), out);                                     \
+        return tsr_eager_run("tsr_" #name, row_by(op, x), attributes, OPERANDS(x), out);                               \
     }                                                                                                                  \
     tsr_status tsr_##name##_into(const tsr_dtensor *x, settings tsr_dtensor *out)                                      \
     {                                                                                                                  \
-        return tsr_eager_run_into("tsr_" #name "_into", row(op), attributes, OPERANDS(x), &out);                       \
+        return tsr_eager_run_into("tsr_" #name "_into", row_by(op, x), attributes, OPERANDS(x), &out);                 \
     }                                                                                                                  \
     tsr_status tsr_##name##_backward(const tsr_dtensor *x, settings const tsr_dtensor *dout, tsr_dtensor **dx)         \
     {                                                                                                                  \
-        return tsr_eager_backward("tsr_" #name "_backward", row(op), attributes, OPERANDS(x), dout, WANTED(dx));       \
+        return tsr_eager_backward("tsr_" #name "_backward", row_by(op, x), attributes, OPERANDS(x), dout, WANTED(dx)); \
     }
 #define UNARY(name, op) UNARY_WITH(name, op, , NO_ATTRIBUTES)
 
@@ -42,16 +50,16 @@ static inline const tsr_op *row(const char *name)
 #define BINARY(name, a, b)                                                                                             \
     tsr_status tsr_##name(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor **out)                               \
     {                                                                                                                  \
-        return tsr_eager_run("tsr_" #name, row(#name), NO_ATTRIBUTES, OPERANDS(a, b), out);                            \
+        return tsr_eager_run("tsr_" #name, row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), out);                      \
     }                                                                                                                  \
     tsr_status tsr_##name##_into(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor *out)                         \
     {                                                                                                                  \
-        return tsr_eager_run_into("tsr_" #name "_into", row(#name), NO_ATTRIBUTES, OPERANDS(a, b), &out);              \
+        return tsr_eager_run_into("tsr_" #name "_into", row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), &out);        \
     }                                                                                                                  \
     tsr_status tsr_##name##_backward(const tsr_dtensor *a, const tsr_dtensor *b, const tsr_dtensor *dout,              \
                                      tsr_dtensor **d##a, tsr_dtensor **d##b)                                           \
     {                                                                                                                  \
-        return tsr_eager_backward("tsr_" #name "_backward", row(#name), NO_ATTRIBUTES, OPERANDS(a, b), dout,           \
+        return tsr_eager_backward("tsr_" #name "_backward", row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), dout,     \
                                   WANTED(d##a, d##b));                                                                 \
     }
 

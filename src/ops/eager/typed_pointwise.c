@@ -33,17 +33,18 @@ UNARY_WITH(cast, "cast", DTYPE_SETTING, DTYPE)
 
 tsr_status tsr_where(const tsr_dtensor *condition, const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out)
 {
-    return tsr_eager_run("tsr_where", row("where"), NO_ATTRIBUTES, OPERANDS(condition, x, y), out);
+    return tsr_eager_run("tsr_where", row_by("where", condition), NO_ATTRIBUTES, OPERANDS(condition, x, y), out);
 }
 
 tsr_status tsr_where_into(const tsr_dtensor *condition, const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out)
 {
-    return tsr_eager_run_into("tsr_where_into", row("where"), NO_ATTRIBUTES, OPERANDS(condition, x, y), &out);
+    return tsr_eager_run_into("tsr_where_into", row_by("where", condition), NO_ATTRIBUTES, OPERANDS(condition, x, y),
+                              &out);
 }
 
 tsr_status tsr_where_backward(const tsr_dtensor *condition, const tsr_dtensor *x, const tsr_dtensor *y,
                               const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dy)
 {
-    return tsr_eager_backward("tsr_where_backward", row("where"), NO_ATTRIBUTES, OPERANDS(condition, x, y), dout,
-                              WANTED(NULL, dx, dy));
+    return tsr_eager_backward("tsr_where_backward", row_by("where", condition), NO_ATTRIBUTES,
+                              OPERANDS(condition, x, y), dout, WANTED(NULL, dx, dy));
 }

@@ -30,6 +30,14 @@ static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *ta
                           tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
 }
 
+tsr_status tsr_check_takes(const tsr_op_case *c, int operand, int code)
+{
+    char taken[TEXT];
+    if (tsr_pointwise_takes(code, tsr_layout_dtype(c->operands[operand])))
+        return TSR_OK;
+    return refuse_dtype(c, operand, list_dtypes(code, taken));
+}
+
 /* Checks that operands from `first` on have one dtype. */
 static tsr_status check_one_dtype(const tsr_op_case *c, int first)
 {
@@ -101,14 +109,12 @@ static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
                                 [TSR_REDUCE_MAX] = TSR_POINTWISE_MAXIMUM,
                                 [TSR_REDUCE_MIN] = TSR_POINTWISE_MINIMUM,
                                 [TSR_REDUCE_PROD] = TSR_POINTWISE_MUL};
-    char taken[TEXT];
     if (c->op->code == TSR_REDUCE_ANY || c->op->code == TSR_REDUCE_ALL) {
         results[0] = TSR_BOOL;
         return tsr_layout_dtype(c->operands[0]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 0, "bool");
     }
-    const int code = loops[c->op->code];
     results[0] = tsr_layout_dtype(c->operands[0]);
-    return tsr_pointwise_takes(code, results[0]) ? TSR_OK : refuse_dtype(c, 0, list_dtypes(code, taken));
+    return tsr_check_takes(c, 0, loops[c->op->code]);
 }
 
 tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results)
@@ -153,6 +159,12 @@ tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results)
     TSR_TRY(check_summed(c, results));
     TSR_TRY(check_one_dtype(c, 0));
     return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
+}
+
+tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results)
+{
+    TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
+    return tsr_check_spread(c, results);
 }
 
 /* True if every value of `from` is one of `to`. */
@@ -280,6 +292,8 @@ tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "-> ");
     append_kept(&rule, ndim, NULL, false);
+    if (c->op->exchanges)
+        append_reductions(&rule, ndim, marked, " exchange ");
     append(&rule, "| linear {0}");
     return TSR_OK;
 }

@@ -1,10 +1,9 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/extreme.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/share.h"
+#include "ops/rows/along.h"
 #include "ops/rows/checks.h"
-#include "ops/rows/reductions_checks.h"
+#include "ops/rows/rows.h"
 
 #define RESULT .results = {"out"}
 
@@ -22,8 +21,8 @@
 
 /* The index of an extreme along the dim that `dim` names. */
 #define ALONG_DIM                                                                                                      \
-    RESULT, .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}}, .check = tsr_check_index,       \
-            .rule_of = tsr_rule_of_index, .host = tsr_extreme_run, .exchanges = 1,                                     \
+    RESULT, .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}}, .check = tsr_check_position,    \
+            .rule_of = tsr_rule_along, .host = tsr_extreme_run, .exchanges = 1,                                     \
             .record_bytes = tsr_extreme_record_bytes, .workspace_bytes = tsr_extreme_workspace_bytes
 
 const tsr_op tsr_rows_reductions[] = {

@@ -7,50 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS == TSR_OP_RESULTS,
-               "rules and rows have as many operands");
-
-/* All rows, group by group. */
-static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms};
-
-const tsr_op *tsr_op_get(size_t index)
-{
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        for (const tsr_op *row = groups[i]; row->name; row++) {
-            if (index-- == 0)
-                return row;
-        }
-    }
-    return NULL;
-}
-
-const tsr_op *tsr_op_lookup(const char *name, size_t length)
-{
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        for (const tsr_op *row = groups[i]; row->name; row++) {
-            if (strncmp(row->name, name, length) == 0 && !row->name[length])
-                return row;
-        }
-    }
-    return NULL;
-}
-
-tsr_status tsr_op_find(const char *name, const tsr_op **out)
-{
-    if (!name || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_find: %s is NULL", name ? "out" : "name");
-    const tsr_op *const op = tsr_op_lookup(name, strlen(name));
-    if (op) {
-        *out = op;
-        return TSR_OK;
-    }
-    char names[512];
-    size_t length = 0;
-    for (size_t i = 0; tsr_op_get(i) && length < sizeof names; i++)
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", tsr_op_get(i)->name);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"; there are %s", name, names);
-}
-
 void tsr_op_describe(const tsr_op *op, tsr_op_info *out)
 {
     *out = (tsr_op_info){.name = op->name, .rule = op->rule};

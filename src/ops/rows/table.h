@@ -4,8 +4,9 @@
 
 #include "ops/rows/row.h"
 
-/** The row with that name, of `length` characters; NULL: there is none. */
-const tsr_op *tsr_op_lookup(const char *name, size_t length);
+/** The row with that name, of `length` characters, among the library's and the context's; NULL:
+ * there is none. `context` NULL: the library's alone. Takes no longer with more rows. */
+const tsr_op *tsr_op_lookup(tsr_context *context, const char *name, size_t length);
 
 /**
  * Begins a case: reads `count` attributes, of any order. `operands` has a layout for each of the

@@ -362,7 +362,7 @@ typedef struct assignment {
 
 static tsr_status prove_line(proof *p, draw *d)
 {
-    TSR_TRY(tsr_op_find(p->line->op, &p->op));
+    TSR_TRY(tsr_op_find(NULL, p->line->op, &p->op));
     tsr_op_describe(p->op, &p->info);
     for (p->operand_count = 0; p->info.operands[p->operand_count];)
         p->operand_count++;
