@@ -4,6 +4,8 @@
 #include "ops/kernels/ranking.h"
 #include "ops/kernels/softmax.h"
 
+#include <tessera/sys/status.h>
+
 #define CHUNK 512
 
 typedef struct search {

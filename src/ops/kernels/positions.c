@@ -1,5 +1,7 @@
 #include "ops/kernels/positions.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdbool.h>
 #include <string.h>
 
