@@ -41,31 +41,44 @@ TSR_API tsr_status tsr_mean_backward(const tsr_dtensor *x, int count, const int6
  * opposite. Along a mesh dim that cuts one of the dims the result is Partial(max) or Partial(min),
  * and dout is Replicate there. The gradient is shared evenly by equal elements, wherever they are:
  * where a mesh dim cuts the dims, ranks exchange their extremes and how many elements have them. */
-TSR_API tsr_status tsr_max(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor **out);
-TSR_API tsr_status tsr_max_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor *out);
-TSR_API tsr_status tsr_max_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep, const tsr_dtensor *dout, tsr_dtensor **dx);
-TSR_API tsr_status tsr_min(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor **out);
-TSR_API tsr_status tsr_min_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor *out);
-TSR_API tsr_status tsr_min_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep, const tsr_dtensor *dout, tsr_dtensor **dx);
+TSR_API tsr_status tsr_max(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                           tsr_dtensor **out);
+TSR_API tsr_status tsr_max_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                tsr_dtensor *out);
+TSR_API tsr_status tsr_max_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                    const tsr_dtensor *dout, tsr_dtensor **dx);
+TSR_API tsr_status tsr_min(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                           tsr_dtensor **out);
+TSR_API tsr_status tsr_min_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                tsr_dtensor *out);
+TSR_API tsr_status tsr_min_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                    const tsr_dtensor *dout, tsr_dtensor **dx);
 /** @} */
 
 /** @{ */
-/** Numbers: the product over the same dims, computed in f64 and rounded once; integers wrap. Along a
- * mesh dim that cuts one of the dims the result is Partial(prod), and dout is Replicate there. Each
- * element's gradient is dout times the product of the others, which is right beside zeros, too;
- * where a mesh dim cuts the dims, ranks exchange their products and their numbers of zeros. */
-TSR_API tsr_status tsr_prod(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor **out);
-TSR_API tsr_status tsr_prod_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor *out);
-TSR_API tsr_status tsr_prod_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep, const tsr_dtensor *dout, tsr_dtensor **dx);
+/** Numbers: the product over the same dims, computed in f64 and rounded once; integers wrap. Along
+ * a mesh dim that cuts one of the dims the result is Partial(prod), and dout is Replicate there.
+ * Each element's gradient is dout times the product of the others, which is right beside zeros,
+ * too; where a mesh dim cuts the dims, ranks exchange their products and their numbers of zeros. */
+TSR_API tsr_status tsr_prod(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                            tsr_dtensor **out);
+TSR_API tsr_status tsr_prod_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                 tsr_dtensor *out);
+TSR_API tsr_status tsr_prod_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                     const tsr_dtensor *dout, tsr_dtensor **dx);
 /** @} */
 
 /** @{ */
 /** Bools: 1 if any, or all, of the elements over the same dims are 1; of none 0 and 1. Along a mesh
  * dim that cuts one of the dims the result is Partial(max), or Partial(min). No gradients. */
-TSR_API tsr_status tsr_any(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor **out);
-TSR_API tsr_status tsr_any_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor *out);
-TSR_API tsr_status tsr_all(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor **out);
-TSR_API tsr_status tsr_all_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep, tsr_dtensor *out);
+TSR_API tsr_status tsr_any(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                           tsr_dtensor **out);
+TSR_API tsr_status tsr_any_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                tsr_dtensor *out);
+TSR_API tsr_status tsr_all(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                           tsr_dtensor **out);
+TSR_API tsr_status tsr_all_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                tsr_dtensor *out);
 /** @} */
 
 /** @{ */

@@ -68,6 +68,7 @@
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>
 #include <tessera/profile.h>
+#include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>

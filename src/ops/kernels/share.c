@@ -46,10 +46,7 @@ static void begin(const tsr_kernel_call *call, sharing *s)
 
 static outcome nothing(int code)
 {
-    return (outcome){code == TSR_REDUCE_PROD  ? 1
-                     : code == TSR_REDUCE_MAX ? -INFINITY
-                                              : INFINITY,
-                     0};
+    return (outcome){code == TSR_REDUCE_PROD ? 1 : code == TSR_REDUCE_MAX ? -INFINITY : INFINITY, 0};
 }
 
 static bool is_same(double x, double y)

@@ -40,7 +40,8 @@ tsr_status tsr_check_position(const tsr_op_case *c, tsr_dtype *results)
     if (tsr_layout_shape(c->operands[0])[dim] > 0)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim is %d, along which %s is empty, so no element is the %s",
-                          c->caller, dim, c->op->operands[0], strcmp(c->op->name, "argmax") == 0 ? "largest" : "smallest");
+                          c->caller, dim, c->op->operands[0],
+                          strcmp(c->op->name, "argmax") == 0 ? "largest" : "smallest");
 }
 
 tsr_status tsr_rule_along(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])

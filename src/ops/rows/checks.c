@@ -245,9 +245,12 @@ tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     static const struct {
         const char *kind, *group;
-    } kinds[] = {[TSR_REDUCE_SUM] = {" sum ", "| linear {0}"},   [TSR_REDUCE_MEAN] = {" sum ", "| linear {0}"},
-                 [TSR_REDUCE_MAX] = {" max ", "| monotone {0}"}, [TSR_REDUCE_MIN] = {" min ", "| monotone {0}"},
-                 [TSR_REDUCE_PROD] = {" prod ", ""},             [TSR_REDUCE_ANY] = {" max ", "| monotone {0}"},
+    } kinds[] = {[TSR_REDUCE_SUM] = {" sum ", "| linear {0}"},
+                 [TSR_REDUCE_MEAN] = {" sum ", "| linear {0}"},
+                 [TSR_REDUCE_MAX] = {" max ", "| monotone {0}"},
+                 [TSR_REDUCE_MIN] = {" min ", "| monotone {0}"},
+                 [TSR_REDUCE_PROD] = {" prod ", ""},
+                 [TSR_REDUCE_ANY] = {" max ", "| monotone {0}"},
                  [TSR_REDUCE_ALL] = {" min ", "| monotone {0}"}};
     bool marked[TSR_MAX_DIMS];
     rule_text rule = {text, 0};

@@ -13,7 +13,7 @@ _Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS ==
                "rules and rows have as many operands");
 
 /* All rows of the library, group by group. */
-static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms};
+static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms, tsr_rows_random};
 
 /* What a context keeps: its own rows, and where each name is found. */
 typedef struct row_table {
@@ -84,12 +84,12 @@ static tsr_status check_row(const tsr_op *row, size_t index)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_context_options.ops: %s: size is %zu, but must be sizeof(struct tsr_op), %zu",
                               row->name, row->size, sizeof *row);
-    const char *const missing = !row->rule                                ? "rule"
-                                : !row->check                             ? "check"
-                                : !row->host                              ? "host"
-                                : !row->results[0]                        ? "results"
-                                : row->exchanges && !row->record_bytes    ? "record_bytes"
-                                                                          : NULL;
+    const char *const missing = !row->rule                             ? "rule"
+                                : !row->check                          ? "check"
+                                : !row->host                           ? "host"
+                                : !row->results[0]                     ? "results"
+                                : row->exchanges && !row->record_bytes ? "record_bytes"
+                                                                       : NULL;
     if (missing)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s has no %s", row->name, missing);
     if (find_built_in(row->name, strlen(row->name)))

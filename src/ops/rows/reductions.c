@@ -11,18 +11,19 @@
     .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INTS}, {.name = "keep", .kind = TSR_ATTRIBUTE_INT}}
 
 /* A reduction over the dims that `dim` lists, or what brings its gradient back. */
-#define OVER_DIMS(what, loop)                                                                                                \
+#define OVER_DIMS(what, loop)                                                                                          \
     RESULT, DIM_AND_KEEP, .check = tsr_check_##what, .rule_of = tsr_rule_of_##what, .host = tsr_reduce_##loop
 
 /* The gradient of a reduction that chooses or multiplies. */
 #define SHARES                                                                                                         \
     RESULT, DIM_AND_KEEP, .check = tsr_check_shares, .rule_of = tsr_rule_of_spread, .host = tsr_share_run,             \
-            .exchanges = 1, .record_bytes = tsr_share_record_bytes, .workspace_bytes = tsr_share_workspace_bytes
+                          .exchanges = 1, .record_bytes = tsr_share_record_bytes,                                      \
+                          .workspace_bytes = tsr_share_workspace_bytes
 
 /* The index of an extreme along the dim that `dim` names. */
 #define ALONG_DIM                                                                                                      \
     RESULT, .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}}, .check = tsr_check_position,    \
-            .rule_of = tsr_rule_along, .host = tsr_extreme_run, .exchanges = 1,                                     \
+            .rule_of = tsr_rule_along, .host = tsr_extreme_run, .exchanges = 1,                                        \
             .record_bytes = tsr_extreme_record_bytes, .workspace_bytes = tsr_extreme_workspace_bytes
 
 const tsr_op tsr_rows_reductions[] = {

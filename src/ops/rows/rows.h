@@ -8,5 +8,6 @@
 extern const tsr_op tsr_rows_pointwise[];
 extern const tsr_op tsr_rows_reductions[];
 extern const tsr_op tsr_rows_norms[];
+extern const tsr_op tsr_rows_random[];
 
 #endif

@@ -39,7 +39,7 @@ struct proof {
 };
 
 /** The lists of lines, by file. */
-extern const proof_case proof_pointwise[], proof_reductions[], proof_norms[];
+extern const proof_case proof_pointwise[], proof_reductions[], proof_norms[], proof_random[];
 
 /** The attribute of that name, to be set. */
 tsr_attribute *proof_attribute(proof *p, const char *name);

@@ -105,7 +105,9 @@ static void factor_shares(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_reductions[] = {
-    {"sum", over_dims, EXACT}, {"mean", over_dims},     {"max", over_dims, .exact = true},
+    {"sum", over_dims, EXACT},
+    {"mean", over_dims},
+    {"max", over_dims, .exact = true},
     {"min", over_dims, .exact = true},
     {"prod", factors_over_dims, EXACT},
     {"any", bools_over_dims, EXACT},
@@ -116,5 +118,7 @@ const proof_case proof_reductions[] = {
     {"min_gradient", shares},
     {"prod_gradient", factor_shares, .exact = true},
     {"sum_to", to_shape, EXACT},
-    {"spread", spread, EXACT}, {"spread_mean", spread}, {NULL},
+    {"spread", spread, EXACT},
+    {"spread_mean", spread},
+    {NULL},
 };
