@@ -18,6 +18,9 @@ static const tool_command *const commands[] = {
     &layout_command,
     &plan_command,
     &redistribute_command,
+#ifdef TESSERA_TOOL_BLAS
+    &ops_command,
+#endif
     &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
     &bench_linear_command,

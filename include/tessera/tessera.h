@@ -67,6 +67,7 @@
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>
+#include <tessera/products.h>
 #include <tessera/profile.h>
 #include <tessera/random.h>
 #include <tessera/reductions.h>
@@ -76,6 +77,7 @@
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
+#include <tessera/varying.h>
 #include <tessera/version.h>
 
 #endif

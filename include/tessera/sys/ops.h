@@ -23,8 +23,8 @@ extern "C" {
  *
  * An op whose rule has a factor marked "exchange" meets inside where mesh dims cut the factor. Its
  * kernel is then called for stage 0, 1, .. up to the row's number of exchanges. Each stage but the
- * last fills `record`, and the next one gets the records of all ranks along these mesh dims. The
- * workspace stays as it is between stages.
+ * last fills `record`, and the next one gets the records of all ranks along these mesh dims, or
+ * along those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
     const char *op;                  /**< its name, for errors */
@@ -36,16 +36,16 @@ typedef struct tsr_kernel_call {
     const tsr_tensor *outputs;
     const tsr_layout *const *layouts;        /**< of the inputs; NULL: left out */
     const tsr_layout *const *result_layouts; /**< of the outputs */
-    const int64_t *coordinate;               /**< this rank's; with a layout it gives a shard's global intervals
-                                                  (tsr_layout_intervals()) */
-    int stage;                               /**< TSR_STAGE_WHOLE, or 0, 1, .. */
-    const void *records;                     /**< stage > 0: those of the stage before */
-    int64_t record_stride;                   /**< bytes from one record to the next, a multiple of 64 */
-    int record_count;                        /**< the ranks that exchange, in row-major order of their coordinates
-                                                  along the mesh dims that cut the exchanged factors */
-    int own_record;                          /**< the place of this rank's own among them */
-    void *record;                            /**< to fill, but for the last stage; aligned to 64 bytes */
-    void *workspace;                         /**< as many bytes as the row wants, aligned to 64; else NULL */
+    const int64_t *coordinate; /**< this rank's; with a layout it gives a shard's global intervals
+                                    (tsr_layout_intervals()) */
+    int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1, .. */
+    const void *records;       /**< stage > 0: those of the stage before */
+    int64_t record_stride;     /**< bytes from one record to the next, a multiple of 64 */
+    int record_count; /**< the ranks that exchanged, in row-major order of their coordinates
+                           along the mesh dims on which they met */
+    int own_record;   /**< the place of this rank's own among them */
+    void *record;     /**< to fill, but for the last stage; aligned to 64 bytes */
+    void *workspace;  /**< as many bytes as the row wants, aligned to 64; else NULL */
 } tsr_kernel_call;
 
 /** Computes the outputs, or a stage of them. Errors are those of data alone, because check has seen
@@ -63,7 +63,7 @@ typedef struct tsr_op_case {
     const char *caller; /**< begins sentences */
     const tsr_op *op;
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< all of the row's, in its order */
-    const tsr_layout *const *operands;                    /**< NULL: an optional operand that is left out */
+    const tsr_layout *const *operands; /**< NULL: an optional operand that is left out */
 } tsr_op_case;
 
 struct tsr_op {
@@ -72,7 +72,7 @@ struct tsr_op {
     const char *rule; /**< the factor string; with `rule_of` the general form, for people */
     const char *operands[TSR_OP_MOST_OPERANDS + 1];
     const char *results[TSR_OP_MOST_RESULTS + 1];
-    unsigned optional;                                    /**< operands, by bits, that may be left out */
+    unsigned optional; /**< operands, by bits, that may be left out */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< with defaults */
     /** Checks dtypes and attributes, and gives the dtypes of results. Only optional operands may be
      * NULL. */
@@ -84,6 +84,9 @@ struct tsr_op {
      * set. With it, factors marked "whole" or "permute" may have another size in each tensor, and a
      * factor that is marked "whole" may be a result's alone. Called after check and rule_of. */
     tsr_status (*shape_of)(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
+    /** NULL, or tells to which placements the op redistributes its first operand: that is all that
+     * it does, and it has no rule to fit and no kernel. All ranks of the mesh meet. */
+    tsr_status (*moves_to)(const tsr_op_case *c, tsr_placement placements[TSR_MAX_DIMS]);
     tsr_host_kernel *host;
     int code; /**< given to the kernel */
     /** NULL, or makes the local result as strides over the first input's memory, in `*out`, whose
@@ -95,6 +98,11 @@ struct tsr_op {
     /** With exchanges: bytes of this rank's record of `call->stage`, equal on all ranks that
      * exchange. */
     tsr_kernel_bytes *record_bytes;
+    /** With exchanges: NULL, or the mesh dims, by bits and out of `exchanged`, along which ranks
+     * meet after a stage, by the case's attributes and layouts alone. So long records are gathered
+     * along few dims, and short ones along all. 0: ranks do not meet, and the next stage gets this
+     * rank's record alone. */
+    unsigned (*meets)(const tsr_op_case *c, int stage, unsigned exchanged);
     /** NULL, or bytes of memory that the kernel wants beside its tensors. */
     tsr_kernel_bytes *workspace_bytes;
     /**

@@ -9,5 +9,7 @@ extern const tsr_op tsr_rows_pointwise[];
 extern const tsr_op tsr_rows_reductions[];
 extern const tsr_op tsr_rows_norms[];
 extern const tsr_op tsr_rows_random[];
+extern const tsr_op tsr_rows_layouts[];
+extern const tsr_op tsr_rows_products[];
 
 #endif

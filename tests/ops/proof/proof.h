@@ -22,6 +22,7 @@ typedef struct proof_case {
     bool exact;
     bool exact_gradients; /**< so are gradients */
     bool inexact;         /**< products or exchanges add terms in another order on more ranks */
+    unsigned constants;   /**< float operands, by bits, that have no gradient */
     int draws;            /**< for each mesh; 0: 40 */
 } proof_case;
 
@@ -39,7 +40,7 @@ struct proof {
 };
 
 /** The lists of lines, by file. */
-extern const proof_case proof_pointwise[], proof_reductions[], proof_norms[], proof_random[];
+extern const proof_case proof_pointwise[], proof_reductions[], proof_norms[], proof_layouts[], proof_products[], proof_random[];
 
 /** The attribute of that name, to be set. */
 tsr_attribute *proof_attribute(proof *p, const char *name);
