@@ -14,16 +14,15 @@ tsr_random_key tsr_random_key_philox(uint64_t seed, uint64_t offset)
 
 tsr_random_key tsr_random_key_split(tsr_random_key key, uint64_t index)
 {
-    uint32_t words[4];
     if (key.generator == TSR_RANDOM_THREEFRY) {
-        tsr_threefry((uint32_t)key.words[0], (uint32_t)key.words[1], index, words);
-        return (tsr_random_key){TSR_RANDOM_THREEFRY, {words[0], words[1]}};
+        const uint64_t words = tsr_threefry((uint32_t)key.words[0], (uint32_t)key.words[1], index);
+        return (tsr_random_key){TSR_RANDOM_THREEFRY, {words >> 32, (uint32_t)words}};
     }
     if (key.generator != TSR_RANDOM_PHILOX)
         return key;
-    tsr_philox(key.words[0], key.words[1] + index, words);
-    return (tsr_random_key){TSR_RANDOM_PHILOX,
-                            {words[0] | (uint64_t)words[1] << 32, words[2] | (uint64_t)words[3] << 32}};
+    uint64_t first, second;
+    tsr_philox(key.words[0], key.words[1] + index, &first, &second);
+    return (tsr_random_key){TSR_RANDOM_PHILOX, {first >> 32 | first << 32, second >> 32 | second << 32}};
 }
 
 tsr_random_key tsr_random_key_fold_in(tsr_random_key key, uint64_t data)

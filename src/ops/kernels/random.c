@@ -178,10 +178,9 @@ static void add_higher(const filling *f, uint64_t first, int64_t n, uint64_t spa
     const uint64_t factor = wide ? (half % span) * (half % span) % span
                                  : (uint32_t)((uint32_t)(half % span) * (uint32_t)(half % span)) % (uint32_t)span;
     for (int part = 0; part < 2; part++) {
-        uint32_t words[2];
-        tsr_threefry((uint32_t)f->key[0], (uint32_t)f->key[1], (uint64_t)part, words);
-        other.key[0] = words[0];
-        other.key[1] = words[1];
+        const uint64_t words = tsr_threefry((uint32_t)f->key[0], (uint32_t)f->key[1], (uint64_t)part);
+        other.key[0] = words >> 32;
+        other.key[1] = (uint32_t)words;
         fill_bits(&other, first, n, part ? to : &higher);
     }
     for (int64_t i = 0; i < n; i++) {

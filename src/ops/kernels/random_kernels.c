@@ -13,9 +13,8 @@ static void threefry32(const uint64_t key[2], uint64_t first, int64_t n, uint32_
     const uint32_t k0 = (uint32_t)key[0], k1 = (uint32_t)key[1];
     LOOP(n)
     {
-        uint32_t words[2];
-        tsr_threefry(k0, k1, first + (uint64_t)i, words);
-        to[i] = words[0] ^ words[1];
+        const uint64_t words = tsr_threefry(k0, k1, first + (uint64_t)i);
+        to[i] = (uint32_t)(words ^ words >> 32);
     }
 }
 
@@ -24,23 +23,7 @@ static void threefry64(const uint64_t key[2], uint64_t first, int64_t n, uint64_
     const uint32_t k0 = (uint32_t)key[0], k1 = (uint32_t)key[1];
     LOOP(n)
     {
-        uint32_t words[2];
-        tsr_threefry(k0, k1, first + (uint64_t)i, words);
-        to[i] = (uint64_t)words[0] << 32 | words[1];
-    }
-}
-
-static void philox32(const uint64_t key[2], uint64_t first, int64_t n, uint32_t *to)
-{
-    const uint64_t seed = key[0], counter = key[1] + first / 4;
-    LOOP(n / 4)
-    {
-        uint32_t words[4];
-        tsr_philox(seed, counter + (uint64_t)i, words);
-        to[4 * i] = words[0];
-        to[4 * i + 1] = words[1];
-        to[4 * i + 2] = words[2];
-        to[4 * i + 3] = words[3];
+        to[i] = tsr_threefry(k0, k1, first + (uint64_t)i);
     }
 }
 
@@ -49,10 +32,24 @@ static void philox64(const uint64_t key[2], uint64_t first, int64_t n, uint64_t 
     const uint64_t seed = key[0], counter = key[1] + first / 2;
     LOOP(n / 2)
     {
-        uint32_t words[4];
-        tsr_philox(seed, counter + (uint64_t)i, words);
-        to[2 * i] = (uint64_t)words[0] << 32 | words[1];
-        to[2 * i + 1] = (uint64_t)words[2] << 32 | words[3];
+        uint64_t low, high;
+        tsr_philox(seed, counter + (uint64_t)i, &low, &high);
+        to[2 * i] = low;
+        to[2 * i + 1] = high;
+    }
+}
+
+static void philox32(const uint64_t key[2], uint64_t first, int64_t n, uint32_t *to)
+{
+    const uint64_t seed = key[0], counter = key[1] + first / 4;
+    LOOP(n / 4)
+    {
+        uint64_t low, high;
+        tsr_philox(seed, counter + (uint64_t)i, &low, &high);
+        to[4 * i] = (uint32_t)(low >> 32);
+        to[4 * i + 1] = (uint32_t)low;
+        to[4 * i + 2] = (uint32_t)(high >> 32);
+        to[4 * i + 3] = (uint32_t)high;
     }
 }
 
