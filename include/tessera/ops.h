@@ -2,7 +2,7 @@
  * @file
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
- * functions are in pointwise.h, reductions.h and norms.h.
+ * functions are in pointwise.h, reductions.h, norms.h and views.h.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
@@ -46,7 +46,8 @@ typedef enum tsr_attribute_kind {
     TSR_ATTRIBUTE_FLOAT,   /**< `number` */
     TSR_ATTRIBUTE_DTYPE,   /**< `integer`, a tsr_dtype */
     TSR_ATTRIBUTE_WORD,    /**< `words`: one of those that the op knows */
-    TSR_ATTRIBUTE_INTS     /**< `list` of `count` numbers: dims, or a shape */
+    TSR_ATTRIBUTE_INTS,    /**< `list` of `count` numbers: dims, or a shape */
+    TSR_ATTRIBUTE_TEXT     /**< `words`: any text, such as an equation */
 } tsr_attribute_kind;
 
 /** An attribute of a call, or of an op with its default. A plain value that owns nothing. */
@@ -57,8 +58,8 @@ typedef struct tsr_attribute {
     double number;
     int count;
     int64_t list[TSR_MAX_DIMS];
-    const char *words; /**< the word; of an op's attribute: all its words, apart by `|`, the default
-                            first */
+    const char *words; /**< the word, or the text; of an op's WORD: all its words, apart by `|`, the
+                            default first */
 } tsr_attribute;
 
 /* Makers of attributes, by the attribute's name. */
@@ -68,6 +69,9 @@ TSR_API tsr_attribute tsr_attribute_dtype(const char *name, tsr_dtype value); /*
 
 /** An attribute that is one of an op's words; `word` is borrowed for the call. */
 TSR_API tsr_attribute tsr_attribute_word(const char *name, const char *word);
+
+/** An attribute that is any text, which is borrowed for the call. */
+TSR_API tsr_attribute tsr_attribute_text(const char *name, const char *text);
 
 /** An attribute with a list of `count` numbers (TSR_MAX_DIMS at most; more are dropped), copied. */
 TSR_API tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values);
@@ -87,6 +91,7 @@ typedef struct tsr_op_info {
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< with defaults; an INTS without one
                                                              has count -1 */
     int has_gradient;                                     /**< 1 if tsr_op_backward() takes it */
+    int moves; /**< 1 if it redistributes its first operand, and does nothing else */
 } tsr_op_info;
 
 /** Finds the op called `name`, among the library's and those of the context's options. `context`
@@ -123,6 +128,29 @@ TSR_API tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count,
                                               const tsr_layout *const *operands,
                                               const tsr_layout *gradient, const bool *wanted,
                                               tsr_layout **gradients);
+
+/**
+ * The layouts in which an op takes its operands under a policy: those given if they fit the rule,
+ * else the cheapest that do, if the policy allows the redistributions. `bytes`: the most that a
+ * rank may then receive; 0: no limit. `out` has room for TSR_OP_MOST_OPERANDS; the caller owns each
+ * that is set, also those that stay; an operand that is left out, and the rest, become NULL. Pure;
+ * meshes may be abstract. TSR_ERROR_ARGUMENT: as tsr_op_propagate(), or the policy forbids what
+ * would be needed, which the sentence says.
+ */
+TSR_API tsr_status tsr_op_settle(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                                 const tsr_layout *const *operands, tsr_policy policy,
+                                 int64_t bytes, tsr_layout **out);
+
+/**
+ * The bytes that the rank at `coordinate` (NULL: this rank; an abstract mesh needs one) receives
+ * while ranks meet inside the op, because a mesh dim cuts a factor of its rule that it exchanges; 0
+ * where nobody meets. Moves of operands do not count: tsr_plan_survey_of() tells those. Pure.
+ * Errors as tsr_op_propagate().
+ */
+TSR_API tsr_status tsr_op_exchange_bytes(const tsr_op *op, size_t count,
+                                         const tsr_attribute *attributes,
+                                         const tsr_layout *const *operands,
+                                         const int64_t *coordinate, int64_t *bytes);
 
 /** Calls an op by its row, as its own function would; arguments as for tsr_op_propagate(). The
  * caller owns the results. */

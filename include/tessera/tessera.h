@@ -51,14 +51,17 @@
 #ifndef TESSERA_H
 #define TESSERA_H
 
+#include <tessera/attention.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/explain.h>
+#include <tessera/indexing.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
+#include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
@@ -67,6 +70,7 @@
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>
+#include <tessera/products.h>
 #include <tessera/profile.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
@@ -75,6 +79,8 @@
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
+#include <tessera/varying.h>
 #include <tessera/version.h>
+#include <tessera/views.h>
 
 #endif

@@ -23,8 +23,8 @@ extern "C" {
  *
  * An op whose rule has a factor marked "exchange" meets inside where mesh dims cut the factor. Its
  * kernel is then called for stage 0, 1, .. up to the row's number of exchanges. Each stage but the
- * last fills `record`, and the next one gets the records of all ranks along these mesh dims. The
- * workspace stays as it is between stages.
+ * last fills `record`, and the next one gets the records of all ranks along these mesh dims, or
+ * along those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
     const char *op;                  /**< its name, for errors */
@@ -43,11 +43,11 @@ typedef struct tsr_kernel_call {
     int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1, .. */
     const void *records;       /**< stage > 0: those of the stage before */
     int64_t record_stride;     /**< bytes from one record to the next, a multiple of 64 */
-    int record_count;          /**< the ranks that exchange, in row-major order of their coordinates
-                                    along the mesh dims that cut the exchanged factors */
-    int own_record;            /**< the place of this rank's own among them */
-    void *record;              /**< to fill, but for the last stage; aligned to 64 bytes */
-    void *workspace;           /**< as many bytes as the row wants, aligned to 64; else NULL */
+    int record_count; /**< the ranks that exchanged, in row-major order of their coordinates
+                           along the mesh dims on which they met */
+    int own_record;   /**< the place of this rank's own among them */
+    void *record;     /**< to fill, but for the last stage; aligned to 64 bytes */
+    void *workspace;  /**< as many bytes as the row wants, aligned to 64; else NULL */
 } tsr_kernel_call;
 
 /** Computes the outputs, or a stage of them. Errors are those of data alone, because check has seen
@@ -68,6 +68,28 @@ typedef struct tsr_op_case {
     const tsr_layout *const *operands; /**< NULL: an optional operand that is left out */
 } tsr_op_case;
 
+/**
+ * How tensors lie in each other along the factor marked "permute": parts of operands' dims follow
+ * one another in a dim of the result, or of an operand. From this follow the placements of a result
+ * where mesh dims cut the factor, so that nothing moves; where there are none the op is refused.
+ *
+ * slice: a part of the operand is the whole result. concat: each operand is a part. The gradient of
+ * a slice: a part of operand 1, which has the shape and the cuts of the result, is the whole
+ * operand 0.
+ */
+typedef struct tsr_op_placing {
+    int count;
+    struct tsr_op_part {
+        int operand; /**< from whose dim it comes: elements start, start + step, .. below end */
+        int64_t size, start, end, step; /**< `size` of the operand's dim */
+        int64_t offset;                 /**< in the dim in which it lies */
+    } parts[TSR_OP_MOST_OPERANDS];      /**< in ascending order of offsets */
+    int64_t size; /**< of the dim in which the parts lie; what none covers is any rank's */
+    int target;   /**< the operand in which they lie; -1: the result */
+    int like;     /**< the operand whose cuts the result has, where the parts fit; -1: the plainest
+                       that fit are found */
+} tsr_op_placing;
+
 struct tsr_op {
     size_t size; /**< sizeof(struct tsr_op); 0 in the library's own rows */
     const char *name;
@@ -86,17 +108,25 @@ struct tsr_op {
      * set. With it, factors marked "whole" or "permute" may have another size in each tensor, and a
      * factor that is marked "whole" may be a result's alone. Called after check and rule_of. */
     tsr_status (*shape_of)(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
+    /** NULL, or tells to which placements the op redistributes its first operand: that is all that
+     * it does, and it has no rule to fit and no kernel. All ranks of the mesh meet. */
+    tsr_status (*moves_to)(const tsr_op_case *c, tsr_placement placements[TSR_MAX_DIMS]);
     tsr_host_kernel *host;
     int code; /**< given to the kernel */
-    /** NULL, or makes the local result as strides over the first input's memory, in `*out`, whose
-     * dtype and shape are set. `*fits` false: no strides can say it, and the result is new memory,
-     * which `host` fills. Not for `_into`, which always copies by `host`. */
+    /** NULL, or makes the only local result as strides over the first input's memory, in `*out`,
+     * whose dtype, device and shape are set. `*fits` false: no strides can say it, and the result
+     * is new memory, which `host` fills. Not for `_into`, which always copies by `host`. */
     tsr_status (*view)(const tsr_kernel_call *call, tsr_tensor *out, bool *fits);
     /** How often ranks meet where a factor marked "exchange" is cut; 0: the rule has none. */
     int exchanges;
     /** With exchanges: bytes of this rank's record of `call->stage`, equal on all ranks that
      * exchange. */
     tsr_kernel_bytes *record_bytes;
+    /** With exchanges: NULL, or the mesh dims, by bits and out of `exchanged`, along which ranks
+     * meet after a stage, by the case's attributes and layouts alone. So long records are gathered
+     * along few dims, and short ones along all. 0: ranks do not meet, and the next stage gets this
+     * rank's record alone. */
+    unsigned (*meets)(const tsr_op_case *c, int stage, unsigned exchanged);
     /** NULL, or bytes of memory that the kernel wants beside its tensors. */
     tsr_kernel_bytes *workspace_bytes;
     /**
@@ -114,6 +144,9 @@ struct tsr_op {
      * afterwards.
      */
     const char *gradients[TSR_OP_MOST_OPERANDS];
+    /** NULL, or tells how the only result lies along the factor marked "permute", of which the rule
+     * has one, so that mesh dims may cut it. Called after check. */
+    void (*place_of)(const tsr_op_case *c, tsr_op_placing *out);
 };
 
 #ifdef __cplusplus

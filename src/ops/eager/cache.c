@@ -98,6 +98,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static uint64_t hash_attributes(uint64_t hash, const tsr_attribute *attributes)
 {
     for (const tsr_attribute *a = attributes; a->name; a++) {
+        for (const char *at = a->kind == TSR_ATTRIBUTE_TEXT ? a->words : ""; *at; at++)
+            hash = mix(hash, (unsigned char)*at);
         uint64_t bits;
         memcpy(&bits, &a->number, sizeof bits);
         hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
@@ -112,7 +114,8 @@ static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
 {
     for (; a->name; a++, b++) {
         if (a->integer != b->integer || memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->count != b->count ||
-            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0))
+            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0) ||
+            (a->kind == TSR_ATTRIBUTE_TEXT && strcmp(a->words, b->words) != 0))
             return false;
     }
     return true;
@@ -157,12 +160,27 @@ static tsr_status keep_layout(const tsr_eager_cache *cache, const tsr_layout *la
                              tsr_layout_shape(layout), tsr_layout_dtype(layout), out);
 }
 
+/* Bytes of an answer, behind which copies of texts lie. */
+static size_t bytes_for(const tsr_op_case *c)
+{
+    size_t bytes = sizeof(answer);
+    for (int i = 0; c->attributes[i].name; i++)
+        bytes += c->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(c->attributes[i].words) + 1 : 0;
+    return bytes;
+}
+
 /* Fills an answer with copies of what was inferred. */
 static tsr_status fill(const tsr_eager_cache *cache, const tsr_op_case *c, const tsr_op_inferred *inferred, answer *a)
 {
     a->op = c->op;
-    for (int i = 0; c->attributes[i].name; i++)
+    char *text = (char *)(a + 1);
+    for (int i = 0; c->attributes[i].name; i++) {
         a->attributes[i] = c->attributes[i];
+        if (c->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
+            continue;
+        a->attributes[i].words = strcpy(text, c->attributes[i].words);
+        text += strlen(text) + 1;
+    }
     for (int i = 0; c->op->operands[i]; i++, a->given.operand_count++) {
         if (c->operands[i])
             TSR_TRY(keep_layout(cache, c->operands[i], &a->operands[i]));
@@ -188,7 +206,7 @@ static tsr_status infer(tsr_eager_cache *cache, const tsr_op_case *c, uint64_t h
     void *room;
     tsr_op_inferred inferred;
     TSR_TRY(tsr_op_infer(c, &inferred));
-    tsr_status status = tsr_allocate(cache->context, sizeof(answer), &room);
+    tsr_status status = tsr_allocate(cache->context, bytes_for(c), &room);
     if (status == TSR_OK) {
         answer *const made = memset(room, 0, sizeof *made), **const place = &cache->answers[hash % ANSWERS];
         made->hash = hash;

@@ -24,6 +24,8 @@ typedef struct computing {
     void *workspace, *sent, *received; /* allocated, or NULL */
     int64_t stride;                    /* of the records of this stage, trailers included */
     uint64_t number;                   /* of the call, equal on ranks in the same one */
+    unsigned met;                      /* mesh dims along which ranks meet after this stage */
+    int met_count, met_place;          /* the ranks along them, and this one's place */
     tsr_kernel_call call;
 } computing;
 
@@ -41,16 +43,25 @@ static void list_dims(const tsr_mesh *mesh, unsigned dims, char *text, size_t ca
     }
 }
 
-/* Counts the ranks that meet, and finds this one's place among them. */
-static void find_place(computing *k)
+/* The mesh dims along which ranks meet after a stage. */
+static unsigned find_met(const tsr_computation *given, int stage)
 {
-    k->call.record_count = 1;
+    const tsr_op *const op = given->c->op;
+    return op->meets ? op->meets(given->c, stage, given->exchanged) : given->exchanged;
+}
+
+/* Counts the ranks that meet after a stage, and finds this one's place among them. */
+static void find_place(computing *k, int stage)
+{
+    k->met = find_met(k->given, stage);
+    k->met_count = 1;
+    k->met_place = 0;
     for (int dim = 0; dim < tsr_mesh_ndim(k->given->mesh); dim++) {
-        if (!(k->given->exchanged >> dim & 1))
+        if (!(k->met >> dim & 1))
             continue;
         const int size = (int)tsr_mesh_size(k->given->mesh, dim);
-        k->call.own_record = k->call.own_record * size + (int)k->given->coordinate[dim];
-        k->call.record_count *= size;
+        k->met_place = k->met_place * size + (int)k->given->coordinate[dim];
+        k->met_count *= size;
     }
 }
 
@@ -86,6 +97,7 @@ static uint64_t number_call(const tsr_op_case *c)
         uint64_t bits;
         memcpy(&bits, &a->number, sizeof bits);
         hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
+        hash = a->kind == TSR_ATTRIBUTE_TEXT ? mix_text(hash, a->words) : hash;
         for (int j = 0; j < a->count; j++)
             hash = mix(hash, (uint64_t)a->list[j]);
     }
@@ -109,7 +121,7 @@ static tsr_status fail_exchange(const computing *k, const trailer *other)
 /* Checks what came with the records. */
 static tsr_status check_trailers(const computing *k, uint64_t number)
 {
-    for (int i = 0; i < k->call.record_count; i++) {
+    for (int i = 0; i < k->met_count; i++) {
         trailer t;
         memcpy(&t, (const char *)k->received + (i + 1) * k->stride - ALIGNMENT, sizeof t);
         if (t.status != TSR_OK || t.call != number)
@@ -118,17 +130,21 @@ static tsr_status check_trailers(const computing *k, uint64_t number)
     return TSR_OK;
 }
 
-/* Gathers the records of a stage from all ranks that meet. A rank that has failed before it had
- * room for records gives none, of which its peers hear. */
+/* Gathers the records of a stage from all ranks that meet. A rank without room for records gives
+ * none, of which its peers hear. */
 static tsr_status exchange(computing *k, tsr_status local)
 {
     char dims[TSR_MAX_DIMS * 40];
     tsr_kept_sentence kept;
+    if (!k->met && local == TSR_OK)
+        memcpy(k->received, k->sent, (size_t)k->stride);
+    if (!k->met)
+        return local;
     tsr_status_keep_returned(&kept, local);
     const uint64_t number = mix(k->number, (uint64_t)k->call.stage);
     const tsr_mesh *const mesh = k->given->mesh;
     const trailer own = {.call = number, .status = (int32_t)local, .rank = tsr_comm_rank(tsr_mesh_comm(mesh))};
-    list_dims(mesh, k->given->exchanged, dims, sizeof dims);
+    list_dims(mesh, k->met, dims, sizeof dims);
     if (k->received)
         memcpy((char *)k->sent + k->stride - ALIGNMENT, &own, sizeof own);
     const tsr_status gathered =
@@ -150,7 +166,7 @@ static tsr_status make_room(computing *k, void **received)
     TSR_TRY(tsr_allocate(k->context, (size_t)k->stride, &k->sent));
     memset(k->sent, 0, (size_t)k->stride);
     k->call.record = k->sent;
-    return tsr_allocate(k->context, (size_t)(k->stride * k->call.record_count), received);
+    return tsr_allocate(k->context, (size_t)(k->stride * k->met_count), received);
 }
 
 /* Runs one stage that fills a record, and exchanges it. */
@@ -158,23 +174,32 @@ static tsr_status run_stage(computing *k, int stage, tsr_status local)
 {
     void *received = NULL;
     k->call.stage = stage;
-    tsr_status status = local == TSR_OK ? make_room(k, &received) : local;
+    find_place(k, stage);
+    tsr_status status = k->call.inputs ? make_room(k, &received) : local;
+    if (local != TSR_OK)
+        status = local;
     if (status == TSR_OK)
         status = k->given->c->op->host(&k->call);
     tsr_release(k->context, k->received);
     k->received = received;
     k->call.records = received;
     k->call.record_stride = k->stride;
+    k->call.record_count = k->met_count;
+    k->call.own_record = k->met_place;
     return exchange(k, status);
 }
 
-/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it. */
+/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it; where
+ * stages meet along dims of their own, to all meetings. */
 static tsr_status run_stages(computing *k, tsr_status local)
 {
     for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
-        TSR_TRY(run_stage(k, stage, local));
-        local = TSR_OK;
+        local = run_stage(k, stage, local);
+        if (local != TSR_OK && !k->given->c->op->meets)
+            return local;
     }
+    if (local != TSR_OK)
+        return local;
     k->call.stage = k->given->c->op->exchanges;
     k->call.record = NULL;
     return k->given->c->op->host(&k->call);
@@ -184,9 +209,12 @@ static tsr_status run_stages(computing *k, tsr_status local)
 static tsr_status attend(const computing *k)
 {
     char dims[TSR_MAX_DIMS * 40];
-    list_dims(k->given->mesh, k->given->exchanged, dims, sizeof dims);
-    for (int stage = 0; stage < k->given->c->op->exchanges; stage++)
-        TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+    for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
+        const unsigned met = find_met(k->given, stage);
+        list_dims(k->given->mesh, met, dims, sizeof dims);
+        if (met)
+            TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+    }
     return TSR_OK;
 }
 
@@ -236,6 +264,8 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
     if (local != TSR_OK && !given->exchanged)
         return local;
+    if (given->c->op->moves_to)
+        return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
     computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
     if (!given->inside)
         return given->exchanged && local == TSR_OK ? attend(&k) : local;
@@ -248,10 +278,8 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     k.call.coordinate = given->coordinate;
     if (local == TSR_OK)
         list_tensors(given, inputs, outputs, layouts, &k.call);
-    if (given->exchanged) {
-        find_place(&k);
+    if (given->exchanged)
         k.number = number_call(given->c);
-    }
     const tsr_status status = run_kernel(&k, local);
     tsr_release(k.context, k.workspace);
     tsr_release(k.context, k.sent);

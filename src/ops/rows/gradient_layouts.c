@@ -60,8 +60,8 @@ static tsr_status find_gradient(const tsr_op_case *c, tsr_layout **out)
 }
 
 tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count, const tsr_attribute *attributes,
-                                      const tsr_layout *const *operands, const tsr_layout *gradient,
-                                      const bool *wanted, tsr_layout **gradients)
+                                      const tsr_layout *const *operands, const tsr_layout *gradient, const bool *wanted,
+                                      tsr_layout **gradients)
 {
     static const tsr_formula_values values = {layout_of, retain, release, make_like, apply};
     tsr_op_case c;
