@@ -72,6 +72,7 @@
 #include <tessera/pointwise.h>
 #include <tessera/products.h>
 #include <tessera/profile.h>
+#include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>
@@ -81,5 +82,6 @@
 #include <tessera/values.h>
 #include <tessera/varying.h>
 #include <tessera/version.h>
+#include <tessera/views.h>
 
 #endif

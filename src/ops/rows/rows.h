@@ -15,6 +15,8 @@
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
+    X(views)                                                                                                           \
+    X(random)                                                                                                          \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

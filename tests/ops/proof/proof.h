@@ -49,6 +49,8 @@ struct proof {
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
+    X(views)                                                                                                           \
+    X(random)                                                                                                          \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];
