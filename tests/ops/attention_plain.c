@@ -175,10 +175,10 @@ void plain_destroy(plain *p)
 }
 
 /*
- * With values of at most 1, scores are at most s = |scale| dim. An error of (dim + 4) u s in a score
- * is a relative one in its weight, and counts twice in a quotient of sums; f is the relative error
- * of a weight, and of what is summed with it. A gradient of weights is at most value_dim, and its
- * error at most value_dim^2 u more.
+ * With values of at most 1, scores are at most s = |scale| dim. An error of (dim + 4) u s in a
+ * score is a relative one in its weight, and counts twice in a quotient of sums; f is the relative
+ * error of a weight, and of what is summed with it. A gradient of weights is at most value_dim, and
+ * its error at most value_dim^2 u more.
  */
 double plain_bound(const plain *p, int tensor, double u, int ranks)
 {

@@ -1,6 +1,6 @@
-/* The loops of attention_kernels.h for one dtype. attention_kernels.c includes this file once a
- * dtype, f32 or f64, with its type REAL, unsigned INTEGER of its bits, PIECE of them in a vector, and the
- * polynomial powers of 2^r; FUNCTION(name) is the name with the dtype in front. */
+/* The loops of attention_kernels.h for one dtype. attention_kernels.c includes this file once for
+ * f32 and once for f64, with the type REAL, the unsigned INTEGER of its bits, PIECE of them in a
+ * vector, and the polynomial powers of 2^r; FUNCTION(name) is the name with the dtype in front. */
 
 typedef REAL FUNCTION(piece) __attribute__((vector_size(VECTOR)));
 typedef INTEGER FUNCTION(words) __attribute__((vector_size(VECTOR)));
@@ -45,13 +45,14 @@ static inline INLINE piece FUNCTION(exp2)(piece x)
  * `a_step` elements apart; if `crossed` those of its transpose, whose columns i are contiguous.
  * The number of columns is a multiple of TSR_ATTENTION_PAD.
  */
-typedef struct FUNCTION(product) {
+struct FUNCTION(product) {
     int64_t rows, columns, terms;
     const REAL *a, *b;
     REAL *c;
     int64_t a_step, b_step, c_step;
     int crossed, adds;
-} FUNCTION(product);
+};
+typedef struct FUNCTION(product) FUNCTION(product);
 #define product FUNCTION(product)
 
 /* Rows i to i + rows - 1, and `vectors` vectors of columns from j on. Counts are constants, so that
@@ -105,63 +106,63 @@ static inline INLINE void FUNCTION(multiply_all)(const product *m, int crossed)
         FUNCTION(multiply_columns)(m, j, 2 * ROWS, 1, crossed);
 }
 
-static void FUNCTION(multiply)(const product m)
+static void FUNCTION(multiply)(const product *m)
 {
-    if (m.crossed)
-        FUNCTION(multiply_all)(&m, 1);
+    if (m->crossed)
+        FUNCTION(multiply_all)(m, 1);
     else
-        FUNCTION(multiply_all)(&m, 0);
+        FUNCTION(multiply_all)(m, 0);
 }
 
 /* A tile becomes the products of a chunk's rows and a block's turned rows. */
 static void FUNCTION(fill_tile)(const tsr_attention_block *b, const tsr_attention_chunk *c, tsr_attention_rows rows,
                                 const void *turned, int64_t terms, void *tile)
 {
-    FUNCTION(multiply)
-    ((product){.rows = c->count,
-               .columns = b->lanes,
-               .terms = terms,
-               .a = rows.at,
-               .a_step = rows.step,
-               .b = turned,
-               .b_step = TSR_ATTENTION_LANES,
-               .c = tile,
-               .c_step = TSR_ATTENTION_LANES});
+    const product m = {.rows = c->count,
+                       .columns = b->lanes,
+                       .terms = terms,
+                       .a = rows.at,
+                       .a_step = rows.step,
+                       .b = turned,
+                       .b_step = TSR_ATTENTION_LANES,
+                       .c = tile,
+                       .c_step = TSR_ATTENTION_LANES};
+    FUNCTION(multiply)(&m);
 }
 
 /* Adds the products of a tile's columns and a chunk's rows to the block's out. */
 static void FUNCTION(add_to_out)(const tsr_attention_block *b, const tsr_attention_chunk *c, const void *tile,
                                  tsr_attention_rows rows, int64_t width)
 {
-    FUNCTION(multiply)
-    ((product){.rows = b->used,
-               .columns = width,
-               .terms = c->count,
-               .a = tile,
-               .a_step = TSR_ATTENTION_LANES,
-               .b = rows.at,
-               .b_step = rows.step,
-               .c = b->out,
-               .c_step = width,
-               .crossed = 1,
-               .adds = 1});
+    const product m = {.rows = b->used,
+                       .columns = width,
+                       .terms = c->count,
+                       .a = tile,
+                       .a_step = TSR_ATTENTION_LANES,
+                       .b = rows.at,
+                       .b_step = rows.step,
+                       .c = b->out,
+                       .c_step = width,
+                       .crossed = 1,
+                       .adds = 1};
+    FUNCTION(multiply)(&m);
 }
 
 /* Adds the products of a tile's rows and a block's rows to rows of the chunk. */
 static void FUNCTION(add_to_rows)(const tsr_attention_block *b, const tsr_attention_chunk *c, const void *tile,
                                   const void *rows, int64_t width, tsr_attention_rows to)
 {
-    FUNCTION(multiply)
-    ((product){.rows = c->count,
-               .columns = width,
-               .terms = b->lanes,
-               .a = tile,
-               .a_step = TSR_ATTENTION_LANES,
-               .b = rows,
-               .b_step = width,
-               .c = to.at,
-               .c_step = to.step,
-               .adds = 1});
+    const product m = {.rows = c->count,
+                       .columns = width,
+                       .terms = b->lanes,
+                       .a = tile,
+                       .a_step = TSR_ATTENTION_LANES,
+                       .b = rows,
+                       .b_step = width,
+                       .c = to.at,
+                       .c_step = to.step,
+                       .adds = 1};
+    FUNCTION(multiply)(&m);
 }
 
 static void FUNCTION(turn)(const REAL *from, int64_t lanes, int64_t width, REAL factor, REAL *to)
@@ -320,9 +321,10 @@ static void FUNCTION(recall)(const tsr_attention_block *b, const tsr_attention_c
     const REAL *const largest = b->largest;
     FUNCTION(fill_tile)(b, c, c->k, b->turned_queries, b->width, c->weights);
     FUNCTION(mask)(b, c);
-    for (int64_t lane = 0; lane < b->lanes; lane += PIECE)
-        FUNCTION(weigh_lanes)
-    (c->count, (REAL *)c->weights + lane, FUNCTION(finite)(FUNCTION(load)(largest + lane)));
+    for (int64_t lane = 0; lane < b->lanes; lane += PIECE) {
+        const piece base = FUNCTION(finite)(FUNCTION(load)(largest + lane));
+        FUNCTION(weigh_lanes)(c->count, (REAL *)c->weights + lane, base);
+    }
     memcpy(c->largest, b->largest, (size_t)b->lanes * sizeof(REAL));
     FUNCTION(fill_tile)(b, c, c->v, b->turned_douts, b->value_width, c->slopes);
 }
