@@ -190,8 +190,8 @@ static void say_plainly(refusal *r, int operand)
             cuts[k] = cuts_dim ? *p : tsr_replicate();
             cuts[k].dim = 0;
         }
-        if (!changed ||
-            tsr_cuts_simplify(r->mesh, tsr_op_form_size(r->form, dims->factor[dim]), cuts, &r->lists) != TSR_OK)
+        const int64_t size = tsr_layout_shape(r->operands[operand])[dim];
+        if (!changed || tsr_cuts_simplify(r->mesh, size, cuts, &r->lists) != TSR_OK)
             continue;
         for (int k = 0; k < r->mesh_ndim; k++) {
             cuts[k].dim = dim;
