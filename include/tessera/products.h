@@ -104,10 +104,11 @@ TSR_API tsr_status tsr_quantize_q8(const tsr_dtensor *w, tsr_dtensor **data, tsr
 
 /** @{ */
 /**
- * tsr_linear_into() with weights of tsr_quantize_q8(): x (.., k) times w (o, k) transposed, i8, with
- * scales (o, k / 32), plus b (o), which may be NULL. x and b are f32, f16 or bf16 in any mixture;
- * the result has x's dtype, or f32 if they differ. Weights and scales are cut alike, weights along k
- * on multiples of 32 ("S(1;unit=32)", scales "S(1)"), as x is; the result is then Partial(sum).
+ * tsr_linear_into() with weights of tsr_quantize_q8(): x (.., k) times w (o, k) transposed, i8,
+ * with scales (o, k / 32), plus b (o), which may be NULL. x and b are f32, f16 or bf16 in any
+ * mixture; the result has x's dtype, or f32 if they differ. Weights and scales are cut alike,
+ * weights along k on multiples of 32 ("S(1;unit=32)", scales "S(1)"), as x is; the result is then
+ * Partial(sum).
  *
  * Up to 7 rows of x read the weights from memory once, as they are, and the result has the bits of
  * tsr_linear() with their values in f32; for more rows values are made in panels. Weights and

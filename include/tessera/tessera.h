@@ -59,11 +59,13 @@
 #include <tessera/explain.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
+#include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
+#include <tessera/order.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>

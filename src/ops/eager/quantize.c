@@ -1,5 +1,4 @@
 #include <tessera/products.h>
-
 #include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
@@ -18,10 +17,7 @@ typedef struct quantizing {
 static tsr_status check_weights(const tsr_dtensor *w, const void *data, const void *scales)
 {
     if (!w || !data || !scales)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": %s is NULL",
-                              !w      ? "w"
-                              : !data ? "data"
-                                      : "scales");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": %s is NULL", !w ? "w" : !data ? "data" : "scales");
     const tsr_layout *const layout = tsr_dtensor_layout(w);
     const int ndim = tsr_layout_ndim(layout);
     if (tsr_dtype_get(tsr_layout_dtype(layout))->kind != TSR_CLASS_FLOAT)
@@ -32,7 +28,8 @@ static tsr_status check_weights(const tsr_dtensor *w, const void *data, const vo
                               CALLER ": the last dim of w has size %lld, but must be a multiple of %d",
                               (long long)(ndim ? tsr_layout_shape(layout)[ndim - 1] : 1), BLOCK);
     if (tsr_dtensor_to_local(w).device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, CALLER ": w is on a device, but weights are quantized on the host");
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              CALLER ": w is on a device, but weights are quantized on the host");
     return TSR_OK;
 }
 
@@ -71,8 +68,9 @@ static tsr_status scale_placement(const tsr_layout *w, int mesh_dim, tsr_placeme
     }
     tsr_layout_print(w, text, sizeof text);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          CALLER ": mesh dim %d of \"%s\" cuts blocks of %d weights, which have one scale; redistribute "
-                                 "w to \"S(%d;unit=%d)\" there",
+                          CALLER
+                          ": mesh dim %d of \"%s\" cuts blocks of %d weights, which have one scale; redistribute "
+                          "w to \"S(%d;unit=%d)\" there",
                           mesh_dim, text, BLOCK, last, BLOCK);
 }
 

@@ -46,7 +46,7 @@ static tsr_matrix matrix_of(const tsr_tensor *tensor, int64_t group)
     void *const data = tensor->data
                            ? (char *)tensor->data + group * tensor->strides[0] * (int64_t)tsr_dtype_bytes(tensor->dtype)
                            : NULL;
-    return (tsr_matrix){data, tensor->shape[1], tensor->shape[2], tensor->strides[1], tensor->strides[2],
+    return (tsr_matrix){data,         tensor->shape[1], tensor->shape[2], tensor->strides[1], tensor->strides[2],
                         tensor->dtype};
 }
 
@@ -59,8 +59,8 @@ static tsr_status multiply_group(const tsr_kernel_call *call, tsr_grouped_kind k
         return tsr_matrix_multiply(site, tsr_matrix_transpose(a), rows_of(&call->inputs[1], begin, end),
                                    matrix_of(out, group), false);
     const tsr_matrix w = matrix_of(&call->inputs[1], group);
-    return tsr_matrix_multiply(site, a, kind == TSR_GROUPED_DX ? tsr_matrix_transpose(w) : w,
-                               rows_of(out, begin, end), false);
+    return tsr_matrix_multiply(site, a, kind == TSR_GROUPED_DX ? tsr_matrix_transpose(w) : w, rows_of(out, begin, end),
+                               false);
 }
 
 /* Raises the needs to the most that any number of rows takes. */
@@ -75,16 +75,12 @@ static tsr_status measure(const tsr_kernel_call *call, tsr_grouped_kind kind, co
                         .m = kind == TSR_GROUPED_DW ? columns : rows,
                         .n = others,
                         .k = kind == TSR_GROUPED_DW ? rows : columns};
-    const tsr_gemm transposed = {.a_dtype = g.b_dtype,
-                                 .b_dtype = g.a_dtype,
-                                 .c_dtype = g.c_dtype,
-                                 .m = g.n,
-                                 .n = g.m,
-                                 .k = g.k};
+    const tsr_gemm transposed = {
+        .a_dtype = g.b_dtype, .b_dtype = g.a_dtype, .c_dtype = g.c_dtype, .m = g.n, .n = g.m, .k = g.k};
     const size_t few = tsr_aligned_bytes((size_t)(TSR_ROWS_MOST * g.k) * sizeof(float));
     TSR_TRY(multiply_group(call, kind, site, out, 0, 0, rows));
-    const size_t most =
-        tsr_larger_bytes(few, tsr_larger_bytes(tsr_widened_most_workspace(&g), tsr_widened_most_workspace(&transposed)));
+    const size_t most = tsr_larger_bytes(
+        few, tsr_larger_bytes(tsr_widened_most_workspace(&g), tsr_widened_most_workspace(&transposed)));
     site->needs->gemm = tsr_larger_bytes(site->needs->gemm, most);
     return TSR_OK;
 }

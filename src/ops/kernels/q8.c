@@ -46,7 +46,12 @@ static tsr_status take_weights(const tsr_kernel_call *call, const tsr_matmul_sit
     tsr_matrix data, scales;
     TSR_TRY(take_rows(site, arena, tsr_matrix_of(&call->inputs[1]), &data));
     TSR_TRY(take_rows(site, arena, tsr_matrix_of(&call->inputs[2]), &scales));
-    *out = (weights){tsr_rows_kernels_for(call->kernels), data.data, scales.data, data.rows, data.cols, data.row_stride,
+    *out = (weights){tsr_rows_kernels_for(call->kernels),
+                     data.data,
+                     scales.data,
+                     data.rows,
+                     data.cols,
+                     data.row_stride,
                      scales.row_stride};
     return TSR_OK;
 }
@@ -61,8 +66,7 @@ static void widen(const weights *w, int64_t row, int64_t rows, int64_t column, i
 
 static int64_t panel_of(int64_t size, int64_t length)
 {
-    const int64_t fitting =
-        PANEL_BYTES / (int64_t)sizeof(float) / tsr_larger(length, 1) / TSR_Q8_BLOCK * TSR_Q8_BLOCK;
+    const int64_t fitting = PANEL_BYTES / (int64_t)sizeof(float) / tsr_larger(length, 1) / TSR_Q8_BLOCK * TSR_Q8_BLOCK;
     return tsr_smaller(size, tsr_smaller(MOST_PANEL, tsr_larger(fitting, TSR_Q8_BLOCK)));
 }
 
@@ -93,8 +97,8 @@ static tsr_status multiply_panels(const tsr_matmul_site *site, const weights *w,
 /* Rows of x as contiguous f32. */
 static tsr_status widen_rows(const tsr_matmul_site *site, tsr_matrix x, float *to)
 {
-    const tsr_matrix packed = {(char *)to + x.rows * x.cols * (int64_t)sizeof(float), x.rows, x.cols, x.cols, 1,
-                               x.dtype};
+    const tsr_matrix packed = {
+        (char *)to + x.rows * x.cols * (int64_t)sizeof(float), x.rows, x.cols, x.cols, 1, x.dtype};
     TSR_TRY(tsr_matrix_copy(site, x, packed));
     return tsr_gemm_widen(to, packed.data, x.dtype, x.rows * x.cols);
 }

@@ -13,8 +13,9 @@ _Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS ==
                "rules and rows have as many operands");
 
 /* All rows of the library, group by group. */
-static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms,
-                                       tsr_rows_layouts,   tsr_rows_products,   tsr_rows_random};
+#define ROWS(group) tsr_rows_##group,
+static const tsr_op *const groups[] = {TSR_ROW_GROUPS(ROWS)};
+#undef ROWS
 
 /* What a context keeps: its own rows, and where each name is found. */
 typedef struct row_table {

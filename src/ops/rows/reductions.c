@@ -1,6 +1,6 @@
-#include "ops/kernels/extreme.h"
+#include "ops/kernels/lines/extreme.h"
+#include "ops/kernels/lines/share.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/share.h"
 #include "ops/rows/along.h"
 #include "ops/rows/checks.h"
 #include "ops/rows/rows.h"

@@ -39,8 +39,21 @@ struct proof {
     uint64_t seed; /**< of terms */
 };
 
-/** The lists of lines, by file. */
-extern const proof_case proof_pointwise[], proof_reductions[], proof_norms[], proof_layouts[], proof_products[], proof_random[];
+/** The lists of lines, by file; meson.build has them too. */
+#define PROOF_LISTS(X)                                                                                                 \
+    X(pointwise)                                                                                                       \
+    X(reductions)                                                                                                      \
+    X(norms)                                                                                                           \
+    X(layouts)                                                                                                         \
+    X(products)                                                                                                        \
+    X(losses)                                                                                                          \
+    X(random)                                                                                                          \
+    X(order)                                                                                                           \
+    /* one on each line */
+
+#define DECLARE_LIST(name) extern const proof_case proof_##name[];
+PROOF_LISTS(DECLARE_LIST)
+#undef DECLARE_LIST
 
 /** The attribute of that name, to be set. */
 tsr_attribute *proof_attribute(proof *p, const char *name);

@@ -1,6 +1,6 @@
-#include "ops/kernels/share.h"
+#include "ops/kernels/lines/share.h"
 
-#include "ops/kernels/axes.h"
+#include "ops/kernels/lines/axes.h"
 #include "ops/kernels/reduce.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /** Goes through local tensors of the host, by lines along one or several dims, and reads and writes
  * their elements as numbers of 8 bytes. */
-#ifndef TSR_OPS_KERNELS_AXES_H
-#define TSR_OPS_KERNELS_AXES_H
+#ifndef TSR_OPS_KERNELS_LINES_AXES_H
+#define TSR_OPS_KERNELS_LINES_AXES_H
 
 #include "ops/kernels/call.h"
 #include "ops/kernels/pointwise.h"

@@ -1,4 +1,4 @@
-#include "ops/kernels/axes.h"
+#include "ops/kernels/lines/axes.h"
 
 #include <string.h>
 
