@@ -14,7 +14,7 @@ tsr_status tsr_check_cumulative(const tsr_op_case *c, tsr_dtype *results)
     return tsr_check_along(c);
 }
 
-tsr_status tsr_check_order(const tsr_op_case *c, tsr_dtype *results)
+tsr_status tsr_check_sorted(const tsr_op_case *c, tsr_dtype *results)
 {
     TSR_TRY(tsr_check_cumulative(c, results));
     results[1] = TSR_I64;

@@ -6,7 +6,7 @@
 
 /** sort and topk: numbers; the results are of their dtype and i64. The attribute k, if there is one,
  * is at most the dim's size. */
-tsr_status tsr_check_order(const tsr_op_case *c, tsr_dtype *results);
+tsr_status tsr_check_sorted(const tsr_op_case *c, tsr_dtype *results);
 
 /** Numbers, of which the result is one. */
 tsr_status tsr_check_cumulative(const tsr_op_case *c, tsr_dtype *results);

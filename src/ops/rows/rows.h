@@ -13,6 +13,9 @@
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(views)                                                                                                           \
     X(random)                                                                                                          \
     X(order)                                                                                                           \
     /* one on each line */

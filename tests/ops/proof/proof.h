@@ -47,6 +47,9 @@ struct proof {
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(views)                                                                                                           \
     X(random)                                                                                                          \
     X(order)                                                                                                           \
     /* one on each line */
