@@ -60,6 +60,11 @@ typedef enum tool_option {
     OPT_VALIDATE,
     OPT_QUICK,
     OPT_KERNEL,
+    OPT_OPERAND,
+    OPT_ATTRIBUTE,
+    OPT_RESULT,
+    OPT_POLICY,
+    OPT_GRADIENT,
     OPT_RUN_BYTES,
     OPT_JSON,
     OPT_CSV,
@@ -71,13 +76,14 @@ typedef enum tool_option {
 
 /** Upper bounds: the operands (words that are not options) of a command, and the options on one
  * command line. */
-enum { MAX_OPERANDS = 2, MAX_GIVEN = 128 };
+enum { MAX_OPERANDS = 64, MAX_GIVEN = 128 };
 
 /** The arguments of one command line. */
 typedef struct tool_arguments {
     /** text of each option's value: "" for a flag, NULL if not given, the last if repeated */
     const char *value[OPT_COUNT];
     const char *operand[MAX_OPERANDS]; /**< operand_count of them, none of them NULL */
+    int operand_count;
     struct {
         tool_option option;
         const char *value;
@@ -104,6 +110,7 @@ typedef struct tool_command {
     uint64_t requires_all; /**< a bit 1 << option for each option that must be given */
     const char *operands;  /**< names of the operands, "OLD.json NEW.json"; NULL: the command takes none */
     int operand_count;
+    int optional_operands; /**< how many more it takes */
     /** its defaults where they are not those of all commands; behind the last one, no text */
     tool_default defaults[MAX_DEFAULTS];
     const char *output; /**< help text of --output; NULL: the usual text, of a folder of shards */
@@ -112,7 +119,8 @@ typedef struct tool_command {
 
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command,
     bench_linear_command, bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command,
-    bench_plan_command, bench_compare_command, bench_simulate_command, bench_suite_command, bench_kernels_command;
+    bench_plan_command, bench_compare_command, bench_simulate_command, bench_suite_command, bench_kernels_command,
+    ops_command, bench_ops_command;
 
 /** Reads a subcommand's arguments, argv[1] to argv[argc - 1]. `*help`: --help is among them.
  * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`,

@@ -18,10 +18,14 @@ static const tool_command *const commands[] = {
     &layout_command,
     &plan_command,
     &redistribute_command,
+#ifdef TESSERA_TOOL_BLAS
+    &ops_command,
+#endif
     &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
     &bench_linear_command,
     &bench_product_command,
+    &bench_ops_command,
 #endif
     &bench_dispatch_command,
     &bench_calibrate_command,

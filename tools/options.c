@@ -77,6 +77,13 @@ static const struct {
     [OPT_VALIDATE] = {"validate", NULL, "measure links and moves here, and say how far the model is off"},
     [OPT_QUICK] = {"quick", NULL, "small sizes: seconds instead of minutes"},
     [OPT_KERNEL] = {"kernel", "KERNEL", "what is measured: copy, reduce or reduce-to-all", "copy,reduce"},
+    [OPT_OPERAND] = {"operand", "SHAPE:DTYPE:PLACEMENTS",
+                     "an operand, in order: 4x8:f32:S(0),R; none for an optional one that is left out"},
+    [OPT_ATTRIBUTE] = {"attribute", "NAME=VALUE", "an attribute; lists are 2,0,1, and shapes 4x6", "as the row says"},
+    [OPT_RESULT] = {"result", "PLACEMENTS", "what the first result shall be", "what the rule gives"},
+    [OPT_POLICY] = {"policy", "POLICY",
+                    "what may be done about operands that do not fit: forbid, partials, warn or allow", "forbid"},
+    [OPT_GRADIENT] = {"gradient", "DY.npy", "the whole gradient of a result"},
     [OPT_RUN_BYTES] = {"run-bytes", "BYTES", "how many bytes lie together: 4K", "1K,4K,16K,64K,1M, and all of them"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
     [OPT_CSV] = {"csv", NULL, "print comma-separated values"},
@@ -233,11 +240,12 @@ static int complain_about_option(const tool_command *command, const struct argp_
 
 static error_t take_operand(reading *r, const char *word)
 {
-    if (r->operands == r->command->operand_count) {
+    if (r->operands == r->command->operand_count + r->command->optional_operands) {
         r->status = complain(EXIT_USAGE, "unexpected argument '%s'; try 'tessera %s --help'", word, r->command->name);
         return EINVAL;
     }
     r->out->operand[r->operands++] = word;
+    r->out->operand_count = r->operands;
     return 0;
 }
 

@@ -42,6 +42,15 @@ typedef struct tsr_allocator {
     void *user;
 } tsr_allocator;
 
+/** Which redistributions calls of ops put in by themselves, in the cheapest way that their rules
+ * allow. */
+typedef enum tsr_policy {
+    TSR_POLICY_FORBID = 0, /**< none: operands that do not fit are refused */
+    TSR_POLICY_PARTIALS,   /**< of Partial to Replicate or Shard alone */
+    TSR_POLICY_WARN,       /**< all, each with a line in the log, level warn */
+    TSR_POLICY_ALLOW       /**< all */
+} tsr_policy;
+
 /** Options of a context; a field that is 0 has its default, except `size`. */
 typedef struct tsr_context_options {
     size_t size;             /**< sizeof(tsr_context_options) */
@@ -94,6 +103,16 @@ typedef struct tsr_context_options {
      * (sys/blas.h). NULL: the linked BLAS alone.
      */
     const char *blas;
+    /** Ops of the program's own (sys/ops.h): `op_count` rows, found by name beside the library's.
+     * The list and the rows are borrowed, and must outlive the context. All ranks give the same
+     * rows. They are checked when the first op is looked up. NULL: none. */
+    const struct tsr_op *const *ops;
+    size_t op_count;
+    /** What a call of an op may do about operands whose layouts do not fit its rule. */
+    tsr_policy policy;
+    /** With a policy other than TSR_POLICY_FORBID: the most bytes that a rank may receive for one
+     * call; a call that would need more is refused. 0: no limit. */
+    int64_t policy_bytes;
 } tsr_context_options;
 
 /** For tsr_context_options.kept_bytes: all released memory goes back to the system at once. */
@@ -103,7 +122,8 @@ typedef struct tsr_context_options {
 #define TSR_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(tsr_context_options), {TSR_NULL, TSR_NULL, TSR_NULL}, TSR_NULL, TSR_NULL,           \
-            TSR_LOG_SILENT, TSR_NULL, TSR_NULL, 0, TSR_NULL, TSR_NULL, 0, 0, TSR_NULL, TSR_NULL    \
+            TSR_LOG_SILENT, TSR_NULL, TSR_NULL, 0, TSR_NULL, TSR_NULL, 0, 0, TSR_NULL, TSR_NULL,   \
+            TSR_NULL, 0, TSR_POLICY_FORBID, 0                                                      \
     }
 
 /** Makes a context; the caller owns one reference to `*out`. Environment variables are read here,
@@ -120,6 +140,14 @@ TSR_API void tsr_context_destroy(tsr_context *context);
 /** The host kernels that this context uses: "portable", "avx2" or "avx512". `context` may be NULL.
  * Static text. */
 TSR_API const char *tsr_context_kernels(const tsr_context *context);
+
+/** The policy of the context, and, in `*bytes` where `bytes` is not NULL, its limit (0: none).
+ * `context` may be NULL. Any thread. */
+TSR_API tsr_policy tsr_context_policy(const tsr_context *context, int64_t *bytes);
+
+/** The rows of ops of the context's options, and their number; borrowed. Neither pointer is NULL.
+ * Any thread. */
+TSR_API const struct tsr_op *const *tsr_context_ops(const tsr_context *context, size_t *count);
 
 /** How those kernels move many bytes: "measured", "fixed", or the name of one way. `context` may be
  * NULL. Static text. Any thread. */

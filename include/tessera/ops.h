@@ -1,7 +1,8 @@
 /**
  * @file
- * Operations on dtensors: arithmetic, activations, sums and softmax, which follow the layouts of
- * their operands. PyTorch's operators on DTensor, jax.numpy under sharding.
+ * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
+ * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
+ * functions are in pointwise.h, reductions.h, norms.h and views.h.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
@@ -36,7 +37,7 @@
 extern "C" {
 #endif
 
-/** An op: a row of the library's table. Static. */
+/** An op: a row of the library's table, or of a program's (sys/ops.h). */
 typedef struct tsr_op tsr_op;
 
 /** What an attribute is. */
@@ -45,7 +46,8 @@ typedef enum tsr_attribute_kind {
     TSR_ATTRIBUTE_FLOAT,   /**< `number` */
     TSR_ATTRIBUTE_DTYPE,   /**< `integer`, a tsr_dtype */
     TSR_ATTRIBUTE_WORD,    /**< `words`: one of those that the op knows */
-    TSR_ATTRIBUTE_INTS     /**< `list` of `count` numbers: dims, or a shape */
+    TSR_ATTRIBUTE_INTS,    /**< `list` of `count` numbers: dims, or a shape */
+    TSR_ATTRIBUTE_TEXT     /**< `words`: any text, such as an equation */
 } tsr_attribute_kind;
 
 /** An attribute of a call, or of an op with its default. A plain value that owns nothing. */
@@ -56,8 +58,8 @@ typedef struct tsr_attribute {
     double number;
     int count;
     int64_t list[TSR_MAX_DIMS];
-    const char *words; /**< the word; of an op's attribute: all its words, apart by `|`, the default
-                            first */
+    const char *words; /**< the word, or the text; of an op's WORD: all its words, apart by `|`, the
+                            default first */
 } tsr_attribute;
 
 /* Makers of attributes, by the attribute's name. */
@@ -67,6 +69,9 @@ TSR_API tsr_attribute tsr_attribute_dtype(const char *name, tsr_dtype value); /*
 
 /** An attribute that is one of an op's words; `word` is borrowed for the call. */
 TSR_API tsr_attribute tsr_attribute_word(const char *name, const char *word);
+
+/** An attribute that is any text, which is borrowed for the call. */
+TSR_API tsr_attribute tsr_attribute_text(const char *name, const char *text);
 
 /** An attribute with a list of `count` numbers (TSR_MAX_DIMS at most; more are dropped), copied. */
 TSR_API tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values);
@@ -86,14 +91,17 @@ typedef struct tsr_op_info {
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< with defaults; an INTS without one
                                                              has count -1 */
     int has_gradient;                                     /**< 1 if tsr_op_backward() takes it */
+    int moves; /**< 1 if it redistributes its first operand, and does nothing else */
 } tsr_op_info;
 
-/** Finds the op called `name`. TSR_ERROR_ARGUMENT: no op has this name; the sentence lists similar
- * names. Any thread. */
-TSR_API tsr_status tsr_op_find(const char *name, const tsr_op **out);
+/** Finds the op called `name`, among the library's and those of the context's options. `context`
+ * NULL: among the library's. The op lives as long as the context. TSR_ERROR_ARGUMENT: no op has
+ * this name, and the sentence lists all; or a row of the options is not one. Any thread. */
+TSR_API tsr_status tsr_op_find(tsr_context *context, const char *name, const tsr_op **out);
 
-/** The op at `index`, in the order of the table; NULL past the last. Any thread. */
-TSR_API const tsr_op *tsr_op_get(size_t index);
+/** The op at `index`, in the order of the table, the library's first; NULL past the last, or if the
+ * rows of the options have an error that tsr_op_find() tells. `context` may be NULL. Any thread. */
+TSR_API const tsr_op *tsr_op_get(tsr_context *context, size_t index);
 
 /** Tells what an op is; neither pointer is NULL. Any thread. */
 TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);
@@ -107,6 +115,42 @@ TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);
  */
 TSR_API tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                     const tsr_layout *const *operands, tsr_layout **results);
+
+/**
+ * The layouts of the gradients of an op's operands, as tsr_op_backward() makes them from one of
+ * layout `gradient`; NULL: the gradient layout of the first result. `wanted` and `gradients` have
+ * an entry for each operand; those that are not wanted become NULL, and the caller owns the others.
+ * Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand that is wanted has no gradient.
+ * TSR_ERROR_ARGUMENT: as tsr_op_propagate().
+ */
+TSR_API tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count,
+                                              const tsr_attribute *attributes,
+                                              const tsr_layout *const *operands,
+                                              const tsr_layout *gradient, const bool *wanted,
+                                              tsr_layout **gradients);
+
+/**
+ * The layouts in which an op takes its operands under a policy: those given if they fit the rule,
+ * else the cheapest that do, if the policy allows the redistributions. `bytes`: the most that a
+ * rank may then receive; 0: no limit. `out` has room for TSR_OP_MOST_OPERANDS; the caller owns each
+ * that is set, also those that stay; an operand that is left out, and the rest, become NULL. Pure;
+ * meshes may be abstract. TSR_ERROR_ARGUMENT: as tsr_op_propagate(), or the policy forbids what
+ * would be needed, which the sentence says.
+ */
+TSR_API tsr_status tsr_op_settle(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                                 const tsr_layout *const *operands, tsr_policy policy,
+                                 int64_t bytes, tsr_layout **out);
+
+/**
+ * The bytes that the rank at `coordinate` (NULL: this rank; an abstract mesh needs one) receives
+ * while ranks meet inside the op, because a mesh dim cuts a factor of its rule that it exchanges; 0
+ * where nobody meets. Moves of operands do not count: tsr_plan_survey_of() tells those. Pure.
+ * Errors as tsr_op_propagate().
+ */
+TSR_API tsr_status tsr_op_exchange_bytes(const tsr_op *op, size_t count,
+                                         const tsr_attribute *attributes,
+                                         const tsr_layout *const *operands,
+                                         const int64_t *coordinate, int64_t *bytes);
 
 /** Calls an op by its row, as its own function would; arguments as for tsr_op_propagate(). The
  * caller owns the results. */
@@ -124,173 +168,6 @@ TSR_API tsr_status tsr_op_call_into(const tsr_op *op, size_t count, const tsr_at
 TSR_API tsr_status tsr_op_backward(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                    const tsr_dtensor *const *operands, const tsr_dtensor *gradient,
                                    tsr_dtensor **const *wanted);
-
-/** @{ */
-/** Numbers: x + y, x - y, x * y; the larger and the smaller of x and y, where NaN passes and -0 is
- * below +0. The gradient of equal elements is halved. */
-TSR_API tsr_status tsr_add(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_add_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_add_backward(const tsr_dtensor *x, const tsr_dtensor *y,
-                                    const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dy);
-TSR_API tsr_status tsr_sub(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_sub_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_sub_backward(const tsr_dtensor *x, const tsr_dtensor *y,
-                                    const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dy);
-TSR_API tsr_status tsr_mul(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_mul_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_mul_backward(const tsr_dtensor *x, const tsr_dtensor *y,
-                                    const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dy);
-TSR_API tsr_status tsr_maximum(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_maximum_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_maximum_backward(const tsr_dtensor *x, const tsr_dtensor *y,
-                                        const tsr_dtensor *dout, tsr_dtensor **dx,
-                                        tsr_dtensor **dy);
-TSR_API tsr_status tsr_minimum(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_minimum_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_minimum_backward(const tsr_dtensor *x, const tsr_dtensor *y,
-                                        const tsr_dtensor *dout, tsr_dtensor **dx,
-                                        tsr_dtensor **dy);
-/** @} */
-
-/** @{ */
-/** Floats: x / y. */
-TSR_API tsr_status tsr_div(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_div_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_div_backward(const tsr_dtensor *x, const tsr_dtensor *y,
-                                    const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dy);
-/** @} */
-
-/** @{ */
-/** Numbers: -x, and the size of x. Integers wrap. */
-TSR_API tsr_status tsr_neg(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_neg_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_neg_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                    tsr_dtensor **dx);
-TSR_API tsr_status tsr_abs(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_abs_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_abs_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                    tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** Floats, by element: e^x, the natural logarithm (tsr_ln(), the op log), the square root, 1 /
- * sqrt(x), the hyperbolic tangent, 1 / (1 + e^-x), x times that (SiLU, swish), and x or 0, the
- * larger (ReLU). */
-TSR_API tsr_status tsr_exp(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_exp_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_exp_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                    tsr_dtensor **dx);
-TSR_API tsr_status tsr_ln(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_ln_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_ln_backward(const tsr_dtensor *x, const tsr_dtensor *dout, tsr_dtensor **dx);
-TSR_API tsr_status tsr_sqrt(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_sqrt_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_sqrt_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                     tsr_dtensor **dx);
-TSR_API tsr_status tsr_rsqrt(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_rsqrt_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_rsqrt_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                      tsr_dtensor **dx);
-TSR_API tsr_status tsr_tanh(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_tanh_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_tanh_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                     tsr_dtensor **dx);
-TSR_API tsr_status tsr_sigmoid(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_sigmoid_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_sigmoid_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                        tsr_dtensor **dx);
-TSR_API tsr_status tsr_silu(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_silu_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_silu_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                     tsr_dtensor **dx);
-TSR_API tsr_status tsr_relu(const tsr_dtensor *x, tsr_dtensor **out);
-TSR_API tsr_status tsr_relu_into(const tsr_dtensor *x, tsr_dtensor *out);
-TSR_API tsr_status tsr_relu_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
-                                     tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** Floats: the GELU of x, by the error function, or with `tanh` 1 by its usual approximation. */
-TSR_API tsr_status tsr_gelu(const tsr_dtensor *x, int tanh, tsr_dtensor **out);
-TSR_API tsr_status tsr_gelu_into(const tsr_dtensor *x, int tanh, tsr_dtensor *out);
-TSR_API tsr_status tsr_gelu_backward(const tsr_dtensor *x, int tanh, const tsr_dtensor *dout,
-                                     tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** Floats: silu(gate) * up, of SwiGLU. */
-TSR_API tsr_status tsr_silu_mul(const tsr_dtensor *gate, const tsr_dtensor *up, tsr_dtensor **out);
-TSR_API tsr_status tsr_silu_mul_into(const tsr_dtensor *gate, const tsr_dtensor *up,
-                                     tsr_dtensor *out);
-TSR_API tsr_status tsr_silu_mul_backward(const tsr_dtensor *gate, const tsr_dtensor *up,
-                                         const tsr_dtensor *dout, tsr_dtensor **dgate,
-                                         tsr_dtensor **dup);
-/** @} */
-
-/** @{ */
-/** Floats: x times `factor`. */
-TSR_API tsr_status tsr_scale(const tsr_dtensor *x, double factor, tsr_dtensor **out);
-TSR_API tsr_status tsr_scale_into(const tsr_dtensor *x, double factor, tsr_dtensor *out);
-TSR_API tsr_status tsr_scale_backward(const tsr_dtensor *x, double factor, const tsr_dtensor *dout,
-                                      tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** x where `condition` (bool) is 1, y elsewhere; x and y have one dtype: a number or bool. */
-TSR_API tsr_status tsr_where(const tsr_dtensor *condition, const tsr_dtensor *x,
-                             const tsr_dtensor *y, tsr_dtensor **out);
-TSR_API tsr_status tsr_where_into(const tsr_dtensor *condition, const tsr_dtensor *x,
-                                  const tsr_dtensor *y, tsr_dtensor *out);
-TSR_API tsr_status tsr_where_backward(const tsr_dtensor *condition, const tsr_dtensor *x,
-                                      const tsr_dtensor *y, const tsr_dtensor *dout,
-                                      tsr_dtensor **dx, tsr_dtensor **dy);
-/** @} */
-
-/** @{ */
-/** x in another dtype: a number, f16, bf16 or bool, rounded once. Floats lose their fraction as
- * integers, and become the nearest integer that there is; NaN becomes 0. Only a cast that loses
- * nothing takes a Partial sum. */
-TSR_API tsr_status tsr_cast(const tsr_dtensor *x, tsr_dtype dtype, tsr_dtensor **out);
-TSR_API tsr_status tsr_cast_into(const tsr_dtensor *x, tsr_dtype dtype, tsr_dtensor *out);
-TSR_API tsr_status tsr_cast_backward(const tsr_dtensor *x, tsr_dtype dtype, const tsr_dtensor *dout,
-                                     tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** Numbers: sums over the `count` dims in `dims` (all if count is 0), which stay as dims of size 1
- * if `keep` is 1. Along a mesh dim that cuts one of them the result is Partial. Each rank adds its
- * terms in f64, in an order that its shard's shape alone decides, and rounds once; integers wrap.
- */
-TSR_API tsr_status tsr_sum(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
-                           tsr_dtensor **out);
-TSR_API tsr_status tsr_sum_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
-                                tsr_dtensor *out);
-TSR_API tsr_status tsr_sum_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
-                                    const tsr_dtensor *dout, tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** Floats: sum over the same dims divided by the number of elements in the whole tensor. */
-TSR_API tsr_status tsr_mean(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
-                            tsr_dtensor **out);
-TSR_API tsr_status tsr_mean_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
-                                 tsr_dtensor *out);
-TSR_API tsr_status tsr_mean_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
-                                     const tsr_dtensor *dout, tsr_dtensor **dx);
-/** @} */
-
-/** @{ */
-/** Floats: e^x divided by its sum along `dim` (-1: the last), and the logarithm of that. The dim
- * must be whole on each rank. Computed in f64, and rounded once. */
-TSR_API tsr_status tsr_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out);
-TSR_API tsr_status tsr_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out);
-TSR_API tsr_status tsr_softmax_backward(const tsr_dtensor *x, int dim, const tsr_dtensor *dout,
-                                        tsr_dtensor **dx);
-TSR_API tsr_status tsr_log_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out);
-TSR_API tsr_status tsr_log_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out);
-TSR_API tsr_status tsr_log_softmax_backward(const tsr_dtensor *x, int dim, const tsr_dtensor *dout,
-                                            tsr_dtensor **dx);
-/** @} */
 
 #ifdef __cplusplus
 }

@@ -51,27 +51,36 @@
 #ifndef TESSERA_H
 #define TESSERA_H
 
+#include <tessera/attention.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/explain.h>
+#include <tessera/indexing.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
+#include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
+#include <tessera/norms.h>
 #include <tessera/ops.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
+#include <tessera/pointwise.h>
+#include <tessera/products.h>
 #include <tessera/profile.h>
+#include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
+#include <tessera/varying.h>
 #include <tessera/version.h>
+#include <tessera/views.h>
 
 #endif

@@ -86,6 +86,13 @@ static tsr_status check_options(const tsr_context_options *options)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_context_create: options.plan_entries is %zu; at most %zu (2^40) can be allowed",
                               options->plan_entries, TSR_MOST_PLAN_ENTRIES);
+    if ((unsigned)options->policy > TSR_POLICY_ALLOW)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.policy is %d, but must be a tsr_policy",
+                              (int)options->policy);
+    if (options->policy_bytes < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_create: options.policy_bytes is %lld, but must not be negative",
+                              (long long)options->policy_bytes);
     return TSR_OK;
 }
 
@@ -133,6 +140,10 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
         .way = TSR_WAY_MEASURED,
         .blas = options.blas,
+        .ops = options.ops,
+        .op_count = options.ops ? options.op_count : 0,
+        .policy = options.policy,
+        .policy_bytes = options.policy_bytes,
         .profile = options.profile ? *options.profile : tsr_cost_default(),
     };
     if (options.measured)
@@ -254,6 +265,19 @@ size_t tsr_context_trim(tsr_context *context)
 {
     tsr_pool *const pool = context ? context->settings.pool : NULL;
     return pool ? tsr_pool_trim(pool) + tsr_pool_trim_keepers(pool) : 0;
+}
+
+tsr_policy tsr_context_policy(const tsr_context *context, int64_t *bytes)
+{
+    if (bytes)
+        *bytes = context ? context->settings.policy_bytes : 0;
+    return context ? context->settings.policy : TSR_POLICY_FORBID;
+}
+
+const struct tsr_op *const *tsr_context_ops(const tsr_context *context, size_t *count)
+{
+    *count = context->settings.op_count;
+    return context->settings.ops;
 }
 
 const char *tsr_context_blas(const tsr_context *context)

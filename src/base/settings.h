@@ -36,9 +36,13 @@ typedef struct tsr_settings {
     struct tsr_pool *pool; /**< keeps large blocks; NULL: no block is kept */
     size_t kept_bytes;     /**< the most that the pool keeps; 0: there is no pool */
     size_t plan_cache_entries;
-    int64_t plan_entries;     /**< the most entries that a plan, or a question about layouts, may take */
-    const char *kernels;      /**< name of the kernels in use: by options or TSR_KERNELS, else the best; static text */
-    const char *blas;         /**< the BLAS that layers take (tsr_context_options.blas, TSR_BLAS); NULL: not set */
+    int64_t plan_entries; /**< the most entries that a plan, or a question about layouts, may take */
+    const char *kernels;  /**< name of the kernels in use: by options or TSR_KERNELS, else the best; static text */
+    const char *blas;     /**< the BLAS that layers take (tsr_context_options.blas, TSR_BLAS); NULL: not set */
+    const struct tsr_op *const *ops; /**< the program's rows of ops, borrowed; NULL: none */
+    size_t op_count;
+    tsr_policy policy;        /**< what ops may do about operands that do not fit */
+    int64_t policy_bytes;     /**< the most bytes that they may then receive; 0: no limit */
     tsr_way way;              /**< the way in which the host's kernels move bytes, or how it is chosen */
     tsr_setting timeout_ms;   /**< TSR_TIMEOUT_MS */
     tsr_setting spin;         /**< TSR_SPIN */

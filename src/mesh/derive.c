@@ -7,6 +7,7 @@
 #include "mesh/build.h"
 
 #include <tessera/mesh.h>
+#include <tessera/sys/mesh_attachment.h>
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
@@ -309,9 +310,9 @@ static tsr_status build_copy(tsr_mesh_description *description, const tsr_mesh *
     return build_reshaped(description, mesh, !mesh->grid.list, out);
 }
 
-tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
+tsr_status tsr_mesh_copy(const tsr_mesh *mesh, tsr_mesh **out)
 {
-    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_copy_abstract");
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_copy");
     description.comm = NULL;
     description.owner = NULL;
     return build_copy(&description, mesh, out);

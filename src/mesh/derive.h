@@ -32,8 +32,4 @@ tsr_status tsr_mesh_reorder(const tsr_mesh *mesh, const int64_t *ranks, tsr_mesh
 tsr_status tsr_mesh_build_split(const tsr_mesh *mesh, const tsr_mesh_dims *dims, const int64_t *ranks, tsr_comm *comm,
                                 tsr_mesh **out);
 
-/** A copy of the mesh without a communicator, for objects that must not keep the mesh alive or that
- * outlive its communicator. The caller destroys the copy. */
-tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out);
-
 #endif

@@ -40,8 +40,9 @@ tsr_node_map *tsr_mesh_node_map(const tsr_mesh *mesh);
 
 /** Where folders above keep data with a mesh. */
 typedef enum tsr_mesh_slot {
-    TSR_MESH_SLOT_PLANS,  /**< of src/tensor: the cache of plans */
-    TSR_MESH_SLOT_GROUPS, /**< of src/comm/meshes: the groups along dims */
+    TSR_MESH_SLOT_PLANS,       /**< of src/tensor: the cache of plans */
+    TSR_MESH_SLOT_GROUPS,      /**< of src/comm/meshes: the groups along dims */
+    TSR_MESH_SLOT_ATTACHMENTS, /**< tsr_mesh_attachment() */
     TSR_MESH_SLOTS
 } tsr_mesh_slot;
 

@@ -10,9 +10,7 @@ tsr_status tsr_forward_begin(const char *caller, const tsr_layout *x, const tsr_
     return tsr_local_form_take(own, &pass->own);
 }
 
-/* True at coordinate 0 of each mesh dim on which the result is Partial(sum). On a Partial(avg) dim
- * all ranks add the bias, because the mean of equal biases is the bias. */
-static bool adds_bias_at(const tsr_layout *own, const int64_t *coordinate)
+bool tsr_forward_adds_bias(const tsr_layout *own, const int64_t *coordinate)
 {
     bool adds = true;
     for (int dim = 0; adds && dim < tsr_mesh_ndim(tsr_layout_mesh(own)); dim++) {
@@ -39,21 +37,20 @@ tsr_status tsr_forward_place(const char *caller, const tsr_layout *x, const tsr_
     TSR_TRY(tsr_gemm_supported(caller, device, &product));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(own), coordinate, &inside));
     pass->inside = inside;
-    pass->adds_bias = b && inside && adds_bias_at(own, coordinate);
+    pass->adds_bias = b && inside && tsr_forward_adds_bias(own, coordinate);
     return TSR_OK;
 }
 
-/* `b` may be NULL. */
-static tsr_status multiply(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                           const tsr_tensor *y)
+tsr_status tsr_forward_multiply(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w,
+                                const tsr_tensor *b, const tsr_tensor *y)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(x, y);
     const tsr_matrix transposed_w = tsr_matrix_transpose(tsr_matrix_of(w));
     for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
         tsr_matrix x_rows, y_rows;
         tsr_row_blocks_get(&blocks, i, &x_rows, &y_rows);
-        TSR_TRY(b ? tsr_matmul_biased(site, x_rows, transposed_w, tsr_matrix_of(b), y_rows)
-                  : tsr_matmul(site, x_rows, transposed_w, y_rows, false));
+        TSR_TRY(b ? tsr_matrix_multiply_biased(site, x_rows, transposed_w, tsr_matrix_of(b), y_rows)
+                  : tsr_matrix_multiply(site, x_rows, transposed_w, y_rows, false));
     }
     return TSR_OK;
 }
@@ -65,14 +62,14 @@ tsr_status tsr_forward_measure(tsr_forward *pass, const tsr_tensor *x, const tsr
         return TSR_OK;
     const tsr_matmul_site site = {.device = pass->device, .needs = &pass->needs, .any_strides = any_strides};
     const tsr_tensor own = tsr_local_form_tensor(&pass->own, NULL, pass->device);
-    return multiply(&site, x, w, pass->adds_bias ? b : NULL, &own);
+    return tsr_forward_multiply(&site, x, w, pass->adds_bias ? b : NULL, &own);
 }
 
 tsr_status tsr_forward_compute(const tsr_forward *pass, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                const tsr_tensor *own, void *memory, tsr_stream stream)
 {
     const tsr_matmul_site site = tsr_layer_site(pass->device, &pass->choice, &pass->needs, memory, stream);
-    return multiply(&site, x, w, pass->adds_bias ? b : NULL, own);
+    return tsr_forward_multiply(&site, x, w, pass->adds_bias ? b : NULL, own);
 }
 
 void tsr_forward_release(tsr_forward *pass)

@@ -36,6 +36,14 @@ tsr_status tsr_forward_measure(tsr_forward *pass, const tsr_tensor *x, const tsr
 tsr_status tsr_forward_compute(const tsr_forward *pass, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                const tsr_tensor *own, void *memory, tsr_stream stream);
 
+/** True at coordinate 0 of each mesh dim on which the result is Partial(sum). On a Partial(avg) dim
+ * all ranks add the bias, because the mean of equal biases is the bias. */
+bool tsr_forward_adds_bias(const tsr_layout *own, const int64_t *coordinate);
+
+/** y = x w^T + b for local tensors, or measures that; `b` may be NULL. */
+tsr_status tsr_forward_multiply(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w,
+                                const tsr_tensor *b, const tsr_tensor *y);
+
 void tsr_forward_release(tsr_forward *pass);
 
 #endif

@@ -91,7 +91,7 @@ static tsr_status compute_dx(const tsr_matmul_site *site, const tsr_gradient_sou
     for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
         tsr_matrix dy_rows, dx_rows;
         tsr_row_blocks_get(&blocks, i, &dy_rows, &dx_rows);
-        TSR_TRY(tsr_matmul(site, dy_rows, tsr_matrix_of(&from->w), dx_rows, adds));
+        TSR_TRY(tsr_matrix_multiply(site, dy_rows, tsr_matrix_of(&from->w), dx_rows, adds));
     }
     return TSR_OK;
 }
@@ -104,7 +104,7 @@ static tsr_status compute_dw(const tsr_matmul_site *site, const tsr_gradient_sou
     for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
         tsr_matrix dy_rows, x_rows;
         tsr_row_blocks_get(&blocks, i, &dy_rows, &x_rows);
-        TSR_TRY(tsr_matmul(site, tsr_matrix_transpose(dy_rows), x_rows, to, adds || i > 0));
+        TSR_TRY(tsr_matrix_multiply(site, tsr_matrix_transpose(dy_rows), x_rows, to, adds || i > 0));
     }
     return blocks.count > 0 || adds ? TSR_OK : tsr_matrix_fill(site, to, 0);
 }
@@ -116,7 +116,7 @@ static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *bl
     for (int64_t i = 0; i < tsr_row_blocks_visited(blocks, site); i++) {
         tsr_matrix dy_rows, same;
         tsr_row_blocks_get(blocks, i, &dy_rows, &same);
-        TSR_TRY(tsr_matmul(site, ones, dy_rows, to, adds || i > 0));
+        TSR_TRY(tsr_matrix_multiply(site, ones, dy_rows, to, adds || i > 0));
     }
     return TSR_OK;
 }
@@ -141,8 +141,8 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
     return TSR_OK;
 }
 
-static tsr_status compute_gradient(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
-                                   const tsr_tensor *to, bool adds)
+tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
+                                const tsr_tensor *to, bool adds)
 {
     static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *,
                                                            const tsr_tensor *, bool) = {
@@ -157,9 +157,9 @@ tsr_status tsr_backward_measure(tsr_backward *pass, int which, const tsr_gradien
         return TSR_OK;
     const tsr_matmul_site site = {.device = pass->device, .needs = &pass->needs[adds], .any_strides = any_strides};
     if (to)
-        return compute_gradient(which, &site, from, to, adds);
+        return tsr_gradient_compute(which, &site, from, to, adds);
     const tsr_tensor own = tsr_local_form_tensor(&pass->own[which], NULL, pass->device);
-    return compute_gradient(which, &site, from, &own, adds);
+    return tsr_gradient_compute(which, &site, from, &own, adds);
 }
 
 size_t tsr_backward_needs_bytes(const tsr_backward *pass, bool adds)
@@ -172,7 +172,7 @@ tsr_status tsr_backward_compute(const tsr_backward *pass, int which, const tsr_g
                                 const tsr_tensor *to, bool adds, void *memory, tsr_stream stream)
 {
     const tsr_matmul_site site = tsr_layer_site(pass->device, &pass->choice, &pass->needs[adds], memory, stream);
-    return compute_gradient(which, &site, from, to, adds);
+    return tsr_gradient_compute(which, &site, from, to, adds);
 }
 
 void tsr_backward_release(tsr_backward *pass)

@@ -62,6 +62,11 @@ tsr_status tsr_backward_compute(const tsr_backward *pass, int which, const tsr_g
 
 void tsr_backward_release(tsr_backward *pass);
 
+/** Makes gradient `which` of local tensors, or measures that; `from` needs only the tensors that
+ * this gradient reads. */
+tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
+                                const tsr_tensor *to, bool adds);
+
 /** TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller`: gradient `which` has the layout
  * `to`, whose Partial is prod, min or max, so that what has moved there cannot be added term by
  * term. */

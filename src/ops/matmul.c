@@ -177,7 +177,7 @@ static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, t
     return TSR_OK;
 }
 
-tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+tsr_status tsr_matrix_multiply(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
 {
     if (c.rows == 0 || c.cols == 0 || (a.cols == 0 && accumulate))
         return TSR_OK;
@@ -243,7 +243,8 @@ static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 
 /* A gemm adds a bias per column, so it must be a gemm of c, not of c'. Otherwise c is set to the
  * bias and the product is added to it, which costs less than adding the bias afterwards. */
-tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
+tsr_status tsr_matrix_multiply_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias,
+                                      tsr_matrix c)
 {
     tsr_gemm g;
     const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) &&
@@ -262,7 +263,7 @@ tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matr
     tsr_matmul_needs needs = {0};
     const tsr_matmul_site behind = tsr_matmul_site_behind(site, front, &needs);
     TSR_TRY(start_from_bias(site, bias, c));
-    TSR_TRY(tsr_matmul(&behind, a, b, c, true));
+    TSR_TRY(tsr_matrix_multiply(&behind, a, b, c, true));
     tsr_matmul_site_raise(site, front, &needs);
     return TSR_OK;
 }

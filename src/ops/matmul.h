@@ -40,7 +40,7 @@ tsr_matrix tsr_matrix_transpose(tsr_matrix m);
 
 /** c = a b, or with `accumulate` c += a b: a is (m, k), b is (k, n), c is (m, n). c does not
  * overlap a or b. An operand whose strides a gemm cannot take is packed, tile by tile. */
-tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
+tsr_status tsr_matrix_multiply(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
 
 /** A copy of `site` whose packing begins `front` bytes later; if `site` measures, the copy raises
  * `needs`, which comes as all 0. */
@@ -52,7 +52,8 @@ void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_
 
 /** c = a b + `bias`, which is (1, n) and added to every row: by the gemm itself if the strides
  * allow it. */
-tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c);
+tsr_status tsr_matrix_multiply_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias,
+                                      tsr_matrix c);
 
 /** Copies a matrix to another of the same shape and dtype. `from` may have row stride 0: one row is
  * then repeated. */

@@ -8,6 +8,7 @@
 #include "placement/check.h"
 #include "placement/placement.h"
 
+#include <tessera/sys/mesh_attachment.h>
 #include <tessera/sys/status.h>
 
 #include <string.h>
@@ -204,8 +205,16 @@ tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out)
     return TSR_OK;
 }
 
-uint64_t tsr_layout_number(tsr_layout *layout)
+uint64_t tsr_layout_hash(const tsr_layout *layout)
 {
+    return layout->hash;
+}
+
+uint64_t tsr_layout_number(const tsr_layout *numbered)
+{
+    /* const protects the value of a layout, and its number is not part of it; every layout lies in
+     * allocated, writable memory. */
+    tsr_layout *const layout = (tsr_layout *)numbered;
     uint64_t id = atomic_load_explicit(&layout->id, memory_order_relaxed);
     if (id != 0)
         return id;

@@ -55,10 +55,6 @@ tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like
  * had no room in the probe are checked now: errors as tsr_layout_create(). */
 tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out);
 
-/** The layout's number: not 0, and never given to another layout of this context, even after this
- * layout is gone. Thread-safe. Not for probes. */
-uint64_t tsr_layout_number(tsr_layout *layout);
-
 /** The placements of `layout` for `mesh`, which is equal to the layout's mesh but may have other
  * dims of size 1. Their lists are borrowed from the layout. */
 void tsr_placements_on(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out);

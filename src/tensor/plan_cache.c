@@ -16,6 +16,7 @@
 #include "redistribute/match/confined.h"
 
 #include <tessera/sys/log.h>
+#include <tessera/sys/mesh_attachment.h>
 #include <tessera/sys/status.h>
 
 typedef struct cache {
@@ -72,7 +73,7 @@ static tsr_status cache_create(const holder *h, cache **out)
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof(cache) + capacity * sizeof(tsr_cached_plan), &memory));
     cache *c = memory;
-    const tsr_status status = h->mesh ? tsr_mesh_copy_abstract(h->mesh, &c->mesh) : TSR_OK;
+    const tsr_status status = h->mesh ? tsr_mesh_copy(h->mesh, &c->mesh) : TSR_OK;
     if (status != TSR_OK) {
         tsr_release(context, c);
         return status;
@@ -115,7 +116,7 @@ static tsr_status copy_layout(const cache *c, const tsr_layout *layout, tsr_layo
     tsr_placement placements[TSR_MAX_DIMS];
     tsr_mesh *mesh = tsr_mesh_retain(c->mesh);
     if (!mesh)
-        TSR_TRY(tsr_mesh_copy_abstract(layout->mesh, &mesh));
+        TSR_TRY(tsr_mesh_copy(layout->mesh, &mesh));
     tsr_placements_on(layout, mesh, placements);
     const tsr_status status = tsr_layout_create(mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
     tsr_mesh_destroy(mesh);

@@ -75,6 +75,15 @@ def backend(user, destination, source, cc):
     return user.run(place / "backend", "2")
 
 
+def custom_op(user, source, cc):
+    """examples/custom_op, built as a stranger would."""
+    example = source / "examples" / "custom_op"
+    program = user.build / "custom_op"
+    user.run(*cc.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror", example / "main.c", example / "rows.c", "-o", program,
+             *user.flags("tessera"), "-lm")
+    return user.run(program)
+
+
 RUNNER = HERE.parent / "mpi" / "runner.c"
 LAUNCHERS = {"ompi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpirun.mpich", "mpiexec.hydra")}
 
@@ -292,6 +301,9 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a communicator outside the library builds with pkg-config, runs, and passes the installed suite",
                      attempt("2 ranks, the last row: 32 122 212 302 392 482 572 662\n",
                              lambda: backend(user, destination, pathlib.Path(source_root), cc)))
+        report.check("ops outside the library build with pkg-config and run",
+                     attempt("relu_squared(x) is S(1)\nits gradient is S(1)\nunit(x) is S(1)\n" + " ".join(["0.141421 0.424264"] * 5) + "\n",
+                             lambda: custom_op(user, pathlib.Path(source_root), cc)))
         report.check("a program of tsr_run() finds the MPI of each launcher beside libtessera-core", wrongly_launched(Outside(destination, place), cc))
         report.check("a harness builds with tessera-bench and libtessera-core alone, and runs",
                      attempt("0 wrong in 3 iterations\n", lambda: user.output(cc, "-std=c99", HERE / "harness.c", "tessera-bench")))

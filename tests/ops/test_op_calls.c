@@ -472,7 +472,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(expect_refusal(tsr_exp_backward(cut, wrong, &out), TSR_ERROR_ARGUMENT,
                            "tsr_exp_backward: dout is \"R\", but must have the result's shape and dtype f32 in its "
                            "gradient layout, \"S(0)\""));
-    TSR_TRY(tsr_op_find("gelu", &op));
+    TSR_TRY(tsr_op_find(NULL, "gelu", &op));
     const tsr_attribute word = tsr_attribute_word("approximate", "sigmoid"),
                         number = tsr_attribute_int("approximate", 1), other = tsr_attribute_float("beta", 1);
     TSR_TRY(expect_refusal(tsr_op_call(op, 1, &word, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
@@ -481,12 +481,12 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
                            "gelu: attribute approximate must be a word"));
     TSR_TRY(expect_refusal(tsr_op_call(op, 1, &other, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
                            "gelu: attribute \"beta\": gelu has approximate"));
-    TSR_TRY(tsr_op_find("cast", &op));
+    TSR_TRY(tsr_op_find(NULL, "cast", &op));
     const tsr_attribute dtype = tsr_attribute_dtype("dtype", TSR_C64);
     TSR_TRY(expect_refusal(tsr_op_call_into(op, 1, &dtype, (const tsr_dtensor *const[]){cut}, &wrong),
                            TSR_ERROR_ARGUMENT,
                            "cast: dtype is c64, but cast makes f64, f32, f16, bf16, i64, i32, bool"));
-    TSR_TRY(tsr_op_find("sum_to", &op));
+    TSR_TRY(tsr_op_find(NULL, "sum_to", &op));
     const tsr_attribute shape = tsr_attribute_ints("shape", 1, &column);
     TSR_TRY(expect_refusal(tsr_op_call(op, 1, &shape, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
                            "sum_to: repeating a tensor of the shape does not give the shape of x"));

@@ -18,27 +18,16 @@ typedef struct trailer {
 } trailer;
 
 /* A call that is computed on this rank. */
-typedef struct computation {
-    const tsr_op_case *c;
-    const tsr_mesh *mesh;
+typedef struct computing {
+    const tsr_computation *given;
     tsr_context *context;
-    unsigned exchanged; /* mesh dims along which ranks meet */
-    tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
-    int64_t coordinate[TSR_MAX_DIMS];
-    tsr_kernel_call call;
     void *workspace, *sent, *received; /* allocated, or NULL */
     int64_t stride;                    /* of the records of this stage, trailers included */
-    uint64_t number;
-} computation;
-
-const tsr_layout *tsr_eager_some_operand(const tsr_op_case *c)
-{
-    for (int i = 0; c->op->operands[i]; i++) {
-        if (c->operands[i])
-            return c->operands[i];
-    }
-    return NULL;
-}
+    uint64_t number;                   /* of the call, equal on ranks in the same one */
+    unsigned met;                      /* mesh dims along which ranks meet after this stage */
+    int met_count, met_place;          /* the ranks along them, and this one's place */
+    tsr_kernel_call call;
+} computing;
 
 /* The text of mesh dims, as tsr_mesh_slice() reads it. */
 static void list_dims(const tsr_mesh *mesh, unsigned dims, char *text, size_t capacity)
@@ -54,16 +43,25 @@ static void list_dims(const tsr_mesh *mesh, unsigned dims, char *text, size_t ca
     }
 }
 
-/* Counts the ranks that meet, and finds this one's place among them. */
-static void find_place(computation *k)
+/* The mesh dims along which ranks meet after a stage. */
+static unsigned find_met(const tsr_computation *given, int stage)
 {
-    k->call.record_count = 1;
-    for (int dim = 0; dim < tsr_mesh_ndim(k->mesh); dim++) {
-        if (!(k->exchanged >> dim & 1))
+    const tsr_op *const op = given->c->op;
+    return op->meets ? op->meets(given->c, stage, given->exchanged) : given->exchanged;
+}
+
+/* Counts the ranks that meet after a stage, and finds this one's place among them. */
+static void find_place(computing *k, int stage)
+{
+    k->met = find_met(k->given, stage);
+    k->met_count = 1;
+    k->met_place = 0;
+    for (int dim = 0; dim < tsr_mesh_ndim(k->given->mesh); dim++) {
+        if (!(k->met >> dim & 1))
             continue;
-        const int size = (int)tsr_mesh_size(k->mesh, dim);
-        k->call.own_record = k->call.own_record * size + (int)k->coordinate[dim];
-        k->call.record_count *= size;
+        const int size = (int)tsr_mesh_size(k->given->mesh, dim);
+        k->met_place = k->met_place * size + (int)k->given->coordinate[dim];
+        k->met_count *= size;
     }
 }
 
@@ -99,6 +97,7 @@ static uint64_t number_call(const tsr_op_case *c)
         uint64_t bits;
         memcpy(&bits, &a->number, sizeof bits);
         hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
+        hash = a->kind == TSR_ATTRIBUTE_TEXT ? mix_text(hash, a->words) : hash;
         for (int j = 0; j < a->count; j++)
             hash = mix(hash, (uint64_t)a->list[j]);
     }
@@ -107,9 +106,9 @@ static uint64_t number_call(const tsr_op_case *c)
     return hash;
 }
 
-static tsr_status fail_exchange(const computation *k, const trailer *other)
+static tsr_status fail_exchange(const computing *k, const trailer *other)
 {
-    const char *const caller = k->c->caller;
+    const char *const caller = k->given->c->caller;
     if (other->status != TSR_OK)
         return tsr_status_set(TSR_ERROR_PEER, "%s: rank %d failed (%s)", caller, other->rank,
                               tsr_status_name((tsr_status)other->status));
@@ -120,9 +119,9 @@ static tsr_status fail_exchange(const computation *k, const trailer *other)
 }
 
 /* Checks what came with the records. */
-static tsr_status check_trailers(const computation *k, uint64_t number)
+static tsr_status check_trailers(const computing *k, uint64_t number)
 {
-    for (int i = 0; i < k->call.record_count; i++) {
+    for (int i = 0; i < k->met_count; i++) {
         trailer t;
         memcpy(&t, (const char *)k->received + (i + 1) * k->stride - ALIGNMENT, sizeof t);
         if (t.status != TSR_OK || t.call != number)
@@ -131,80 +130,97 @@ static tsr_status check_trailers(const computation *k, uint64_t number)
     return TSR_OK;
 }
 
-/* Gathers the records of a stage from all ranks that meet; `local` is how this rank fared. Without
- * memory for records it only tells them so. */
-static tsr_status exchange(computation *k, tsr_status local)
+/* Gathers the records of a stage from all ranks that meet. A rank without room for records gives
+ * none, of which its peers hear. */
+static tsr_status exchange(computing *k, tsr_status local)
 {
     char dims[TSR_MAX_DIMS * 40];
     tsr_kept_sentence kept;
+    if (!k->met && local == TSR_OK)
+        memcpy(k->received, k->sent, (size_t)k->stride);
+    if (!k->met)
+        return local;
     tsr_status_keep_returned(&kept, local);
     const uint64_t number = mix(k->number, (uint64_t)k->call.stage);
-    list_dims(k->mesh, k->exchanged, dims, sizeof dims);
-    const trailer own = {.call = number, .status = (int32_t)local, .rank = tsr_comm_rank(tsr_mesh_comm(k->mesh))};
-    if (k->sent && k->received)
+    const tsr_mesh *const mesh = k->given->mesh;
+    const trailer own = {.call = number, .status = (int32_t)local, .rank = tsr_comm_rank(tsr_mesh_comm(mesh))};
+    list_dims(mesh, k->met, dims, sizeof dims);
+    if (k->received)
         memcpy((char *)k->sent + k->stride - ALIGNMENT, &own, sizeof own);
     const tsr_status gathered =
-        tsr_mesh_all_gather(k->mesh, dims, k->received ? k->sent : NULL, k->received, k->stride, NULL, TSR_U8,
-                            tsr_device_host(), NULL);
+        tsr_mesh_all_gather(mesh, dims, k->received ? k->sent : NULL, k->received, k->received ? k->stride : -1, NULL,
+                            TSR_U8, tsr_device_host(), NULL);
     if (local != TSR_OK)
         return tsr_status_restore(&kept, local);
-    return gathered == TSR_OK ? check_trailers(k, number) : gathered;
+    return gathered == TSR_OK ? check_trailers(k, number)
+                              : tsr_status_set(gathered, "%s: %s", k->given->c->caller, tsr_status_message());
 }
 
-/* Makes room for the records of a stage. Those of the stage before stay, as its kernel reads them,
- * until the exchange. */
-static tsr_status make_room(computation *k, void **received)
+/* Makes room for the records of a stage; those of the stage before are read until it has run. */
+static tsr_status make_room(computing *k, void **received)
 {
-    const int64_t bytes = k->c->op->record_bytes(&k->call);
+    const int64_t bytes = k->given->c->op->record_bytes(&k->call);
     k->stride = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
     tsr_release(k->context, k->sent);
     k->sent = NULL;
     TSR_TRY(tsr_allocate(k->context, (size_t)k->stride, &k->sent));
     memset(k->sent, 0, (size_t)k->stride);
     k->call.record = k->sent;
-    return tsr_allocate(k->context, (size_t)(k->stride * k->call.record_count), received);
+    return tsr_allocate(k->context, (size_t)(k->stride * k->met_count), received);
 }
 
 /* Runs one stage that fills a record, and exchanges it. */
-static tsr_status run_stage(computation *k, int stage, tsr_status local)
+static tsr_status run_stage(computing *k, int stage, tsr_status local)
 {
     void *received = NULL;
     k->call.stage = stage;
-    tsr_status status = make_room(k, &received);
+    find_place(k, stage);
+    tsr_status status = k->call.inputs ? make_room(k, &received) : local;
+    if (local != TSR_OK)
+        status = local;
     if (status == TSR_OK)
-        status = local == TSR_OK ? k->c->op->host(&k->call) : local;
+        status = k->given->c->op->host(&k->call);
     tsr_release(k->context, k->received);
     k->received = received;
     k->call.records = received;
     k->call.record_stride = k->stride;
+    k->call.record_count = k->met_count;
+    k->call.own_record = k->met_place;
     return exchange(k, status);
 }
 
-/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it. */
-static tsr_status run_stages(computation *k, tsr_status local)
+/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it; where
+ * stages meet along dims of their own, to all meetings. */
+static tsr_status run_stages(computing *k, tsr_status local)
 {
-    for (int stage = 0; stage < k->c->op->exchanges; stage++) {
-        TSR_TRY(run_stage(k, stage, local));
-        local = TSR_OK;
+    for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
+        local = run_stage(k, stage, local);
+        if (local != TSR_OK && !k->given->c->op->meets)
+            return local;
     }
-    k->call.stage = k->c->op->exchanges;
+    if (local != TSR_OK)
+        return local;
+    k->call.stage = k->given->c->op->exchanges;
     k->call.record = NULL;
-    return k->c->op->host(&k->call);
+    return k->given->c->op->host(&k->call);
 }
 
 /* Makes the meetings of a rank outside the mesh, which only the first call of a mesh has. */
-static tsr_status attend(const computation *k)
+static tsr_status attend(const computing *k)
 {
     char dims[TSR_MAX_DIMS * 40];
-    list_dims(k->mesh, k->exchanged, dims, sizeof dims);
-    for (int stage = 0; stage < k->c->op->exchanges; stage++)
-        TSR_TRY(tsr_mesh_all_gather(k->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+    for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
+        const unsigned met = find_met(k->given, stage);
+        list_dims(k->given->mesh, met, dims, sizeof dims);
+        if (met)
+            TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+    }
     return TSR_OK;
 }
 
-static tsr_status allocate_workspace(computation *k)
+static tsr_status allocate_workspace(computing *k)
 {
-    const int64_t bytes = k->c->op->workspace_bytes ? k->c->op->workspace_bytes(&k->call) : 0;
+    const int64_t bytes = k->given->c->op->workspace_bytes ? k->given->c->op->workspace_bytes(&k->call) : 0;
     if (bytes == 0)
         return TSR_OK;
     TSR_TRY(tsr_allocate_data(k->context, (size_t)bytes, &k->workspace));
@@ -212,59 +228,57 @@ static tsr_status allocate_workspace(computation *k)
     return TSR_OK;
 }
 
-static tsr_status run_kernel(computation *k, tsr_status local)
+static tsr_status run_kernel(computing *k, tsr_status local)
 {
     if (local == TSR_OK)
         local = allocate_workspace(k);
-    if (k->exchanged)
+    if (k->given->exchanged)
         return run_stages(k, local);
     k->call.stage = TSR_STAGE_WHOLE;
-    return local == TSR_OK ? k->c->op->host(&k->call) : local;
+    return local == TSR_OK ? k->given->c->op->host(&k->call) : local;
 }
 
-static void prepare(computation *k, const tsr_op_inferred *inferred, const tsr_dtensor *const *operands,
-                    tsr_dtensor *const *results)
+/* Lists the local tensors, and what the kernel is told of them. */
+static void list_tensors(const tsr_computation *given, tsr_tensor *inputs, tsr_tensor *outputs,
+                         const tsr_layout **layouts, tsr_kernel_call *call)
 {
-    const tsr_op *const op = k->c->op;
-    int input_count = 0, output_count = 0;
-    for (; op->operands[input_count]; input_count++)
-        k->inputs[input_count] = k->c->operands[input_count] ? tsr_dtensor_to_local(operands[input_count])
-                                                             : (tsr_tensor){.ndim = -1};
-    for (; op->results[output_count]; output_count++) {
-        if (results[output_count])
-            k->outputs[output_count] = tsr_dtensor_to_local(results[output_count]);
+    const tsr_op *const op = given->c->op;
+    for (int i = 0; op->operands[i]; i++, call->input_count++) {
+        if (given->operands[i])
+            inputs[i] = tsr_dtensor_to_local(given->operands[i]);
+        else
+            inputs[i] = (tsr_tensor){.ndim = -1};
     }
-    k->call = (tsr_kernel_call){.op = op->name,
-                                .code = op->code,
-                                .attributes = k->c->attributes,
-                                .kernels = tsr_context_kernels(k->context),
-                                .input_count = input_count,
-                                .output_count = output_count,
-                                .inputs = k->inputs,
-                                .outputs = k->outputs,
-                                .layouts = k->c->operands,
-                                .result_layouts = (const tsr_layout *const *)inferred->results,
-                                .coordinate = k->coordinate};
+    for (int i = 0; op->results[i]; i++, call->output_count++) {
+        layouts[i] = tsr_dtensor_layout(given->results[i]);
+        outputs[i] = tsr_dtensor_to_local(given->results[i]);
+    }
+    call->inputs = inputs;
+    call->outputs = outputs;
+    call->result_layouts = layouts;
 }
 
-tsr_status tsr_eager_compute(const tsr_op_case *c, const tsr_op_inferred *inferred, const tsr_dtensor *const *operands,
-                             tsr_dtensor *const *results, tsr_status local)
+tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
 {
-    int inside;
-    computation k = {.c = c,
-                     .mesh = tsr_layout_mesh(tsr_eager_some_operand(c)),
-                     .exchanged = c->op->exchanges ? inferred->exchanged : 0};
-    k.context = tsr_mesh_context(k.mesh);
-    if (local != TSR_OK && !k.exchanged)
+    tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
+    const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
+    if (local != TSR_OK && !given->exchanged)
         return local;
-    TSR_TRY(tsr_mesh_coordinate(k.mesh, k.coordinate, &inside));
-    if (!inside)
-        return k.exchanged && local == TSR_OK ? attend(&k) : local;
-    prepare(&k, inferred, operands, results);
-    if (k.exchanged) {
-        find_place(&k);
-        k.number = number_call(c);
-    }
+    if (given->c->op->moves_to)
+        return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
+    computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
+    if (!given->inside)
+        return given->exchanged && local == TSR_OK ? attend(&k) : local;
+    k.call.op = given->c->op->name;
+    k.call.code = given->c->op->code;
+    k.call.attributes = given->c->attributes;
+    k.call.kernels = tsr_context_kernels(k.context);
+    k.call.layouts = given->c->operands;
+    k.call.coordinate = given->coordinate;
+    if (local == TSR_OK)
+        list_tensors(given, inputs, outputs, layouts, &k.call);
+    if (given->exchanged)
+        k.number = number_call(given->c);
     const tsr_status status = run_kernel(&k, local);
     tsr_release(k.context, k.workspace);
     tsr_release(k.context, k.sent);

@@ -4,16 +4,22 @@
 
 #include "ops/rows/row.h"
 
-/**
- * Computes `results`, which have the layouts of `inferred`, from `operands` (NULL: left out). Where
- * mesh dims cut exchanged factors it is collective along them, and the first such call over the
- * mesh's communicator. A failure there, `local` too, is told to all ranks that meet: they get
- * TSR_ERROR_PEER.
- */
-tsr_status tsr_eager_compute(const tsr_op_case *c, const tsr_op_inferred *inferred, const tsr_dtensor *const *operands,
-                             tsr_dtensor *const *results, tsr_status local);
+/** A call whose layouts are known. */
+typedef struct tsr_computation {
+    const tsr_op_case *c;
+    unsigned exchanged; /**< mesh dims, by bits, along which ranks meet */
+    const tsr_mesh *mesh;
+    const int64_t *coordinate;          /**< this rank's */
+    bool inside;                        /**< false: this rank is outside the mesh */
+    const tsr_dtensor *const *operands; /**< NULL: left out */
+    tsr_dtensor *const *results;        /**< in the layouts of the rule; not read where `local` failed */
+} tsr_computation;
 
-/** Any operand that is not left out. */
-const tsr_layout *tsr_eager_some_operand(const tsr_op_case *c);
+/**
+ * Computes the results. Where mesh dims cut exchanged factors it is collective along them, and the
+ * first such call over the mesh's communicator. A failure there, that of `local` too, is told to all
+ * ranks that meet: they get TSR_ERROR_PEER.
+ */
+tsr_status tsr_eager_compute(const tsr_computation *computation, tsr_status local);
 
 #endif

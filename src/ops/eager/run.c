@@ -1,6 +1,8 @@
 #include "ops/eager/run.h"
 
+#include "ops/eager/cache.h"
 #include "ops/eager/compute.h"
+#include "ops/eager/view.h"
 #include "ops/rows/table.h"
 
 #include <tessera/sys/comm.h>
@@ -10,9 +12,9 @@
 typedef struct eager_call {
     tsr_op_case c;
     const tsr_layout *operands[TSR_OP_MOST_OPERANDS];
-    int operand_count, result_count;
-    tsr_op_inferred inferred;
-    tsr_dtensor *results[TSR_OP_MOST_RESULTS];
+    const tsr_mesh *mesh;
+    tsr_eager_cache *cache;
+    const tsr_eager_answer *answer;
 } eager_call;
 
 static tsr_status check_host(const eager_call *e, const tsr_dtensor *tensor, const char *name)
@@ -23,71 +25,123 @@ static tsr_status check_host(const eager_call *e, const tsr_dtensor *tensor, con
                           e->c.caller, name, e->c.op->name);
 }
 
-/* Infers the results' layouts; the mesh must have an open communicator. */
+/* Begins a call; the mesh must have an open communicator. */
 static tsr_status begin_call(eager_call *e, const char *caller, const tsr_op *op, size_t count,
                              const tsr_attribute *attributes, const tsr_dtensor *const *operands)
 {
-    while (op->results[e->result_count])
-        e->result_count++;
-    for (; op->operands[e->operand_count]; e->operand_count++)
-        e->operands[e->operand_count] =
-            operands[e->operand_count] ? tsr_dtensor_layout(operands[e->operand_count]) : NULL;
+    for (int i = 0; op->operands[i]; i++)
+        e->operands[i] = operands[i] ? tsr_dtensor_layout(operands[i]) : NULL;
     TSR_TRY(tsr_op_begin(caller, op, count, attributes, e->operands, &e->c));
-    TSR_TRY(tsr_comm_check_open(tsr_mesh_comm(tsr_layout_mesh(tsr_eager_some_operand(&e->c))), caller));
-    for (int i = 0; i < e->operand_count; i++) {
+    int some = 0;
+    while (!e->operands[some])
+        some++;
+    e->mesh = tsr_layout_mesh(e->operands[some]);
+    TSR_TRY(tsr_comm_check_open(tsr_mesh_comm(e->mesh), caller));
+    for (int i = 0; op->operands[i]; i++) {
         if (operands[i])
             TSR_TRY(check_host(e, operands[i], op->operands[i]));
     }
-    return tsr_op_infer(&e->c, &e->inferred);
+    return tsr_eager_cache_of(e->mesh, &e->cache);
 }
 
-static void end_call(eager_call *e)
+static tsr_computation describe(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results)
 {
-    tsr_op_inferred_clear(&e->inferred);
-    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
-        tsr_dtensor_destroy(e->results[i]);
+    int inside;
+    const int64_t *const coordinate = tsr_eager_coordinate(e->cache, &inside);
+    return (tsr_computation){.c = &e->c,
+                             .exchanged = e->c.op->exchanges ? e->answer->inferred.exchanged : 0,
+                             .mesh = e->mesh,
+                             .coordinate = coordinate,
+                             .inside = inside,
+                             .operands = operands,
+                             .results = results};
 }
 
-static tsr_status make_results(eager_call *e)
+static tsr_status compute(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results,
+                          tsr_status local)
 {
-    for (int i = 0; i < e->result_count; i++)
-        TSR_TRY(tsr_dtensor_create(e->inferred.results[i], tsr_device_host(), &e->results[i]));
-    return TSR_OK;
+    const tsr_computation computation = describe(e, operands, results);
+    return tsr_eager_compute(&computation, local);
+}
+
+/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. `*done`: it is a
+ * view, which needs no computation. */
+static tsr_status make_result(const eager_call *e, int result, const tsr_dtensor *const *operands, tsr_dtensor **out,
+                              bool *done)
+{
+    const tsr_layout *const kept = e->answer->inferred.results[result];
+    tsr_layout *layout;
+    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_layout_create(e->mesh, tsr_layout_placements(kept), tsr_layout_ndim(kept), tsr_layout_shape(kept),
+                              tsr_layout_dtype(kept), &layout));
+    if (e->c.op->view) {
+        const tsr_computation computation = describe(e, operands, NULL);
+        status = tsr_eager_view(&computation, layout, out);
+        *done = status == TSR_OK && *out;
+    }
+    if (status == TSR_OK && !*done)
+        status = tsr_dtensor_create(layout, tsr_device_host(), out);
+    tsr_layout_destroy(layout);
+    return status;
 }
 
 tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                          const tsr_dtensor *const *operands, tsr_dtensor **results)
 {
-    eager_call e = {.c = {NULL}};
+    eager_call e;
+    tsr_dtensor *made[TSR_OP_MOST_RESULTS] = {NULL};
     if (!results)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", caller);
-    tsr_status status = begin_call(&e, caller, op, count, attributes, operands);
-    if (status == TSR_OK)
-        status = tsr_eager_compute(&e.c, &e.inferred, operands, e.results, make_results(&e));
-    for (int i = 0; i < e.result_count && status == TSR_OK; i++)
-        results[i] = tsr_dtensor_retain(e.results[i]);
-    end_call(&e);
+    TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
+    TSR_TRY(tsr_eager_answer_for(e.cache, &e.c, &e.answer));
+    tsr_status status = TSR_OK;
+    bool done = false;
+    for (int i = 0; i < e.answer->result_count && status == TSR_OK; i++)
+        status = make_result(&e, i, operands, &made[i], &done);
+    if (!done)
+        status = compute(&e, operands, made, status);
+    for (int i = 0; op->results[i]; i++) {
+        if (status == TSR_OK)
+            results[i] = made[i];
+        else
+            tsr_dtensor_destroy(made[i]);
+    }
     return status;
 }
 
-/* Checks that a result's dtensor has the layout of the rule, and can be written. */
-static tsr_status check_result(const eager_call *e, int result, const tsr_dtensor *tensor)
+/* Checks that a result's dtensor has the layout of the rule. */
+static tsr_status check_layout(const eager_call *e, int result, const tsr_layout *own)
+{
+    const tsr_layout *const wanted = e->answer->inferred.results[result];
+    if (tsr_layout_equal(own, wanted) && tsr_mesh_comm(tsr_layout_mesh(own)) == tsr_mesh_comm(e->mesh))
+        return TSR_OK;
+    char ours[256], theirs[256];
+    tsr_layout_print(own, ours, sizeof ours);
+    tsr_layout_print(wanted, theirs, sizeof theirs);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s: %s is %s as \"%s\" of %d dims, but the result is %s as \"%s\" of %d dims, with the shape that "
+        "the operands give; make it by tsr_op_propagate() and tsr_dtensor_create()",
+        e->c.caller, e->c.op->results[result], tsr_dtype_name(tsr_layout_dtype(own)), ours, tsr_layout_ndim(own),
+        tsr_dtype_name(tsr_layout_dtype(wanted)), theirs, tsr_layout_ndim(wanted));
+}
+
+/* Finds the answer for the operands, and checks that the results have its layouts. */
+static tsr_status check_layouts(eager_call *e, const tsr_layout *const *layouts)
+{
+    if (tsr_eager_recall(e->cache, &e->c, layouts, &e->answer))
+        return TSR_OK;
+    TSR_TRY(tsr_eager_answer_for(e->cache, &e->c, &e->answer));
+    for (int i = 0; i < e->answer->result_count; i++)
+        TSR_TRY(check_layout(e, i, layouts[i]));
+    tsr_eager_remember(e->cache, &e->c, layouts, e->answer);
+    return TSR_OK;
+}
+
+/* Checks that a result can be written. */
+static tsr_status check_writable(const eager_call *e, int result, const tsr_dtensor *tensor)
 {
     const char *const name = e->c.op->results[result];
-    if (!tensor)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", e->c.caller, name);
-    const tsr_layout *const own = tsr_dtensor_layout(tensor), *const wanted = e->inferred.results[result];
-    if (!tsr_layout_equal(own, wanted)) {
-        char ours[256], theirs[256];
-        tsr_layout_print(own, ours, sizeof ours);
-        tsr_layout_print(wanted, theirs, sizeof theirs);
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "%s: %s is %s as \"%s\" of %d dims, but the result is %s as \"%s\" of %d dims, with the shape that "
-            "the operands give; make it by tsr_op_propagate() and tsr_dtensor_create()",
-            e->c.caller, name, tsr_dtype_name(tsr_layout_dtype(own)), ours, tsr_layout_ndim(own),
-            tsr_dtype_name(tsr_layout_dtype(wanted)), theirs, tsr_layout_ndim(wanted));
-    }
     const tsr_tensor local = tsr_dtensor_to_local(tensor);
     if (tsr_tensor_overlaps(&local))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: elements of %s share memory, so it can only be read",
@@ -95,18 +149,28 @@ static tsr_status check_result(const eager_call *e, int result, const tsr_dtenso
     return check_host(e, tensor, name);
 }
 
+static tsr_status check_results(eager_call *e, tsr_dtensor *const *results)
+{
+    const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
+    for (int i = 0; e->c.op->results[i]; i++) {
+        if (!results || !results[i])
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", e->c.caller, e->c.op->results[i]);
+        layouts[i] = tsr_dtensor_layout(results[i]);
+    }
+    TSR_TRY(check_layouts(e, layouts));
+    for (int i = 0; e->c.op->results[i]; i++)
+        TSR_TRY(check_writable(e, i, results[i]));
+    return TSR_OK;
+}
+
 tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                               const tsr_dtensor *const *operands, tsr_dtensor *const *results)
 {
-    eager_call e = {.c = {NULL}};
-    tsr_status status = begin_call(&e, caller, op, count, attributes, operands);
-    if (status == TSR_OK) {
-        for (int i = 0; i < e.result_count && status == TSR_OK; i++)
-            status = check_result(&e, i, results[i]);
-        status = tsr_eager_compute(&e.c, &e.inferred, operands, results, status);
-    }
-    end_call(&e);
-    return status;
+    eager_call e;
+    e.answer = NULL;
+    TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
+    const tsr_status status = check_results(&e, results);
+    return e.answer ? compute(&e, operands, results, status) : status;
 }
 
 static tsr_status check_arguments(const char *caller, const void *op, const void *operands, const void *results)

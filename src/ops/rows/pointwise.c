@@ -1,7 +1,7 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/pointwise.h"
+
 #include "ops/rows/checks.h"
+#include "ops/rows/rows.h"
 
 /* Rows share these parts. */
 #define RESULT .results = {"out"}

@@ -1,7 +1,6 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/reduce.h"
 #include "ops/rows/checks.h"
+#include "ops/rows/rows.h"
 
 #define RESULT .results = {"out"}
 

@@ -5,8 +5,21 @@
 
 #include "ops/rows/row.h"
 
-extern const tsr_op tsr_rows_pointwise[];
-extern const tsr_op tsr_rows_reductions[];
-extern const tsr_op tsr_rows_norms[];
+/** The groups, in the order of the table. */
+#define TSR_ROW_GROUPS(X)                                                                                              \
+    X(pointwise)                                                                                                       \
+    X(reductions)                                                                                                      \
+    X(norms)                                                                                                           \
+    X(layouts)                                                                                                         \
+    X(products)                                                                                                        \
+    X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(views)                                                                                                           \
+    /* one on each line */
+
+#define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];
+TSR_ROW_GROUPS(TSR_DECLARE_ROWS)
+#undef TSR_DECLARE_ROWS
 
 #endif

@@ -7,53 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS == TSR_OP_RESULTS,
-               "rules and rows have as many operands");
-
-/* All rows, group by group. */
-static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms};
-
-const tsr_op *tsr_op_get(size_t index)
-{
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        for (const tsr_op *row = groups[i]; row->name; row++) {
-            if (index-- == 0)
-                return row;
-        }
-    }
-    return NULL;
-}
-
-const tsr_op *tsr_op_lookup(const char *name, size_t length)
-{
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        for (const tsr_op *row = groups[i]; row->name; row++) {
-            if (strncmp(row->name, name, length) == 0 && !row->name[length])
-                return row;
-        }
-    }
-    return NULL;
-}
-
-tsr_status tsr_op_find(const char *name, const tsr_op **out)
-{
-    if (!name || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_find: %s is NULL", name ? "out" : "name");
-    const tsr_op *const op = tsr_op_lookup(name, strlen(name));
-    if (op) {
-        *out = op;
-        return TSR_OK;
-    }
-    char names[512];
-    size_t length = 0;
-    for (size_t i = 0; tsr_op_get(i) && length < sizeof names; i++)
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", tsr_op_get(i)->name);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"; there are %s", name, names);
-}
-
 void tsr_op_describe(const tsr_op *op, tsr_op_info *out)
 {
-    *out = (tsr_op_info){.name = op->name, .rule = op->rule};
+    *out = (tsr_op_info){.name = op->name, .rule = op->rule, .moves = op->moves_to != NULL};
     memcpy(out->operands, op->operands, sizeof out->operands);
     memcpy(out->results, op->results, sizeof out->results);
     memcpy(out->attributes, op->attributes, sizeof out->attributes);
@@ -79,6 +35,11 @@ tsr_attribute tsr_attribute_dtype(const char *name, tsr_dtype value)
 tsr_attribute tsr_attribute_word(const char *name, const char *word)
 {
     return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_WORD, .words = word};
+}
+
+tsr_attribute tsr_attribute_text(const char *name, const char *text)
+{
+    return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_TEXT, .words = text};
 }
 
 tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values)
@@ -116,7 +77,7 @@ static tsr_status refuse_attribute(const char *caller, const tsr_op *op, const c
 
 static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr_attribute *given, tsr_attribute *all)
 {
-    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers"};
+    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers", "a text"};
     int i = 0;
     while (all[i].name && (!given->name || strcmp(all[i].name, given->name) != 0))
         i++;
@@ -127,6 +88,9 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
                               kinds[all[i].kind]);
     const char *const words = all[i].words;
     all[i] = *given;
+    if (given->kind == TSR_ATTRIBUTE_TEXT)
+        return given->words ? TSR_OK
+                            : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s is NULL", caller, given->name);
     all[i].words = words;
     if (given->kind == TSR_ATTRIBUTE_WORD && (all[i].integer = find_place(words, given->words)) < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s is \"%.32s\", but must be one of %s", caller,
@@ -137,8 +101,14 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out)
 {
-    *out = (tsr_op_case){.caller = caller, .op = op, .operands = operands};
-    memcpy(out->attributes, op->attributes, sizeof out->attributes);
+    /* Attributes beyond the row's are not set, which costs more than the rest of the call. */
+    out->caller = caller;
+    out->op = op;
+    out->operands = operands;
+    int last = 0;
+    do
+        out->attributes[last] = op->attributes[last];
+    while (op->attributes[last++].name);
     for (int i = 0; op->operands[i]; i++) {
         if (!operands[i] && !(op->optional >> i & 1))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, op->operands[i]);
@@ -154,8 +124,23 @@ static tsr_status shape_result(const void *arg, int result, int64_t shape[TSR_MA
     return c->op->shape_of(c, result, shape);
 }
 
+/* The layout of an op that redistributes its first operand. */
+static tsr_status infer_move(const tsr_op_case *c, tsr_op_inferred *out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_dtype dtypes[TSR_OP_MOST_RESULTS];
+    tsr_layout *layout;
+    TSR_TRY(c->op->check(c, dtypes));
+    TSR_TRY(c->op->moves_to(c, placements));
+    TSR_TRY(tsr_layout_with(c->operands[0], placements, &layout));
+    *out = (tsr_op_inferred){{layout}, 0};
+    return TSR_OK;
+}
+
 tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
 {
+    if (c->op->moves_to)
+        return infer_move(c, out);
     char text[TSR_OP_RULE_TEXT];
     tsr_op_rule rule;
     tsr_dtype dtypes[TSR_OP_MOST_RESULTS];
@@ -167,7 +152,11 @@ tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
         names.rule = text;
     }
     TSR_TRY(tsr_op_rule_parse(names.rule, &rule));
-    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c};
+    tsr_op_placing placing;
+    if (c->op->place_of)
+        c->op->place_of(c, &placing);
+    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c,
+                                    c->op->place_of ? &placing : NULL};
     return tsr_op_propagate_rule(&rule, &names, &shaping, c->operands, out);
 }
 

@@ -4,13 +4,14 @@
 
 #include "ops/rows/row.h"
 
-/** The row with that name, of `length` characters; NULL: there is none. */
-const tsr_op *tsr_op_lookup(const char *name, size_t length);
+/** The row with that name, of `length` characters, among the library's and the context's; NULL:
+ * there is none. `context` NULL: the library's alone. Takes no longer with more rows. */
+const tsr_op *tsr_op_lookup(tsr_context *context, const char *name, size_t length);
 
 /**
  * Begins a case: reads `count` attributes, of any order. `operands` has a layout for each of the
- * row's operands; NULL: an optional one is left out. TSR_ERROR_ARGUMENT: an operand is NULL; an attribute is unknown,
- * or of another kind; a word is not one of the op's.
+ * row's operands; NULL: an optional one is left out. TSR_ERROR_ARGUMENT: an operand is NULL; an
+ * attribute is unknown, or of another kind; a word is not one of the op's.
  */
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out);

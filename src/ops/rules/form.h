@@ -5,6 +5,7 @@
 #include "ops/rules/parse.h"
 
 #include <tessera/layout.h>
+#include <tessera/sys/ops.h>
 
 /** The factors of a form: the dims of "..." are the first TSR_MAX_DIMS, aligned at the right; named
  * ones follow. Compounds are numbered behind them. */
@@ -43,6 +44,7 @@ typedef struct tsr_op_shaping {
      * from the operands'. Then whole and permuted factors may have another size in each tensor. */
     tsr_status (*shape_of)(const void *arg, int result, int64_t shape[TSR_MAX_DIMS]);
     const void *arg;
+    const tsr_op_placing *placing; /**< NULL, or how the result lies along the factor marked "permute" */
 } tsr_op_shaping;
 
 /**

@@ -1,7 +1,6 @@
 #include "ops/rules/refuse.h"
 
 #include "ops/rules/alike.h"
-#include "ops/rules/fit.h"
 
 #include <tessera/sys/status.h>
 
@@ -15,6 +14,7 @@ typedef struct refusal {
     const tsr_op_form *form;
     const tsr_op_names *names;
     const tsr_layout *const *operands;
+    const tsr_op_placing *placing;
     const tsr_op_misfit *misfit;
     const tsr_mesh *mesh;
     int mesh_ndim;
@@ -49,7 +49,7 @@ static bool do_fit(const refusal *r)
         tsr_layout_destroy(layout);
         placements[i] = r->tried[i];
     }
-    const tsr_status status = tsr_op_fit(r->form, r->mesh, placements, &fitted);
+    const tsr_status status = tsr_op_place(r->form, r->mesh, placements, r->placing, &fitted);
     tsr_op_fitted_clear(&fitted);
     return status == TSR_OK && fitted.misfit.kind == TSR_OP_FITS;
 }
@@ -189,8 +189,8 @@ static void say_plainly(refusal *r, int operand)
             cuts[k] = cuts_dim ? *p : tsr_replicate();
             cuts[k].dim = 0;
         }
-        if (!changed ||
-            tsr_cuts_simplify(r->mesh, tsr_op_form_size(r->form, dims->factor[dim]), cuts, &r->lists) != TSR_OK)
+        const int64_t size = tsr_layout_shape(r->operands[operand])[dim];
+        if (!changed || tsr_cuts_simplify(r->mesh, size, cuts, &r->lists) != TSR_OK)
             continue;
         for (int k = 0; k < r->mesh_ndim; k++) {
             cuts[k].dim = dim;
@@ -268,6 +268,11 @@ static void explain(const refusal *r, char why[2 * TEXT])
                  "%s is Partial(%s) on mesh dim %s and %s is Partial(%s), which %s does not pass on together", x,
                  tsr_reduce_op_name(own->op), dim, y, tsr_reduce_op_name(others->op), op);
         break;
+    case TSR_OP_UNPLACED:
+        snprintf(why, 2 * TEXT,
+                 "mesh dim %s cuts dim %d of %s so that no placement says which rank has what of the result", dim,
+                 own->dim, x);
+        break;
     case TSR_OP_ADDED:
         snprintf(why, 2 * TEXT, "%s is added once, and must be cut as the result is", x);
         break;
@@ -279,12 +284,12 @@ static void explain(const refusal *r, char why[2 * TEXT])
 }
 
 tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, const tsr_layout *const *operands,
-                         const tsr_op_misfit *misfit)
+                         const tsr_op_placing *placing, const tsr_op_misfit *misfit)
 {
     int first = 0;
     while (!operands[first])
         first++;
-    refusal r = {.form = form, .names = names, .operands = operands, .misfit = misfit};
+    refusal r = {.form = form, .names = names, .operands = operands, .placing = placing, .misfit = misfit};
     r.mesh = tsr_layout_mesh(operands[first]);
     r.mesh_ndim = tsr_mesh_ndim(r.mesh);
     r.lists.context = tsr_mesh_context(r.mesh);

@@ -41,6 +41,9 @@ static void set_element(void *data, tsr_dtype dtype, int64_t i, double value)
     case TSR_I32:
         ((int32_t *)data)[i] = (int32_t)value;
         break;
+    case TSR_I8:
+        ((int8_t *)data)[i] = (int8_t)value;
+        break;
     default:
         ((uint8_t *)data)[i] = value != 0;
     }
@@ -57,6 +60,8 @@ static double get_element(const void *data, tsr_dtype dtype, int64_t i)
         return (double)((const int64_t *)data)[i];
     case TSR_I32:
         return ((const int32_t *)data)[i];
+    case TSR_I8:
+        return ((const int8_t *)data)[i];
     default:
         return ((const uint8_t *)data)[i];
     }
@@ -107,7 +112,7 @@ static void make_terms(const proof *p, const tsr_placement *placements, const wh
     for (int k = 0; k < tsr_mesh_ndim(p->mesh); k++) {
         const int64_t size = tsr_mesh_size(p->mesh, k), own = coordinate[k];
         const tsr_reduce_op op = placements[k].op;
-        if (placements[k].kind != TSR_PARTIAL || size == 1 || op == TSR_PROD)
+        if (placements[k].kind != TSR_PARTIAL || size == 1)
             continue;
         for (int64_t i = 0; i < w->count; i++) {
             double sum = 0;
@@ -116,6 +121,8 @@ static void make_terms(const proof *p, const tsr_placement *placements, const wh
             const double mine = own ? noise(seed + (uint64_t)k, own, i) : 0;
             if (op == TSR_SUM)
                 terms[i] = own ? mine : terms[i] - sum;
+            else if (op == TSR_PROD)
+                terms[i] = own ? 1 : terms[i];
             else if (op == TSR_AVG)
                 terms[i] += own ? mine : -sum;
             else if (own)
@@ -173,6 +180,17 @@ static tsr_status differ(const proof *p, const char *what, const tsr_dtensor *go
                           p->info.name, mesh, placements, (long long)i, what, layout, value, wanted);
 }
 
+/* Where element `i`, in row-major order, lies in a tensor of any strides. */
+static int64_t place_of(const tsr_tensor *tensor, int64_t i)
+{
+    int64_t place = 0;
+    for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
+        place += i % tensor->shape[dim] * tensor->strides[dim];
+        i /= tensor->shape[dim];
+    }
+    return place;
+}
+
 /* Collective: compares a dtensor with what this rank computed alone. */
 static tsr_status compare(const proof *p, const char *what, const tsr_dtensor *got, const tsr_dtensor *wanted,
                           bool exact)
@@ -187,7 +205,7 @@ static tsr_status compare(const proof *p, const char *what, const tsr_dtensor *g
     if (status == TSR_OK && (count != other || a.dtype != b.dtype || a.ndim != b.ndim))
         status = differ(p, what, got, -1, (double)count, (double)other);
     for (int64_t i = 0; i < count && status == TSR_OK; i++) {
-        const double x = get_element(a.data, a.dtype, i), y = get_element(b.data, b.dtype, i);
+        const double x = get_element(a.data, a.dtype, i), y = get_element(b.data, b.dtype, place_of(&b, i));
         const bool same = x == y || (x != x && y != y);
         if (!same && (exact || !(fabs(x - y) <= 1e-5 * (1 + fabs(y)))))
             status = differ(p, what, got, i, x, y);
@@ -214,7 +232,17 @@ static void destroy_tensors(tensors *t)
     tsr_dtensor_destroy(t->dout_memory);
 }
 
-/* Runs the op on a mesh; `dout` NULL: forward only. */
+/* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has "R". */
+static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, tsr_attribute *out)
+{
+    memcpy(out, p->attributes, sizeof p->attributes);
+    for (int i = 0; i < p->attribute_count && mesh == p->alone; i++) {
+        if (strcmp(out[i].name, "placements") == 0)
+            out[i].words = "R";
+    }
+    return out;
+}
+
 static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement (*placements)[TSR_MAX_DIMS], tensors *t)
 {
     for (int i = 0; i < p->operand_count; i++) {
@@ -222,8 +250,9 @@ static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement 
             TSR_TRY(place(p, mesh, placements[i], &p->operands[i], p->seed + (uint64_t)(100 * i), &t->memory[i],
                           &t->operands[i]));
     }
-    return tsr_op_call(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_dtensor *const *)t->operands,
-                       t->results);
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
+    return tsr_op_call(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes),
+                       (const tsr_dtensor *const *)t->operands, t->results);
 }
 
 static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
@@ -242,9 +271,31 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
     TSR_TRY(status);
     tsr_dtensor **wanted[OPERANDS] = {NULL};
     for (int i = 0; i < p->operand_count; i++)
-        wanted[i] = proof_is_integer(p, i) ? NULL : &t->gradients[i];
-    return tsr_op_backward(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_dtensor *const *)t->operands,
-                           t->dout, wanted);
+        wanted[i] = proof_is_integer(p, i) || p->line->constants >> i & 1 ? NULL : &t->gradients[i];
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
+    return tsr_op_backward(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes),
+                           (const tsr_dtensor *const *)t->operands, t->dout, wanted);
+}
+
+/* Layouts of gradients that are found without data are those of the gradients. */
+static tsr_status compare_layouts(const proof *p, const tensors *t)
+{
+    const tsr_layout *operands[OPERANDS] = {NULL};
+    tsr_layout *gradients[OPERANDS] = {NULL};
+    bool wanted[OPERANDS] = {false};
+    for (int i = 0; i < p->operand_count; i++) {
+        operands[i] = t->operands[i] ? tsr_dtensor_layout(t->operands[i]) : NULL;
+        wanted[i] = t->gradients[i] != NULL;
+    }
+    TSR_TRY(tsr_op_propagate_gradients(p->op, (size_t)p->attribute_count, p->attributes, operands, NULL, wanted,
+                                       gradients));
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < p->operand_count; i++) {
+        if (wanted[i] && !tsr_layout_equal(gradients[i], tsr_dtensor_layout(t->gradients[i])))
+            status = differ(p, "the gradient's layout", t->gradients[i], -1, 0, 0);
+        tsr_layout_destroy(gradients[i]);
+    }
+    return status;
 }
 
 static bool has_backward(const proof *p, const tensors *t)
@@ -279,6 +330,7 @@ static tsr_status prove_fitting(const proof *p, tensors *sharded, tensors *dense
     if (!has_backward(p, sharded))
         return TSR_OK;
     TSR_TRY(run_backward(p, p->mesh, sharded));
+    TSR_TRY(compare_layouts(p, sharded));
     TSR_TRY(run_backward(p, p->alone, dense));
     for (int i = 0; i < p->operand_count; i++) {
         if (sharded->gradients[i])
@@ -362,7 +414,7 @@ typedef struct assignment {
 
 static tsr_status prove_line(proof *p, draw *d)
 {
-    TSR_TRY(tsr_op_find(p->line->op, &p->op));
+    TSR_TRY(tsr_op_find(NULL, p->line->op, &p->op));
     tsr_op_describe(p->op, &p->info);
     for (p->operand_count = 0; p->info.operands[p->operand_count];)
         p->operand_count++;

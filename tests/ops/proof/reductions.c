@@ -57,10 +57,6 @@ static void spread(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_reductions[] = {
-    {"sum", over_dims, EXACT},
-    {"mean", over_dims},
-    {"sum_to", to_shape, EXACT},
-    {"spread", spread, EXACT},
-    {"spread_mean", spread},
-    {NULL},
+    {"sum", over_dims, EXACT}, {"mean", over_dims},     {"sum_to", to_shape, EXACT},
+    {"spread", spread, EXACT}, {"spread_mean", spread}, {NULL},
 };

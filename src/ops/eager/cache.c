@@ -1,0 +1,277 @@
+#include "ops/eager/cache.h"
+
+#include "ops/rows/table.h"
+
+#include <tessera/sys/memory.h>
+#include <tessera/sys/mesh_attachment.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* Answers that a mesh keeps, and calls that are recalled by their layout objects; powers of two. */
+#define ANSWERS  256
+#define RECALLED 64
+
+/* An answer, in the list of its bucket. */
+typedef struct answer {
+    tsr_eager_answer given; /* first */
+    uint64_t hash;
+    const tsr_op *op;
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
+    tsr_layout *operands[TSR_OP_MOST_OPERANDS]; /* on the abstract mesh; NULL: left out */
+} answer;
+
+/* A call of which the layouts' numbers are known. */
+typedef struct recalled {
+    const answer *answer; /* NULL: unused */
+    uint64_t operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS];
+} recalled;
+
+struct tsr_eager_cache {
+    tsr_context *context; /* borrowed: the mesh's */
+    const tsr_mesh *mesh; /* borrowed: the cache goes with it */
+    tsr_mesh *abstract;   /* a copy, for layouts that are kept */
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    answer *answers[ANSWERS]; /* by hash; a new answer takes the place of an old one */
+    recalled recalled[RECALLED];
+};
+
+static void destroy_answer(tsr_context *context, answer *a)
+{
+    if (!a)
+        return;
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        tsr_layout_destroy(a->operands[i]);
+    tsr_op_inferred_clear(&a->given.inferred);
+    tsr_release(context, a);
+}
+
+static void destroy_cache(void *made)
+{
+    tsr_eager_cache *const cache = made;
+    for (int i = 0; i < ANSWERS; i++)
+        destroy_answer(cache->context, cache->answers[i]);
+    tsr_mesh_destroy(cache->abstract);
+    tsr_release(cache->context, cache);
+}
+
+static tsr_status make_cache(const tsr_mesh *mesh, void **out)
+{
+    void *room;
+    tsr_context *const context = tsr_mesh_context(mesh);
+    TSR_TRY(tsr_allocate(context, sizeof(tsr_eager_cache), &room));
+    tsr_eager_cache *const cache = memset(room, 0, sizeof *cache);
+    cache->context = context;
+    cache->mesh = mesh;
+    tsr_status status = tsr_mesh_coordinate(mesh, cache->coordinate, &cache->inside);
+    if (status == TSR_OK)
+        status = tsr_mesh_copy(mesh, &cache->abstract);
+    if (status == TSR_OK)
+        *out = cache;
+    else
+        destroy_cache(cache);
+    return status;
+}
+
+tsr_status tsr_eager_cache_of(const tsr_mesh *mesh, tsr_eager_cache **out)
+{
+    static const tsr_mesh_attachment_kind kind = {make_cache, destroy_cache};
+    void *made;
+    TSR_TRY(tsr_mesh_attachment(mesh, &kind, &made));
+    *out = made;
+    return TSR_OK;
+}
+
+const int64_t *tsr_eager_coordinate(const tsr_eager_cache *cache, int *inside)
+{
+    *inside = cache->inside;
+    return cache->coordinate;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_attributes(uint64_t hash, const tsr_attribute *attributes)
+{
+    for (const tsr_attribute *a = attributes; a->name; a++) {
+        for (const char *at = a->kind == TSR_ATTRIBUTE_TEXT ? a->words : ""; *at; at++)
+            hash = mix(hash, (unsigned char)*at);
+        uint64_t bits;
+        memcpy(&bits, &a->number, sizeof bits);
+        hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
+        for (int i = 0; i < a->count; i++)
+            hash = mix(hash, (uint64_t)a->list[i]);
+    }
+    return hash;
+}
+
+/* A case's attributes are all of the row's, in its order; words are told apart by their place. */
+static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
+{
+    for (; a->name; a++, b++) {
+        if (a->integer != b->integer || memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->count != b->count ||
+            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0) ||
+            (a->kind == TSR_ATTRIBUTE_TEXT && strcmp(a->words, b->words) != 0))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t hash_case(const tsr_op_case *c)
+{
+    uint64_t hash = hash_attributes((uint64_t)(uintptr_t)c->op, c->attributes);
+    for (int i = 0; c->op->operands[i]; i++)
+        hash = mix(hash, c->operands[i] ? tsr_layout_hash(c->operands[i]) : 0);
+    return hash;
+}
+
+/* True if a layout's mesh has the same dims over the same communicator as the cache's. */
+static bool is_on(const tsr_eager_cache *cache, const tsr_layout *layout)
+{
+    const tsr_mesh *const own = cache->mesh, *const other = tsr_layout_mesh(layout);
+    if (own == other)
+        return true;
+    bool same = tsr_mesh_comm(own) == tsr_mesh_comm(other) && tsr_mesh_ndim(own) == tsr_mesh_ndim(other);
+    for (int k = 0; same && k < tsr_mesh_ndim(own); k++)
+        same = tsr_mesh_size(own, k) == tsr_mesh_size(other, k);
+    return same;
+}
+
+static bool is_for(const tsr_eager_cache *cache, const answer *a, const tsr_op_case *c, uint64_t hash)
+{
+    if (!a || a->hash != hash || a->op != c->op || !are_equal(a->attributes, c->attributes))
+        return false;
+    for (int i = 0; i < a->given.operand_count; i++) {
+        if (!a->operands[i] != !c->operands[i] ||
+            (a->operands[i] && (!is_on(cache, c->operands[i]) || !tsr_layout_equal(a->operands[i], c->operands[i]))))
+            return false;
+    }
+    return true;
+}
+
+/* The layout on the cache's abstract mesh. */
+static tsr_status keep_layout(const tsr_eager_cache *cache, const tsr_layout *layout, tsr_layout **out)
+{
+    return tsr_layout_create(cache->abstract, tsr_layout_placements(layout), tsr_layout_ndim(layout),
+                             tsr_layout_shape(layout), tsr_layout_dtype(layout), out);
+}
+
+/* Bytes of an answer, behind which copies of texts lie. */
+static size_t bytes_for(const tsr_op_case *c)
+{
+    size_t bytes = sizeof(answer);
+    for (int i = 0; c->attributes[i].name; i++)
+        bytes += c->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(c->attributes[i].words) + 1 : 0;
+    return bytes;
+}
+
+/* Fills an answer with copies of what was inferred. */
+static tsr_status fill(const tsr_eager_cache *cache, const tsr_op_case *c, const tsr_op_inferred *inferred, answer *a)
+{
+    a->op = c->op;
+    char *text = (char *)(a + 1);
+    for (int i = 0; c->attributes[i].name; i++) {
+        a->attributes[i] = c->attributes[i];
+        if (c->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
+            continue;
+        a->attributes[i].words = strcpy(text, c->attributes[i].words);
+        text += strlen(text) + 1;
+    }
+    for (int i = 0; c->op->operands[i]; i++, a->given.operand_count++) {
+        if (c->operands[i])
+            TSR_TRY(keep_layout(cache, c->operands[i], &a->operands[i]));
+    }
+    for (int i = 0; c->op->results[i]; i++, a->given.result_count++)
+        TSR_TRY(keep_layout(cache, inferred->results[i], &a->given.inferred.results[i]));
+    a->given.inferred.exchanged = inferred->exchanged;
+    return TSR_OK;
+}
+
+/* Drops what refers to the answer that another one replaces. */
+static void forget(tsr_eager_cache *cache, answer *old)
+{
+    for (int i = 0; i < RECALLED; i++) {
+        if (cache->recalled[i].answer == old)
+            cache->recalled[i].answer = NULL;
+    }
+    destroy_answer(cache->context, old);
+}
+
+static tsr_status infer(tsr_eager_cache *cache, const tsr_op_case *c, uint64_t hash, const tsr_eager_answer **out)
+{
+    void *room;
+    tsr_op_inferred inferred;
+    TSR_TRY(tsr_op_infer(c, &inferred));
+    tsr_status status = tsr_allocate(cache->context, bytes_for(c), &room);
+    if (status == TSR_OK) {
+        answer *const made = memset(room, 0, sizeof *made), **const place = &cache->answers[hash % ANSWERS];
+        made->hash = hash;
+        status = fill(cache, c, &inferred, made);
+        if (status == TSR_OK) {
+            forget(cache, *place);
+            *place = made;
+            *out = &made->given;
+        } else
+            destroy_answer(cache->context, made);
+    }
+    tsr_op_inferred_clear(&inferred);
+    return status;
+}
+
+tsr_status tsr_eager_answer_for(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_eager_answer **out)
+{
+    const uint64_t hash = hash_case(c);
+    answer *const found = cache->answers[hash % ANSWERS];
+    if (!is_for(cache, found, c, hash))
+        return infer(cache, c, hash, out);
+    *out = &found->given;
+    return TSR_OK;
+}
+
+static uint64_t number_of(const tsr_layout *layout)
+{
+    return layout ? tsr_layout_number(layout) : 0;
+}
+
+/* Where a call is recalled. */
+static recalled *place_of(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_layout *const *results)
+{
+    uint64_t hash = mix((uint64_t)(uintptr_t)c->op, number_of(results[0]));
+    for (int i = 0; c->op->operands[i]; i++)
+        hash = mix(hash, number_of(c->operands[i]));
+    return &cache->recalled[hash % RECALLED];
+}
+
+bool tsr_eager_recall(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_layout *const *results,
+                      const tsr_eager_answer **out)
+{
+    const recalled *const r = place_of(cache, c, results);
+    if (!r->answer || r->answer->op != c->op || !are_equal(r->answer->attributes, c->attributes))
+        return false;
+    for (int i = 0; i < r->answer->given.operand_count; i++) {
+        if (number_of(c->operands[i]) != r->operands[i] ||
+            (c->operands[i] && tsr_layout_mesh(c->operands[i]) != cache->mesh))
+            return false;
+    }
+    for (int i = 0; i < r->answer->given.result_count; i++) {
+        if (number_of(results[i]) != r->results[i] || tsr_layout_mesh(results[i]) != cache->mesh)
+            return false;
+    }
+    *out = &r->answer->given;
+    return true;
+}
+
+void tsr_eager_remember(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_layout *const *results,
+                        const tsr_eager_answer *given)
+{
+    recalled *const r = place_of(cache, c, results);
+    r->answer = (const answer *)given;
+    for (int i = 0; i < given->operand_count; i++)
+        r->operands[i] = number_of(c->operands[i]);
+    for (int i = 0; i < given->result_count; i++)
+        r->results[i] = number_of(results[i]);
+}

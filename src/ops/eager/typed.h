@@ -1,0 +1,66 @@
+/** How the public typed functions of ops are written: one line each. For the files typed_*.c. */
+#ifndef TSR_OPS_EAGER_TYPED_H
+#define TSR_OPS_EAGER_TYPED_H
+
+#include "ops/eager/gradient.h"
+#include "ops/eager/run.h"
+#include "ops/rows/table.h"
+
+#include <string.h>
+
+/** The library's row of that name. `some` is an operand of the call, by whose context it is found
+ * the faster; it may be NULL. */
+static inline const tsr_op *row_by(const char *name, const tsr_dtensor *some)
+{
+    tsr_context *const context = some ? tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(some))) : NULL;
+    return tsr_op_lookup(context, name, strlen(name));
+}
+
+/** The library's row of that name. */
+static inline const tsr_op *row(const char *name)
+{
+    return row_by(name, NULL);
+}
+
+/** Lists of operands, attributes and wanted gradients. */
+#define OPERANDS(...) ((const tsr_dtensor *const[]){__VA_ARGS__})
+#define ATTRIBUTES(...)                                                                                                \
+    (sizeof((const tsr_attribute[]){__VA_ARGS__}) / sizeof(tsr_attribute)), ((const tsr_attribute[]){__VA_ARGS__})
+#define NO_ATTRIBUTES 0, NULL
+#define WANTED(...)   ((tsr_dtensor **const[]){__VA_ARGS__})
+
+/** The three functions of an op with one operand and, behind it, `settings`, a list of parameters
+ * that ends in a comma. */
+#define UNARY_WITH(name, op, settings, attributes)                                                                     \
+    tsr_status tsr_##name(const tsr_dtensor *x, settings tsr_dtensor **out)                                            \
+    {                                                                                                                  \
+        return tsr_eager_run("tsr_" #name, row_by(op, x), attributes, OPERANDS(x), out);                               \
+    }                                                                                                                  \
+    tsr_status tsr_##name##_into(const tsr_dtensor *x, settings tsr_dtensor *out)                                      \
+    {                                                                                                                  \
+        return tsr_eager_run_into("tsr_" #name "_into", row_by(op, x), attributes, OPERANDS(x), &out);                 \
+    }                                                                                                                  \
+    tsr_status tsr_##name##_backward(const tsr_dtensor *x, settings const tsr_dtensor *dout, tsr_dtensor **dx)         \
+    {                                                                                                                  \
+        return tsr_eager_backward("tsr_" #name "_backward", row_by(op, x), attributes, OPERANDS(x), dout, WANTED(dx)); \
+    }
+#define UNARY(name, op) UNARY_WITH(name, op, , NO_ATTRIBUTES)
+
+/** The three functions of an op with the operands `a` and `b`. */
+#define BINARY(name, a, b)                                                                                             \
+    tsr_status tsr_##name(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor **out)                               \
+    {                                                                                                                  \
+        return tsr_eager_run("tsr_" #name, row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), out);                      \
+    }                                                                                                                  \
+    tsr_status tsr_##name##_into(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor *out)                         \
+    {                                                                                                                  \
+        return tsr_eager_run_into("tsr_" #name "_into", row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), &out);        \
+    }                                                                                                                  \
+    tsr_status tsr_##name##_backward(const tsr_dtensor *a, const tsr_dtensor *b, const tsr_dtensor *dout,              \
+                                     tsr_dtensor **d##a, tsr_dtensor **d##b)                                           \
+    {                                                                                                                  \
+        return tsr_eager_backward("tsr_" #name "_backward", row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), dout,     \
+                                  WANTED(d##a, d##b));                                                                 \
+    }
+
+#endif

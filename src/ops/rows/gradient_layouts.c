@@ -1,0 +1,87 @@
+/* Layouts of gradients, found by the formulas on layouts alone. */
+#include "ops/rows/formula.h"
+#include "ops/rows/table.h"
+
+#include <tessera/sys/status.h>
+
+static const tsr_layout *layout_of(const void *value)
+{
+    return value;
+}
+
+static void *retain(void *value)
+{
+    return value ? tsr_layout_retain(value) : NULL;
+}
+
+static void release(void *value)
+{
+    tsr_layout_destroy(value);
+}
+
+static tsr_status make_like(void *operand, void **out)
+{
+    const tsr_layout *const own = operand;
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_layout *made;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(own)); k++) {
+        placements[k] = tsr_layout_placements(own)[k];
+        if (placements[k].kind == TSR_PARTIAL)
+            placements[k] = tsr_replicate();
+    }
+    TSR_TRY(tsr_layout_with(own, placements, &made));
+    *out = made;
+    return TSR_OK;
+}
+
+static tsr_status apply(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                        void *const *operands, void **results)
+{
+    tsr_op_case c;
+    tsr_op_inferred inferred;
+    const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
+    for (int i = 0; op->operands[i]; i++)
+        layouts[i] = operands[i];
+    TSR_TRY(tsr_op_begin(caller, op, count, attributes, layouts, &c));
+    TSR_TRY(tsr_op_infer(&c, &inferred));
+    for (int i = 0; op->results[i]; i++)
+        results[i] = inferred.results[i];
+    return TSR_OK;
+}
+
+/* The gradient layout of an op's first result. */
+static tsr_status find_gradient(const tsr_op_case *c, tsr_layout **out)
+{
+    tsr_op_inferred inferred;
+    TSR_TRY(tsr_op_infer(c, &inferred));
+    const tsr_status status = tsr_layout_gradient(inferred.results[0], out);
+    tsr_op_inferred_clear(&inferred);
+    return status;
+}
+
+tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                                      const tsr_layout *const *operands, const tsr_layout *gradient, const bool *wanted,
+                                      tsr_layout **gradients)
+{
+    static const tsr_formula_values values = {layout_of, retain, release, make_like, apply};
+    tsr_op_case c;
+    tsr_layout *found = NULL;
+    void *taken[TSR_OP_MOST_OPERANDS], *made[TSR_OP_MOST_OPERANDS] = {NULL};
+    if (!op || !operands || !wanted || !gradients)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_propagate_gradients: %s is NULL",
+                              !op         ? "op"
+                              : !operands ? "operands"
+                              : wanted    ? "gradients"
+                                          : "wanted");
+    TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
+    if (!gradient)
+        TSR_TRY(find_gradient(&c, &found));
+    for (int i = 0; op->operands[i]; i++)
+        taken[i] = (void *)operands[i];
+    const tsr_status status =
+        tsr_formula_gradients(&values, &c, taken, (void *)(gradient ? gradient : found), wanted, made);
+    tsr_layout_destroy(found);
+    for (int i = 0; op->operands[i] && status == TSR_OK; i++)
+        gradients[i] = made[i];
+    return status;
+}

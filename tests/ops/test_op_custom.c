@@ -1,0 +1,184 @@
+/* Rows of a program's own: what is refused, what is found, and kernels whose ranks meet. */
+#include <tessera/sys/ops.h>
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static tsr_status check_any(const tsr_op_case *c, tsr_dtype *results)
+{
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    return TSR_OK;
+}
+
+static int64_t eight_bytes(const tsr_kernel_call *call)
+{
+    (void)call;
+    return 8;
+}
+
+/* Writes the sum over ranks of the number of local elements; on the rank that `fails` names it fails
+ * before the meeting. */
+static tsr_status count_elements(const tsr_kernel_call *call)
+{
+    int64_t own, total = 0;
+    TSR_TRY(tsr_tensor_count(&call->inputs[0], &own));
+    if (call->stage <= 0 && call->attributes[0].integer >= 0 && call->coordinate[0] == call->attributes[0].integer)
+        return tsr_status_set(TSR_ERROR_STATE, "%s: this element is wrong", call->op);
+    if (call->stage == 0) {
+        memcpy(call->record, &own, sizeof own);
+        return TSR_OK;
+    }
+    if (call->stage == TSR_STAGE_WHOLE)
+        total = own;
+    for (int i = 0; call->stage == 1 && i < call->record_count; i++) {
+        int64_t other;
+        memcpy(&other, (const char *)call->records + i * call->record_stride, sizeof other);
+        total += other;
+        assert_true(i != call->own_record || other == own);
+    }
+    for (int64_t i = 0; i < own; i++)
+        ((int64_t *)call->outputs[0].data)[i] = total;
+    return TSR_OK;
+}
+
+#define ROW                                                                                                            \
+    .size = sizeof(tsr_op), .rule = "n -> n | n exchange", .operands = {"x"}, .results = {"out"},                      \
+    .attributes = {{.name = "fails", .kind = TSR_ATTRIBUTE_INT, .integer = -1}}, .check = check_any,                   \
+    .host = count_elements, .exchanges = 1, .record_bytes = eight_bytes
+
+static const tsr_op counting = {ROW, .name = "counting"};
+
+/* The sentence of the first lookup with these rows. */
+static const char *refusal(const tsr_op *const *rows, size_t count)
+{
+    const tsr_op *op;
+    tsr_context *context;
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.ops = rows;
+    options.op_count = count;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    assert_int_equal(tsr_op_find(context, "add", &op), TSR_ERROR_ARGUMENT);
+    tsr_context_destroy(context);
+    return tsr_status_message();
+}
+
+#define REFUSED(sentence, ...)                                                                                         \
+    do {                                                                                                               \
+        const tsr_op row = {__VA_ARGS__};                                                                              \
+        assert_string_equal(refusal((const tsr_op *const[]){&row}, 1), "tsr_context_options.ops: " sentence);          \
+    } while (0)
+
+static void rows_that_lack_something_are_refused_by_name(void **state)
+{
+    (void)state;
+    REFUSED("row 0 has no name", .size = sizeof(tsr_op));
+    REFUSED("a has no rule", .size = sizeof(tsr_op), .name = "a");
+    REFUSED("a has no check", .size = sizeof(tsr_op), .name = "a", .rule = "n -> n");
+    REFUSED("a has no host", .size = sizeof(tsr_op), .name = "a", .rule = "n -> n", .check = check_any);
+    REFUSED("a has no results", .size = sizeof(tsr_op), .name = "a", .rule = "n -> n", .check = check_any,
+            .host = count_elements);
+    REFUSED("add is an op of the library", ROW, .name = "add");
+    REFUSED("a has no record_bytes", .size = sizeof(tsr_op), .name = "a", .rule = "n -> n", .check = check_any,
+            .host = count_elements, .results = {"out"}, .exchanges = 1);
+    REFUSED("a: rule \"n -> m\", character 5: expected a factor of an operand, found \"m\"", .size = sizeof(tsr_op),
+            .name = "a", .rule = "n -> m", .check = check_any, .host = count_elements, .results = {"out"});
+    assert_string_equal(refusal((const tsr_op *const[]){&counting, &counting}, 2),
+                        "tsr_context_options.ops: two rows are called counting");
+    const tsr_op shorter = {.size = 16, .name = "a"};
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "tsr_context_options.ops: a: size is 16, but must be sizeof(struct tsr_op), %zu",
+             sizeof(tsr_op));
+    assert_string_equal(refusal((const tsr_op *const[]){&shorter}, 1), wanted);
+}
+
+typedef struct calls {
+    tsr_context *context;
+    const tsr_op *op;
+} calls;
+
+static tsr_status make(tsr_comm *comm, int64_t size, tsr_mesh **mesh, tsr_dtensor **x)
+{
+    int64_t values[16] = {0};
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_I64, 1, &size);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "3", mesh));
+    return tsr_distribute(&global, *mesh, "S(0)", x);
+}
+
+/* 4 elements over 3 ranks are 2, 2 and none: all get the sum, also the rank with an empty shard. */
+static tsr_status count_on_three(tsr_comm *comm, void *arg)
+{
+    const calls *const c = arg;
+    tsr_mesh *mesh;
+    tsr_dtensor *x, *out;
+    TSR_TRY(make(comm, 4, &mesh, &x));
+    TSR_TRY(tsr_op_call(c->op, 0, NULL, (const tsr_dtensor *const[]){x}, &out));
+    int64_t count;
+    const tsr_tensor local = tsr_dtensor_to_local(out);
+    TSR_TRY(tsr_tensor_count(&local, &count));
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(((const int64_t *)local.data)[i], 4);
+    tsr_dtensor_destroy(out);
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+/* A rank whose kernel fails, and then one that asks for something else: nobody waits. */
+static tsr_status fail_on_one(tsr_comm *comm, void *arg)
+{
+    const calls *const c = arg;
+    const int rank = tsr_comm_rank(comm);
+    tsr_mesh *mesh;
+    tsr_dtensor *x, *out = NULL;
+    TSR_TRY(make(comm, 6, &mesh, &x));
+    const tsr_attribute second = tsr_attribute_int("fails", 1), own = tsr_attribute_int("fails", -1 - rank);
+    const tsr_status failed = tsr_op_call(c->op, 1, &second, (const tsr_dtensor *const[]){x}, &out);
+    assert_int_equal(failed, rank == 1 ? TSR_ERROR_STATE : TSR_ERROR_PEER);
+    assert_string_equal(tsr_status_message(),
+                        rank == 1 ? "counting: this element is wrong" : "counting: rank 1 failed (state)");
+    assert_int_equal(tsr_op_call(c->op, 1, &own, (const tsr_dtensor *const[]){x}, &out), TSR_ERROR_PEER);
+    assert_non_null(strstr(tsr_status_message(), "is in another call, or has other attributes or layouts"));
+    assert_null(out);
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void kernels_meet_in_stages(void **state)
+{
+    const tsr_op *const rows[] = {&counting};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
+    calls c;
+    (void)state;
+    options.ops = rows;
+    options.op_count = 1;
+    assert_int_equal(tsr_context_create(&options, &c.context), TSR_OK);
+    assert_int_equal(tsr_op_find(c.context, "counting", &c.op), TSR_OK);
+    size_t last = 0;
+    while (tsr_op_get(NULL, last))
+        last++;
+    assert_ptr_equal(tsr_op_get(c.context, last), c.op);
+    assert_null(tsr_op_get(c.context, last + 1));
+    threads.context = c.context;
+    if (tsr_threads_run(3, count_on_three, &c, &threads) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    if (tsr_threads_run(3, fail_on_one, &c, &threads) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_context_destroy(c.context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_that_lack_something_are_refused_by_name),
+                                       cmocka_unit_test(kernels_meet_in_stages)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
