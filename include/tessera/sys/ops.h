@@ -31,6 +31,8 @@ typedef struct tsr_kernel_call {
     int code;                        /**< which op of its kernel's it is; of the row */
     const tsr_attribute *attributes; /**< all of the row's, in its order */
     const char *kernels;             /**< "portable", "avx2" or "avx512" */
+    const struct tsr_kernel_choices *choices; /**< how this rank moves many bytes, for
+                                                   tsr_kernel_choices_way(); NULL: by the rule */
     int input_count, output_count;
     const tsr_tensor *inputs; /**< operands that are left out have no data and ndim -1 */
     const tsr_tensor *outputs;

@@ -52,7 +52,8 @@ static tsr_status compare_at(const tsr_layout *const layouts[2], const int64_t *
     return status;
 }
 
-bool tsr_cuts_advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate)
+/* Goes on to the next coordinate in the mesh dims that are cut; false: there is none. */
+static bool advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate)
 {
     for (int dim = tsr_mesh_ndim(mesh) - 1; dim >= 0; dim--) {
         if (!is_cut(mesh, cuts, dim))
@@ -71,7 +72,7 @@ static tsr_status compare_everywhere(const tsr_layout *const layouts[2], const t
     *same = true;
     do {
         TSR_TRY(compare_at(layouts, coordinate, same));
-    } while (*same && tsr_cuts_advance(mesh, cuts, coordinate));
+    } while (*same && advance(mesh, cuts, coordinate));
     return TSR_OK;
 }
 

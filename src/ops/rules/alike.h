@@ -17,8 +17,4 @@ tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *
 /** The mesh dims that cut, in the order in which they do; their number. */
 int tsr_cuts_order(const tsr_mesh *mesh, const tsr_placement *cuts, int order[TSR_MAX_DIMS]);
 
-/** Goes on to the next coordinate in the mesh dims that are cut; false: there is none, and the
- * coordinate is again 0 in these mesh dims. */
-bool tsr_cuts_advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate);
-
 #endif

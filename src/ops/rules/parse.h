@@ -6,7 +6,8 @@
  *     compound := "(" factor factor { factor } ")"           one dim, major to minor
  *     mark    := subject { subject } kind { kind } | group-kind group { group }
  *     subject := factor | compound | "..."
- *     kind    := "sum" | "mean" | "max" | "min" | "exchange" | "whole" | "permute" | "positional"
+ *     kind    := "sum" | "mean" | "max" | "min" | "prod" | "exchange" | "whole" | "permute"
+ *                | "positional"
  *     group-kind := "linear" | "monotone" | "antitone"
  *     group   := "{" operand { operand } "}"                     operands are counted from 0
  *

@@ -12,7 +12,7 @@ typedef struct placement_search {
     const tsr_op_placements *operands;
     const tsr_op_placing *placing;
     int factor; /* the one marked "permute" */
-    tsr_op_misfit misfit;
+    tsr_op_fitted *out;
     tsr_placement cuts[TSR_OP_OPERANDS][TSR_MAX_DIMS]; /* of each operand's dim of the factor, as cuts of dim 0 */
 } placement_search;
 
@@ -38,14 +38,15 @@ static int find_cutter(const placement_search *s, int k)
     return -1;
 }
 
-static void set_misfit(placement_search *s, tsr_op_misfit_kind kind, int operand, int other, int k)
+static void set_misfit(const placement_search *s, tsr_op_misfit_kind kind, int operand, int other, int k)
 {
-    if (s->misfit.kind == TSR_OP_FITS)
-        s->misfit = (tsr_op_misfit){kind, operand, other, k, .factor = s->factor};
+    if (s->out->misfit.kind == TSR_OP_FITS)
+        s->out->misfit = (tsr_op_misfit){
+            .kind = kind, .operand = operand, .other = other, .mesh_dim = k, .factor = s->factor};
 }
 
 /* Checks that all operands cut the factor where `cutter` does. */
-static void check_together(placement_search *s, int cutter, int k)
+static void check_together(const placement_search *s, int cutter, int k)
 {
     for (int i = 0; i < s->form->rule->operand_count; i++) {
         if (dim_of(s, i) < 0 || cuts_factor(s, i, k))
@@ -72,7 +73,7 @@ static void lift_cuts(placement_search *s, int operand, tsr_placement *rest)
 }
 
 /* Finds the result's cuts. */
-static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, tsr_cut_lists *lists, bool *found)
+static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, bool *found)
 {
     const tsr_op_placing *const placing = s->placing;
     tsr_piece pieces[TSR_OP_OPERANDS];
@@ -82,17 +83,17 @@ static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, tsr_
     }
     const tsr_pieces all = {s->mesh, placing->count, pieces, placing->size};
     if (placing->like < 0)
-        return tsr_pieces_cut(&all, cuts, lists, found);
+        return tsr_pieces_cut(&all, &s->out->lists, cuts, found);
     memcpy(cuts, s->cuts[placing->like], sizeof s->cuts[0]);
     return tsr_pieces_match(&all, s->cuts[placing->target], found);
 }
 
-static tsr_status place_result(placement_search *s, unsigned cut, tsr_cut_lists *lists, tsr_placement *result)
+static tsr_status place_result(const placement_search *s, unsigned cut)
 {
-    tsr_placement cuts[TSR_MAX_DIMS];
+    tsr_placement cuts[TSR_MAX_DIMS], *const result = s->out->results[0];
     bool found;
     int first = 0, second = -1;
-    TSR_TRY(find_cuts(s, cuts, lists, &found));
+    TSR_TRY(find_cuts(s, cuts, &found));
     for (int i = s->form->rule->operand_count - 1; i > 0; i--)
         second = dim_of(s, i) >= 0 ? i : second;
     while (dim_of(s, first) < 0)
@@ -108,7 +109,7 @@ static tsr_status place_result(placement_search *s, unsigned cut, tsr_cut_lists 
     return TSR_OK;
 }
 
-static tsr_status place_permuted(placement_search *s, unsigned cut, tsr_op_fitted *out)
+static tsr_status place_permuted(placement_search *s, unsigned cut)
 {
     tsr_placement rest[TSR_OP_OPERANDS][TSR_MAX_DIMS];
     tsr_op_placements placements = {0};
@@ -118,19 +119,15 @@ static tsr_status place_permuted(placement_search *s, unsigned cut, tsr_op_fitte
         lift_cuts(s, i, rest[i]);
         placements[i] = rest[i];
     }
-    TSR_TRY(tsr_op_fit(s->form, s->mesh, placements, out));
-    if (out->misfit.kind != TSR_OP_FITS)
-        return TSR_OK;
-    TSR_TRY(place_result(s, cut, &out->lists, out->results[0]));
-    out->misfit = s->misfit;
-    return TSR_OK;
+    TSR_TRY(tsr_op_fit(s->form, s->mesh, placements, s->out));
+    return s->out->misfit.kind == TSR_OP_FITS ? place_result(s, cut) : TSR_OK;
 }
 
 tsr_status tsr_op_place(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
                         const tsr_op_placing *placing, tsr_op_fitted *out)
 {
     unsigned cut = 0;
-    placement_search s = {.form = form, .mesh = mesh, .placing = placing};
+    placement_search s = {.form = form, .mesh = mesh, .placing = placing, .out = out};
     s.operands = (const tsr_op_placements *)operands;
     *out = (tsr_op_fitted){.lists = {tsr_mesh_context(mesh), NULL}};
     while (s.factor < TSR_OP_FACTORS && !form->marks[s.factor].permute)
@@ -141,8 +138,7 @@ tsr_status tsr_op_place(const tsr_op_form *form, const tsr_mesh *mesh, const tsr
         if (cutter >= 0)
             check_together(&s, cutter, k);
     }
-    out->misfit = s.misfit;
-    if (s.misfit.kind != TSR_OP_FITS)
+    if (out->misfit.kind != TSR_OP_FITS)
         return TSR_OK;
-    return cut ? place_permuted(&s, cut, out) : tsr_op_fit(form, mesh, operands, out);
+    return cut ? place_permuted(&s, cut) : tsr_op_fit(form, mesh, operands, out);
 }

@@ -5,9 +5,7 @@
 
 #include "ops/rules/fit.h"
 
-#include <tessera/sys/ops.h>
-
-/** tsr_op_fit(), with `placing` NULL or for the only result. */
+/** tsr_op_fit(), for a row with `placing`, or NULL. */
 tsr_status tsr_op_place(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
                         const tsr_op_placing *placing, tsr_op_fitted *out);
 

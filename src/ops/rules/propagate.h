@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_RULES_PROPAGATE_H
 #define TSR_OPS_RULES_PROPAGATE_H
 
-#include "ops/rules/place.h"
+#include "ops/rules/form.h"
 
 /** What a rule gives for operands. */
 typedef struct tsr_op_inferred {

@@ -1,6 +1,7 @@
 #include "ops/rules/refuse.h"
 
 #include "ops/rules/alike.h"
+#include "ops/rules/place.h"
 
 #include <tessera/sys/status.h>
 
