@@ -105,7 +105,7 @@ static void call(const tsr_pointwise_kernels *kernels, const struct function *f,
     for (int i = 0; i < COUNT; i++)
         ones[i] = 1;
     const void *const in[] = {f->slope ? ones : x, x, NULL};
-    kernels->loops[f->code][TSR_F32](in, y, n, f->parameter);
+    kernels->loops[f->code][TSR_F32](in, y, n, &f->parameter);
 }
 
 static void call_wide(const tsr_pointwise_kernels *kernels, const struct function *f, const float *x, double *y)
@@ -116,7 +116,7 @@ static void call_wide(const tsr_pointwise_kernels *kernels, const struct functio
         wide[i] = (double)x[i];
     }
     const void *const in[] = {f->slope ? ones : wide, wide, NULL};
-    kernels->loops[f->code][TSR_F64](in, y, COUNT, f->parameter);
+    kernels->loops[f->code][TSR_F64](in, y, COUNT, &f->parameter);
 }
 
 /* The distance of two f32 at the size of `value`. */
