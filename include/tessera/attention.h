@@ -57,8 +57,8 @@ typedef struct tsr_attention_options {
  * dims.
  *
  * Gradients compute the weights again. dq is Partial(sum) where keys or v's last dim are cut, dk
- * and dv are where queries are, dk where v's last dim is. With the keys cut the ranks exchange three
- * numbers a query. `options` NULL: the defaults.
+ * and dv are where queries are, dk where v's last dim is. With the keys cut the ranks exchange
+ * three numbers a query. `options` NULL: the defaults.
  */
 TSR_API tsr_status tsr_attention(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
                                  const tsr_attention_options *options, tsr_dtensor **out);

@@ -72,6 +72,7 @@
 #include <tessera/pointwise.h>
 #include <tessera/products.h>
 #include <tessera/profile.h>
+#include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>

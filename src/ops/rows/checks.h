@@ -23,7 +23,7 @@ tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
 /** The attribute dim names a dim; operands are floats, of one dtype and shape. */
 tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results);
 
-/** The attributes dims and keep, of numbers or, with the row's code 1, of floats. */
+/** The attributes dims and keep, and the dtypes that the reduction of the row's code takes. */
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results);
 
 /** The attribute shape is one from which the operand's shape comes by repetition. */
@@ -32,6 +32,12 @@ tsr_status tsr_check_sum_to(const tsr_op_case *c, tsr_dtype *results);
 /** The second operand has the first one's dtype, and the shape from which a sum over dims would
  * come to the first one's; dims are those of the second. */
 tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results);
+
+/** tsr_check_spread() of floats, for rows whose second operand's values are read. */
+tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results);
+
+/** Checks that an operand's dtype is one for which the pointwise op `code` has a loop. */
+tsr_status tsr_check_takes(const tsr_op_case *c, int operand, int code);
 
 /** A cast that loses nothing is linear; one to a float, or that loses nothing, rises. */
 tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);

@@ -16,6 +16,7 @@
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
     X(views)                                                                                                           \
+    X(random)                                                                                                          \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

@@ -12,7 +12,7 @@ typedef struct scan {
     tsr_op_rule *out;
 } scan;
 
-static const char *const kinds[] = {"sum", "mean", "max", "min", "exchange", "whole", "permute", "positional"};
+static const char *const kinds[] = {"sum", "mean", "max", "min", "prod", "exchange", "whole", "permute", "positional"};
 static const char *const groups[] = {"linear", "monotone", "antitone"};
 
 static int find_word(const char *const *words, size_t count, const char *word)
@@ -153,15 +153,15 @@ static tsr_status parse_terms(scan *s)
 
 static void set_mark(tsr_op_marks *marks, int kind)
 {
-    static const tsr_reduce_op ops[] = {TSR_SUM, TSR_SUM, TSR_MAX, TSR_MIN};
-    if (kind < 4) {
+    static const tsr_reduce_op ops[] = {TSR_SUM, TSR_SUM, TSR_MAX, TSR_MIN, TSR_PROD};
+    if (kind < 5) {
         marks->reduces = true;
         marks->reduction = ops[kind];
     }
-    marks->exchange |= kind == 4;
-    marks->whole |= kind == 5;
-    marks->permute |= kind == 6;
-    marks->positional |= kind == 7;
+    marks->exchange |= kind == 5;
+    marks->whole |= kind == 6;
+    marks->permute |= kind == 7;
+    marks->positional |= kind == 8;
 }
 
 /* Reads the operands of one group as bits. */

@@ -5,7 +5,8 @@
  *     term    := { factor | "1" | "..." }                    one for each dim; at most one "..."
  *     mark    := subject { subject } kind { kind } | group-kind group { group }
  *     subject := factor | "..."
- *     kind    := "sum" | "mean" | "max" | "min" | "exchange" | "whole" | "permute" | "positional"
+ *     kind    := "sum" | "mean" | "max" | "min" | "prod" | "exchange" | "whole" | "permute"
+ *                | "positional"
  *     group-kind := "linear" | "monotone" | "antitone"
  *     group   := "{" operand { operand } "}"                     operands are counted from 0
  *

@@ -50,6 +50,7 @@ struct proof {
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
     X(views)                                                                                                           \
+    X(random)                                                                                                          \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];
