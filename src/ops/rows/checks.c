@@ -72,6 +72,22 @@ tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results)
     return check_from(c, 1, results);
 }
 
+tsr_status tsr_check_test(const tsr_op_case *c, tsr_dtype *results)
+{
+    TSR_TRY(check_from(c, 0, results));
+    results[0] = TSR_BOOL;
+    return TSR_OK;
+}
+
+tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results)
+{
+    char taken[TEXT];
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    if (!tsr_pointwise_takes(c->op->code, results[0]))
+        return refuse_dtype(c, 0, list_dtypes(c->op->code, taken));
+    return tsr_layout_dtype(c->operands[1]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 1, "bool");
+}
+
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results)
 {
     char taken[TEXT];

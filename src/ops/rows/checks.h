@@ -11,6 +11,12 @@ tsr_status tsr_check_pointwise(const tsr_op_case *c, tsr_dtype *results);
 /** tsr_check_pointwise() for the operands behind the first, which is bool. */
 tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results);
 
+/** tsr_check_pointwise() for an op whose result is bool. */
+tsr_status tsr_check_test(const tsr_op_case *c, tsr_dtype *results);
+
+/** tsr_check_pointwise() for an op on the first operand and a second one, which is bool. */
+tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results);
+
 /** The result has the dtype that the attribute names. */
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
 
