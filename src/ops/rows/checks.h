@@ -14,9 +14,6 @@ tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results);
 /** The result has the dtype that the attribute names. */
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
 
-/** The attribute dim names a dim; operands are floats, of one dtype and shape. */
-tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results);
-
 /** The attributes dims and keep, of numbers or, with the row's code 1, of floats. */
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results);
 
@@ -29,9 +26,6 @@ tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results);
 
 /** A cast that loses nothing is linear; one to a float, or that loses nothing, rises. */
 tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
-
-/** The dim that the attribute dim names is whole. */
-tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
