@@ -91,6 +91,7 @@ typedef struct tsr_op_info {
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1]; /**< with defaults; an INTS without one
                                                              has count -1 */
     int has_gradient;                                     /**< 1 if tsr_op_backward() takes it */
+    int moves; /**< 1 if it redistributes its first operand, and does nothing else */
 } tsr_op_info;
 
 /** Finds the op called `name`, among the library's and those of the context's options. `context`

@@ -32,9 +32,9 @@ extern "C" {
 /** @{ */
 /** a (.., m, k) times b (.., k, n), which is (.., m, n): leading dims are repeated along one
  * another. An operand of one dim is a row on the left and a column on the right, and the result
- * lacks this dim (PyTorch: matmul). Along a mesh dim that cuts k of both the result is Partial(sum).
- * A gradient is summed over the leading dims along which its operand was repeated, as part of the
- * product. */
+ * lacks this dim (PyTorch: matmul). Along a mesh dim that cuts k of both the result is
+ * Partial(sum). A gradient is summed over the leading dims along which its operand was repeated, as
+ * part of the product. */
 TSR_API tsr_status tsr_matmul(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor **out);
 TSR_API tsr_status tsr_matmul_into(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor *out);
 TSR_API tsr_status tsr_matmul_backward(const tsr_dtensor *a, const tsr_dtensor *b,
@@ -47,7 +47,8 @@ TSR_API tsr_status tsr_matmul_backward(const tsr_dtensor *a, const tsr_dtensor *
  * one letter are one, and letters that the result lacks are summed over. "..." is any leading dims,
  * repeated along one another. Without "->" the result has "..." and, in alphabetical order, the
  * letters that appear once. At most 12 different letters, each once in a term. Operands are
- * multiplied from left to right. (PyTorch, NumPy, JAX: einsum.) `equation` is borrowed for the call.
+ * multiplied from left to right. (PyTorch, NumPy, JAX: einsum.) `equation` is borrowed for the
+ * call.
  *
  * `wanted` has `count` pointers; NULL: that gradient is not made.
  */
@@ -60,11 +61,70 @@ TSR_API tsr_status tsr_einsum_backward(const char *equation, int count,
                                        tsr_dtensor **const *wanted);
 /** @} */
 
-/** tsr_linear() (tessera/linear.h) without placements, into `y`, which has the rule's own layout: on
- * the host, with the same bits. The op is called linear; by it tsr_op_backward() gives gradients in
- * the layouts of their rules, unreduced. */
+/** tsr_linear() (tessera/linear.h) without placements, into `y`, which has the rule's own layout:
+ * on the host, with the same bits. The op is called linear; by it tsr_op_backward() gives gradients
+ * in the layouts of their rules, unreduced. */
 TSR_API tsr_status tsr_linear_into(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b,
                                    tsr_dtensor *y);
+
+/** @{ */
+/**
+ * Rows of x (t, k) in groups, each times a matrix of its own: `sizes` (e), i64, are the numbers of
+ * rows of the groups, one after the other, and w is (e, k, n). The result is (t, n); rows behind
+ * the last group are 0. (PyTorch: grouped_mm; JAX: ragged_dot.) t, k and n may be cut; sizes are of
+ * the whole x, so that each rank multiplies its own rows of each group. e must be whole, and sizes
+ * Replicate.
+ *
+ * TSR_ERROR_ARGUMENT, on ranks whose sizes are so: a size is negative, or all are more than t.
+ */
+TSR_API tsr_status tsr_grouped_matmul(const tsr_dtensor *x, const tsr_dtensor *w,
+                                      const tsr_dtensor *sizes, tsr_dtensor **out);
+TSR_API tsr_status tsr_grouped_matmul_into(const tsr_dtensor *x, const tsr_dtensor *w,
+                                           const tsr_dtensor *sizes, tsr_dtensor *out);
+TSR_API tsr_status tsr_grouped_matmul_backward(const tsr_dtensor *x, const tsr_dtensor *w,
+                                               const tsr_dtensor *sizes, const tsr_dtensor *dout,
+                                               tsr_dtensor **dx, tsr_dtensor **dw);
+/** @} */
+
+/** Weights along the last dim that have one scale. */
+#define TSR_Q8_SCALED 32
+
+/**
+ * Weights of 8 bits: the caller owns `*data`, i8 of w's shape and layout, and `*scales`, f32, one
+ * for each 32 weights along the last dim, cut as they are. w is of floats on the host. The value of
+ * a weight is its integer times the scale: the scale is the largest size of the 32 weights, in f32,
+ * divided by 127, and each value differs from the weight by at most half a scale, 0.4% of the
+ * largest. Communicates with nobody.
+ *
+ * TSR_ERROR_ARGUMENT: the last dim is no multiple of 32; a rank's part of it is none, as
+ * "S(1;unit=32)" guarantees it; w is Partial, or has infinities, NaNs or numbers beyond f32 (on
+ * ranks that hold one).
+ */
+TSR_API tsr_status tsr_quantize_q8(const tsr_dtensor *w, tsr_dtensor **data, tsr_dtensor **scales);
+
+/** @{ */
+/**
+ * tsr_linear_into() with weights of tsr_quantize_q8(): x (.., k) times w (o, k) transposed, i8,
+ * with scales (o, k / 32), plus b (o), which may be NULL. x and b are f32, f16 or bf16 in any
+ * mixture; the result has x's dtype, or f32 if they differ. Weights and scales are cut alike,
+ * weights along k on multiples of 32 ("S(1;unit=32)", scales "S(1)"), as x is; the result is then
+ * Partial(sum).
+ *
+ * Up to 7 rows of x read the weights from memory once, as they are, and the result has the bits of
+ * tsr_linear() with their values in f32; for more rows values are made in panels. Weights and
+ * scales have no gradient.
+ */
+TSR_API tsr_status tsr_linear_q8(const tsr_dtensor *x, const tsr_dtensor *w,
+                                 const tsr_dtensor *scales, const tsr_dtensor *b,
+                                 tsr_dtensor **out);
+TSR_API tsr_status tsr_linear_q8_into(const tsr_dtensor *x, const tsr_dtensor *w,
+                                      const tsr_dtensor *scales, const tsr_dtensor *b,
+                                      tsr_dtensor *out);
+TSR_API tsr_status tsr_linear_q8_backward(const tsr_dtensor *x, const tsr_dtensor *w,
+                                          const tsr_dtensor *scales, const tsr_dtensor *b,
+                                          const tsr_dtensor *dout, tsr_dtensor **dx,
+                                          tsr_dtensor **db);
+/** @} */
 
 #ifdef __cplusplus
 }

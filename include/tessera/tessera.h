@@ -59,6 +59,7 @@
 #include <tessera/explain.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
+#include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
 #include <tessera/nodes.h>
@@ -76,6 +77,7 @@
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
+#include <tessera/varying.h>
 #include <tessera/version.h>
 
 #endif

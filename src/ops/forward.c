@@ -41,8 +41,8 @@ tsr_status tsr_forward_place(const char *caller, const tsr_layout *x, const tsr_
     return TSR_OK;
 }
 
-tsr_status tsr_forward_multiply(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                           const tsr_tensor *y)
+tsr_status tsr_forward_multiply(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w,
+                                const tsr_tensor *b, const tsr_tensor *y)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(x, y);
     const tsr_matrix transposed_w = tsr_matrix_transpose(tsr_matrix_of(w));

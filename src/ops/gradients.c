@@ -142,7 +142,7 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
 }
 
 tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
-                                   const tsr_tensor *to, bool adds)
+                                const tsr_tensor *to, bool adds)
 {
     static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *,
                                                            const tsr_tensor *, bool) = {

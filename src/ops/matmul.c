@@ -243,7 +243,8 @@ static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 
 /* A gemm adds a bias per column, so it must be a gemm of c, not of c'. Otherwise c is set to the
  * bias and the product is added to it, which costs less than adding the bias afterwards. */
-tsr_status tsr_matrix_multiply_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
+tsr_status tsr_matrix_multiply_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias,
+                                      tsr_matrix c)
 {
     tsr_gemm g;
     const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) &&

@@ -52,7 +52,8 @@ void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_
 
 /** c = a b + `bias`, which is (1, n) and added to every row: by the gemm itself if the strides
  * allow it. */
-tsr_status tsr_matrix_multiply_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c);
+tsr_status tsr_matrix_multiply_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias,
+                                      tsr_matrix c);
 
 /** Copies a matrix to another of the same shape and dtype. `from` may have row stride 0: one row is
  * then repeated. */

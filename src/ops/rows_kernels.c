@@ -1,5 +1,6 @@
 #include "ops/rows_kernels.h"
 
+#include <stdbool.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -99,6 +100,27 @@ static inline INLINE piece load_f16(const void *at)
 }
 #endif
 
+#if defined(__AVX512F__)
+static inline INLINE piece load_i8(const void *at)
+{
+    return (piece)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(at)));
+}
+#elif defined(__AVX2__)
+static inline INLINE piece load_i8(const void *at)
+{
+    return (piece)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at)));
+}
+#else
+static inline INLINE piece load_i8(const void *at)
+{
+    typedef int8_t codes __attribute__((vector_size(PIECE)));
+    typedef int32_t integers __attribute__((vector_size(PIECE * 4)));
+    codes value;
+    memcpy(&value, at, sizeof value);
+    return __builtin_convertvector(__builtin_convertvector(value, integers), piece);
+}
+#endif
+
 /* Folds 16 lanes to 4: s[l] + s[l + 8], then s[l] + s[l + 4]. */
 static inline INLINE quad fold_to_quad(const piece sum[PIECES])
 {
@@ -127,13 +149,15 @@ static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 #endif
 }
 
-/* `rows` rows of weights and `shared` rows of x, each to be multiplied with each. Both counts are
- * compile-time constants in every kernel. */
+/* `rows` rows of weights and `shared` rows of x, each to be multiplied with each. Both counts, and
+ * `scaled`, are compile-time constants in every kernel. */
 typedef struct block {
     load_piece *load;
     int64_t bytes; /* bytes of an element of w */
     int64_t ahead; /* bytes from a row of w to the row that is fetched meanwhile; 0: none is */
     int rows, shared;
+    bool scaled; /* weights are multiplied by scales, one for each TSR_Q8_BLOCK */
+    const float *scales[ROWS];
     const char *w[ROWS];
     const float *x[SHARED];
 } block;
@@ -143,13 +167,17 @@ typedef piece sums[ROWS][SHARED][PIECES];
 
 #define UNROLLED _Pragma("GCC unroll 4")
 
+_Static_assert(TSR_Q8_BLOCK % TSR_ROWS_LANES == 0, "lanes have one scale");
+
 static inline INLINE void add_lanes(const block *b, int64_t t, sums sum)
 {
     UNROLLED for (int p = 0; p < PIECES; p++)
     {
         UNROLLED for (int r = 0; r < b->rows; r++)
         {
-            const piece weights = b->load(b->w[r] + (t + p * PIECE) * b->bytes);
+            piece weights = b->load(b->w[r] + (t + p * PIECE) * b->bytes);
+            if (b->scaled)
+                weights *= b->scales[r][t / TSR_Q8_BLOCK];
             UNROLLED for (int s = 0; s < b->shared; s++) sum[r][s][p] += load_f32(b->x[s] + t + p * PIECE) * weights;
         }
     }
@@ -213,14 +241,20 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
  * fewer rows are left, the last row takes the place of the missing ones, and its results may be
  * written several times. */
 static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i,
-                                   int rows, int shared)
+                                   int rows, int shared, bool scaled)
 {
-    block b = {
-        .load = load, .bytes = bytes, .ahead = i == 0 ? rows * part->w_ld * bytes : 0, .rows = rows, .shared = shared};
+    block b = {.load = load,
+               .bytes = bytes,
+               .ahead = i == 0 ? rows * part->w_ld * bytes : 0,
+               .rows = rows,
+               .shared = shared,
+               .scaled = scaled};
     const int64_t last_j = part->n - 1, last_i = part->m - 1;
     float *to[SHARED];
     UNROLLED for (int r = 0; r < rows; r++) b.w[r] =
         (const char *)part->w + (j + r < last_j ? j + r : last_j) * part->w_ld * bytes;
+    UNROLLED for (int r = 0; scaled && r < rows; r++) b.scales[r] =
+        part->scales + (j + r < last_j ? j + r : last_j) * part->scales_ld;
     UNROLLED for (int s = 0; s < shared; s++)
     {
         const int64_t row = i + s < last_i ? i + s : last_i;
@@ -232,16 +266,16 @@ static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, 
 
 /* Weights are read from memory once: for the rows of x behind the first block they are in the
  * cache. */
-static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes)
+static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes, bool scaled)
 {
     if (part->m == 1) {
         for (int64_t j = 0; j < part->n; j += ROWS)
-            dot_rows(part, load, bytes, j, 0, ROWS, 1);
+            dot_rows(part, load, bytes, j, 0, ROWS, 1, scaled);
         return;
     }
     for (int64_t j = 0; j < part->n; j += SHARED_ROWS)
         for (int64_t i = 0; i < part->m; i += SHARED)
-            dot_rows(part, load, bytes, j, i, SHARED_ROWS, SHARED);
+            dot_rows(part, load, bytes, j, i, SHARED_ROWS, SHARED, scaled);
 }
 
 /* Rows of weights whose terms are added while a sum stays in a register. */
@@ -295,7 +329,7 @@ static inline INLINE void make_terms(const tsr_rows_part *part, load_piece *load
 #define DEFINE_KERNELS(dtype, bytes)                                                                                   \
     static void dots_##dtype(const tsr_rows_part *part)                                                                \
     {                                                                                                                  \
-        make_dots(part, load_##dtype, bytes);                                                                          \
+        make_dots(part, load_##dtype, bytes, false);                                                                   \
     }                                                                                                                  \
     static void terms_##dtype(const tsr_rows_part *part)                                                               \
     {                                                                                                                  \
@@ -306,7 +340,22 @@ DEFINE_KERNELS(f32, 4)
 DEFINE_KERNELS(bf16, 2)
 DEFINE_KERNELS(f16, 2)
 
+static void dots_q8(const tsr_rows_part *part)
+{
+    make_dots(part, load_i8, 1, true);
+}
+
+static void widen_q8(const int8_t *weights, const float *scales, int64_t count, float *values)
+{
+    for (int64_t t = 0; t + PIECE <= count; t += PIECE) {
+        const piece value = load_i8(weights + t) * scales[t / TSR_Q8_BLOCK];
+        memcpy(values + t, &value, sizeof value);
+    }
+}
+
 const tsr_rows_kernels NAME(TSR_KERNELS) = {
     .dots = {[TSR_F32] = dots_f32, [TSR_BF16] = dots_bf16, [TSR_F16] = dots_f16},
     .terms = {[TSR_F32] = terms_f32, [TSR_BF16] = terms_bf16, [TSR_F16] = terms_f16},
+    .dots_q8 = dots_q8,
+    .widen_q8 = widen_q8,
 };

@@ -61,6 +61,20 @@ size_t tsr_widened_workspace(const tsr_gemm *g)
     return d.a_bytes + d.b_bytes + d.c_bytes;
 }
 
+/* The most bytes of a panel of up to `size` rows of up to `k` elements. */
+static size_t most_bytes(bool there, int64_t size, int64_t k)
+{
+    const int64_t fitting = tsr_larger(PANEL_BYTES / (int64_t)sizeof(float), LEAST_PANEL * k);
+    return bytes_of(there, 1, tsr_smaller(tsr_smaller(size, MOST_PANEL) * k, fitting));
+}
+
+size_t tsr_widened_most_workspace(const tsr_gemm *g)
+{
+    const division d = divide(g);
+    return most_bytes(d.widens_a, g->m, g->k) + most_bytes(d.widens_b, g->n, g->k) +
+           bytes_of(d.narrows, tsr_smaller(g->m, MOST_PANEL), tsr_smaller(g->n, MOST_PANEL));
+}
+
 /* One operand of a part, as f32; `ld` in elements. */
 typedef struct source {
     const void *data;

@@ -18,6 +18,10 @@ bool tsr_widened_takes(const tsr_gemm *gemm);
  * dtypes alone. */
 size_t tsr_widened_workspace(const tsr_gemm *gemm);
 
+/** The most that tsr_widened_workspace() gives for this product, and for those whose sizes are
+ * smaller. */
+size_t tsr_widened_most_workspace(const tsr_gemm *gemm);
+
 /** Computes the product by calls of `multiply`, in parts of whole rows of a and columns of b: k is
  * not divided. `gemm` has the workspace. */
 tsr_status tsr_widened_run(tsr_f32_product *multiply, const void *self, const tsr_gemm *gemm);

@@ -2,6 +2,8 @@
 #include "mesh/derive.h"
 #include "mesh_support.h"
 
+#include <tessera/sys/mesh_attachment.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -279,7 +281,7 @@ static void an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator(vo
         assert_int_equal(tsr_context_create(NULL, &context), TSR_OK);
         tsr_comm comm = {0, WORLD, context};
         tsr_mesh *mesh = mesh_of(&whole, NULL, &comm, seed % 2), *copy = NULL;
-        assert_int_equal(tsr_mesh_copy_abstract(mesh, &copy), TSR_OK);
+        assert_int_equal(tsr_mesh_copy(mesh, &copy), TSR_OK);
         assert_string_equal(text_of(copy), text_of(mesh));
         assert_mesh_is(copy, &whole, WORLD, seed);
         assert_null(tsr_mesh_comm(copy));
@@ -308,7 +310,7 @@ static void an_owned_communicator_ends_with_the_last_mesh_over_it(void **state)
         assert_int_equal(tsr_mesh_with_nodes(made[2], NULL, &made[3]), TSR_OK);
         assert_int_equal(tsr_mesh_reorder(made[0], reversed, &made[4]), TSR_OK);
         assert_string_equal(text_of(made[4]), "a=2,b=2@[3,2,1,0]");
-        assert_int_equal(tsr_mesh_copy_abstract(made[0], &copy), TSR_OK);
+        assert_int_equal(tsr_mesh_copy(made[0], &copy), TSR_OK);
         for (int i = 0; i < 5; i++) {
             assert_int_equal(own.destroyed, 0);
             assert_ptr_equal(tsr_mesh_comm(made[(first + i) % 5]), &own);
@@ -423,7 +425,7 @@ static void what_is_derived_from_a_mesh_knows_its_nodes(void **state)
     assert_int_equal(tsr_mesh_unflatten(known, "tp", 2, split, parts, &derived), TSR_OK);
     assert_int_equal(tsr_mesh_nodes(derived).ranks_per_node, 4);
     tsr_mesh_destroy(derived);
-    assert_int_equal(tsr_mesh_copy_abstract(known, &derived), TSR_OK);
+    assert_int_equal(tsr_mesh_copy(known, &derived), TSR_OK);
     assert_int_equal(tsr_mesh_nodes(derived).ranks_per_node, 4);
     tsr_mesh_destroy(derived);
     assert_int_equal(tsr_mesh_with_nodes(mesh, &(tsr_nodes){.ranks_per_node = -1}, &untouched), TSR_ERROR_ARGUMENT);

@@ -72,9 +72,20 @@ static tsr_status count(const ops_case *c, answer *a)
     if (c->wanted)
         TSR_TRY(survey(c->results[0], c->wanted, &a->result));
     TSR_TRY(count_exchange(c, &a->exchange));
+    if (c->info.moves) {
+        a->moved[0] = true;
+        TSR_TRY(survey(c->operands[0], c->results[0], &a->moves[0]));
+        add(&a->all, &a->moves[0]);
+    }
     add(&a->all, &a->result);
     add(&a->all, &a->exchange);
     return TSR_OK;
+}
+
+/* To where an operand that is moved goes. */
+static const tsr_layout *target(const ops_case *c, int operand)
+{
+    return c->info.moves && operand == 0 ? c->results[0] : c->fitted[operand];
 }
 
 static json_t *sum_to_json(const tsr_plan_sum *sum)
@@ -117,14 +128,13 @@ static json_t *moves_to_json(const answer *a)
     for (int i = 0; i < c->operand_count; i++) {
         if (a->moved[i])
             array = json_with_item(
-                array, move_to_json("operand", c->info.operands[i], c->operands[i], c->fitted[i], &a->moves[i]));
+                array, move_to_json("operand", c->info.operands[i], c->operands[i], target(c, i), &a->moves[i]));
     }
     if (a->exchange.bytes.total > 0)
-        array = json_with_item(array, json_pack("{ss so}", "exchange", c->info.name, "bytes_received",
-                                                sum_to_json(&a->exchange.bytes)));
+        array = json_with_item(
+            array, json_pack("{ss so}", "exchange", c->info.name, "bytes_received", sum_to_json(&a->exchange.bytes)));
     if (c->wanted && !tsr_layout_equal(c->results[0], c->wanted))
-        array = json_with_item(array,
-                               move_to_json("result", c->info.results[0], c->results[0], c->wanted, &a->result));
+        array = json_with_item(array, move_to_json("result", c->info.results[0], c->results[0], c->wanted, &a->result));
     return array;
 }
 
@@ -148,8 +158,8 @@ static json_t *gradients_to_json(const ops_case *c)
         json_t *object = json_object();
         object = json_with_field(object, "operand", json_string(c->info.operands[i]));
         object = json_with_field(object, "placements", placements_to_json(c->gradients[i]));
-        object = json_with_field(object, "gradient",
-                                 json_string(is_varying(c->fitted[i], c->gradients[i]) ? "P" : "R"));
+        object =
+            json_with_field(object, "gradient", json_string(is_varying(c->fitted[i], c->gradients[i]) ? "P" : "R"));
         array = json_with_item(array, object);
     }
     return array;
@@ -201,7 +211,7 @@ static void say_answer(const answer *a)
     for (int i = 0; i < c->operand_count; i++) {
         say_layout(c->info.operands[i], c->operands[i], "");
         if (a->moved[i])
-            say_move(c->info.operands[i], c->fitted[i], &a->moves[i]);
+            say_move(c->info.operands[i], target(c, i), &a->moves[i]);
     }
     if (a->exchange.bytes.total > 0)
         say("  ranks exchange %lld bytes inside %s, at most %lld received by one rank\n",

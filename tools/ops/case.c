@@ -160,7 +160,7 @@ static tsr_status infer(ops_case *c)
 {
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
     TSR_TRY(tsr_op_settle(c->op, (size_t)c->attribute_count, c->attributes, (const tsr_layout *const *)c->operands,
-                       c->policy, 0, c->fitted));
+                          c->policy, 0, c->fitted));
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         layouts[i] = c->fitted[i];
     return tsr_op_propagate(c->op, (size_t)c->attribute_count, c->attributes, layouts, c->results);
@@ -189,8 +189,8 @@ static tsr_status infer_gradients(ops_case *c)
         if (!c->fitted[i] || tsr_dtype_get(tsr_layout_dtype(c->fitted[i]))->kind != TSR_CLASS_FLOAT)
             continue;
         wanted[i] = true;
-        const tsr_status status = tsr_op_propagate_gradients(c->op, (size_t)c->attribute_count, c->attributes, layouts,
-                                                             NULL, wanted, found);
+        const tsr_status status =
+            tsr_op_propagate_gradients(c->op, (size_t)c->attribute_count, c->attributes, layouts, NULL, wanted, found);
         if (status != TSR_OK && status != TSR_ERROR_UNSUPPORTED)
             return status;
         c->gradients[i] = found[i];

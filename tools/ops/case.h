@@ -13,10 +13,10 @@ typedef struct ops_case {
     tsr_mesh *mesh; /* abstract */
     int operand_count, attribute_count;
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
-    tsr_layout *operands[TSR_OP_MOST_OPERANDS]; /* as given; NULL: left out */
-    tsr_layout *fitted[TSR_OP_MOST_OPERANDS];   /* as the rule takes them: those given, or others */
-    tsr_layout *results[TSR_OP_MOST_RESULTS];   /* as the rule gives them */
-    tsr_layout *wanted;                         /* --result, of the first result; NULL: as the rule gives it */
+    tsr_layout *operands[TSR_OP_MOST_OPERANDS];  /* as given; NULL: left out */
+    tsr_layout *fitted[TSR_OP_MOST_OPERANDS];    /* as the rule takes them: those given, or others */
+    tsr_layout *results[TSR_OP_MOST_RESULTS];    /* as the rule gives them */
+    tsr_layout *wanted;                          /* --result, of the first result; NULL: as the rule gives it */
     tsr_layout *gradients[TSR_OP_MOST_OPERANDS]; /* NULL: the operand has none */
 } ops_case;
 

@@ -13,7 +13,7 @@ static json_t *names_to_json(const char *const *names)
 
 static const char *kind_name(tsr_attribute_kind kind)
 {
-    static const char *const names[] = {"", "int", "float", "dtype", "word", "ints"};
+    static const char *const names[] = {"", "int", "float", "dtype", "word", "ints", "text"};
     return names[kind];
 }
 

@@ -33,7 +33,8 @@ const tool_command ops_command = {
     .name = "ops",
     .summary = "list the ops, explain what one does to layouts, or run it",
     .details =
-        "Without --mesh: the rows of the table of ops, or those named, with their rules and attributes. With --mesh and "
+        "Without --mesh: the rows of the table of ops, or those named, with their rules and attributes. With --mesh "
+        "and "
         "an --operand for each operand, in order: the layouts of the results and of the gradients, what must move "
         "first (if --policy allows it), the bytes and the time by the cost model, and the rule as Shardy writes it. "
         "With an --input for each operand it also runs: whole tensors are distributed by the operands' placements, and "

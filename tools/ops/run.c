@@ -156,11 +156,11 @@ static int open_inputs(const tool_arguments *given, job *j)
             return complain(EXIT_USAGE, "%s has %d operands, but --input is given more often", j->c->info.name,
                             j->c->operand_count);
         const bool none = strcmp(path, "none") == 0;
-        const int status = none                     ? EXIT_DONE
-                           : j->c->operands[operand] ? open_file(path, j->c->operands[operand], &j->inputs[operand])
-                                                     : complain(EXIT_USAGE,
-                                                                "--input %s is for %s, whose --operand is left out",
-                                                                path, j->c->info.operands[operand]);
+        const int status = none ? EXIT_DONE
+                           : j->c->operands[operand]
+                               ? open_file(path, j->c->operands[operand], &j->inputs[operand])
+                               : complain(EXIT_USAGE, "--input %s is for %s, whose --operand is left out", path,
+                                          j->c->info.operands[operand]);
         if (status != EXIT_DONE)
             return status;
         operand++;
@@ -187,8 +187,8 @@ static int add_files(const job *j, output *files)
     for (int i = 0; i < TSR_OP_MOST_OPERANDS + TSR_OP_MOST_RESULTS && status == EXIT_DONE; i++) {
         const bool result = i < TSR_OP_MOST_RESULTS;
         print_path(j, result ? "result" : "gradient", result ? i : i - TSR_OP_MOST_RESULTS, path);
-        const bool made = result ? j->c->results[i] != NULL
-                                 : j->gradient && j->c->gradients[i - TSR_OP_MOST_RESULTS] != NULL;
+        const bool made =
+            result ? j->c->results[i] != NULL : j->gradient && j->c->gradients[i - TSR_OP_MOST_RESULTS] != NULL;
         if (made && access(path, F_OK) == 0)
             status = output_add_complete(files, path + strlen(j->output) + 1);
     }

@@ -23,8 +23,8 @@ extern "C" {
  *
  * An op whose rule has a factor marked "exchange" meets inside where mesh dims cut the factor. Its
  * kernel is then called for stage 0, 1, .. up to the row's number of exchanges. Each stage but the
- * last fills `record`, and the next one gets the records of all ranks along these mesh dims, or along
- * those of them that the row's `meets` chooses. The workspace stays as it is between stages.
+ * last fills `record`, and the next one gets the records of all ranks along these mesh dims, or
+ * along those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
     const char *op;                  /**< its name, for errors */
@@ -41,11 +41,11 @@ typedef struct tsr_kernel_call {
     int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1, .. */
     const void *records;       /**< stage > 0: those of the stage before */
     int64_t record_stride;     /**< bytes from one record to the next, a multiple of 64 */
-    int record_count;          /**< the ranks that exchanged, in row-major order of their coordinates
-                                    along the mesh dims on which they met */
-    int own_record;            /**< the place of this rank's own among them */
-    void *record;              /**< to fill, but for the last stage; aligned to 64 bytes */
-    void *workspace;           /**< as many bytes as the row wants, aligned to 64; else NULL */
+    int record_count; /**< the ranks that exchanged, in row-major order of their coordinates
+                           along the mesh dims on which they met */
+    int own_record;   /**< the place of this rank's own among them */
+    void *record;     /**< to fill, but for the last stage; aligned to 64 bytes */
+    void *workspace;  /**< as many bytes as the row wants, aligned to 64; else NULL */
 } tsr_kernel_call;
 
 /** Computes the outputs, or a stage of them. Errors are those of data alone, because check has seen
@@ -84,6 +84,9 @@ struct tsr_op {
      * set. With it, factors marked "whole" or "permute" may have another size in each tensor, and a
      * factor that is marked "whole" may be a result's alone. Called after check and rule_of. */
     tsr_status (*shape_of)(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
+    /** NULL, or tells to which placements the op redistributes its first operand: that is all that
+     * it does, and it has no rule to fit and no kernel. All ranks of the mesh meet. */
+    tsr_status (*moves_to)(const tsr_op_case *c, tsr_placement placements[TSR_MAX_DIMS]);
     tsr_host_kernel *host;
     int code; /**< given to the kernel */
     /** NULL, or makes the local result as strides over the first input's memory, in `*out`, whose

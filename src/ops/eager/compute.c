@@ -211,8 +211,7 @@ static tsr_status attend(const computing *k)
         const unsigned met = find_met(k->given, stage);
         list_dims(k->given->mesh, met, dims, sizeof dims);
         if (met)
-            TSR_TRY(
-                tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+            TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
     }
     return TSR_OK;
 }
@@ -263,6 +262,8 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
     if (local != TSR_OK && !given->exchanged)
         return local;
+    if (given->c->op->moves_to)
+        return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
     computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
     if (!given->inside)
         return given->exchanged && local == TSR_OK ? attend(&k) : local;

@@ -1,7 +1,6 @@
 #include "ops/eager/typed.h"
 
 #include <tessera/products.h>
-
 #include <tessera/sys/status.h>
 
 /* The most operands of einsum. */
@@ -58,4 +57,43 @@ tsr_status tsr_einsum_backward(const char *equation, int count, const tsr_dtenso
 tsr_status tsr_linear_into(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, tsr_dtensor *y)
 {
     return tsr_eager_run_into("tsr_linear_into", row_by("linear", x), NO_ATTRIBUTES, OPERANDS(x, w, b), &y);
+}
+
+tsr_status tsr_grouped_matmul(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *sizes, tsr_dtensor **out)
+{
+    return tsr_eager_run("tsr_grouped_matmul", row_by("grouped_matmul", x), NO_ATTRIBUTES, OPERANDS(x, w, sizes), out);
+}
+
+tsr_status tsr_grouped_matmul_into(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *sizes,
+                                   tsr_dtensor *out)
+{
+    return tsr_eager_run_into("tsr_grouped_matmul_into", row_by("grouped_matmul", x), NO_ATTRIBUTES,
+                              OPERANDS(x, w, sizes), &out);
+}
+
+tsr_status tsr_grouped_matmul_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *sizes,
+                                       const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dw)
+{
+    return tsr_eager_backward("tsr_grouped_matmul_backward", row_by("grouped_matmul", x), NO_ATTRIBUTES,
+                              OPERANDS(x, w, sizes), dout, WANTED(dx, dw, NULL));
+}
+
+tsr_status tsr_linear_q8(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *scales, const tsr_dtensor *b,
+                         tsr_dtensor **out)
+{
+    return tsr_eager_run("tsr_linear_q8", row_by("linear_q8", x), NO_ATTRIBUTES, OPERANDS(x, w, scales, b), out);
+}
+
+tsr_status tsr_linear_q8_into(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *scales,
+                              const tsr_dtensor *b, tsr_dtensor *out)
+{
+    return tsr_eager_run_into("tsr_linear_q8_into", row_by("linear_q8", x), NO_ATTRIBUTES, OPERANDS(x, w, scales, b),
+                              &out);
+}
+
+tsr_status tsr_linear_q8_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *scales,
+                                  const tsr_dtensor *b, const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **db)
+{
+    return tsr_eager_backward("tsr_linear_q8_backward", row_by("linear_q8", x), NO_ATTRIBUTES,
+                              OPERANDS(x, w, scales, b), dout, WANTED(dx, NULL, NULL, db));
 }

@@ -160,14 +160,15 @@ static loop take_longest(loops *l)
 /* Copies `from`, as a of the loops, to `to`, as c of them. */
 static tsr_status copy_loops(const tsr_matmul_site *site, loops l, const tsr_factored *from, const tsr_factored *to)
 {
-    const loop none = {1, {0, 0, 0}}, columns = l.count ? l.at[--l.count] : none, rows = l.count ? l.at[--l.count] : none;
+    const loop none = {1, {0, 0, 0}}, columns = l.count ? l.at[--l.count] : none,
+               rows = l.count ? l.at[--l.count] : none;
     const int64_t steps = site->needs || rows.size == 0 || columns.size == 0 ? 0 : count_steps(&l);
     for (int64_t i = 0; i < steps; i++) {
         int64_t offset[3];
         offsets_of(&l, i, offset);
-        const tsr_matrix source = {offset_by(from, offset[A]), rows.size,       columns.size,
-                                   rows.stride[A],             columns.stride[A], from->dtype};
-        const tsr_matrix target = {offset_by(to, offset[C]), rows.size,       columns.size,
+        const tsr_matrix source = {offset_by(from, offset[A]), rows.size,  columns.size, rows.stride[A],
+                                   columns.stride[A],          from->dtype};
+        const tsr_matrix target = {offset_by(to, offset[C]), rows.size,         columns.size,
                                    rows.stride[C],           columns.stride[C], to->dtype};
         TSR_TRY(tsr_matrix_copy(site, source, target));
     }
@@ -219,8 +220,8 @@ static tsr_status multiply(const tsr_matmul_site *site, loops *outer, loops rows
     for (int64_t i = 0; i < steps; i++) {
         int64_t offset[3];
         offsets_of(outer, i, offset);
-        const tsr_matrix a = {offset_by(t[A], offset[A]), m.size,           summed.size,
-                              m.stride[A],                summed.stride[A], t[A]->dtype},
+        const tsr_matrix a = {offset_by(t[A], offset[A]), m.size,     summed.size, m.stride[A],
+                              summed.stride[A],           t[A]->dtype},
                          b = {offset_by(t[B], offset[B]), summed.size, n.size,
                               summed.stride[B],           n.stride[B], t[B]->dtype},
                          c = {offset_by(t[C], offset[C]), m.size, n.size, m.stride[C], n.stride[C], t[C]->dtype};

@@ -224,8 +224,8 @@ tsr_status tsr_equation_of_matmul(const char *caller, const tsr_layout *const *o
     if (a == 0 || b == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is a scalar, but matmul wants at least 1 dim; scale by mul",
                               caller, names[a != 0]);
-    const char *const text = a == 1 ? (b == 1 ? "k,k->" : "k,...kn->...n")
-                                    : (b == 1 ? "...mk,k->...m" : "...mk,...kn->...mn");
+    const char *const text =
+        a == 1 ? (b == 1 ? "k,k->" : "k,...kn->...n") : (b == 1 ? "...mk,k->...m" : "...mk,...kn->...mn");
     return tsr_equation_parse(caller, text, 2, operands, out);
 }
 

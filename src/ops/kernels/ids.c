@@ -7,11 +7,8 @@
 
 tsr_ids tsr_ids_below(const tsr_kernel_call *call, int operand, const char *name, int64_t size)
 {
-    return (tsr_ids){.call = call,
-                     .name = name,
-                     .tensor = &call->inputs[operand],
-                     .layout = call->layouts[operand],
-                     .size = size};
+    return (tsr_ids){
+        .call = call, .name = name, .tensor = &call->inputs[operand], .layout = call->layouts[operand], .size = size};
 }
 
 tsr_ids tsr_ids_of_table(const tsr_kernel_call *call, int operand, const char *name, const tsr_layout *table, int dim)
@@ -40,8 +37,7 @@ int64_t tsr_ids_count(const tsr_ids *ids)
 
 static int64_t read_id(const tsr_tensor *tensor, int64_t offset)
 {
-    return tensor->dtype == TSR_I32 ? ((const int32_t *)tensor->data)[offset]
-                                    : ((const int64_t *)tensor->data)[offset];
+    return tensor->dtype == TSR_I32 ? ((const int32_t *)tensor->data)[offset] : ((const int64_t *)tensor->data)[offset];
 }
 
 /* Reads ids as they are. */

@@ -3,7 +3,8 @@
 #include "ops/blas/provider.h"
 #include "ops/forward.h"
 #include "ops/gradients.h"
-#include "ops/kernels/contract.h"
+#include "ops/kernels/grouped.h"
+#include "ops/kernels/q8.h"
 #include "ops/layer.h"
 
 #include <string.h>
@@ -71,11 +72,16 @@ static tsr_status contract(const place *p, const tsr_tensor *out)
     return contract_all(p, count, tensors, &result);
 }
 
+static bool adds_bias(const tsr_kernel_call *call, int operand)
+{
+    return call->layouts[operand] && tsr_forward_adds_bias(call->result_layouts[0], call->coordinate);
+}
+
 static tsr_status multiply_linear(const place *p, const tsr_tensor *out)
 {
     const tsr_kernel_call *const call = p->call;
-    const bool biased = call->layouts[2] && tsr_forward_adds_bias(call->result_layouts[0], call->coordinate);
-    return tsr_forward_multiply(p->site, &call->inputs[0], &call->inputs[1], biased ? &call->inputs[2] : NULL, out);
+    return tsr_forward_multiply(p->site, &call->inputs[0], &call->inputs[1],
+                                adds_bias(call, 2) ? &call->inputs[2] : NULL, out);
 }
 
 static tsr_status multiply_gradient(const place *p, const tsr_tensor *out)
@@ -92,9 +98,24 @@ static tsr_status multiply_gradient(const place *p, const tsr_tensor *out)
 static tsr_status multiply(const place *p, const tsr_tensor *out)
 {
     const int code = p->call->code;
-    return code < TSR_PRODUCT_LINEAR    ? contract(p, out)
-           : code == TSR_PRODUCT_LINEAR ? multiply_linear(p, out)
-                                        : multiply_gradient(p, out);
+    switch (code) {
+    case TSR_PRODUCT_LINEAR:
+        return multiply_linear(p, out);
+    case TSR_PRODUCT_LINEAR_X:
+    case TSR_PRODUCT_LINEAR_W:
+    case TSR_PRODUCT_LINEAR_B:
+        return multiply_gradient(p, out);
+    case TSR_PRODUCT_GROUPED:
+    case TSR_PRODUCT_GROUPED_X:
+    case TSR_PRODUCT_GROUPED_W:
+        return tsr_grouped_multiply(p->call, TSR_GROUPED_OUT + code - TSR_PRODUCT_GROUPED, p->site, p->arena, out);
+    case TSR_PRODUCT_Q8:
+        return tsr_q8_multiply(p->call, p->site, p->arena, adds_bias(p->call, 3), out);
+    case TSR_PRODUCT_Q8_X:
+        return tsr_q8_multiply_back(p->call, p->site, p->arena, out);
+    default:
+        return contract(p, out);
+    }
 }
 
 /* True if the result has the memory of an operand, which a product reads many times. */

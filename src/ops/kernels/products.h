@@ -1,5 +1,5 @@
-/** Kernels of products: matmul, einsum and linear, and their gradients, by the BLAS that this rank
- * would choose alone. */
+/** Kernels of products: matmul, einsum, linear, grouped and narrow ones, and their gradients, by the
+ * BLAS that this rank would choose alone. */
 #ifndef TSR_OPS_KERNELS_PRODUCTS_H
 #define TSR_OPS_KERNELS_PRODUCTS_H
 
@@ -10,10 +10,15 @@
 enum {
     TSR_PRODUCT_MATMUL = 0,
     TSR_PRODUCT_EINSUM = 8,
-    TSR_PRODUCT_LINEAR = 16,    /**< x, w, b */
-    TSR_PRODUCT_LINEAR_X = 17,  /**< dout, w */
-    TSR_PRODUCT_LINEAR_W = 18,  /**< dout, x */
-    TSR_PRODUCT_LINEAR_B = 19,  /**< dout */
+    TSR_PRODUCT_LINEAR = 16, /**< x, w, b */
+    TSR_PRODUCT_LINEAR_X,    /**< dout, w */
+    TSR_PRODUCT_LINEAR_W,    /**< dout, x */
+    TSR_PRODUCT_LINEAR_B,    /**< dout */
+    TSR_PRODUCT_GROUPED,     /**< x, w, sizes */
+    TSR_PRODUCT_GROUPED_X,   /**< dout, w, sizes */
+    TSR_PRODUCT_GROUPED_W,   /**< x, dout, sizes */
+    TSR_PRODUCT_Q8,          /**< x, w, scales, b */
+    TSR_PRODUCT_Q8_X,        /**< dout, w, scales */
     TSR_PRODUCT_GRADIENT = 1
 };
 

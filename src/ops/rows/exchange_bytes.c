@@ -20,11 +20,22 @@ static tsr_status shape_local(const tsr_layout *layout, const int64_t *coordinat
     return TSR_OK;
 }
 
-static int64_t add_records(const tsr_op *op, tsr_kernel_call *call)
+/* The ranks that meet after a stage. */
+static int64_t count_ranks(const tsr_op_case *c, const tsr_mesh *mesh, int stage, unsigned exchanged)
+{
+    int64_t count = 1;
+    const unsigned met = c->op->meets ? c->op->meets(c, stage, exchanged) : exchanged;
+    for (int k = 0; k < tsr_mesh_ndim(mesh); k++)
+        count *= met >> k & 1 ? tsr_mesh_size(mesh, k) : 1;
+    return count;
+}
+
+static int64_t add_records(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, tsr_kernel_call *call)
 {
     int64_t bytes = 0;
-    for (call->stage = 0; call->stage < op->exchanges; call->stage++) {
-        const int64_t record = op->record_bytes(call);
+    for (call->stage = 0; call->stage < c->op->exchanges; call->stage++) {
+        const int64_t record = c->op->record_bytes(call);
+        call->record_count = (int)count_ranks(c, mesh, call->stage, exchanged);
         bytes += ((record + ALIGNMENT - 1) / ALIGNMENT + 1) * ALIGNMENT * (call->record_count - 1);
     }
     return bytes;
@@ -34,7 +45,6 @@ static tsr_status count_bytes(const tsr_op_case *c, const tsr_op_inferred *infer
                               int64_t *bytes)
 {
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
-    const tsr_layout *const some = inferred->results[0];
     tsr_kernel_call call = {.op = c->op->name,
                             .code = c->op->code,
                             .attributes = c->attributes,
@@ -43,15 +53,12 @@ static tsr_status count_bytes(const tsr_op_case *c, const tsr_op_inferred *infer
                             .outputs = outputs,
                             .layouts = c->operands,
                             .result_layouts = (const tsr_layout *const *)inferred->results,
-                            .coordinate = coordinate,
-                            .record_count = 1};
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(some)); k++)
-        call.record_count *= inferred->exchanged >> k & 1 ? (int)tsr_mesh_size(tsr_layout_mesh(some), k) : 1;
+                            .coordinate = coordinate};
     for (; c->op->operands[call.input_count]; call.input_count++)
         TSR_TRY(shape_local(c->operands[call.input_count], coordinate, &inputs[call.input_count]));
     for (; c->op->results[call.output_count]; call.output_count++)
         TSR_TRY(shape_local(inferred->results[call.output_count], coordinate, &outputs[call.output_count]));
-    *bytes = add_records(c->op, &call);
+    *bytes = add_records(c, tsr_layout_mesh(inferred->results[0]), inferred->exchanged, &call);
     return TSR_OK;
 }
 

@@ -13,7 +13,9 @@ _Static_assert(TSR_OP_MOST_OPERANDS == TSR_OP_OPERANDS && TSR_OP_MOST_RESULTS ==
                "rules and rows have as many operands");
 
 /* All rows of the library, group by group. */
-static const tsr_op *const groups[] = {tsr_rows_pointwise, tsr_rows_reductions, tsr_rows_norms, tsr_rows_products};
+#define ROWS(group) tsr_rows_##group,
+static const tsr_op *const groups[] = {TSR_ROW_GROUPS(ROWS)};
+#undef ROWS
 
 /* What a context keeps: its own rows, and where each name is found. */
 typedef struct row_table {
@@ -86,7 +88,7 @@ static tsr_status check_row(const tsr_op *row, size_t index)
                               row->name, row->size, sizeof *row);
     const char *const missing = !row->rule                             ? "rule"
                                 : !row->check                          ? "check"
-                                : !row->host                           ? "host"
+                                : !row->host && !row->moves_to         ? "host"
                                 : !row->results[0]                     ? "results"
                                 : row->exchanges && !row->record_bytes ? "record_bytes"
                                                                        : NULL;

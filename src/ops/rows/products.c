@@ -1,7 +1,7 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/products.h"
+
 #include "ops/rows/products_checks.h"
+#include "ops/rows/rows.h"
 
 #define PRODUCT(row_code)                                                                                              \
     .results = {"out"}, .host = tsr_product_run, .workspace_bytes = tsr_product_bytes, .code = TSR_PRODUCT_##row_code
@@ -11,17 +11,14 @@
 
 /* The gradient of operand `number` of an op: the product of dout and the other operands. */
 #define GRADIENT_OF(op, number)                                                                                        \
-    .check = tsr_check_product, .rule_of = tsr_rule_of_product,                                                        \
-    .results = {"out"}, .host = tsr_product_run, .workspace_bytes = tsr_product_bytes,                                 \
-    .code = TSR_PRODUCT_##op + TSR_PRODUCT_GRADIENT + (number)
+    .check = tsr_check_product, .rule_of = tsr_rule_of_product, .results = {"out"}, .host = tsr_product_run,           \
+    .workspace_bytes = tsr_product_bytes, .code = TSR_PRODUCT_##op + TSR_PRODUCT_GRADIENT + (number)
 
 #define EINSUM_GRADIENT(letter, number)                                                                                \
-    {.name = "einsum_gradient_" letter,                                                                                \
-     .rule = "..., ..., ... -> ...",                                                                                   \
-     .operands = {"dout", "a", "b", "c", "d"},                                                                         \
-     .optional = 0x1c,                                                                                                 \
-     EQUATION,                                                                                                         \
-     GRADIENT_OF(EINSUM, number)}
+    {                                                                                                                  \
+        .name = "einsum_gradient_" letter, .rule = "..., ..., ... -> ...", .operands = {"dout", "a", "b", "c", "d"},   \
+        .optional = 0x1c, EQUATION, GRADIENT_OF(EINSUM, number)                                                        \
+    }
 
 const tsr_op tsr_rows_products[] = {
     {.name = "matmul",
@@ -49,7 +46,39 @@ const tsr_op tsr_rows_products[] = {
      .check = tsr_check_linear,
      .gradients = {"linear_gradient_x(dout, w, dtype=x)", "linear_gradient_w(dout, x, dtype=w)",
                    "linear_gradient_b(dout, dtype=b)"}},
+    {.name = "grouped_matmul",
+     .rule = "t k, e k n, e -> t n | k sum | e whole | t positional | linear {0}{1}",
+     .operands = {"x", "w", "sizes"},
+     PRODUCT(GROUPED),
+     .check = tsr_check_grouped,
+     .gradients = {"grouped_matmul_gradient_x(dout, w, sizes, dtype=x)",
+                   "grouped_matmul_gradient_w(x, dout, sizes, dtype=w)"}},
+    {.name = "linear_q8",
+     .rule = "... k, o k, o c + o -> ... o | k sum | k c whole | linear {0}",
+     .operands = {"x", "w", "scales", "b"},
+     .optional = 0x8,
+     PRODUCT(Q8),
+     .check = tsr_check_q8,
+     .gradients = {"linear_q8_gradient_x(dout, w, scales, dtype=x)", NULL, NULL, "linear_gradient_b(dout, dtype=b)"}},
     /* Rows of which gradients are made. */
+    {.name = "grouped_matmul_gradient_x",
+     .rule = "t n, e k n, e -> t k | n sum | e whole | t positional | linear {0}{1}",
+     .operands = {"dout", "w", "sizes"},
+     DTYPE,
+     PRODUCT(GROUPED_X),
+     .check = tsr_check_grouped},
+    {.name = "grouped_matmul_gradient_w",
+     .rule = "t k, t n, e -> e k n | t sum | e whole | t positional | linear {0}{1}",
+     .operands = {"x", "dout", "sizes"},
+     DTYPE,
+     PRODUCT(GROUPED_W),
+     .check = tsr_check_grouped},
+    {.name = "linear_q8_gradient_x",
+     .rule = "... o, o k, o c -> ... k | o sum | k c whole | linear {0}",
+     .operands = {"dout", "w", "scales"},
+     DTYPE,
+     PRODUCT(Q8_X),
+     .check = tsr_check_q8},
     {.name = "matmul_gradient_a",
      .rule = "... m n, ... m k, ... k n -> ... m k | n sum | linear {0}{2}",
      .operands = {"dout", "a", "b"},

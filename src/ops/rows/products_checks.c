@@ -3,6 +3,7 @@
 #include "ops/kernels/equation.h"
 #include "ops/kernels/products.h"
 
+#include <tessera/products.h>
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
@@ -14,12 +15,13 @@ static bool is_mixed(tsr_dtype dtype)
     return dtype == TSR_F32 || dtype == TSR_F16 || dtype == TSR_BF16;
 }
 
-/* The dtype of all operands, or f32 for a mixture of f32, f16 and bf16. */
-static tsr_status join_dtypes(const tsr_op_case *c, tsr_dtype *joined)
+/* The dtype of all operands but those in `skipped`, by bits, or f32 for a mixture of f32, f16 and
+ * bf16. */
+static tsr_status join_dtypes(const tsr_op_case *c, unsigned skipped, tsr_dtype *joined)
 {
     int first = -1;
     for (int i = 0; c->op->operands[i]; i++) {
-        if (!c->operands[i])
+        if (!c->operands[i] || skipped >> i & 1)
             continue;
         const tsr_dtype dtype = tsr_layout_dtype(c->operands[i]);
         first = first < 0 ? i : first;
@@ -62,7 +64,7 @@ tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results)
 {
     tsr_equation e;
     const int gradient = gradient_of(c);
-    TSR_TRY(join_dtypes(c, &results[0]));
+    TSR_TRY(join_dtypes(c, 0, &results[0]));
     TSR_TRY(read_equation(c, &e));
     if (gradient >= e.operand_count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL, so it has no gradient", c->caller,
@@ -72,10 +74,10 @@ tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results)
     return TSR_OK;
 }
 
-tsr_status tsr_check_linear(const tsr_op_case *c, tsr_dtype *results)
+/* The dtype that the attribute dtype names, if the row has it. */
+static tsr_status take_dtype(const tsr_op_case *c, tsr_dtype *results)
 {
-    TSR_TRY(join_dtypes(c, &results[0]));
-    const tsr_dtype wanted = c->op->code == TSR_PRODUCT_LINEAR ? TSR_DTYPE_NONE : (tsr_dtype)c->attributes[0].integer;
+    const tsr_dtype wanted = c->attributes[0].name ? (tsr_dtype)c->attributes[0].integer : TSR_DTYPE_NONE;
     if (wanted == TSR_DTYPE_NONE)
         return TSR_OK;
     if (wanted != results[0] && (!is_mixed(wanted) || !is_mixed(results[0])))
@@ -84,6 +86,46 @@ tsr_status tsr_check_linear(const tsr_op_case *c, tsr_dtype *results)
                               results[0] == TSR_F64 ? "f64" : "f32, f16 or bf16");
     results[0] = wanted;
     return TSR_OK;
+}
+
+tsr_status tsr_check_linear(const tsr_op_case *c, tsr_dtype *results)
+{
+    TSR_TRY(join_dtypes(c, 0, &results[0]));
+    return take_dtype(c, results);
+}
+
+static tsr_status check_dtype(const tsr_op_case *c, int operand, tsr_dtype wanted)
+{
+    const tsr_dtype own = tsr_layout_dtype(c->operands[operand]);
+    if (own == wanted)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[operand],
+                          tsr_dtype_name(own), c->op->name, tsr_dtype_name(wanted));
+}
+
+tsr_status tsr_check_grouped(const tsr_op_case *c, tsr_dtype *results)
+{
+    TSR_TRY(join_dtypes(c, 1u << 2, &results[0]));
+    TSR_TRY(check_dtype(c, 2, TSR_I64));
+    return take_dtype(c, results);
+}
+
+tsr_status tsr_check_q8(const tsr_op_case *c, tsr_dtype *results)
+{
+    const int w = tsr_layout_ndim(c->operands[1]), scales = tsr_layout_ndim(c->operands[2]);
+    TSR_TRY(join_dtypes(c, 1u << 1 | 1u << 2, &results[0]));
+    TSR_TRY(check_dtype(c, 1, TSR_I8));
+    TSR_TRY(check_dtype(c, 2, TSR_F32));
+    if (results[0] == TSR_F64)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is f64, but %s takes f32, f16, bf16", c->caller,
+                              c->op->operands[0], c->op->name);
+    if (w == 2 && scales == 2 &&
+        tsr_layout_shape(c->operands[1])[1] != TSR_Q8_SCALED * tsr_layout_shape(c->operands[2])[1])
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: w has %lld columns and scales %lld, but a scale is that of %d weights", c->caller,
+                              (long long)tsr_layout_shape(c->operands[1])[1],
+                              (long long)tsr_layout_shape(c->operands[2])[1], TSR_Q8_SCALED);
+    return take_dtype(c, results);
 }
 
 /* Text of a rule, which has room for all equations. */
@@ -117,7 +159,6 @@ static void append_term(rule_text *rule, const tsr_equation_term *term, bool ope
         is_written |= term->factor[dim] < TSR_MAX_DIMS;
     }
 }
-
 
 /* Appends the marks: factors of `all` that `kept` lacks are summed, and the product is linear in
  * each of `count` operands but `gradient`. */

@@ -12,6 +12,13 @@ tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results);
  * attribute dtype names. */
 tsr_status tsr_check_linear(const tsr_op_case *c, tsr_dtype *results);
 
+/** As tsr_check_linear() for all operands but the last, which is i64. */
+tsr_status tsr_check_grouped(const tsr_op_case *c, tsr_dtype *results);
+
+/** Operands are f32, f16 or bf16 in any mixture, but weights i8 and scales f32, and the weights'
+ * last dim is 32 times that of the scales. */
+tsr_status tsr_check_q8(const tsr_op_case *c, tsr_dtype *results);
+
 /** The rule of matmul, einsum or a gradient for the operands' numbers of dims. */
 tsr_status tsr_rule_of_product(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 

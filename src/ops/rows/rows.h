@@ -5,9 +5,18 @@
 
 #include "ops/rows/row.h"
 
-extern const tsr_op tsr_rows_pointwise[];
-extern const tsr_op tsr_rows_reductions[];
-extern const tsr_op tsr_rows_norms[];
-extern const tsr_op tsr_rows_products[];
+/** The groups, in the order of the table. */
+#define TSR_ROW_GROUPS(X)                                                                                              \
+    X(pointwise)                                                                                                       \
+    X(reductions)                                                                                                      \
+    X(norms)                                                                                                           \
+    X(layouts)                                                                                                         \
+    X(products)                                                                                                        \
+    X(losses)                                                                                                          \
+    /* one on each line */
+
+#define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];
+TSR_ROW_GROUPS(TSR_DECLARE_ROWS)
+#undef TSR_DECLARE_ROWS
 
 #endif

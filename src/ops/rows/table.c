@@ -9,7 +9,7 @@
 
 void tsr_op_describe(const tsr_op *op, tsr_op_info *out)
 {
-    *out = (tsr_op_info){.name = op->name, .rule = op->rule};
+    *out = (tsr_op_info){.name = op->name, .rule = op->rule, .moves = op->moves_to != NULL};
     memcpy(out->operands, op->operands, sizeof out->operands);
     memcpy(out->results, op->results, sizeof out->results);
     memcpy(out->attributes, op->attributes, sizeof out->attributes);
@@ -77,8 +77,7 @@ static tsr_status refuse_attribute(const char *caller, const tsr_op *op, const c
 
 static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr_attribute *given, tsr_attribute *all)
 {
-    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers",
-                                        "a text"};
+    static const char *const kinds[] = {"", "a number", "a float", "a dtype", "a word", "a list of numbers", "a text"};
     int i = 0;
     while (all[i].name && (!given->name || strcmp(all[i].name, given->name) != 0))
         i++;
@@ -125,8 +124,23 @@ static tsr_status shape_result(const void *arg, int result, int64_t shape[TSR_MA
     return c->op->shape_of(c, result, shape);
 }
 
+/* The layout of an op that redistributes its first operand. */
+static tsr_status infer_move(const tsr_op_case *c, tsr_op_inferred *out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_dtype dtypes[TSR_OP_MOST_RESULTS];
+    tsr_layout *layout;
+    TSR_TRY(c->op->check(c, dtypes));
+    TSR_TRY(c->op->moves_to(c, placements));
+    TSR_TRY(tsr_layout_with(c->operands[0], placements, &layout));
+    *out = (tsr_op_inferred){{layout}, 0};
+    return TSR_OK;
+}
+
 tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
 {
+    if (c->op->moves_to)
+        return infer_move(c, out);
     char text[TSR_OP_RULE_TEXT];
     tsr_op_rule rule;
     tsr_dtype dtypes[TSR_OP_MOST_RESULTS];

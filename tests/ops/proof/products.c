@@ -4,12 +4,13 @@
 
 static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_F32};
 
-static const char *const matmuls[] = {"...mk,...kn->...mn", "...mk,...kn->...mn", "k,...kn->...n", "...mk,k->...m", "k,k->"};
+static const char *const matmuls[] = {"...mk,...kn->...mn", "...mk,...kn->...mn", "k,...kn->...n", "...mk,k->...m",
+                                      "k,k->"};
 
 static const char *const equations[] = {
-    "ik,kj->ij",    "bik,bkj->bij", "...ij,...kj->...ik", "ij,ik->jk", "i,j->ij",      "ij->ji",
-    "ij->",         "ijk,k",        "bhqd,bhkd->bqhk",    "...i,i->...", "ab,cd->dbca", "ij,kj->k",
-    "Ab,bC",        "...,...j->j",  "bkij,kji->b",        "...ab->...ba",
+    "ik,kj->ij", "bik,bkj->bij", "...ij,...kj->...ik", "ij,ik->jk",    "i,j->ij",     "ij->ji",
+    "ij->",      "ijk,k",        "bhqd,bhkd->bqhk",    "...i,i->...",  "ab,cd->dbca", "ij,kj->k",
+    "Ab,bC",     "...,...j->j",  "bkij,kji->b",        "...ab->...ba",
 };
 
 /* Equations of three operands, and of four. */
@@ -137,6 +138,84 @@ static void linear_gradient_b(draw *d, proof *p)
     draw_equation(d, p, "...o", false);
 }
 
+/* Sizes of `groups` groups that are together at most `rows`. */
+static void draw_groups(draw *d, int64_t groups, int64_t rows, whole *w)
+{
+    set_shape(w, 1, &groups);
+    w->dtype = TSR_I64;
+    draw_values(d, w);
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t size = draw_below(d, 3) ? draw_below(d, (int)(rows > 4 ? 4 : rows) + 1) : rows;
+        w->values[group] = (double)size;
+        rows -= size;
+    }
+}
+
+/* x (t, k), w (e, k, n) and dout (t, n); those of `order`, then sizes. */
+static void draw_grouped(draw *d, proof *p, const char *order)
+{
+    const int64_t t = draw_below(d, 10), k = 1 + draw_below(d, 4), n = 1 + draw_below(d, 4), e = 1 + draw_below(d, 5);
+    const tsr_dtype dtype = dtypes[draw_below(d, 3)];
+    for (int i = 0; i < 2; i++) {
+        whole *const w = &p->operands[i];
+        if (order[i] == 'x')
+            set_shape(w, 2, (const int64_t[]){t, k});
+        else if (order[i] == 'w')
+            set_shape(w, 3, (const int64_t[]){e, k, n});
+        else
+            set_shape(w, 2, (const int64_t[]){t, n});
+        w->dtype = dtype;
+        draw_values(d, w);
+    }
+    draw_groups(d, e, t, &p->operands[2]);
+}
+
+static void grouped(draw *d, proof *p)
+{
+    draw_grouped(d, p, "xw");
+}
+
+static void grouped_gradient_x(draw *d, proof *p)
+{
+    draw_grouped(d, p, "dw");
+}
+
+static void grouped_gradient_w(draw *d, proof *p)
+{
+    draw_grouped(d, p, "xd");
+}
+
+/* Weights of 8 bits (o, k) and scales, as operands 1 and 2, and a first operand (.., k), or (.., o)
+ * for the gradient. */
+static void draw_q8(draw *d, proof *p, bool gradient)
+{
+    const int64_t o = 1 + draw_below(d, 4), blocks = 1 + draw_below(d, 3), k = blocks * TSR_Q8_SCALED;
+    whole *const x = &p->operands[0], *const w = &p->operands[1], *const scales = &p->operands[2];
+    set_shape(x, 2, (const int64_t[]){draw_below(d, 5), gradient ? o : k});
+    set_shape(w, 2, (const int64_t[]){o, k});
+    set_shape(scales, 2, (const int64_t[]){o, blocks});
+    x->dtype = scales->dtype = TSR_F32;
+    w->dtype = TSR_I8;
+    draw_values(d, x);
+    draw_values(d, w);
+    draw_positive(d, scales);
+}
+
+static void q8(draw *d, proof *p)
+{
+    draw_q8(d, p, false);
+    if (draw_below(d, 2) == 0)
+        return;
+    set_shape(&p->operands[3], 1, p->operands[1].shape);
+    p->operands[3].dtype = TSR_F32;
+    draw_values(d, &p->operands[3]);
+}
+
+static void q8_gradient_x(draw *d, proof *p)
+{
+    draw_q8(d, p, true);
+}
+
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_products[] = {
@@ -152,5 +231,10 @@ const proof_case proof_products[] = {
     {"linear_gradient_x", linear_gradient_x, EXACT},
     {"linear_gradient_w", linear_gradient_w, EXACT},
     {"linear_gradient_b", linear_gradient_b, EXACT},
+    {"grouped_matmul", grouped, EXACT},
+    {"grouped_matmul_gradient_x", grouped_gradient_x, EXACT},
+    {"grouped_matmul_gradient_w", grouped_gradient_w, EXACT},
+    {"linear_q8", q8, EXACT, .constants = 1 << 2},
+    {"linear_q8_gradient_x", q8_gradient_x, EXACT},
     {NULL},
 };

@@ -41,6 +41,9 @@ static void set_element(void *data, tsr_dtype dtype, int64_t i, double value)
     case TSR_I32:
         ((int32_t *)data)[i] = (int32_t)value;
         break;
+    case TSR_I8:
+        ((int8_t *)data)[i] = (int8_t)value;
+        break;
     default:
         ((uint8_t *)data)[i] = value != 0;
     }
@@ -57,6 +60,8 @@ static double get_element(const void *data, tsr_dtype dtype, int64_t i)
         return (double)((const int64_t *)data)[i];
     case TSR_I32:
         return ((const int32_t *)data)[i];
+    case TSR_I8:
+        return ((const int8_t *)data)[i];
     default:
         return ((const uint8_t *)data)[i];
     }
@@ -107,7 +112,7 @@ static void make_terms(const proof *p, const tsr_placement *placements, const wh
     for (int k = 0; k < tsr_mesh_ndim(p->mesh); k++) {
         const int64_t size = tsr_mesh_size(p->mesh, k), own = coordinate[k];
         const tsr_reduce_op op = placements[k].op;
-        if (placements[k].kind != TSR_PARTIAL || size == 1 || op == TSR_PROD)
+        if (placements[k].kind != TSR_PARTIAL || size == 1)
             continue;
         for (int64_t i = 0; i < w->count; i++) {
             double sum = 0;
@@ -116,6 +121,8 @@ static void make_terms(const proof *p, const tsr_placement *placements, const wh
             const double mine = own ? noise(seed + (uint64_t)k, own, i) : 0;
             if (op == TSR_SUM)
                 terms[i] = own ? mine : terms[i] - sum;
+            else if (op == TSR_PROD)
+                terms[i] = own ? 1 : terms[i];
             else if (op == TSR_AVG)
                 terms[i] += own ? mine : -sum;
             else if (own)
@@ -214,7 +221,17 @@ static void destroy_tensors(tensors *t)
     tsr_dtensor_destroy(t->dout_memory);
 }
 
-/* Runs the op on a mesh; `dout` NULL: forward only. */
+/* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has "R". */
+static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, tsr_attribute *out)
+{
+    memcpy(out, p->attributes, sizeof p->attributes);
+    for (int i = 0; i < p->attribute_count && mesh == p->alone; i++) {
+        if (strcmp(out[i].name, "placements") == 0)
+            out[i].words = "R";
+    }
+    return out;
+}
+
 static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement (*placements)[TSR_MAX_DIMS], tensors *t)
 {
     for (int i = 0; i < p->operand_count; i++) {
@@ -222,8 +239,9 @@ static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement 
             TSR_TRY(place(p, mesh, placements[i], &p->operands[i], p->seed + (uint64_t)(100 * i), &t->memory[i],
                           &t->operands[i]));
     }
-    return tsr_op_call(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_dtensor *const *)t->operands,
-                       t->results);
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
+    return tsr_op_call(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes),
+                       (const tsr_dtensor *const *)t->operands, t->results);
 }
 
 static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
@@ -242,9 +260,10 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
     TSR_TRY(status);
     tsr_dtensor **wanted[OPERANDS] = {NULL};
     for (int i = 0; i < p->operand_count; i++)
-        wanted[i] = proof_is_integer(p, i) ? NULL : &t->gradients[i];
-    return tsr_op_backward(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_dtensor *const *)t->operands,
-                           t->dout, wanted);
+        wanted[i] = proof_is_integer(p, i) || p->line->constants >> i & 1 ? NULL : &t->gradients[i];
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
+    return tsr_op_backward(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes),
+                           (const tsr_dtensor *const *)t->operands, t->dout, wanted);
 }
 
 /* Layouts of gradients that are found without data are those of the gradients. */

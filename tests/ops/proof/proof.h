@@ -22,6 +22,7 @@ typedef struct proof_case {
     bool exact;
     bool exact_gradients; /**< so are gradients */
     bool inexact;         /**< products or exchanges add terms in another order on more ranks */
+    unsigned constants;   /**< float operands, by bits, that have no gradient */
     int draws;            /**< for each mesh; 0: 40 */
 } proof_case;
 
@@ -38,8 +39,19 @@ struct proof {
     uint64_t seed; /**< of terms */
 };
 
-/** The lists of lines, by file. */
-extern const proof_case proof_pointwise[], proof_reductions[], proof_norms[], proof_products[];
+/** The lists of lines, by file; meson.build has them too. */
+#define PROOF_LISTS(X)                                                                                                 \
+    X(pointwise)                                                                                                       \
+    X(reductions)                                                                                                      \
+    X(norms)                                                                                                           \
+    X(layouts)                                                                                                         \
+    X(products)                                                                                                        \
+    X(losses)                                                                                                          \
+    /* one on each line */
+
+#define DECLARE_LIST(name) extern const proof_case proof_##name[];
+PROOF_LISTS(DECLARE_LIST)
+#undef DECLARE_LIST
 
 /** The attribute of that name, to be set. */
 tsr_attribute *proof_attribute(proof *p, const char *name);

@@ -14,7 +14,11 @@ static const char *const meshes[] = {"1", "2", "3", "4", "5", "2x2", "2x3", "7",
 static const struct {
     const char *name;
     const proof_case *lines;
-} lists[] = {{"pointwise", proof_pointwise}, {"reductions", proof_reductions}, {"norms", proof_norms}, {"products", proof_products}};
+} lists[] = {
+#define LIST(name) {#name, proof_##name},
+    PROOF_LISTS(LIST)
+#undef LIST
+};
 
 static const proof_case *chosen;
 
