@@ -17,8 +17,11 @@
 
 /* The sums to which terms go. */
 #define LANES 16
-/* Elements of a row that are computed before they are written: a few KiB. */
-#define BLOCK 512
+/* Elements of a row that go through loops at once: they stay in the first-level cache, and few stores
+ * to memory follow one another. */
+#define BLOCK 256
+/* How far ahead memory is fetched, in bytes. */
+#define AHEAD 8192
 
 static inline double fold(double lanes[LANES])
 {
@@ -26,6 +29,12 @@ static inline double fold(double lanes[LANES])
         for (int j = 0; j < width; j++)
             lanes[j] += lanes[j + width];
     return lanes[0];
+}
+
+/* True if n squares of f32 that have this sum were neither too large for f32 nor lost. */
+static inline bool is_safe(double sum, int64_t n)
+{
+    return sum >= (double)n * 0x1p-120 && sum < 0x1p127;
 }
 
 /* Copies by stores that bypass the cache; `to` is a multiple of 64. */
@@ -43,6 +52,25 @@ static inline void stream(char *to, const char *from, size_t bytes)
         _mm_stream_si128((void *)(to + i), _mm_loadu_si128((const void *)(from + i)));
 #endif
     memcpy(to + i, from + i, bytes - i);
+}
+
+/* Makes streamed results visible before later stores. */
+static inline void fence(const tsr_norm_rows *r)
+{
+#if defined(__SSE2__)
+    if (r->streams)
+        _mm_sfence();
+#else
+    (void)r;
+#endif
+}
+
+/* Asks for `bytes` bytes that are read AHEAD bytes later, into the second-level cache. Without it one
+ * thread waits for memory. */
+static inline void fetch(const void *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)at + AHEAD + i, 0, 2);
 }
 
 #define T        float

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /** The ops, as rows of the table call them, and their statistics. */
 typedef enum tsr_norm_code {
@@ -50,7 +51,7 @@ typedef struct tsr_norm_rows {
     int64_t out_step;
     bool streams;              /**< results bypass the cache; `out` and its step are multiples of 64 bytes */
     const void *weight, *bias; /**< a row each, of norms that have them */
-    void *scratch;             /**< `length` elements, or NULL for a row that is too long; of softmax */
+    void *exponentials;        /**< of softmax: two rows, or NULL for rows that are too long */
     double *statistics;        /**< of each row, one after the other */
     const double *given[2];    /**< of each row: the gradient of the norm, and the norm */
     double *sums[2];           /**< `length` each, to which the gradients of weight and bias are added */
@@ -70,6 +71,27 @@ static inline int tsr_norm_statistics(tsr_norm_code code)
 {
     static const unsigned char counts[TSR_NORM_END] = {2, 2, 2, 1, 1, 1, 2, 3, 5, 1, 1, 1, 1, 1, 1};
     return counts[code];
+}
+
+/** Merges numbers of elements, means and sums of squared deviations (Chan, Golub and LeVeque, 1983)
+ * and, with five statistics, sums of d and of d (x - mean). */
+static inline void tsr_norm_merge_deviations(double *into, const double *from, int count)
+{
+    if (from[0] == 0)
+        return;
+    if (into[0] == 0) {
+        memcpy(into, from, (size_t)count * sizeof *into);
+        return;
+    }
+    const double all = into[0] + from[0], part = from[0] / all;
+    const double apart = from[1] - into[1], mean = into[1] + apart * part;
+    if (count == 5) {
+        into[4] = (into[4] + (into[1] - mean) * into[3]) + (from[4] + (from[1] - mean) * from[3]);
+        into[3] += from[3];
+    }
+    into[2] += from[2] + apart * apart * (into[0] * part);
+    into[1] = mean;
+    into[0] = all;
 }
 
 #endif

@@ -70,7 +70,8 @@ typedef struct running {
     int input_view[3], output_view[3];
     int64_t batch; /* the most rows at once */
     char *arrays[TSR_NORM_VIEWS];
-    void *scratch, *shared[2]; /* weight, bias */
+    void *exponentials;        /* of two rows of softmax */
+    void *shared[2];           /* weight, bias */
     double *sums[2];           /* gradients of weight and bias */
     void *rounded;             /* one of them, in the dtype of the computation */
     bool streams;
@@ -170,7 +171,7 @@ static int64_t divide(running *run, char *memory)
     }
     run->batch = direct ? ROWS : run->batch;
     if (run->code == TSR_NORM_SOFTMAX && row_bytes <= SCRATCH)
-        run->scratch = take(memory, &used, row_bytes);
+        run->exponentials = take(memory, &used, 2 * row_bytes);
     for (int i = 0; i < 2 && is_norm(run->code); i++)
         run->shared[i] = take(memory, &used, row_bytes);
     for (int i = 0; i < 2; i++) {
@@ -232,32 +233,12 @@ static void merge_exponentials(double *into, const double *from)
     into[0] = largest;
 }
 
-/* Merges numbers of elements, means and sums of squared deviations (Chan, Golub and LeVeque), and
- * with five statistics sums of d and of d (x - mean). */
-static void merge_deviations(double *into, const double *from, int count)
-{
-    if (from[0] == 0)
-        return;
-    if (into[0] == 0) {
-        memcpy(into, from, (size_t)count * sizeof *into);
-        return;
-    }
-    const double all = into[0] + from[0], apart = from[1] - into[1], mean = into[1] + apart * (from[0] / all);
-    if (count == 5) {
-        into[4] = (into[4] + (into[1] - mean) * into[3]) + (from[4] + (from[1] - mean) * from[3]);
-        into[3] += from[3];
-    }
-    into[2] += from[2] + apart * apart * (into[0] * (from[0] / all));
-    into[1] = mean;
-    into[0] = all;
-}
-
 static void merge(tsr_norm_code code, int count, double *into, const double *from)
 {
     if (code <= TSR_NORM_LOGSUMEXP)
         merge_exponentials(into, from);
     else if (code == TSR_NORM_LAYER || code == TSR_NORM_LAYER_GRADIENT)
-        merge_deviations(into, from, count);
+        tsr_norm_merge_deviations(into, from, count);
     else if (code == TSR_NORM_LARGEST)
         into[0] = from[0] > into[0] || from[0] != from[0] ? from[0] : into[0];
     else
@@ -341,7 +322,7 @@ static void run_rows(const running *run, tsr_norm_loop *loop, int64_t first, int
                        .streams = run->streams,
                        .weight = run->shared[0],
                        .bias = run->shared[1],
-                       .scratch = run->scratch,
+                       .exponentials = run->exponentials,
                        .statistics = last ? merged : (double *)call->record + first * run->statistics,
                        .given = {given[0], given[1]},
                        .sums = {run->sums[0], run->sums[1]}};
