@@ -161,10 +161,21 @@ tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results)
     return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
 }
 
+tsr_status tsr_check_moments(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
+    return check_dims(c, tsr_layout_ndim(c->operands[0]), marked);
+}
+
 tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results)
 {
+    bool marked[TSR_MAX_DIMS];
     TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
-    return tsr_check_spread(c, results);
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(check_one_dtype(c, 0));
+    return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
 }
 
 /* True if every value of `from` is one of `to`. */
@@ -259,8 +270,8 @@ tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "-> ");
     append_kept(&rule, ndim, marked, c->attributes[1].integer);
-    append_reductions(&rule, ndim, marked, kinds[c->op->code].kind);
-    append(&rule, kinds[c->op->code].group);
+    append_reductions(&rule, ndim, marked, c->op->exchanges ? " exchange " : kinds[c->op->code].kind);
+    append(&rule, c->op->exchanges ? "" : kinds[c->op->code].group);
     return TSR_OK;
 }
 

@@ -27,6 +27,9 @@ tsr_status tsr_check_sum_to(const tsr_op_case *c, tsr_dtype *results);
  * come to the first one's; dims are those of the second. */
 tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results);
 
+/** The attributes dims and keep; a float. */
+tsr_status tsr_check_moments(const tsr_op_case *c, tsr_dtype *results);
+
 /** tsr_check_spread() of floats, for rows whose second operand's values are read. */
 tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results);
 
@@ -39,6 +42,7 @@ tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 /** The dim that the attribute dim names is whole. */
 tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
+/** Dims are reduced as the row's code says, or exchanged in rows that exchange. */
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);

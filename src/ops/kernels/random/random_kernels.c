@@ -1,7 +1,7 @@
-#include "ops/kernels/random_kernels.h"
+#include "ops/kernels/random/random_kernels.h"
 
 #include "ops/kernels/functions.h"
-#include "ops/kernels/generators.h"
+#include "ops/kernels/random/generators.h"
 
 #define NAME_(kernels) tsr_random_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)

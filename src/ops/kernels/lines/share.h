@@ -1,6 +1,6 @@
 /** Gradients of reductions that choose or multiply: max, min and prod. */
-#ifndef TSR_OPS_KERNELS_SHARE_H
-#define TSR_OPS_KERNELS_SHARE_H
+#ifndef TSR_OPS_KERNELS_LINES_SHARE_H
+#define TSR_OPS_KERNELS_LINES_SHARE_H
 
 #include "ops/kernels/call.h"
 
