@@ -108,23 +108,25 @@ static void write_mask(const tsr_op_case *c, const char *heads, char *text, size
              mask && is_repeated(mask, k, 1, 2) ? "1" : "t");
 }
 
-/* Without groups each head of q has one of k. */
+/* With groups, heads of q are a product. Without, they are those of k. */
 tsr_status tsr_rule_of_attention(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     char mask[32];
     const int q = c->op->code;
     const bool grouped = heads_of(c->operands[q]) != heads_of(c->operands[q + 1]);
-    const char *const h = grouped ? "g" : "h", *const whole = grouped ? "g h d whole" : "d whole";
+    const char *const h = grouped ? "(h g)" : "h";
     write_mask(c, h, mask, sizeof mask);
     if (c->op->code)
-        snprintf(text, TSR_OP_RULE_TEXT,
-                 "... %s q e, ... %s q d, ... h t d, ... h t e, %s -> ... %s q d, ... h t d, ... h t e | %s | q sum "
-                 "positional | e sum | t exchange sum positional | linear {0}",
-                 h, h, mask, h, whole);
+        snprintf(
+            text, TSR_OP_RULE_TEXT,
+            "... %s q e, ... %s q d, ... h t d, ... h t e, %s -> ... %s q d, ... h t d, ... h t e | d whole | q sum "
+            "positional | e sum | t exchange sum positional%s | linear {0}",
+            h, h, mask, h, grouped ? " | g sum | (h g) positional" : "");
     else
-        snprintf(text, TSR_OP_RULE_TEXT,
-                 "... %s q d, ... h t d, ... h t e, %s -> ... %s q e | %s | t exchange positional | q positional", h,
-                 mask, h, whole);
+        snprintf(
+            text, TSR_OP_RULE_TEXT,
+            "... %s q d, ... h t d, ... h t e, %s -> ... %s q e | d whole | t exchange positional | q positional%s", h,
+            mask, h, grouped ? " | (h g) positional" : "");
     return TSR_OK;
 }
 
