@@ -2,7 +2,7 @@
  * @file
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
- * functions are in pointwise.h, reductions.h and norms.h.
+ * functions are in pointwise.h, reductions.h, norms.h and views.h.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.

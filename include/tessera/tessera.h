@@ -51,12 +51,14 @@
 #ifndef TESSERA_H
 #define TESSERA_H
 
+#include <tessera/attention.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/explain.h>
+#include <tessera/indexing.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
 #include <tessera/losses.h>
@@ -79,5 +81,6 @@
 #include <tessera/values.h>
 #include <tessera/varying.h>
 #include <tessera/version.h>
+#include <tessera/views.h>
 
 #endif

@@ -52,8 +52,7 @@ static tsr_status compare_at(const tsr_layout *const layouts[2], const int64_t *
     return status;
 }
 
-/* Goes on to the next coordinate in the mesh dims that are cut; false: there is none. */
-static bool advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate)
+bool tsr_cuts_advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate)
 {
     for (int dim = tsr_mesh_ndim(mesh) - 1; dim >= 0; dim--) {
         if (!is_cut(mesh, cuts, dim))
@@ -72,7 +71,7 @@ static tsr_status compare_everywhere(const tsr_layout *const layouts[2], const t
     *same = true;
     do {
         TSR_TRY(compare_at(layouts, coordinate, same));
-    } while (*same && advance(mesh, cuts, coordinate));
+    } while (*same && tsr_cuts_advance(mesh, cuts, coordinate));
     return TSR_OK;
 }
 

@@ -16,6 +16,10 @@ tsr_status tsr_cuts_alike(const tsr_mesh *mesh, int64_t size, const tsr_placemen
  * indices. */
 tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts);
 
+/** Goes on to the next coordinate in the mesh dims that are cut; false: there is none, and the
+ * coordinate is again 0 in these mesh dims. */
+bool tsr_cuts_advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate);
+
 /** True if `a` is printed in a plainer form than `b`: chunk < balanced < unit < interleave <
  * blocks < sizes. */
 bool tsr_cuts_are_plainer(const tsr_placement *a, const tsr_placement *b, int count);

@@ -17,7 +17,8 @@ typedef enum tsr_op_misfit_kind {
     TSR_OP_PARTIAL_BESIDE, /**< `operand` is Partial, but `other`, with which it is linear, is not */
     TSR_OP_PARTIAL_BOTH,   /**< both are Partial, and the op is linear in each by itself */
     TSR_OP_PARTIAL_MIXED,  /**< results would be Partial by ops that do not go together */
-    TSR_OP_ADDED           /**< an added operand is not cut as the result is */
+    TSR_OP_ADDED,          /**< an added operand is not cut as the result is */
+    TSR_OP_UNPLACED        /**< no placement says how a mesh dim cuts the result (place.h) */
 } tsr_op_misfit_kind;
 
 typedef struct tsr_op_misfit {

@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_RULES_PROPAGATE_H
 #define TSR_OPS_RULES_PROPAGATE_H
 
-#include "ops/rules/form.h"
+#include "ops/rules/place.h"
 
 /** What a row adds to its rule. */
 typedef struct tsr_op_shaping {
@@ -12,6 +12,7 @@ typedef struct tsr_op_shaping {
      * size in each tensor. */
     tsr_status (*shape_of)(const void *arg, int result, int64_t shape[TSR_MAX_DIMS]);
     const void *arg;
+    const tsr_op_placing *placing; /**< NULL, or how the result lies along the factor marked "permute" */
 } tsr_op_shaping;
 
 /** What a rule gives for operands. */

@@ -1,5 +1,6 @@
 #include "ops/rules/refuse.h"
 
+#include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
@@ -12,6 +13,7 @@ typedef struct refusal {
     const tsr_op_form *form;
     const tsr_op_names *names;
     const tsr_layout *const *operands;
+    const tsr_op_placing *placing;
     const tsr_op_misfit *misfit;
     const tsr_mesh *mesh;
     int mesh_ndim;
@@ -47,8 +49,11 @@ static bool do_fit(const refusal *r)
         tsr_layout_destroy(layout);
         placements[i] = r->tried[i];
     }
-    return tsr_op_fit(r->form, r->mesh, placements, results, &exchanged, &misfit) == TSR_OK &&
-           misfit.kind == TSR_OP_FITS;
+    int64_t *numbers;
+    const tsr_status status =
+        tsr_op_place(r->form, r->mesh, placements, r->placing, results, &exchanged, &numbers, &misfit);
+    tsr_release(tsr_mesh_context(r->mesh), numbers);
+    return status == TSR_OK && misfit.kind == TSR_OP_FITS;
 }
 
 /* What an operand's placement on a mesh dim would be to fit that of `keeper`: cut alike, or else
@@ -183,6 +188,11 @@ static void explain(const refusal *r, char why[2 * TEXT])
                  "%s is Partial(%s) on mesh dim %s and %s is Partial(%s), which %s does not pass on together", x,
                  tsr_reduce_op_name(own->op), dim, y, tsr_reduce_op_name(others->op), op);
         break;
+    case TSR_OP_UNPLACED:
+        snprintf(why, 2 * TEXT,
+                 "mesh dim %s cuts dim %d of %s so that no placement says which rank has what of the result", dim,
+                 own->dim, x);
+        break;
     case TSR_OP_ADDED:
         snprintf(why, 2 * TEXT, "%s is added once, and must be cut as the result is", x);
         break;
@@ -194,12 +204,12 @@ static void explain(const refusal *r, char why[2 * TEXT])
 }
 
 tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, const tsr_layout *const *operands,
-                         const tsr_op_misfit *misfit)
+                         const tsr_op_placing *placing, const tsr_op_misfit *misfit)
 {
     int first = 0;
     while (!operands[first])
         first++;
-    refusal r = {.form = form, .names = names, .operands = operands, .misfit = misfit};
+    refusal r = {.form = form, .names = names, .operands = operands, .placing = placing, .misfit = misfit};
     r.mesh = tsr_layout_mesh(operands[first]);
     r.mesh_ndim = tsr_mesh_ndim(r.mesh);
     char why[2 * TEXT], how[4 * TEXT] = "";

@@ -180,6 +180,17 @@ static tsr_status differ(const proof *p, const char *what, const tsr_dtensor *go
                           p->info.name, mesh, placements, (long long)i, what, layout, value, wanted);
 }
 
+/* Where element `i`, in row-major order, lies in a tensor of any strides. */
+static int64_t place_of(const tsr_tensor *tensor, int64_t i)
+{
+    int64_t place = 0;
+    for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
+        place += i % tensor->shape[dim] * tensor->strides[dim];
+        i /= tensor->shape[dim];
+    }
+    return place;
+}
+
 /* Collective: compares a dtensor with what this rank computed alone. */
 static tsr_status compare(const proof *p, const char *what, const tsr_dtensor *got, const tsr_dtensor *wanted,
                           bool exact)
@@ -194,7 +205,7 @@ static tsr_status compare(const proof *p, const char *what, const tsr_dtensor *g
     if (status == TSR_OK && (count != other || a.dtype != b.dtype || a.ndim != b.ndim))
         status = differ(p, what, got, -1, (double)count, (double)other);
     for (int64_t i = 0; i < count && status == TSR_OK; i++) {
-        const double x = get_element(a.data, a.dtype, i), y = get_element(b.data, b.dtype, i);
+        const double x = get_element(a.data, a.dtype, i), y = get_element(b.data, b.dtype, place_of(&b, i));
         const bool same = x == y || (x != x && y != y);
         if (!same && (exact || !(fabs(x - y) <= 1e-5 * (1 + fabs(y)))))
             status = differ(p, what, got, i, x, y);
