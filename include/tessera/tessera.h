@@ -67,11 +67,13 @@
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
+#include <tessera/order.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>
 #include <tessera/products.h>
 #include <tessera/profile.h>
+#include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>

@@ -24,14 +24,17 @@ typedef struct loss_case {
     double tolerance;
 } loss_case;
 
-#define OPTIONS(...) {sizeof(tsr_cross_entropy_options), __VA_ARGS__}
-#define MEAN         OPTIONS(TSR_REDUCTION_MEAN, -100, 0)
-#define SMOOTH_MEAN  OPTIONS(TSR_REDUCTION_MEAN, -100, 0.1)
-#define STATIC_MEAN  OPTIONS(TSR_REDUCTION_MEAN, TSR_IGNORE_NONE, 0)
-#define SUM          OPTIONS(TSR_REDUCTION_SUM, -100, 0)
-#define SMOOTH_SUM   OPTIONS(TSR_REDUCTION_SUM, 2, 0.25)
-#define NONE         OPTIONS(TSR_REDUCTION_NONE, -100, 0)
-#define SMOOTH_NONE  OPTIONS(TSR_REDUCTION_NONE, 2, 0.25)
+#define OPTIONS(...)                                                                                                   \
+    {                                                                                                                  \
+        sizeof(tsr_cross_entropy_options), __VA_ARGS__                                                                 \
+    }
+#define MEAN        OPTIONS(TSR_REDUCTION_MEAN, -100, 0)
+#define SMOOTH_MEAN OPTIONS(TSR_REDUCTION_MEAN, -100, 0.1)
+#define STATIC_MEAN OPTIONS(TSR_REDUCTION_MEAN, TSR_IGNORE_NONE, 0)
+#define SUM         OPTIONS(TSR_REDUCTION_SUM, -100, 0)
+#define SMOOTH_SUM  OPTIONS(TSR_REDUCTION_SUM, 2, 0.25)
+#define NONE        OPTIONS(TSR_REDUCTION_NONE, -100, 0)
+#define SMOOTH_NONE OPTIONS(TSR_REDUCTION_NONE, 2, 0.25)
 
 /* Uneven and empty shards among them: 3 classes over 4 ranks, 5 rows over 3. The longest rows pass
  * several blocks of the kernel. */
@@ -128,8 +131,7 @@ static void refer_row(const loss_case *c, const double *x, int64_t row, referenc
     const double level = largest + log(sum);
     out->losses[row] = kept ? (1 - e) * (level - x[target]) + e * (level - total / n) : 0;
     for (int64_t i = 0; i < c->classes; i++)
-        out->slopes[row * c->classes + i] =
-            kept ? exp(x[i] - level) - (1 - e) * (i == target) - e / n : 0;
+        out->slopes[row * c->classes + i] = kept ? exp(x[i] - level) - (1 - e) * (i == target) - e / n : 0;
 }
 
 static void refer(const loss_case *c, const double *x, reference *out)
@@ -383,10 +385,8 @@ static tsr_status compare_fused(const tsr_mesh *mesh, const char *const *placeme
 
 static tsr_status compare_all_fused(tsr_comm *comm, void *arg)
 {
-    static const char *const placements[][3] = {{"R,R", "R,R", "R,R"},
-                                                {"R,R", "R,S(0)", "R,R"},
-                                                {"S(1),R", "R,R", "S(1),R"},
-                                                {"S(0),R", "R,S(0)", "S(0),R"}};
+    static const char *const placements[][3] = {
+        {"R,R", "R,R", "R,R"}, {"R,R", "R,S(0)", "R,R"}, {"S(1),R", "R,R", "S(1),R"}, {"S(0),R", "R,S(0)", "S(0),R"}};
     static const tsr_cross_entropy_options options[] = {MEAN, SMOOTH_MEAN, STATIC_MEAN, SUM, NONE};
     tsr_mesh *mesh;
     (void)arg;

@@ -50,6 +50,8 @@ struct proof {
     X(indexing)                                                                                                        \
     X(attention)                                                                                                       \
     X(views)                                                                                                           \
+    X(random)                                                                                                          \
+    X(order)                                                                                                           \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];
