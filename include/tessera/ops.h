@@ -26,8 +26,9 @@
  * operands otherwise. tsr_X_backward() makes the gradients of operands from `dout`, the result's
  * gradient, in the result's gradient layout (tsr_layout_gradient()); any output may be NULL: it is
  * not made. A gradient has the layout that the rule gives: it may be Partial, and
- * tsr_redistribute() then reduces it. Where the op itself makes a Partial, of whatever kind, dout is
- * Replicate; where an operand is Partial of max, min or prod, and the result too, there is none.
+ * tsr_redistribute() then reduces it. Where the op itself makes a Partial, of whatever kind, dout
+ * is Replicate; where an operand is Partial of max, min or prod, and the result too, there is
+ * none.
  */
 #ifndef TESSERA_OPS_H
 #define TESSERA_OPS_H

@@ -127,7 +127,7 @@ static const double far_tail[] = {
     4.8499064014085844221,
 };
 
-#define TERMS(c) (int)(sizeof(c) / sizeof((c)[0]))
+#define TERMS(c) (int)(sizeof c / sizeof *(c))
 #define POLYNOMIAL(c, x, value)                                                                                        \
     double value = c[0];                                                                                               \
     _Pragma("GCC unroll 32") for (int j = 1; j < TERMS(c); j++) value = value * (x) + c[j]
