@@ -5,9 +5,9 @@
  *
  * @par Accuracy
  * f64 is computed in f64; f32, f16 and bf16 in f32, and rounded once. With the unit roundoff u
- * (2^-53, 2^-24) and n = dim + 4, scores s have an error of at most n u times the largest sum of
- * |q| |k| |scale|. So a result of attention has an error of at most (2 n s + 160 + keys / 128 +
- * ranks) u times the largest |v|, and usually a small part of that.
+ * (2^-53, 2^-24), scores have an error of at most (dim + 4) u s, where s bounds the sums of |q k
+ * scale| over dim. A result of attention then has an error of at most (2 (dim + 4) s + 300 + keys /
+ * 32 + 2 ranks) u times the largest |v|, and usually a small part of that.
  *
  * @par Values
  * On one rank, terms are added in an order that shapes alone decide; where keys are cut, ranks are

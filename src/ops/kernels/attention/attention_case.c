@@ -268,6 +268,7 @@ static void set_lanes(tsr_attention_case *a)
 {
     tsr_attention_block *const b = &a->block;
     const int64_t lanes = tsr_attention_lanes(a);
+    b->used = lanes;
     b->lanes = pad(lanes);
     b->begin = a->lane_begin;
     b->end = a->lane_end;
