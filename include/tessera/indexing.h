@@ -59,11 +59,11 @@ TSR_API tsr_status tsr_index_select_backward(const tsr_dtensor *x, const tsr_dte
  * there. Gradients are those of numbers.
  */
 TSR_API tsr_status tsr_gather(const tsr_dtensor *x, const tsr_dtensor *index, int dim,
-                                       tsr_dtensor **out);
+                              tsr_dtensor **out);
 TSR_API tsr_status tsr_gather_into(const tsr_dtensor *x, const tsr_dtensor *index, int dim,
-                                            tsr_dtensor *out);
-TSR_API tsr_status tsr_gather_backward(const tsr_dtensor *x, const tsr_dtensor *index,
-                                                int dim, const tsr_dtensor *dout, tsr_dtensor **dx);
+                                   tsr_dtensor *out);
+TSR_API tsr_status tsr_gather_backward(const tsr_dtensor *x, const tsr_dtensor *index, int dim,
+                                       const tsr_dtensor *dout, tsr_dtensor **dx);
 /** @} */
 
 /** @{ */

@@ -222,9 +222,14 @@ typedef struct index_case {
 } index_case;
 
 static const index_case indexes[] = {
-    {"1", "R", "R", 0, TSR_F64, false},      {"1", "R", "R", -1, TSR_F16, false},   {"1", "R", "R", 1, TSR_F32, true},
-    {"2", "S(1)", "R", 1, TSR_F32, false},   {"2", "S(0)", "S(0)", 1, TSR_I64, false},
-    {"2", "S(0)", "R", 0, TSR_BF16, true},   {"3", "S(2)", "R", 2, TSR_F64, false}, {"3", "R", "S(1)", 0, TSR_F32, true},
+    {"1", "R", "R", 0, TSR_F64, false},
+    {"1", "R", "R", -1, TSR_F16, false},
+    {"1", "R", "R", 1, TSR_F32, true},
+    {"2", "S(1)", "R", 1, TSR_F32, false},
+    {"2", "S(0)", "S(0)", 1, TSR_I64, false},
+    {"2", "S(0)", "R", 0, TSR_BF16, true},
+    {"3", "S(2)", "R", 2, TSR_F64, false},
+    {"3", "R", "S(1)", 0, TSR_F32, true},
     {"2x2", "S(1),S(0)", "R,S(0)", 1, TSR_F32, false},
 };
 
@@ -378,8 +383,7 @@ static tsr_status add_in_place(tsr_comm *comm, void *arg)
     TSR_TRY(make(mesh, "R", TSR_I64, 2, index_shape, bad_ids, &bad));
     TSR_TRY(make(mesh, "R", TSR_F32, 2, index_shape, terms, &source));
     if (tsr_scatter_add_into(x, bad, source, 1, x) != TSR_ERROR_ARGUMENT ||
-        strcmp(tsr_status_message(),
-               "scatter_add: index[0,1] is 3 on rank 0, but must be at least 0 and below 3") != 0)
+        strcmp(tsr_status_message(), "scatter_add: index[0,1] is 3 on rank 0, but must be at least 0 and below 3") != 0)
         return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
     TSR_TRY(expect("untouched", 2, memory[2], 2));
     TSR_TRY(tsr_scatter_add_into(x, index, source, 1, x));
@@ -424,7 +428,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
         TSR_TRY(status);
         tsr_dtensor_destroy(out);
     } else if (status != TSR_ERROR_ARGUMENT ||
-               strcmp(tsr_status_message(), "embedding: ids[5] is -1 on rank 1, but must be at least 0 and below 4") != 0) {
+               strcmp(tsr_status_message(), "embedding: ids[5] is -1 on rank 1, but must be at least 0 and below 4") !=
+                   0) {
         return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
     }
     REFUSED(tsr_embedding(table, table, &out), "tsr_embedding: ids is f32, but embedding takes i64 and i32");

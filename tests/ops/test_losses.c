@@ -24,14 +24,17 @@ typedef struct loss_case {
     double tolerance;
 } loss_case;
 
-#define OPTIONS(...) {sizeof(tsr_cross_entropy_options), __VA_ARGS__}
-#define MEAN         OPTIONS(TSR_REDUCTION_MEAN, -100, 0)
-#define SMOOTH_MEAN  OPTIONS(TSR_REDUCTION_MEAN, -100, 0.1)
-#define STATIC_MEAN  OPTIONS(TSR_REDUCTION_MEAN, TSR_IGNORE_NONE, 0)
-#define SUM          OPTIONS(TSR_REDUCTION_SUM, -100, 0)
-#define SMOOTH_SUM   OPTIONS(TSR_REDUCTION_SUM, 2, 0.25)
-#define NONE         OPTIONS(TSR_REDUCTION_NONE, -100, 0)
-#define SMOOTH_NONE  OPTIONS(TSR_REDUCTION_NONE, 2, 0.25)
+#define OPTIONS(...)                                                                                                   \
+    {                                                                                                                  \
+        sizeof(tsr_cross_entropy_options), __VA_ARGS__                                                                 \
+    }
+#define MEAN        OPTIONS(TSR_LOSS_MEAN, -100, 0)
+#define SMOOTH_MEAN OPTIONS(TSR_LOSS_MEAN, -100, 0.1)
+#define STATIC_MEAN OPTIONS(TSR_LOSS_MEAN, TSR_IGNORE_NONE, 0)
+#define SUM         OPTIONS(TSR_LOSS_SUM, -100, 0)
+#define SMOOTH_SUM  OPTIONS(TSR_LOSS_SUM, 2, 0.25)
+#define NONE        OPTIONS(TSR_LOSS_NONE, -100, 0)
+#define SMOOTH_NONE OPTIONS(TSR_LOSS_NONE, 2, 0.25)
 
 /* Uneven and empty shards among them: 3 classes over 4 ranks, 5 rows over 3. The longest rows pass
  * several blocks of the kernel. */
@@ -128,8 +131,7 @@ static void refer_row(const loss_case *c, const double *x, int64_t row, referenc
     const double level = largest + log(sum);
     out->losses[row] = kept ? (1 - e) * (level - x[target]) + e * (level - total / n) : 0;
     for (int64_t i = 0; i < c->classes; i++)
-        out->slopes[row * c->classes + i] =
-            kept ? exp(x[i] - level) - (1 - e) * (i == target) - e / n : 0;
+        out->slopes[row * c->classes + i] = kept ? exp(x[i] - level) - (1 - e) * (i == target) - e / n : 0;
 }
 
 static void refer(const loss_case *c, const double *x, reference *out)
@@ -141,7 +143,7 @@ static void refer(const loss_case *c, const double *x, reference *out)
         out->reduced += out->losses[row];
         kept += draw_target(c, row) != c->options.ignore_index;
     }
-    const double divisor = c->options.reduction == TSR_REDUCTION_MEAN ? kept : 1;
+    const double divisor = c->options.reduction == TSR_LOSS_MEAN ? kept : 1;
     out->reduced /= divisor;
     for (int64_t i = 0; i < c->rows * c->classes; i++)
         out->slopes[i] /= divisor;
@@ -169,7 +171,7 @@ static tsr_status check_loss(const loss_case *c, const reference *wanted, const 
     if (tsr_layout_ndim(tsr_dtensor_layout(loss)) == 0 && strcmp(placements, c->wanted) != 0 && c->wanted[1])
         return tsr_status_set(TSR_ERROR_INTERNAL, "the loss is %s instead of %s", placements, c->wanted);
     TSR_TRY(read(loss, got));
-    if (c->options.reduction != TSR_REDUCTION_NONE)
+    if (c->options.reduction != TSR_LOSS_NONE)
         return expect("loss", 0, got[0], wanted->reduced, c->tolerance);
     for (int64_t row = 0; row < c->rows; row++)
         TSR_TRY(expect("loss", row, got[row], wanted->losses[row], c->tolerance));
@@ -361,7 +363,7 @@ static tsr_status compare_fused(const tsr_mesh *mesh, const char *const *placeme
         return tsr_status_set(TSR_ERROR_INTERNAL, "both losses should have one layout");
     TSR_TRY(read(loss, fused));
     TSR_TRY(read(other, apart));
-    for (int i = 0; i < (options->reduction == TSR_REDUCTION_NONE ? ROWS : 1); i++)
+    for (int i = 0; i < (options->reduction == TSR_LOSS_NONE ? ROWS : 1); i++)
         TSR_TRY(expect("fused loss", i, fused[i], apart[i], tolerance));
     TSR_TRY(make_ones(loss, &dout));
     TSR_TRY(tsr_linear_cross_entropy_backward(xs, ws, targets, options, dout, &dx, &dw));
@@ -383,10 +385,8 @@ static tsr_status compare_fused(const tsr_mesh *mesh, const char *const *placeme
 
 static tsr_status compare_all_fused(tsr_comm *comm, void *arg)
 {
-    static const char *const placements[][3] = {{"R,R", "R,R", "R,R"},
-                                                {"R,R", "R,S(0)", "R,R"},
-                                                {"S(1),R", "R,R", "S(1),R"},
-                                                {"S(0),R", "R,S(0)", "S(0),R"}};
+    static const char *const placements[][3] = {
+        {"R,R", "R,R", "R,R"}, {"R,R", "R,S(0)", "R,R"}, {"S(1),R", "R,R", "S(1),R"}, {"S(0),R", "R,S(0)", "S(0),R"}};
     static const tsr_cross_entropy_options options[] = {MEAN, SMOOTH_MEAN, STATIC_MEAN, SUM, NONE};
     tsr_mesh *mesh;
     (void)arg;
@@ -579,9 +579,9 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
     REFUSED(tsr_cross_entropy(logits, targets, &options, &loss),
             "tsr_cross_entropy: label_smoothing is 1.5, but must be from 0 to 1");
     options.label_smoothing = 0;
-    options.reduction = (tsr_reduction)3;
+    options.reduction = (tsr_loss_reduction)3;
     REFUSED(tsr_cross_entropy(logits, targets, &options, &loss),
-            "tsr_cross_entropy: reduction is 3, but must be a tsr_reduction");
+            "tsr_cross_entropy: reduction is 3, but must be a tsr_loss_reduction");
     tsr_dtensor_destroy(terms);
     tsr_dtensor_destroy(wide);
     tsr_dtensor_destroy(targets);

@@ -14,9 +14,9 @@
 static const struct place {
     int ids, table, other; /* operands; table -1: the result, other -1: the result */
     const char *name;      /* of the ids */
-} places[] = {[TSR_EMBEDDING] = {1, 0, -1, "ids"},          [TSR_EMBEDDING_GRADIENT] = {2, -1, 0, "ids"},
-              [TSR_INDEX_SELECT] = {1, 0, -1, "index"},     [TSR_INDEX_SELECT_GRADIENT] = {2, -1, 0, "index"},
-              [TSR_GATHER] = {1, 0, -1, "index"},           [TSR_GATHER_GRADIENT] = {2, -1, 0, "index"},
+} places[] = {[TSR_EMBEDDING] = {1, 0, -1, "ids"},      [TSR_EMBEDDING_GRADIENT] = {2, -1, 0, "ids"},
+              [TSR_INDEX_SELECT] = {1, 0, -1, "index"}, [TSR_INDEX_SELECT_GRADIENT] = {2, -1, 0, "index"},
+              [TSR_GATHER] = {1, 0, -1, "index"},       [TSR_GATHER_GRADIENT] = {2, -1, 0, "index"},
               [TSR_SCATTER_ADD] = {1, -1, 2, "index"}};
 
 /* A call. */
@@ -28,10 +28,10 @@ typedef struct indexing {
     tsr_ids ids;
     int dim; /* of the table */
     tsr_dtype computed;
-    int64_t bytes, count;              /* of an element, and of ids */
-    int64_t *positions[TSR_MAX_DIMS];  /* NULL, or of each element of a dim its index in the table */
-    char *sums;                        /* a table without gaps, of `computed` */
-    bool gathers;                      /* the sums are not the table's own memory */
+    int64_t bytes, count;             /* of an element, and of ids */
+    int64_t *positions[TSR_MAX_DIMS]; /* NULL, or of each element of a dim its index in the table */
+    char *sums;                       /* a table without gaps, of `computed` */
+    bool gathers;                     /* the sums are not the table's own memory */
 } indexing;
 
 int tsr_indexing_dim(int code, const tsr_attribute *attributes, int ndim)

@@ -5,6 +5,8 @@
 #include "ops/kernels/ids.h"
 #include "ops/kernels/losses_kernels.h"
 
+#include <tessera/losses.h>
+
 /** The rows, as `code` of a row names them. */
 enum {
     TSR_CROSS_ENTROPY,                /**< logits, targets */
@@ -15,9 +17,6 @@ enum {
 
 /** The attributes of all four rows, by place. */
 enum { TSR_LOSS_REDUCTION, TSR_LOSS_IGNORE_INDEX, TSR_LOSS_LABEL_SMOOTHING };
-
-/** The words of the attribute reduction, by place. */
-enum { TSR_LOSS_MEAN, TSR_LOSS_SUM, TSR_LOSS_NONE };
 
 /** The times that ranks meet: after the scan of logits, and to add up rows that are kept. */
 #define TSR_LOSS_EXCHANGES 2
@@ -34,7 +33,7 @@ typedef struct tsr_loss {
     const tsr_kernel_call *call;
     const tsr_losses_kernels *kernels;
     tsr_ids targets;
-    int reduction;
+    tsr_loss_reduction reduction; /**< the attribute has its words in this order */
     double smoothing;
     bool counts;                  /**< the mean divides by a number of rows that data decides */
     bool alone;                   /**< this rank has all classes */

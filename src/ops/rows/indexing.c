@@ -1,7 +1,7 @@
-#include "ops/rows/rows.h"
-
 #include "ops/kernels/indexing.h"
+
 #include "ops/rows/indexing_checks.h"
+#include "ops/rows/rows.h"
 
 /* What rows that index a table share. */
 #define INDEXES(row_code, kernel)                                                                                      \

@@ -11,9 +11,9 @@ static const struct {
     int table, ids; /* table: also that like which a gradient is */
     int other;      /* a gradient or source, of the index's shape; -1: there is none */
     bool any_dtype;
-} operands[] = {[TSR_EMBEDDING] = {0, 1, -1, false},         [TSR_EMBEDDING_GRADIENT] = {1, 2, 0, false},
-                [TSR_INDEX_SELECT] = {0, 1, -1, true},       [TSR_INDEX_SELECT_GRADIENT] = {1, 2, 0, false},
-                [TSR_GATHER] = {0, 1, -1, true},             [TSR_GATHER_GRADIENT] = {1, 2, 0, false},
+} operands[] = {[TSR_EMBEDDING] = {0, 1, -1, false},   [TSR_EMBEDDING_GRADIENT] = {1, 2, 0, false},
+                [TSR_INDEX_SELECT] = {0, 1, -1, true}, [TSR_INDEX_SELECT_GRADIENT] = {1, 2, 0, false},
+                [TSR_GATHER] = {0, 1, -1, true},       [TSR_GATHER_GRADIENT] = {1, 2, 0, false},
                 [TSR_SCATTER_ADD] = {0, 1, 2, false}};
 
 static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *taken)
@@ -57,8 +57,7 @@ tsr_status tsr_check_indexing(const tsr_op_case *c, tsr_dtype *results)
 {
     const int table = operands[c->op->code].table, ids = operands[c->op->code].ids, other = operands[c->op->code].other;
     const tsr_dtype dtype = tsr_layout_dtype(c->operands[table]), id = tsr_layout_dtype(c->operands[ids]);
-    const int ndim = tsr_layout_ndim(c->operands[table]),
-              dim = tsr_indexing_dim(c->op->code, c->attributes, ndim);
+    const int ndim = tsr_layout_ndim(c->operands[table]), dim = tsr_indexing_dim(c->op->code, c->attributes, ndim);
     results[0] = dtype;
     if (!operands[c->op->code].any_dtype && !is_number(dtype))
         return refuse_dtype(c, table, "f64, f32, f16, bf16, i64 and i32");
@@ -103,8 +102,8 @@ tsr_status tsr_rule_of_slices(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     if (c->op->code == TSR_INDEX_SELECT_GRADIENT)
         snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, n -> %s | n sum | v positional | linear {0}", slices, table, table);
     else
-        snprintf(text, TSR_OP_RULE_TEXT, "%s, n -> %s | v %s positional%s", table, slices, has_sums(c) ? "sum" : "whole",
-                 has_sums(c) ? " | linear {0}" : "");
+        snprintf(text, TSR_OP_RULE_TEXT, "%s, n -> %s | v %s positional%s", table, slices,
+                 has_sums(c) ? "sum" : "whole", has_sums(c) ? " | linear {0}" : "");
     return TSR_OK;
 }
 
@@ -112,13 +111,14 @@ tsr_status tsr_rule_of_slices(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 static void write_index(const tsr_op_case *c, int dim, char *text, size_t capacity, char *shorter, size_t room)
 {
     size_t length = 0, used = 0;
-    const tsr_layout *const x = c->operands[operands[c->op->code].table],
-                            *const index = c->operands[operands[c->op->code].ids];
+    const tsr_layout *const x = c->operands[operands[c->op->code].table], *const index =
+                                                                              c->operands[operands[c->op->code].ids];
     text[0] = shorter[0] = '\0';
     for (int k = 0; k < tsr_layout_ndim(x) && length < capacity; k++) {
         const char letters[] = {(char)('a' + k), (char)('a' + k), '\0'};
         const bool differs = k != dim && tsr_layout_shape(x)[k] != tsr_layout_shape(index)[k];
-        length += (size_t)snprintf(text + length, capacity - length, "%s%s", k ? " " : "", k == dim ? "n" : letters + !differs);
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s", k ? " " : "",
+                                   k == dim ? "n" : letters + !differs);
         if (differs && used < room)
             used += (size_t)snprintf(shorter + used, room - used, " | %s whole | %s %s", letters + 1, letters,
                                      c->op->code == TSR_GATHER            ? "positional"
@@ -139,15 +139,15 @@ tsr_status tsr_rule_of_elements(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT
         length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s -> %s%s | v %s positional%s", table, index, index, shorter,
                           has_sums(c) ? "sum" : "whole", has_sums(c) ? " | linear {0}" : "");
     else if (c->op->code == TSR_GATHER_GRADIENT)
-        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s -> %s%s | n sum | v positional | linear {0}", index, table,
-                          index, table, shorter);
+        length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s -> %s%s | n sum | v positional | linear {0}", index,
+                          table, index, table, shorter);
     else
         length = snprintf(text, TSR_OP_RULE_TEXT, "%s, %s, %s -> %s%s | n whole | v positional | linear {0 2}", table,
                           index, index, table, shorter);
     if (length < TSR_OP_RULE_TEXT)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "%s: %s is shorter than %s in too many of %d dims; make those of the table as short by a slice",
-                          c->caller, c->op->operands[operands[c->op->code].ids],
-                          c->op->operands[operands[c->op->code].table], ndim);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "%s: %s is shorter than %s in too many of %d dims; make those of the table as short by a slice", c->caller,
+        c->op->operands[operands[c->op->code].ids], c->op->operands[operands[c->op->code].table], ndim);
 }

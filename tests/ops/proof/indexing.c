@@ -23,7 +23,6 @@ static void draw_index(draw *d, whole *index, int64_t bound)
     draw_ids(d, index, bound);
 }
 
-
 static void embedding(draw *d, proof *p)
 {
     const bool backward = p->operand_count == 3;
@@ -98,12 +97,8 @@ static void scatter_add(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_indexing[] = {
-    {"embedding", embedding, EXACT},
-    {"embedding_gradient", embedding, EXACT},
-    {"index_select", select, EXACT},
-    {"index_select_gradient", select, EXACT},
-    {"gather", gather, EXACT},
-    {"gather_gradient", gather, EXACT},
-    {"scatter_add", scatter_add, EXACT},
-    {NULL},
+    {"embedding", embedding, EXACT},     {"embedding_gradient", embedding, EXACT},
+    {"index_select", select, EXACT},     {"index_select_gradient", select, EXACT},
+    {"gather", gather, EXACT},           {"gather_gradient", gather, EXACT},
+    {"scatter_add", scatter_add, EXACT}, {NULL},
 };
