@@ -49,6 +49,7 @@ typedef struct tsr_cross_entropy_options {
     double label_smoothing; /**< the part, from 0 to 1, of a target that all classes share */
 } tsr_cross_entropy_options;
 
+/** The mean, over rows whose target is not -100. */
 #define TSR_CROSS_ENTROPY_OPTIONS_INIT                                                             \
     {                                                                                              \
         sizeof(tsr_cross_entropy_options), TSR_LOSS_MEAN, -100, 0                                  \

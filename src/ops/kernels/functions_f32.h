@@ -1,14 +1,14 @@
-/** Functions of one f32 without branches, so that loops over them are vectorized: twice as many at a
- * time as those of functions.h. They use sums and products alone, so every set of instructions gives
- * the same bits. For kernels alone. */
+/** Functions of one f32 without branches, so that loops over them are vectorized: twice as many at
+ * a time as those of functions.h. They use sums and products alone, so every set of instructions
+ * gives the same bits. For kernels alone. */
 #ifndef TSR_OPS_KERNELS_FUNCTIONS_F32_H
 #define TSR_OPS_KERNELS_FUNCTIONS_F32_H
 
 #include <stdint.h>
 #include <string.h>
 
-/** e^x, within 1.1 units in the last place; results below 2^-125 are 0, those beyond the largest f32
- * infinite. The polynomial is Cephes' (S. Moshier, expf). */
+/** e^x, within 1.1 units in the last place; results below 2^-125 are 0, those beyond the largest
+ * f32 infinite. The polynomial is Cephes' (S. Moshier, expf). */
 static inline float tsr_f32_exp(float x)
 {
     const float high = x > 89.0f ? 89.0f : x, clamped = high < -86.643394f ? -86.643394f : high;

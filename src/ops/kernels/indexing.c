@@ -295,7 +295,8 @@ static void add_slice(const indexing *x, const slices *s, int64_t id, int64_t pl
     }
 }
 
-/* Finds ids that are out of range before anything is written, as sums may begin in x's own memory. */
+/* Finds ids that are out of range before anything is written, as sums may begin in x's own
+ * memory. */
 static tsr_status check_ids(const indexing *x)
 {
     int64_t found[TSR_IDS_CHUNK];

@@ -1,5 +1,5 @@
-/** The cross-entropy of x w', whose logits are never whole: they are made, used and dropped for some
- * rows at a time. */
+/** The cross-entropy of x w', whose logits are never whole: they are made, used and dropped for
+ * some rows at a time. */
 #ifndef TSR_OPS_KERNELS_LINEAR_LOSSES_H
 #define TSR_OPS_KERNELS_LINEAR_LOSSES_H
 

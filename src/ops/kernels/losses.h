@@ -58,16 +58,16 @@ unsigned tsr_loss_cuts(const tsr_layout *layout, bool first);
 /** True if rows may be ignored, so that the mean divides by a number that data decides. */
 bool tsr_loss_counts(const tsr_attribute *attributes);
 
-/** What an op's kernel does with logits: all rows are scanned, or their slopes are made. `rows_kept`
- * is the number by which a mean divides. */
+/** What an op's kernel does with logits: all rows are scanned, or their slopes are made.
+ * `rows_kept` is the number by which a mean divides. */
 typedef tsr_status tsr_loss_scanner(tsr_loss *loss);
 typedef tsr_status tsr_loss_sloper(tsr_loss *loss, double rows_kept);
 
 /** All stages of a loss. */
 tsr_status tsr_loss_forward(const tsr_kernel_call *call, tsr_loss_scanner *scan);
 
-/** All stages of a gradient. Where a rank has all classes nothing is scanned before slopes are made,
- * so that each row passes the caches once. */
+/** All stages of a gradient. Where a rank has all classes nothing is scanned before slopes are
+ * made, so that each row passes the caches once. */
 tsr_status tsr_loss_backward(const tsr_kernel_call *call, tsr_loss_scanner *scan, tsr_loss_sloper *slope);
 
 /** The loss of a call, as tsr_loss_forward() gives it to functions. */
