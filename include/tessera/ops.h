@@ -2,7 +2,7 @@
  * @file
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
- * functions are in pointwise.h, reductions.h and norms.h.
+ * functions are in pointwise.h, reductions.h, norms.h and views.h.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
@@ -96,7 +96,8 @@ typedef struct tsr_op_info {
 
 /** Finds the op called `name`, among the library's and those of the context's options. `context`
  * NULL: among the library's. The op lives as long as the context. TSR_ERROR_ARGUMENT: no op has
- * this name, and the sentence lists all; or a row of the options is not one. Any thread. */
+ * this name, and the sentence tells similar ones; or a row of the options is not one. Any thread.
+ */
 TSR_API tsr_status tsr_op_find(tsr_context *context, const char *name, const tsr_op **out);
 
 /** The op at `index`, in the order of the table, the library's first; NULL past the last, or if the

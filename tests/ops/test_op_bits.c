@@ -146,7 +146,7 @@ static tsr_status compute_bits(tsr_comm *comm, void *arg)
         tsr_dtensor *out[TSR_OP_MOST_RESULTS];
         if (sums || strcmp(info.operands[0], "condition") == 0 || !takes_floats(op, tsr_dtensor_layout(x)))
             continue;
-        TSR_TRY(tsr_op_call(op, 0, NULL, (const tsr_dtensor *const[]){x, x, x, x}, out));
+        TSR_TRY(tsr_op_call(op, 0, NULL, (const tsr_dtensor *const[]){x, x, x, x, x, x, x, x}, out));
         TSR_TRY(collect_bits(out[0], arg));
         tsr_dtensor_destroy(out[0]);
     }

@@ -44,17 +44,16 @@ static int below(uint64_t *state, int bound)
 static void set_element(void *data, tsr_dtype dtype, int64_t i, float value)
 {
     void *self;
-    tsr_device_driver_table(NULL, &self)->convert(self, 0, (char *)data + i * (int64_t)tsr_dtype_bytes(dtype), dtype,
-                                                  &value, TSR_F32, 1, NULL);
+    tsr_device_driver_table(NULL, &self)
+        ->convert(self, 0, (char *)data + i * (int64_t)tsr_dtype_bytes(dtype), dtype, &value, TSR_F32, 1, NULL);
 }
 
 static float get_element(const void *data, tsr_dtype dtype, int64_t i)
 {
     float value;
     void *self;
-    tsr_device_driver_table(NULL, &self)->convert(self, 0, &value, TSR_F32,
-                                                  (const char *)data + i * (int64_t)tsr_dtype_bytes(dtype), dtype, 1,
-                                                  NULL);
+    tsr_device_driver_table(NULL, &self)
+        ->convert(self, 0, &value, TSR_F32, (const char *)data + i * (int64_t)tsr_dtype_bytes(dtype), dtype, 1, NULL);
     return value;
 }
 
@@ -186,9 +185,9 @@ static tsr_status check_equation(const tsr_mesh *mesh, const char *equation, tsr
 }
 
 static const char *const equations[] = {
-    "ik,kj->ij",       "ki,kj->ij",     "ik,jk->ji",        "bik,bkj->bij",  "bhqd,bhkd->bhqk", "bqhd,bkhd->bhqk",
-    "bhqk,bkhd->bqhd", "bthd,hdo->bto", "ab,cd->dbca",      "ij->ji",        "ijk->",           "ij,i->j",
-    "i,i->",           "i,->i",         "ij,kj->k",         "abc,cb->a",     "ab,bc,cd->ad",    "ij,jk,kl,li->ik",
+    "ik,kj->ij",       "ki,kj->ij",     "ik,jk->ji",        "bik,bkj->bij", "bhqd,bhkd->bhqk", "bqhd,bkhd->bhqk",
+    "bhqk,bkhd->bqhd", "bthd,hdo->bto", "ab,cd->dbca",      "ij->ji",       "ijk->",           "ij,i->j",
+    "i,i->",           "i,->i",         "ij,kj->k",         "abc,cb->a",    "ab,bc,cd->ad",    "ij,jk,kl,li->ik",
     "i,ij,j,k->k",     "bn,anm,bm->ba", "abcdefgh,hg->feab"};
 
 static tsr_status check_equations(tsr_comm *comm, void *arg)
@@ -245,8 +244,11 @@ static tsr_status expect_same(const char *what, const tsr_dtensor *a, const tsr_
 /* Layouts of a layer over 3 ranks. */
 static const struct {
     const char *x, *w, *b, *y;
-} layers[] = {{"R", "S(0)", "S(0)", "S(2)"}, {"S(2)", "S(1)", "R", "P"},          {"S(0)", "R", "R", "S(0)"},
-              {"P", "R", "R", "P"},          {"R", "R", "R", "R"}};
+} layers[] = {{"R", "S(0)", "S(0)", "S(2)"},
+              {"S(2)", "S(1)", "R", "P"},
+              {"S(0)", "R", "R", "S(0)"},
+              {"P", "R", "R", "P"},
+              {"R", "R", "R", "R"}};
 
 static const tsr_dtype mixtures[][3] = {{TSR_F32, TSR_F32, TSR_F32},
                                         {TSR_F64, TSR_F64, TSR_F64},
@@ -274,7 +276,7 @@ static tsr_status check_layer(const tsr_mesh *mesh, int number, int mixture, int
     tsr_layout_destroy(gradient);
     TSR_TRY(tsr_dtensor_fill(dout, 1, NULL));
     TSR_TRY(tsr_op_backward(op, 0, NULL, (const tsr_dtensor *const[]){x, w, b}, dout,
-                            (tsr_dtensor **const[]){&rows_of[0], &rows_of[1], &rows_of[2]}));
+                            (tsr_dtensor * *const[]){&rows_of[0], &rows_of[1], &rows_of[2]}));
     TSR_TRY(tsr_linear_backward(x, w, b, dout, tsr_layout_placements(tsr_dtensor_layout(rows_of[0])),
                                 tsr_layout_placements(tsr_dtensor_layout(rows_of[1])),
                                 tsr_layout_placements(tsr_dtensor_layout(rows_of[2])), &dx, &dw, &db));
@@ -383,11 +385,12 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
     TSR_TRY(expect_values("db", db, "S(0)", 12, (const float[]){13, 18, 17, 24, 21, 30, 33, 38, 45, 52, 57, 66}));
     tsr_dtensor_destroy(da);
     TSR_TRY(tsr_einsum_backward("ab,cbd->cad", 2, (const tsr_dtensor *const[]){a, b}, dout,
-                                (tsr_dtensor **const[]){&da, NULL}));
+                                (tsr_dtensor * *const[]){&da, NULL}));
     TSR_TRY(expect_values("da of einsum", da, "P", 6, (const float[]){88, 116, 144, 124, 168, 212}));
     /* A letter of one operand alone: its gradient is repeated. */
     TSR_TRY(make_numbers(mesh, "R", 1, (const int64_t[]){3}, &v));
-    TSR_TRY(tsr_einsum_backward("ab,b->b", 2, (const tsr_dtensor *const[]){a, v}, v, (tsr_dtensor **const[]){&dv, NULL}));
+    TSR_TRY(
+        tsr_einsum_backward("ab,b->b", 2, (const tsr_dtensor *const[]){a, v}, v, (tsr_dtensor * *const[]){&dv, NULL}));
     TSR_TRY(expect_values("dv", dv, "R", 6, (const float[]){1, 4, 9, 1, 4, 9}));
     tsr_dtensor *const all[] = {a, b, out, dout, da, db, v, dv};
     for (int i = 0; i < 8; i++)
@@ -440,15 +443,14 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
                            "\"a\""));
     TSR_TRY(expect_refusal(tsr_einsum("ab,b", 2, two, &out),
                            "tsr_einsum: operand 1 has 2 dims, but equation \"ab,b\" wants 1"));
-    TSR_TRY(expect_refusal(tsr_einsum("ab", 2, two, &out),
-                           "tsr_einsum: equation \"ab\" has 1 operand, but 2 are given"));
+    TSR_TRY(
+        expect_refusal(tsr_einsum("ab", 2, two, &out), "tsr_einsum: equation \"ab\" has 1 operand, but 2 are given"));
     TSR_TRY(expect_refusal(tsr_einsum("ab,ab,c", 2, two, &out),
                            "tsr_einsum: equation \"ab,ab,c\" has more operands than the 2 given"));
     TSR_TRY(expect_refusal(tsr_einsum("ab-cd", 1, two, &out),
                            "tsr_einsum: equation \"ab-cd\", character 2: expected \",\" or \"->\", found \"-\""));
     TSR_TRY(expect_refusal(tsr_einsum(NULL, 2, two, &out), "tsr_einsum: attribute equation is NULL"));
-    TSR_TRY(expect_refusal(tsr_einsum("ab", 5, two, &out),
-                           "tsr_einsum: count is 5, but einsum takes 1 to 4 operands"));
+    TSR_TRY(expect_refusal(tsr_einsum("ab", 5, two, &out), "tsr_einsum: count is 5, but einsum takes 1 to 4 operands"));
     EXPECT(!out, "an error wrote the result");
     tsr_dtensor *const all[] = {a, b, cut, wide, scalar};
     for (int i = 0; i < 5; i++)

@@ -219,8 +219,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
                            "tsr_quantize_q8: the last dim of w has size 40, but must be a multiple of 32"));
     TSR_TRY(expect_refusal(tsr_quantize_q8(NULL, &data, &scales), "tsr_quantize_q8: w is NULL"));
     TSR_TRY(tsr_quantize_q8(w, &data, &scales));
-    TSR_TRY(expect_refusal(tsr_linear_q8(w, w, scales, NULL, &out),
-                           "tsr_linear_q8: w is f32, but linear_q8 takes i8"));
+    TSR_TRY(expect_refusal(tsr_linear_q8(w, w, scales, NULL, &out), "tsr_linear_q8: w is f32, but linear_q8 takes i8"));
     TSR_TRY(expect_refusal(tsr_linear_q8(w, data, w, NULL, &out),
                            "tsr_linear_q8: w has 96 columns and scales 96, but a scale is that of 32 weights"));
     ((float *)tsr_dtensor_to_local(w).data)[7] = NAN;

@@ -273,6 +273,7 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     k.call.code = given->c->op->code;
     k.call.attributes = given->c->attributes;
     k.call.kernels = tsr_context_kernels(k.context);
+    k.call.choices = tsr_comm_kernel_choices(tsr_mesh_comm(given->mesh));
     k.call.layouts = given->c->operands;
     k.call.coordinate = given->coordinate;
     if (local == TSR_OK)

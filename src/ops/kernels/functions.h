@@ -120,4 +120,49 @@ static inline double tsr_f64_erfc(double x)
     return x != x ? x : x < 0 ? 2 - tail : tail;
 }
 
+/* Minus infinity gives -0, as the limit is. */
+static inline double tsr_f64_silu(double x)
+{
+    return (x < -800 ? -800 : x) * tsr_f64_sigmoid(x);
+}
+
+static inline double tsr_f64_silu_slope(double x)
+{
+    const double clamped = x < -800 ? -800 : x > 800 ? 800 : x, s = tsr_f64_sigmoid(clamped);
+    return s * (1 + clamped * tsr_f64_sigmoid(-clamped));
+}
+
+/** The constants of gelu's form with tanh: 2 sqrt(2 / pi), and that times 0.044715. */
+#define TSR_GELU_TWICE 1.5957691216057308
+#define TSR_GELU_CUBED 0.071354816272600249
+
+/* x (1 + tanh u) / 2 = x / (1 + e^-2u). */
+static inline double tsr_f64_gelu_tanh(double x)
+{
+    const double clamped = x < -30 ? -30 : x > 30 ? 30 : x;
+    const double power = clamped * (TSR_GELU_TWICE + TSR_GELU_CUBED * (clamped * clamped));
+    return (x < -30 ? -30 : x) * tsr_f64_sigmoid(power);
+}
+
+static inline double tsr_f64_gelu_tanh_slope(double x)
+{
+    const double clamped = x < -30 ? -30 : x > 30 ? 30 : x, square = clamped * clamped;
+    const double power = clamped * (TSR_GELU_TWICE + TSR_GELU_CUBED * square);
+    const double factor = clamped * (TSR_GELU_TWICE + 3 * TSR_GELU_CUBED * square);
+    return tsr_f64_sigmoid(power) * (1 + factor * tsr_f64_sigmoid(-power));
+}
+
+static inline double tsr_f64_gelu_erf(double x)
+{
+    return 0.5 * (x < -100 ? -100 : x) * tsr_f64_erfc(-x * 0.70710678118654752440);
+}
+
+/* 1 / sqrt(2 pi) is the height of the bell. */
+static inline double tsr_f64_gelu_erf_slope(double x)
+{
+    const double clamped = x < -100 ? -100 : x > 100 ? 100 : x;
+    const double bell = clamped * 0.39894228040143267794 * tsr_f64_exp(-0.5 * clamped * clamped);
+    return 0.5 * tsr_f64_erfc(-clamped * 0.70710678118654752440) + bell;
+}
+
 #endif

@@ -1,6 +1,8 @@
 #include "ops/kernels/pointwise_kernels.h"
 
 #include "ops/kernels/functions.h"
+#include "ops/kernels/functions_f32.h"
+#include "ops/kernels/stream.h"
 
 #define NAME_(kernels) tsr_pointwise_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)
@@ -31,6 +33,11 @@
     DEFINE(name##_f64, double, double, double, double, value)                                                          \
     DEFINE(name##_f32, float, float, float, float, value)
 
+/* A function that f32 has of its own. */
+#define FOR_EACH_FLOAT(name, wide, narrow)                                                                             \
+    DEFINE(name##_f64, double, double, double, double, wide)                                                           \
+    DEFINE(name##_f32, float, float, float, float, narrow)
+
 #define FOR_INTEGERS(name, value)                                                                                      \
     DEFINE(name##_i64, uint64_t, uint64_t, uint64_t, uint64_t, value)                                                  \
     DEFINE(name##_i32, uint32_t, uint32_t, uint32_t, uint32_t, value)
@@ -59,55 +66,22 @@ FOR_FLOATS(share_max, b > c ? a : b == c ? a / 2 : 0)
 FOR_FLOATS(share_min, b < c ? a : b == c ? a / 2 : 0)
 FOR_FLOATS(relu, a > 0 ? a : a == a ? 0 : a)
 FOR_FLOATS(relu_backward, b > 0 ? a : 0)
-FOR_FLOATS(exp, tsr_f64_exp(a))
-FOR_FLOATS(log, tsr_f64_log(a))
-FOR_FLOATS(rsqrt, 1 / sqrt((double)a))
-FOR_FLOATS(sqrt, sqrt((double)a))
-FOR_FLOATS(tanh, tsr_f64_tanh(a))
-FOR_FLOATS(tanh_backward, a *(1 - (double)b * b))
-FOR_FLOATS(sigmoid, tsr_f64_sigmoid(a))
-FOR_FLOATS(sigmoid_backward, a *((1 - (double)b) * b))
-FOR_FLOATS(silu, a *tsr_f64_sigmoid(a))
-FOR_FLOATS(silu_mul, a *tsr_f64_sigmoid(a) * b)
 FOR_FLOATS(scale, a *parameter)
-
-static inline double silu_slope(double x)
-{
-    const double s = tsr_f64_sigmoid(x);
-    return s * (1 + x * (1 - s));
-}
-
-/* sqrt(2 / pi), and the factor of the cube, of the form with tanh. */
-#define ROOT 0.79788456080286535588
-#define CUBE 0.044715
-
-static inline double gelu_tanh(double x)
-{
-    return 0.5 * x * (1 + tsr_f64_tanh(ROOT * (x + CUBE * x * x * x)));
-}
-
-static inline double gelu_tanh_slope(double x)
-{
-    const double t = tsr_f64_tanh(ROOT * (x + CUBE * x * x * x));
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT * (1 + 3 * CUBE * x * x);
-}
-
-static inline double gelu_erf(double x)
-{
-    return 0.5 * x * tsr_f64_erfc(-x * 0.70710678118654752440);
-}
-
-/* 1 / sqrt(2 pi) is the height of the bell. */
-static inline double gelu_erf_slope(double x)
-{
-    return 0.5 * tsr_f64_erfc(-x * 0.70710678118654752440) + x * 0.39894228040143267794 * tsr_f64_exp(-0.5 * x * x);
-}
-
-FOR_FLOATS(silu_backward, a *silu_slope(b))
-FOR_FLOATS(gelu_by_tanh, gelu_tanh(a))
-FOR_FLOATS(gelu_by_erf, gelu_erf(a))
-FOR_FLOATS(gelu_by_tanh_backward, a *gelu_tanh_slope(b))
-FOR_FLOATS(gelu_by_erf_backward, a *gelu_erf_slope(b))
+FOR_EACH_FLOAT(exp, tsr_f64_exp(a), tsr_f32_exp(a))
+FOR_EACH_FLOAT(log, tsr_f64_log(a), tsr_f32_log(a))
+FOR_EACH_FLOAT(sqrt, sqrt(a), sqrtf(a))
+FOR_EACH_FLOAT(rsqrt, 1 / sqrt(a), 1 / sqrtf(a))
+FOR_EACH_FLOAT(tanh, tsr_f64_tanh(a), tsr_f32_tanh(a))
+FOR_FLOATS(tanh_backward, a *((1 - b) * (1 + b)))
+FOR_EACH_FLOAT(sigmoid, tsr_f64_sigmoid(a), tsr_f32_sigmoid(a))
+FOR_FLOATS(sigmoid_backward, a *((1 - b) * b))
+FOR_EACH_FLOAT(silu, tsr_f64_silu(a), tsr_f32_silu(a))
+FOR_EACH_FLOAT(silu_backward, a *tsr_f64_silu_slope(b), a *tsr_f32_silu_slope(b))
+FOR_EACH_FLOAT(silu_mul, tsr_f64_silu(a) * b, tsr_f32_silu(a) * b)
+FOR_EACH_FLOAT(gelu_by_tanh, tsr_f64_gelu_tanh(a), tsr_f32_gelu_tanh(a))
+FOR_EACH_FLOAT(gelu_by_erf, tsr_f64_gelu_erf(a), tsr_f32_gelu_erf(a))
+FOR_EACH_FLOAT(gelu_by_tanh_backward, a *tsr_f64_gelu_tanh_slope(b), a *tsr_f32_gelu_tanh_slope(b))
+FOR_EACH_FLOAT(gelu_by_erf_backward, a *tsr_f64_gelu_erf_slope(b), a *tsr_f32_gelu_erf_slope(b))
 
 #define DEFINE_EITHER(name, suffix)                                                                                    \
     static void gelu##name##_##suffix(const void *const *in, void *out, int64_t n, double parameter)                   \
@@ -336,6 +310,8 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_COPY] = ANY(copy),
         },
     .gather = MOVES(gather),
+    .stream = stream_bytes,
+    .finish = stream_finish,
     .scatter = MOVES(scatter),
     .add_rows = {[TSR_F64] = add_rows_f64, [TSR_I64] = add_rows_i64},
     .add_lanes = {[TSR_F64] = add_lanes_f64, [TSR_I64] = add_lanes_i64},

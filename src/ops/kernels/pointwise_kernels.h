@@ -2,8 +2,8 @@
  * Loops of pointwise ops over a few hundred elements without gaps: one source, compiled once for
  * each set of instructions; all sets give the same bits, but for those of NaNs.
  *
- * f32 results are computed in f32 where that is one operation, else in f64 and rounded once; exp,
- * log, tanh and what is made of them by polynomials of Tessera's own. Integers wrap.
+ * f32 results are computed in f32, exp, log, tanh and what is made of them by polynomials of
+ * Tessera's own (functions_f32.h); f64 likewise (functions.h). Integers wrap.
  */
 #ifndef TSR_OPS_KERNELS_POINTWISE_KERNELS_H
 #define TSR_OPS_KERNELS_POINTWISE_KERNELS_H
@@ -66,6 +66,10 @@ typedef struct tsr_pointwise_kernels {
     /** By dtype in memory: from an array of the dtype of the computation, rounding to nearest
      * even. */
     tsr_pointwise_move *scatter[TSR_DTYPE_END];
+    /** Copies bytes and, where it can, streams whole lines of the destination past the cache; after
+     * the last of them `finish` orders them before later stores. */
+    void (*stream)(const void *from, void *to, int64_t bytes);
+    void (*finish)(void);
     /** By dtypes of the computation, from and to; floats become integers by dropping the
      * fraction. */
     tsr_pointwise_loop *convert[TSR_DTYPE_END][TSR_DTYPE_END];

@@ -141,8 +141,7 @@ static void append(rule_text *rule, const char *word)
 {
     const char last = rule->length ? rule->text[rule->length - 1] : '\0';
     const char *const space = last == '\0' || *word == ',' || (*word == '{' && last == '}') ? "" : " ";
-    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s%s",
-                                     space, word);
+    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s%s", space, word);
 }
 
 static void append_name(rule_text *rule, int factor)

@@ -48,6 +48,10 @@ struct proof {
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
     X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(views)                                                                                                           \
+    X(random)                                                                                                          \
+    X(order)                                                                                                           \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];

@@ -109,22 +109,28 @@ static double cross_entropy(const ops_bench_shapes *shapes, int64_t i)
 
 #define ROWS   4096
 #define LENGTH 16384
-#define MATRIX {2, {ROWS, LENGTH}, TSR_F32, 0, 0}
-#define VECTOR {1, {LENGTH}, TSR_F32, -1, 0}
+#define MATRIX                                                                                                         \
+    {                                                                                                                  \
+        2, {ROWS, LENGTH}, TSR_F32, 0, 0                                                                               \
+    }
+#define VECTOR                                                                                                         \
+    {                                                                                                                  \
+        1, {LENGTH}, TSR_F32, -1, 0                                                                                    \
+    }
 
 /* Products of causal attention: two of the triangle forward, five backward. */
 #define ATTENTION(tokens)                                                                                              \
-    {.op = "attention",                                                                                                \
-     .name = "attention",                                                                                              \
-     .attributes = {{.name = "causal", .kind = TSR_ATTRIBUTE_INT, .integer = 1}},                                      \
-     .operands = {HEADS(tokens), HEADS(tokens), HEADS(tokens)},                                                        \
-     .operand_count = 3,                                                                                               \
-     .backward = true,                                                                                                 \
-     .flops = 2 * 8.0 * tokens * tokens * 64,                                                                          \
-     .backward_flops = 5 * 8.0 * tokens * tokens * 64,                                                                 \
-     .oracle = attention,                                                                                              \
-     .tolerance = 1e-4}
-#define HEADS(tokens) {3, {8, tokens, 64}, TSR_F32, 0, 0}
+    {                                                                                                                  \
+        .op = "attention", .name = "attention",                                                                        \
+        .attributes = {{.name = "causal", .kind = TSR_ATTRIBUTE_INT, .integer = 1}},                                   \
+        .operands = {HEADS(tokens), HEADS(tokens), HEADS(tokens)}, .operand_count = 3, .backward = true,               \
+        .flops = 2 * 8.0 * tokens * tokens * 64, .backward_flops = 5 * 8.0 * tokens * tokens * 64,                     \
+        .oracle = attention, .tolerance = 1e-4                                                                         \
+    }
+#define HEADS(tokens)                                                                                                  \
+    {                                                                                                                  \
+        3, {8, tokens, 64}, TSR_F32, 0, 0                                                                              \
+    }
 
 /* f32 results of one or two roundings, and of functions within 2 units in the last place. */
 #define ROUNDED (1.0 / (1 << 22))
@@ -132,27 +138,55 @@ static double cross_entropy(const ops_bench_shapes *shapes, int64_t i)
 #define SUMMED (1.0 / (1 << 17))
 
 const ops_bench_case ops_bench_cases[] = {
-    {.op = "add", .name = "add 64 bytes", .operands = {{1, {16}, TSR_F32, 0, 0}, {1, {16}, TSR_F32, 0, 0}},
-     .operand_count = 2, .oracle = add, .tolerance = ROUNDED},
+    {.op = "add",
+     .name = "add 64 bytes",
+     .operands = {{1, {16}, TSR_F32, 0, 0}, {1, {16}, TSR_F32, 0, 0}},
+     .operand_count = 2,
+     .oracle = add,
+     .tolerance = ROUNDED},
     {.op = "add", .name = "add", .operands = {MATRIX, MATRIX}, .operand_count = 2, .oracle = add, .tolerance = ROUNDED},
-    {.op = "silu_mul", .name = "silu_mul", .operands = {MATRIX, MATRIX}, .operand_count = 2, .oracle = silu_mul,
+    {.op = "silu_mul",
+     .name = "silu_mul",
+     .operands = {MATRIX, MATRIX},
+     .operand_count = 2,
+     .oracle = silu_mul,
      .tolerance = ROUNDED},
     {.op = "gelu", .name = "gelu", .operands = {MATRIX}, .operand_count = 1, .oracle = gelu, .tolerance = ROUNDED},
-    {.op = "gelu", .name = "gelu tanh",
-     .attributes = {{.name = "approximate", .kind = TSR_ATTRIBUTE_WORD, .words = "tanh"}}, .operands = {MATRIX},
-     .operand_count = 1, .oracle = gelu_tanh, .tolerance = ROUNDED},
+    {.op = "gelu",
+     .name = "gelu tanh",
+     .attributes = {{.name = "approximate", .kind = TSR_ATTRIBUTE_WORD, .words = "tanh"}},
+     .operands = {MATRIX},
+     .operand_count = 1,
+     .oracle = gelu_tanh,
+     .tolerance = ROUNDED},
     {.op = "tanh", .name = "tanh", .operands = {MATRIX}, .operand_count = 1, .oracle = tangent, .tolerance = ROUNDED},
-    {.op = "rms_norm", .name = "rms_norm", .operands = {MATRIX, VECTOR}, .operand_count = 2, .oracle = rms_norm,
+    {.op = "rms_norm",
+     .name = "rms_norm",
+     .operands = {MATRIX, VECTOR},
+     .operand_count = 2,
+     .oracle = rms_norm,
      .tolerance = SUMMED},
-    {.op = "layer_norm", .name = "layer_norm", .operands = {MATRIX, VECTOR, VECTOR}, .operand_count = 3,
-     .oracle = layer_norm, .tolerance = SUMMED},
-    {.op = "softmax", .name = "softmax", .operands = {MATRIX}, .operand_count = 1, .oracle = softmax,
+    {.op = "layer_norm",
+     .name = "layer_norm",
+     .operands = {MATRIX, VECTOR, VECTOR},
+     .operand_count = 3,
+     .oracle = layer_norm,
+     .tolerance = SUMMED},
+    {.op = "softmax",
+     .name = "softmax",
+     .operands = {MATRIX},
+     .operand_count = 1,
+     .oracle = softmax,
      .tolerance = SUMMED},
     ATTENTION(1024),
     ATTENTION(4096),
-    {.op = "cross_entropy", .name = "cross_entropy",
+    {.op = "cross_entropy",
+     .name = "cross_entropy",
      .attributes = {{.name = "reduction", .kind = TSR_ATTRIBUTE_WORD, .words = "none"}},
-     .operands = {{2, {1024, 50257}, TSR_F32, 1, 0}, {1, {1024}, TSR_I64, -1, 50257}}, .operand_count = 2,
-     .backward = true, .oracle = cross_entropy, .tolerance = SUMMED},
+     .operands = {{2, {1024, 50257}, TSR_F32, 1, 0}, {1, {1024}, TSR_I64, -1, 50257}},
+     .operand_count = 2,
+     .backward = true,
+     .oracle = cross_entropy,
+     .tolerance = SUMMED},
     {.op = NULL},
 };

@@ -31,14 +31,14 @@ typedef struct ops_bench_operand {
 
 typedef struct ops_bench_case {
     const char *op;
-    const char *name;                  /**< as it is printed: "gelu tanh" */
-    tsr_attribute attributes[3];       /**< behind the last one no name */
+    const char *name;            /**< as it is printed: "gelu tanh" */
+    tsr_attribute attributes[3]; /**< behind the last one no name */
     ops_bench_operand operands[BENCH_OPERANDS];
     int operand_count;
-    bool backward;                     /**< also time the backward */
-    double flops, backward_flops;      /**< 0: it is bound by memory */
+    bool backward;                /**< also time the backward */
+    double flops, backward_flops; /**< 0: it is bound by memory */
     ops_bench_oracle *oracle;
-    double tolerance;                  /**< of results, relative to the largest of 1 and their size */
+    double tolerance; /**< of results, relative to the largest of 1 and their size */
 } ops_bench_case;
 
 /** The cases; the last has no op. */

@@ -178,8 +178,8 @@ static tsr_status prepare(side *s)
     TSR_TRY(tsr_op_find(NULL, s->j->c->op, &s->op));
     for (int i = 0; i < s->j->c->operand_count; i++)
         TSR_TRY(make_operand(s, i));
-    TSR_TRY(tsr_op_call(s->op, (size_t)s->attribute_count, s->j->c->attributes,
-                        (const tsr_dtensor *const *)s->operands, &s->result));
+    TSR_TRY(tsr_op_call(s->op, (size_t)s->attribute_count, s->j->c->attributes, (const tsr_dtensor *const *)s->operands,
+                        &s->result));
     return s->j->pass == BACKWARD ? make_gradient(s) : TSR_OK;
 }
 
@@ -312,7 +312,8 @@ static int measure_all(job *j)
             status = measure_pass(j, c, BACKWARD);
     }
     if (status == EXIT_DONE && chosen == 0)
-        status = complain(EXIT_USAGE, "bench ops has no case of %s; without names it measures all", j->given->operand[0]);
+        status =
+            complain(EXIT_USAGE, "bench ops has no case of %s; without names it measures all", j->given->operand[0]);
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
