@@ -1,4 +1,4 @@
-#include "ops/kernels/indexing.h"
+#include "ops/kernels/indexing/indexing.h"
 
 #include "ops/rows/indexing_checks.h"
 #include "ops/rows/rows.h"

@@ -1,6 +1,6 @@
 #include "ops/rows/indexing_checks.h"
 
-#include "ops/kernels/indexing.h"
+#include "ops/kernels/indexing/indexing.h"
 
 #include <tessera/sys/status.h>
 

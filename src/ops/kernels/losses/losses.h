@@ -1,9 +1,9 @@
 /** The cross-entropy of local logits, and the parts of it that products with logits share. */
-#ifndef TSR_OPS_KERNELS_LOSSES_H
-#define TSR_OPS_KERNELS_LOSSES_H
+#ifndef TSR_OPS_KERNELS_LOSSES_LOSSES_H
+#define TSR_OPS_KERNELS_LOSSES_LOSSES_H
 
-#include "ops/kernels/ids.h"
-#include "ops/kernels/losses_kernels.h"
+#include "ops/kernels/indexing/ids.h"
+#include "ops/kernels/losses/losses_kernels.h"
 
 #include <tessera/losses.h>
 

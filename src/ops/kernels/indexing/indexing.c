@@ -1,6 +1,6 @@
-#include "ops/kernels/indexing.h"
+#include "ops/kernels/indexing/indexing.h"
 
-#include "ops/kernels/ids.h"
+#include "ops/kernels/indexing/ids.h"
 #include "ops/kernels/pointwise.h"
 
 #include <tessera/sys/status.h>

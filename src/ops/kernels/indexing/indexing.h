@@ -1,6 +1,6 @@
 /** Ops that read or add elements of a table at positions that ids name. */
-#ifndef TSR_OPS_KERNELS_INDEXING_H
-#define TSR_OPS_KERNELS_INDEXING_H
+#ifndef TSR_OPS_KERNELS_INDEXING_INDEXING_H
+#define TSR_OPS_KERNELS_INDEXING_INDEXING_H
 
 #include "ops/kernels/call.h"
 

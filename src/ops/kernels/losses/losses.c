@@ -1,4 +1,4 @@
-#include "ops/kernels/losses.h"
+#include "ops/kernels/losses/losses.h"
 
 #include "ops/kernels/pointwise.h"
 
