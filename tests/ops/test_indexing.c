@@ -327,6 +327,49 @@ static void elements_and_slices_are_those_of_plain_loops(void **state)
     }
 }
 
+/* Ids (2, 3) cut over two ranks: 4 4 0 and 2 0 4. */
+static tsr_status count_ids(tsr_comm *comm, void *arg)
+{
+    const double ids[] = {4, 4, 0, 2, 0, 4};
+    static const double counts[] = {2, 0, 1, 0, 3};
+    const int64_t shape[] = {2, 3};
+    tsr_mesh *mesh;
+    tsr_dtensor *index, *marks, *sums, *out;
+    double got[30];
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(support_make(mesh, "S(0)", TSR_I32, 2, shape, ids, &index));
+    TSR_TRY(tsr_one_hot(index, 5, &marks));
+    TSR_TRY(expect_placements(marks, "S(0)"));
+    TSR_TRY(tsr_one_hot_into(index, 5, marks));
+    TSR_TRY(support_read(marks, got));
+    for (int i = 0; i < 30; i++)
+        TSR_TRY(expect("mark", i, got[i], (int)ids[i / 5] == i % 5));
+    TSR_TRY(tsr_bincount(index, 5, &sums));
+    TSR_TRY(expect_placements(sums, "P"));
+    TSR_TRY(tsr_bincount_into(index, 5, sums));
+    TSR_TRY(support_read(sums, got));
+    for (int i = 0; i < 5; i++)
+        TSR_TRY(expect("count", i, got[i], counts[i]));
+    const char *const wanted = tsr_comm_rank(comm) ? "bincount: ids[1,2] is 4 on rank 1, but must be at least 0"
+                                                   : "bincount: ids[0,0] is 4 on rank 0, but must be at least 0";
+    if (tsr_bincount(index, 4, &out) != TSR_ERROR_ARGUMENT || !strstr(tsr_status_message(), wanted))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
+    if (tsr_one_hot(index, -1, &out) != TSR_ERROR_ARGUMENT ||
+        strcmp(tsr_status_message(), "tsr_one_hot: classes is -1, but must not be negative") != 0)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
+    destroy((tsr_dtensor *const[]){index, marks, sums}, 3);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void ids_are_marked_and_counted(void **state)
+{
+    (void)state;
+    if (tsr_threads_run(2, count_ids, NULL, NULL) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+}
+
 /* Results that exist, and the gradient of slices. */
 static tsr_status read_into(tsr_comm *comm, void *arg)
 {
@@ -473,6 +516,7 @@ int main(void)
         cmocka_unit_test(rows_of_other_ranks_add_nothing),
         cmocka_unit_test(sums_of_narrow_gradients_are_wide),
         cmocka_unit_test(elements_and_slices_are_those_of_plain_loops),
+        cmocka_unit_test(ids_are_marked_and_counted),
         cmocka_unit_test(results_go_where_the_caller_wants_them),
         cmocka_unit_test(sums_may_be_made_where_x_is),
         cmocka_unit_test(ids_and_shapes_that_do_not_fit_are_refused_in_words),

@@ -14,4 +14,8 @@ tsr_status tsr_check_indexing(const tsr_op_case *c, tsr_dtype *results);
 tsr_status tsr_rule_of_slices(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 tsr_status tsr_rule_of_elements(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
+/** Ids are i64 or i32; the result is i64. The attribute is the size of the result's last dim. */
+tsr_status tsr_check_counting(const tsr_op_case *c, tsr_dtype *results);
+tsr_status tsr_shape_of_counting(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
+
 #endif
