@@ -19,9 +19,9 @@
 #define LANES 16
 /* Elements of a row that go through loops at once: they stay in the first-level cache, and few stores
  * to memory follow one another. */
-#define BLOCK 256
+#define BLOCK 128
 /* How far ahead memory is fetched, in bytes. */
-#define AHEAD 8192
+#define AHEAD 4096
 
 static inline double fold(double lanes[LANES])
 {
@@ -53,6 +53,30 @@ static inline void stream(char *to, const char *from, size_t bytes)
 #endif
     memcpy(to + i, from + i, bytes - i);
 }
+
+/* Bytes that one store streams; 0: none does. */
+#if defined(__AVX512F__)
+#define VECTOR 64
+#elif defined(__AVX2__)
+#define VECTOR 32
+#elif defined(__SSE2__)
+#define VECTOR 16
+#else
+#define VECTOR 0
+#endif
+
+#if VECTOR
+static inline void stream_vector(void *to, const void *from)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_si512(to, _mm512_loadu_si512(from));
+#elif defined(__AVX2__)
+    _mm256_stream_si256(to, _mm256_loadu_si256(from));
+#else
+    _mm_stream_si128(to, _mm_loadu_si128(from));
+#endif
+}
+#endif
 
 /* Makes streamed results visible before later stores. */
 static inline void fence(const tsr_norm_rows *r)

@@ -100,6 +100,28 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
         FN(end)(r, y, done, n, block);                                                                                 \
     }
 
+#if VECTOR
+typedef T FN(vector) __attribute__((vector_size(VECTOR), aligned(sizeof(T)), may_alias));
+#define AT(array) (*(const FN(vector) *)((array) + k))
+
+/* MAKE_BLOCK(), whose elements are `value`; where results are streamed, `vectors` computes VECTOR bytes of
+ * them, with AT(x) in place of x[k]. So they take no room in the first-level cache. */
+#define MAKE_VECTORS(r, y, value, vectors)                                                                              \
+    if ((r)->streams) {                                                                                                \
+        const int64_t end = (r)->length - done < BLOCK ? (r)->length : done + BLOCK;                                   \
+        int64_t k = done;                                                                                              \
+        for (; k + VECTOR / (int64_t)sizeof(T) <= end; k += VECTOR / (int64_t)sizeof(T)) {                             \
+            const FN(vector) made = (vectors);                                                                         \
+            stream_vector((y) + k, &made);                                                                             \
+        }                                                                                                              \
+        for (; k < end; k++)                                                                                           \
+            (y)[k] = (value);                                                                                          \
+    } else                                                                                                             \
+        MAKE_BLOCK(r, y, value)
+#else
+#define MAKE_VECTORS(r, y, value, vectors) MAKE_BLOCK(r, y, value)
+#endif
+
 /* A row that is looked through, measured, then made. */
 typedef struct FN(state) {
     const T *x;
@@ -170,10 +192,11 @@ static inline void FN(softmax_prepare)(const tsr_norm_rows *r, FN(state) *s)
 static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const e = s->e, shift = s->shift, factor = s->factor;
+    T *const y = s->y;
     if (r->measures)
-        MAKE_BLOCK(r, s->y, e[k] * factor)
+        MAKE_VECTORS(r, y, e[k] * factor, AT(e) * factor)
     else
-        MAKE_BLOCK(r, s->y, EXP(x[k] - shift) * factor)
+        MAKE_BLOCK(r, y, EXP(x[k] - shift) * factor)
 }
 
 /* The exponentials of a logarithm go nowhere. */
@@ -271,7 +294,8 @@ static inline void FN(rms_prepare)(const tsr_norm_rows *r, FN(state) *s)
 static inline void FN(rms_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const w = r->weight, factor = s->factor;
-    MAKE_BLOCK(r, s->y, x[k] * factor * w[k])
+    T *const y = s->y;
+    MAKE_VECTORS(r, y, x[k] * factor * w[k], AT(x) * factor * AT(w))
 }
 
 /* Adds to the gradients of weight and bias. */
@@ -353,7 +377,8 @@ static inline void FN(layer_make)(const tsr_norm_rows *r, FN(state) *s, int64_t 
 {
     const T *const x = s->x, *const w = r->weight, *const b = r->bias;
     const T high = s->high, low = s->low, factor = s->factor;
-    MAKE_BLOCK(r, s->y, (x[k] - high - low) * factor * w[k] + b[k])
+    T *const y = s->y;
+    MAKE_VECTORS(r, y, (x[k] - high - low) * factor * w[k] + b[k], (AT(x) - high - low) * factor * AT(w) + AT(b))
 }
 
 /* With f = 1 / sqrt(variance + epsilon) and the normal h = f (x - mean):
@@ -529,6 +554,8 @@ GIVEN(largest_gradient, TSR_NORM_LARGEST_GRADIENT)
 #undef SUM
 #undef WIDE
 #undef MAKE
+#undef MAKE_VECTORS
+#undef AT
 #undef MAKE_BLOCK
 #undef ADD_LANES
 #undef PIPELINE
