@@ -25,6 +25,7 @@ static const tool_command *const commands[] = {
 #ifdef TESSERA_TOOL_BLAS
     &bench_linear_command,
     &bench_product_command,
+    &bench_ops_command,
 #endif
     &bench_dispatch_command,
     &bench_calibrate_command,

@@ -136,6 +136,28 @@ typedef struct tsr_from_local_options {
 TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout,
                                           const tsr_from_local_options *options, tsr_dtensor **out);
 
+/**
+ * A dtensor over a part of another one's memory: a view, such as a transpose or every second column
+ * of `parent`. `local` says which elements of the parent's local tensor are this rank's part by
+ * `layout`, as data and strides; strides of 0 repeat elements. The layout is retained; its mesh is
+ * over the parent's communicator. Does not communicate, and compares nothing across ranks.
+ *
+ * @par Ownership
+ * The view holds a reference to the dtensor whose memory it is, so it stays valid after
+ * tsr_dtensor_destroy() of the parent. Memory that the caller lent to the parent
+ * (tsr_dtensor_from_local()) must outlive the view too. A view of a view refers to the same memory.
+ *
+ * @par Writing
+ * What is written to a view is written to its parent, and the other way round. A view whose
+ * elements overlap (tsr_tensor_overlaps()) can only be read. tsr_redistribute_in_place() of the
+ * parent changes what the elements mean, which the view does not follow.
+ *
+ * TSR_ERROR_ARGUMENT: `local` does not fit the layout's part for this rank, is on another device or
+ * of another dtype than the parent, or has elements outside of the parent's local tensor.
+ */
+TSR_API tsr_status tsr_dtensor_view(const tsr_dtensor *parent, const tsr_tensor *local,
+                                    const tsr_layout *layout, tsr_dtensor **out);
+
 /** Adds a reference and returns `dtensor`. Does not communicate. */
 TSR_API tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor);
 

@@ -51,12 +51,14 @@
 #ifndef TESSERA_H
 #define TESSERA_H
 
+#include <tessera/attention.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/explain.h>
+#include <tessera/indexing.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
 #include <tessera/losses.h>
@@ -65,11 +67,13 @@
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
+#include <tessera/order.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>
 #include <tessera/products.h>
 #include <tessera/profile.h>
+#include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
 #include <tessera/run.h>
@@ -79,5 +83,6 @@
 #include <tessera/values.h>
 #include <tessera/varying.h>
 #include <tessera/version.h>
+#include <tessera/views.h>
 
 #endif

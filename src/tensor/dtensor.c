@@ -1,5 +1,6 @@
 #include "tensor/dtensor.h"
 
+#include "base/checked.h"
 #include "base/options.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
@@ -117,11 +118,11 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
     return TSR_OK;
 }
 
-static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
+static tsr_status check_local(const char *call, const tsr_tensor *local, const tsr_layout *layout)
 {
     const tsr_tensor expected = local_tensor(layout, local->device);
     if (local->dtype != layout->dtype)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout is of %s",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local is of %s, but the layout is of %s", call,
                               tsr_dtype_name(local->dtype), tsr_dtype_name(layout->dtype));
     bool fits = local->ndim == expected.ndim, empty = false;
     for (int dim = 0; dim < expected.ndim; dim++) {
@@ -130,21 +131,18 @@ static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
     }
     char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], text[512];
     if (!fits && local->ndim >= 0 && local->ndim <= TSR_MAX_DIMS)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s",
-            tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
-            tsr_shape_print(expected.ndim, expected.shape, want));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has shape %s, but %s gives this rank %s", call,
+                              tsr_shape_print(local->ndim, local->shape, have),
+                              tsr_layout_describe(layout, text, sizeof text),
+                              tsr_shape_print(expected.ndim, expected.shape, want));
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has",
-                              local->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has %d dims, which no tensor has", call, local->ndim);
     for (int dim = 0; dim < expected.ndim; dim++)
         if (local->strides[dim] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "tsr_dtensor_from_local: local's dim %d has stride %lld: strides are 0 or more", dim,
-                                  (long long)local->strides[dim]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local's dim %d has stride %lld: strides are 0 or more", call,
+                                  dim, (long long)local->strides[dim]);
     if (!empty && !local->data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has no data, but this rank's shard %s is not empty", call,
                               tsr_shape_print(expected.ndim, expected.shape, want));
     return TSR_OK;
 }
@@ -174,7 +172,7 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));
     tsr_status status = check_device("tsr_dtensor_from_local: local", layout, local->device);
     if (status == TSR_OK)
-        status = check_local(local, layout);
+        status = check_local("tsr_dtensor_from_local", local, layout);
     tsr_dtensor *dtensor = NULL;
     if (status == TSR_OK)
         status = tsr_dtensor_wrap(layout, local, NULL, &dtensor);
@@ -186,6 +184,64 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
     }
     *out = dtensor;
     return TSR_OK;
+}
+
+/* The bytes from a tensor's first element to behind its last one; 0: it is empty. The strides are
+ * not negative. False: their number overflows. */
+static bool measure_span(const tsr_tensor *tensor, int64_t *bytes)
+{
+    int64_t last = 0;
+    *bytes = 0;
+    for (int dim = 0; dim < tensor->ndim; dim++) {
+        int64_t steps;
+        if (tensor->shape[dim] == 0)
+            return true;
+        if (!tsr_multiply(tensor->shape[dim] - 1, tensor->strides[dim], &steps) || !tsr_add_sizes(last, steps, &last))
+            return false;
+    }
+    return tsr_add_sizes(last, 1, &last) && tsr_multiply(last, (int64_t)tsr_dtype_bytes(tensor->dtype), bytes);
+}
+
+/* True if all elements of `local` are among the bytes of `parent`. */
+static bool is_inside(const tsr_tensor *local, const tsr_tensor *parent)
+{
+    int64_t own, all;
+    if (!measure_span(local, &own) || !measure_span(parent, &all))
+        return false;
+    const uintptr_t first = (uintptr_t)local->data, begin = (uintptr_t)parent->data;
+    return own == 0 || (own <= all && first >= begin && first - begin <= (uintptr_t)(all - own));
+}
+
+static tsr_status check_view(const char *call, const tsr_dtensor *parent, const tsr_tensor *local,
+                             const tsr_layout *layout)
+{
+    if (tsr_mesh_comm(layout->mesh) != parent->comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the layout's mesh is over another communicator than parent",
+                              call);
+    if (local->device.driver != parent->local.device.driver || local->device.index != parent->local.device.index)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local is on another device than parent", call);
+    if (layout->dtype != parent->layout->dtype)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the layout is of %s, but parent is of %s", call,
+                              tsr_dtype_name(layout->dtype), tsr_dtype_name(parent->layout->dtype));
+    TSR_TRY(check_local(call, local, layout));
+    if (is_inside(local, &parent->local))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: local has elements outside of parent's local tensor", call);
+}
+
+tsr_status tsr_dtensor_view(const tsr_dtensor *parent, const tsr_tensor *local, const tsr_layout *layout,
+                            tsr_dtensor **out)
+{
+    static const char call[] = "tsr_dtensor_view";
+    if (!parent || !local || !layout || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call,
+                              !parent   ? "parent"
+                              : !local  ? "local"
+                              : !layout ? "layout"
+                                        : "out");
+    TSR_TRY(tsr_check_communicates(layout->mesh, call));
+    TSR_TRY(check_view(call, parent, local, layout));
+    return tsr_dtensor_wrap(layout, local, parent->base ? parent->base : parent, out);
 }
 
 tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor)

@@ -241,6 +241,35 @@ static void specials_are_widened_too(void **state)
     }
 }
 
+/* Weights of 8 bits have the sums of their values in f32. */
+static void weights_of_8_bits_have_the_sums_of_their_values(void **state)
+{
+    enum { N = 9, K = 3 * TSR_Q8_BLOCK, LD = K + 5 };
+    int8_t weights[N * LD];
+    float scales[N * 4], values[N * K], x[TSR_ROWS_MOST * K], sums[TSR_ROWS_MOST * N], expected[TSR_ROWS_MOST * N];
+    (void)state;
+    fill(TSR_F32, x, TSR_ROWS_MOST * K, 7);
+    fill(TSR_F32, scales, N * 4, 8);
+    for (int i = 0; i < N * LD; i++)
+        weights[i] = (int8_t)(i * 37 % 255 - 127);
+    for (int i = 0; i < N * K; i++)
+        values[i] = (float)weights[i / K * LD + i % K] * scales[i / K * 4 + i % K / TSR_Q8_BLOCK];
+    for (int kernels = 0; kernels < NAMES; kernels++) {
+        const tsr_rows_kernels *const own = tsr_rows_kernels_for(names[kernels]);
+        for (int64_t m = 1; m <= TSR_ROWS_MOST && runs(names[kernels]); m++) {
+            tsr_rows_part part = {.w = values, .w_ld = K, .x = x, .x_ld = K, .m = m, .n = N, .k = K, .sums = expected};
+            float row[K];
+            part.sums_ld = N;
+            tsr_rows_kernels_portable.dots[TSR_F32](&part);
+            part.w = weights, part.w_ld = LD, part.scales = scales, part.scales_ld = 4, part.sums = sums;
+            own->dots_q8(&part);
+            assert_memory_equal(sums, expected, (size_t)(m * N) * sizeof(float));
+            own->widen_q8(weights + LD, scales + 4, K, row);
+            assert_memory_equal(row, values + K, sizeof row);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +277,7 @@ int main(void)
         cmocka_unit_test(every_dtype_and_epilogue_is_rounded_once),
         cmocka_unit_test(a_row_has_the_same_bits_beside_any_others),
         cmocka_unit_test(specials_are_widened_too),
+        cmocka_unit_test(weights_of_8_bits_have_the_sums_of_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,10 +27,12 @@ extern "C" {
  * along those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
-    const char *op;                  /**< its name, for errors */
-    int code;                        /**< which op of its kernel's it is; of the row */
-    const tsr_attribute *attributes; /**< all of the row's, in its order */
-    const char *kernels;             /**< "portable", "avx2" or "avx512" */
+    const char *op;                           /**< its name, for errors */
+    int code;                                 /**< which op of its kernel's it is; of the row */
+    const tsr_attribute *attributes;          /**< all of the row's, in its order */
+    const char *kernels;                      /**< "portable", "avx2" or "avx512" */
+    const struct tsr_kernel_choices *choices; /**< how this rank moves many bytes, for
+                                                   tsr_kernel_choices_way(); NULL: by the rule */
     int input_count, output_count;
     const tsr_tensor *inputs; /**< operands that are left out have no data and ndim -1 */
     const tsr_tensor *outputs;
@@ -66,6 +68,28 @@ typedef struct tsr_op_case {
     const tsr_layout *const *operands; /**< NULL: an optional operand that is left out */
 } tsr_op_case;
 
+/**
+ * How tensors lie in each other along the factor marked "permute": parts of operands' dims follow
+ * one another in a dim of the result, or of an operand. From this follow the placements of a result
+ * where mesh dims cut the factor, so that nothing moves; where there are none the op is refused.
+ *
+ * slice: a part of the operand is the whole result. concat: each operand is a part. The gradient of
+ * a slice: a part of operand 1, which has the shape and the cuts of the result, is the whole
+ * operand 0.
+ */
+typedef struct tsr_op_placing {
+    int count;
+    struct tsr_op_part {
+        int operand; /**< from whose dim it comes: elements start, start + step, .. below end */
+        int64_t size, start, end, step; /**< `size` of the operand's dim */
+        int64_t offset;                 /**< in the dim in which it lies */
+    } parts[TSR_OP_MOST_OPERANDS];      /**< in ascending order of offsets */
+    int64_t size; /**< of the dim in which the parts lie; what none covers is any rank's */
+    int target;   /**< the operand in which they lie; -1: the result */
+    int like;     /**< the operand whose cuts the result has, where the parts fit; -1: the plainest
+                       that fit are found */
+} tsr_op_placing;
+
 struct tsr_op {
     size_t size; /**< sizeof(struct tsr_op); 0 in the library's own rows */
     const char *name;
@@ -80,18 +104,19 @@ struct tsr_op {
     /** NULL, or writes the rule for the operands' shapes and dtypes and the attributes, which are
      * checked. */
     tsr_status (*rule_of)(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
-    /** NULL, or completes the shape of a result, in which dims of factors that operands have are
-     * set. With it, factors marked "whole" or "permute" may have another size in each tensor, and a
-     * factor that is marked "whole" may be a result's alone. Called after check and rule_of. */
+    /** NULL, or completes the shape of a result, in which a dim is -1 whose size does not follow
+     * from the operands': one of a factor that results alone have, or that only compounds have, as
+     * in "(a b) -> a b". With it, factors marked "whole" or "permute" may have another size in each
+     * tensor. Called after check and rule_of, more than once. */
     tsr_status (*shape_of)(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
     /** NULL, or tells to which placements the op redistributes its first operand: that is all that
      * it does, and it has no rule to fit and no kernel. All ranks of the mesh meet. */
     tsr_status (*moves_to)(const tsr_op_case *c, tsr_placement placements[TSR_MAX_DIMS]);
     tsr_host_kernel *host;
     int code; /**< given to the kernel */
-    /** NULL, or makes the local result as strides over the first input's memory, in `*out`, whose
-     * dtype and shape are set. `*fits` false: no strides can say it, and the result is new memory,
-     * which `host` fills. Not for `_into`, which always copies by `host`. */
+    /** NULL, or makes the only local result as strides over the first input's memory, in `*out`,
+     * whose dtype, device and shape are set. `*fits` false: no strides can say it, and the result
+     * is new memory, which `host` fills. Not for `_into`, which always copies by `host`. */
     tsr_status (*view)(const tsr_kernel_call *call, tsr_tensor *out, bool *fits);
     /** How often ranks meet where a factor marked "exchange" is cut; 0: the rule has none. */
     int exchanges;
@@ -120,6 +145,9 @@ struct tsr_op {
      * afterwards.
      */
     const char *gradients[TSR_OP_MOST_OPERANDS];
+    /** NULL, or tells how the only result lies along the factor marked "permute", of which the rule
+     * has one, so that mesh dims may cut it. Called after check. */
+    void (*place_of)(const tsr_op_case *c, tsr_op_placing *out);
 };
 
 #ifdef __cplusplus

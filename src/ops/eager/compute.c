@@ -130,8 +130,8 @@ static tsr_status check_trailers(const computing *k, uint64_t number)
     return TSR_OK;
 }
 
-/* Gathers the records of a stage from all ranks that meet. A rank that has failed before it had
- * room for records gives none, of which its peers hear. */
+/* Gathers the records of a stage from all ranks that meet. A rank without room for records gives
+ * none, of which its peers hear. */
 static tsr_status exchange(computing *k, tsr_status local)
 {
     char dims[TSR_MAX_DIMS * 40];
@@ -175,7 +175,9 @@ static tsr_status run_stage(computing *k, int stage, tsr_status local)
     void *received = NULL;
     k->call.stage = stage;
     find_place(k, stage);
-    tsr_status status = local == TSR_OK ? make_room(k, &received) : local;
+    tsr_status status = k->call.inputs ? make_room(k, &received) : local;
+    if (local != TSR_OK)
+        status = local;
     if (status == TSR_OK)
         status = k->given->c->op->host(&k->call);
     tsr_release(k->context, k->received);
@@ -271,6 +273,7 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     k.call.code = given->c->op->code;
     k.call.attributes = given->c->attributes;
     k.call.kernels = tsr_context_kernels(k.context);
+    k.call.choices = tsr_comm_kernel_choices(tsr_mesh_comm(given->mesh));
     k.call.layouts = given->c->operands;
     k.call.coordinate = given->coordinate;
     if (local == TSR_OK)

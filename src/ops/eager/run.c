@@ -2,6 +2,7 @@
 
 #include "ops/eager/cache.h"
 #include "ops/eager/compute.h"
+#include "ops/eager/view.h"
 #include "ops/rows/table.h"
 
 #include <tessera/sys/comm.h>
@@ -43,29 +44,43 @@ static tsr_status begin_call(eager_call *e, const char *caller, const tsr_op *op
     return tsr_eager_cache_of(e->mesh, &e->cache);
 }
 
-static tsr_status compute(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results,
-                          tsr_status local)
+static tsr_computation describe(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results)
 {
     int inside;
     const int64_t *const coordinate = tsr_eager_coordinate(e->cache, &inside);
-    const tsr_computation computation = {.c = &e->c,
-                                         .exchanged = e->c.op->exchanges ? e->answer->inferred.exchanged : 0,
-                                         .mesh = e->mesh,
-                                         .coordinate = coordinate,
-                                         .inside = inside,
-                                         .operands = operands,
-                                         .results = results};
+    return (tsr_computation){.c = &e->c,
+                             .exchanged = e->c.op->exchanges ? e->answer->inferred.exchanged : 0,
+                             .mesh = e->mesh,
+                             .coordinate = coordinate,
+                             .inside = inside,
+                             .operands = operands,
+                             .results = results};
+}
+
+static tsr_status compute(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results,
+                          tsr_status local)
+{
+    const tsr_computation computation = describe(e, operands, results);
     return tsr_eager_compute(&computation, local);
 }
 
-/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. */
-static tsr_status make_result(const eager_call *e, int result, tsr_dtensor **out)
+/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. `*done`: it is a
+ * view, which needs no computation. */
+static tsr_status make_result(const eager_call *e, int result, const tsr_dtensor *const *operands, tsr_dtensor **out,
+                              bool *done)
 {
     const tsr_layout *const kept = e->answer->inferred.results[result];
     tsr_layout *layout;
+    tsr_status status = TSR_OK;
     TSR_TRY(tsr_layout_create(e->mesh, tsr_layout_placements(kept), tsr_layout_ndim(kept), tsr_layout_shape(kept),
                               tsr_layout_dtype(kept), &layout));
-    const tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), out);
+    if (e->c.op->view) {
+        const tsr_computation computation = describe(e, operands, NULL);
+        status = tsr_eager_view(&computation, layout, out);
+        *done = status == TSR_OK && *out;
+    }
+    if (status == TSR_OK && !*done)
+        status = tsr_dtensor_create(layout, tsr_device_host(), out);
     tsr_layout_destroy(layout);
     return status;
 }
@@ -80,9 +95,11 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
     TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
     TSR_TRY(tsr_eager_answer_for(e.cache, &e.c, &e.answer));
     tsr_status status = TSR_OK;
+    bool done = false;
     for (int i = 0; i < e.answer->result_count && status == TSR_OK; i++)
-        status = make_result(&e, i, &made[i]);
-    status = compute(&e, operands, made, status);
+        status = make_result(&e, i, operands, &made[i], &done);
+    if (!done)
+        status = compute(&e, operands, made, status);
     for (int i = 0; op->results[i]; i++) {
         if (status == TSR_OK)
             results[i] = made[i];

@@ -29,8 +29,9 @@ static inline const tsr_op *row(const char *name)
 #define NO_ATTRIBUTES 0, NULL
 #define WANTED(...)   ((tsr_dtensor **const[]){__VA_ARGS__})
 
-/** The three functions of an op with one operand and, behind it, `settings`, a list of parameters
- * that ends in a comma. */
+/** The functions of an op with one operand and, behind it, `settings`, a list of parameters that
+ * ends in a comma: three with gradients, two without. Neither is made of the other, because that
+ * would take the commas of settings as its own. */
 #define UNARY_WITH(name, op, settings, attributes)                                                                     \
     tsr_status tsr_##name(const tsr_dtensor *x, settings tsr_dtensor **out)                                            \
     {                                                                                                                  \
@@ -43,6 +44,15 @@ static inline const tsr_op *row(const char *name)
     tsr_status tsr_##name##_backward(const tsr_dtensor *x, settings const tsr_dtensor *dout, tsr_dtensor **dx)         \
     {                                                                                                                  \
         return tsr_eager_backward("tsr_" #name "_backward", row_by(op, x), attributes, OPERANDS(x), dout, WANTED(dx)); \
+    }
+#define WITHOUT_GRADIENT(name, op, settings, attributes)                                                               \
+    tsr_status tsr_##name(const tsr_dtensor *x, settings tsr_dtensor **out)                                            \
+    {                                                                                                                  \
+        return tsr_eager_run("tsr_" #name, row_by(op, x), attributes, OPERANDS(x), out);                               \
+    }                                                                                                                  \
+    tsr_status tsr_##name##_into(const tsr_dtensor *x, settings tsr_dtensor *out)                                      \
+    {                                                                                                                  \
+        return tsr_eager_run_into("tsr_" #name "_into", row_by(op, x), attributes, OPERANDS(x), &out);                 \
     }
 #define UNARY(name, op) UNARY_WITH(name, op, , NO_ATTRIBUTES)
 

@@ -120,4 +120,79 @@ static inline double tsr_f64_erfc(double x)
     return x != x ? x : x < 0 ? 2 - tail : tail;
 }
 
+/* Minus infinity gives -0, as the limit is. */
+static inline double tsr_f64_silu(double x)
+{
+    return (x < -800 ? -800 : x) * tsr_f64_sigmoid(x);
+}
+
+static inline double tsr_f64_silu_slope(double x)
+{
+    const double clamped = x < -800 ? -800 : x > 800 ? 800 : x, s = tsr_f64_sigmoid(clamped);
+    return s * (1 + clamped * tsr_f64_sigmoid(-clamped));
+}
+
+/** The constants of gelu's form with tanh: 2 sqrt(2 / pi), and that times 0.044715. */
+#define TSR_GELU_TWICE 1.5957691216057308
+#define TSR_GELU_CUBED 0.071354816272600249
+
+/* x (1 + tanh u) / 2 = x / (1 + e^-2u). */
+static inline double tsr_f64_gelu_tanh(double x)
+{
+    const double clamped = x < -30 ? -30 : x > 30 ? 30 : x;
+    const double power = clamped * (TSR_GELU_TWICE + TSR_GELU_CUBED * (clamped * clamped));
+    return (x < -30 ? -30 : x) * tsr_f64_sigmoid(power);
+}
+
+static inline double tsr_f64_gelu_tanh_slope(double x)
+{
+    const double clamped = x < -30 ? -30 : x > 30 ? 30 : x, square = clamped * clamped;
+    const double power = clamped * (TSR_GELU_TWICE + TSR_GELU_CUBED * square);
+    const double factor = clamped * (TSR_GELU_TWICE + 3 * TSR_GELU_CUBED * square);
+    return tsr_f64_sigmoid(power) * (1 + factor * tsr_f64_sigmoid(-power));
+}
+
+static inline double tsr_f64_gelu_erf(double x)
+{
+    return 0.5 * (x < -100 ? -100 : x) * tsr_f64_erfc(-x * 0.70710678118654752440);
+}
+
+/* 1 / sqrt(2 pi) is the height of the bell. */
+static inline double tsr_f64_gelu_erf_slope(double x)
+{
+    const double clamped = x < -100 ? -100 : x > 100 ? 100 : x;
+    const double bell = clamped * 0.39894228040143267794 * tsr_f64_exp(-0.5 * clamped * clamped);
+    return 0.5 * tsr_f64_erfc(-clamped * 0.70710678118654752440) + bell;
+}
+
+/* x^y as e^(y log |x|), with x's sign for odd y: within |y log x| 2^-51 of the result. */
+static inline double tsr_f64_pow(double x, double y)
+{
+    const double size = fabs(x), value = size == 1 ? 1 : tsr_f64_exp(y * tsr_f64_log(size)), half = 0.5 * y;
+    const int whole = floor(y) == y, odd = whole && floor(half) != half;
+    const double of_negative = size > 0 && size < INFINITY && !whole && fabs(y) < INFINITY ? NAN : value;
+    const double signed_value = odd ? copysign(value, x) : x < 0 ? of_negative : value;
+    return y == 0 || x == 1 ? 1 : signed_value;
+}
+
+static inline double tsr_f64_expm1(double x)
+{
+    const double high = x > 700 ? 700 : x, clamped = high < -50 ? -50 : high;
+    double rest;
+    const double scale = tsr_f64_exp_parts(clamped, &rest), value = scale * rest + (scale - 1);
+    return x > 700 ? tsr_f64_exp(x) : x == 0 ? x : value;
+}
+
+/* What 1 + x loses when it is rounded is added to first order. */
+static inline double tsr_f64_log1p(double x)
+{
+    const double whole = 1 + x, lost = x - (whole - 1), value = tsr_f64_log(whole) + lost / whole;
+    return x == 0 || x > 0x1p60 ? (x > 0x1p60 ? tsr_f64_log(x) : x) : x == -1 ? -INFINITY : value;
+}
+
+static inline double tsr_f64_softplus(double x)
+{
+    return (x > 0 ? x : x == x ? 0 : x) + tsr_f64_log1p(tsr_f64_exp(-fabs(x)));
+}
+
 #endif

@@ -20,7 +20,7 @@ static inline T *FN(begin)(const tsr_norm_rows *r, T *to, int64_t done, T *block
 static inline void FN(end)(const tsr_norm_rows *r, T *to, int64_t done, int64_t n, const T *block)
 {
     if (r->streams)
-        stream((char *)(to + done), (const char *)block, (size_t)n * sizeof(T));
+        stream_bytes(block, to + done, n * (int64_t)sizeof(T));
 }
 
 /* Adds n terms to the sums `into`: `term` is an f64 of element k. */
@@ -510,7 +510,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
             if (in_middle && r->makes)                                                                                 \
                 FN(name##_prepare)(r, middle);                                                                         \
         }                                                                                                              \
-        fence(r);                                                                                                      \
+        if (r->streams)                                                                                                \
+            stream_finish();                                                                                           \
     }
 #define UNARY(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
@@ -524,7 +525,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)(r, FN(row)(r, 0, row), FN(row)(r, 1, row), FN(result)(r, row),                              \
                            r->statistics + row * tsr_norm_statistics(code));                                           \
-        fence(r);                                                                                                      \
+        if (r->streams)                                                                                                \
+            stream_finish();                                                                                           \
     }
 #define GIVEN(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
@@ -532,7 +534,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)(r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code), \
                            r->given[0][row], r->given[1][row]);                                                        \
-        fence(r);                                                                                                      \
+        if (r->streams)                                                                                                \
+            stream_finish();                                                                                           \
     }
 
 PIPELINE(softmax, TSR_NORM_SOFTMAX, 1, softmax)

@@ -2,11 +2,15 @@
 
 #include "ops/kernels/pointwise_kernels.h"
 
+#include <tessera/sys/device.h>
+
 #include <string.h>
 
 #define INPUTS 3
-/* Elements that go through the loops at once, so that they stay in the first-level cache. */
+/* Elements that go through buffers at once, so that they stay in the first-level cache. */
 #define CHUNK 512
+/* Bytes of a cache line. */
+#define LINE 64
 
 static const struct {
     const char *name;
@@ -38,11 +42,13 @@ typedef struct walked {
 typedef struct walk {
     const tsr_pointwise_kernels *kernels;
     tsr_pointwise_loop *loop;
-    double parameter;
+    double parameters[TSR_POINTWISE_PARAMETERS];
     int count; /* the inputs, and the output behind them */
     walked tensors[INPUTS + 1];
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
+    bool direct;  /* the loop reads and writes the tensors' own rows */
+    bool streams; /* results go past the cache */
 } walk;
 
 tsr_dtype tsr_pointwise_computes_in(tsr_dtype dtype)
@@ -118,28 +124,54 @@ static bool is_direct(const walked *w, int64_t stride)
     return w->dtype == w->computed && stride == 1;
 }
 
-/* Computes `n` elements, CHUNK at most; `at` has the address of the first in each tensor. */
+/* Elements between neighbours of a row; a single element is a row, too. */
+static int64_t row_stride(const walk *w, int tensor)
+{
+    return w->ndim ? w->tensors[tensor].strides[w->ndim - 1] : 1;
+}
+
+/* Puts n results, which are an array of the dtype of the computation, into the output. */
+static void write_chunk(const walk *w, void *array, char *to, int64_t n)
+{
+    _Alignas(LINE) char narrow[CHUNK * sizeof(float)];
+    const walked *const out = &w->tensors[w->count - 1];
+    if (!w->streams) {
+        w->kernels->scatter[out->dtype](array, to, n, row_stride(w, w->count - 1));
+        return;
+    }
+    if (out->dtype != out->computed)
+        w->kernels->scatter[out->dtype](array, narrow, n, 1);
+    w->kernels->stream(out->dtype == out->computed ? array : narrow, to, n * out->bytes);
+}
+
+/* Computes `n` elements, CHUNK at most unless all is direct; `at` has the address of the first in
+ * each tensor. */
 static void run_chunk(const walk *w, char *const *at, int64_t n)
 {
-    _Alignas(64) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
+    _Alignas(LINE) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
     const void *in[INPUTS] = {NULL};
-    const walked *const out = &w->tensors[w->count - 1];
     for (int i = 0; i < w->count - 1; i++) {
         const walked *const t = &w->tensors[i];
-        const int64_t stride = w->ndim ? t->strides[w->ndim - 1] : 0;
         in[i] = at[i];
-        if (!is_direct(t, stride)) {
-            w->kernels->gather[t->dtype](at[i], buffers[i], n, stride);
+        if (!is_direct(t, row_stride(w, i))) {
+            w->kernels->gather[t->dtype](at[i], buffers[i], n, row_stride(w, i));
             in[i] = buffers[i];
         }
     }
-    const int64_t stride = w->ndim ? out->strides[w->ndim - 1] : 1;
-    if (is_direct(out, stride)) {
-        w->loop(in, at[w->count - 1], n, w->parameter);
+    const int last = w->count - 1;
+    if (!w->streams && is_direct(&w->tensors[last], row_stride(w, last))) {
+        w->loop(in, at[last], n, w->parameters);
         return;
     }
-    w->loop(in, buffers[INPUTS], n, w->parameter);
-    w->kernels->scatter[out->dtype](buffers[INPUTS], at[w->count - 1], n, stride);
+    w->loop(in, buffers[INPUTS], n, w->parameters);
+    write_chunk(w, buffers[INPUTS], at[last], n);
+}
+
+/* Elements of the next chunk, so that streamed ones but the first begin with a line. */
+static int64_t chunk_length(const walk *w, const char *out, int64_t rest)
+{
+    const int64_t beyond = w->streams ? (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes : 0;
+    return w->direct || rest < CHUNK - beyond ? rest : CHUNK - beyond;
 }
 
 static void run_row(const walk *w, char *const *begin)
@@ -148,11 +180,11 @@ static void run_row(const walk *w, char *const *begin)
     char *at[INPUTS + 1];
     for (int i = 0; i < w->count; i++)
         at[i] = begin[i];
-    for (int64_t done = 0; done < length; done += CHUNK) {
-        const int64_t n = length - done < CHUNK ? length - done : CHUNK;
+    for (int64_t done = 0, n; done < length; done += n) {
+        n = chunk_length(w, at[w->count - 1], length - done);
         run_chunk(w, at, n);
-        for (int i = 0; i < w->count && w->ndim; i++)
-            at[i] += n * w->tensors[i].strides[w->ndim - 1] * w->tensors[i].bytes;
+        for (int i = 0; i < w->count; i++)
+            at[i] += n * row_stride(w, i) * w->tensors[i].bytes;
     }
 }
 
@@ -170,6 +202,35 @@ static bool advance_row(const walk *w, int64_t *index, char **at)
     return false;
 }
 
+/* True if results go past the cache: large ones, where copies do, into memory that is not also
+ * read. */
+static bool is_streamed(const walk *w, const tsr_kernel_call *call)
+{
+    const walked *const out = &w->tensors[w->count - 1];
+    int64_t bytes = out->bytes;
+    for (int dim = 0; dim < w->ndim; dim++)
+        bytes *= w->shape[dim];
+    for (int i = 0; i < w->count - 1; i++) {
+        if (w->tensors[i].data == out->data)
+            return false;
+    }
+    if (row_stride(w, w->count - 1) != 1)
+        return false;
+    const int64_t run = w->ndim ? w->shape[w->ndim - 1] * out->bytes : out->bytes;
+    const char *way = tsr_kernel_choices_way(call->choices, "copy", (size_t)run, (size_t)bytes);
+    if (!way)
+        way = tsr_kernel_choices_way(NULL, "copy", (size_t)run, (size_t)bytes);
+    return strncmp(way, "stream", strlen("stream")) == 0;
+}
+
+static bool is_all_direct(const walk *w)
+{
+    bool direct = !w->streams;
+    for (int i = 0; i < w->count; i++)
+        direct = direct && is_direct(&w->tensors[i], row_stride(w, i));
+    return direct;
+}
+
 static void run_walk(walk *w, const tsr_kernel_call *call)
 {
     const tsr_tensor *const out = &call->outputs[0];
@@ -183,6 +244,8 @@ static void run_walk(walk *w, const tsr_kernel_call *call)
     for (int i = 0; i < w->count; i++)
         w->tensors[i] = walk_along(i < call->input_count ? &call->inputs[i] : out, out);
     join_dims(w);
+    w->streams = is_streamed(w, call);
+    w->direct = is_all_direct(w);
     int64_t index[TSR_MAX_DIMS] = {0};
     char *at[INPUTS + 1];
     for (int i = 0; i < w->count; i++)
@@ -190,21 +253,25 @@ static void run_walk(walk *w, const tsr_kernel_call *call)
     do
         run_row(w, at);
     while (advance_row(w, index, at));
+    if (w->streams)
+        w->kernels->finish();
 }
 
-/* The parameter of a loop: the row's first attribute, if it has one. */
-static double parameter_of(const tsr_kernel_call *call)
+/* The parameters of a loop: the row's first attributes. */
+static void read_parameters(const tsr_kernel_call *call, double *parameters)
 {
-    const tsr_attribute *const first = call->attributes;
-    if (!first->name)
-        return 0;
-    return first->kind == TSR_ATTRIBUTE_FLOAT ? first->number : (double)first->integer;
+    for (int i = 0; i < TSR_POINTWISE_PARAMETERS && call->attributes[i].name; i++) {
+        const tsr_attribute *const a = &call->attributes[i];
+        parameters[i] = a->kind == TSR_ATTRIBUTE_FLOAT ? a->number : (double)a->integer;
+    }
 }
 
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call)
 {
-    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels), .parameter = parameter_of(call)};
-    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(call->outputs[0].dtype)];
+    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels)};
+    const tsr_tensor *const typed = call->code < TSR_POINTWISE_FIRST_TEST ? &call->outputs[0] : &call->inputs[0];
+    read_parameters(call, w.parameters);
+    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)];
     run_walk(&w, call);
     return TSR_OK;
 }

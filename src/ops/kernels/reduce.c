@@ -2,6 +2,7 @@
 
 #include "ops/kernels/pointwise.h"
 
+#include <math.h>
 #include <string.h>
 
 #define CHUNK 512
@@ -16,7 +17,9 @@ typedef struct reduction {
     tsr_dtype memory, computed, summed; /* dtypes of elements in memory, in loops and of sums */
     int64_t bytes;
     bool divides;
-    double divisor; /* sums are divided by it if `divides` is set */
+    double divisor;              /* sums are divided by it if `divides` is set */
+    tsr_pointwise_loop *combine; /* of two operands; NULL: sums */
+    int64_t identity;            /* the bits of the reduction of no terms, in `summed` */
     axis kept[TSR_MAX_DIMS], reduced[TSR_MAX_DIMS];
     int kept_count, reduced_count;
 } reduction;
@@ -72,7 +75,24 @@ static void write_sums(const reduction *r, void *sums, char *to, int64_t n, int6
     r->kernels->scatter[r->memory](array, to, n, stride);
 }
 
-/* False where a reduced axis is empty, so that every sum is 0. */
+/* Sets n results to that of no terms. */
+static void clear(const reduction *r, void *results, int64_t n)
+{
+    const size_t bytes = tsr_dtype_bytes(r->summed);
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *)results + (size_t)i * bytes, &r->identity, bytes);
+}
+
+/* Combines n results with one more term each. */
+static void combine_rows(const reduction *r, const void *terms, void *results, int64_t n)
+{
+    if (r->combine)
+        r->combine((const void *const[]){results, terms, NULL}, results, n, 0);
+    else
+        r->kernels->add_rows[r->summed](terms, results, n);
+}
+
+/* False where a reduced axis is empty, so that no result has a term. */
 static bool has_terms(const reduction *r)
 {
     bool some = true;
@@ -81,47 +101,67 @@ static bool has_terms(const reduction *r)
     return some;
 }
 
-/* Sums of n elements along `row`, a kept axis, over all reduced ones. */
-static void sum_row(const reduction *r, const axis *row, const char *in, char *out, int64_t n)
+/* Reduces n elements along `row`, a kept axis, over all reduced ones. */
+static void reduce_row(const reduction *r, const axis *row, const char *in, char *out, int64_t n)
 {
-    _Alignas(64) char sums[CHUNK * sizeof(double)] = {0}, terms[CHUNK * sizeof(double)];
+    _Alignas(64) char sums[CHUNK * sizeof(double)], terms[CHUNK * sizeof(double)];
     int64_t index[TSR_MAX_DIMS] = {0};
     const char *at = in;
     char *ignored = NULL;
     bool more = has_terms(r);
+    clear(r, sums, n);
     while (more) {
-        r->kernels->add_rows[r->summed](read_terms(r, at, n, row->in, terms), sums, n);
+        combine_rows(r, read_terms(r, at, n, row->in, terms), sums, n);
         more = advance(r->reduced, r->reduced_count, r->bytes, index, &at, &ignored);
     }
     write_sums(r, sums, out, n, row->out);
 }
 
-/* Adds the 16 sums of lanes in order. */
-static void fold(const reduction *r, char *lanes)
+/* The number of results that a last axis of `size` is first reduced to: of sums 16, else a power of
+ * two. */
+static int64_t count_lanes(const reduction *r, int64_t size)
 {
-    const int64_t bytes = (int64_t)tsr_dtype_bytes(r->summed);
-    for (int i = 1; i < TSR_POINTWISE_LANES; i++)
-        r->kernels->add_rows[r->summed](lanes + i * bytes, lanes, 1);
+    int64_t count = r->combine ? 1 : TSR_POINTWISE_LANES;
+    while (r->combine && count < size && count < CHUNK)
+        count *= 2;
+    return count;
 }
 
-/* The sum of all elements along the reduced axes, the last of which is the tensor's last dim. */
-static void sum_lanes(const reduction *r, const char *in, char *out)
+/* Combines lanes: 16 sums in order, others by halves. */
+static void fold(const reduction *r, char *lanes, int64_t count)
 {
-    _Alignas(64) char lanes[TSR_POINTWISE_LANES * sizeof(double)] = {0}, terms[CHUNK * sizeof(double)];
+    const int64_t bytes = (int64_t)tsr_dtype_bytes(r->summed);
+    if (!r->combine)
+        for (int64_t i = 1; i < count; i++)
+            combine_rows(r, lanes + i * bytes, lanes, 1);
+    else
+        for (int64_t half = count / 2; half > 0; half /= 2)
+            combine_rows(r, lanes + half * bytes, lanes, half);
+}
+
+/* Reduces all elements along the reduced axes, the last of which is the tensor's last dim. */
+static void reduce_lanes(const reduction *r, const char *in, char *out)
+{
+    _Alignas(64) char lanes[CHUNK * sizeof(double)], terms[CHUNK * sizeof(double)];
     const axis *const row = &r->reduced[r->reduced_count - 1];
+    const int64_t count = count_lanes(r, row->size);
     int64_t index[TSR_MAX_DIMS] = {0};
     const char *at = in;
     char *ignored = NULL;
     bool more = has_terms(r);
+    clear(r, lanes, count);
     while (more) {
         for (int64_t done = 0; done < row->size; done += CHUNK) {
             const int64_t n = row->size - done < CHUNK ? row->size - done : CHUNK;
             const void *const read = read_terms(r, at + done * row->in * r->bytes, n, row->in, terms);
-            r->kernels->add_lanes[r->summed](read, lanes, n);
+            if (r->combine)
+                combine_rows(r, read, lanes, n);
+            else
+                r->kernels->add_lanes[r->summed](read, lanes, n);
         }
         more = advance(r->reduced, r->reduced_count - 1, r->bytes, index, &at, &ignored);
     }
-    fold(r, lanes);
+    fold(r, lanes, count);
     write_sums(r, lanes, out, 1, 1);
 }
 
@@ -135,25 +175,57 @@ static void run_reduction(const reduction *r, bool last_reduced, const char *in,
     }
     do {
         if (last_reduced) {
-            sum_lanes(r, in, out);
+            reduce_lanes(r, in, out);
             continue;
         }
         const axis *const row = &r->kept[outer];
         for (int64_t done = 0; done < row->size; done += CHUNK)
-            sum_row(r, row, in + done * row->in * r->bytes, out + done * row->out * r->bytes,
-                    row->size - done < CHUNK ? row->size - done : CHUNK);
+            reduce_row(r, row, in + done * row->in * r->bytes, out + done * row->out * r->bytes,
+                       row->size - done < CHUNK ? row->size - done : CHUNK);
     } while (advance(r->kept, outer, r->bytes, index, &in, &out));
 }
 
-/* Sums over the marked dims of the input; `out_dim` says which of the output's dims each of the
- * others is. `divisor` NULL: sums are not divided. */
-static void sum_marked(const tsr_kernel_call *call, const bool *marked, const int *out_dim, const double *divisor)
+/* The bits of an f64, f32, i64 or i32. */
+static int64_t bits_of(tsr_dtype dtype, double value, int64_t integer)
+{
+    int64_t bits = integer;
+    const float narrow = (float)value;
+    if (dtype == TSR_F64)
+        memcpy(&bits, &value, sizeof value);
+    if (dtype == TSR_F32)
+        memcpy(&bits, &narrow, sizeof narrow);
+    if (dtype == TSR_I32)
+        bits = 0, memcpy(&bits, &(int32_t){(int32_t)integer}, sizeof(int32_t));
+    return bits;
+}
+
+/* Chooses how terms of elements of `memory` are combined. Bools are i32. */
+static void choose_loop(reduction *r, int code)
+{
+    const bool is_float = tsr_dtype_get(r->memory)->kind == TSR_CLASS_FLOAT, is_bool = r->memory == TSR_BOOL;
+    const bool wide = code == TSR_REDUCE_SUM || code == TSR_REDUCE_MEAN || code == TSR_REDUCE_PROD;
+    const bool rises = code == TSR_REDUCE_MAX || code == TSR_REDUCE_ANY;
+    r->computed = tsr_pointwise_computes_in(r->memory);
+    r->summed = is_bool ? TSR_I32 : !wide ? r->computed : is_float ? TSR_F64 : TSR_I64;
+    if (code == TSR_REDUCE_SUM || code == TSR_REDUCE_MEAN)
+        return;
+    const int64_t low = is_bool ? 0 : r->summed == TSR_I32 ? INT32_MIN : INT64_MIN;
+    const int64_t high = is_bool ? 1 : r->summed == TSR_I32 ? INT32_MAX : INT64_MAX;
+    const int loop = wide ? TSR_POINTWISE_MUL : rises ? TSR_POINTWISE_MAXIMUM : TSR_POINTWISE_MINIMUM;
+    r->combine = r->kernels->loops[loop][r->summed];
+    r->identity = wide    ? bits_of(r->summed, 1, 1)
+                  : rises ? bits_of(r->summed, -INFINITY, low)
+                          : bits_of(r->summed, INFINITY, high);
+}
+
+/* Reduces over the marked dims of the input; `out_dim` says which of the output's dims each of the
+ * others is. */
+static void reduce_marked(const tsr_kernel_call *call, int code, const bool *marked, const int *out_dim, double divisor)
 {
     const tsr_tensor *const in = &call->inputs[0], *const out = &call->outputs[0];
-    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels), .memory = in->dtype, .divides = divisor};
-    r.divisor = divisor ? *divisor : 1;
-    r.computed = tsr_pointwise_computes_in(in->dtype);
-    r.summed = tsr_dtype_get(in->dtype)->kind == TSR_CLASS_FLOAT ? TSR_F64 : TSR_I64;
+    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels), .memory = in->dtype, .divisor = divisor};
+    r.divides = code == TSR_REDUCE_MEAN;
+    choose_loop(&r, code);
     r.bytes = (int64_t)tsr_dtype_bytes(in->dtype);
     for (int dim = 0; dim < in->ndim; dim++) {
         if (marked[dim])
@@ -175,7 +247,7 @@ static double repetitions(const tsr_layout *whole, const bool *marked)
     return count;
 }
 
-tsr_status tsr_reduce_sum(const tsr_kernel_call *call)
+tsr_status tsr_reduce_run(const tsr_kernel_call *call)
 {
     bool marked[TSR_MAX_DIMS];
     int out_dim[TSR_MAX_DIMS], used = 0;
@@ -185,8 +257,7 @@ tsr_status tsr_reduce_sum(const tsr_kernel_call *call)
         out_dim[dim] = used;
         used += !marked[dim] || call->attributes[1].integer;
     }
-    const double divisor = repetitions(call->layouts[0], marked);
-    sum_marked(call, marked, out_dim, call->code ? &divisor : NULL);
+    reduce_marked(call, call->code, marked, out_dim, repetitions(call->layouts[0], marked));
     return TSR_OK;
 }
 
@@ -200,7 +271,7 @@ tsr_status tsr_reduce_sum_to(const tsr_kernel_call *call)
         marked[dim] = dim < missing ||
                       (call->attributes[0].list[dim - missing] == 1 && tsr_layout_shape(call->layouts[0])[dim] != 1);
     }
-    sum_marked(call, marked, out_dim, NULL);
+    reduce_marked(call, TSR_REDUCE_SUM, marked, out_dim, 1);
     return TSR_OK;
 }
 

@@ -6,15 +6,26 @@
 
 #include <stdbool.h>
 
+/** Which op of the kernel a row is. */
+enum {
+    TSR_REDUCE_SUM,
+    TSR_REDUCE_MEAN,
+    TSR_REDUCE_MAX,  /**< NaN passes, -0 is below +0 */
+    TSR_REDUCE_MIN,  /**< NaN passes, -0 is below +0 */
+    TSR_REDUCE_PROD, /**< in f64 or i64, rounded once */
+    TSR_REDUCE_ANY,
+    TSR_REDUCE_ALL
+};
+
 /** Marks the dims of a tensor of `ndim` dims that a list of dims names; an empty list names all.
  * False: a dim is out of range or named twice. */
 bool tsr_reduce_mark(int count, const int64_t *dims, int ndim, bool marked[TSR_MAX_DIMS]);
 
-/** The op sum or, with code 1, mean: attributes dims (INTS) and keep (INT). Terms are added in f64
- * or i64: along a last dim that is reduced to 16 sums, term i to sum i mod 16, which are then added
- * in order; else one after the other. The mean divides by the number of terms in the whole
- * tensor. */
-tsr_status tsr_reduce_sum(const tsr_kernel_call *call);
+/** A reduction: attributes dims (INTS) and keep (INT). Terms are added in f64 or i64: along a last
+ * dim that is reduced to 16 sums, term i to sum i mod 16, which are then added in order; else one
+ * after the other. The mean divides by the number of terms in the whole tensor. Of no terms the
+ * largest is -infinity or the lowest integer, the smallest the opposite, and the product 1. */
+tsr_status tsr_reduce_run(const tsr_kernel_call *call);
 
 /** The op sum_to: attribute shape (INTS). Sums so that the shape becomes this one, which is aligned
  * at the right and has dims of size 1, or none, where terms are added. */

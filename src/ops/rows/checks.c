@@ -29,6 +29,14 @@ static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *ta
                           tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
 }
 
+tsr_status tsr_check_takes(const tsr_op_case *c, int operand, int code)
+{
+    char taken[TEXT];
+    if (tsr_pointwise_takes(code, tsr_layout_dtype(c->operands[operand])))
+        return TSR_OK;
+    return refuse_dtype(c, operand, list_dtypes(code, taken));
+}
+
 /* Checks that operands from `first` on have one dtype. */
 static tsr_status check_one_dtype(const tsr_op_case *c, int first)
 {
@@ -63,6 +71,22 @@ tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results)
     return check_from(c, 1, results);
 }
 
+tsr_status tsr_check_test(const tsr_op_case *c, tsr_dtype *results)
+{
+    TSR_TRY(check_from(c, 0, results));
+    results[0] = TSR_BOOL;
+    return TSR_OK;
+}
+
+tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results)
+{
+    char taken[TEXT];
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    if (!tsr_pointwise_takes(c->op->code, results[0]))
+        return refuse_dtype(c, 0, list_dtypes(c->op->code, taken));
+    return tsr_layout_dtype(c->operands[1]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 1, "bool");
+}
+
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results)
 {
     char taken[TEXT];
@@ -91,13 +115,21 @@ static tsr_status check_dims(const tsr_op_case *c, int ndim, bool marked[TSR_MAX
                           list, ndim);
 }
 
-/* Checks that the first operand's dtype has sums, and with code 1 quotients. */
+/* Checks that the first operand's dtype has the op that a reduction is made of; a mean is made of
+ * quotients. */
 static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
 {
-    char taken[TEXT];
-    const int code = c->op->code ? TSR_POINTWISE_DIV : TSR_POINTWISE_ADD;
+    static const int loops[] = {[TSR_REDUCE_SUM] = TSR_POINTWISE_ADD,
+                                [TSR_REDUCE_MEAN] = TSR_POINTWISE_DIV,
+                                [TSR_REDUCE_MAX] = TSR_POINTWISE_MAXIMUM,
+                                [TSR_REDUCE_MIN] = TSR_POINTWISE_MINIMUM,
+                                [TSR_REDUCE_PROD] = TSR_POINTWISE_MUL};
+    if (c->op->code == TSR_REDUCE_ANY || c->op->code == TSR_REDUCE_ALL) {
+        results[0] = TSR_BOOL;
+        return tsr_layout_dtype(c->operands[0]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 0, "bool");
+    }
     results[0] = tsr_layout_dtype(c->operands[0]);
-    return tsr_pointwise_takes(code, results[0]) ? TSR_OK : refuse_dtype(c, 0, list_dtypes(code, taken));
+    return tsr_check_takes(c, 0, loops[c->op->code]);
 }
 
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results)
@@ -125,6 +157,23 @@ tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results)
 {
     bool marked[TSR_MAX_DIMS];
     TSR_TRY(check_summed(c, results));
+    TSR_TRY(check_one_dtype(c, 0));
+    return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
+}
+
+tsr_status tsr_check_moments(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
+    return check_dims(c, tsr_layout_ndim(c->operands[0]), marked);
+}
+
+tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
+    results[0] = tsr_layout_dtype(c->operands[0]);
     TSR_TRY(check_one_dtype(c, 0));
     return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
 }
@@ -177,19 +226,28 @@ static void append_kept(rule_text *rule, int ndim, const bool *marked, bool ones
     }
 }
 
-/* Appends the marks of summed factors. */
-static void append_sums(rule_text *rule, int ndim, const bool *marked)
+/* Appends the marks of reduced factors; `kind` stands between spaces. */
+static void append_reductions(rule_text *rule, int ndim, const bool *marked, const char *kind)
 {
     for (int dim = 0; dim < ndim; dim++) {
         if (marked[dim]) {
             append(rule, "| ");
-            append_factor(rule, dim, " sum ");
+            append_factor(rule, dim, kind);
         }
     }
 }
 
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
+    static const struct {
+        const char *kind, *group;
+    } kinds[] = {[TSR_REDUCE_SUM] = {" sum ", "| linear {0}"},
+                 [TSR_REDUCE_MEAN] = {" sum ", "| linear {0}"},
+                 [TSR_REDUCE_MAX] = {" max ", "| monotone {0}"},
+                 [TSR_REDUCE_MIN] = {" min ", "| monotone {0}"},
+                 [TSR_REDUCE_PROD] = {" prod ", ""},
+                 [TSR_REDUCE_ANY] = {" max ", "| monotone {0}"},
+                 [TSR_REDUCE_ALL] = {" min ", "| monotone {0}"}};
     bool marked[TSR_MAX_DIMS];
     rule_text rule = {text, 0};
     const int ndim = tsr_layout_ndim(c->operands[0]);
@@ -197,8 +255,8 @@ tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "-> ");
     append_kept(&rule, ndim, marked, c->attributes[1].integer);
-    append_sums(&rule, ndim, marked);
-    append(&rule, "| linear {0}");
+    append_reductions(&rule, ndim, marked, c->op->exchanges ? " exchange " : kinds[c->op->code].kind);
+    append(&rule, c->op->exchanges ? "" : kinds[c->op->code].group);
     return TSR_OK;
 }
 
@@ -217,7 +275,7 @@ tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
         else if (dim >= missing)
             append_factor(&rule, dim, " ");
     }
-    append_sums(&rule, ndim, marked);
+    append_reductions(&rule, ndim, marked, " sum ");
     append(&rule, "| linear {0}");
     return TSR_OK;
 }
@@ -233,6 +291,8 @@ tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "-> ");
     append_kept(&rule, ndim, NULL, false);
+    if (c->op->exchanges)
+        append_reductions(&rule, ndim, marked, " exchange ");
     append(&rule, "| linear {0}");
     return TSR_OK;
 }

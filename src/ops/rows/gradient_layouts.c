@@ -1,4 +1,6 @@
 /* Layouts of gradients, found by the formulas on layouts alone. */
+#include "ops/rows/gradient_layouts.h"
+
 #include "ops/rows/formula.h"
 #include "ops/rows/table.h"
 
@@ -49,12 +51,39 @@ static tsr_status apply(const char *caller, const tsr_op *op, size_t count, cons
     return TSR_OK;
 }
 
+/* True if an operand is Partial of an op that has no gradient. */
+static bool has_chosen_terms(const tsr_op_case *c, int mesh_ndim)
+{
+    for (int i = 0; c->op->operands[i]; i++) {
+        for (int k = 0; c->operands[i] && k < mesh_ndim; k++) {
+            const tsr_placement *const p = &tsr_layout_placements(c->operands[i])[k];
+            if (p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
+                return true;
+        }
+    }
+    return false;
+}
+
+tsr_status tsr_op_gradient_layout(const tsr_op_case *c, const tsr_layout *result, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    const int mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(result));
+    if (has_chosen_terms(c, mesh_ndim))
+        return tsr_layout_gradient(result, out);
+    for (int k = 0; k < mesh_ndim; k++) {
+        placements[k] = tsr_layout_placements(result)[k];
+        if (placements[k].kind == TSR_PARTIAL)
+            placements[k] = tsr_replicate();
+    }
+    return tsr_layout_with(result, placements, out);
+}
+
 /* The gradient layout of an op's first result. */
 static tsr_status find_gradient(const tsr_op_case *c, tsr_layout **out)
 {
     tsr_op_inferred inferred;
     TSR_TRY(tsr_op_infer(c, &inferred));
-    const tsr_status status = tsr_layout_gradient(inferred.results[0], out);
+    const tsr_status status = tsr_op_gradient_layout(c, inferred.results[0], out);
     tsr_op_inferred_clear(&inferred);
     return status;
 }

@@ -174,6 +174,20 @@ const tsr_op *tsr_op_get(tsr_context *context, size_t index)
     return own < table->own_count ? &table->own[own] : NULL;
 }
 
+/* Names that begin as `name` does, of which there are few. */
+static tsr_status refuse_name(tsr_context *context, const char *name)
+{
+    char names[256] = "";
+    size_t length = 0;
+    for (size_t i = 0; tsr_op_get(context, i) && length < sizeof names; i++) {
+        const char *const other = tsr_op_get(context, i)->name;
+        if (strncmp(name, other, 2) == 0)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", other);
+    }
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"%s%s; tsr_op_get() lists all", name,
+                          length ? "; there are " : "", names);
+}
+
 tsr_status tsr_op_find(tsr_context *context, const char *name, const tsr_op **out)
 {
     row_table *table;
@@ -186,10 +200,5 @@ tsr_status tsr_op_find(tsr_context *context, const char *name, const tsr_op **ou
         *out = op;
         return TSR_OK;
     }
-    char names[1024];
-    size_t length = 0;
-    for (size_t i = 0; tsr_op_get(context, i) && length < sizeof names; i++)
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
-                                   tsr_op_get(context, i)->name);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"; there are %s", name, names);
+    return refuse_name(context, name);
 }

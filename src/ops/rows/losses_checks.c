@@ -41,13 +41,12 @@ tsr_status tsr_check_loss(const tsr_op_case *c, tsr_dtype *results)
 }
 
 /* The factors of rows: a letter each, with a space behind it. */
-static const char *write_rows(char *text, size_t capacity, int count)
+static void write_rows(char *text, size_t capacity, int count)
 {
     size_t length = 0;
     text[0] = '\0';
     for (int dim = 0; dim < count; dim++)
         length += (size_t)snprintf(text + length, capacity - length, "%c ", 'a' + dim);
-    return text;
 }
 
 tsr_status tsr_rule_of_loss(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
@@ -60,8 +59,9 @@ tsr_status tsr_rule_of_loss(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     const int row_dims = tsr_layout_ndim(c->operands[targets - 1 - fused]) - 1;
     char rows[TSR_MAX_DIMS * 2 + 1], operands[96], results[64], marks[64] = "";
     write_rows(rows, sizeof rows, row_dims);
+    const int dout = backward && each && row_dims > 0 ? 2 * row_dims - 1 : 0; /* characters, without the last space */
     const bool sums_rows = backward ? fused : !each && !counts, sums_classes = backward ? fused : sums_rows;
-    snprintf(operands, sizeof operands, fused ? "%s%s%sk, v k, %s" : "%s%s%sv, %s", backward && each ? rows : "",
+    snprintf(operands, sizeof operands, fused ? "%.*s%s%sk, v k, %s" : "%.*s%s%sv, %s", dout, rows,
              backward ? ", " : "", rows, rows);
     snprintf(results, sizeof results, !backward ? "%s" : fused ? "%sk, v k " : "%sv ", backward || each ? rows : "");
     if (row_dims > 0 && (sums_rows || counts))

@@ -7,6 +7,7 @@
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #define FLOATS "f64, f32, f16, bf16"
 
@@ -135,16 +136,18 @@ typedef struct rule_text {
     const tsr_equation *equation;
 } rule_text;
 
+/* Appends a word, behind a space unless it is the first, a comma or a group behind a group. */
 static void append(rule_text *rule, const char *word)
 {
-    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
+    const char last = rule->length ? rule->text[rule->length - 1] : '\0';
+    const char *const space = last == '\0' || *word == ',' || (*word == '{' && last == '}') ? "" : " ";
+    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s%s", space, word);
 }
 
 static void append_name(rule_text *rule, int factor)
 {
     char name[TSR_EQUATION_NAME];
     append(rule, factor == TSR_EQUATION_ONE ? "1" : tsr_equation_name(rule->equation, factor, name));
-    append(rule, " ");
 }
 
 /* Appends a term, with "..." in place of its dims if `open`. */
@@ -155,7 +158,7 @@ static void append_term(rule_text *rule, const tsr_equation_term *term, bool ope
         if (!open || term->factor[dim] >= TSR_MAX_DIMS)
             append_name(rule, term->factor[dim]);
         else if (!is_written)
-            append(rule, "... ");
+            append(rule, "...");
         is_written |= term->factor[dim] < TSR_MAX_DIMS;
     }
 }
@@ -166,14 +169,14 @@ static void append_marks(rule_text *rule, unsigned all, unsigned kept, bool open
 {
     const unsigned leading = (1u << TSR_MAX_DIMS) - 1, summed = all & ~kept;
     if (summed)
-        append(rule, "| ");
+        append(rule, "|");
     if (open && (summed & leading))
-        append(rule, "... ");
+        append(rule, "...");
     for (int factor = open ? TSR_MAX_DIMS : 0; factor < TSR_EQUATION_FACTORS; factor++) {
         if (summed >> factor & 1)
             append_name(rule, factor);
     }
-    append(rule, summed ? "sum | linear " : "| linear ");
+    append(rule, summed ? "sum | linear" : "| linear");
     for (int i = 0; i < count; i++) {
         const char group[] = {'{', (char)('0' + i), '}', '\0'};
         if (i != gradient)
@@ -187,11 +190,12 @@ static void write_forward(rule_text *rule)
     const tsr_equation *const e = rule->equation;
     unsigned all = 0;
     for (int i = 0; i < e->operand_count; i++) {
-        append(rule, i ? ", " : "");
+        if (i)
+            append(rule, ",");
         append_term(rule, &e->operands[i], true);
         all |= tsr_equation_bits(&e->operands[i]);
     }
-    append(rule, "-> ");
+    append(rule, "->");
     append_term(rule, &e->result, true);
     append_marks(rule, all, tsr_equation_bits(&e->result), true, e->operand_count, -1);
 }
@@ -204,11 +208,11 @@ static void write_gradient(rule_text *rule, int gradient)
     unsigned all = tsr_equation_bits(&e->result);
     append_term(rule, &e->result, false);
     for (int i = 0; i < e->operand_count; i++) {
-        append(rule, ", ");
+        append(rule, ",");
         append_term(rule, &e->operands[i], false);
         all |= tsr_equation_bits(&e->operands[i]);
     }
-    append(rule, "-> ");
+    append(rule, "->");
     append_term(rule, &e->operands[gradient], false);
     append_marks(rule, all, tsr_equation_bits(&e->operands[gradient]), false, e->operand_count + 1, gradient + 1);
 }

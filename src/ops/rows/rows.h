@@ -13,6 +13,11 @@
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(views)                                                                                                           \
+    X(random)                                                                                                          \
+    X(order)                                                                                                           \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

@@ -152,7 +152,11 @@ tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
         names.rule = text;
     }
     TSR_TRY(tsr_op_rule_parse(names.rule, &rule));
-    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c};
+    tsr_op_placing placing;
+    if (c->op->place_of)
+        c->op->place_of(c, &placing);
+    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c,
+                                    c->op->place_of ? &placing : NULL};
     return tsr_op_propagate_rule(&rule, &names, &shaping, c->operands, out);
 }
 

@@ -1,5 +1,6 @@
 #include "ops/rules/propagate.h"
 
+#include "ops/rules/place.h"
 #include "ops/rules/refuse.h"
 
 #include <tessera/sys/status.h>
@@ -59,19 +60,21 @@ tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *na
 {
     int first;
     tsr_op_form form;
-    tsr_op_misfit misfit;
+    tsr_op_fitted fitted;
     tsr_op_placements placements = {0};
-    tsr_placement found[TSR_OP_RESULTS][TSR_MAX_DIMS];
     tsr_op_inferred made = {{NULL}, 0};
     TSR_TRY(check_meshes(rule, names, shaping->optional, operands, &first));
-    TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping->shape_of != NULL, &form));
+    TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping, &form));
     for (int i = 0; i < rule->operand_count; i++)
         placements[i] = operands[i] ? tsr_layout_placements(operands[i]) : NULL;
     const tsr_mesh *const mesh = tsr_layout_mesh(operands[first]);
-    TSR_TRY(tsr_op_fit(&form, mesh, placements, found, &made.exchanged, &misfit));
-    if (misfit.kind != TSR_OP_FITS)
-        return tsr_op_refuse(&form, names, operands, &misfit);
-    const tsr_status status = create_results(&form, mesh, found, shaping, &made);
+    tsr_status status = tsr_op_place(&form, mesh, placements, shaping->placing, &fitted);
+    if (status == TSR_OK && fitted.misfit.kind != TSR_OP_FITS)
+        status = tsr_op_refuse(&form, names, operands, shaping->placing, &fitted.misfit);
+    if (status == TSR_OK)
+        status = create_results(&form, mesh, fitted.results, shaping, &made);
+    tsr_op_fitted_clear(&fitted);
+    made.exchanged = fitted.exchanged;
     if (status == TSR_OK)
         *out = made;
     else

@@ -4,16 +4,6 @@
 
 #include "ops/rules/form.h"
 
-/** What a row adds to its rule. */
-typedef struct tsr_op_shaping {
-    unsigned optional;       /**< operands, by bits, that may be left out */
-    const tsr_dtype *dtypes; /**< of the results */
-    /** NULL, or completes the shape of a result. Then whole and permuted factors may have another
-     * size in each tensor. */
-    tsr_status (*shape_of)(const void *arg, int result, int64_t shape[TSR_MAX_DIMS]);
-    const void *arg;
-} tsr_op_shaping;
-
 /** What a rule gives for operands. */
 typedef struct tsr_op_inferred {
     tsr_layout *results[TSR_OP_RESULTS]; /**< the caller owns each; NULL past the last */

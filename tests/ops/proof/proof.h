@@ -47,6 +47,11 @@ struct proof {
     X(layouts)                                                                                                         \
     X(products)                                                                                                        \
     X(losses)                                                                                                          \
+    X(indexing)                                                                                                        \
+    X(attention)                                                                                                       \
+    X(views)                                                                                                           \
+    X(random)                                                                                                          \
+    X(order)                                                                                                           \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];

@@ -24,6 +24,45 @@ static void over_dims(draw *d, proof *p)
     draw_values(d, x);
 }
 
+static void bools_over_dims(draw *d, proof *p)
+{
+    over_dims(d, p);
+    p->operands[0].dtype = TSR_BOOL;
+    draw_values(d, &p->operands[0]);
+}
+
+static void floats_over_dims(draw *d, proof *p)
+{
+    over_dims(d, p);
+    p->operands[0].dtype = draw_below(d, 2) ? TSR_F32 : TSR_F64;
+    proof_attribute(p, "correction")->number = draw_below(d, 2);
+}
+
+/* Values of which products are exact: mostly 1, with few zeros. */
+static void draw_factors(draw *d, whole *x)
+{
+    static const double factors[] = {1, 1, 1, 1, -1, 2, 0.5, 1};
+    draw_values(d, x);
+    const bool is_float = x->dtype == TSR_F32 || x->dtype == TSR_F64;
+    for (int64_t i = 0; i < x->count; i++)
+        x->values[i] = draw_below(d, 40) == 0 ? 0 : factors[draw_below(d, is_float ? 8 : 6)];
+}
+
+static void factors_over_dims(draw *d, proof *p)
+{
+    over_dims(d, p);
+    draw_factors(d, &p->operands[0]);
+}
+
+static void along_dim(draw *d, proof *p)
+{
+    whole *const x = &p->operands[0];
+    draw_full(d, x);
+    proof_attribute(p, "dim")->integer = draw_below(d, x->ndim + 1) - 1;
+    x->dtype = dtypes[draw_below(d, 4)];
+    draw_values(d, x);
+}
+
 static void to_shape(draw *d, proof *p)
 {
     whole small, *const x = &p->operands[0];
@@ -54,9 +93,43 @@ static void spread(draw *d, proof *p)
     draw_values(d, like);
 }
 
+/* A reduction's gradient, which is a power of two so that shares are exact where few elements are
+ * equal, and what is reduced. */
+static void shares(draw *d, proof *p)
+{
+    spread(d, p);
+    p->operands[0].dtype = p->operands[1].dtype = draw_below(d, 2) ? TSR_F32 : TSR_F64;
+    draw_values(d, &p->operands[0]);
+    draw_values(d, &p->operands[1]);
+}
+
+static void factor_shares(draw *d, proof *p)
+{
+    shares(d, p);
+    draw_factors(d, &p->operands[1]);
+}
+
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_reductions[] = {
-    {"sum", over_dims, EXACT}, {"mean", over_dims},     {"sum_to", to_shape, EXACT},
-    {"spread", spread, EXACT}, {"spread_mean", spread}, {NULL},
+    {"sum", over_dims, EXACT},
+    {"mean", over_dims},
+    {"max", over_dims, .exact = true},
+    {"min", over_dims, .exact = true},
+    {"prod", factors_over_dims, EXACT},
+    {"any", bools_over_dims, EXACT},
+    {"all", bools_over_dims, EXACT},
+    {"argmax", along_dim, EXACT},
+    {"argmin", along_dim, EXACT},
+    {"var", floats_over_dims, .inexact = true},
+    {"std", floats_over_dims, .inexact = true},
+    {"var_gradient", shares, .inexact = true},
+    {"std_gradient", shares, .inexact = true},
+    {"max_gradient", shares},
+    {"min_gradient", shares},
+    {"prod_gradient", factor_shares, .exact = true},
+    {"sum_to", to_shape, EXACT},
+    {"spread", spread, EXACT},
+    {"spread_mean", spread},
+    {NULL},
 };

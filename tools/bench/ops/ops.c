@@ -1,0 +1,356 @@
+/* bench ops: how long calls of ops take, next to plain copies, into results that exist. */
+#include "bench/ops/cases.h"
+#include "bench/run/run.h"
+#include "cli/report.h"
+#include "place/place.h"
+
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORWARD, BACKWARD };
+
+/* Elements of a result that are compared on each rank. */
+enum { CHECKED = 64 };
+
+/* What is measured. */
+typedef struct job {
+    const ops_bench_case *c;
+    int pass;
+    place *place;
+    tsr_mesh *mesh; /* abstract */
+    int ranks;
+    bench_settings settings;
+    tsr_bench_result result; /* of the last case */
+    int64_t bytes;           /* that must be read and written once, on all ranks */
+    const tool_arguments *given;
+    row_format format;
+    bool begun; /* a line was printed */
+} job;
+
+/* One rank's side. */
+typedef struct side {
+    const job *j;
+    const tsr_op *op;
+    int attribute_count;
+    tsr_mesh *mesh;
+    ops_bench_shapes shapes;
+    tsr_dtensor *operands[TSR_OP_MOST_OPERANDS], *result, *dout, *gradients[TSR_OP_MOST_OPERANDS];
+} side;
+
+static tsr_status make_layout(const side *s, const ops_bench_operand *o, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    const int ndim = tsr_mesh_ndim(s->mesh);
+    for (int k = 0; k < ndim; k++)
+        placements[k] = k + 1 == ndim && o->cut >= 0 ? tsr_shard(o->cut) : tsr_replicate();
+    return tsr_layout_create(s->mesh, placements, o->ndim, o->shape, o->dtype, out);
+}
+
+/* The row-major global index of a local element, by its local one; layouts are chunks. */
+static int64_t global_index(const tsr_layout *layout, const int64_t *shape, const int64_t *offset, int64_t local)
+{
+    int64_t index = 0, scale = 1;
+    for (int dim = tsr_layout_ndim(layout) - 1; dim >= 0; dim--) {
+        index += (offset[dim] + local % shape[dim]) * scale;
+        local /= shape[dim];
+        scale *= tsr_layout_shape(layout)[dim];
+    }
+    return index;
+}
+
+static tsr_status fill(const tsr_dtensor *x, int operand, int64_t below)
+{
+    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS], count;
+    const tsr_layout *const layout = tsr_dtensor_layout(x);
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
+    TSR_TRY(tsr_tensor_count(&local, &count));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t global = global_index(layout, shape, offset, i);
+        if (below)
+            ((int64_t *)local.data)[i] = global * 7919 % below;
+        else
+            ((float *)local.data)[i] = (float)ops_bench_value(operand, global);
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_operand(side *s, int operand)
+{
+    const ops_bench_operand *const o = &s->j->c->operands[operand];
+    tsr_layout *layout;
+    memcpy(s->shapes.shape[operand], o->shape, sizeof o->shape);
+    TSR_TRY(make_layout(s, o, &layout));
+    tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), &s->operands[operand]);
+    tsr_layout_destroy(layout);
+    if (status == TSR_OK)
+        status = fill(s->operands[operand], operand, o->below);
+    return status;
+}
+
+static tsr_status forward(tsr_comm *comm, void *arg)
+{
+    side *const s = arg;
+    (void)comm;
+    return tsr_op_call_into(s->op, (size_t)s->attribute_count, s->j->c->attributes,
+                            (const tsr_dtensor *const *)s->operands, &s->result);
+}
+
+static void drop_gradients(side *s)
+{
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        tsr_dtensor_destroy(s->gradients[i]);
+        s->gradients[i] = NULL;
+    }
+}
+
+/* Gradients are new each time, as the calls make them. */
+static tsr_status backward(tsr_comm *comm, void *arg)
+{
+    side *const s = arg;
+    tsr_dtensor **wanted[TSR_OP_MOST_OPERANDS] = {NULL};
+    (void)comm;
+    drop_gradients(s);
+    for (int i = 0; i < s->j->c->operand_count; i++)
+        wanted[i] = s->j->c->operands[i].below ? NULL : &s->gradients[i];
+    return tsr_op_backward(s->op, (size_t)s->attribute_count, s->j->c->attributes,
+                           (const tsr_dtensor *const *)s->operands, s->dout, wanted);
+}
+
+/* Compares a few elements of the result with the plain loop. */
+static tsr_status check(tsr_comm *comm, void *arg, int64_t *wrong)
+{
+    side *const s = arg;
+    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS], count;
+    const tsr_layout *const layout = tsr_dtensor_layout(s->result);
+    const tsr_tensor local = tsr_dtensor_to_local(s->result);
+    (void)comm;
+    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
+    TSR_TRY(tsr_tensor_count(&local, &count));
+    for (int64_t i = 0; i < CHECKED && count > 0; i++) {
+        const int64_t at = count < CHECKED ? i % count : i * (count - 1) / (CHECKED - 1);
+        const double wanted = s->j->c->oracle(&s->shapes, global_index(layout, shape, offset, at));
+        const double found = ((const float *)local.data)[at], scale = fabs(wanted) > 1 ? fabs(wanted) : 1;
+        *wrong += !(fabs(found - wanted) <= s->j->c->tolerance * scale);
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_bytes(const tsr_dtensor *x, int64_t *bytes)
+{
+    size_t own = 0;
+    if (x)
+        TSR_TRY(tsr_layout_local_bytes(tsr_dtensor_layout(x), NULL, &own));
+    *bytes += (int64_t)own;
+    return TSR_OK;
+}
+
+/* The bytes that this rank's pass must read and write once. */
+static tsr_status count_bytes(const side *s, int64_t *bytes)
+{
+    *bytes = 0;
+    for (int i = 0; i < s->j->c->operand_count; i++) {
+        TSR_TRY(add_bytes(s->operands[i], bytes));
+        TSR_TRY(add_bytes(s->gradients[i], bytes));
+    }
+    return add_bytes(s->j->pass == FORWARD ? s->result : s->dout, bytes);
+}
+
+static tsr_status make_gradient(side *s)
+{
+    tsr_layout *layout;
+    TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(s->result), &layout));
+    const tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), &s->dout);
+    tsr_layout_destroy(layout);
+    TSR_TRY(status);
+    TSR_TRY(fill(s->dout, BENCH_OPERANDS, 0));
+    return backward(NULL, s);
+}
+
+static tsr_status prepare(side *s)
+{
+    while (s->j->c->attributes[s->attribute_count].name)
+        s->attribute_count++;
+    TSR_TRY(tsr_op_find(NULL, s->j->c->op, &s->op));
+    for (int i = 0; i < s->j->c->operand_count; i++)
+        TSR_TRY(make_operand(s, i));
+    TSR_TRY(tsr_op_call(s->op, (size_t)s->attribute_count, s->j->c->attributes, (const tsr_dtensor *const *)s->operands,
+                        &s->result));
+    return s->j->pass == BACKWARD ? make_gradient(s) : TSR_OK;
+}
+
+static tsr_status measure(job *j, side *s, tsr_comm *comm)
+{
+    int64_t bytes;
+    tsr_bench_result result;
+    const int rank = tsr_comm_rank(comm);
+    TSR_TRY(count_bytes(s, &bytes));
+    const bool is_forward = j->pass == FORWARD;
+    const tsr_bench_subject subject = {.call = is_forward ? forward : backward,
+                                       .check = is_forward ? check : NULL,
+                                       .arg = s,
+                                       .bytes = (size_t)bytes / 2};
+    tsr_bench_options options = bench_options(&j->settings, j->place, rank);
+    options.no_copy = bytes < 1 << 20;
+    TSR_TRY(tsr_bench_call(comm, &subject, &options, &result));
+    TSR_TRY(tsr_comm_all_reduce(comm, &bytes, &bytes, 1, TSR_I64, TSR_SUM, tsr_device_host(), NULL));
+    if (bench_keeps(j->place, rank)) {
+        j->result = result;
+        j->bytes = bytes;
+    }
+    return TSR_OK;
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    job *const j = arg;
+    side s = {.j = j};
+    char *const text = mesh_text(j->mesh);
+    tsr_status status = text ? tsr_mesh_parse(comm, NULL, text, &s.mesh)
+                             : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a mesh");
+    free(text);
+    TSR_TRY(status);
+    status = prepare(&s);
+    if (status == TSR_OK)
+        status = measure(j, &s, comm);
+    drop_gradients(&s);
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        tsr_dtensor_destroy(s.operands[i]);
+    tsr_dtensor_destroy(s.result);
+    tsr_dtensor_destroy(s.dout);
+    tsr_mesh_destroy(s.mesh);
+    return status;
+}
+
+static double flops_of(const job *j)
+{
+    return j->pass == FORWARD ? j->c->flops : j->c->backward_flops;
+}
+
+/* The rate at which bytes are read and written, and its share of the best plain copy's, which reads
+ * and writes each byte of its payload. */
+static double bandwidth_of(const job *j)
+{
+    return (double)j->bytes / j->result.seconds.median;
+}
+
+static double share_of_peak(const job *j)
+{
+    return j->result.peak_bandwidth > 0 ? bandwidth_of(j) / (2 * j->result.peak_bandwidth) : 0;
+}
+
+static json_t *row_to_json(const job *j)
+{
+    json_t *shapes = json_array();
+    for (int i = 0; i < j->c->operand_count; i++)
+        shapes = json_with_item(shapes, sizes_to_json(j->c->operands[i].shape, j->c->operands[i].ndim));
+    const bool checked = j->settings.checks && j->pass == FORWARD;
+    return json_pack("{ss ss ss sI so ss ss so sI sf sf sf so sI}", "bench", "ops", "op", j->c->op, "case", j->c->name,
+                     "ranks", (json_int_t)j->ranks, "shapes", shapes, "dtype", "f32", "pass",
+                     j->pass == FORWARD ? "forward" : "backward", "seconds", spread_to_json(j->result.seconds), "bytes",
+                     (json_int_t)j->bytes, "bandwidth", bandwidth_of(j), "of_peak", share_of_peak(j), "flops",
+                     flops_of(j), "wrong", checked ? json_integer(j->result.wrong) : json_null(), "calls",
+                     (json_int_t)j->result.calls);
+}
+
+static void say_row(job *j)
+{
+    if (!j->begun)
+        say("#%-15s %9s %6s %14s %12s %10s %8s %10s %7s %7s\n", " op", "pass", "ranks", "bytes", "time", "rate",
+            "of_peak", "products", "#wrong", "noise");
+    if (!j->begun)
+        say("#%-15s %9s %6s %14s %12s %10s %8s %10s %7s %7s\n", "", "", "", "(B)", "(us)", "(GB/s)", "", "(GFLOP/s)",
+            "", "(%)");
+    char wrong[24] = "N/A";
+    if (j->settings.checks && j->pass == FORWARD)
+        snprintf(wrong, sizeof wrong, "%lld", (long long)j->result.wrong);
+    say(" %-15s %9s %6d %14lld %12.2f %10.2f %8.3f %10.1f %7s %7.1f\n", j->c->name,
+        j->pass == FORWARD ? "forward" : "backward", j->ranks, (long long)j->bytes, 1e6 * j->result.seconds.median,
+        bandwidth_of(j) / 1e9, share_of_peak(j), 1e-9 * flops_of(j) / j->result.seconds.median, wrong,
+        100 * spread_noise(j->result.seconds));
+}
+
+static int measure_pass(job *j, const ops_bench_case *c, int pass)
+{
+    j->c = c;
+    j->pass = pass;
+    int status = bench_on_ranks(&j->settings, EXIT_DONE, j->place, j->ranks, run_rank, j);
+    if (status != EXIT_DONE)
+        return status;
+    if (j->given->value[OPT_JSON])
+        status = print_json(row_to_json(j));
+    else
+        say_row(j);
+    j->begun = true;
+    if (status == EXIT_DONE && j->settings.checks && j->result.wrong > 0)
+        status = complain(EXIT_REFUSED, "%s: %lld elements are wrong", c->name, (long long)j->result.wrong);
+    return status;
+}
+
+static bool is_chosen(const tool_arguments *given, const ops_bench_case *c)
+{
+    for (int i = 0; i < given->operand_count; i++) {
+        if (strcmp(given->operand[i], c->op) == 0)
+            return true;
+    }
+    return given->operand_count == 0;
+}
+
+static int measure_all(job *j)
+{
+    int status = EXIT_DONE, chosen = 0;
+    for (const ops_bench_case *c = ops_bench_cases; c->op && status == EXIT_DONE; c++) {
+        if (!is_chosen(j->given, c))
+            continue;
+        chosen++;
+        status = measure_pass(j, c, FORWARD);
+        if (status == EXIT_DONE && c->backward)
+            status = measure_pass(j, c, BACKWARD);
+    }
+    if (status == EXIT_DONE && chosen == 0)
+        status =
+            complain(EXIT_USAGE, "bench ops has no case of %s; without names it measures all", j->given->operand[0]);
+    return status == EXIT_DONE ? finish_stdout() : status;
+}
+
+static int run_bench(const tool_arguments *given)
+{
+    job j = {.given = given, .settings = {.iterations = 9, .warm_ups = 1, .loop_seconds = 2e-4, .checks = true}};
+    int status = bench_settings_read(given, &j.settings);
+    if (status == EXIT_DONE)
+        status = parse_mesh(given->value[OPT_MESH] ? given->value[OPT_MESH] : "1", &j.mesh);
+    if (status == EXIT_DONE)
+        status = place_open(given, &j.place);
+    if (status == EXIT_DONE)
+        status = place_count_ranks(j.place, j.mesh, NULL, &j.ranks);
+    if (status == EXIT_DONE)
+        status = measure_all(&j);
+    place_close(j.place);
+    tsr_mesh_destroy(j.mesh);
+    return status;
+}
+
+const tool_command bench_ops_command = {
+    .name = "bench ops",
+    .summary = "how long calls of ops take",
+    .details =
+        "Times ops of f32 on the sizes of models, into results that exist: ops on elements and rows of 4096 x 16384, "
+        "an add of 64 bytes, causal attention of 8 heads of 64 and 1024 and 4096 tokens, and a loss of 1024 x 50257, "
+        "whose classes the last mesh dim cuts (of the others it cuts rows or heads). Backward passes make new "
+        "gradients.\n\n"
+        "Times are those of the slowest rank from barrier to barrier, medians. bytes is what must be read and written "
+        "once; of_peak is that rate over the rate at which the best plain copy reads and writes, in the same turns. "
+        "Elements of results are compared with a plain loop in f64.\n\nWithout names all cases are measured.",
+    .examples = "  tessera bench ops\n"
+                "  tessera bench ops softmax attention --mesh 2\n"
+                "  tessera bench ops add --json\n",
+    .operands = "[NAME ..]",
+    .optional_operands = 64,
+    .takes = TAKES(MESH) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(JSON),
+    .defaults = {{OPT_MESH, "1"}, {OPT_ITERATIONS, "9"}, {OPT_WARM_UP, "1"}},
+    .run = run_bench,
+};
