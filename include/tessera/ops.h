@@ -24,8 +24,8 @@
  * tsr_X() makes the result, which the caller owns. tsr_X_into() writes into a dtensor that exists,
  * of the layout that the rule gives; it may be an operand of the same layout, and must not overlap
  * operands otherwise. tsr_X_backward() makes the gradients of operands from `dout`, the result's
- * gradient, in the result's gradient layout (tsr_layout_gradient()); any output may be NULL: it is
- * not made. A gradient has the layout that the rule gives: it may be Partial, and
+ * gradient, in the result's gradient layout (tsr_op_gradient_layout()); any output may be NULL: it
+ * is not made. A gradient has the layout that the rule gives: it may be Partial, and
  * tsr_redistribute() then reduces it. Where the op itself makes a Partial, of whatever kind, dout
  * is Replicate; where an operand is Partial of max, min or prod, and the result too, there is
  * none.
@@ -119,9 +119,17 @@ TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);
 TSR_API tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                     const tsr_layout *const *operands, tsr_layout **results);
 
+/** The layout in which tsr_op_backward() takes the gradient of the first result: Replicate where
+ * the op makes the result Partial, of max, min and prod too. Arguments as for tsr_op_propagate();
+ * the caller owns `*out`. Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand is
+ * Partial of max, min or prod, and so is the result. */
+TSR_API tsr_status tsr_op_gradient_layout(const tsr_op *op, size_t count,
+                                          const tsr_attribute *attributes,
+                                          const tsr_layout *const *operands, tsr_layout **out);
+
 /**
  * The layouts of the gradients of an op's operands, as tsr_op_backward() makes them from one of
- * layout `gradient`; NULL: the gradient layout of the first result. `wanted` and `gradients` have
+ * layout `gradient`; NULL: that of tsr_op_gradient_layout(). `wanted` and `gradients` have
  * an entry for each operand; those that are not wanted become NULL, and the caller owns the others.
  * Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand that is wanted has no gradient.
  * TSR_ERROR_ARGUMENT: as tsr_op_propagate().
