@@ -144,13 +144,13 @@ TSR_API tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count,
  * The cheapest layouts of an op's operands that fit its rule: those to which redistributing takes
  * the fewest bytes over all ranks, then the least time by the context's cost profile (cost.h), then
  * the fewest operands. Each mesh dim cuts one factor of the rule, leaves operands as they are or
- * whole, or passes terms on where an operand has them. `results` is NULL, or has for each result NULL or the placements that are
- * wanted of it, one a mesh dim; bringing it to them counts, too. Where mesh dims have many ways of
- * being used, they are changed one after the other while that helps, so that the answer may not be
- * the best; on large meshes some ranks stand for all. Every rank gets the same answer, and it always
- * fits. `out` has room for TSR_OP_MOST_OPERANDS; the caller owns each that is set, also those that
- * stay as they are. Pure; meshes may be abstract. TSR_ERROR_ARGUMENT: as tsr_op_propagate(), but for
- * placements.
+ * whole, or passes terms on where an operand has them. `results` is NULL, or has for each result
+ * NULL or the placements that are wanted of it, one a mesh dim; bringing it to them counts, too.
+ * Where mesh dims have many ways of being used, they are changed one after the other while that
+ * helps, so that the answer may not be the best; on large meshes some ranks stand for all. Every
+ * rank gets the same answer, and it always fits. `out` has room for TSR_OP_MOST_OPERANDS; the
+ * caller owns each that is set, also those that stay as they are. Pure; meshes may be abstract.
+ * TSR_ERROR_ARGUMENT: as tsr_op_propagate(), but for placements.
  */
 TSR_API tsr_status tsr_op_cheapest(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                    const tsr_layout *const *operands,

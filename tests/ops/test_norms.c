@@ -229,7 +229,8 @@ static tsr_status check_vectors(tsr_comm *comm, void *arg)
 {
     static const double powers[] = {1, 2, (double)INFINITY};
     static const double wanted[][2] = {{7, 9}, {5, 5}, {4, 6}};
-    static const float values[] = {3, -4, 0, -1, 2, -6}, slopes[][6] = {{1, -1, 0, -1, 1, -1}, {0}, {0, -1, 0, 0, 0, -1}};
+    static const float values[] = {3, -4, 0, -1, 2, -6},
+                       slopes[][6] = {{1, -1, 0, -1, 1, -1}, {0}, {0, -1, 0, 0, 0, -1}};
     static const int64_t last = 1;
     tsr_mesh *mesh;
     tsr_dtensor *x, *y, *dx;
@@ -250,7 +251,8 @@ static tsr_status check_vectors(tsr_comm *comm, void *arg)
         for (int i = 0; i < 6; i++) {
             const double slope = (double)((const float *)tsr_dtensor_to_local(whole).data)[i];
             const double size = i < 3 ? 5 : sqrt(41);
-            const double right = p == 1 ? (double)(float)((double)values[i] / (double)(float)size) : (double)slopes[p][i];
+            const double right =
+                p == 1 ? (double)(float)((double)values[i] / (double)(float)size) : (double)slopes[p][i];
             TSR_TRY(expect(p == 1 ? fabs(slope - right) <= U : slope == right, "the norm's gradient", i, slope, right));
         }
         tsr_dtensor *const made[] = {y, dx, one, whole};
@@ -338,7 +340,8 @@ static tsr_status compare_slopes(const tsr_dtensor *gradient, slopes *s, double 
         at[i] = was - 1e-6;
         const double slope = (above - objective(s, layer)) / 2e-6;
         at[i] = was;
-        TSR_TRY(expect(fabs(got - slope) <= 1e-8, layer ? "layer_norm's gradient" : "rms_norm's gradient", i, got, slope));
+        TSR_TRY(
+            expect(fabs(got - slope) <= 1e-8, layer ? "layer_norm's gradient" : "rms_norm's gradient", i, got, slope));
     }
     tsr_dtensor_destroy(whole);
     return TSR_OK;
@@ -603,10 +606,14 @@ static void rows_may_be_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_those_of_plain_loops), cmocka_unit_test(vectors_have_three_norms),
-        cmocka_unit_test(infinities_and_nans),             cmocka_unit_test(gradients_are_slopes),
-        cmocka_unit_test(gradients_of_exponentials),       cmocka_unit_test(replicas_have_the_same_bits),
-        cmocka_unit_test(large_results_have_the_same_bits), cmocka_unit_test(errors_say_what_would_work),
+        cmocka_unit_test(values_are_those_of_plain_loops),
+        cmocka_unit_test(vectors_have_three_norms),
+        cmocka_unit_test(infinities_and_nans),
+        cmocka_unit_test(gradients_are_slopes),
+        cmocka_unit_test(gradients_of_exponentials),
+        cmocka_unit_test(replicas_have_the_same_bits),
+        cmocka_unit_test(large_results_have_the_same_bits),
+        cmocka_unit_test(errors_say_what_would_work),
         cmocka_unit_test(rows_may_be_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@ static void warn(const tsr_op_case *c, int operand, const tsr_layout *to)
         return;
     tsr_layout_print(c->operands[operand], ours, sizeof ours);
     tsr_layout_print(to, theirs, sizeof theirs);
-    tsr_log(context, TSR_LOG_WARN, "%s: %s is redistributed from \"%s\" to \"%s\"", c->caller,
-            c->op->operands[operand], ours, theirs);
+    tsr_log(context, TSR_LOG_WARN, "%s: %s is redistributed from \"%s\" to \"%s\"", c->caller, c->op->operands[operand],
+            ours, theirs);
 }
 
 tsr_status tsr_eager_settle(const tsr_op_case *c, const tsr_eager_answer *answer, const tsr_dtensor *const *operands,

@@ -15,10 +15,7 @@ static void retain_all(const tsr_op *op, const tsr_layout *const *operands, tsr_
 
 static tsr_status refuse_null(const char *caller, const tsr_op *op, const tsr_layout *const *operands)
 {
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller,
-                          !op        ? "op"
-                          : operands ? "out"
-                                     : "operands");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, !op ? "op" : operands ? "out" : "operands");
 }
 
 /* True if operands fit as they are; else the sentence says why not, in `*kept`, and the status. */
