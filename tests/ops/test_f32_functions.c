@@ -74,14 +74,14 @@ static const struct function {
     double bound;
     float least, zero, most;
 } functions[] = {
-    {"exp", TSR_POINTWISE_EXP, 0, false, exp, 1.01, 0, 1, INFINITY},
-    {"log", TSR_POINTWISE_LOG, 0, false, log, 0.8, NAN, -INFINITY, INFINITY},
+    {"exp", TSR_POINTWISE_EXP, 0, false, exp, 1.1, 0, 1, INFINITY},
+    {"log", TSR_POINTWISE_LOG, 0, false, log, 0.9, NAN, -INFINITY, INFINITY},
     {"rsqrt", TSR_POINTWISE_RSQRT, 0, false, rsqrt, 1.5, NAN, -INFINITY, 0},
-    {"tanh", TSR_POINTWISE_TANH, 0, false, tanh, 1.3, -1, -0.0F, 1},
-    {"sigmoid", TSR_POINTWISE_SIGMOID, 0, false, sigmoid, 2.2, 0, 0.5F, 1},
-    {"silu", TSR_POINTWISE_SILU, 0, false, silu, 2.4, -0.0F, -0.0F, INFINITY},
-    {"gelu", TSR_POINTWISE_GELU, 0, false, gelu_erf, 3.5, -0.0F, -0.0F, INFINITY},
-    {"gelu by tanh", TSR_POINTWISE_GELU, 1, false, gelu_tanh, 2.6, -0.0F, -0.0F, INFINITY},
+    {"tanh", TSR_POINTWISE_TANH, 0, false, tanh, 1.4, -1, -0.0F, 1},
+    {"sigmoid", TSR_POINTWISE_SIGMOID, 0, false, sigmoid, 2.4, 0, 0.5F, 1},
+    {"silu", TSR_POINTWISE_SILU, 0, false, silu, 2.6, -0.0F, -0.0F, INFINITY},
+    {"gelu", TSR_POINTWISE_GELU, 0, false, gelu_erf, 3.8, -0.0F, -0.0F, INFINITY},
+    {"gelu by tanh", TSR_POINTWISE_GELU, 1, false, gelu_tanh, 2.8, -0.0F, -0.0F, INFINITY},
     {"silu's slope", TSR_POINTWISE_SILU_BACKWARD, 0, true, silu_slope, 2, -0.0F, 0.5F, 1},
     {"gelu's slope", TSR_POINTWISE_GELU_BACKWARD, 0, true, gelu_erf_slope, 2, -0.0F, 0.5F, 1},
     {"gelu's slope by tanh", TSR_POINTWISE_GELU_BACKWARD, 1, true, gelu_tanh_slope, 2, -0.0F, 0.5F, 1},

@@ -9,6 +9,10 @@
 #define INPUTS 3
 /* Elements that go through buffers at once, so that they stay in the first-level cache. */
 #define CHUNK 512
+/* Elements of a chunk that is streamed, and how many chunks ahead operands are fetched, because the
+ * arithmetic on a chunk would leave memory idle. */
+#define STREAMED 256
+#define AHEAD    2
 /* Bytes of a cache line. */
 #define LINE 64
 
@@ -144,6 +148,16 @@ static void write_chunk(const walk *w, void *array, char *to, int64_t n)
     w->kernels->stream(out->dtype == out->computed ? array : narrow, to, n * out->bytes);
 }
 
+/* Fetches the elements AHEAD chunks of n behind those at `at`, if they lie together. There may be
+ * none: a prefetch does not fault. */
+static void fetch_ahead(const walked *t, const char *at, int64_t n, int64_t stride)
+{
+    const int64_t bytes = n * t->bytes;
+    const char *const from = (const char *)((uintptr_t)at + (uintptr_t)(AHEAD * bytes));
+    for (int64_t i = 0; i < bytes && stride == 1; i += LINE)
+        __builtin_prefetch((const char *)((uintptr_t)from + (uintptr_t)i), 0, 3);
+}
+
 /* Computes `n` elements, CHUNK at most unless all is direct; `at` has the address of the first in
  * each tensor. */
 static void run_chunk(const walk *w, char *const *at, int64_t n)
@@ -153,6 +167,8 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
     for (int i = 0; i < w->count - 1; i++) {
         const walked *const t = &w->tensors[i];
         in[i] = at[i];
+        if (w->streams)
+            fetch_ahead(t, at[i], n, row_stride(w, i));
         if (!is_direct(t, row_stride(w, i))) {
             w->kernels->gather[t->dtype](at[i], buffers[i], n, row_stride(w, i));
             in[i] = buffers[i];
@@ -170,8 +186,11 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
 /* Elements of the next chunk, so that streamed ones but the first begin with a line. */
 static int64_t chunk_length(const walk *w, const char *out, int64_t rest)
 {
-    const int64_t beyond = w->streams ? (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes : 0;
-    return w->direct || rest < CHUNK - beyond ? rest : CHUNK - beyond;
+    if (w->direct)
+        return rest;
+    const int64_t beyond = (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes;
+    const int64_t most = w->streams ? STREAMED - beyond : CHUNK;
+    return rest < most ? rest : most;
 }
 
 static void run_row(const walk *w, char *const *begin)
