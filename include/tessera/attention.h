@@ -5,9 +5,9 @@
  *
  * @par Accuracy
  * f64 is computed in f64; f32, f16 and bf16 in f32, and rounded once. With the unit roundoff u
- * (2^-53, 2^-24) and n = dim + 4, scores s have an error of at most n u times the largest sum of
- * |q| |k| |scale|. So a result of attention has an error of at most (2 n s + 160 + keys / 128 +
- * ranks) u times the largest |v|, and usually a small part of that.
+ * (2^-53, 2^-24), scores have an error of at most (dim + 4) u s, where s bounds the sums of |q k
+ * scale| over dim. A result of attention then has an error of at most (2 (dim + 4) s + 300 + keys /
+ * 32 + 2 ranks) u times the largest |v|, and usually a small part of that.
  *
  * @par Values
  * On one rank, terms are added in an order that shapes alone decide; where keys are cut, ranks are
@@ -51,6 +51,10 @@ typedef struct tsr_attention_options {
  * results and gradients of 0. Values of keys that no query of a block attends are not read; others
  * are multiplied by 0, so they must not be NaN or infinite.
  *
+ * `mask` may be NULL. Else it is (.., heads, queries, keys), where any dim may be 1 or leading ones
+ * be missing, and is repeated: a bool, 1 where a query attends a key, or of q's dtype, added to the
+ * scores. It is cut as the others are, and has no gradient. (PyTorch: attn_mask.)
+ *
  * Queries, heads and leading dims may be cut, in all operands that have them alike; v's last dim
  * too; dim not. Nothing is exchanged. Where k and v are cut along the keys, ranks exchange once:
  * each query's largest score, sum, and sum of values. The result is then whole along these mesh
@@ -61,12 +65,13 @@ typedef struct tsr_attention_options {
  * three numbers a query. `options` NULL: the defaults.
  */
 TSR_API tsr_status tsr_attention(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
-                                 const tsr_attention_options *options, tsr_dtensor **out);
+                                 const tsr_dtensor *mask, const tsr_attention_options *options,
+                                 tsr_dtensor **out);
 TSR_API tsr_status tsr_attention_into(const tsr_dtensor *q, const tsr_dtensor *k,
-                                      const tsr_dtensor *v, const tsr_attention_options *options,
-                                      tsr_dtensor *out);
+                                      const tsr_dtensor *v, const tsr_dtensor *mask,
+                                      const tsr_attention_options *options, tsr_dtensor *out);
 TSR_API tsr_status tsr_attention_backward(const tsr_dtensor *q, const tsr_dtensor *k,
-                                          const tsr_dtensor *v,
+                                          const tsr_dtensor *v, const tsr_dtensor *mask,
                                           const tsr_attention_options *options,
                                           const tsr_dtensor *dout, tsr_dtensor **dq,
                                           tsr_dtensor **dk, tsr_dtensor **dv);

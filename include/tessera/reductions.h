@@ -69,6 +69,28 @@ TSR_API tsr_status tsr_prod_backward(const tsr_dtensor *x, int count, const int6
 /** @} */
 
 /** @{ */
+/** Floats: the variance over the same dims, the sum of squared deviations from the mean divided by
+ * the number of elements less `correction` (1 of a sample, 0 of all that there is), and its root,
+ * the standard deviation. Where a mesh dim cuts the dims, ranks exchange how many elements they
+ * have, means and sums of squares, and the result is whole; the gradients, too, need one exchange.
+ * Computed in f64, and rounded once; layouts change the rounding of f64 alone. Where there are not
+ * more elements than `correction`, results are NaN or infinite. A deviation of 0 has the gradient
+ * 0. */
+TSR_API tsr_status tsr_var(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                           double correction, tsr_dtensor **out);
+TSR_API tsr_status tsr_var_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                double correction, tsr_dtensor *out);
+TSR_API tsr_status tsr_var_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                    double correction, const tsr_dtensor *dout, tsr_dtensor **dx);
+TSR_API tsr_status tsr_std(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                           double correction, tsr_dtensor **out);
+TSR_API tsr_status tsr_std_into(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                double correction, tsr_dtensor *out);
+TSR_API tsr_status tsr_std_backward(const tsr_dtensor *x, int count, const int64_t *dims, int keep,
+                                    double correction, const tsr_dtensor *dout, tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
 /** Bools: 1 if any, or all, of the elements over the same dims are 1; of none 0 and 1. Along a mesh
  * dim that cuts one of the dims the result is Partial(max), or Partial(min). No gradients. */
 TSR_API tsr_status tsr_any(const tsr_dtensor *x, int count, const int64_t *dims, int keep,

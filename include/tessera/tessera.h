@@ -67,6 +67,7 @@
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
+#include <tessera/order.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>

@@ -1,9 +1,9 @@
 /* Rules as data: factor strings, and the layouts that follow from them. */
-#include "ops/rules/parse.h"
-#include "ops/rules/propagate.h"
+#include "rule_cases.h"
 
 #include <tessera/mesh.h>
 #include <tessera/ops.h>
+#include <tessera/sys/ops.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,60 +74,6 @@ static void wrong_rules_are_pointed_at(void **state)
     }
 }
 
-/* A rule, and operands "SHAPE PLACEMENTS"; NULL: left out. */
-typedef struct application {
-    const char *rule, *mesh;
-    const char *operands[4];
-    const char *expected; /* the results' placements, apart by a space; or what the sentence ends with */
-} application;
-
-static tsr_layout *parse_operand(const tsr_mesh *mesh, const char *text)
-{
-    char shape_text[32], placements[96];
-    int64_t shape[TSR_MAX_DIMS];
-    int ndim = 0;
-    tsr_layout *layout;
-    assert_int_equal(sscanf(text, "%31s %95s", shape_text, placements), 2);
-    for (const char *at = shape_text; *at && *at != 's'; at += *at == 'x') {
-        int length = 0;
-        long long size;
-        assert_int_equal(sscanf(at, "%lld%n", &size, &length), 1);
-        shape[ndim++] = size;
-        at += length;
-    }
-    if (tsr_layout_parse(mesh, placements, ndim, shape, TSR_F32, &layout) != TSR_OK)
-        fail_msg("%s: %s", text, tsr_status_message());
-    return layout;
-}
-
-/* Propagates, and writes the results' placements. */
-static tsr_status propagate(const application *a, char *text, size_t capacity)
-{
-    const tsr_op_names names = {.caller = "op", .op = "op", .rule = a->rule, .operands = {"x", "y", "z", "w"}};
-    const tsr_dtype dtypes[TSR_OP_RESULTS] = {TSR_F32, TSR_F32};
-    const tsr_op_shaping shaping = {.optional = 4, .dtypes = dtypes};
-    tsr_layout *operands[4] = {NULL};
-    tsr_op_inferred inferred = {{NULL}, 0};
-    tsr_op_rule rule;
-    tsr_mesh *mesh;
-    size_t length = 0;
-    assert_int_equal(tsr_op_rule_parse(a->rule, &rule), TSR_OK);
-    assert_int_equal(tsr_mesh_parse(NULL, NULL, a->mesh, &mesh), TSR_OK);
-    for (int i = 0; i < rule.operand_count; i++)
-        operands[i] = a->operands[i] ? parse_operand(mesh, a->operands[i]) : NULL;
-    const tsr_status status =
-        tsr_op_propagate_rule(&rule, &names, &shaping, (const tsr_layout *const *)operands, &inferred);
-    for (int i = 0; i < rule.result_count && status == TSR_OK; i++) {
-        length += (size_t)snprintf(text + length, capacity - length, "%s", i ? " " : "");
-        length += tsr_layout_print(inferred.results[i], text + length, capacity - length);
-    }
-    tsr_op_inferred_clear(&inferred);
-    for (int i = 0; i < 4; i++)
-        tsr_layout_destroy(operands[i]);
-    tsr_mesh_destroy(mesh);
-    return status;
-}
-
 #define LINEAR "... k, o k + o -> ... o | k sum | linear {0}{1}"
 #define ADD    "..., ... -> ... | linear {0 1}"
 #define MUL    "..., ... -> ... | linear {0}{1}"
@@ -135,7 +81,7 @@ static tsr_status propagate(const application *a, char *text, size_t capacity)
 #define NORM   "... h, h -> ... h | h exchange | linear {1}"
 #define TOP    "... v -> ..., ... v | v max"
 
-static const application accepted[] = {
+static const rule_case accepted[] = {
     {LINEAR, "2", {"4x6 R", "8x6 S(0)", "8 S(0)"}, "S(1)"},
     {LINEAR, "2", {"4x6 S(1)", "8x6 S(1)", "8 R"}, "P"},
     {LINEAR, "2", {"4x6 S(1)", "8x6 S(1)", NULL}, "P"},
@@ -171,9 +117,10 @@ static const application accepted[] = {
     /* On mesh dims of size 1 any placement fits. */
     {ADD, "1x2", {"4 P,S(0)", "4 R,S(0)"}, "R,S(0)"},
     {ADD, "1", {"4 S(0)", "4 P"}, "R"},
+    {NULL},
 };
 
-static const application refused[] = {
+static const rule_case refused[] = {
     {ADD,
      "2",
      {"4 P", "4 R"},
@@ -239,32 +186,19 @@ static const application refused[] = {
     {"... v w -> ... v w", "2", {"4 R"}, "op: x has 1 dim, but \"... v w -> ... v w\" wants at least 2"},
     {"1 v -> v", "2", {"2x6 R"}, "op: dim 0 of x has size 2, but \"1 v -> v\" wants 1"},
     {ADD, "2", {"4 R", NULL}, "op: y is NULL"},
+    {NULL},
 };
 
 static void layouts_follow_from_rules(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
-        char text[256];
-        if (propagate(&accepted[i], text, sizeof text) != TSR_OK)
-            fail_msg("%s, case %zu: %s", accepted[i].rule, i, tsr_status_message());
-        if (strcmp(text, accepted[i].expected) != 0)
-            fail_msg("%s, case %zu: %s instead of %s", accepted[i].rule, i, text, accepted[i].expected);
-    }
+    rule_accepted(accepted);
 }
 
 static void refusals_name_what_works(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        char text[256];
-        const char *const expected = refused[i].expected;
-        assert_int_equal(propagate(&refused[i], text, sizeof text), TSR_ERROR_ARGUMENT);
-        const char *const sentence = tsr_status_message();
-        const size_t length = strlen(sentence), wanted = strlen(expected);
-        if (length < wanted || strcmp(sentence + length - wanted, expected) != 0)
-            fail_msg("case %zu: %s", i, sentence);
-    }
+    rule_refused(refused);
 }
 
 static void meshes_must_be_equal(void **state)
@@ -279,7 +213,7 @@ static void meshes_must_be_equal(void **state)
     assert_int_equal(tsr_mesh_parse(NULL, NULL, "4", &line), TSR_OK);
     assert_int_equal(tsr_mesh_parse(NULL, NULL, "2x2", &square), TSR_OK);
     assert_int_equal(tsr_op_rule_parse(ADD, &rule), TSR_OK);
-    tsr_layout *const x = parse_operand(line, "4 R"), *const y = parse_operand(square, "4 R,R");
+    tsr_layout *const x = rule_layout(line, "4 R"), *const y = rule_layout(square, "4 R,R");
     assert_int_equal(tsr_op_propagate_rule(&rule, &names, &shaping, (const tsr_layout *const[]){x, y}, &inferred),
                      TSR_ERROR_ARGUMENT);
     assert_string_equal(tsr_status_message(),
@@ -298,7 +232,7 @@ static void rules_of_the_table_are_rules(void **state)
     for (size_t i = 0; tsr_op_get(NULL, i); i++) {
         tsr_op_rule rule;
         tsr_op_describe(tsr_op_get(NULL, i), &info);
-        if (!strstr(info.rule, "v") && tsr_op_rule_parse(info.rule, &rule) != TSR_OK)
+        if (!tsr_op_get(NULL, i)->rule_of && tsr_op_rule_parse(info.rule, &rule) != TSR_OK)
             fail_msg("%s: %s", info.name, tsr_status_message());
     }
 }

@@ -516,7 +516,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=2", &mesh));
     TSR_TRY(make_numbered(mesh, "S(1)", 2, matrix, &x));
     TSR_TRY(make_numbered(mesh, "R", 2, matrix, &y));
-    TSR_TRY(make_numbered(mesh, "S(1;sizes=4,1)", 2, five, &balanced));
+    TSR_TRY(make_numbered(mesh, "S(1;sizes=1,4)", 2, five, &balanced));
     for (int i = 0; i < 9; i++)
         many[i] = x;
     const tsr_dtensor *const *const all = (const tsr_dtensor *const *)many;
@@ -551,7 +551,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
                            "\"R\" to \"S(1)\""));
     TSR_TRY(expect_refusal(tsr_concat(2, (const tsr_dtensor *const[]){x, balanced}, 1, &out),
                            "tsr_concat: mesh dim tp cuts dim 1 of x so that no placement says which rank has what of "
-                           "the result; redistribute y from \"S(1;sizes=4,1)\" to \"S(1)\""));
+                           "the result; redistribute y from \"S(1;sizes=1,4)\" to \"S(1)\""));
     TSR_TRY(expect_refusal(tsr_concat(9, all, 1, &out), "tsr_concat: count is 9, but must be 1 to 8"));
     TSR_TRY(expect_refusal(tsr_split(x, 1, 2, wrong, &out),
                            "tsr_split: sizes must be 0 or more and sum to 3, the size of dim 1"));

@@ -27,10 +27,10 @@ extern "C" {
  * along those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
-    const char *op;                  /**< its name, for errors */
-    int code;                        /**< which op of its kernel's it is; of the row */
-    const tsr_attribute *attributes; /**< all of the row's, in its order */
-    const char *kernels;             /**< "portable", "avx2" or "avx512" */
+    const char *op;                           /**< its name, for errors */
+    int code;                                 /**< which op of its kernel's it is; of the row */
+    const tsr_attribute *attributes;          /**< all of the row's, in its order */
+    const char *kernels;                      /**< "portable", "avx2" or "avx512" */
     const struct tsr_kernel_choices *choices; /**< how this rank moves many bytes, for
                                                    tsr_kernel_choices_way(); NULL: by the rule */
     int input_count, output_count;
@@ -104,9 +104,10 @@ struct tsr_op {
     /** NULL, or writes the rule for the operands' shapes and dtypes and the attributes, which are
      * checked. */
     tsr_status (*rule_of)(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
-    /** NULL, or completes the shape of a result, in which dims of factors that operands have are
-     * set. With it, factors marked "whole" or "permute" may have another size in each tensor, and a
-     * factor that is marked "whole" may be a result's alone. Called after check and rule_of. */
+    /** NULL, or completes the shape of a result, in which a dim is -1 whose size does not follow
+     * from the operands': one of a factor that results alone have, or that only compounds have, as
+     * in "(a b) -> a b". With it, factors marked "whole" or "permute" may have another size in each
+     * tensor. Called after check and rule_of, more than once. */
     tsr_status (*shape_of)(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
     /** NULL, or tells to which placements the op redistributes its first operand: that is all that
      * it does, and it has no rule to fit and no kernel. All ranks of the mesh meet. */

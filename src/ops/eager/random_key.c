@@ -1,4 +1,4 @@
-#include "ops/kernels/generators.h"
+#include "ops/kernels/random/generators.h"
 
 #include <tessera/random.h>
 

@@ -2,7 +2,6 @@
 
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/softmax.h"
 
 #include <tessera/sys/status.h>
 
@@ -133,21 +132,6 @@ static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
     return tsr_check_takes(c, 0, loops[c->op->code]);
 }
 
-tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results)
-{
-    char taken[TEXT];
-    const int ndim = tsr_layout_ndim(c->operands[0]);
-    results[0] = tsr_layout_dtype(c->operands[0]);
-    if (!tsr_pointwise_takes(TSR_POINTWISE_EXP, results[0]))
-        return refuse_dtype(c, 0, list_dtypes(TSR_POINTWISE_EXP, taken));
-    TSR_TRY(check_one_dtype(c, 0));
-    if (tsr_softmax_dim(&c->attributes[0], ndim) >= 0)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: dim is %lld, but must be below %d, the dims of %s, or -1 for the last", c->caller,
-                          (long long)c->attributes[0].integer, ndim, c->op->operands[0]);
-}
-
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results)
 {
     bool marked[TSR_MAX_DIMS];
@@ -177,10 +161,21 @@ tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results)
     return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
 }
 
+tsr_status tsr_check_moments(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
+    return check_dims(c, tsr_layout_ndim(c->operands[0]), marked);
+}
+
 tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results)
 {
+    bool marked[TSR_MAX_DIMS];
     TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_EXP));
-    return tsr_check_spread(c, results);
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(check_one_dtype(c, 0));
+    return check_dims(c, tsr_layout_ndim(c->operands[1]), marked);
 }
 
 /* True if every value of `from` is one of `to`. */
@@ -242,21 +237,6 @@ static void append_reductions(rule_text *rule, int ndim, const bool *marked, con
     }
 }
 
-tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
-{
-    rule_text rule = {text, 0};
-    const int ndim = tsr_layout_ndim(c->operands[0]), dim = tsr_softmax_dim(&c->attributes[0], ndim);
-    for (int i = 0; c->op->operands[i]; i++) {
-        append(&rule, i ? ", " : "");
-        append_kept(&rule, ndim, NULL, false);
-    }
-    append(&rule, "-> ");
-    append_kept(&rule, ndim, NULL, false);
-    append(&rule, "| ");
-    append_factor(&rule, dim, c->op->operands[1] ? " whole | linear {0}" : " whole");
-    return TSR_OK;
-}
-
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     static const struct {
@@ -275,8 +255,8 @@ tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     append_kept(&rule, ndim, NULL, false);
     append(&rule, "-> ");
     append_kept(&rule, ndim, marked, c->attributes[1].integer);
-    append_reductions(&rule, ndim, marked, kinds[c->op->code].kind);
-    append(&rule, kinds[c->op->code].group);
+    append_reductions(&rule, ndim, marked, c->op->exchanges ? " exchange " : kinds[c->op->code].kind);
+    append(&rule, c->op->exchanges ? "" : kinds[c->op->code].group);
     return TSR_OK;
 }
 

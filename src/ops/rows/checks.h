@@ -20,9 +20,6 @@ tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results);
 /** The result has the dtype that the attribute names. */
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
 
-/** The attribute dim names a dim; operands are floats, of one dtype and shape. */
-tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results);
-
 /** The attributes dims and keep, and the dtypes that the reduction of the row's code takes. */
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results);
 
@@ -33,6 +30,9 @@ tsr_status tsr_check_sum_to(const tsr_op_case *c, tsr_dtype *results);
  * come to the first one's; dims are those of the second. */
 tsr_status tsr_check_spread(const tsr_op_case *c, tsr_dtype *results);
 
+/** The attributes dims and keep; a float. */
+tsr_status tsr_check_moments(const tsr_op_case *c, tsr_dtype *results);
+
 /** tsr_check_spread() of floats, for rows whose second operand's values are read. */
 tsr_status tsr_check_shares(const tsr_op_case *c, tsr_dtype *results);
 
@@ -42,9 +42,7 @@ tsr_status tsr_check_takes(const tsr_op_case *c, int operand, int code);
 /** A cast that loses nothing is linear; one to a float, or that loses nothing, rises. */
 tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
-/** The dim that the attribute dim names is whole. */
-tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
-
+/** Dims are reduced as the row's code says, or exchanged in rows that exchange. */
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);

@@ -1,4 +1,4 @@
-#include "ops/kernels/random.h"
+#include "ops/kernels/random/random.h"
 
 #include "ops/rows/random_checks.h"
 #include "ops/rows/rows.h"

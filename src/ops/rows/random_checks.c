@@ -1,6 +1,6 @@
 #include "ops/rows/random_checks.h"
 
-#include "ops/kernels/random.h"
+#include "ops/kernels/random/random.h"
 
 #include <tessera/sys/status.h>
 

@@ -1,6 +1,7 @@
-#include "ops/kernels/extreme.h"
+#include "ops/kernels/lines/extreme.h"
+#include "ops/kernels/lines/moments.h"
+#include "ops/kernels/lines/share.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/share.h"
 #include "ops/rows/along.h"
 #include "ops/rows/checks.h"
 #include "ops/rows/rows.h"
@@ -19,6 +20,15 @@
     RESULT, DIM_AND_KEEP, .check = tsr_check_shares, .rule_of = tsr_rule_of_spread, .host = tsr_share_run,             \
                           .exchanges = 1, .record_bytes = tsr_share_record_bytes,                                      \
                           .workspace_bytes = tsr_share_workspace_bytes
+
+/* Variances, and their gradients. */
+#define MOMENTS(checked, ruled)                                                                                        \
+    RESULT,                                                                                                            \
+        .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INTS},                                                    \
+                       {.name = "keep", .kind = TSR_ATTRIBUTE_INT},                                                    \
+                       {.name = "correction", .kind = TSR_ATTRIBUTE_FLOAT, .number = 1}},                              \
+        .check = tsr_##checked, .rule_of = tsr_##ruled, .host = tsr_moments_run, .exchanges = 1,                       \
+        .record_bytes = tsr_moments_record_bytes, .workspace_bytes = tsr_moments_workspace_bytes
 
 /* The index of an extreme along the dim that `dim` names. */
 #define ALONG_DIM                                                                                                      \
@@ -77,6 +87,18 @@ const tsr_op tsr_rows_reductions[] = {
      .operands = {"x"},
      ALONG_DIM,
      .code = TSR_EXTREME_SMALLEST},
+    {.name = "var",
+     .rule = "... v ... -> ... ... | v exchange",
+     .operands = {"x"},
+     MOMENTS(check_moments, rule_of_sum),
+     .code = TSR_MOMENTS_VAR,
+     .gradients = {"var_gradient(dout, x)"}},
+    {.name = "std",
+     .rule = "... v ... -> ... ... | v exchange",
+     .operands = {"x"},
+     MOMENTS(check_moments, rule_of_sum),
+     .code = TSR_MOMENTS_STD,
+     .gradients = {"std_gradient(dout, x)"}},
     /* Rows of which gradients are made. */
     {.name = "sum_to",
      .rule = "v ... -> ... | v sum | linear {0}",
@@ -112,5 +134,15 @@ const tsr_op tsr_rows_reductions[] = {
      .operands = {"dout", "x"},
      SHARES,
      .code = TSR_REDUCE_PROD},
+    {.name = "var_gradient",
+     .rule = "... ..., ... v ... -> ... v ... | v exchange | linear {0}",
+     .operands = {"dout", "x"},
+     MOMENTS(check_shares, rule_of_spread),
+     .code = TSR_MOMENTS_VAR_GRADIENT},
+    {.name = "std_gradient",
+     .rule = "... ..., ... v ... -> ... v ... | v exchange | linear {0}",
+     .operands = {"dout", "x"},
+     MOMENTS(check_shares, rule_of_spread),
+     .code = TSR_MOMENTS_STD_GRADIENT},
     {.name = NULL},
 };

@@ -159,9 +159,9 @@ static void find_stretch(const factoring *f, int from, int *from_end, int to, in
     }
 }
 
-static bool has_zero(const int64_t *shape, int begin, int end)
+static bool has_zero(const int64_t *shape, int ndim)
 {
-    for (int dim = begin; dim < end; dim++) {
+    for (int dim = 0; dim < ndim; dim++) {
         if (shape[dim] == 0)
             return true;
     }
@@ -171,6 +171,7 @@ static bool has_zero(const int64_t *shape, int begin, int end)
 static void factor_shapes(factoring *f)
 {
     int from = 0, to = 0, from_end, to_end;
+    const bool empty = has_zero(f->from, f->from_ndim);
     while (from < f->from_ndim || to < f->to_ndim) {
         const bool both = from < f->from_ndim && to < f->to_ndim;
         if (both && f->from[from] == f->to[to]) {
@@ -183,7 +184,7 @@ static void factor_shapes(factoring *f)
             skip_ones(f, &from, f->from_ndim, &to, f->to_ndim);
             continue;
         }
-        if (has_zero(f->from, from, f->from_ndim) || has_zero(f->to, to, f->to_ndim)) {
+        if (empty) {
             keep_apart(f, from, f->from_ndim, to, f->to_ndim);
             return;
         }

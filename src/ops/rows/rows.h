@@ -17,6 +17,7 @@
     X(attention)                                                                                                       \
     X(views)                                                                                                           \
     X(random)                                                                                                          \
+    X(order)                                                                                                           \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

@@ -52,7 +52,8 @@ static tsr_status compare_at(const tsr_layout *const layouts[2], const int64_t *
     return status;
 }
 
-bool tsr_cuts_advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate)
+/* Goes on to the next coordinate in the mesh dims that are cut; false: there is none. */
+static bool advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate)
 {
     for (int dim = tsr_mesh_ndim(mesh) - 1; dim >= 0; dim--) {
         if (!is_cut(mesh, cuts, dim))
@@ -71,7 +72,7 @@ static tsr_status compare_everywhere(const tsr_layout *const layouts[2], const t
     *same = true;
     do {
         TSR_TRY(compare_at(layouts, coordinate, same));
-    } while (*same && tsr_cuts_advance(mesh, cuts, coordinate));
+    } while (*same && advance(mesh, cuts, coordinate));
     return TSR_OK;
 }
 
@@ -97,30 +98,6 @@ tsr_status tsr_cuts_alike(const tsr_mesh *mesh, int64_t size, const tsr_placemen
     return status;
 }
 
-/* The place of a cut's form in the order of forms. */
-static int form_of(const tsr_placement *p)
-{
-    return p->kind != TSR_SHARD ? 0
-           : p->sizes           ? 5
-           : p->blocks          ? 4
-           : p->interleave > 1  ? 3
-           : p->unit > 1        ? 2
-                                : p->balanced;
-}
-
-bool tsr_cuts_are_plainer(const tsr_placement *a, const tsr_placement *b, int count)
-{
-    for (int dim = 0; dim < count; dim++) {
-        if (form_of(&a[dim]) != form_of(&b[dim]))
-            return form_of(&a[dim]) < form_of(&b[dim]);
-    }
-    for (int dim = 0; dim < count; dim++) {
-        if (a[dim].unit != b[dim].unit || a[dim].interleave != b[dim].interleave)
-            return a[dim].unit != b[dim].unit ? a[dim].unit < b[dim].unit : a[dim].interleave < b[dim].interleave;
-    }
-    return false;
-}
-
 /* True, with the status, if `cuts` with `plain` on a mesh dim is a layout and alike. */
 static tsr_status try_form(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts, int dim, tsr_placement plain,
                            bool *taken)
@@ -136,16 +113,57 @@ static tsr_status try_form(const tsr_mesh *mesh, int64_t size, tsr_placement *cu
     return status == TSR_ERROR_ARGUMENT ? TSR_OK : status;
 }
 
-tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts)
+int tsr_cuts_order(const tsr_mesh *mesh, const tsr_placement *cuts, int order[TSR_MAX_DIMS])
+{
+    int count = 0;
+    for (int k = 0; k < tsr_mesh_ndim(mesh); k++) {
+        if (!is_cut(mesh, cuts, k))
+            continue;
+        const int own = cuts[k].order == TSR_ORDER_DEFAULT ? k : cuts[k].order;
+        int place = count++;
+        for (; place > 0; place--) {
+            const tsr_placement *const before = &cuts[order[place - 1]];
+            if ((before->order == TSR_ORDER_DEFAULT ? order[place - 1] : before->order) < own)
+                break;
+            order[place] = order[place - 1];
+        }
+        order[place] = k;
+    }
+    return count;
+}
+
+/* Searches units, interleaves and blocks, too. */
+static tsr_status search_forms(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts, tsr_cut_lists *lists)
+{
+    tsr_parts parts;
+    bool found;
+    int order[TSR_MAX_DIMS];
+    tsr_placement plainest[TSR_MAX_DIMS];
+    tsr_cuts_order(mesh, cuts, order);
+    TSR_TRY(tsr_parts_list(mesh, size, cuts, &parts));
+    const tsr_status status = tsr_parts_express(mesh, &parts, order, lists, plainest, &found);
+    for (int k = 0; k < tsr_mesh_ndim(mesh) && status == TSR_OK && found; k++) {
+        plainest[k].order = cuts[k].order;
+        if (is_cut(mesh, cuts, k) && tsr_cuts_are_plainer(&plainest[k], &cuts[k], 1))
+            cuts[k] = plainest[k];
+    }
+    tsr_parts_clear(&parts);
+    return status;
+}
+
+tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts, tsr_cut_lists *lists)
 {
     tsr_placement balanced = tsr_shard(0);
+    bool plain = true;
     balanced.balanced = 1;
     for (int dim = 0; dim < tsr_mesh_ndim(mesh); dim++) {
-        bool taken = form_of(&cuts[dim]) == 0;
+        const tsr_placement *const own = &cuts[dim];
+        bool taken = own->kind != TSR_SHARD || tsr_placement_same(own, &(tsr_placement){.kind = TSR_SHARD});
         if (!taken)
             TSR_TRY(try_form(mesh, size, cuts, dim, tsr_shard(0), &taken));
-        if (!taken && form_of(&cuts[dim]) > 1)
+        if (!taken && !tsr_placement_same(own, &balanced))
             TSR_TRY(try_form(mesh, size, cuts, dim, balanced, &taken));
+        plain = plain && (taken || tsr_placement_same(own, &balanced));
     }
-    return TSR_OK;
+    return plain ? TSR_OK : search_forms(mesh, size, cuts, lists);
 }

@@ -3,25 +3,18 @@
 #ifndef TSR_OPS_RULES_ALIKE_H
 #define TSR_OPS_RULES_ALIKE_H
 
-#include <tessera/layout.h>
-
-#include <stdbool.h>
+#include "ops/rules/express.h"
 
 /** `*alike` is true if the same mesh dims cut a dim of `size`, and each coordinate owns the same
  * indices, whatever the cuts are called. */
 tsr_status tsr_cuts_alike(const tsr_mesh *mesh, int64_t size, const tsr_placement *a, const tsr_placement *b,
                           bool *alike);
 
-/** Makes each cut the plainest of chunk, balanced and itself that leaves every coordinate its
- * indices. */
-tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts);
+/** Makes each cut the plainest that leaves every coordinate its indices, in the same order. Lists of
+ * new cuts belong to `lists`. */
+tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts, tsr_cut_lists *lists);
 
-/** Goes on to the next coordinate in the mesh dims that are cut; false: there is none, and the
- * coordinate is again 0 in these mesh dims. */
-bool tsr_cuts_advance(const tsr_mesh *mesh, const tsr_placement *cuts, int64_t *coordinate);
-
-/** True if `a` is printed in a plainer form than `b`: chunk < balanced < unit < interleave <
- * blocks < sizes. */
-bool tsr_cuts_are_plainer(const tsr_placement *a, const tsr_placement *b, int count);
+/** The mesh dims that cut, in the order in which they do; their number. */
+int tsr_cuts_order(const tsr_mesh *mesh, const tsr_placement *cuts, int order[TSR_MAX_DIMS]);
 
 #endif

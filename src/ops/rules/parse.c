@@ -10,6 +10,7 @@
 typedef struct scan {
     const char *text, *at;
     tsr_op_rule *out;
+    const char *first[TSR_OP_LETTERS]; /* where a factor that no operand has is first named; else NULL */
 } scan;
 
 static const char *const kinds[] = {"sum", "mean", "max", "min", "prod", "exchange", "whole", "permute", "positional"};
@@ -83,7 +84,23 @@ int tsr_op_term_find(const tsr_op_term *term, int item)
     return -1;
 }
 
-/* Reads a factor of an operand, which may be new, or of a result, which may not. */
+bool tsr_op_term_has(const tsr_op_rule *rule, const tsr_op_term *term, int factor)
+{
+    for (int i = 0; i < term->count; i++) {
+        if (term->item[i] == factor)
+            return true;
+        if (term->item[i] < TSR_OP_LETTERS)
+            continue;
+        const tsr_op_compound *const compound = &rule->compounds[term->item[i] - TSR_OP_LETTERS];
+        for (int j = 0; j < compound->count; j++) {
+            if (compound->factor[j] == factor)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Reads a factor, which may be new; a new one of a result must be marked "whole" in the end. */
 static tsr_status parse_factor(scan *s, bool result, int *item)
 {
     char word[WORD];
@@ -95,15 +112,80 @@ static tsr_status parse_factor(scan *s, bool result, int *item)
     *item = find_factor(s->out, word);
     if (*item >= 0)
         return TSR_OK;
-    s->at = begin;
-    if (result)
-        return refuse(s, "a factor of an operand");
-    if (s->out->factor_count == TSR_OP_LETTERS)
+    if (s->out->factor_count == TSR_OP_LETTERS) {
+        s->at = begin;
         return refuse(s, "no further factor");
-    s->at += strlen(word);
+    }
     *item = s->out->factor_count++;
+    s->first[*item] = result ? s->at - strlen(word) : NULL;
     strcpy(s->out->factors[*item], word);
     return TSR_OK;
+}
+
+static int find_compound(const tsr_op_rule *rule, const tsr_op_compound *compound)
+{
+    for (int i = 0; i < rule->compound_count; i++) {
+        const tsr_op_compound *const other = &rule->compounds[i];
+        if (other->count == compound->count &&
+            memcmp(other->factor, compound->factor, (size_t)compound->count * sizeof(int)) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Reads factors up to ")". */
+static tsr_status parse_factors(scan *s, bool result, tsr_op_compound *out)
+{
+    memset(out, 0, sizeof *out);
+    while (!take(s, ")")) {
+        int factor;
+        if (out->count == TSR_MAX_DIMS || !islower((unsigned char)*s->at))
+            return refuse(s, out->count < 2 ? "a factor" : "a factor or \")\"");
+        TSR_TRY(parse_factor(s, result, &factor));
+        out->factor[out->count++] = factor;
+    }
+    if (out->count >= 2)
+        return TSR_OK;
+    s->at--;
+    return refuse(s, "a second factor of the compound");
+}
+
+/* Reads a compound of a term, behind "(". */
+static tsr_status parse_compound(scan *s, bool result, int *item)
+{
+    tsr_op_compound compound;
+    const char *const begin = s->at - 1;
+    TSR_TRY(parse_factors(s, result, &compound));
+    for (int i = 0; i < compound.count; i++) {
+        for (int j = 0; j < i; j++) {
+            if (compound.factor[i] != compound.factor[j])
+                continue;
+            s->at = begin;
+            return refuse(s, "each factor and \"...\" once");
+        }
+    }
+    *item = find_compound(s->out, &compound);
+    if (*item < 0 && s->out->compound_count == TSR_OP_COMPOUNDS) {
+        s->at = begin;
+        return refuse(s, "no further compound");
+    }
+    if (*item < 0)
+        s->out->compounds[ *item = s->out->compound_count++] = compound;
+    *item += TSR_OP_LETTERS;
+    return TSR_OK;
+}
+
+/* True if a term has an item, or any factor of it. */
+static bool has_any(const tsr_op_rule *rule, const tsr_op_term *term, int item)
+{
+    if (item < TSR_OP_LETTERS)
+        return item >= 0 ? tsr_op_term_has(rule, term, item) : tsr_op_term_find(term, item) >= 0;
+    const tsr_op_compound *const compound = &rule->compounds[item - TSR_OP_LETTERS];
+    for (int i = 0; i < compound->count; i++) {
+        if (tsr_op_term_has(rule, term, compound->factor[i]))
+            return true;
+    }
+    return false;
 }
 
 /* True before what ends a term. */
@@ -120,9 +202,11 @@ static tsr_status parse_term(scan *s, bool result, tsr_op_term *term)
         int item = TSR_OP_ELLIPSIS;
         if (term->count == TSR_MAX_DIMS)
             return refuse(s, "the next term");
-        if (!take(s, "...") && (item = TSR_OP_ONE, !take(s, "1")))
+        if (take(s, "("))
+            TSR_TRY(parse_compound(s, result, &item));
+        else if (!take(s, "...") && (item = TSR_OP_ONE, !take(s, "1")))
             TSR_TRY(parse_factor(s, result, &item));
-        if (item != TSR_OP_ONE && tsr_op_term_find(term, item) >= 0) {
+        if (item != TSR_OP_ONE && has_any(s->out, term, item)) {
             s->at = begin;
             return refuse(s, "each factor and \"...\" once");
         }
@@ -196,6 +280,22 @@ static tsr_status parse_groups(scan *s, int kind)
     return TSR_OK;
 }
 
+/* Reads the compound that a mark names, behind "(". */
+static tsr_status parse_subject(scan *s, tsr_op_marks **subject)
+{
+    tsr_op_compound compound;
+    const char *const begin = s->at - 1;
+    const int known = s->out->factor_count;
+    TSR_TRY(parse_factors(s, false, &compound));
+    const int found = find_compound(s->out, &compound);
+    if (found < 0 || s->out->factor_count > known) {
+        s->at = begin;
+        return refuse(s, "a compound of a term");
+    }
+    *subject = &s->out->compounds[found].marks;
+    return TSR_OK;
+}
+
 /* Reads one mark, whose subjects come before its kinds. */
 static tsr_status parse_mark(scan *s)
 {
@@ -205,7 +305,9 @@ static tsr_status parse_mark(scan *s)
         char word[WORD];
         const char *const begin = s->at;
         tsr_op_marks *subject = &s->out->ellipsis;
-        if (!take(s, "...")) {
+        if (take(s, "(")) {
+            TSR_TRY(parse_subject(s, &subject));
+        } else if (!take(s, "...")) {
             if (!take_word(s, word))
                 return refuse(s, "a factor or a mark");
             const int kind = FIND(kinds, word), group = FIND(groups, word), factor = find_factor(s->out, word);
@@ -227,20 +329,63 @@ static tsr_status parse_mark(scan *s)
     return applied ? TSR_OK : refuse(s, "a mark such as sum, exchange or whole");
 }
 
+/* Gives the marks of compounds to their factors, but for "positional". */
+static void spread_marks(tsr_op_rule *rule)
+{
+    for (int i = 0; i < rule->compound_count; i++) {
+        const tsr_op_marks *const own = &rule->compounds[i].marks;
+        for (int j = 0; j < rule->compounds[i].count; j++) {
+            tsr_op_marks *const marks = &rule->marks[rule->compounds[i].factor[j]];
+            if (own->reduces)
+                marks->reduction = own->reduction;
+            marks->reduces |= own->reduces;
+            marks->exchange |= own->exchange;
+            marks->whole |= own->whole;
+            marks->permute |= own->permute;
+        }
+    }
+}
+
+/* Checks that factors of results alone are whole. */
+static tsr_status check_new(scan *s)
+{
+    for (int factor = 0; factor < s->out->factor_count; factor++) {
+        if (!s->first[factor] || s->out->marks[factor].whole)
+            continue;
+        s->at = s->first[factor];
+        return refuse(s, "a factor of an operand");
+    }
+    return TSR_OK;
+}
+
+static tsr_status refuse_contracted(const scan *s, const char *factor)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "rule \"%s\": a result lacks the factor %s, so a mark must say what becomes of it, "
+                          "as in \"| %s sum\"",
+                          s->text, factor, factor);
+}
+
+/* True if marks say what becomes of a factor that a result lacks. */
+static bool says_fate(const tsr_op_marks *marks)
+{
+    return marks->reduces || marks->exchange || marks->whole;
+}
+
 /* Checks that marks say what becomes of each factor that a result lacks. */
 static tsr_status check_contracted(const scan *s)
 {
     const tsr_op_rule *const rule = s->out;
-    for (int factor = 0; factor < rule->factor_count; factor++) {
-        const tsr_op_marks *const marks = &rule->marks[factor];
-        for (int i = 0; i < rule->result_count; i++) {
-            if (tsr_op_term_find(&rule->results[i], factor) < 0 && !marks->reduces && !marks->exchange && !marks->whole)
-                return tsr_status_set(
-                    TSR_ERROR_ARGUMENT,
-                    "rule \"%s\": a result lacks the factor %s, so a mark must say what becomes of it, "
-                    "as in \"| %s sum\"",
-                    s->text, rule->factors[factor], rule->factors[factor]);
+    bool open = false;
+    for (int i = 0; i < rule->operand_count; i++)
+        open |= tsr_op_term_find(&rule->operands[i], TSR_OP_ELLIPSIS) >= 0;
+    for (int i = 0; i < rule->result_count; i++) {
+        for (int factor = 0; factor < rule->factor_count; factor++) {
+            if (!tsr_op_term_has(rule, &rule->results[i], factor) && !says_fate(&rule->marks[factor]))
+                return refuse_contracted(s, rule->factors[factor]);
         }
+        if (open && tsr_op_term_find(&rule->results[i], TSR_OP_ELLIPSIS) < 0 && !says_fate(&rule->ellipsis))
+            return refuse_contracted(s, "...");
     }
     return TSR_OK;
 }
@@ -255,5 +400,7 @@ tsr_status tsr_op_rule_parse(const char *text, tsr_op_rule *out)
     skip_spaces(&s);
     if (*s.at)
         return refuse(&s, "\"|\"");
+    spread_marks(out);
+    TSR_TRY(check_new(&s));
     return check_contracted(&s);
 }

@@ -12,7 +12,7 @@ typedef struct placement_search {
     const tsr_op_placements *operands;
     const tsr_op_placing *placing;
     int factor; /* the one marked "permute" */
-    tsr_op_misfit *misfit;
+    tsr_op_fitted *out;
     tsr_placement cuts[TSR_OP_OPERANDS][TSR_MAX_DIMS]; /* of each operand's dim of the factor, as cuts of dim 0 */
 } placement_search;
 
@@ -40,8 +40,9 @@ static int find_cutter(const placement_search *s, int k)
 
 static void set_misfit(const placement_search *s, tsr_op_misfit_kind kind, int operand, int other, int k)
 {
-    if (s->misfit->kind == TSR_OP_FITS)
-        *s->misfit = (tsr_op_misfit){.kind = kind, .operand = operand, .other = other, .mesh_dim = k};
+    if (s->out->misfit.kind == TSR_OP_FITS)
+        s->out->misfit =
+            (tsr_op_misfit){.kind = kind, .operand = operand, .other = other, .mesh_dim = k, .factor = s->factor};
 }
 
 /* Checks that all operands cut the factor where `cutter` does. */
@@ -72,7 +73,7 @@ static void lift_cuts(placement_search *s, int operand, tsr_placement *rest)
 }
 
 /* Finds the result's cuts. */
-static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, int64_t **numbers, bool *found)
+static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, bool *found)
 {
     const tsr_op_placing *const placing = s->placing;
     tsr_piece pieces[TSR_OP_OPERANDS];
@@ -82,17 +83,17 @@ static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, int6
     }
     const tsr_pieces all = {s->mesh, placing->count, pieces, placing->size};
     if (placing->like < 0)
-        return tsr_pieces_cut(&all, cuts, numbers, found);
+        return tsr_pieces_cut(&all, &s->out->lists, cuts, found);
     memcpy(cuts, s->cuts[placing->like], sizeof s->cuts[0]);
     return tsr_pieces_match(&all, s->cuts[placing->target], found);
 }
 
-static tsr_status place_result(const placement_search *s, unsigned cut, int64_t **numbers, tsr_placement *result)
+static tsr_status place_result(const placement_search *s, unsigned cut)
 {
-    tsr_placement cuts[TSR_MAX_DIMS];
+    tsr_placement cuts[TSR_MAX_DIMS], *const result = s->out->results[0];
     bool found;
     int first = 0, second = -1;
-    TSR_TRY(find_cuts(s, cuts, numbers, &found));
+    TSR_TRY(find_cuts(s, cuts, &found));
     for (int i = s->form->rule->operand_count - 1; i > 0; i--)
         second = dim_of(s, i) >= 0 ? i : second;
     while (dim_of(s, first) < 0)
@@ -108,8 +109,7 @@ static tsr_status place_result(const placement_search *s, unsigned cut, int64_t 
     return TSR_OK;
 }
 
-static tsr_status place_permuted(placement_search *s, unsigned cut, tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS],
-                                 unsigned *exchanged, int64_t **numbers)
+static tsr_status place_permuted(placement_search *s, unsigned cut)
 {
     tsr_placement rest[TSR_OP_OPERANDS][TSR_MAX_DIMS];
     tsr_op_placements placements = {0};
@@ -119,19 +119,17 @@ static tsr_status place_permuted(placement_search *s, unsigned cut, tsr_placemen
         lift_cuts(s, i, rest[i]);
         placements[i] = rest[i];
     }
-    TSR_TRY(tsr_op_fit(s->form, s->mesh, placements, results, exchanged, s->misfit));
-    return s->misfit->kind == TSR_OP_FITS ? place_result(s, cut, numbers, results[0]) : TSR_OK;
+    TSR_TRY(tsr_op_fit(s->form, s->mesh, placements, s->out));
+    return s->out->misfit.kind == TSR_OP_FITS ? place_result(s, cut) : TSR_OK;
 }
 
 tsr_status tsr_op_place(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
-                        const tsr_op_placing *placing, tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS],
-                        unsigned *exchanged, int64_t **numbers, tsr_op_misfit *misfit)
+                        const tsr_op_placing *placing, tsr_op_fitted *out)
 {
     unsigned cut = 0;
-    placement_search s = {.form = form, .mesh = mesh, .placing = placing, .misfit = misfit};
+    placement_search s = {.form = form, .mesh = mesh, .placing = placing, .out = out};
     s.operands = (const tsr_op_placements *)operands;
-    *numbers = NULL;
-    *misfit = (tsr_op_misfit){.kind = TSR_OP_FITS};
+    *out = (tsr_op_fitted){.lists = {tsr_mesh_context(mesh), NULL}};
     while (s.factor < TSR_OP_FACTORS && !form->marks[s.factor].permute)
         s.factor++;
     for (int k = 0; k < tsr_mesh_ndim(mesh) && placing && s.factor < TSR_OP_FACTORS; k++) {
@@ -140,8 +138,7 @@ tsr_status tsr_op_place(const tsr_op_form *form, const tsr_mesh *mesh, const tsr
         if (cutter >= 0)
             check_together(&s, cutter, k);
     }
-    if (misfit->kind != TSR_OP_FITS)
+    if (out->misfit.kind != TSR_OP_FITS)
         return TSR_OK;
-    return cut ? place_permuted(&s, cut, results, exchanged, numbers)
-               : tsr_op_fit(form, mesh, operands, results, exchanged, misfit);
+    return cut ? place_permuted(&s, cut) : tsr_op_fit(form, mesh, operands, out);
 }

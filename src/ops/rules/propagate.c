@@ -1,8 +1,8 @@
 #include "ops/rules/propagate.h"
 
+#include "ops/rules/place.h"
 #include "ops/rules/refuse.h"
 
-#include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
 /* Checks that all operands are there, on equal meshes with the same dims, over one communicator. */
@@ -55,34 +55,26 @@ void tsr_op_inferred_clear(tsr_op_inferred *inferred)
     }
 }
 
-/* Finds the placements of results, or refuses; then makes their layouts. */
-static tsr_status place_results(const tsr_op_form *form, const tsr_op_names *names, const tsr_op_shaping *shaping,
-                                const tsr_layout *const *operands, const tsr_mesh *mesh, tsr_op_inferred *out)
-{
-    tsr_op_misfit misfit;
-    tsr_op_placements placements = {0};
-    tsr_placement found[TSR_OP_RESULTS][TSR_MAX_DIMS];
-    int64_t *numbers;
-    for (int i = 0; i < form->rule->operand_count; i++)
-        placements[i] = operands[i] ? tsr_layout_placements(operands[i]) : NULL;
-    tsr_status status =
-        tsr_op_place(form, mesh, placements, shaping->placing, found, &out->exchanged, &numbers, &misfit);
-    if (status == TSR_OK)
-        status = misfit.kind == TSR_OP_FITS ? create_results(form, mesh, found, shaping, out)
-                                            : tsr_op_refuse(form, names, operands, shaping->placing, &misfit);
-    tsr_release(tsr_mesh_context(mesh), numbers);
-    return status;
-}
-
 tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_op_shaping *shaping,
                                  const tsr_layout *const *operands, tsr_op_inferred *out)
 {
     int first;
     tsr_op_form form;
+    tsr_op_fitted fitted;
+    tsr_op_placements placements = {0};
     tsr_op_inferred made = {{NULL}, 0};
     TSR_TRY(check_meshes(rule, names, shaping->optional, operands, &first));
-    TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping->shape_of != NULL, &form));
-    const tsr_status status = place_results(&form, names, shaping, operands, tsr_layout_mesh(operands[first]), &made);
+    TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping, &form));
+    for (int i = 0; i < rule->operand_count; i++)
+        placements[i] = operands[i] ? tsr_layout_placements(operands[i]) : NULL;
+    const tsr_mesh *const mesh = tsr_layout_mesh(operands[first]);
+    tsr_status status = tsr_op_place(&form, mesh, placements, shaping->placing, &fitted);
+    if (status == TSR_OK && fitted.misfit.kind != TSR_OP_FITS)
+        status = tsr_op_refuse(&form, names, operands, shaping->placing, &fitted.misfit);
+    if (status == TSR_OK)
+        status = create_results(&form, mesh, fitted.results, shaping, &made);
+    tsr_op_fitted_clear(&fitted);
+    made.exchanged = fitted.exchanged;
     if (status == TSR_OK)
         *out = made;
     else

@@ -2,18 +2,7 @@
 #ifndef TSR_OPS_RULES_PROPAGATE_H
 #define TSR_OPS_RULES_PROPAGATE_H
 
-#include "ops/rules/place.h"
-
-/** What a row adds to its rule. */
-typedef struct tsr_op_shaping {
-    unsigned optional;       /**< operands, by bits, that may be left out */
-    const tsr_dtype *dtypes; /**< of the results */
-    /** NULL, or completes the shape of a result. Then whole and permuted factors may have another
-     * size in each tensor. */
-    tsr_status (*shape_of)(const void *arg, int result, int64_t shape[TSR_MAX_DIMS]);
-    const void *arg;
-    const tsr_op_placing *placing; /**< NULL, or how the result lies along the factor marked "permute" */
-} tsr_op_shaping;
+#include "ops/rules/form.h"
 
 /** What a rule gives for operands. */
 typedef struct tsr_op_inferred {

@@ -1,6 +1,8 @@
 #include "ops/rules/refuse.h"
 
-#include <tessera/sys/memory.h>
+#include "ops/rules/alike.h"
+#include "ops/rules/place.h"
+
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
@@ -18,6 +20,7 @@ typedef struct refusal {
     const tsr_mesh *mesh;
     int mesh_ndim;
     tsr_placement tried[TSR_OP_OPERANDS][TSR_MAX_DIMS]; /* placements that may fit */
+    tsr_cut_lists lists;
 } refusal;
 
 static const tsr_placement *own_placements(const refusal *r, int operand)
@@ -37,9 +40,7 @@ static void restore_own(refusal *r)
 static bool do_fit(const refusal *r)
 {
     tsr_op_placements placements = {0};
-    tsr_placement results[TSR_OP_RESULTS][TSR_MAX_DIMS];
-    tsr_op_misfit misfit;
-    unsigned exchanged;
+    tsr_op_fitted fitted;
     for (int i = 0; i < r->form->rule->operand_count; i++) {
         tsr_layout *layout;
         if (!r->operands[i])
@@ -49,28 +50,56 @@ static bool do_fit(const refusal *r)
         tsr_layout_destroy(layout);
         placements[i] = r->tried[i];
     }
-    int64_t *numbers;
-    const tsr_status status =
-        tsr_op_place(r->form, r->mesh, placements, r->placing, results, &exchanged, &numbers, &misfit);
-    tsr_release(tsr_mesh_context(r->mesh), numbers);
-    return status == TSR_OK && misfit.kind == TSR_OP_FITS;
+    const tsr_status status = tsr_op_place(r->form, r->mesh, placements, r->placing, &fitted);
+    tsr_op_fitted_clear(&fitted);
+    return status == TSR_OK && fitted.misfit.kind == TSR_OP_FITS;
+}
+
+/* A cut of one factor of a dim: a chunk of it, or in a compound the unit or interleave that says
+ * so. */
+static tsr_placement cut_along(const refusal *r, int operand, int dim, int factor)
+{
+    int factors[TSR_MAX_DIMS];
+    tsr_placement p = tsr_shard(dim);
+    int64_t major = 1, minor = 1;
+    bool behind = false;
+    const int count = tsr_op_form_factors(r->form, r->form->operands[operand].factor[dim], factors);
+    for (int i = 0; i < count; i++) {
+        const int64_t size = r->form->size[factors[i]];
+        if (behind)
+            minor *= size;
+        else if (factors[i] != factor)
+            major *= size;
+        behind |= factors[i] == factor;
+    }
+    p.unit = minor > 1 ? minor : 0;
+    p.interleave = major > 1 ? major : 0;
+    return p;
 }
 
 /* What an operand's placement on a mesh dim would be to fit that of `keeper`: cut alike, or else
  * Replicate. */
 static tsr_placement fit_beside(const refusal *r, int operand, int keeper, int k)
 {
-    tsr_placement p = tsr_replicate();
+    int factors[TSR_MAX_DIMS];
+    const tsr_op_dims *const own = &r->form->operands[operand];
     const tsr_placement *const other = &own_placements(r, keeper)[k];
-    if (other->kind == TSR_SHARD) {
-        const int factor = r->form->operands[keeper].factor[other->dim];
-        const int dim = factor < 0 ? -1 : tsr_op_dims_find(&r->form->operands[operand], factor);
-        if (dim >= 0) {
-            p = *other;
-            p.dim = dim;
-        }
+    if (other->kind != TSR_SHARD)
+        return tsr_replicate();
+    const int factor = r->form->operands[keeper].factor[other->dim];
+    const int dim = factor < 0 ? -1 : tsr_op_dims_find(own, factor);
+    if (dim >= 0) {
+        tsr_placement p = *other;
+        p.dim = dim;
+        return p;
     }
-    return p;
+    const int count = tsr_op_form_factors(r->form, factor, factors);
+    for (int i = 0; i < count; i++) {
+        const int part = tsr_op_form_find(r->form, own, factors[i]);
+        if (part >= 0)
+            return cut_along(r, operand, part, factors[i]);
+    }
+    return tsr_replicate();
 }
 
 /* Tries other placements of one operand beside those of `keeper`: on the mesh dim that does not
@@ -85,6 +114,21 @@ static bool try_beside(refusal *r, int operand, int keeper)
     for (int dim = 0; dim < r->mesh_ndim; dim++)
         r->tried[operand][dim] = fit_beside(r, operand, keeper, dim);
     return do_fit(r);
+}
+
+/* Tries cuts along each factor of the compound that an operand's mesh dim cuts across. */
+static bool try_along(refusal *r, int operand)
+{
+    int factors[TSR_MAX_DIMS];
+    const int k = r->misfit->mesh_dim, dim = own_placements(r, operand)[k].dim;
+    const int count = tsr_op_form_factors(r->form, r->form->operands[operand].factor[dim], factors);
+    for (int i = 0; i < count; i++) {
+        restore_own(r);
+        r->tried[operand][k] = cut_along(r, operand, dim, factors[i]);
+        if (do_fit(r))
+            return true;
+    }
+    return false;
 }
 
 static bool try_replicate(refusal *r, int operand)
@@ -123,11 +167,37 @@ static void find_proposal(refusal *r)
         memcpy(r->tried[operand], r->misfit->wanted, (size_t)r->mesh_ndim * sizeof(tsr_placement));
         return;
     }
+    if (r->misfit->kind == TSR_OP_CUT_ACROSS && try_along(r, operand))
+        return;
     const bool beside = r->misfit->kind != TSR_OP_PARTIAL_BESIDE && other >= 0;
     if (beside && (try_beside(r, operand, other) || try_beside(r, other, operand)))
         return;
     if (!try_replicate(r, operand) && (other < 0 || !try_replicate(r, other)))
         try_all(r);
+}
+
+/* Makes changed units and interleaves of an operand the plainest cuts that own the same. */
+static void say_plainly(refusal *r, int operand)
+{
+    const tsr_op_dims *const dims = &r->form->operands[operand];
+    for (int dim = 0; dim < dims->ndim; dim++) {
+        bool changed = false;
+        tsr_placement cuts[TSR_MAX_DIMS];
+        for (int k = 0; k < r->mesh_ndim; k++) {
+            const tsr_placement *const p = &r->tried[operand][k];
+            const bool cuts_dim = p->kind == TSR_SHARD && p->dim == dim;
+            changed |= cuts_dim && (p->unit || p->interleave) && !tsr_placement_same(p, &own_placements(r, operand)[k]);
+            cuts[k] = cuts_dim ? *p : tsr_replicate();
+            cuts[k].dim = 0;
+        }
+        const int64_t size = tsr_layout_shape(r->operands[operand])[dim];
+        if (!changed || tsr_cuts_simplify(r->mesh, size, cuts, &r->lists) != TSR_OK)
+            continue;
+        for (int k = 0; k < r->mesh_ndim; k++) {
+            cuts[k].dim = dim;
+            r->tried[operand][k] = cuts[k].kind == TSR_SHARD ? cuts[k] : r->tried[operand][k];
+        }
+    }
 }
 
 static const char *print_mesh_dim(const refusal *r, char text[TEXT])
@@ -143,7 +213,7 @@ static const char *print_mesh_dim(const refusal *r, char text[TEXT])
 /* Says in `why` what does not fit. */
 static void explain(const refusal *r, char why[2 * TEXT])
 {
-    char dim_text[TEXT];
+    char dim_text[TEXT], name[100];
     const tsr_op_misfit *const m = r->misfit;
     const int k = m->mesh_dim;
     const char *const dim = print_mesh_dim(r, dim_text), *const op = r->names->op;
@@ -161,11 +231,22 @@ static void explain(const refusal *r, char why[2 * TEXT])
         break;
     case TSR_OP_CUT_UNLIKE: {
         const tsr_op_dims *const ours = &r->form->operands[m->operand], *const theirs = &r->form->operands[m->other];
-        const int factor = own->kind == TSR_SHARD ? ours->factor[own->dim] : theirs->factor[other_dim];
-        snprintf(why, 2 * TEXT, "mesh dim %s must cut dim %d of %s and dim %d of %s alike", dim,
-                 tsr_op_dims_find(theirs, factor), y, tsr_op_dims_find(ours, factor), x);
+        const bool own_dims = m->factor >= TSR_OP_FACTORS;
+        const int a = own_dims ? tsr_op_dims_find(theirs, m->factor) : tsr_op_form_find(r->form, theirs, m->factor);
+        const int b = own_dims ? tsr_op_dims_find(ours, m->factor) : tsr_op_form_find(r->form, ours, m->factor);
+        snprintf(why, 2 * TEXT, "mesh dim %s must cut dim %d of %s and dim %d of %s alike", dim, a, y, b, x);
         break;
     }
+    case TSR_OP_CUT_ACROSS:
+        tsr_op_form_name(r->form, r->form->operands[m->operand].factor[own->dim], name, sizeof name);
+        snprintf(why, 2 * TEXT, "mesh dim %s cuts dim %d of %s, which is %s, otherwise than along one of its factors",
+                 dim, own->dim, x, name);
+        break;
+    case TSR_OP_CUT_UNSAYABLE:
+        tsr_op_form_name(r->form, r->form->results[m->result].factor[m->dim], name, sizeof name);
+        snprintf(why, 2 * TEXT, "no placement says how mesh dim %s would cut dim %d of the result, which is %s", dim,
+                 m->dim, name);
+        break;
     case TSR_OP_CUT_ELSEWHERE:
         snprintf(why, 2 * TEXT, "mesh dim %s cuts dim %d of %s and dim %d of %s, which are different factors of \"%s\"",
                  dim, other_dim, y, own->dim, x, r->names->rule);
@@ -212,6 +293,7 @@ tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, con
     refusal r = {.form = form, .names = names, .operands = operands, .placing = placing, .misfit = misfit};
     r.mesh = tsr_layout_mesh(operands[first]);
     r.mesh_ndim = tsr_mesh_ndim(r.mesh);
+    r.lists.context = tsr_mesh_context(r.mesh);
     char why[2 * TEXT], how[4 * TEXT] = "";
     size_t length = 0;
     explain(&r, why);
@@ -220,11 +302,13 @@ tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, con
         char now[TEXT], then[TEXT];
         if (!operands[i])
             continue;
+        say_plainly(&r, i);
         tsr_placements_print(own_placements(&r, i), r.mesh_ndim, now, sizeof now);
         tsr_placements_print(r.tried[i], r.mesh_ndim, then, sizeof then);
         if (strcmp(now, then) != 0 && length < sizeof how)
             length += (size_t)snprintf(how + length, sizeof how - length, "%s %s from \"%s\" to \"%s\"",
                                        length ? " and" : "; redistribute", names->operands[i], now, then);
     }
+    tsr_cut_lists_clear(&r.lists);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s%s", names->caller, why, how);
 }

@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_RULES_REFUSE_H
 #define TSR_OPS_RULES_REFUSE_H
 
-#include "ops/rules/place.h"
+#include "ops/rules/fitted.h"
 
 /** TSR_ERROR_ARGUMENT, in a sentence that begins with the caller: why the operands do not fit, and
  * other placements of one operand, or if that cannot help of all, that fit. */

@@ -51,6 +51,7 @@ struct proof {
     X(attention)                                                                                                       \
     X(views)                                                                                                           \
     X(random)                                                                                                          \
+    X(order)                                                                                                           \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];

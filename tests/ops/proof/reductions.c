@@ -31,6 +31,13 @@ static void bools_over_dims(draw *d, proof *p)
     draw_values(d, &p->operands[0]);
 }
 
+static void floats_over_dims(draw *d, proof *p)
+{
+    over_dims(d, p);
+    p->operands[0].dtype = draw_below(d, 2) ? TSR_F32 : TSR_F64;
+    proof_attribute(p, "correction")->number = draw_below(d, 2);
+}
+
 /* Values of which products are exact: mostly 1, with few zeros. */
 static void draw_factors(draw *d, whole *x)
 {
@@ -114,6 +121,10 @@ const proof_case proof_reductions[] = {
     {"all", bools_over_dims, EXACT},
     {"argmax", along_dim, EXACT},
     {"argmin", along_dim, EXACT},
+    {"var", floats_over_dims, .inexact = true},
+    {"std", floats_over_dims, .inexact = true},
+    {"var_gradient", shares, .inexact = true},
+    {"std_gradient", shares, .inexact = true},
     {"max_gradient", shares},
     {"min_gradient", shares},
     {"prod_gradient", factor_shares, .exact = true},

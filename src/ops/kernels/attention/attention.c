@@ -1,6 +1,7 @@
 #include "ops/kernels/attention/attention.h"
 
 #include "ops/kernels/attention/attention_case.h"
+#include "ops/rows.h"
 
 #include <tessera/sys/status.h>
 
@@ -52,23 +53,80 @@ static void read_records(const tsr_attention_case *a, void *values, int64_t coun
                                        (char *)values + lane * width * a->real);
 }
 
-static void attend_block(const tsr_attention_case *a, void *tile)
+/* The forward call's memory beside the case. */
+typedef struct forward {
+    tsr_attention_case a;
+    const tsr_rows_kernels *rows; /* products of few rows */
+    void *tile;
+    float *values; /* weighted values of a chunk, if it is streamed */
+} forward;
+
+/* True if keys and values go by as they lie in memory, in products with the few queries of the
+ * block: decoding is bound by memory. */
+static bool is_streamed(const forward *f)
 {
-    tsr_attention_chunk chunk = {.weights = tile};
+    const tsr_attention_source *const k = &f->a.sources[0], *const v = &f->a.sources[1];
+    return f->a.computed == TSR_F32 && f->a.block.used <= TSR_ROWS_MOST && !k->whole && !v->whole &&
+           k->head.column_step == 1 && v->head.column_step == 1;
+}
+
+static void stream_chunk(const forward *f, int64_t first)
+{
+    const tsr_attention_case *const a = &f->a;
+    const tsr_attention_block *const b = &a->block;
+    const tsr_attention_head *const k = &a->sources[0].head, *const v = &a->sources[1].head;
+    tsr_attention_chunk chunk = {.weights = f->tile};
+    tsr_attention_begin_chunk(a, first, &chunk);
+    const tsr_rows_part scores = {.w = k->at + first * k->row_step * a->bytes,
+                                  .w_ld = k->row_step,
+                                  .x = b->queries,
+                                  .x_ld = b->width,
+                                  .m = b->used,
+                                  .n = chunk.count,
+                                  .k = a->dim,
+                                  .sums = f->tile,
+                                  .sums_ld = TSR_ATTENTION_KEYS};
+    const tsr_rows_part values = {.w = v->at + first * v->row_step * a->bytes,
+                                  .w_ld = v->row_step,
+                                  .x = f->tile,
+                                  .x_ld = TSR_ATTENTION_KEYS,
+                                  .m = b->used,
+                                  .n = a->value_dim,
+                                  .k = chunk.count,
+                                  .sums = f->values,
+                                  .sums_ld = b->value_width};
+    float *const out = b->out;
+    f->rows->dots[a->memory](&scores);
+    a->kernels->weigh_rows[a->computed](b, &chunk);
+    f->rows->terms[a->memory](&values);
+    for (int64_t i = 0; i < b->used * b->value_width; i++)
+        out[i] += f->values[i];
+}
+
+static void attend_block(const forward *f)
+{
+    const tsr_attention_case *const a = &f->a;
+    const bool streamed = is_streamed(f);
+    tsr_attention_chunk chunk = {.weights = f->tile};
     for (int64_t first = a->first_key; first < a->key_end; first += TSR_ATTENTION_KEYS) {
+        if (streamed) {
+            stream_chunk(f, first);
+            continue;
+        }
         tsr_attention_read_chunk(a, first, &chunk);
         a->kernels->attend[a->computed](&a->block, &chunk);
     }
 }
 
 /* Computes a block of queries: its results, its record, or its results from all ranks' records. */
-static void run_block(const tsr_attention_case *a, void *tile)
+static void run_block(const forward *f)
 {
+    const tsr_attention_case *const a = &f->a;
     const tsr_attention_block *const b = &a->block;
     if (a->call->stage > 0) {
         read_records(a, b->out, a->value_dim, b->value_width);
     } else {
-        attend_block(a, tile);
+        attend_block(f);
         if (!is_whole(a)) {
             write_record(a, b->out, a->value_dim, b->value_width);
             return;
@@ -78,25 +136,30 @@ static void run_block(const tsr_attention_case *a, void *tile)
     tsr_attention_write_block(a, &a->call->outputs[0], a->value_dim, b->value_width);
 }
 
-static void *measure_forward(const tsr_kernel_call *call, tsr_attention_memory *memory, tsr_attention_case *a)
+static void measure_forward(const tsr_kernel_call *call, tsr_attention_memory *memory, forward *f)
 {
-    tsr_attention_measure(call, false, memory, a);
-    return tsr_attention_take(memory, (int64_t)TSR_ATTENTION_KEYS * TSR_ATTENTION_LANES, a->real);
+    tsr_attention_measure(call, false, memory, &f->a);
+    f->rows = tsr_rows_kernels_for(call->kernels);
+    f->tile = tsr_attention_take(memory, (int64_t)TSR_ATTENTION_KEYS * TSR_ATTENTION_LANES, f->a.real);
+    f->values = tsr_attention_take(memory, TSR_ROWS_MOST * f->a.block.value_width, sizeof *f->values);
+    if (f->values)
+        memset(f->values, 0, (size_t)(TSR_ROWS_MOST * f->a.block.value_width) * sizeof *f->values);
 }
 
 tsr_status tsr_attention_run(const tsr_kernel_call *call)
 {
-    tsr_attention_case a;
+    forward f;
     tsr_attention_memory memory = {call->workspace, 0};
-    void *const tile = measure_forward(call, &memory, &a);
-    TSR_TRY(tsr_attention_locate(&a, memory));
-    for (a.batch = 0; a.batch < a.batches; a.batch++) {
-        for (int64_t kv_head = 0; kv_head < a.kv_heads; kv_head++) {
-            int64_t head = a.head_begin[kv_head], query = 0;
+    measure_forward(call, &memory, &f);
+    tsr_attention_case *const a = &f.a;
+    TSR_TRY(tsr_attention_locate(a, memory));
+    for (a->batch = 0; a->batch < a->batches; a->batch++) {
+        for (int64_t kv_head = 0; kv_head < a->kv_heads; kv_head++) {
+            int64_t head = a->head_begin[kv_head], query = 0;
             if (call->stage <= 0)
-                tsr_attention_enter(&a, kv_head);
-            while (tsr_attention_next_block(&a, kv_head, &head, &query))
-                run_block(&a, tile);
+                tsr_attention_enter(a, kv_head);
+            while (tsr_attention_next_block(a, kv_head, &head, &query))
+                run_block(&f);
         }
     }
     return TSR_OK;
@@ -104,18 +167,18 @@ tsr_status tsr_attention_run(const tsr_kernel_call *call)
 
 int64_t tsr_attention_workspace(const tsr_kernel_call *call)
 {
-    tsr_attention_case a;
+    forward f;
     tsr_attention_memory memory = {NULL, 0};
-    measure_forward(call, &memory, &a);
-    return memory.used + list_bytes(&a);
+    measure_forward(call, &memory, &f);
+    return memory.used + list_bytes(&f.a);
 }
 
 int64_t tsr_attention_record(const tsr_kernel_call *call)
 {
-    tsr_attention_case a;
+    forward f;
     tsr_attention_memory memory = {NULL, 0};
-    measure_forward(call, &memory, &a);
-    return a.batches * a.heads * a.queries * (STATISTICS + a.value_dim) * a.real;
+    measure_forward(call, &memory, &f);
+    return f.a.batches * f.a.heads * f.a.queries * (STATISTICS + f.a.value_dim) * f.a.real;
 }
 
 /* The gradient's memory beside the case. */

@@ -1,6 +1,6 @@
-/* The loops of attention_kernels.h for one dtype. attention_kernels.c includes this file once a
- * dtype, f32 or f64, with its type REAL, unsigned INTEGER of its bits, PIECE of them in a vector, and the
- * polynomial powers of 2^r; FUNCTION(name) is the name with the dtype in front. */
+/* The loops of attention_kernels.h for one dtype. attention_kernels.c includes this file once for
+ * f32 and once for f64, with the type REAL, the unsigned INTEGER of its bits, PIECE of them in a
+ * vector, and the polynomial powers of 2^r; FUNCTION(name) is the name with the dtype in front. */
 
 typedef REAL FUNCTION(piece) __attribute__((vector_size(VECTOR)));
 typedef INTEGER FUNCTION(words) __attribute__((vector_size(VECTOR)));
@@ -45,13 +45,14 @@ static inline INLINE piece FUNCTION(exp2)(piece x)
  * `a_step` elements apart; if `crossed` those of its transpose, whose columns i are contiguous.
  * The number of columns is a multiple of TSR_ATTENTION_PAD.
  */
-typedef struct FUNCTION(product) {
+struct FUNCTION(product) {
     int64_t rows, columns, terms;
     const REAL *a, *b;
     REAL *c;
     int64_t a_step, b_step, c_step;
     int crossed, adds;
-} FUNCTION(product);
+};
+typedef struct FUNCTION(product) FUNCTION(product);
 #define product FUNCTION(product)
 
 /* Rows i to i + rows - 1, and `vectors` vectors of columns from j on. Counts are constants, so that
@@ -59,8 +60,8 @@ typedef struct FUNCTION(product) {
 static inline INLINE void FUNCTION(multiply_tile)(const product *m, int64_t i, int64_t j, int rows, int vectors,
                                                   int crossed)
 {
-    piece sum[ROWS][VECTORS];
-    const REAL *a[ROWS];
+    piece sum[2 * ROWS][VECTORS];
+    const REAL *a[2 * ROWS];
     const REAL *b = m->b + j;
     REAL *const c = m->c + i * m->c_step + j;
     const int64_t terms = m->terms, a_step = m->a_step, b_step = m->b_step, c_step = m->c_step;
@@ -84,11 +85,12 @@ static inline INLINE void FUNCTION(multiply_tile)(const product *m, int64_t i, i
         FUNCTION(store)(sum[r][v], c + r * c_step + v * PIECE);
 }
 
-static inline INLINE void FUNCTION(multiply_columns)(const product *m, int64_t j, int vectors, int crossed)
+/* With one vector of columns there are twice as many rows, so that enough sums are on their way. */
+static inline INLINE void FUNCTION(multiply_columns)(const product *m, int64_t j, int rows, int vectors, int crossed)
 {
     int64_t i = 0;
-    for (; i + ROWS <= m->rows; i += ROWS)
-        FUNCTION(multiply_tile)(m, i, j, ROWS, vectors, crossed);
+    for (; i + rows <= m->rows; i += rows)
+        FUNCTION(multiply_tile)(m, i, j, rows, vectors, crossed);
     for (; i + 2 <= m->rows; i += 2)
         FUNCTION(multiply_tile)(m, i, j, 2, vectors, crossed);
     if (i < m->rows)
@@ -99,68 +101,68 @@ static inline INLINE void FUNCTION(multiply_all)(const product *m, int crossed)
 {
     int64_t j = 0;
     for (; j + VECTORS * PIECE <= m->columns; j += (int64_t)VECTORS * PIECE)
-        FUNCTION(multiply_columns)(m, j, VECTORS, crossed);
+        FUNCTION(multiply_columns)(m, j, ROWS, VECTORS, crossed);
     for (; j < m->columns; j += PIECE)
-        FUNCTION(multiply_columns)(m, j, 1, crossed);
+        FUNCTION(multiply_columns)(m, j, 2 * ROWS, 1, crossed);
 }
 
-static void FUNCTION(multiply)(const product m)
+static void FUNCTION(multiply)(const product *m)
 {
-    if (m.crossed)
-        FUNCTION(multiply_all)(&m, 1);
+    if (m->crossed)
+        FUNCTION(multiply_all)(m, 1);
     else
-        FUNCTION(multiply_all)(&m, 0);
+        FUNCTION(multiply_all)(m, 0);
 }
 
 /* A tile becomes the products of a chunk's rows and a block's turned rows. */
 static void FUNCTION(fill_tile)(const tsr_attention_block *b, const tsr_attention_chunk *c, tsr_attention_rows rows,
                                 const void *turned, int64_t terms, void *tile)
 {
-    FUNCTION(multiply)
-    ((product){.rows = c->count,
-               .columns = b->lanes,
-               .terms = terms,
-               .a = rows.at,
-               .a_step = rows.step,
-               .b = turned,
-               .b_step = TSR_ATTENTION_LANES,
-               .c = tile,
-               .c_step = TSR_ATTENTION_LANES});
+    const product m = {.rows = c->count,
+                       .columns = b->lanes,
+                       .terms = terms,
+                       .a = rows.at,
+                       .a_step = rows.step,
+                       .b = turned,
+                       .b_step = TSR_ATTENTION_LANES,
+                       .c = tile,
+                       .c_step = TSR_ATTENTION_LANES};
+    FUNCTION(multiply)(&m);
 }
 
 /* Adds the products of a tile's columns and a chunk's rows to the block's out. */
 static void FUNCTION(add_to_out)(const tsr_attention_block *b, const tsr_attention_chunk *c, const void *tile,
                                  tsr_attention_rows rows, int64_t width)
 {
-    FUNCTION(multiply)
-    ((product){.rows = b->lanes,
-               .columns = width,
-               .terms = c->count,
-               .a = tile,
-               .a_step = TSR_ATTENTION_LANES,
-               .b = rows.at,
-               .b_step = rows.step,
-               .c = b->out,
-               .c_step = width,
-               .crossed = 1,
-               .adds = 1});
+    const product m = {.rows = b->used,
+                       .columns = width,
+                       .terms = c->count,
+                       .a = tile,
+                       .a_step = TSR_ATTENTION_LANES,
+                       .b = rows.at,
+                       .b_step = rows.step,
+                       .c = b->out,
+                       .c_step = width,
+                       .crossed = 1,
+                       .adds = 1};
+    FUNCTION(multiply)(&m);
 }
 
 /* Adds the products of a tile's rows and a block's rows to rows of the chunk. */
 static void FUNCTION(add_to_rows)(const tsr_attention_block *b, const tsr_attention_chunk *c, const void *tile,
                                   const void *rows, int64_t width, tsr_attention_rows to)
 {
-    FUNCTION(multiply)
-    ((product){.rows = c->count,
-               .columns = width,
-               .terms = b->lanes,
-               .a = tile,
-               .a_step = TSR_ATTENTION_LANES,
-               .b = rows,
-               .b_step = width,
-               .c = to.at,
-               .c_step = to.step,
-               .adds = 1});
+    const product m = {.rows = c->count,
+                       .columns = width,
+                       .terms = b->lanes,
+                       .a = tile,
+                       .a_step = TSR_ATTENTION_LANES,
+                       .b = rows,
+                       .b_step = width,
+                       .c = to.at,
+                       .c_step = to.step,
+                       .adds = 1};
+    FUNCTION(multiply)(&m);
 }
 
 static void FUNCTION(turn)(const REAL *from, int64_t lanes, int64_t width, REAL factor, REAL *to)
@@ -184,10 +186,22 @@ static void FUNCTION(begin)(const tsr_attention_block *b, const tsr_attention_ch
         memset(b->delta, 0, (size_t)b->lanes * sizeof(REAL));
 }
 
-/* Gives scores of keys that a query does not attend -infinity. */
+/* Adds the mask to scores. */
+static void FUNCTION(add_mask)(const tsr_attention_block *b, const tsr_attention_chunk *c)
+{
+    const REAL *const mask = c->mask;
+    for (int64_t key = 0; key < c->count && mask; key++) {
+        REAL *const scores = (REAL *)c->weights + key * TSR_ATTENTION_LANES;
+        for (int64_t lane = 0; lane < b->used; lane++)
+            scores[lane] += mask[lane * TSR_ATTENTION_KEYS + key] * LOG2_E;
+    }
+}
+
+/* Adds the mask, and gives scores of keys that a query does not attend -infinity. */
 static void FUNCTION(mask)(const tsr_attention_block *b, const tsr_attention_chunk *c)
 {
     const piece never = -(REAL)INFINITY + (piece){0};
+    FUNCTION(add_mask)(b, c);
     if (b->last_begin <= c->first && b->first_end >= c->first + c->count)
         return;
     for (int64_t lane = 0; lane < b->lanes; lane += PIECE) {
@@ -250,12 +264,55 @@ static void FUNCTION(attend)(const tsr_attention_block *b, const tsr_attention_c
     REAL factors[TSR_ATTENTION_LANES];
     FUNCTION(fill_tile)(b, c, c->k, b->turned_queries, b->width, c->weights);
     FUNCTION(weigh)(b, c, factors);
-    for (int64_t lane = 0; lane < b->lanes; lane++) {
+    for (int64_t lane = 0; lane < b->used; lane++) {
         REAL *const row = (REAL *)b->out + lane * b->value_width;
         for (int64_t i = 0; i < b->value_width && factors[lane] != 1; i++)
             row[i] *= factors[lane];
     }
     FUNCTION(add_to_out)(b, c, c->weights, c->v, b->value_width);
+}
+
+/* Makes the scores of a query from products: scaled, masked, -infinity where it does not attend and
+ * up to a whole number of vectors. Returns the largest of `top` and them. */
+static REAL FUNCTION(score_row)(const tsr_attention_block *b, const tsr_attention_chunk *c, int64_t lane, REAL *row,
+                                REAL top)
+{
+    const REAL *const mask = c->mask ? (const REAL *)c->mask + lane * TSR_ATTENTION_KEYS : NULL, scale = (REAL)b->scale;
+    const int64_t begin = b->begin[lane] - c->first, end = b->end[lane] - c->first;
+    piece largest = top + (piece){0};
+    for (int64_t key = 0; key < c->count; key++)
+        row[key] = row[key] * scale + (mask ? mask[key] * LOG2_E : 0);
+    for (int64_t key = 0; key < c->count; key++)
+        row[key] = key >= begin && key < end ? row[key] : -(REAL)INFINITY;
+    for (int64_t key = c->count; key % PIECE != 0; key++)
+        row[key] = -(REAL)INFINITY;
+    for (int64_t key = 0; key < c->count; key += PIECE)
+        largest = FUNCTION(larger)(FUNCTION(load)(row + key), largest);
+    for (int i = 0; i < PIECE; i++)
+        top = largest[i] > top ? largest[i] : top;
+    return top;
+}
+
+static void FUNCTION(weigh_rows)(const tsr_attention_block *b, const tsr_attention_chunk *c)
+{
+    REAL *const tops = b->largest, *const sums = b->sum;
+    for (int64_t lane = 0; lane < b->used; lane++) {
+        REAL *const row = (REAL *)c->weights + lane * TSR_ATTENTION_KEYS, *const out = (REAL *)b->out;
+        const REAL top = FUNCTION(score_row)(b, c, lane, row, tops[lane]);
+        const piece base = FUNCTION(finite)(top + (piece){0}), factor = FUNCTION(exp2)(tops[lane] - base);
+        piece sum = {0};
+        for (int64_t key = 0; key < c->count; key += PIECE) {
+            const piece weight = FUNCTION(exp2)(FUNCTION(load)(row + key) - base);
+            sum += weight;
+            FUNCTION(store)(weight, row + key);
+        }
+        tops[lane] = top;
+        sums[lane] *= factor[0];
+        for (int i = 0; i < PIECE; i++)
+            sums[lane] += sum[i];
+        for (int64_t i = 0; i < b->value_width; i++)
+            out[lane * b->value_width + i] *= factor[0];
+    }
 }
 
 static void FUNCTION(measure)(const tsr_attention_block *b, const tsr_attention_chunk *c)
@@ -280,9 +337,10 @@ static void FUNCTION(recall)(const tsr_attention_block *b, const tsr_attention_c
     const REAL *const largest = b->largest;
     FUNCTION(fill_tile)(b, c, c->k, b->turned_queries, b->width, c->weights);
     FUNCTION(mask)(b, c);
-    for (int64_t lane = 0; lane < b->lanes; lane += PIECE)
-        FUNCTION(weigh_lanes)
-    (c->count, (REAL *)c->weights + lane, FUNCTION(finite)(FUNCTION(load)(largest + lane)));
+    for (int64_t lane = 0; lane < b->lanes; lane += PIECE) {
+        const piece base = FUNCTION(finite)(FUNCTION(load)(largest + lane));
+        FUNCTION(weigh_lanes)(c->count, (REAL *)c->weights + lane, base);
+    }
     memcpy(c->largest, b->largest, (size_t)b->lanes * sizeof(REAL));
     FUNCTION(fill_tile)(b, c, c->v, b->turned_douts, b->value_width, c->slopes);
 }

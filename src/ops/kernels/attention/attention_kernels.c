@@ -20,8 +20,10 @@
 #endif
 #define ROWS 6
 
+#define LOG2_E (REAL)0x1.71547652b82fep+0
+
 #define INLINE       __attribute__((always_inline))
-#define UNROLLED     _Pragma("GCC unroll 6")
+#define UNROLLED     _Pragma("GCC unroll 12")
 #define UNROLLED_ALL _Pragma("GCC unroll 16")
 
 /* f32: 2^r = 1 + r q(r) with |r| at most 1/2, where q is the polynomial of Cephes' exp2f. Adding
@@ -72,6 +74,7 @@ static const REAL FUNCTION(powers)[] = {1.3691488853904124e-12, 2.56784359934881
 const tsr_attention_kernels NAME(TSR_KERNELS) = {
     .begin = {[TSR_F32] = f32_begin, [TSR_F64] = f64_begin},
     .attend = {[TSR_F32] = f32_attend, [TSR_F64] = f64_attend},
+    .weigh_rows = {[TSR_F32] = f32_weigh_rows, [TSR_F64] = f64_weigh_rows},
     .measure = {[TSR_F32] = f32_measure, [TSR_F64] = f64_measure},
     .recall = {[TSR_F32] = f32_recall, [TSR_F64] = f64_recall},
     .finish = {[TSR_F32] = f32_finish, [TSR_F64] = f64_finish},

@@ -26,6 +26,7 @@ typedef struct tsr_attention_rows {
 
 /** A block of queries. The memory is the caller's. */
 typedef struct tsr_attention_block {
+    int64_t used; /**< the queries: the first lanes; the others have rows of zeros */
     int64_t lanes, width, value_width;
     double scale;         /**< of scores; base 2, so it includes 1 / ln 2 */
     double slope;         /**< of scores; base e, for gradients */
@@ -44,6 +45,7 @@ typedef struct tsr_attention_block {
 typedef struct tsr_attention_chunk {
     int64_t first, count;
     tsr_attention_rows k, v;
+    const void *mask;          /**< NULL, or by query, with KEYS to a row, what is added to scores of base e */
     void *weights;             /**< a tile: 2^(score - largest) */
     void *slopes;              /**< a tile: the gradients of weights, then those of scores */
     void *largest;             /**< by lane: what the tile's weights are relative to */
@@ -65,6 +67,9 @@ typedef struct tsr_attention_kernels {
     tsr_attention_loop *begin[TSR_DTYPE_END];
     /** Adds a chunk to largest, sum and out. */
     tsr_attention_loop *attend[TSR_DTYPE_END];
+    /** Turns scores, in weights by query and not by key, with KEYS to a row and unscaled, into
+     * weights; adds them to largest and sum, and shrinks out to match. */
+    tsr_attention_loop *weigh_rows[TSR_DTYPE_END];
     /** Adds a chunk to largest, sum and delta, and leaves weights, slopes and the chunk's
      * largest. */
     tsr_attention_loop *measure[TSR_DTYPE_END];

@@ -1,10 +1,10 @@
-#include "ops/kernels/random.h"
+#include "ops/kernels/random/random.h"
 
-#include "ops/kernels/axes.h"
 #include "ops/kernels/functions.h"
-#include "ops/kernels/generators.h"
-#include "ops/kernels/positions.h"
-#include "ops/kernels/random_kernels.h"
+#include "ops/kernels/lines/axes.h"
+#include "ops/kernels/lines/positions.h"
+#include "ops/kernels/random/generators.h"
+#include "ops/kernels/random/random_kernels.h"
 
 #include <tessera/sys/status.h>
 

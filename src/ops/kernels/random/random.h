@@ -1,7 +1,7 @@
-/** Random numbers of local tensors of the host: functions of a key and of each element's index in the
- * whole tensor, counted in row-major order. */
-#ifndef TSR_OPS_KERNELS_RANDOM_H
-#define TSR_OPS_KERNELS_RANDOM_H
+/** Random numbers of local tensors of the host: functions of a key and of each element's index in
+ * the whole tensor, counted in row-major order. */
+#ifndef TSR_OPS_KERNELS_RANDOM_RANDOM_H
+#define TSR_OPS_KERNELS_RANDOM_RANDOM_H
 
 #include "ops/kernels/call.h"
 

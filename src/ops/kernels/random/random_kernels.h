@@ -2,8 +2,8 @@
  * Loops of random numbers over a few hundred elements without gaps: one source, compiled once for
  * each set of instructions; all sets give the same bits.
  */
-#ifndef TSR_OPS_KERNELS_RANDOM_KERNELS_H
-#define TSR_OPS_KERNELS_RANDOM_KERNELS_H
+#ifndef TSR_OPS_KERNELS_RANDOM_RANDOM_KERNELS_H
+#define TSR_OPS_KERNELS_RANDOM_RANDOM_KERNELS_H
 
 #include <stdint.h>
 

@@ -1,9 +1,8 @@
-/** The order of elements by value: what sort, topk, argmax and argmin have in common. For kernels
- * alone. */
-#ifndef TSR_OPS_KERNELS_RANKING_H
-#define TSR_OPS_KERNELS_RANKING_H
+/** The order of elements by value: what sort, topk, argmax and argmin have in common. */
+#ifndef TSR_OPS_KERNELS_LINES_RANKING_H
+#define TSR_OPS_KERNELS_LINES_RANKING_H
 
-#include "ops/kernels/axes.h"
+#include "ops/kernels/lines/axes.h"
 
 #include <string.h>
 
@@ -40,5 +39,12 @@ static inline bool tsr_ranked_before(const tsr_ranking *ranking, const tsr_ranke
     const uint64_t first = tsr_ranking_key(ranking, a->value), second = tsr_ranking_key(ranking, b->value);
     return first != second ? first < second : a->position < b->position;
 }
+
+/** Sorts n elements by merging runs, of which there may be some. `spare` has room for as many. */
+void tsr_ranked_sort(const tsr_ranking *ranking, tsr_ranked *elements, tsr_ranked *spare, int64_t n);
+
+/** Offers an element to the first `most` of those that were offered, of which `*count` are kept in
+ * any order. */
+void tsr_ranked_offer(const tsr_ranking *ranking, tsr_ranked element, tsr_ranked *kept, int64_t most, int64_t *count);
 
 #endif

@@ -1,4 +1,4 @@
-#include "ops/kernels/positions.h"
+#include "ops/kernels/lines/positions.h"
 
 #include <tessera/sys/status.h>
 

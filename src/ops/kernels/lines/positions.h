@@ -1,7 +1,7 @@
 /** Global positions of local elements along one dim: what kernels of positional factors, and those
  * that exchange along a dim, know of shards. */
-#ifndef TSR_OPS_KERNELS_POSITIONS_H
-#define TSR_OPS_KERNELS_POSITIONS_H
+#ifndef TSR_OPS_KERNELS_LINES_POSITIONS_H
+#define TSR_OPS_KERNELS_LINES_POSITIONS_H
 
 #include <tessera/layout.h>
 

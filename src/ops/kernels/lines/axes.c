@@ -1,4 +1,6 @@
-#include "ops/kernels/axes.h"
+#include "ops/kernels/lines/axes.h"
+
+#include "ops/kernels/reduce.h"
 
 #include <string.h>
 
@@ -31,6 +33,24 @@ void tsr_axes_split(int count, const tsr_tensor *const *tensors, const bool *mar
         tsr_axes_add(marked[dim] ? reduced : kept, tensors, dims, tensors[1]->shape[dim]);
         used += !marked[dim] || keep;
     }
+}
+
+void tsr_reductions_begin(tsr_reductions *r, int count, const tsr_tensor *const *tensors,
+                          const tsr_attribute *attributes)
+{
+    bool marked[TSR_MAX_DIMS];
+    tsr_reduce_mark(attributes[0].count, attributes[0].list, tensors[1]->ndim, marked);
+    tsr_axes_split(count, tensors, marked, attributes[1].integer != 0, &r->kept, &r->outer);
+    r->count = tsr_axes_count(&r->kept);
+    r->elements = tsr_axes_count(&r->outer);
+    r->length = 1;
+    memset(r->step, 0, sizeof r->step);
+    if (r->outer.count == 0)
+        return;
+    const int last = --r->outer.count;
+    r->length = r->outer.size[last];
+    for (int i = 0; i < count; i++)
+        r->step[i] = r->outer.step[last][i] / (int64_t)tsr_dtype_bytes(tensors[i]->dtype);
 }
 
 void tsr_axes_lines(tsr_axes *axes, int count, const tsr_tensor *const *tensors, int dim)

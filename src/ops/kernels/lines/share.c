@@ -1,6 +1,6 @@
-#include "ops/kernels/share.h"
+#include "ops/kernels/lines/share.h"
 
-#include "ops/kernels/axes.h"
+#include "ops/kernels/lines/axes.h"
 #include "ops/kernels/reduce.h"
 
 #include <math.h>
@@ -19,29 +19,16 @@ typedef struct sharing {
     tsr_dtype dtype;
     int code;
     int64_t bytes;
-    tsr_axes kept, outer;  /* of the gradient, x and the output; outer: the reduced dims but the last */
-    int64_t length;        /* elements along the last reduced dim */
-    int64_t x_step, step;  /* from one to the next of x and of the output, in elements */
-    int64_t count, behind; /* reductions, and elements behind each */
+    tsr_reductions all; /* of the gradient, x and the output */
 } sharing;
 
 static void begin(const tsr_kernel_call *call, sharing *s)
 {
-    bool marked[TSR_MAX_DIMS];
     const tsr_tensor *const tensors[] = {&call->inputs[0], &call->inputs[1], &call->outputs[0]};
-    *s = (sharing){.kernels = tsr_pointwise_kernels_for(call->kernels), .code = call->code, .length = 1};
+    *s = (sharing){.kernels = tsr_pointwise_kernels_for(call->kernels), .code = call->code};
     s->dtype = call->inputs[1].dtype;
     s->bytes = (int64_t)tsr_dtype_bytes(s->dtype);
-    tsr_reduce_mark(call->attributes[0].count, call->attributes[0].list, call->inputs[1].ndim, marked);
-    tsr_axes_split(3, tensors, marked, call->attributes[1].integer != 0, &s->kept, &s->outer);
-    s->count = tsr_axes_count(&s->kept);
-    s->behind = tsr_axes_count(&s->outer);
-    if (s->outer.count == 0)
-        return;
-    const int last = --s->outer.count;
-    s->length = s->outer.size[last];
-    s->x_step = s->outer.step[last][1] / s->bytes;
-    s->step = s->outer.step[last][2] / s->bytes;
+    tsr_reductions_begin(&s->all, 3, tensors, call->attributes);
 }
 
 static outcome nothing(int code)
@@ -81,17 +68,18 @@ static double share_of(int code, double x, double d, outcome all)
     return d * (x == 0 ? all.value : all.value / x);
 }
 
-/* Visits the elements behind the gradient at `s->kept`, by chunks: joins them to `*all`, or else
- * writes their shares of d. */
+/* Visits the elements behind the gradient at `s->all.kept`, by chunks: joins them to `*all`, or
+ * else writes their shares of d. */
 static void visit(const sharing *s, bool shares, double d, outcome *all)
 {
     tsr_number values[CHUNK];
-    tsr_axes lines = s->outer;
-    memcpy(lines.at, s->kept.at, sizeof lines.at);
+    tsr_axes lines = s->all.outer;
+    memcpy(lines.at, s->all.kept.at, sizeof lines.at);
     do {
-        for (int64_t done = 0; done < s->length; done += CHUNK) {
-            const int64_t n = s->length - done < CHUNK ? s->length - done : CHUNK;
-            tsr_numbers_read(s->kernels, s->dtype, lines.at[1] + done * s->x_step * s->bytes, s->x_step, n, values);
+        for (int64_t done = 0; done < s->all.length; done += CHUNK) {
+            const int64_t n = s->all.length - done < CHUNK ? s->all.length - done : CHUNK;
+            tsr_numbers_read(s->kernels, s->dtype, lines.at[1] + done * s->all.step[1] * s->bytes, s->all.step[1], n,
+                             values);
             for (int64_t i = 0; i < n; i++) {
                 if (shares)
                     values[i].real = share_of(s->code, values[i].real, d, *all);
@@ -99,7 +87,8 @@ static void visit(const sharing *s, bool shares, double d, outcome *all)
                     *all = join(s->code, *all, of_element(s->code, values[i].real));
             }
             if (shares)
-                tsr_numbers_write(s->kernels, s->dtype, values, n, lines.at[2] + done * s->step * s->bytes, s->step);
+                tsr_numbers_write(s->kernels, s->dtype, values, n, lines.at[2] + done * s->all.step[2] * s->bytes,
+                                  s->all.step[2]);
         }
     } while (tsr_axes_next(&lines));
 }
@@ -107,28 +96,28 @@ static void visit(const sharing *s, bool shares, double d, outcome *all)
 /* Finds what each reduction of this rank's elements is. */
 static void reduce_all(sharing *s, outcome *all)
 {
-    for (int64_t i = 0; i < s->count; i++) {
+    for (int64_t i = 0; i < s->all.count; i++) {
         all[i] = nothing(s->code);
-        if (s->behind)
+        if (s->all.elements)
             visit(s, false, 0, &all[i]);
-        tsr_axes_next(&s->kept);
+        tsr_axes_next(&s->all.kept);
     }
 }
 
 static void write_all(sharing *s, outcome *all)
 {
     tsr_number d;
-    for (int64_t i = 0; i < s->count && s->behind; i++) {
-        tsr_numbers_read(s->kernels, s->dtype, s->kept.at[0], 1, 1, &d);
+    for (int64_t i = 0; i < s->all.count && s->all.elements; i++) {
+        tsr_numbers_read(s->kernels, s->dtype, s->all.kept.at[0], 1, 1, &d);
         visit(s, true, d.real, &all[i]);
-        tsr_axes_next(&s->kept);
+        tsr_axes_next(&s->all.kept);
     }
 }
 
 /* Joins what all ranks found, in their order. */
 static void join_records(const tsr_kernel_call *call, const sharing *s, outcome *all)
 {
-    for (int64_t i = 0; i < s->count; i++) {
+    for (int64_t i = 0; i < s->all.count; i++) {
         all[i] = nothing(s->code);
         for (int rank = 0; rank < call->record_count; rank++) {
             const outcome *const found = (const void *)((const char *)call->records + rank * call->record_stride);
@@ -157,7 +146,7 @@ int64_t tsr_share_record_bytes(const tsr_kernel_call *call)
 {
     sharing s;
     begin(call, &s);
-    return s.count * (int64_t)sizeof(outcome);
+    return s.all.count * (int64_t)sizeof(outcome);
 }
 
 int64_t tsr_share_workspace_bytes(const tsr_kernel_call *call)

@@ -1,7 +1,7 @@
 /** Goes through local tensors of the host, by lines along one or several dims, and reads and writes
  * their elements as numbers of 8 bytes. */
-#ifndef TSR_OPS_KERNELS_AXES_H
-#define TSR_OPS_KERNELS_AXES_H
+#ifndef TSR_OPS_KERNELS_LINES_AXES_H
+#define TSR_OPS_KERNELS_LINES_AXES_H
 
 #include "ops/kernels/call.h"
 #include "ops/kernels/pointwise.h"
@@ -36,6 +36,21 @@ void tsr_axes_add(tsr_axes *axes, const tsr_tensor *const *tensors, const int *d
  * those that are. */
 void tsr_axes_split(int count, const tsr_tensor *const *tensors, const bool *marked, bool keep, tsr_axes *kept,
                     tsr_axes *reduced);
+
+/** What reductions over some dims go through: tensors of one shape, but for the first, which is
+ * that of the results. */
+typedef struct tsr_reductions {
+    tsr_axes kept;                  /**< the dims of the results */
+    tsr_axes outer;                 /**< the dims that are reduced, but for the last of them */
+    int64_t length;                 /**< elements along the last */
+    int64_t step[TSR_AXES_TENSORS]; /**< from one to the next, in elements */
+    int64_t count;                  /**< results */
+    int64_t elements;               /**< behind each result */
+} tsr_reductions;
+
+/** Begins with the dims that the first two attributes, dim (INTS) and keep (INT), name. */
+void tsr_reductions_begin(tsr_reductions *r, int count, const tsr_tensor *const *tensors,
+                          const tsr_attribute *attributes);
 
 /** Begins with all dims but `dim` of tensors that have as many dims. */
 void tsr_axes_lines(tsr_axes *axes, int count, const tsr_tensor *const *tensors, int dim);

@@ -1,6 +1,6 @@
 /** Positions of the largest and smallest elements along a dim: argmax and argmin. */
-#ifndef TSR_OPS_KERNELS_EXTREME_H
-#define TSR_OPS_KERNELS_EXTREME_H
+#ifndef TSR_OPS_KERNELS_LINES_EXTREME_H
+#define TSR_OPS_KERNELS_LINES_EXTREME_H
 
 #include "ops/kernels/call.h"
 

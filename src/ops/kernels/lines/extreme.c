@@ -1,8 +1,8 @@
-#include "ops/kernels/extreme.h"
+#include "ops/kernels/lines/extreme.h"
 
-#include "ops/kernels/positions.h"
-#include "ops/kernels/ranking.h"
-#include "ops/kernels/softmax.h"
+#include "ops/kernels/lines/positions.h"
+#include "ops/kernels/lines/ranking.h"
+#include "ops/kernels/norms.h"
 
 #include <tessera/sys/status.h>
 
