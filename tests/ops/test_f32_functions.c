@@ -1,5 +1,5 @@
-/* The f32 functions of pointwise kernels against f64: every set of instructions, thinned, or with the
- * argument "all" every f32. */
+/* The f32 functions of pointwise kernels against f64: every set of instructions, thinned, or with
+ * the argument "all" every f32. */
 #include "ops/kernels/pointwise.h"
 
 #include <tessera/sys/device.h>
@@ -63,8 +63,8 @@ static double gelu_tanh_slope(double x)
     return sigmoid(power_of_gelu(x)) * (1 + x * rise * sigmoid(-power_of_gelu(x)));
 }
 
-/* Errors in units in the last place of the result, or of a slope in those of the larger of 1 and the
- * slope: it passes 0. Results at minus infinity, -0 and infinity. */
+/* Errors in units in the last place of the result, or of a slope in those of the larger of 1 and
+ * the slope: it passes 0. Results at minus infinity, -0 and infinity. */
 static const struct function {
     const char *name;
     int code;
@@ -130,8 +130,8 @@ static inline double unit_at(double value)
     return (power < 0x1p-126 ? 0x1p-126 : power) * 0x1p-23;
 }
 
-/* True if `got` is within the bound of `wanted`, or is as infinite, or NaN. `least` is the least size
- * at which units are taken. */
+/* True if `got` is within the bound of `wanted`, or is as infinite, or NaN. `least` is the least
+ * size at which units are taken. */
 static inline int is_near(double bound, double least, float got, double wanted)
 {
     const double scale = fabs(wanted) < least ? least : wanted;

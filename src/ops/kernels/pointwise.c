@@ -9,8 +9,8 @@
 #define INPUTS 3
 /* Elements that go through buffers at once, so that they stay in the first-level cache. */
 #define CHUNK 512
-/* Elements of a chunk that is streamed, and how many chunks ahead operands are fetched, because the
- * arithmetic on a chunk would leave memory idle. */
+/* Elements of a chunk that is streamed, and how many chunks ahead operands are fetched, because
+ * the arithmetic on a chunk would leave memory idle. */
 #define STREAMED 128
 #define AHEAD    2
 /* Bytes of a cache line. */
@@ -148,8 +148,8 @@ static void write_chunk(const walk *w, void *array, char *to, int64_t n)
     w->kernels->stream(out->dtype == out->computed ? array : narrow, to, n * out->bytes);
 }
 
-/* Fetches the `bytes` bytes AHEAD chunks behind those at `at`. There may be none: a prefetch does not
- * fault. */
+/* Fetches the `bytes` bytes AHEAD chunks behind those at `at`. There may be none: a prefetch does
+ * not fault. */
 static inline void fetch_ahead(const char *at, int64_t bytes)
 {
     const uintptr_t from = (uintptr_t)at + (uintptr_t)(AHEAD * bytes);
