@@ -2,13 +2,11 @@
 
 #include "ops/kernels/functions.h"
 #include "ops/kernels/functions_f32.h"
+#include "ops/kernels/stream.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 #define NAME_(kernels) tsr_norm_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)
@@ -19,9 +17,9 @@
 #define LANES 16
 /* Elements of a row that go through loops at once: they stay in the first-level cache, and few stores
  * to memory follow one another. */
-#define BLOCK 256
+#define BLOCK 128
 /* How far ahead memory is fetched, in bytes. */
-#define AHEAD 8192
+#define AHEAD 4096
 
 static inline double fold(double lanes[LANES])
 {
@@ -37,33 +35,29 @@ static inline bool is_safe(double sum, int64_t n)
     return sum >= (double)n * 0x1p-120 && sum < 0x1p127;
 }
 
-/* Copies by stores that bypass the cache; `to` is a multiple of 64. */
-static inline void stream(char *to, const char *from, size_t bytes)
-{
-    size_t i = 0;
+/* Bytes that one store streams; 0: none does. */
 #if defined(__AVX512F__)
-    for (; i + 64 <= bytes; i += 64)
-        _mm512_stream_si512((void *)(to + i), _mm512_loadu_si512((const void *)(from + i)));
+#define VECTOR 64
 #elif defined(__AVX2__)
-    for (; i + 32 <= bytes; i += 32)
-        _mm256_stream_si256((void *)(to + i), _mm256_loadu_si256((const void *)(from + i)));
+#define VECTOR 32
 #elif defined(__SSE2__)
-    for (; i + 16 <= bytes; i += 16)
-        _mm_stream_si128((void *)(to + i), _mm_loadu_si128((const void *)(from + i)));
-#endif
-    memcpy(to + i, from + i, bytes - i);
-}
-
-/* Makes streamed results visible before later stores. */
-static inline void fence(const tsr_norm_rows *r)
-{
-#if defined(__SSE2__)
-    if (r->streams)
-        _mm_sfence();
+#define VECTOR 16
 #else
-    (void)r;
+#define VECTOR 0
+#endif
+
+#if VECTOR
+static inline void stream_vector(void *to, const void *from)
+{
+#if defined(__AVX512F__)
+    _mm512_stream_si512(to, _mm512_loadu_si512(from));
+#elif defined(__AVX2__)
+    _mm256_stream_si256(to, _mm256_loadu_si256(from));
+#else
+    _mm_stream_si128(to, _mm_loadu_si128(from));
 #endif
 }
+#endif
 
 /* Asks for `bytes` bytes that are read AHEAD bytes later, into the second-level cache. Without it one
  * thread waits for memory. */
@@ -75,7 +69,7 @@ static inline void fetch(const void *at, size_t bytes)
 
 #define T        float
 #define FN(name) name##_f32
-#define EXP(x)   tsr_f32_exp_negative(x)
+#define EXP(x)   tsr_f32_exp_short(x)
 #include "ops/kernels/norm_loops.h"
 #undef T
 #undef FN

@@ -20,7 +20,7 @@ static inline T *FN(begin)(const tsr_norm_rows *r, T *to, int64_t done, T *block
 static inline void FN(end)(const tsr_norm_rows *r, T *to, int64_t done, int64_t n, const T *block)
 {
     if (r->streams)
-        stream((char *)(to + done), (const char *)block, (size_t)n * sizeof(T));
+        stream_bytes(block, to + done, n * (int64_t)sizeof(T));
 }
 
 /* Adds n terms to the sums `into`: `term` is an f64 of element k. */
@@ -100,6 +100,28 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
         FN(end)(r, y, done, n, block);                                                                                 \
     }
 
+#if VECTOR
+typedef T FN(vector) __attribute__((vector_size(VECTOR), aligned(sizeof(T)), may_alias));
+#define AT(array) (*(const FN(vector) *)((array) + k))
+
+/* MAKE_BLOCK(), whose elements are `value`; where results are streamed, `vectors` computes VECTOR bytes of
+ * them, with AT(x) in place of x[k]. So they take no room in the first-level cache. */
+#define MAKE_VECTORS(r, y, value, vectors)                                                                              \
+    if ((r)->streams) {                                                                                                \
+        const int64_t end = (r)->length - done < BLOCK ? (r)->length : done + BLOCK;                                   \
+        int64_t k = done;                                                                                              \
+        for (; k + VECTOR / (int64_t)sizeof(T) <= end; k += VECTOR / (int64_t)sizeof(T)) {                             \
+            const FN(vector) made = (vectors);                                                                         \
+            stream_vector((y) + k, &made);                                                                             \
+        }                                                                                                              \
+        for (; k < end; k++)                                                                                           \
+            (y)[k] = (value);                                                                                          \
+    } else                                                                                                             \
+        MAKE_BLOCK(r, y, value)
+#else
+#define MAKE_VECTORS(r, y, value, vectors) MAKE_BLOCK(r, y, value)
+#endif
+
 /* A row that is looked through, measured, then made. */
 typedef struct FN(state) {
     const T *x;
@@ -170,10 +192,11 @@ static inline void FN(softmax_prepare)(const tsr_norm_rows *r, FN(state) *s)
 static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const e = s->e, shift = s->shift, factor = s->factor;
+    T *const y = s->y;
     if (r->measures)
-        MAKE_BLOCK(r, s->y, e[k] * factor)
+        MAKE_VECTORS(r, y, e[k] * factor, AT(e) * factor)
     else
-        MAKE_BLOCK(r, s->y, EXP(x[k] - shift) * factor)
+        MAKE_BLOCK(r, y, EXP(x[k] - shift) * factor)
 }
 
 /* The exponentials of a logarithm go nowhere. */
@@ -271,7 +294,8 @@ static inline void FN(rms_prepare)(const tsr_norm_rows *r, FN(state) *s)
 static inline void FN(rms_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const w = r->weight, factor = s->factor;
-    MAKE_BLOCK(r, s->y, x[k] * factor * w[k])
+    T *const y = s->y;
+    MAKE_VECTORS(r, y, x[k] * factor * w[k], AT(x) * factor * AT(w))
 }
 
 /* Adds to the gradients of weight and bias. */
@@ -353,7 +377,8 @@ static inline void FN(layer_make)(const tsr_norm_rows *r, FN(state) *s, int64_t 
 {
     const T *const x = s->x, *const w = r->weight, *const b = r->bias;
     const T high = s->high, low = s->low, factor = s->factor;
-    MAKE_BLOCK(r, s->y, (x[k] - high - low) * factor * w[k] + b[k])
+    T *const y = s->y;
+    MAKE_VECTORS(r, y, (x[k] - high - low) * factor * w[k] + b[k], (AT(x) - high - low) * factor * AT(w) + AT(b))
 }
 
 /* With f = 1 / sqrt(variance + epsilon) and the normal h = f (x - mean):
@@ -485,7 +510,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
             if (in_middle && r->makes)                                                                                 \
                 FN(name##_prepare)(r, middle);                                                                         \
         }                                                                                                              \
-        fence(r);                                                                                                      \
+        if (r->streams)                                                                                                \
+            stream_finish();                                                                                           \
     }
 #define UNARY(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
@@ -499,7 +525,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)(r, FN(row)(r, 0, row), FN(row)(r, 1, row), FN(result)(r, row),                              \
                            r->statistics + row * tsr_norm_statistics(code));                                           \
-        fence(r);                                                                                                      \
+        if (r->streams)                                                                                                \
+            stream_finish();                                                                                           \
     }
 #define GIVEN(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
@@ -507,7 +534,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)(r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code), \
                            r->given[0][row], r->given[1][row]);                                                        \
-        fence(r);                                                                                                      \
+        if (r->streams)                                                                                                \
+            stream_finish();                                                                                           \
     }
 
 PIPELINE(softmax, TSR_NORM_SOFTMAX, 1, softmax)
@@ -529,6 +557,8 @@ GIVEN(largest_gradient, TSR_NORM_LARGEST_GRADIENT)
 #undef SUM
 #undef WIDE
 #undef MAKE
+#undef MAKE_VECTORS
+#undef AT
 #undef MAKE_BLOCK
 #undef ADD_LANES
 #undef PIPELINE
