@@ -1,4 +1,5 @@
-/* Values of ops on elements, beside those of test_op_calls.c, their gradients, and large results. */
+/* Values of ops on elements, beside those of test_op_calls.c, their gradients, and large results.
+ * */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -298,9 +299,6 @@ static tsr_status check_single(const char *name, unary *call, unary_into *into, 
     return TSR_OK;
 }
 
-#define PAIR(name, x, y, wanted) check_pair(#name, tsr_##name, tsr_##name##_into, x, y, wanted)
-#define SINGLE(name, x, wanted)  check_single(#name, tsr_##name, tsr_##name##_into, x, wanted)
-
 static tsr_status check_tests(tsr_comm *comm, void *arg)
 {
     const double xs[] = {1, 2, 3, NAN_, INF, -0.0}, ys[] = {2, 2, 2, NAN_, 1, 0};
@@ -316,21 +314,21 @@ static tsr_status check_tests(tsr_comm *comm, void *arg)
     TSR_TRY(make(mesh, TSR_I32, 3, js, &j));
     TSR_TRY(make(mesh, TSR_BOOL, 4, ps, &p));
     TSR_TRY(make(mesh, TSR_BOOL, 4, qs, &q));
-    TSR_TRY(PAIR(eq, x, y, "010001"));
-    TSR_TRY(PAIR(ne, x, y, "101110"));
-    TSR_TRY(PAIR(lt, x, y, "100000"));
-    TSR_TRY(PAIR(le, x, y, "110001"));
-    TSR_TRY(PAIR(gt, x, y, "001010"));
-    TSR_TRY(PAIR(ge, x, y, "011011"));
-    TSR_TRY(PAIR(lt, i, j, "100"));
-    TSR_TRY(PAIR(ge, i, j, "011"));
-    TSR_TRY(PAIR(eq, p, q, "1001"));
-    TSR_TRY(PAIR(logical_and, p, q, "0001"));
-    TSR_TRY(PAIR(logical_or, p, q, "0111"));
-    TSR_TRY(SINGLE(logical_not, p, "1100"));
-    TSR_TRY(SINGLE(isnan, x, "000100"));
-    TSR_TRY(SINGLE(isinf, x, "000010"));
-    TSR_TRY(SINGLE(isfinite, x, "111001"));
+    TSR_TRY(check_pair("eq", tsr_eq, tsr_eq_into, x, y, "010001"));
+    TSR_TRY(check_pair("ne", tsr_ne, tsr_ne_into, x, y, "101110"));
+    TSR_TRY(check_pair("lt", tsr_lt, tsr_lt_into, x, y, "100000"));
+    TSR_TRY(check_pair("le", tsr_le, tsr_le_into, x, y, "110001"));
+    TSR_TRY(check_pair("gt", tsr_gt, tsr_gt_into, x, y, "001010"));
+    TSR_TRY(check_pair("ge", tsr_ge, tsr_ge_into, x, y, "011011"));
+    TSR_TRY(check_pair("lt", tsr_lt, tsr_lt_into, i, j, "100"));
+    TSR_TRY(check_pair("ge", tsr_ge, tsr_ge_into, i, j, "011"));
+    TSR_TRY(check_pair("eq", tsr_eq, tsr_eq_into, p, q, "1001"));
+    TSR_TRY(check_pair("logical_and", tsr_logical_and, tsr_logical_and_into, p, q, "0001"));
+    TSR_TRY(check_pair("logical_or", tsr_logical_or, tsr_logical_or_into, p, q, "0111"));
+    TSR_TRY(check_single("logical_not", tsr_logical_not, tsr_logical_not_into, p, "1100"));
+    TSR_TRY(check_single("isnan", tsr_isnan, tsr_isnan_into, x, "000100"));
+    TSR_TRY(check_single("isinf", tsr_isinf, tsr_isinf_into, x, "000010"));
+    TSR_TRY(check_single("isfinite", tsr_isfinite, tsr_isfinite_into, x, "111001"));
     drop((tsr_dtensor *[]){x, y, i, j, p, q}, 6);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -402,7 +400,8 @@ static void other_dtypes_are_refused(void **state)
     run_ranks(1, check_refusals);
 }
 
-/* Rows that do not begin with a cache line, of more than 8 MiB, by streaming stores and without. */
+/* Rows that do not begin with a cache line, of more than 8 MiB, by streaming stores and without.
+ * */
 static tsr_status sum_large(tsr_comm *comm, void *arg)
 {
     enum { ROWS = 1100, COLUMNS = 4101 };

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/** The dtype in which elements of a dtype are computed: f32 for f16 and bf16; TSR_DTYPE_NONE: there
- * are no loops for it. */
+/** The dtype in which elements of a dtype are computed: f32 for f16 and bf16; TSR_DTYPE_NONE:
+ * there are no loops for it. */
 tsr_dtype tsr_pointwise_computes_in(tsr_dtype dtype);
 
 /** The kernels named `name`, which this processor must run; the portable ones if the build lacks
@@ -21,8 +21,8 @@ bool tsr_pointwise_takes(int code, tsr_dtype dtype);
 
 /** Computes the op `call->code`: inputs are aligned at the right with the one output, and dims of
  * size 1, or that are missing, are repeated. The row's first attributes, floats or the places of
- * words, are the loop's parameters. An element depends on its operands' alone: not on strides, sizes
- * or kernels. */
+ * words, are the loop's parameters. An element depends on its operands' alone: not on strides,
+ * sizes or kernels. */
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call);
 
 /** The op cast: one input, converted to the output's dtype, rounding once. */

@@ -152,8 +152,8 @@ FOR_FLOATS(leaky_relu_backward, b > 0 ? a : a * parameters[0])
 FOR_FLOATS(elu, a > 0 ? a : parameters[0] * tsr_f64_expm1(a))
 FOR_FLOATS(elu_backward, b > 0 ? a : a * (parameters[0] * tsr_f64_exp(b)))
 
-/* Division of integers, rounded down. A divisor of 0 gives 0; the quotient of the least integer and -1
- * wraps. */
+/* Division of integers, rounded down. A divisor of 0 gives 0; the quotient of the least integer
+ * and -1 wraps. */
 #define DEFINE_DIVISION(suffix, T, U)                                                                                  \
     static inline T quotient_##suffix(T x, T y)                                                                        \
     {                                                                                                                  \
