@@ -1,6 +1,6 @@
 #include "ops/rows/norms_checks.h"
 
-#include "ops/kernels/norms.h"
+#include "ops/kernels/norms/norms.h"
 #include "ops/kernels/reduce.h"
 
 #include <tessera/sys/status.h>
@@ -19,8 +19,8 @@ static void append(rule_text *rule, const char *word)
     rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
 }
 
-/* Appends the letters of `count` dims, from `first` on; those that are marked as 1 if `ones` is set,
- * else not at all. `marked` NULL: none is. */
+/* Appends the letters of `count` dims, from `first` on; those that are marked as 1 if `ones` is
+ * set, else not at all. `marked` NULL: none is. */
 static void append_dims(rule_text *rule, char first, int count, const bool *marked, bool ones)
 {
     for (int dim = 0; dim < count; dim++) {
@@ -96,7 +96,8 @@ tsr_status tsr_check_norm(const tsr_op_case *c, tsr_dtype *results)
     char list[128];
     size_t length = 0;
     for (int i = 0; i < dims->count; i++)
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%lld", i ? "," : "", (long long)dims->list[i]);
+        length +=
+            (size_t)snprintf(list + length, sizeof list - length, "%s%lld", i ? "," : "", (long long)dims->list[i]);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: dims are %s, but they must differ and be below %d, the dims of the tensor", c->caller,
                           list, ndim);
