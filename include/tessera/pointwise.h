@@ -154,7 +154,7 @@ TSR_API tsr_status tsr_pow_backward(const tsr_dtensor *x, const tsr_dtensor *y,
 
 /** @{ */
 /** Numbers: x, but at least `min` and at most `max`; -INFINITY and INFINITY leave a bound out. NaN
- * passes. The gradient passes where x is within the bounds. */
+ * passes. The gradient passes where x is within the bounds and not at one, as PyTorch has it. */
 TSR_API tsr_status tsr_clamp(const tsr_dtensor *x, double min, double max, tsr_dtensor **out);
 TSR_API tsr_status tsr_clamp_into(const tsr_dtensor *x, double min, double max, tsr_dtensor *out);
 TSR_API tsr_status tsr_clamp_backward(const tsr_dtensor *x, double min, double max,

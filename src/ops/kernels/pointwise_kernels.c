@@ -128,7 +128,8 @@ DEFINE(clamp_i64, int64_t, int64_t, int64_t, int64_t,
        CLAMPED_TO(int64_t, bound_i64(parameters[0]), bound_i64(parameters[1])))
 DEFINE(clamp_i32, int32_t, int32_t, int32_t, int32_t,
        CLAMPED_TO(int32_t, bound_i32(parameters[0]), bound_i32(parameters[1])))
-FOR_FLOATS(clamp_backward, b >= parameters[0] && b <= parameters[1] ? a : 0)
+FOR_FLOATS(clamp_backward,
+           (b > parameters[0] || parameters[0] == -INFINITY) && (b < parameters[1] || parameters[1] == INFINITY) ? a : 0)
 DEFINE(fill_f64, double, double, uint8_t, double, b ? parameters[0] : a)
 DEFINE(fill_f32, float, float, uint8_t, float, b ? (float)parameters[0] : a)
 DEFINE(fill_i64, int64_t, int64_t, uint8_t, int64_t, b ? bound_i64(parameters[0]) : a)

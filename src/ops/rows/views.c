@@ -29,8 +29,8 @@
                      .view = tsr_view_make
 #define ROLLS .attributes = {INT("dim", 0), INT("shift", 0)}, .check = tsr_check_roll, .rule_of = tsr_rule_of_roll
 
-/* The gradients of concat's operands, as parts of `d`: each is the first part of what is behind those
- * before it. */
+/* The gradients of concat's operands, as parts of `d`: each is the first part of what is behind
+ * those before it. */
 #define PART(d, x) "slice_like(" d ", like " x ")"
 #define REST(d, x) "rest(" d ", like " x ")"
 #define REST_1(d)  REST(d, "x")

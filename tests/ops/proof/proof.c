@@ -270,27 +270,6 @@ static void destroy_tensors(tensors *t)
     tsr_dtensor_destroy(t->dout_memory);
 }
 
-/* The layout of the first result's gradient: Replicate for a Partial that the op made. */
-static tsr_status find_gradient_layout(const proof *p, const tensors *t, tsr_layout **out)
-{
-    const tsr_layout *const result = tsr_dtensor_layout(t->results[0]);
-    tsr_placement placements[TSR_MAX_DIMS];
-    bool chosen = false;
-    for (int i = 0; i < p->operand_count; i++) {
-        for (int k = 0; t->operands[i] && k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++) {
-            const tsr_placement *const at = &tsr_layout_placements(tsr_dtensor_layout(t->operands[i]))[k];
-            chosen |= at->kind == TSR_PARTIAL && at->op != TSR_SUM && at->op != TSR_AVG;
-        }
-    }
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++) {
-        placements[k] = tsr_layout_placements(result)[k];
-        if (placements[k].kind == TSR_PARTIAL)
-            placements[k] = tsr_replicate();
-    }
-    return chosen ? tsr_layout_gradient(result, out) : tsr_layout_with(result, placements, out);
-}
-
-/* Runs the op on a mesh; `dout` NULL: forward only. */
 /* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has "R". */
 static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, tsr_attribute *out)
 {
@@ -300,6 +279,16 @@ static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, 
             out[i].words = "R";
     }
     return out;
+}
+
+/* The layout of the first result's gradient. */
+static tsr_status find_gradient_layout(const proof *p, const tsr_mesh *mesh, const tensors *t, tsr_layout **out)
+{
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
+    const tsr_layout *layouts[OPERANDS] = {NULL};
+    for (int i = 0; i < p->operand_count; i++)
+        layouts[i] = t->operands[i] ? tsr_dtensor_layout(t->operands[i]) : NULL;
+    return tsr_op_gradient_layout(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes), layouts, out);
 }
 
 static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement (*placements)[TSR_MAX_DIMS], tensors *t)
@@ -319,7 +308,7 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
     tsr_layout *layout;
     whole dout = {0};
     draw d = {p->seed};
-    TSR_TRY(find_gradient_layout(p, t, &layout));
+    TSR_TRY(find_gradient_layout(p, mesh, t, &layout));
     dout.dtype = tsr_layout_dtype(layout);
     dout.ndim = tsr_layout_ndim(layout);
     if (dout.ndim)
@@ -368,7 +357,7 @@ static bool has_backward(const proof *p, const tensors *t)
         wanted |= !proof_is_integer(p, i);
     if (!wanted)
         return false;
-    if (find_gradient_layout(p, t, &gradient) != TSR_OK)
+    if (find_gradient_layout(p, p->mesh, t, &gradient) != TSR_OK)
         return false;
     tsr_layout_destroy(gradient);
     return true;
