@@ -28,8 +28,8 @@ extern "C" {
 /** @{ */
 /** Floats: e^x divided by its sum along `dim` (-1: the last), and the logarithm of that. The result
  * has x's layout. A row without a largest number, all -inf or with inf or NaN, gives NaN. f32 and
- * narrower dtypes are computed in f32: a softmax is within 2^-22 + 2^-24 |x - m| of its value,
- * relatively, with m the row's largest element, or below 2^-125 and 0. gradients: y (dout -
+ * narrower dtypes are computed in f32: a softmax is within 2^-24 (10 + |x - m|) of its value,
+ * relatively, with m the row's largest element; e^(x - m) below 2^-126 is 0. Gradients: y (dout -
  * sum(dout y)); dout - e^y sum(dout). */
 TSR_API tsr_status tsr_softmax(const tsr_dtensor *x, int dim, tsr_dtensor **out);
 TSR_API tsr_status tsr_softmax_into(const tsr_dtensor *x, int dim, tsr_dtensor *out);

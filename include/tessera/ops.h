@@ -17,7 +17,7 @@
  * @par Values
  * An element of a result has the same bits on every rank that holds it, with any strides and on
  * every processor, but for the bits of NaNs; those of all ops but sum, mean,
- * prod, var, std and cumsum also under any layout.
+ * prod, var, std, cumsum and those of norms.h also under any layout.
  * Tensors are on the host; others are refused with TSR_ERROR_UNSUPPORTED.
  *
  * @par Forms

@@ -1,6 +1,6 @@
 #include "ops/rows/along.h"
 
-#include "ops/kernels/norms.h"
+#include "ops/kernels/norms/norms.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/rows/checks.h"
 

@@ -1,4 +1,4 @@
-#include "ops/kernels/norms.h"
+#include "ops/kernels/norms/norms.h"
 
 #include "ops/rows/norms_checks.h"
 #include "ops/rows/rows.h"

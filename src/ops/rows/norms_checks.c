@@ -1,6 +1,6 @@
 #include "ops/rows/norms_checks.h"
 
-#include "ops/kernels/norms.h"
+#include "ops/kernels/norms/norms.h"
 #include "ops/kernels/reduce.h"
 
 #include <tessera/sys/status.h>
@@ -19,8 +19,8 @@ static void append(rule_text *rule, const char *word)
     rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
 }
 
-/* Appends the letters of `count` dims, from `first` on; those that are marked as 1 if `ones` is set,
- * else not at all. `marked` NULL: none is. */
+/* Appends the letters of `count` dims, from `first` on; those that are marked as 1 if `ones` is
+ * set, else not at all. `marked` NULL: none is. */
 static void append_dims(rule_text *rule, char first, int count, const bool *marked, bool ones)
 {
     for (int dim = 0; dim < count; dim++) {

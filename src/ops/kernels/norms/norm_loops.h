@@ -1,5 +1,5 @@
-/** The loops of norm_kernels.c for one dtype: T, FN(name) names them, EXP(x) is e^x for x <= 0.
- * Included once for each dtype, so it has no guard. */
+/** The loops of norm_kernels.c for one dtype: T, with vectors VT and states STATE. FN(name) names
+ * them, and EXP(x) is e^x for x up to 88. Included once for each dtype, so it has no guard. */
 
 static inline const T *FN(row)(const tsr_norm_rows *r, int operand, int64_t row)
 {
@@ -101,17 +101,16 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
     }
 
 #if VECTOR
-typedef T FN(vector) __attribute__((vector_size(VECTOR), aligned(sizeof(T)), may_alias));
-#define AT(array) (*(const FN(vector) *)((array) + k))
+#define AT(array) (*(const VT *)((array) + k))
 
-/* MAKE_BLOCK(), whose elements are `value`; where results are streamed, `vectors` computes VECTOR bytes of
- * them, with AT(x) in place of x[k]. So they take no room in the first-level cache. */
+/* MAKE_BLOCK(), whose elements are `value`; where results are streamed, `vectors` computes VECTOR
+ * bytes of them, with AT(x) in place of x[k]. So they take no room in the first-level cache. */
 #define MAKE_VECTORS(r, y, value, vectors)                                                                             \
     if ((r)->streams) {                                                                                                \
         const int64_t end = (r)->length - done < BLOCK ? (r)->length : done + BLOCK;                                   \
         int64_t k = done;                                                                                              \
         for (; k + VECTOR / (int64_t)sizeof(T) <= end; k += VECTOR / (int64_t)sizeof(T)) {                             \
-            const FN(vector) made = (vectors);                                                                         \
+            const VT made = (vectors);                                                                                 \
             stream_vector((y) + k, &made);                                                                             \
         }                                                                                                              \
         for (; k < end; k++)                                                                                           \
@@ -123,7 +122,7 @@ typedef T FN(vector) __attribute__((vector_size(VECTOR), aligned(sizeof(T)), may
 #endif
 
 /* A row that is looked through, measured, then made. */
-typedef struct FN(state) {
+typedef struct STATE {
     const T *x;
     T *y, *e; /* results; exponentials of softmax, or NULL */
     double *statistics;
@@ -131,9 +130,9 @@ typedef struct FN(state) {
     double lanes[LANES], squares[LANES];
     T shift, factor, high, low;
     double logarithm;
-} FN(state);
+} STATE;
 
-static inline void FN(softmax_find)(FN(state) * s, int64_t done, int64_t n)
+static inline void FN(softmax_find)(STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x + done;
     T lanes[2 * LANES];
@@ -150,7 +149,7 @@ static inline void FN(softmax_find)(FN(state) * s, int64_t done, int64_t n)
 }
 
 /* The largest element that is not NaN. */
-static inline void FN(softmax_found)(FN(state) * s)
+static inline void FN(softmax_found)(STATE *s)
 {
     T lanes[2 * LANES];
     memcpy(lanes, s->largest, sizeof lanes);
@@ -161,7 +160,7 @@ static inline void FN(softmax_found)(FN(state) * s)
     s->shift = lanes[0] == -(T)INFINITY ? 0 : lanes[0];
 }
 
-static inline void FN(softmax_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(softmax_measure)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     T block[BLOCK], *const e = s->e ? s->e + done : block;
     const T *const x = s->x + done, shift = s->shift;
@@ -176,20 +175,20 @@ static inline void FN(softmax_measure)(const tsr_norm_rows *r, FN(state) * s, in
     memcpy(s->lanes, lanes, sizeof lanes);
 }
 
-static inline void FN(softmax_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(softmax_measured)(const tsr_norm_rows *r, STATE *s)
 {
     (void)r;
     s->statistics[1] = fold(s->lanes);
 }
 
-static inline void FN(softmax_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(softmax_prepare)(const tsr_norm_rows *r, STATE *s)
 {
     (void)r;
     s->shift = s->statistics[0] == -INFINITY ? 0 : (T)s->statistics[0];
     s->factor = (T)(1 / s->statistics[1]);
 }
 
-static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
 {
     const T *const x = s->x, *const e = s->e, shift = s->shift, factor = s->factor;
     T *const y = s->y;
@@ -200,49 +199,49 @@ static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) * s, int64
 }
 
 /* The exponentials of a logarithm go nowhere. */
-static inline void FN(log_softmax_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(log_softmax_measure)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     s->e = NULL;
     FN(softmax_measure)(r, s, done, n);
 }
 
-static inline void FN(log_softmax_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(log_softmax_measured)(const tsr_norm_rows *r, STATE *s)
 {
     FN(softmax_measured)(r, s);
 }
 
-static inline void FN(log_softmax_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(log_softmax_prepare)(const tsr_norm_rows *r, STATE *s)
 {
     (void)r;
     s->logarithm = tsr_f64_log(s->statistics[1]);
 }
 
-static inline void FN(log_softmax_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(log_softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
 {
     const T *const x = s->x;
     const double shift = s->statistics[0], logarithm = s->logarithm;
     MAKE_BLOCK(r, s->y, (WIDE(x[k]) - shift) - logarithm)
 }
 
-static inline void FN(logsumexp_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(logsumexp_measure)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     FN(log_softmax_measure)(r, s, done, n);
 }
 
 /* Where the largest element is infinite, the sum is too, or NaN. */
-static inline void FN(logsumexp_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(logsumexp_measured)(const tsr_norm_rows *r, STATE *s)
 {
     FN(softmax_measured)(r, s);
     if (s->statistics[0] == INFINITY)
         s->statistics[1] = FN(sum_sizes)(s->x, r->length);
 }
 
-static inline void FN(logsumexp_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(logsumexp_prepare)(const tsr_norm_rows *r, STATE *s)
 {
     (void)r, (void)s;
 }
 
-static inline void FN(logsumexp_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(logsumexp_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
 {
     (void)r, (void)s, (void)done;
 }
@@ -268,7 +267,7 @@ static inline void FN(log_softmax_gradient_row)(const tsr_norm_rows *r, const T 
     MAKE(r, dx, d[k] - EXP(y[k]) * sum)
 }
 
-static inline void FN(rms_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(rms_measure)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x + done;
     double lanes[LANES];
@@ -279,19 +278,19 @@ static inline void FN(rms_measure)(const tsr_norm_rows *r, FN(state) * s, int64_
 }
 
 /* Squares that f32 cannot hold are added again in f64. */
-static inline void FN(rms_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(rms_measured)(const tsr_norm_rows *r, STATE *s)
 {
     s->statistics[0] = fold(s->lanes);
     if (!is_safe(s->statistics[0], r->length))
         s->statistics[0] = FN(sum_squares)(s->x, r->length);
 }
 
-static inline void FN(rms_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(rms_prepare)(const tsr_norm_rows *r, STATE *s)
 {
     s->factor = (T)(1 / sqrt(s->statistics[0] / r->count + r->epsilon));
 }
 
-static inline void FN(rms_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(rms_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
 {
     const T *const x = s->x, *const w = r->weight, factor = s->factor;
     T *const y = s->y;
@@ -333,9 +332,9 @@ static inline void FN(measure_layer)(const T *x, int64_t n, double *statistics)
 /* The mean in two parts, so that x less the mean is rounded as if the mean were exact. */
 #define SPLIT_MEAN(mean) const T high = (T)(mean), low = (T)((mean)-WIDE(high))
 
-/* Adds deviations d from m, the mean of the row's first block: the mean is m + sum(d) / n, and the sum
- * of squared deviations sum(d^2) - sum(d)^2 / n. */
-static inline void FN(layer_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+/* Adds deviations d from m, the mean of the row's first block: the mean is m + sum(d) / n, and the
+ * sum of squared deviations sum(d^2) - sum(d)^2 / n. */
+static inline void FN(layer_measure)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x + done;
     double lanes[LANES] = {0}, squares[LANES];
@@ -353,9 +352,9 @@ static inline void FN(layer_measure)(const tsr_norm_rows *r, FN(state) * s, int6
     memcpy(s->squares, squares, sizeof squares);
 }
 
-/* Where the difference would lose more than two bits, or f32 cannot hold squares, all is added again in
- * f64. */
-static inline void FN(layer_measured)(const tsr_norm_rows *r, FN(state) * s)
+/* Where the difference would lose more than two bits, or f32 cannot hold squares, all is added
+ * again in f64. */
+static inline void FN(layer_measured)(const tsr_norm_rows *r, STATE *s)
 {
     const double n = (double)r->length, sum = fold(s->lanes), squares = fold(s->squares);
     s->statistics[0] = n;
@@ -365,7 +364,7 @@ static inline void FN(layer_measured)(const tsr_norm_rows *r, FN(state) * s)
         FN(measure_layer)(s->x, r->length, s->statistics);
 }
 
-static inline void FN(layer_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(layer_prepare)(const tsr_norm_rows *r, STATE *s)
 {
     SPLIT_MEAN(s->statistics[1]);
     s->high = high;
@@ -373,7 +372,7 @@ static inline void FN(layer_prepare)(const tsr_norm_rows *r, FN(state) * s)
     s->factor = (T)(1 / sqrt(s->statistics[2] / r->count + r->epsilon));
 }
 
-static inline void FN(layer_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(layer_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
 {
     const T *const x = s->x, *const w = r->weight, *const b = r->bias;
     const T high = s->high, low = s->low, factor = s->factor;
@@ -465,7 +464,7 @@ static inline void FN(largest_gradient_row)(const tsr_norm_rows *r, const T *x, 
     MAKE(r, dx, (x[k] < 0 ? -x[k] : x[k]) == size ? SIGN(x[k]) * share : 0)
 }
 
-static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statistics, FN(state) * s)
+static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statistics, STATE *s)
 {
     s->x = FN(row)(r, 0, row);
     s->y = FN(result)(r, row);
@@ -484,10 +483,10 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
 #define PIPELINE(name, code, finds, found_by)                                                                          \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
-        FN(state) states[3];                                                                                           \
+        STATE states[3];                                                                                               \
         for (int64_t row = 0; row <= r->rows + (finds); row++) {                                                       \
-            FN(state) *const first = &states[row % 3], *const last = &states[(row + 2 - (finds)) % 3];                 \
-            FN(state) *const middle = (finds) ? &states[(row + 2) % 3] : first;                                        \
+            STATE *const first = &states[row % 3], *const last = &states[(row + 2 - (finds)) % 3];                     \
+            STATE *const middle = (finds) ? &states[(row + 2) % 3] : first;                                            \
             const bool begins = row < r->rows, in_middle = row >= (finds) && row < r->rows + (finds);                  \
             const bool measures = in_middle && r->measures, makes = row > (finds) && r->makes;                         \
             if (begins)                                                                                                \
@@ -518,15 +517,15 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
     {                                                                                                                  \
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)                                                                                             \
-            (r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code));              \
+        (r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code));                  \
     }
 #define BINARY(name, code)                                                                                             \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)                                                                                             \
-            (r, FN(row)(r, 0, row), FN(row)(r, 1, row), FN(result)(r, row),                                            \
-             r->statistics + row * tsr_norm_statistics(code));                                                         \
+        (r, FN(row)(r, 0, row), FN(row)(r, 1, row), FN(result)(r, row),                                                \
+         r->statistics + row * tsr_norm_statistics(code));                                                             \
         if (r->streams)                                                                                                \
             stream_finish();                                                                                           \
     }
@@ -535,8 +534,8 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
     {                                                                                                                  \
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
             FN(name##_row)                                                                                             \
-            (r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code),               \
-             r->given[0][row], r->given[1][row]);                                                                      \
+        (r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code), r->given[0][row], \
+         r->given[1][row]);                                                                                            \
         if (r->streams)                                                                                                \
             stream_finish();                                                                                           \
     }

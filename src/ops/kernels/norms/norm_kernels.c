@@ -1,4 +1,4 @@
-#include "ops/kernels/norm_kernels.h"
+#include "ops/kernels/norms/norm_kernels.h"
 
 #include "ops/kernels/functions.h"
 #include "ops/kernels/functions_f32.h"
@@ -15,8 +15,8 @@
 
 /* The sums to which terms go. */
 #define LANES 16
-/* Elements of a row that go through loops at once: they stay in the first-level cache, and few stores
- * to memory follow one another. */
+/* Elements of a row that go through loops at once: they stay in the first-level cache, and few
+ * stores to memory follow one another. */
 #define BLOCK 128
 /* How far ahead memory is fetched, in bytes. */
 #define AHEAD 4096
@@ -59,26 +59,37 @@ static inline void stream_vector(void *to, const void *from)
 }
 #endif
 
-/* Asks for `bytes` bytes that are read AHEAD bytes later, into the second-level cache. Without it one
- * thread waits for memory. */
+/* Asks for `bytes` bytes that are read AHEAD bytes later, into the second-level cache. Without it
+ * one thread waits for memory. */
 static inline void fetch(const void *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)at + AHEAD + i, 0, 2);
 }
 
+#if VECTOR
+typedef float vector_f32 __attribute__((vector_size(VECTOR), aligned(sizeof(float)), may_alias));
+typedef double vector_f64 __attribute__((vector_size(VECTOR), aligned(sizeof(double)), may_alias));
+#endif
+
 #define T        float
+#define VT       vector_f32
+#define STATE    state_f32
 #define FN(name) name##_f32
 #define EXP(x)   tsr_f32_exp_short(x)
-#include "ops/kernels/norm_loops.h"
+#include "ops/kernels/norms/norm_loops.h"
 #undef T
+#undef VT
+#undef STATE
 #undef FN
 #undef EXP
 
 #define T        double
+#define VT       vector_f64
+#define STATE    state_f64
 #define FN(name) name##_f64
 #define EXP(x)   tsr_f64_exp(x)
-#include "ops/kernels/norm_loops.h"
+#include "ops/kernels/norms/norm_loops.h"
 
 #define BOTH(name)                                                                                                     \
     {                                                                                                                  \

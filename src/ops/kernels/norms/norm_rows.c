@@ -1,4 +1,4 @@
-#include "ops/kernels/norm_rows.h"
+#include "ops/kernels/norms/norm_rows.h"
 
 #include "ops/kernels/pointwise.h"
 

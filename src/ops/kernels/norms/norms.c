@@ -1,7 +1,7 @@
-#include "ops/kernels/norms.h"
+#include "ops/kernels/norms/norms.h"
 
 #include "ops/kernels/functions.h"
-#include "ops/kernels/norm_rows.h"
+#include "ops/kernels/norms/norm_rows.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 

@@ -35,8 +35,8 @@ typedef struct tsr_norm_walk {
 void tsr_norm_walk_begin(const tsr_tensor *x, const bool *marked, const tsr_pointwise_kernels *kernels,
                          tsr_norm_walk *out);
 
-/** Adds a tensor whose dims are all of the walk's (`across` and `along`), those across rows, or those
- * along them; dims of size 1 may stand for the others. */
+/** Adds a tensor whose dims are all of the walk's (`across` and `along`), those across rows, or
+ * those along them; dims of size 1 may stand for the others. */
 void tsr_norm_walk_add(tsr_norm_walk *walk, const tsr_tensor *tensor, const bool *marked, int ndim, bool across,
                        bool along);
 
@@ -47,8 +47,8 @@ void tsr_norm_walk_join(tsr_norm_walk *walk);
 void tsr_norm_read(const tsr_norm_walk *walk, int view, const char *at, char *to);
 void tsr_norm_write(const tsr_norm_walk *walk, int view, const char *from, char *at);
 
-/** Goes on to the next index across rows but for the last dim, and moves the addresses of all views;
- * false: there is none. */
+/** Goes on to the next index across rows but for the last dim, and moves the addresses of all
+ * views; false: there is none. */
 bool tsr_norm_walk_advance(const tsr_norm_walk *walk, int64_t *index, char **at);
 
 #endif

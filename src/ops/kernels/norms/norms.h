@@ -3,7 +3,7 @@
 #define TSR_OPS_KERNELS_NORMS_H
 
 #include "ops/kernels/call.h"
-#include "ops/kernels/norm_kernels.h"
+#include "ops/kernels/norms/norm_kernels.h"
 
 /** The dim that an attribute names in a tensor of `ndim` dims, where -1 is the last; -1: there is
  * none. */
