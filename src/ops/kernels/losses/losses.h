@@ -1,9 +1,11 @@
 /** The cross-entropy of local logits, and the parts of it that products with logits share. */
-#ifndef TSR_OPS_KERNELS_LOSSES_H
-#define TSR_OPS_KERNELS_LOSSES_H
+#ifndef TSR_OPS_KERNELS_LOSSES_LOSSES_H
+#define TSR_OPS_KERNELS_LOSSES_LOSSES_H
 
-#include "ops/kernels/ids.h"
-#include "ops/kernels/losses_kernels.h"
+#include "ops/kernels/indexing/ids.h"
+#include "ops/kernels/losses/losses_kernels.h"
+
+#include <tessera/losses.h>
 
 /** The rows, as `code` of a row names them. */
 enum {
@@ -15,9 +17,6 @@ enum {
 
 /** The attributes of all four rows, by place. */
 enum { TSR_LOSS_REDUCTION, TSR_LOSS_IGNORE_INDEX, TSR_LOSS_LABEL_SMOOTHING };
-
-/** The words of the attribute reduction, by place. */
-enum { TSR_LOSS_MEAN, TSR_LOSS_SUM, TSR_LOSS_NONE };
 
 /** The times that ranks meet: after the scan of logits, and to add up rows that are kept. */
 #define TSR_LOSS_EXCHANGES 2
@@ -34,7 +33,7 @@ typedef struct tsr_loss {
     const tsr_kernel_call *call;
     const tsr_losses_kernels *kernels;
     tsr_ids targets;
-    int reduction;
+    tsr_loss_reduction reduction; /**< the attribute has its words in this order */
     double smoothing;
     bool counts;                  /**< the mean divides by a number of rows that data decides */
     bool alone;                   /**< this rank has all classes */
@@ -59,16 +58,16 @@ unsigned tsr_loss_cuts(const tsr_layout *layout, bool first);
 /** True if rows may be ignored, so that the mean divides by a number that data decides. */
 bool tsr_loss_counts(const tsr_attribute *attributes);
 
-/** What an op's kernel does with logits: all rows are scanned, or their slopes are made. `rows_kept`
- * is the number by which a mean divides. */
+/** What an op's kernel does with logits: all rows are scanned, or their slopes are made.
+ * `rows_kept` is the number by which a mean divides. */
 typedef tsr_status tsr_loss_scanner(tsr_loss *loss);
 typedef tsr_status tsr_loss_sloper(tsr_loss *loss, double rows_kept);
 
 /** All stages of a loss. */
 tsr_status tsr_loss_forward(const tsr_kernel_call *call, tsr_loss_scanner *scan);
 
-/** All stages of a gradient. Where a rank has all classes nothing is scanned before slopes are made,
- * so that each row passes the caches once. */
+/** All stages of a gradient. Where a rank has all classes nothing is scanned before slopes are
+ * made, so that each row passes the caches once. */
 tsr_status tsr_loss_backward(const tsr_kernel_call *call, tsr_loss_scanner *scan, tsr_loss_sloper *slope);
 
 /** The loss of a call, as tsr_loss_forward() gives it to functions. */

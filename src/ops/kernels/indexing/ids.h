@@ -1,6 +1,6 @@
 /** Ids: integers in an operand that name positions along a dim of a table, which may be cut. */
-#ifndef TSR_OPS_KERNELS_IDS_H
-#define TSR_OPS_KERNELS_IDS_H
+#ifndef TSR_OPS_KERNELS_INDEXING_IDS_H
+#define TSR_OPS_KERNELS_INDEXING_IDS_H
 
 #include "ops/kernels/call.h"
 

@@ -1,9 +1,9 @@
-/** The cross-entropy of x w', whose logits are never whole: they are made, used and dropped for some
- * rows at a time. */
-#ifndef TSR_OPS_KERNELS_LINEAR_LOSSES_H
-#define TSR_OPS_KERNELS_LINEAR_LOSSES_H
+/** The cross-entropy of x w', whose logits are never whole: they are made, used and dropped for
+ * some rows at a time. */
+#ifndef TSR_OPS_KERNELS_LOSSES_LINEAR_LOSSES_H
+#define TSR_OPS_KERNELS_LOSSES_LINEAR_LOSSES_H
 
-#include "ops/kernels/losses.h"
+#include "ops/kernels/losses/losses.h"
 
 /** The most bytes of logits that are there at a time, unless fewer than 16 rows fit. */
 #define TSR_LINEAR_LOSS_BYTES ((int64_t)32 << 20)

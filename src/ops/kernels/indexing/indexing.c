@@ -1,6 +1,6 @@
-#include "ops/kernels/indexing.h"
+#include "ops/kernels/indexing/indexing.h"
 
-#include "ops/kernels/ids.h"
+#include "ops/kernels/indexing/ids.h"
 #include "ops/kernels/pointwise.h"
 
 #include <tessera/sys/status.h>
@@ -295,7 +295,8 @@ static void add_slice(const indexing *x, const slices *s, int64_t id, int64_t pl
     }
 }
 
-/* Finds ids that are out of range before anything is written, as sums may begin in x's own memory. */
+/* Finds ids that are out of range before anything is written, as sums may begin in x's own
+ * memory. */
 static tsr_status check_ids(const indexing *x)
 {
     int64_t found[TSR_IDS_CHUNK];

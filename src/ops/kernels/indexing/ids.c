@@ -1,4 +1,4 @@
-#include "ops/kernels/ids.h"
+#include "ops/kernels/indexing/ids.h"
 
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>

@@ -1,6 +1,6 @@
 /** Ops that read or add elements of a table at positions that ids name. */
-#ifndef TSR_OPS_KERNELS_INDEXING_H
-#define TSR_OPS_KERNELS_INDEXING_H
+#ifndef TSR_OPS_KERNELS_INDEXING_INDEXING_H
+#define TSR_OPS_KERNELS_INDEXING_INDEXING_H
 
 #include "ops/kernels/call.h"
 
@@ -25,10 +25,12 @@ tsr_status tsr_indexing_read_slices(const tsr_kernel_call *call);
 /** Reads one element for each id: gather. */
 tsr_status tsr_indexing_read_elements(const tsr_kernel_call *call);
 
-/** Adds slices, in ascending order of ids' positions: the gradients of embedding and index_select. */
+/** Adds slices, in ascending order of the positions of ids: the gradients of embedding and
+ * index_select. */
 tsr_status tsr_indexing_add_slices(const tsr_kernel_call *call);
 
-/** Adds elements, in ascending order of ids' positions: scatter_add, and the gradient of gather. */
+/** Adds elements, in ascending order of ids' positions: scatter_add, and the gradient of
+ * gather. */
 tsr_status tsr_indexing_add_elements(const tsr_kernel_call *call);
 
 /** Bytes for sums in f32 of narrow dtypes, or of a table with gaps, and for the whole index of each

@@ -1,4 +1,4 @@
-#include "ops/kernels/losses.h"
+#include "ops/kernels/losses/losses.h"
 
 #include "ops/kernels/pointwise.h"
 
@@ -50,7 +50,7 @@ unsigned tsr_loss_cuts(const tsr_layout *layout, bool first)
 bool tsr_loss_counts(const tsr_attribute *attributes)
 {
     return attributes[TSR_LOSS_REDUCTION].integer == TSR_LOSS_MEAN &&
-           attributes[TSR_LOSS_IGNORE_INDEX].integer != INT64_MIN;
+           attributes[TSR_LOSS_IGNORE_INDEX].integer != TSR_IGNORE_NONE;
 }
 
 tsr_loss tsr_loss_of(const tsr_kernel_call *call)
@@ -62,7 +62,7 @@ tsr_loss tsr_loss_of(const tsr_kernel_call *call)
     tsr_loss loss = {.call = call,
                      .kernels = kernels_for(call->kernels),
                      .targets = tsr_ids_of_table(call, place->targets, "targets", layout, dim),
-                     .reduction = (int)call->attributes[TSR_LOSS_REDUCTION].integer,
+                     .reduction = (tsr_loss_reduction)call->attributes[TSR_LOSS_REDUCTION].integer,
                      .smoothing = call->attributes[TSR_LOSS_LABEL_SMOOTHING].number,
                      .counts = tsr_loss_counts(call->attributes),
                      .alone = tsr_loss_cuts(layout, place->first) == 0,
@@ -70,7 +70,7 @@ tsr_loss tsr_loss_of(const tsr_kernel_call *call)
                      .own_classes = local->shape[dim],
                      .rows = call->workspace};
     loss.targets.skipped = call->attributes[TSR_LOSS_IGNORE_INDEX].integer;
-    loss.targets.skips = loss.targets.skipped != INT64_MIN;
+    loss.targets.skips = loss.targets.skipped != TSR_IGNORE_NONE;
     loss.row_count = tsr_ids_count(&loss.targets);
     return loss;
 }

@@ -1,4 +1,4 @@
-#include "ops/kernels/losses_kernels.h"
+#include "ops/kernels/losses/losses_kernels.h"
 
 #include "ops/kernels/functions.h"
 #include "ops/kernels/functions_f32.h"

@@ -2,8 +2,8 @@
  * Loops of losses over the logits of one row: one source, compiled once for each set of
  * instructions; all sets give the same bits, but for those of NaNs.
  */
-#ifndef TSR_OPS_KERNELS_LOSSES_KERNELS_H
-#define TSR_OPS_KERNELS_LOSSES_KERNELS_H
+#ifndef TSR_OPS_KERNELS_LOSSES_LOSSES_KERNELS_H
+#define TSR_OPS_KERNELS_LOSSES_LOSSES_KERNELS_H
 
 #include <tessera/dtype.h>
 
