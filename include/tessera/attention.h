@@ -56,13 +56,13 @@ typedef struct tsr_attention_options {
  * scores. It is cut as the others are, and has no gradient. (PyTorch: attn_mask.)
  *
  * Queries, heads and leading dims may be cut, in all operands that have them alike; v's last dim
- * too; dim not. Nothing is exchanged. Where k and v are cut along the keys, ranks exchange once:
- * each query's largest score, sum, and sum of values. The result is then whole along these mesh
- * dims.
+ * too; dim not. Heads of q may be cut anywhere if k and v are not. Nothing is exchanged. Where k
+ * and v are cut along the keys, ranks exchange once: each query's largest score, sum, and sum of
+ * values. The result is then whole along these mesh dims.
  *
  * Gradients compute the weights again. dq is Partial(sum) where keys or v's last dim are cut, dk
- * and dv are where queries are, dk where v's last dim is. With the keys cut the ranks exchange
- * three numbers a query. `options` NULL: the defaults.
+ * and dv are where queries are, or heads of q alone, dk where v's last dim is. With the keys cut
+ * the ranks exchange three numbers a query. `options` NULL: the defaults.
  */
 TSR_API tsr_status tsr_attention(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
                                  const tsr_dtensor *mask, const tsr_attention_options *options,

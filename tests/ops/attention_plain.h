@@ -43,7 +43,8 @@ double plain_bound(const plain *p, int tensor, double u, int ranks);
 tsr_status plain_distribute(const plain *p, int tensor, tsr_dtype dtype, const tsr_mesh *mesh, const char *placements,
                             tsr_dtensor **out);
 
-/** The mask of a case, of dtype bool or `dtype`: (queries, keys) of all heads; NULL: it has none. */
+/** The mask of a case, of dtype bool or `dtype`: (queries, keys), the same for all heads; NULL: it
+ * has none. */
 tsr_status plain_mask(const plain *p, tsr_dtype dtype, const tsr_mesh *mesh, const char *placements, tsr_dtensor **out);
 
 /** Collective: compares a dtensor with values, up to `bound` and the rounding of its dtype. */

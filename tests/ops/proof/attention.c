@@ -56,8 +56,8 @@ static void rotate(draw *d, proof *p)
 }
 
 const proof_case proof_attention[] = {
-    {"attention", attend, .inexact = true, .draws = 120},
-    {"attention_gradient", attend, .inexact = true, .draws = 120},
+    {"attention", attend, .inexact = true, .draws = 30},
+    {"attention_gradient", attend, .inexact = true, .draws = 30},
     {"rope", rotate},
     {"rope_gradient", rotate},
     {NULL},

@@ -399,13 +399,12 @@ static tsr_status adopt_proposal(proof *p, const char *sentence)
     at += strlen("; redistribute ");
     while (at) {
         char name[16], from[64], to[64];
-        int64_t numbers[64];
         int count;
         if (sscanf(at, "%15s from \"%63[^\"]\" to \"%63[^\"]\"", name, from, to) != 3)
             return tsr_status_set(TSR_ERROR_INTERNAL, "no proposal in: %s", sentence);
         for (int i = 0; i < p->operand_count; i++) {
             if (strcmp(name, p->info.operands[i]) == 0)
-                TSR_TRY(tsr_placements_parse(to, p->placements[i], TSR_MAX_DIMS, &count, numbers, 64, NULL));
+                TSR_TRY(tsr_placements_parse(to, p->placements[i], TSR_MAX_DIMS, &count, p->numbers[i], 64, NULL));
         }
         at = strstr(at, " and ");
         at = at ? at + strlen(" and ") : NULL;
