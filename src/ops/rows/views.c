@@ -103,7 +103,8 @@ const tsr_op tsr_rows_views[] = {
      .view = tsr_view_make,
      .gradients = {"narrow_gradient(dout, like x)"}},
     {.name = "concat",
-     .rule = "... v ..., ... v ... -> ... v ... | v permute | linear {0 1 2 3 4 5 6 7} | monotone {0}{1}{2}{3}{4}{5}{6}{7}",
+     .rule =
+         "... v ..., ... v ... -> ... v ... | v permute | linear {0 1 2 3 4 5 6 7} | monotone {0}{1}{2}{3}{4}{5}{6}{7}",
      .operands = {"x", "y", "z", "x4", "x5", "x6", "x7", "x8"},
      .optional = 0xfe,
      RESULT(CONCAT),
