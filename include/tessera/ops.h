@@ -2,12 +2,12 @@
  * @file
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
- * functions are in pointwise.h, reductions.h, norms.h and views.h.
+ * functions are in pointwise.h, reductions.h, norms.h, views.h, order.h and random.h.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
  * Nothing is redistributed: operands that do not fit are refused with a sentence that names the
- * layout that would work. A call meets no other rank.
+ * layout that would work. A call meets no other rank, but where its function says so.
  *
  * @par Shapes and dtypes
  * Operands are aligned at the right; dims of size 1, and missing leading dims, are repeated, as
@@ -16,8 +16,8 @@
  *
  * @par Values
  * An element of a result has the same bits on every rank that holds it, with any strides and on
- * every processor, but for the bits of NaNs; those of all ops but sum and mean
- * also under any layout.
+ * every processor, but for the bits of NaNs; those of all ops but sum, mean,
+ * prod, var, std and cumsum also under any layout.
  * Tensors are on the host; others are refused with TSR_ERROR_UNSUPPORTED.
  *
  * @par Forms
@@ -26,7 +26,9 @@
  * operands otherwise. tsr_X_backward() makes the gradients of operands from `dout`, the result's
  * gradient, in the result's gradient layout (tsr_layout_gradient()); any output may be NULL: it is
  * not made. A gradient has the layout that the rule gives: it may be Partial, and
- * tsr_redistribute() then reduces it. Rules with Partial of max or min have no gradient.
+ * tsr_redistribute() then reduces it. Where the op itself makes a Partial, of whatever kind, dout
+ * is Replicate; where an operand is Partial of max, min or prod, and the result too, there is
+ * none.
  */
 #ifndef TESSERA_OPS_H
 #define TESSERA_OPS_H

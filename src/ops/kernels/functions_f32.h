@@ -251,4 +251,32 @@ static inline float tsr_f32_gelu_tanh_slope(float x)
     return tsr_f32_logistic_slope(factor, rest, n);
 }
 
+/**
+ * e^x for x <= 0; NaN stays NaN. Where e^x is below 2^-126 it is 0. Elsewhere the relative error is
+ * below 1.25 * 2^-23: half a unit in the last place each of the sum 1 + q, of r in q = r + r^2 p(r),
+ * which is below 0.42, and of q.
+ *
+ * x = n ln 2 + r with |r| < 0.3475: n ln 2 is taken off in two parts, of which the first has 15 bits,
+ * so that its product with n is exact. p has degree 4; it changes e^r by less than 2^-28.
+ */
+static inline float tsr_f32_exp_negative(float x)
+{
+    /* Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits, with 127 for the
+     * exponent of 2^n. */
+    const float shifted = x * 0x1.715476p+0F + (0x1.8p23F + 127), n = shifted - (0x1.8p23F + 127);
+    const float r = (x - n * 0x1.62e4p-1F) - n * 0x1.7f7d1cp-20F;
+    float p = 0x1.6d7cdep-10F;
+    p = p * r + 0x1.123b88p-7F;
+    p = p * r + 0x1.5554bep-5F;
+    p = p * r + 0x1.55549p-3F;
+    p = p * r + 0.5F;
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits <<= 23;
+    float scale;
+    memcpy(&scale, &bits, sizeof scale);
+    const float value = scale + scale * (r + r * r * p);
+    return x < -0x1.5d589ep6F ? 0 : value;
+}
+
 #endif
