@@ -506,7 +506,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_are_those_of_libm),     cmocka_unit_test(gelu_has_two_forms),
         cmocka_unit_test(sums_over_cut_dims_are_partial), cmocka_unit_test(choices_scales_and_casts),
-        cmocka_unit_test(softmax_is_along_a_dim),         cmocka_unit_test(errors_say_what_would_work),
+        cmocka_unit_test(softmax_is_along_a_dim),   cmocka_unit_test(errors_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 #include <tessera/norms.h>
 
 /* Settings, and the attributes that they are. */
-#define DIM_SETTING  int dim,
-#define DIM          ATTRIBUTES(tsr_attribute_int("dim", dim))
+#define DIM_SETTING int dim,
+#define DIM         ATTRIBUTES(tsr_attribute_int("dim", dim))
 #define OF_DIMS      tsr_attribute_ints("dim", count, dims), tsr_attribute_int("keep", keep)
 #define DIMS_SETTING int count, const int64_t *dims, int keep,
 #define DIMS         ATTRIBUTES(OF_DIMS)

@@ -86,7 +86,7 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
 /* Makes a row of results in blocks: element k of the row is `value`. */
 #define MAKE(r, y, value)                                                                                              \
     for (int64_t done = 0; done < (r)->length; done += BLOCK)                                                          \
-    MAKE_BLOCK(r, y, value)
+        MAKE_BLOCK(r, y, value)
 /* Makes one block of results. */
 #define MAKE_BLOCK(r, y, value)                                                                                        \
     {                                                                                                                  \
@@ -111,7 +111,7 @@ typedef struct FN(state) {
     double logarithm;
 } FN(state);
 
-static inline void FN(softmax_find)(FN(state) * s, int64_t done, int64_t n)
+static inline void FN(softmax_find)(FN(state) *s, int64_t done, int64_t n)
 {
     const T *const x = s->x + done;
     T lanes[2 * LANES];
@@ -128,7 +128,7 @@ static inline void FN(softmax_find)(FN(state) * s, int64_t done, int64_t n)
 }
 
 /* The largest element that is not NaN. */
-static inline void FN(softmax_found)(FN(state) * s)
+static inline void FN(softmax_found)(FN(state) *s)
 {
     T lanes[2 * LANES];
     memcpy(lanes, s->largest, sizeof lanes);
@@ -139,7 +139,7 @@ static inline void FN(softmax_found)(FN(state) * s)
     s->shift = lanes[0] == -(T)INFINITY ? 0 : lanes[0];
 }
 
-static inline void FN(softmax_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(softmax_measure)(const tsr_norm_rows *r, FN(state) *s, int64_t done, int64_t n)
 {
     T block[BLOCK], *const e = s->e ? s->e + done : block;
     const T *const x = s->x + done, shift = s->shift;
@@ -154,20 +154,20 @@ static inline void FN(softmax_measure)(const tsr_norm_rows *r, FN(state) * s, in
     memcpy(s->lanes, lanes, sizeof lanes);
 }
 
-static inline void FN(softmax_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(softmax_measured)(const tsr_norm_rows *r, FN(state) *s)
 {
     (void)r;
     s->statistics[1] = fold(s->lanes);
 }
 
-static inline void FN(softmax_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(softmax_prepare)(const tsr_norm_rows *r, FN(state) *s)
 {
     (void)r;
     s->shift = s->statistics[0] == -INFINITY ? 0 : (T)s->statistics[0];
     s->factor = (T)(1 / s->statistics[1]);
 }
 
-static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const e = s->e, shift = s->shift, factor = s->factor;
     if (r->measures)
@@ -177,49 +177,49 @@ static inline void FN(softmax_make)(const tsr_norm_rows *r, FN(state) * s, int64
 }
 
 /* The exponentials of a logarithm go nowhere. */
-static inline void FN(log_softmax_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(log_softmax_measure)(const tsr_norm_rows *r, FN(state) *s, int64_t done, int64_t n)
 {
     s->e = NULL;
     FN(softmax_measure)(r, s, done, n);
 }
 
-static inline void FN(log_softmax_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(log_softmax_measured)(const tsr_norm_rows *r, FN(state) *s)
 {
     FN(softmax_measured)(r, s);
 }
 
-static inline void FN(log_softmax_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(log_softmax_prepare)(const tsr_norm_rows *r, FN(state) *s)
 {
     (void)r;
     s->logarithm = tsr_f64_log(s->statistics[1]);
 }
 
-static inline void FN(log_softmax_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(log_softmax_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x;
     const double shift = s->statistics[0], logarithm = s->logarithm;
     MAKE_BLOCK(r, s->y, (WIDE(x[k]) - shift) - logarithm)
 }
 
-static inline void FN(logsumexp_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(logsumexp_measure)(const tsr_norm_rows *r, FN(state) *s, int64_t done, int64_t n)
 {
     FN(log_softmax_measure)(r, s, done, n);
 }
 
 /* Where the largest element is infinite, the sum is too, or NaN. */
-static inline void FN(logsumexp_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(logsumexp_measured)(const tsr_norm_rows *r, FN(state) *s)
 {
     FN(softmax_measured)(r, s);
     if (s->statistics[0] == INFINITY)
         s->statistics[1] = FN(sum_sizes)(s->x, r->length);
 }
 
-static inline void FN(logsumexp_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(logsumexp_prepare)(const tsr_norm_rows *r, FN(state) *s)
 {
     (void)r, (void)s;
 }
 
-static inline void FN(logsumexp_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(logsumexp_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     (void)r, (void)s, (void)done;
 }
@@ -245,7 +245,7 @@ static inline void FN(log_softmax_gradient_row)(const tsr_norm_rows *r, const T 
     MAKE(r, dx, d[k] - EXP(y[k]) * sum)
 }
 
-static inline void FN(rms_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(rms_measure)(const tsr_norm_rows *r, FN(state) *s, int64_t done, int64_t n)
 {
     const T *const x = s->x + done;
     double lanes[LANES];
@@ -256,19 +256,19 @@ static inline void FN(rms_measure)(const tsr_norm_rows *r, FN(state) * s, int64_
 }
 
 /* Squares that f32 cannot hold are added again in f64. */
-static inline void FN(rms_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(rms_measured)(const tsr_norm_rows *r, FN(state) *s)
 {
     s->statistics[0] = fold(s->lanes);
     if (!is_safe(s->statistics[0], r->length))
         s->statistics[0] = FN(sum_squares)(s->x, r->length);
 }
 
-static inline void FN(rms_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(rms_prepare)(const tsr_norm_rows *r, FN(state) *s)
 {
     s->factor = (T)(1 / sqrt(s->statistics[0] / r->count + r->epsilon));
 }
 
-static inline void FN(rms_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(rms_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const w = r->weight, factor = s->factor;
     MAKE_BLOCK(r, s->y, x[k] * factor * w[k])
@@ -311,7 +311,7 @@ static inline void FN(measure_layer)(const T *x, int64_t n, double *statistics)
 
 /* Adds deviations d from m, the mean of the row's first block: the mean is m + sum(d) / n, and the sum
  * of squared deviations sum(d^2) - sum(d)^2 / n. */
-static inline void FN(layer_measure)(const tsr_norm_rows *r, FN(state) * s, int64_t done, int64_t n)
+static inline void FN(layer_measure)(const tsr_norm_rows *r, FN(state) *s, int64_t done, int64_t n)
 {
     const T *const x = s->x + done;
     double lanes[LANES] = {0}, squares[LANES];
@@ -331,7 +331,7 @@ static inline void FN(layer_measure)(const tsr_norm_rows *r, FN(state) * s, int6
 
 /* Where the difference would lose more than two bits, or f32 cannot hold squares, all is added again in
  * f64. */
-static inline void FN(layer_measured)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(layer_measured)(const tsr_norm_rows *r, FN(state) *s)
 {
     const double n = (double)r->length, sum = fold(s->lanes), squares = fold(s->squares);
     s->statistics[0] = n;
@@ -341,7 +341,7 @@ static inline void FN(layer_measured)(const tsr_norm_rows *r, FN(state) * s)
         FN(measure_layer)(s->x, r->length, s->statistics);
 }
 
-static inline void FN(layer_prepare)(const tsr_norm_rows *r, FN(state) * s)
+static inline void FN(layer_prepare)(const tsr_norm_rows *r, FN(state) *s)
 {
     SPLIT_MEAN(s->statistics[1]);
     s->high = high;
@@ -349,7 +349,7 @@ static inline void FN(layer_prepare)(const tsr_norm_rows *r, FN(state) * s)
     s->factor = (T)(1 / sqrt(s->statistics[2] / r->count + r->epsilon));
 }
 
-static inline void FN(layer_make)(const tsr_norm_rows *r, FN(state) * s, int64_t done)
+static inline void FN(layer_make)(const tsr_norm_rows *r, FN(state) *s, int64_t done)
 {
     const T *const x = s->x, *const w = r->weight, *const b = r->bias;
     const T high = s->high, low = s->low, factor = s->factor;
@@ -440,7 +440,7 @@ static inline void FN(largest_gradient_row)(const tsr_norm_rows *r, const T *x, 
     MAKE(r, dx, (x[k] < 0 ? -x[k] : x[k]) == size ? SIGN(x[k]) * share : 0)
 }
 
-static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statistics, FN(state) * s)
+static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statistics, FN(state) *s)
 {
     s->x = FN(row)(r, 0, row);
     s->y = FN(result)(r, row);
@@ -491,25 +491,22 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statis
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
-            FN(name##_row)                                                                                             \
-            (r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code));              \
+            FN(name##_row)(r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code)); \
     }
 #define BINARY(name, code)                                                                                             \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
-            FN(name##_row)                                                                                             \
-            (r, FN(row)(r, 0, row), FN(row)(r, 1, row), FN(result)(r, row),                                            \
-             r->statistics + row * tsr_norm_statistics(code));                                                         \
+            FN(name##_row)(r, FN(row)(r, 0, row), FN(row)(r, 1, row), FN(result)(r, row),                              \
+                           r->statistics + row * tsr_norm_statistics(code));                                           \
         fence(r);                                                                                                      \
     }
 #define GIVEN(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
         for (int64_t row = 0; row < r->rows; row++)                                                                    \
-            FN(name##_row)                                                                                             \
-            (r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code),               \
-             r->given[0][row], r->given[1][row]);                                                                      \
+            FN(name##_row)(r, FN(row)(r, 0, row), FN(result)(r, row), r->statistics + row * tsr_norm_statistics(code), \
+                           r->given[0][row], r->given[1][row]);                                                        \
         fence(r);                                                                                                      \
     }
 

@@ -70,10 +70,10 @@ typedef struct running {
     int input_view[3], output_view[3];
     int64_t batch; /* the most rows at once */
     char *arrays[TSR_NORM_VIEWS];
-    void *exponentials; /* of two rows of softmax */
-    void *shared[2];    /* weight, bias */
-    double *sums[2];    /* gradients of weight and bias */
-    void *rounded;      /* one of them, in the dtype of the computation */
+    void *exponentials;        /* of two rows of softmax */
+    void *shared[2];           /* weight, bias */
+    double *sums[2];           /* gradients of weight and bias */
+    void *rounded;             /* one of them, in the dtype of the computation */
     bool streams;
 } running;
 
@@ -136,11 +136,9 @@ static void begin(const tsr_kernel_call *call, running *run)
     mark(run, marked);
     tsr_norm_walk_begin(&call->inputs[run->roles->x], marked, tsr_pointwise_kernels_for(call->kernels), &run->walk);
     for (int i = 0; i < 3; i++)
-        run->input_view[i] =
-            i < call->input_count ? add_view(run, &call->inputs[i], run->roles->inputs[i], marked) : -1;
+        run->input_view[i] = i < call->input_count ? add_view(run, &call->inputs[i], run->roles->inputs[i], marked) : -1;
     for (int i = 0; i < 3; i++)
-        run->output_view[i] =
-            i < call->output_count ? add_view(run, &call->outputs[i], run->roles->outputs[i], marked) : -1;
+        run->output_view[i] = i < call->output_count ? add_view(run, &call->outputs[i], run->roles->outputs[i], marked) : -1;
     tsr_norm_walk_join(&run->walk);
     const int64_t fit = run->walk.length > 0 ? ELEMENTS / run->walk.length : ROWS;
     run->batch = fit < 1 ? 1 : fit < ROWS ? fit : ROWS;
@@ -255,8 +253,7 @@ static void merge_records(const running *run, int64_t first, int64_t rows, doubl
     const int count = run->statistics;
     memcpy(statistics, (const double *)call->records + first * count, (size_t)(rows * count) * sizeof *statistics);
     for (int i = 1; i < call->record_count; i++) {
-        const double *const from =
-            (const double *)((const char *)call->records + i * call->record_stride) + first * count;
+        const double *const from = (const double *)((const char *)call->records + i * call->record_stride) + first * count;
         for (int64_t row = 0; row < rows; row++)
             merge(run->code, count, statistics + row * count, from + row * count);
     }

@@ -1,5 +1,4 @@
 #include "ops/kernels/norms.h"
-
 #include "ops/rows/norms_checks.h"
 #include "ops/rows/rows.h"
 
@@ -15,15 +14,8 @@
     RESULT, .attributes = {{.name = "dim", .kind = TSR_ATTRIBUTE_INT, .integer = -1}}, .check = tsr_check_softmax,     \
             .rule_of = tsr_rule_of_softmax, KERNEL(which)
 
-#define DIMS                                                                                                           \
-    {.name = "dim", .kind = TSR_ATTRIBUTE_INTS},                                                                       \
-    {                                                                                                                  \
-        .name = "keep", .kind = TSR_ATTRIBUTE_INT                                                                      \
-    }
-#define POWER                                                                                                          \
-    {                                                                                                                  \
-        .name = "p", .kind = TSR_ATTRIBUTE_FLOAT, .number = 2                                                          \
-    }
+#define DIMS  {.name = "dim", .kind = TSR_ATTRIBUTE_INTS}, {.name = "keep", .kind = TSR_ATTRIBUTE_INT}
+#define POWER {.name = "p", .kind = TSR_ATTRIBUTE_FLOAT, .number = 2}
 
 /* An op along the last `dims` dims. */
 #define ALONG_LAST(epsilon)                                                                                            \

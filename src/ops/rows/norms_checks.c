@@ -96,8 +96,7 @@ tsr_status tsr_check_norm(const tsr_op_case *c, tsr_dtype *results)
     char list[128];
     size_t length = 0;
     for (int i = 0; i < dims->count; i++)
-        length +=
-            (size_t)snprintf(list + length, sizeof list - length, "%s%lld", i ? "," : "", (long long)dims->list[i]);
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%lld", i ? "," : "", (long long)dims->list[i]);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: dims are %s, but they must differ and be below %d, the dims of the tensor", c->caller,
                           list, ndim);

@@ -75,7 +75,7 @@ static void positive(draw *d, proof *p)
 }
 
 /* Draws of ops that go the ways of others. */
-#define FEW   12
+#define FEW 12
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_pointwise[] = {
