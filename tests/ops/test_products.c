@@ -482,6 +482,15 @@ static tsr_status check_kept(tsr_comm *comm, void *arg)
         TSR_TRY(expect_values("sums", out, "R", 3, i % 2 ? (const float[]){12, 15, 18} : (const float[]){6, 15, 24}));
         tsr_dtensor_destroy(out);
     }
+    const tsr_op *op;
+    const tsr_attribute text = tsr_attribute_text("equation", "ab->ba"), number = tsr_attribute_int("equation", 1);
+    const tsr_dtensor *const operands[] = {a, NULL, NULL, NULL}, *const apart[] = {a, NULL, a, NULL};
+    TSR_TRY(tsr_op_find(NULL, "einsum", &op));
+    TSR_TRY(tsr_op_call(op, 1, &text, operands, &out));
+    TSR_TRY(expect_values("transposed", out, "R", 9, (const float[]){1, 4, 7, 2, 5, 8, 3, 6, 9}));
+    tsr_dtensor_destroy(out);
+    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &number, operands, &out), "einsum: attribute equation must be a text"));
+    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &text, apart, &out), "einsum: c is given, but b before it is NULL"));
     tsr_dtensor_destroy(a);
     tsr_mesh_destroy(mesh);
     return TSR_OK;

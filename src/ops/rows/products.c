@@ -1,4 +1,4 @@
-#include "ops/kernels/products.h"
+#include "ops/kernels/products/products.h"
 
 #include "ops/rows/products_checks.h"
 #include "ops/rows/rows.h"

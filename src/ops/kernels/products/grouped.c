@@ -1,4 +1,4 @@
-#include "ops/kernels/grouped.h"
+#include "ops/kernels/products/grouped.h"
 
 #include "ops/numbers.h"
 #include "ops/rows.h"

@@ -1,6 +1,6 @@
 /** Sums of products as data: which dims of operands and of the result are one factor. Pure. */
-#ifndef TSR_OPS_KERNELS_EQUATION_H
-#define TSR_OPS_KERNELS_EQUATION_H
+#ifndef TSR_OPS_KERNELS_PRODUCTS_EQUATION_H
+#define TSR_OPS_KERNELS_PRODUCTS_EQUATION_H
 
 #include <tessera/layout.h>
 

@@ -1,4 +1,4 @@
-#include "ops/kernels/contract.h"
+#include "ops/kernels/products/contract.h"
 
 #include "ops/numbers.h"
 

@@ -1,9 +1,9 @@
 /** Products of rows in groups, each with a matrix of its own. */
-#ifndef TSR_OPS_KERNELS_GROUPED_H
-#define TSR_OPS_KERNELS_GROUPED_H
+#ifndef TSR_OPS_KERNELS_PRODUCTS_GROUPED_H
+#define TSR_OPS_KERNELS_PRODUCTS_GROUPED_H
 
 #include "ops/kernels/call.h"
-#include "ops/kernels/contract.h"
+#include "ops/kernels/products/contract.h"
 
 /** What is computed: out = x w, dx = dout w^T, or dw = x^T dout. */
 typedef enum tsr_grouped_kind { TSR_GROUPED_OUT, TSR_GROUPED_DX, TSR_GROUPED_DW } tsr_grouped_kind;

@@ -1,7 +1,7 @@
-/** Kernels of products: matmul, einsum, linear, grouped and narrow ones, and their gradients, by the
- * BLAS that this rank would choose alone. */
-#ifndef TSR_OPS_KERNELS_PRODUCTS_H
-#define TSR_OPS_KERNELS_PRODUCTS_H
+/** Kernels of products: matmul, einsum, linear, grouped and narrow ones, and their gradients, by
+ * the BLAS that this rank would choose alone. */
+#ifndef TSR_OPS_KERNELS_PRODUCTS_PRODUCTS_H
+#define TSR_OPS_KERNELS_PRODUCTS_PRODUCTS_H
 
 #include "ops/kernels/call.h"
 

@@ -1,9 +1,9 @@
 /** Products of tensors whose dims are factors of an equation, as gemms over their own memory where
  * strides allow that. */
-#ifndef TSR_OPS_KERNELS_CONTRACT_H
-#define TSR_OPS_KERNELS_CONTRACT_H
+#ifndef TSR_OPS_KERNELS_PRODUCTS_CONTRACT_H
+#define TSR_OPS_KERNELS_PRODUCTS_CONTRACT_H
 
-#include "ops/kernels/equation.h"
+#include "ops/kernels/products/equation.h"
 #include "ops/matmul.h"
 
 /** A local tensor by factors: the size and the stride in elements of each factor that it has, else

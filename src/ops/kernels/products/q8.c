@@ -1,4 +1,4 @@
-#include "ops/kernels/q8.h"
+#include "ops/kernels/products/q8.h"
 
 #include "ops/epilogue.h"
 #include "ops/numbers.h"

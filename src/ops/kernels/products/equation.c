@@ -1,4 +1,4 @@
-#include "ops/kernels/equation.h"
+#include "ops/kernels/products/equation.h"
 
 #include <tessera/sys/status.h>
 

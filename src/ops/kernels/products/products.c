@@ -1,10 +1,10 @@
-#include "ops/kernels/products.h"
+#include "ops/kernels/products/products.h"
 
 #include "ops/blas/provider.h"
 #include "ops/forward.h"
 #include "ops/gradients.h"
-#include "ops/kernels/grouped.h"
-#include "ops/kernels/q8.h"
+#include "ops/kernels/products/grouped.h"
+#include "ops/kernels/products/q8.h"
 #include "ops/layer.h"
 
 #include <string.h>
