@@ -68,7 +68,7 @@ static tsr_status check_gradient(const tsr_op_case *c, const tsr_dtensor *gradie
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dout is NULL", c->caller);
     tsr_status status = tsr_op_infer(c, &inferred);
     if (status == TSR_OK)
-        status = tsr_op_gradient_layout(c, inferred.results[0], &wanted);
+        status = tsr_op_result_gradient(c, inferred.results[0], &wanted);
     if (status == TSR_OK && !tsr_layout_equal(wanted, tsr_dtensor_layout(gradient))) {
         char ours[256], theirs[256];
         tsr_layout_print(tsr_dtensor_layout(gradient), ours, sizeof ours);

@@ -64,8 +64,8 @@ static tsr_status compute(const eager_call *e, const tsr_dtensor *const *operand
     return tsr_eager_compute(&computation, local);
 }
 
-/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. `*done`: it is a
- * view, which needs no computation. */
+/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. `*done`: it is
+ * a view, which needs no computation. */
 static tsr_status make_result(const eager_call *e, int result, const tsr_dtensor *const *operands, tsr_dtensor **out,
                               bool *done)
 {

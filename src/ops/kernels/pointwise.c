@@ -42,7 +42,7 @@ typedef struct walked {
 typedef struct walk {
     const tsr_pointwise_kernels *kernels;
     tsr_pointwise_loop *loop;
-    double parameter;
+    double parameters[TSR_POINTWISE_PARAMETERS];
     int count; /* the inputs, and the output behind them */
     walked tensors[INPUTS + 1];
     int ndim;
@@ -160,10 +160,10 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
     }
     const int last = w->count - 1;
     if (!w->streams && is_direct(&w->tensors[last], row_stride(w, last))) {
-        w->loop(in, at[last], n, w->parameter);
+        w->loop(in, at[last], n, w->parameters);
         return;
     }
-    w->loop(in, buffers[INPUTS], n, w->parameter);
+    w->loop(in, buffers[INPUTS], n, w->parameters);
     write_chunk(w, buffers[INPUTS], at[last], n);
 }
 
@@ -257,19 +257,21 @@ static void run_walk(walk *w, const tsr_kernel_call *call)
         w->kernels->finish();
 }
 
-/* The parameter of a loop: the row's first attribute, if it has one. */
-static double parameter_of(const tsr_kernel_call *call)
+/* The parameters of a loop: the row's first attributes. */
+static void read_parameters(const tsr_kernel_call *call, double *parameters)
 {
-    const tsr_attribute *const first = call->attributes;
-    if (!first->name)
-        return 0;
-    return first->kind == TSR_ATTRIBUTE_FLOAT ? first->number : (double)first->integer;
+    for (int i = 0; i < TSR_POINTWISE_PARAMETERS && call->attributes[i].name; i++) {
+        const tsr_attribute *const a = &call->attributes[i];
+        parameters[i] = a->kind == TSR_ATTRIBUTE_FLOAT ? a->number : (double)a->integer;
+    }
 }
 
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call)
 {
-    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels), .parameter = parameter_of(call)};
-    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(call->outputs[0].dtype)];
+    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels)};
+    const tsr_tensor *const typed = call->code < TSR_POINTWISE_FIRST_TEST ? &call->outputs[0] : &call->inputs[0];
+    read_parameters(call, w.parameters);
+    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)];
     run_walk(&w, call);
     return TSR_OK;
 }

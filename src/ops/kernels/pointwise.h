@@ -15,12 +15,13 @@ tsr_dtype tsr_pointwise_computes_in(tsr_dtype dtype);
  * them. */
 const tsr_pointwise_kernels *tsr_pointwise_kernels_for(const char *name);
 
-/** True if the op `code` (tsr_pointwise) has a loop for results of `dtype`. */
+/** True if the op `code` (tsr_pointwise) has a loop for results, or of a test for operands, of
+ * `dtype`. */
 bool tsr_pointwise_takes(int code, tsr_dtype dtype);
 
 /** Computes the op `call->code`: inputs are aligned at the right with the one output, and dims of
- * size 1, or that are missing, are repeated. The row's first attribute, a float or the place of a
- * word, is the loop's parameter. An element depends on its operands' alone: not on strides, sizes
+ * size 1, or that are missing, are repeated. The row's first attributes, floats or the places of
+ * words, are the loop's parameters. An element depends on its operands' alone: not on strides, sizes
  * or kernels. */
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call);
 

@@ -1,4 +1,5 @@
-/** Products with weights of 8 bits, w (o, k), and a scale for each 32 of them along k, (o, k / 32). */
+/** Products with weights of 8 bits, w (o, k), and a scale for each 32 of them along k, (o, k / 32).
+ */
 #ifndef TSR_OPS_KERNELS_Q8_H
 #define TSR_OPS_KERNELS_Q8_H
 

@@ -137,27 +137,30 @@ static tsr_status infer_move(const tsr_op_case *c, tsr_op_inferred *out)
     return TSR_OK;
 }
 
+tsr_status tsr_op_read_rule(const tsr_op_case *c, tsr_op_ruling *out)
+{
+    out->names = (tsr_op_names){.caller = c->caller, .op = c->op->name, .rule = c->op->rule};
+    memcpy(out->names.operands, c->op->operands, sizeof out->names.operands);
+    TSR_TRY(c->op->check(c, out->dtypes));
+    if (c->op->rule_of) {
+        TSR_TRY(c->op->rule_of(c, out->text));
+        out->names.rule = out->text;
+    }
+    TSR_TRY(tsr_op_rule_parse(out->names.rule, &out->rule));
+    if (c->op->place_of)
+        c->op->place_of(c, &out->placing);
+    out->shaping = (tsr_op_shaping){c->op->optional, out->dtypes, c->op->shape_of ? shape_result : NULL, c,
+                                    c->op->place_of ? &out->placing : NULL};
+    return TSR_OK;
+}
+
 tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out)
 {
+    tsr_op_ruling r;
     if (c->op->moves_to)
         return infer_move(c, out);
-    char text[TSR_OP_RULE_TEXT];
-    tsr_op_rule rule;
-    tsr_dtype dtypes[TSR_OP_MOST_RESULTS];
-    tsr_op_names names = {.caller = c->caller, .op = c->op->name, .rule = c->op->rule};
-    memcpy(names.operands, c->op->operands, sizeof names.operands);
-    TSR_TRY(c->op->check(c, dtypes));
-    if (c->op->rule_of) {
-        TSR_TRY(c->op->rule_of(c, text));
-        names.rule = text;
-    }
-    TSR_TRY(tsr_op_rule_parse(names.rule, &rule));
-    tsr_op_placing placing;
-    if (c->op->place_of)
-        c->op->place_of(c, &placing);
-    const tsr_op_shaping shaping = {c->op->optional, dtypes, c->op->shape_of ? shape_result : NULL, c,
-                                    c->op->place_of ? &placing : NULL};
-    return tsr_op_propagate_rule(&rule, &names, &shaping, c->operands, out);
+    TSR_TRY(tsr_op_read_rule(c, &r));
+    return tsr_op_propagate_rule(&r.rule, &r.names, &r.shaping, c->operands, out);
 }
 
 tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,

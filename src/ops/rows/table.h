@@ -16,6 +16,19 @@ const tsr_op *tsr_op_lookup(tsr_context *context, const char *name, size_t lengt
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out);
 
+/** The rule of a case, and what its row adds to it. */
+typedef struct tsr_op_ruling {
+    char text[TSR_OP_RULE_TEXT]; /**< of the rule, if the row writes it */
+    tsr_op_rule rule;
+    tsr_op_names names;
+    tsr_dtype dtypes[TSR_OP_MOST_RESULTS];
+    tsr_op_placing placing;
+    tsr_op_shaping shaping;
+} tsr_op_ruling;
+
+/** Checks a case, and reads its rule. `out` points into itself, and to `c`. */
+tsr_status tsr_op_read_rule(const tsr_op_case *c, tsr_op_ruling *out);
+
 /** The layouts of the results of a case, as tsr_op_propagate(), and the mesh dims along which ranks
  * meet. */
 tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out);

@@ -1,6 +1,6 @@
 #include "ops/rules/propagate.h"
 
-#include "ops/rules/place.h"
+#include "ops/rules/cheapest.h"
 #include "ops/rules/refuse.h"
 
 #include <tessera/sys/status.h>
@@ -32,18 +32,27 @@ static tsr_status check_meshes(const tsr_op_rule *rule, const tsr_op_names *name
     return TSR_OK;
 }
 
+/* The shapes of all results. */
+static tsr_status find_shapes(const tsr_op_form *form, const tsr_op_shaping *shaping,
+                              int64_t shapes[TSR_OP_RESULTS][TSR_MAX_DIMS])
+{
+    for (int i = 0; i < form->rule->result_count; i++) {
+        tsr_op_form_shape(form, i, shapes[i]);
+        if (shaping->shape_of)
+            TSR_TRY(shaping->shape_of(shaping->arg, i, shapes[i]));
+    }
+    return TSR_OK;
+}
+
 static tsr_status create_results(const tsr_op_form *form, const tsr_mesh *mesh,
                                  tsr_placement placements[TSR_OP_RESULTS][TSR_MAX_DIMS], const tsr_op_shaping *shaping,
                                  tsr_op_inferred *out)
 {
-    for (int i = 0; i < form->rule->result_count; i++) {
-        int64_t shape[TSR_MAX_DIMS];
-        tsr_op_form_shape(form, i, shape);
-        if (shaping->shape_of)
-            TSR_TRY(shaping->shape_of(shaping->arg, i, shape));
-        TSR_TRY(
-            tsr_layout_create(mesh, placements[i], form->results[i].ndim, shape, shaping->dtypes[i], &out->results[i]));
-    }
+    int64_t shapes[TSR_OP_RESULTS][TSR_MAX_DIMS];
+    TSR_TRY(find_shapes(form, shaping, shapes));
+    for (int i = 0; i < form->rule->result_count; i++)
+        TSR_TRY(tsr_layout_create(mesh, placements[i], form->results[i].ndim, shapes[i], shaping->dtypes[i],
+                                  &out->results[i]));
     return TSR_OK;
 }
 
@@ -80,4 +89,25 @@ tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *na
     else
         tsr_op_inferred_clear(&made);
     return status;
+}
+
+tsr_status tsr_op_settle_rule(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_op_shaping *shaping,
+                              const tsr_layout *const *operands, const tsr_op_wish *wish,
+                              tsr_layout *out[TSR_OP_OPERANDS], bool *found)
+{
+    int first;
+    tsr_op_form form;
+    int64_t shapes[TSR_OP_RESULTS][TSR_MAX_DIMS];
+    TSR_TRY(check_meshes(rule, names, shaping->optional, operands, &first));
+    TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping, &form));
+    TSR_TRY(find_shapes(&form, shaping, shapes));
+    const tsr_op_question question = {&form,
+                                      shaping->placing,
+                                      operands,
+                                      shaping->dtypes,
+                                      (const int64_t (*)[TSR_MAX_DIMS])shapes,
+                                      wish->results,
+                                      wish->policy,
+                                      wish->bytes};
+    return tsr_op_find_cheapest(&question, out, found);
 }

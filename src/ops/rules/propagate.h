@@ -4,6 +4,8 @@
 
 #include "ops/rules/form.h"
 
+#include <tessera/context.h>
+
 /** What a rule gives for operands. */
 typedef struct tsr_op_inferred {
     tsr_layout *results[TSR_OP_RESULTS]; /**< the caller owns each; NULL past the last */
@@ -18,6 +20,18 @@ typedef struct tsr_op_inferred {
  */
 tsr_status tsr_op_propagate_rule(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_op_shaping *shaping,
                                  const tsr_layout *const *operands, tsr_op_inferred *out);
+
+/** What layouts of operands should be good for. */
+typedef struct tsr_op_wish {
+    const tsr_placement *const *results; /**< NULL, or for each result NULL or what it is moved to */
+    tsr_policy policy;
+    int64_t bytes;
+} tsr_op_wish;
+
+/** tsr_op_find_cheapest() for a rule; operands are as for tsr_op_propagate_rule(). */
+tsr_status tsr_op_settle_rule(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_op_shaping *shaping,
+                              const tsr_layout *const *operands, const tsr_op_wish *wish,
+                              tsr_layout *out[TSR_OP_OPERANDS], bool *found);
 
 /** Frees the layouts, and makes them NULL. */
 void tsr_op_inferred_clear(tsr_op_inferred *inferred);

@@ -1,6 +1,7 @@
 #include "ops/rules/refuse.h"
 
 #include "ops/rules/alike.h"
+#include "ops/rules/cheapest.h"
 #include "ops/rules/place.h"
 
 #include <tessera/sys/status.h>
@@ -10,6 +11,9 @@
 
 /* Bytes for texts in an error; longer ones are cut. */
 #define TEXT 256
+/* The largest mesh on which the cheapest layouts are searched, and its most dims. */
+#define MOST_RANKS 16
+#define MOST_DIMS  2
 
 typedef struct refusal {
     const tsr_op_form *form;
@@ -21,6 +25,7 @@ typedef struct refusal {
     int mesh_ndim;
     tsr_placement tried[TSR_OP_OPERANDS][TSR_MAX_DIMS]; /* placements that may fit */
     tsr_cut_lists lists;
+    tsr_layout *cheapest[TSR_OP_OPERANDS]; /* NULL, or layouts that have the lists of `tried` */
 } refusal;
 
 static const tsr_placement *own_placements(const refusal *r, int operand)
@@ -159,6 +164,24 @@ static void try_all(refusal *r)
     }
 }
 
+/* Takes the cheapest layouts, on a small mesh; false: there are none. */
+static bool try_cheapest(refusal *r)
+{
+    tsr_layout *found[TSR_OP_OPERANDS] = {NULL};
+    bool any;
+    const tsr_op_question question = {
+        .form = r->form, .placing = r->placing, .operands = r->operands, .policy = TSR_POLICY_ALLOW};
+    if (tsr_mesh_count(r->mesh) > MOST_RANKS || r->mesh_ndim > MOST_DIMS ||
+        tsr_op_find_cheapest(&question, found, &any) != TSR_OK || !any)
+        return false;
+    for (int i = 0; i < r->form->rule->operand_count; i++) {
+        r->cheapest[i] = found[i];
+        if (found[i])
+            memcpy(r->tried[i], tsr_layout_placements(found[i]), (size_t)r->mesh_ndim * sizeof(tsr_placement));
+    }
+    return true;
+}
+
 static void find_proposal(refusal *r)
 {
     const int operand = r->misfit->operand, other = r->misfit->other;
@@ -172,8 +195,9 @@ static void find_proposal(refusal *r)
     const bool beside = r->misfit->kind != TSR_OP_PARTIAL_BESIDE && other >= 0;
     if (beside && (try_beside(r, operand, other) || try_beside(r, other, operand)))
         return;
-    if (!try_replicate(r, operand) && (other < 0 || !try_replicate(r, other)))
-        try_all(r);
+    if (try_replicate(r, operand) || (other >= 0 && try_replicate(r, other)) || try_cheapest(r))
+        return;
+    try_all(r);
 }
 
 /* Makes changed units and interleaves of an operand the plainest cuts that own the same. */
@@ -309,6 +333,8 @@ tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, con
             length += (size_t)snprintf(how + length, sizeof how - length, "%s %s from \"%s\" to \"%s\"",
                                        length ? " and" : "; redistribute", names->operands[i], now, then);
     }
+    for (int i = 0; i < TSR_OP_OPERANDS; i++)
+        tsr_layout_destroy(r.cheapest[i]);
     tsr_cut_lists_clear(&r.lists);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s%s", names->caller, why, how);
 }
