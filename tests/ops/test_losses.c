@@ -172,6 +172,65 @@ static void losses_and_slopes_are_those_of_plain_loops(void **state)
     }
 }
 
+enum { MEAN_ROWS = 4, MEAN_CLASSES = 5 };
+
+/* The mean, with a row that is ignored and label smoothing, of logits that are cut. */
+static tsr_status compute_mean(const tsr_mesh *mesh, const double *x, const tsr_dtensor *targets, double *out)
+{
+    const tsr_cross_entropy_options options = SMOOTH_MEAN;
+    const int64_t shape[] = {MEAN_ROWS, MEAN_CLASSES};
+    tsr_dtensor *logits, *loss;
+    TSR_TRY(support_make(mesh, "S(1)", TSR_F64, 2, shape, x, &logits));
+    TSR_TRY(tsr_cross_entropy(logits, targets, &options, &loss));
+    *out = *(const double *)tsr_dtensor_to_local(loss).data;
+    tsr_dtensor_destroy(loss);
+    tsr_dtensor_destroy(logits);
+    return TSR_OK;
+}
+
+/* Central differences with steps h = 2^-17 are off by some h^2 / 6 and the rounding of losses, some
+ * 2^-51, divided by h: together below 2^-33. */
+static tsr_status take_differences(tsr_comm *comm, void *arg)
+{
+    const double ids[MEAN_ROWS] = {1, -100, 4, 0}, step = 0x1p-17;
+    const tsr_cross_entropy_options options = SMOOTH_MEAN;
+    const int64_t shape[] = {MEAN_ROWS, MEAN_CLASSES};
+    double x[MEAN_ROWS * MEAN_CLASSES], slopes[MEAN_ROWS * MEAN_CLASSES], above, below;
+    tsr_mesh *mesh;
+    tsr_dtensor *logits, *targets, *loss, *dout, *dlogits;
+    (void)arg;
+    for (int i = 0; i < MEAN_ROWS * MEAN_CLASSES; i++)
+        x[i] = support_draw(i) / 4;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(support_make(mesh, "S(1)", TSR_F64, 2, shape, x, &logits));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 1, shape, ids, &targets));
+    TSR_TRY(tsr_cross_entropy(logits, targets, &options, &loss));
+    TSR_TRY(support_make_ones(loss, &dout));
+    TSR_TRY(tsr_cross_entropy_backward(logits, targets, &options, dout, &dlogits));
+    TSR_TRY(support_read(dlogits, slopes));
+    for (int i = 0; i < MEAN_ROWS * MEAN_CLASSES; i++) {
+        const double whole = x[i];
+        x[i] = whole + step;
+        TSR_TRY(compute_mean(mesh, x, targets, &above));
+        x[i] = whole - step;
+        TSR_TRY(compute_mean(mesh, x, targets, &below));
+        x[i] = whole;
+        TSR_TRY(support_expect("slope", i, slopes[i], (above - below) / (2 * step), 0x1p-33));
+    }
+    tsr_dtensor *const all[] = {logits, targets, loss, dout, dlogits};
+    for (int i = 0; i < 5; i++)
+        tsr_dtensor_destroy(all[i]);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void slopes_are_what_losses_differ_by(void **state)
+{
+    (void)state;
+    if (tsr_threads_run(2, take_differences, NULL, NULL) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+}
+
 enum { BIT_ROWS = 2, BIT_CLASSES = 1500 };
 
 /* A loss and slopes. */
@@ -415,6 +474,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_and_slopes_are_those_of_plain_loops),
+        cmocka_unit_test(slopes_are_what_losses_differ_by),
         cmocka_unit_test(all_instructions_give_the_same_bits),
         cmocka_unit_test(extreme_logits_have_the_losses_that_limits_have),
         cmocka_unit_test(logits_and_slopes_have_any_strides),
