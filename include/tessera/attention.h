@@ -51,22 +51,27 @@ typedef struct tsr_attention_options {
  * results and gradients of 0. Values of keys that no query of a block attends are not read; others
  * are multiplied by 0, so they must not be NaN or infinite.
  *
+ * `mask` may be NULL. Else it is (.., heads, queries, keys), where any dim may be 1 or leading ones
+ * be missing, and is repeated: a bool, 1 where a query attends a key, or of q's dtype, added to the
+ * scores. It is cut as the others are, and has no gradient. (PyTorch: attn_mask.)
+ *
  * Queries, heads and leading dims may be cut, in all operands that have them alike; v's last dim
- * too; dim not. Nothing is exchanged. Where k and v are cut along the keys, ranks exchange once:
- * each query's largest score, sum, and sum of values. The result is then whole along these mesh
- * dims.
+ * too; dim not. Heads of q may be cut anywhere if k and v are not. Nothing is exchanged. Where k
+ * and v are cut along the keys, ranks exchange once: each query's largest score, sum, and sum of
+ * values. The result is then whole along these mesh dims.
  *
  * Gradients compute the weights again. dq is Partial(sum) where keys or v's last dim are cut, dk
- * and dv are where queries are, dk where v's last dim is. With the keys cut the ranks exchange
- * three numbers a query. `options` NULL: the defaults.
+ * and dv are where queries are, or heads of q alone, dk where v's last dim is. With the keys cut
+ * the ranks exchange three numbers a query. `options` NULL: the defaults.
  */
 TSR_API tsr_status tsr_attention(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
-                                 const tsr_attention_options *options, tsr_dtensor **out);
+                                 const tsr_dtensor *mask, const tsr_attention_options *options,
+                                 tsr_dtensor **out);
 TSR_API tsr_status tsr_attention_into(const tsr_dtensor *q, const tsr_dtensor *k,
-                                      const tsr_dtensor *v, const tsr_attention_options *options,
-                                      tsr_dtensor *out);
+                                      const tsr_dtensor *v, const tsr_dtensor *mask,
+                                      const tsr_attention_options *options, tsr_dtensor *out);
 TSR_API tsr_status tsr_attention_backward(const tsr_dtensor *q, const tsr_dtensor *k,
-                                          const tsr_dtensor *v,
+                                          const tsr_dtensor *v, const tsr_dtensor *mask,
                                           const tsr_attention_options *options,
                                           const tsr_dtensor *dout, tsr_dtensor **dq,
                                           tsr_dtensor **dk, tsr_dtensor **dv);

@@ -1,8 +1,8 @@
 /**
  * @file
  * Operations on dtensors that read or add elements of a table at positions that ids name: PyTorch's
- * embedding, index_select, gather and scatter_add. What all operations have in common (layouts,
- * dtypes, the three forms of a function) is in tessera/ops.h.
+ * embedding, index_select, gather, scatter_add, one_hot and bincount. What all operations have in
+ * common (layouts, dtypes, the three forms of a function) is in tessera/ops.h.
  *
  * @par Layouts
  * The dim of a table that ids index may be cut, in any way. Then a rank reads what it has, and -0
@@ -81,6 +81,20 @@ TSR_API tsr_status tsr_scatter_add_backward(const tsr_dtensor *x, const tsr_dten
                                             const tsr_dtensor *source, int dim,
                                             const tsr_dtensor *dout, tsr_dtensor **dx,
                                             tsr_dtensor **dsource);
+/** @} */
+
+/** @{ */
+/** For ids (..) below `classes`: i64 (.., classes), 1 where the id is and 0 elsewhere. The result
+ * is cut as ids are, and has no gradient. */
+TSR_API tsr_status tsr_one_hot(const tsr_dtensor *ids, int64_t classes, tsr_dtensor **out);
+TSR_API tsr_status tsr_one_hot_into(const tsr_dtensor *ids, int64_t classes, tsr_dtensor *out);
+/** @} */
+
+/** @{ */
+/** For ids (..) below `length`: i64 (length), how often each is there. Where ids are cut, the
+ * result is Partial(sum). It has no gradient. */
+TSR_API tsr_status tsr_bincount(const tsr_dtensor *ids, int64_t length, tsr_dtensor **out);
+TSR_API tsr_status tsr_bincount_into(const tsr_dtensor *ids, int64_t length, tsr_dtensor *out);
 /** @} */
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
  * largest logit and the sum of exponentials of each row, once. The logit of a target stays with its
  * owner. Rows are cut as those of targets.
  *
- * A loss of each row (TSR_REDUCTION_NONE) is cut as rows are, and whole along classes. A reduced
+ * A loss of each row (TSR_LOSS_NONE) is cut as rows are, and whole along classes. A reduced
  * loss is Partial(sum) along all mesh dims that cut classes or rows; tsr_redistribute() reduces it.
  * A mean over rows of which some may be ignored divides by a number that only the targets tell. So
  * ranks exchange sums and numbers of rows, along all mesh dims that cut either, and the loss is
@@ -31,12 +31,12 @@ extern "C" {
 #endif
 
 /** How losses of rows become one. */
-typedef enum tsr_reduction {
-    TSR_REDUCTION_MEAN = 0, /**< their sum divided by the number of rows that are not ignored; NaN
+typedef enum tsr_loss_reduction {
+    TSR_LOSS_MEAN = 0, /**< their sum divided by the number of rows that are not ignored; NaN
                                  without any */
-    TSR_REDUCTION_SUM,
-    TSR_REDUCTION_NONE /**< they do not: an ignored row has loss 0 */
-} tsr_reduction;
+    TSR_LOSS_SUM,
+    TSR_LOSS_NONE /**< they do not: an ignored row has loss 0 */
+} tsr_loss_reduction;
 
 /** An `ignore_index` by which no row is ignored. */
 #define TSR_IGNORE_NONE INT64_MIN
@@ -44,14 +44,15 @@ typedef enum tsr_reduction {
 /** What a loss is. */
 typedef struct tsr_cross_entropy_options {
     size_t size; /**< sizeof(tsr_cross_entropy_options) */
-    tsr_reduction reduction;
+    tsr_loss_reduction reduction;
     int64_t ignore_index;   /**< rows with this target are ignored; -100 unless set */
     double label_smoothing; /**< the part, from 0 to 1, of a target that all classes share */
 } tsr_cross_entropy_options;
 
+/** The mean, over rows whose target is not -100. */
 #define TSR_CROSS_ENTROPY_OPTIONS_INIT                                                             \
     {                                                                                              \
-        sizeof(tsr_cross_entropy_options), TSR_REDUCTION_MEAN, -100, 0                             \
+        sizeof(tsr_cross_entropy_options), TSR_LOSS_MEAN, -100, 0                                  \
     }
 
 /** @{ */

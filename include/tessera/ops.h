@@ -2,12 +2,12 @@
  * @file
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
- * functions are in pointwise.h, reductions.h, norms.h and views.h.
+ * functions are in pointwise.h, reductions.h, norms.h, views.h, order.h and random.h.
  *
  * @par Layouts
  * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
  * Nothing is redistributed: operands that do not fit are refused with a sentence that names the
- * layout that would work. A call meets no other rank.
+ * layout that would work. A call meets no other rank, but where its function says so.
  *
  * @par Shapes and dtypes
  * Operands are aligned at the right; dims of size 1, and missing leading dims, are repeated, as
@@ -16,17 +16,19 @@
  *
  * @par Values
  * An element of a result has the same bits on every rank that holds it, with any strides and on
- * every processor, but for the bits of NaNs; those of all ops but sum and mean
- * also under any layout.
+ * every processor, but for the bits of NaNs; those of all ops but sum, mean,
+ * prod, var, std, cumsum and those of norms.h also under any layout.
  * Tensors are on the host; others are refused with TSR_ERROR_UNSUPPORTED.
  *
  * @par Forms
  * tsr_X() makes the result, which the caller owns. tsr_X_into() writes into a dtensor that exists,
  * of the layout that the rule gives; it may be an operand of the same layout, and must not overlap
  * operands otherwise. tsr_X_backward() makes the gradients of operands from `dout`, the result's
- * gradient, in the result's gradient layout (tsr_layout_gradient()); any output may be NULL: it is
- * not made. A gradient has the layout that the rule gives: it may be Partial, and
- * tsr_redistribute() then reduces it. Rules with Partial of max or min have no gradient.
+ * gradient, in the result's gradient layout (tsr_op_gradient_layout()); any output may be NULL: it
+ * is not made. A gradient has the layout that the rule gives: it may be Partial, and
+ * tsr_redistribute() then reduces it. Where the op itself makes a Partial, of whatever kind, dout
+ * is Replicate; where an operand is Partial of max, min or prod, and the result too, there is
+ * none.
  */
 #ifndef TESSERA_OPS_H
 #define TESSERA_OPS_H
@@ -117,9 +119,17 @@ TSR_API void tsr_op_describe(const tsr_op *op, tsr_op_info *out);
 TSR_API tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                     const tsr_layout *const *operands, tsr_layout **results);
 
+/** The layout in which tsr_op_backward() takes the gradient of the first result: Replicate where
+ * the op makes the result Partial, of max, min and prod too. Arguments as for tsr_op_propagate();
+ * the caller owns `*out`. Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand is
+ * Partial of max, min or prod, and so is the result. */
+TSR_API tsr_status tsr_op_gradient_layout(const tsr_op *op, size_t count,
+                                          const tsr_attribute *attributes,
+                                          const tsr_layout *const *operands, tsr_layout **out);
+
 /**
  * The layouts of the gradients of an op's operands, as tsr_op_backward() makes them from one of
- * layout `gradient`; NULL: the gradient layout of the first result. `wanted` and `gradients` have
+ * layout `gradient`; NULL: that of tsr_op_gradient_layout(). `wanted` and `gradients` have
  * an entry for each operand; those that are not wanted become NULL, and the caller owns the others.
  * Pure; meshes may be abstract. TSR_ERROR_UNSUPPORTED: an operand that is wanted has no gradient.
  * TSR_ERROR_ARGUMENT: as tsr_op_propagate().
@@ -134,13 +144,13 @@ TSR_API tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count,
  * The cheapest layouts of an op's operands that fit its rule: those to which redistributing takes
  * the fewest bytes over all ranks, then the least time by the context's cost profile (cost.h), then
  * the fewest operands. Each mesh dim cuts one factor of the rule, leaves operands as they are or
- * whole, or passes terms on where an operand has them. `results` is NULL, or has for each result NULL or the placements that are
- * wanted of it, one a mesh dim; bringing it to them counts, too. Where mesh dims have many ways of
- * being used, they are changed one after the other while that helps, so that the answer may not be
- * the best; on large meshes some ranks stand for all. Every rank gets the same answer, and it always
- * fits. `out` has room for TSR_OP_MOST_OPERANDS; the caller owns each that is set, also those that
- * stay as they are. Pure; meshes may be abstract. TSR_ERROR_ARGUMENT: as tsr_op_propagate(), but for
- * placements.
+ * whole, or passes terms on where an operand has them. `results` is NULL, or has for each result
+ * NULL or the placements that are wanted of it, one a mesh dim; bringing it to them counts, too.
+ * Where mesh dims have many ways of being used, they are changed one after the other while that
+ * helps, so that the answer may not be the best; on large meshes some ranks stand for all. Every
+ * rank gets the same answer, and it always fits. `out` has room for TSR_OP_MOST_OPERANDS; the
+ * caller owns each that is set, also those that stay as they are. Pure; meshes may be abstract.
+ * TSR_ERROR_ARGUMENT: as tsr_op_propagate(), but for placements.
  */
 TSR_API tsr_status tsr_op_cheapest(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                                    const tsr_layout *const *operands,

@@ -143,6 +143,152 @@ TSR_API tsr_status tsr_cast_backward(const tsr_dtensor *x, tsr_dtype dtype, cons
                                      tsr_dtensor **dx);
 /** @} */
 
+/** @{ */
+/** Floats: x to the power of y, 1 where y is 0, NaN where x is below 0 and y is no integer. Within
+ * |y ln x| 2^-51 of the result. The gradient of y is 0 where x is 0. */
+TSR_API tsr_status tsr_pow(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_pow_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+TSR_API tsr_status tsr_pow_backward(const tsr_dtensor *x, const tsr_dtensor *y,
+                                    const tsr_dtensor *dout, tsr_dtensor **dx, tsr_dtensor **dy);
+/** @} */
+
+/** @{ */
+/** Numbers: x, but at least `min` and at most `max`; -INFINITY and INFINITY leave a bound out. NaN
+ * passes. The gradient passes where x is within the bounds and not at one, as PyTorch has it. */
+TSR_API tsr_status tsr_clamp(const tsr_dtensor *x, double min, double max, tsr_dtensor **out);
+TSR_API tsr_status tsr_clamp_into(const tsr_dtensor *x, double min, double max, tsr_dtensor *out);
+TSR_API tsr_status tsr_clamp_backward(const tsr_dtensor *x, double min, double max,
+                                      const tsr_dtensor *dout, tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** `value`, in x's dtype, where `mask` (bool) is 1, x elsewhere; x is a number or bool. The
+ * gradient of x is 0 where the mask is 1. */
+TSR_API tsr_status tsr_masked_fill(const tsr_dtensor *x, const tsr_dtensor *mask, double value,
+                                   tsr_dtensor **out);
+TSR_API tsr_status tsr_masked_fill_into(const tsr_dtensor *x, const tsr_dtensor *mask, double value,
+                                        tsr_dtensor *out);
+TSR_API tsr_status tsr_masked_fill_backward(const tsr_dtensor *x, const tsr_dtensor *mask,
+                                            double value, const tsr_dtensor *dout,
+                                            tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Floats: 1 / x. */
+TSR_API tsr_status tsr_reciprocal(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_reciprocal_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_reciprocal_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
+                                           tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Numbers: x times x. Integers wrap. */
+TSR_API tsr_status tsr_square(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_square_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_square_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
+                                       tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Floats: e^x - 1 and the logarithm of 1 + x, which are exact near 0, and the logarithm of 1 + e^x
+ * (softplus). */
+TSR_API tsr_status tsr_expm1(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_expm1_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_expm1_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
+                                      tsr_dtensor **dx);
+TSR_API tsr_status tsr_log1p(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_log1p_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_log1p_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
+                                      tsr_dtensor **dx);
+TSR_API tsr_status tsr_softplus(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_softplus_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_softplus_backward(const tsr_dtensor *x, const tsr_dtensor *dout,
+                                         tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Floats: x above 0, `slope` times x elsewhere. */
+TSR_API tsr_status tsr_leaky_relu(const tsr_dtensor *x, double slope, tsr_dtensor **out);
+TSR_API tsr_status tsr_leaky_relu_into(const tsr_dtensor *x, double slope, tsr_dtensor *out);
+TSR_API tsr_status tsr_leaky_relu_backward(const tsr_dtensor *x, double slope,
+                                           const tsr_dtensor *dout, tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Floats: x above 0, `alpha` (e^x - 1) elsewhere. */
+TSR_API tsr_status tsr_elu(const tsr_dtensor *x, double alpha, tsr_dtensor **out);
+TSR_API tsr_status tsr_elu_into(const tsr_dtensor *x, double alpha, tsr_dtensor *out);
+TSR_API tsr_status tsr_elu_backward(const tsr_dtensor *x, double alpha, const tsr_dtensor *dout,
+                                    tsr_dtensor **dx);
+/** @} */
+
+/** @{ */
+/** Numbers: 1, -1 or 0, as x is above, below or equal to 0; a zero keeps its sign, and NaN passes.
+ * No gradient. */
+TSR_API tsr_status tsr_sign(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_sign_into(const tsr_dtensor *x, tsr_dtensor *out);
+/** @} */
+
+/** @{ */
+/** Floats: the next integer below, above, or the nearest one, halves to the even one. No gradient.
+ */
+TSR_API tsr_status tsr_floor(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_floor_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_ceil(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_ceil_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_round(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_round_into(const tsr_dtensor *x, tsr_dtensor *out);
+/** @} */
+
+/** @{ */
+/** i64, i32: x / y rounded down, and what is left, which has y's sign, as Python's // and %. Both
+ * are 0 where y is 0. The quotient of the least integer and -1 wraps. */
+TSR_API tsr_status tsr_floor_divide(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_floor_divide_into(const tsr_dtensor *x, const tsr_dtensor *y,
+                                         tsr_dtensor *out);
+TSR_API tsr_status tsr_remainder(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_remainder_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+/** @} */
+
+/** @{ */
+/** Numbers or bools, to bool: 1 where x and y are equal, differ, or x is less, at most, greater or
+ * at least y. NaN only differs. */
+TSR_API tsr_status tsr_eq(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_eq_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+TSR_API tsr_status tsr_ne(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_ne_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+TSR_API tsr_status tsr_lt(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_lt_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+TSR_API tsr_status tsr_le(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_le_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+TSR_API tsr_status tsr_gt(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_gt_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+TSR_API tsr_status tsr_ge(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_ge_into(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor *out);
+/** @} */
+
+/** @{ */
+/** Floats, to bool: 1 where x is NaN, infinite, or neither. */
+TSR_API tsr_status tsr_isnan(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_isnan_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_isinf(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_isinf_into(const tsr_dtensor *x, tsr_dtensor *out);
+TSR_API tsr_status tsr_isfinite(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_isfinite_into(const tsr_dtensor *x, tsr_dtensor *out);
+/** @} */
+
+/** @{ */
+/** Bools: both, at least one, the other. */
+TSR_API tsr_status tsr_logical_and(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_logical_and_into(const tsr_dtensor *x, const tsr_dtensor *y,
+                                        tsr_dtensor *out);
+TSR_API tsr_status tsr_logical_or(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
+TSR_API tsr_status tsr_logical_or_into(const tsr_dtensor *x, const tsr_dtensor *y,
+                                       tsr_dtensor *out);
+TSR_API tsr_status tsr_logical_not(const tsr_dtensor *x, tsr_dtensor **out);
+TSR_API tsr_status tsr_logical_not_into(const tsr_dtensor *x, tsr_dtensor *out);
+/** @} */
+
 #ifdef __cplusplus
 }
 #endif

@@ -75,7 +75,7 @@ static bool sort_rotated(const heap *h, size_t count)
     return true;
 }
 
-void tsr_sort(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg)
+void tsr_sort_array(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg)
 {
     const heap h = {array, bytes, compare, arg};
     if (sort_rotated(&h, count))

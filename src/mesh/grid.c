@@ -128,7 +128,7 @@ bool tsr_grid_list(tsr_grid *grid, const int64_t *ranks, int32_t *list, int32_t 
         list[i] = (int32_t)ranks[i];
         sorted[i] = (int32_t)i;
     }
-    tsr_sort(sorted, (size_t)grid->count, sizeof *sorted, by_rank, list);
+    tsr_sort_array(sorted, (size_t)grid->count, sizeof *sorted, by_rank, list);
     for (int64_t i = 1; i < grid->count; i++) {
         if (list[sorted[i - 1]] == list[sorted[i]]) {
             const bool ascending = sorted[i - 1] < sorted[i];

@@ -73,7 +73,7 @@ static void find_lowest(const int64_t *given, int64_t ranks, int32_t *order, int
 {
     for (int64_t i = 0; i < ranks; i++)
         order[i] = (int32_t)i;
-    tsr_sort(order, (size_t)ranks, sizeof *order, by_node_and_rank, given);
+    tsr_sort_array(order, (size_t)ranks, sizeof *order, by_node_and_rank, given);
     for (int64_t i = 0; i < ranks; i++) {
         const bool first = i == 0 || given[order[i]] != given[order[i - 1]];
         node[order[i]] = first ? order[i] : node[order[i - 1]];

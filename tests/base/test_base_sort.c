@@ -29,7 +29,7 @@ static void check_sorted(const int *keys, size_t count, size_t bytes)
     for (size_t i = 0; i < count; i++)
         memset(at + i * bytes, keys[i], bytes);
     at[count * bytes] = 0xee;
-    tsr_sort(at, count, bytes, by_first_byte, &compared);
+    tsr_sort_array(at, count, bytes, by_first_byte, &compared);
     size_t next = 0;
     for (int key = 0; key < MOST; key++) {
         for (size_t i = 0; i < count; i++) {
@@ -83,7 +83,7 @@ static size_t count_comparisons(size_t begin)
     for (size_t i = 0; i < LONG; i++)
         at[i] = (unsigned char)((i + begin) % LONG * 255 / (LONG - 1));
     compared = 0;
-    tsr_sort(at, LONG, 1, by_first_byte, &compared);
+    tsr_sort_array(at, LONG, 1, by_first_byte, &compared);
     for (size_t i = 1; i < LONG; i++)
         assert_true(at[i - 1] <= at[i]);
     return compared;

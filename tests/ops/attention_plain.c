@@ -79,10 +79,19 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
+/* What the mask adds to a score. */
+static double mask_of(const attention_shape *s, int64_t query, int64_t key)
+{
+    if (s->mask == BOOL_MASK)
+        return (query * 5 + key * 3) % 7 < 4 ? 0 : -INFINITY;
+    return s->mask == ADDED_MASK ? (double)((query * 3 + key) % 9 - 4) / 4 : 0;
+}
+
 static bool attends(const attention_shape *s, int64_t query, int64_t key)
 {
     const int64_t away = query + s->keys - s->queries - key;
-    return !(s->causal && away < 0) && !(s->window && (away >= s->window || -away >= s->window));
+    return mask_of(s, query, key) > -INFINITY && !(s->causal && away < 0) &&
+           !(s->window && (away >= s->window || -away >= s->window));
 }
 
 static double scale_of(const attention_shape *s)
@@ -98,6 +107,7 @@ static void weigh(const plain *p, int64_t head, int64_t query, double *weights)
     double largest = -INFINITY, sum = 0;
     for (int64_t key = 0; key < s->keys; key++) {
         weights[key] = scale_of(s) * dot(row_of(p, Q, head, query), row_of(p, K, kv_head, key), s->dim);
+        weights[key] += mask_of(s, query, key);
         if (attends(s, query, key))
             largest = fmax(largest, weights[key]);
     }
@@ -183,7 +193,7 @@ void plain_destroy(plain *p)
 double plain_bound(const plain *p, int tensor, double u, int ranks)
 {
     const attention_shape *const s = &p->s;
-    const double scale = fabs(scale_of(s)), n = (double)s->dim + 4;
+    const double scale = fabs(scale_of(s)), n = (double)s->dim + (s->mask ? 8 : 4);
     const double f = (2 * n * scale * (double)s->dim + 300 + (double)s->keys / 32 + 2 * ranks) * u;
     const double slope = scale * (double)s->value_dim * (4 * f + 2 * (double)s->value_dim * u);
     const double rows = (double)(s->queries * s->heads);
@@ -197,6 +207,27 @@ tsr_status plain_distribute(const plain *p, int tensor, tsr_dtype dtype, const t
     for (int64_t i = 0; i < p->counts[tensor]; i++)
         element_set(data, dtype, i, p->values[tensor][i]);
     const tsr_tensor global = tsr_tensor_contiguous(data, dtype, 3, p->shapes[tensor]);
+    const tsr_status status = tsr_distribute(&global, mesh, placements, out);
+    free(data);
+    return status;
+}
+
+tsr_status plain_mask(const plain *p, tsr_dtype dtype, const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
+{
+    const attention_shape *const s = &p->s;
+    const int64_t shape[] = {s->queries, s->keys}, count = s->queries * s->keys;
+    const tsr_dtype own = s->mask == BOOL_MASK ? TSR_BOOL : dtype;
+    *out = NULL;
+    if (s->mask == NO_MASK)
+        return TSR_OK;
+    char *const data = calloc((size_t)count + 1, sizeof(double));
+    for (int64_t i = 0; i < count; i++) {
+        if (own == TSR_BOOL)
+            data[i] = mask_of(s, i / s->keys, i % s->keys) == 0;
+        else
+            element_set(data, own, i, mask_of(s, i / s->keys, i % s->keys));
+    }
+    const tsr_tensor global = tsr_tensor_contiguous(data, own, 2, shape);
     const tsr_status status = tsr_distribute(&global, mesh, placements, out);
     free(data);
     return status;

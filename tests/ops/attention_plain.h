@@ -7,12 +7,16 @@
 
 enum { Q, K, V, DOUT, OUT, DQ, DK, DV, PLAIN_TENSORS };
 
+/** Masks of a case: none, some bools, and a number for each query and key. */
+enum { NO_MASK, BOOL_MASK, ADDED_MASK };
+
 /** Sizes and options of a case, in one batch. */
 typedef struct attention_shape {
     int64_t heads, kv_heads, queries, keys, dim, value_dim;
     int causal;
     int64_t window;
     double scale;
+    int mask;
 } attention_shape;
 
 /** Whole tensors (heads, tokens, dim): q, k, v and dout between -1 and 1, of which the rest is
@@ -38,6 +42,10 @@ double plain_bound(const plain *p, int tensor, double u, int ranks);
 /** An operand as a dtensor; `placements` as tsr_distribute() reads them. */
 tsr_status plain_distribute(const plain *p, int tensor, tsr_dtype dtype, const tsr_mesh *mesh, const char *placements,
                             tsr_dtensor **out);
+
+/** The mask of a case, of dtype bool or `dtype`: (queries, keys), the same for all heads; NULL: it
+ * has none. */
+tsr_status plain_mask(const plain *p, tsr_dtype dtype, const tsr_mesh *mesh, const char *placements, tsr_dtensor **out);
 
 /** Collective: compares a dtensor with values, up to `bound` and the rounding of its dtype. */
 tsr_status plain_compare(const plain *p, int tensor, const tsr_dtensor *got, double bound);

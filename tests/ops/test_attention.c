@@ -17,35 +17,50 @@
 /* Blocks of 64 queries and chunks of 128 keys, less, more and none of each; dims that are padded;
  * groups; queries that attend nothing. */
 static const attention_shape shapes[] = {
-    {2, 2, 5, 7, 4, 4, 0, 0, 0},     {2, 2, 70, 150, 16, 16, 1, 0, 0},   {2, 1, 150, 150, 17, 5, 1, 0, 0},
-    {8, 2, 1, 300, 32, 32, 1, 0, 0}, {6, 3, 9, 40, 8, 24, 1, 6, 0},      {3, 3, 200, 70, 6, 3, 1, 0, 0.25},
-    {4, 2, 33, 33, 8, 8, 0, 5, 0},   {1, 1, 130, 257, 64, 64, 1, 0, 0},  {4, 4, 3, 0, 4, 4, 1, 0, 0},
-    {4, 4, 0, 9, 4, 4, 1, 0, 0},     {12, 4, 20, 600, 3, 1, 1, 100, -2}, {7, 1, 1, 129, 5, 7, 1, 0, 0},
+    {2, 2, 5, 7, 4, 4, 0, 0, 0},
+    {2, 2, 70, 150, 16, 16, 1, 0, 0},
+    {2, 1, 150, 150, 17, 5, 1, 0, 0},
+    {8, 2, 1, 300, 32, 32, 1, 0, 0},
+    {6, 3, 9, 40, 8, 24, 1, 6, 0},
+    {3, 3, 200, 70, 6, 3, 1, 0, 0.25},
+    {4, 2, 33, 33, 8, 8, 0, 5, 0},
+    {1, 1, 130, 257, 64, 64, 1, 0, 0},
+    {4, 4, 3, 0, 4, 4, 1, 0, 0},
+    {4, 4, 0, 9, 4, 4, 1, 0, 0},
+    {12, 4, 20, 600, 3, 1, 1, 100, -2},
+    {7, 1, 1, 129, 5, 7, 1, 0, 0},
+    {4, 2, 70, 140, 8, 8, 0, 0, 0, BOOL_MASK},
+    {2, 2, 70, 140, 8, 8, 1, 0, 0.3, ADDED_MASK},
+    {4, 1, 1, 140, 8, 8, 0, 0, 0, ADDED_MASK},
+    {2, 1, 2, 300, 4, 4, 1, 0, 0, BOOL_MASK},
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
 /* Operands, results and gradients of a case. */
 typedef struct run {
-    tsr_dtensor *t[PLAIN_TENSORS];
+    tsr_dtensor *t[PLAIN_TENSORS], *mask;
 } run;
 
 static void destroy_run(run *r)
 {
     for (int t = 0; t < PLAIN_TENSORS; t++)
         tsr_dtensor_destroy(r->t[t]);
+    tsr_dtensor_destroy(r->mask);
 }
 
-/* Runs forward and backward; `placements` are those of q, k and v. */
-static tsr_status attend(const plain *p, tsr_dtype dtype, const tsr_mesh *mesh, const char *const placements[3], run *r)
+/* Runs forward and backward; `placements` are those of q, k, v and the mask, R if they are NULL. */
+static tsr_status attend(const plain *p, tsr_dtype dtype, const tsr_mesh *mesh, const char *const placements[4], run *r)
 {
     const tsr_attention_options options = plain_options(p);
     char text[64];
     for (int t = Q; t <= V; t++)
         TSR_TRY(plain_distribute(p, t, dtype, mesh, placements[t], &r->t[t]));
-    TSR_TRY(tsr_attention(r->t[Q], r->t[K], r->t[V], &options, &r->t[OUT]));
+    TSR_TRY(plain_mask(p, dtype, mesh, placements[3] ? placements[3] : "R", &r->mask));
+    TSR_TRY(tsr_attention(r->t[Q], r->t[K], r->t[V], r->mask, &options, &r->t[OUT]));
     tsr_layout_print(tsr_dtensor_layout(r->t[OUT]), text, sizeof text);
     TSR_TRY(plain_distribute(p, DOUT, dtype, mesh, text, &r->t[DOUT]));
-    return tsr_attention_backward(r->t[Q], r->t[K], r->t[V], &options, r->t[DOUT], &r->t[DQ], &r->t[DK], &r->t[DV]);
+    return tsr_attention_backward(r->t[Q], r->t[K], r->t[V], r->mask, &options, r->t[DOUT], &r->t[DQ], &r->t[DK],
+                                  &r->t[DV]);
 }
 
 static tsr_status check(const plain *p, tsr_dtype dtype, int ranks, const run *r)
@@ -59,7 +74,7 @@ static tsr_status check(const plain *p, tsr_dtype dtype, int ranks, const run *r
 static tsr_status check_shapes(tsr_comm *comm, void *arg)
 {
     static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
-    static const char *const whole[] = {"R", "R", "R"};
+    static const char *const whole[] = {"R", "R", "R", NULL};
     tsr_mesh *mesh;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
@@ -103,6 +118,7 @@ static void values_and_gradients_are_those_of_plain_loops(void **state)
 typedef struct cut {
     const char *mesh, *q, *k, *v;
     int shape;
+    const char *mask; /* NULL: R */
 } cut;
 
 /* Shapes of cuts: 1 has 2 heads of 70 queries and 150 keys, 4 has groups, 10 has a window. */
@@ -127,6 +143,21 @@ static const cut cuts[] = {
     {"7", "S(1)", "R", "R", 8},
     {"6", "R", "S(1)", "S(1)", 8},
     {"2", "S(1)", "R", "R", 9},
+    {"2x2", "S(1),R", "R,S(1)", "R,S(1)", 12, "S(0),S(1)"},
+    {"3", "S(0)", "S(0)", "S(0)", 13, "R"},
+    {"3", "R", "S(1)", "S(1)", 14, "S(1)"},
+    /* Heads of groups: 8 on 2, 6 on 3, 7 on 1, by k's head, within groups, and anywhere. */
+    {"2", "S(0)", "S(0)", "S(0)", 3},
+    {"3", "S(0)", "S(0)", "S(0)", 4},
+    {"2", "S(0;interleave=3)", "R", "R", 4},
+    {"4", "S(0)", "R", "R", 4},
+    {"5", "S(0;sizes=1,0,3,1,1)", "R", "R", 4},
+    {"7", "S(0)", "R", "R", 11},
+    {"3", "S(0;balanced)", "R", "R", 11},
+    {"2x2", "S(0),S(1)", "S(0),R", "S(0),R", 3},
+    {"2x4", "S(0),S(0)", "S(0),R", "S(0),R", 3},
+    {"3x2", "S(0),S(1)", "S(0),R", "S(0),R", 4},
+    {"4x2", "S(0),R", "R,S(1)", "R,S(1)", 4},
 };
 
 typedef struct assignment {
@@ -138,7 +169,7 @@ typedef struct assignment {
 static tsr_status check_cut(tsr_comm *comm, void *arg)
 {
     assignment *const a = arg;
-    const char *const placements[] = {a->c->q, a->c->k, a->c->v};
+    const char *const placements[] = {a->c->q, a->c->k, a->c->v, a->c->mask};
     tsr_mesh *mesh;
     run r = {{NULL}};
     TSR_TRY(tsr_mesh_parse(comm, NULL, a->c->mesh, &mesh));
@@ -147,7 +178,8 @@ static tsr_status check_cut(tsr_comm *comm, void *arg)
         status = check(a->p, TSR_F64, tsr_comm_size(comm), &r);
     double **const kept = &a->results[tsr_comm_rank(comm)];
     *kept = NULL;
-    if (status == TSR_OK && strspn(a->c->q, "R,") == strlen(a->c->q)) {
+    const bool replicated = strspn(a->c->q, "R,") == strlen(a->c->q) && strcmp(a->c->v, "S(2)") != 0;
+    if (status == TSR_OK && replicated) {
         *kept = malloc((size_t)a->p->counts[OUT] * sizeof(double) + 1);
         memcpy(*kept, tsr_dtensor_to_local(r.t[OUT]).data, (size_t)a->p->counts[OUT] * sizeof(double));
     }
@@ -168,7 +200,7 @@ static void every_cut_gives_the_whole_result_and_replicas_the_same_bits(void **s
         assignment a = {&cuts[i], &p, {NULL}};
         if (tsr_threads_run(ranks, check_cut, &a, NULL) != TSR_OK)
             fail_msg("%s q=%s k=%s v=%s: %s", cuts[i].mesh, cuts[i].q, cuts[i].k, cuts[i].v, tsr_status_message());
-        for (int rank = 1; rank < ranks && a.results[0] && strcmp(cuts[i].v, "S(2)") != 0; rank++)
+        for (int rank = 1; rank < ranks && a.results[0]; rank++)
             assert_memory_equal(a.results[0], a.results[rank], (size_t)p.counts[OUT] * sizeof(double));
         for (int rank = 0; rank < ranks; rank++)
             free(a.results[rank]);
@@ -211,7 +243,7 @@ static void plain_gradients_are_slopes(void **state)
 static tsr_status check_many_keys(tsr_comm *comm, void *arg)
 {
     static const attention_shape many = {2, 1, 3, 8500, 2, 3, 1, 8400, 0};
-    static const char *const whole[] = {"R", "R", "R"};
+    static const char *const whole[] = {"R", "R", "R", NULL};
     tsr_mesh *mesh;
     plain p;
     run r = {{NULL}};
@@ -271,7 +303,7 @@ static tsr_status check_memory(tsr_comm *comm, void *arg)
         }
         tsr_dtensor *const operands[] = {n % 2 ? in[Q] : r.t[Q], n % 2 ? in[K] : r.t[K], n % 2 ? in[V] : r.t[V]};
         tsr_dtensor *const out = operands[n / 2];
-        TSR_TRY(tsr_attention_into(operands[Q], operands[K], operands[V], &options, out));
+        TSR_TRY(tsr_attention_into(operands[Q], operands[K], operands[V], NULL, &options, out));
         TSR_TRY(plain_compare(&p, OUT, out, plain_bound(&p, OUT, 0x1p-53, 1)));
         for (int t = Q; t <= V; t++)
             tsr_dtensor_destroy(in[t]);
@@ -314,17 +346,21 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     TSR_TRY(plain_distribute(&p, Q, TSR_F64, mesh, "S(2)", &cut_q));
     TSR_TRY(plain_distribute(&p, K, TSR_F64, mesh, "S(1)", &cut_k));
     TSR_TRY(plain_distribute(&p, K, TSR_F32, mesh, "R", &narrow));
-    TSR_TRY(expect_refusal(tsr_attention(k, q, q, NULL, &out), "q has 2 heads and k has 4; q must have a multiple"));
-    TSR_TRY(expect_refusal(tsr_attention(q, k, narrow, NULL, &out), "q is f64 but v is f32; both must have one dtype"));
-    TSR_TRY(expect_refusal(tsr_attention(cut_q, k, k, NULL, &out), "redistribute q from \"S(2)\" to \"R\""));
-    TSR_TRY(expect_refusal(tsr_attention(q, cut_k, k, NULL, &out), "; redistribute "));
+    TSR_TRY(
+        expect_refusal(tsr_attention(k, q, q, NULL, NULL, &out), "q has 2 heads and k has 4; q must have a multiple"));
+    TSR_TRY(expect_refusal(tsr_attention(q, k, narrow, NULL, NULL, &out),
+                           "q is f64 but v is f32; both must have one dtype"));
+    TSR_TRY(expect_refusal(tsr_attention(cut_q, k, k, NULL, NULL, &out), "redistribute q from \"S(2)\" to \"R\""));
+    TSR_TRY(expect_refusal(tsr_attention(q, cut_k, k, NULL, NULL, &out), "; redistribute "));
     o.window = -1;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, &o, &out), "window is -1, but must be a number of keys, or 0"));
+    TSR_TRY(expect_refusal(tsr_attention(q, k, k, NULL, &o, &out), "window is -1, but must be a number of keys, or 0"));
     o.window = 0;
     o.causal = 2;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, &o, &out), "causal is 2, but must be 0 or 1"));
+    TSR_TRY(expect_refusal(tsr_attention(q, k, k, NULL, &o, &out), "causal is 2, but must be 0 or 1"));
     o.size = 0;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, &o, &out), "tsr_attention"));
+    TSR_TRY(expect_refusal(tsr_attention(q, k, k, NULL, &o, &out), "tsr_attention"));
+    o = (tsr_attention_options)TSR_ATTENTION_OPTIONS_INIT;
+    TSR_TRY(expect_refusal(tsr_attention(q, k, k, narrow, &o, &out), "mask is f32, but must be bool, or f64 as q is"));
     tsr_dtensor *const all[] = {q, k, cut_q, cut_k, narrow};
     for (int i = 0; i < 5; i++)
         tsr_dtensor_destroy(all[i]);

@@ -1,6 +1,7 @@
 /* Ops that index tables, compared with plain loops: values, gradients, layouts and errors. */
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,34 +15,6 @@
 #include <cmocka.h>
 
 #define MOST 4096
-
-static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim, const int64_t *shape,
-                       const double *values, tsr_dtensor **out)
-{
-    tsr_dtensor *wide;
-    const tsr_tensor global = tsr_tensor_contiguous((void *)values, TSR_F64, ndim, shape);
-    TSR_TRY(tsr_distribute(&global, mesh, placements, &wide));
-    const tsr_status status = tsr_cast(wide, dtype, out);
-    tsr_dtensor_destroy(wide);
-    return status;
-}
-
-/* The whole tensor as f64. */
-static tsr_status read(const tsr_dtensor *x, double *values)
-{
-    tsr_dtensor *full, *wide;
-    int64_t count;
-    TSR_TRY(tsr_full_tensor(x, &full));
-    tsr_status status = tsr_cast(full, TSR_F64, &wide);
-    tsr_dtensor_destroy(full);
-    TSR_TRY(status);
-    const tsr_tensor local = tsr_dtensor_to_local(wide);
-    status = tsr_tensor_count(&local, &count);
-    if (status == TSR_OK)
-        memcpy(values, local.data, (size_t)count * sizeof(double));
-    tsr_dtensor_destroy(wide);
-    return status;
-}
 
 static tsr_status expect(const char *what, int64_t at, double got, double wanted)
 {
@@ -68,8 +41,8 @@ static tsr_status make_gradient(const tsr_dtensor *result, tsr_dtensor **out)
     for (int i = 0; i < MOST; i++)
         values[i] = i % 64 + 1;
     tsr_layout_print(layout, placements, sizeof placements);
-    const tsr_status status = make(tsr_layout_mesh(layout), placements, tsr_layout_dtype(layout),
-                                   tsr_layout_ndim(layout), tsr_layout_shape(layout), values, out);
+    const tsr_status status = support_make(tsr_layout_mesh(layout), placements, tsr_layout_dtype(layout),
+                                           tsr_layout_ndim(layout), tsr_layout_shape(layout), values, out);
     tsr_layout_destroy(layout);
     return status;
 }
@@ -113,17 +86,17 @@ static tsr_status look_up(tsr_comm *comm, void *arg)
     for (int i = 0; i < ROWS * FEATURES; i++)
         weight[i] = i % 5 - 2;
     TSR_TRY(tsr_mesh_parse(comm, NULL, c->mesh, &mesh));
-    TSR_TRY(make(mesh, c->weight, c->dtype, 2, shape, weight, &table));
-    TSR_TRY(make(mesh, c->ids, TSR_I32, 2, ids_shape, ids, &index));
+    TSR_TRY(support_make(mesh, c->weight, c->dtype, 2, shape, weight, &table));
+    TSR_TRY(support_make(mesh, c->ids, TSR_I32, 2, ids_shape, ids, &index));
     TSR_TRY(tsr_embedding(table, index, &out));
     TSR_TRY(expect_placements(out, c->out));
-    TSR_TRY(read(out, got));
+    TSR_TRY(support_read(out, got));
     for (int i = 0; i < IDS * FEATURES; i++)
         TSR_TRY(expect("row", i, got[i], weight[(int)ids[i / FEATURES] * FEATURES + i % FEATURES]));
     TSR_TRY(make_gradient(out, &dout));
     TSR_TRY(tsr_embedding_backward(table, index, dout, &dweight));
     TSR_TRY(expect_placements(dweight, c->dweight));
-    TSR_TRY(read(dweight, got));
+    TSR_TRY(support_read(dweight, got));
     for (int i = 0; i < IDS * FEATURES; i++)
         wanted[(int)ids[i / FEATURES] * FEATURES + i % FEATURES] += i + 1;
     for (int i = 0; i < ROWS * FEATURES; i++)
@@ -133,19 +106,11 @@ static tsr_status look_up(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-static int ranks_of(const char *mesh)
-{
-    int count = 1;
-    for (; *mesh; mesh++)
-        count *= *mesh == 'x' ? 1 : *mesh - '0';
-    return count;
-}
-
 static void embeddings_are_rows_of_the_table(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof lookups / sizeof lookups[0]; i++) {
-        if (tsr_threads_run(ranks_of(lookups[i].mesh), look_up, (void *)&lookups[i], NULL) != TSR_OK)
+        if (tsr_threads_run(support_count_ranks(lookups[i].mesh), look_up, (void *)&lookups[i], NULL) != TSR_OK)
             fail_msg("case %zu: %s", i, tsr_status_message());
     }
 }
@@ -161,8 +126,8 @@ static tsr_status look_up_nothing(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
     for (int i = 0; i < 6; i++) {
         tsr_dtensor *table, *index, *out, *whole, *wide;
-        TSR_TRY(make(mesh, "S(0)", dtypes[i], 2, shape, values, &table));
-        TSR_TRY(make(mesh, "R", TSR_I64, 1, shape, ids, &index));
+        TSR_TRY(support_make(mesh, "S(0)", dtypes[i], 2, shape, values, &table));
+        TSR_TRY(support_make(mesh, "R", TSR_I64, 1, shape, ids, &index));
         TSR_TRY(tsr_embedding(table, index, &out));
         TSR_TRY(tsr_redistribute_to(out, "R", &whole));
         TSR_TRY(tsr_cast(whole, TSR_F64, &wide));
@@ -194,11 +159,11 @@ static tsr_status add_many(tsr_comm *comm, void *arg)
     for (int i = 0; i < IDS; i++)
         ones[i] = 1;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    TSR_TRY(make(mesh, "R", TSR_BF16, 2, shape, ones, &table));
-    TSR_TRY(make(mesh, "R", TSR_I64, 1, ids_shape, ids, &index));
-    TSR_TRY(make(mesh, "R", TSR_BF16, 2, ids_shape, ones, &dout));
+    TSR_TRY(support_make(mesh, "R", TSR_BF16, 2, shape, ones, &table));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 1, ids_shape, ids, &index));
+    TSR_TRY(support_make(mesh, "R", TSR_BF16, 2, ids_shape, ones, &dout));
     TSR_TRY(tsr_embedding_backward(table, index, dout, &dweight));
-    TSR_TRY(read(dweight, got));
+    TSR_TRY(support_read(dweight, got));
     TSR_TRY(expect("dweight", 0, got[0], 300));
     TSR_TRY(expect("dweight", 1, got[1], 0));
     destroy((tsr_dtensor *const[]){table, index, dout, dweight}, 4);
@@ -264,12 +229,12 @@ static tsr_status check_gather(const index_case *c, const tsr_dtensor *x, const 
     tsr_dtensor *out, *dout, *dx;
     const int64_t count = shape[0] * shape[1] * shape[2];
     TSR_TRY(tsr_gather(x, index, c->dim, &out));
-    TSR_TRY(read(out, got));
+    TSR_TRY(support_read(out, got));
     for (int64_t i = 0; i < count; i++)
         TSR_TRY(expect("element", i, got[i], values[element_of(c, shape, ids, i)]));
     TSR_TRY(make_gradient(out, &dout));
     TSR_TRY(tsr_gather_backward(x, index, c->dim, dout, &dx));
-    TSR_TRY(read(dx, got));
+    TSR_TRY(support_read(dx, got));
     for (int64_t i = 0; i < count; i++)
         wanted[element_of(c, shape, ids, i)] += (double)(i % 64 + 1);
     for (int i = 0; i < 60; i++)
@@ -289,19 +254,19 @@ static tsr_status check_scatter(const index_case *c, const tsr_dtensor *x, const
         source[i] = (double)(i % 9 - 4);
     memcpy(wanted, values, sizeof wanted);
     tsr_layout_print(tsr_dtensor_layout(index), placements, sizeof placements);
-    TSR_TRY(make(tsr_layout_mesh(tsr_dtensor_layout(x)), placements, c->dtype, 3, shape, source, &terms));
+    TSR_TRY(support_make(tsr_layout_mesh(tsr_dtensor_layout(x)), placements, c->dtype, 3, shape, source, &terms));
     TSR_TRY(tsr_scatter_add(x, index, terms, c->dim, &out));
-    TSR_TRY(read(out, got));
+    TSR_TRY(support_read(out, got));
     for (int64_t i = 0; i < count; i++)
         wanted[element_of(c, shape, ids, i)] += source[i];
     for (int i = 0; i < 60; i++)
         TSR_TRY(expect("sum", i, got[i], wanted[i]));
     TSR_TRY(make_gradient(out, &dout));
     TSR_TRY(tsr_scatter_add_backward(x, index, terms, c->dim, dout, &dx, &dsource));
-    TSR_TRY(read(dsource, got));
+    TSR_TRY(support_read(dsource, got));
     for (int64_t i = 0; i < count; i++)
         TSR_TRY(expect("dsource", i, got[i], (double)(element_of(c, shape, ids, i) + 1)));
-    TSR_TRY(read(dx, got));
+    TSR_TRY(support_read(dx, got));
     TSR_TRY(expect("dx of scatter_add", 59, got[59], 60));
     destroy((tsr_dtensor *const[]){terms, out, dout, dx, dsource}, 5);
     return TSR_OK;
@@ -319,9 +284,9 @@ static tsr_status check_select(const index_case *c, const tsr_dtensor *x, const 
     memcpy(shape, x_shape, sizeof shape);
     shape[dim] = length;
     snprintf(placements, sizeof placements, "%s", strchr(c->mesh, 'x') ? "R,R" : "R");
-    TSR_TRY(make(tsr_layout_mesh(tsr_dtensor_layout(x)), placements, TSR_I64, 1, &length, ids, &index));
+    TSR_TRY(support_make(tsr_layout_mesh(tsr_dtensor_layout(x)), placements, TSR_I64, 1, &length, ids, &index));
     TSR_TRY(tsr_index_select(x, index, c->dim, &out));
-    TSR_TRY(read(out, got));
+    TSR_TRY(support_read(out, got));
     for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; i++) {
         int64_t at[3] = {i / shape[2] / shape[1], i / shape[2] % shape[1], i % shape[2]};
         at[dim] = (int64_t)ids[at[dim]];
@@ -342,10 +307,10 @@ static tsr_status index_tensor(tsr_comm *comm, void *arg)
         values[i] = i % 11 - 5;
     draw_index(c, shape, ids);
     TSR_TRY(tsr_mesh_parse(comm, NULL, c->mesh, &mesh));
-    TSR_TRY(make(mesh, c->x, c->dtype, 3, x_shape, values, &x));
-    TSR_TRY(make(mesh, c->index, TSR_I64, 3, shape, ids, &index));
+    TSR_TRY(support_make(mesh, c->x, c->dtype, 3, x_shape, values, &x));
+    TSR_TRY(support_make(mesh, c->index, TSR_I64, 3, shape, ids, &index));
     TSR_TRY(check_gather(c, x, index, shape, ids, values));
-    if (!c->shorter || strchr(c->index, 'S') == NULL)
+    if (!c->shorter || !strchr(c->index, 'S'))
         TSR_TRY(check_scatter(c, x, index, shape, ids, values));
     TSR_TRY(check_select(c, x, values));
     destroy((tsr_dtensor *const[]){x, index}, 2);
@@ -357,9 +322,96 @@ static void elements_and_slices_are_those_of_plain_loops(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof indexes / sizeof indexes[0]; i++) {
-        if (tsr_threads_run(ranks_of(indexes[i].mesh), index_tensor, (void *)&indexes[i], NULL) != TSR_OK)
+        if (tsr_threads_run(support_count_ranks(indexes[i].mesh), index_tensor, (void *)&indexes[i], NULL) != TSR_OK)
             fail_msg("case %zu: %s", i, tsr_status_message());
     }
+}
+
+/* Ids (2, 3) cut over two ranks: 4 4 0 and 2 0 4. */
+static tsr_status count_ids(tsr_comm *comm, void *arg)
+{
+    const double ids[] = {4, 4, 0, 2, 0, 4};
+    static const double counts[] = {2, 0, 1, 0, 3};
+    const int64_t shape[] = {2, 3};
+    tsr_mesh *mesh;
+    tsr_dtensor *index, *marks, *sums, *out;
+    double got[30];
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(support_make(mesh, "S(0)", TSR_I32, 2, shape, ids, &index));
+    TSR_TRY(tsr_one_hot(index, 5, &marks));
+    TSR_TRY(expect_placements(marks, "S(0)"));
+    TSR_TRY(tsr_one_hot_into(index, 5, marks));
+    TSR_TRY(support_read(marks, got));
+    for (int i = 0; i < 30; i++)
+        TSR_TRY(expect("mark", i, got[i], (int)ids[i / 5] == i % 5));
+    TSR_TRY(tsr_bincount(index, 5, &sums));
+    TSR_TRY(expect_placements(sums, "P"));
+    TSR_TRY(tsr_bincount_into(index, 5, sums));
+    TSR_TRY(support_read(sums, got));
+    for (int i = 0; i < 5; i++)
+        TSR_TRY(expect("count", i, got[i], counts[i]));
+    const char *const wanted = tsr_comm_rank(comm) ? "bincount: ids[1,2] is 4 on rank 1, but must be at least 0"
+                                                   : "bincount: ids[0,0] is 4 on rank 0, but must be at least 0";
+    if (tsr_bincount(index, 4, &out) != TSR_ERROR_ARGUMENT || !strstr(tsr_status_message(), wanted))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
+    if (tsr_one_hot(index, -1, &out) != TSR_ERROR_ARGUMENT ||
+        strcmp(tsr_status_message(), "tsr_one_hot: classes is -1, but must not be negative") != 0)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
+    destroy((tsr_dtensor *const[]){index, marks, sums}, 3);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void ids_are_marked_and_counted(void **state)
+{
+    (void)state;
+    if (tsr_threads_run(2, count_ids, NULL, NULL) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+}
+
+/* Results that exist, and the gradient of slices. */
+static tsr_status read_into(tsr_comm *comm, void *arg)
+{
+    const double values[] = {1, 2, 3, 4, 5, 6}, ids[] = {1, 1}, elements[] = {2, 0, 1, 1};
+    const int64_t shape[] = {2, 3}, two = 2, square[] = {2, 2};
+    tsr_mesh *mesh;
+    tsr_dtensor *x, *index, *at, *rows, *slices, *pairs, *dx;
+    double got[6];
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(support_make(mesh, "S(1)", TSR_F64, 2, shape, values, &x));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 1, &two, ids, &index));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 2, square, elements, &at));
+    TSR_TRY(tsr_embedding(x, index, &rows));
+    TSR_TRY(tsr_index_select(x, index, 1, &slices));
+    TSR_TRY(tsr_gather(x, at, 1, &pairs));
+    TSR_TRY(tsr_embedding_into(x, index, rows));
+    TSR_TRY(tsr_index_select_into(x, index, 1, slices));
+    TSR_TRY(tsr_gather_into(x, at, 1, pairs));
+    TSR_TRY(support_read(rows, got));
+    TSR_TRY(expect("row", 5, got[5], 6));
+    TSR_TRY(support_read(slices, got));
+    TSR_TRY(expect("slice", 3, got[3], 5));
+    TSR_TRY(support_read(pairs, got));
+    TSR_TRY(expect("element", 0, got[0], 3));
+    tsr_dtensor_destroy(pairs);
+    TSR_TRY(make_gradient(slices, &pairs));
+    TSR_TRY(tsr_index_select_backward(x, index, 1, pairs, &dx));
+    TSR_TRY(expect_placements(dx, "S(1)"));
+    TSR_TRY(support_read(dx, got));
+    TSR_TRY(expect("dx", 1, got[1], 1 + 2));
+    TSR_TRY(expect("dx", 4, got[4], 3 + 4));
+    destroy((tsr_dtensor *const[]){x, index, at, rows, slices, pairs, dx}, 7);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void results_go_where_the_caller_wants_them(void **state)
+{
+    (void)state;
+    if (tsr_threads_run(2, read_into, NULL, NULL) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
 }
 
 /* A matrix whose columns lie side by side, to which elements are added where it is. */
@@ -379,9 +431,9 @@ static tsr_status add_in_place(tsr_comm *comm, void *arg)
     local.strides[0] = 1;
     local.strides[1] = 2;
     TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &x));
-    TSR_TRY(make(mesh, "R", TSR_I64, 2, index_shape, ids, &index));
-    TSR_TRY(make(mesh, "R", TSR_I64, 2, index_shape, bad_ids, &bad));
-    TSR_TRY(make(mesh, "R", TSR_F32, 2, index_shape, terms, &source));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 2, index_shape, ids, &index));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 2, index_shape, bad_ids, &bad));
+    TSR_TRY(support_make(mesh, "R", TSR_F32, 2, index_shape, terms, &source));
     if (tsr_scatter_add_into(x, bad, source, 1, x) != TSR_ERROR_ARGUMENT ||
         strcmp(tsr_status_message(), "scatter_add: index[0,1] is 3 on rank 0, but must be at least 0 and below 3") != 0)
         return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
@@ -417,12 +469,12 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     tsr_dtensor *table, *index, *pairs, *large, *bools, *cut, *out;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=2", &mesh));
-    TSR_TRY(make(mesh, "R", TSR_F32, 2, shape, x, &table));
-    TSR_TRY(make(mesh, "S(0)", TSR_I64, 1, ids_shape, ids, &index));
-    TSR_TRY(make(mesh, "R", TSR_I64, 2, flat, x, &pairs));
-    TSR_TRY(make(mesh, "R", TSR_I64, 2, longer, (double[16]){0}, &large));
-    TSR_TRY(make(mesh, "S(0)", TSR_BOOL, 2, shape, x, &bools));
-    TSR_TRY(make(mesh, "S(0)", TSR_I64, 2, flat, x, &cut));
+    TSR_TRY(support_make(mesh, "R", TSR_F32, 2, shape, x, &table));
+    TSR_TRY(support_make(mesh, "S(0)", TSR_I64, 1, ids_shape, ids, &index));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 2, flat, x, &pairs));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 2, longer, (double[16]){0}, &large));
+    TSR_TRY(support_make(mesh, "S(0)", TSR_BOOL, 2, shape, x, &bools));
+    TSR_TRY(support_make(mesh, "S(0)", TSR_I64, 2, flat, x, &cut));
     const tsr_status status = tsr_embedding(table, index, &out);
     if (tsr_comm_rank(comm) == 0) {
         TSR_TRY(status);
@@ -464,6 +516,8 @@ int main(void)
         cmocka_unit_test(rows_of_other_ranks_add_nothing),
         cmocka_unit_test(sums_of_narrow_gradients_are_wide),
         cmocka_unit_test(elements_and_slices_are_those_of_plain_loops),
+        cmocka_unit_test(ids_are_marked_and_counted),
+        cmocka_unit_test(results_go_where_the_caller_wants_them),
         cmocka_unit_test(sums_may_be_made_where_x_is),
         cmocka_unit_test(ids_and_shapes_that_do_not_fit_are_refused_in_words),
     };

@@ -1,6 +1,7 @@
 /* The cross-entropy, compared with plain loops in f64: values, gradients, layouts and errors. */
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 
 #include <math.h>
 #include <setjmp.h>
@@ -28,13 +29,13 @@ typedef struct loss_case {
     {                                                                                                                  \
         sizeof(tsr_cross_entropy_options), __VA_ARGS__                                                                 \
     }
-#define MEAN        OPTIONS(TSR_REDUCTION_MEAN, -100, 0)
-#define SMOOTH_MEAN OPTIONS(TSR_REDUCTION_MEAN, -100, 0.1)
-#define STATIC_MEAN OPTIONS(TSR_REDUCTION_MEAN, TSR_IGNORE_NONE, 0)
-#define SUM         OPTIONS(TSR_REDUCTION_SUM, -100, 0)
-#define SMOOTH_SUM  OPTIONS(TSR_REDUCTION_SUM, 2, 0.25)
-#define NONE        OPTIONS(TSR_REDUCTION_NONE, -100, 0)
-#define SMOOTH_NONE OPTIONS(TSR_REDUCTION_NONE, 2, 0.25)
+#define MEAN        OPTIONS(TSR_LOSS_MEAN, -100, 0)
+#define SMOOTH_MEAN OPTIONS(TSR_LOSS_MEAN, -100, 0.1)
+#define STATIC_MEAN OPTIONS(TSR_LOSS_MEAN, TSR_IGNORE_NONE, 0)
+#define SUM         OPTIONS(TSR_LOSS_SUM, -100, 0)
+#define SMOOTH_SUM  OPTIONS(TSR_LOSS_SUM, 2, 0.25)
+#define NONE        OPTIONS(TSR_LOSS_NONE, -100, 0)
+#define SMOOTH_NONE OPTIONS(TSR_LOSS_NONE, 2, 0.25)
 
 /* Uneven and empty shards among them: 3 classes over 4 ranks, 5 rows over 3. The longest rows pass
  * several blocks of the kernel. */
@@ -60,13 +61,6 @@ static const loss_case cases[] = {
     {"2", "S(1)", "R", "R", 6, 33, TSR_BF16, NONE, 2e-2},
 };
 
-static double draw(int64_t i)
-{
-    uint64_t x = (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) + 12345;
-    x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-    return (double)(x >> 40) / (double)(1 << 24) * 12 - 6;
-}
-
 /* The target of a row; every third one is ignored, or may be: -100 or 2, as options say. */
 static int64_t draw_target(const loss_case *c, int64_t row)
 {
@@ -74,41 +68,6 @@ static int64_t draw_target(const loss_case *c, int64_t row)
     if (row % 3 == 1 && ignored != TSR_IGNORE_NONE)
         return ignored;
     return (row * 5 + 3) % c->classes;
-}
-
-static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim, const int64_t *shape,
-                       const double *values, tsr_dtensor **out)
-{
-    tsr_dtensor *wide;
-    const tsr_tensor global = tsr_tensor_contiguous((void *)values, TSR_F64, ndim, shape);
-    TSR_TRY(tsr_distribute(&global, mesh, placements, &wide));
-    const tsr_status status = tsr_cast(wide, dtype, out);
-    tsr_dtensor_destroy(wide);
-    return status;
-}
-
-/* The whole tensor as f64. */
-static tsr_status read(const tsr_dtensor *x, double *values)
-{
-    tsr_dtensor *full, *wide;
-    int64_t count;
-    TSR_TRY(tsr_full_tensor(x, &full));
-    tsr_status status = tsr_cast(full, TSR_F64, &wide);
-    tsr_dtensor_destroy(full);
-    TSR_TRY(status);
-    const tsr_tensor local = tsr_dtensor_to_local(wide);
-    status = tsr_tensor_count(&local, &count);
-    if (status == TSR_OK)
-        memcpy(values, local.data, (size_t)count * sizeof(double));
-    tsr_dtensor_destroy(wide);
-    return status;
-}
-
-static tsr_status expect(const char *what, int64_t at, double got, double wanted, double tolerance)
-{
-    if (fabs(got - wanted) <= tolerance * (1 + fabs(wanted)))
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s %lld is %.17g instead of %.17g", what, (long long)at, got, wanted);
 }
 
 /* What plain loops compute: losses, and slopes for gradients of 1. */
@@ -143,24 +102,10 @@ static void refer(const loss_case *c, const double *x, reference *out)
         out->reduced += out->losses[row];
         kept += draw_target(c, row) != c->options.ignore_index;
     }
-    const double divisor = c->options.reduction == TSR_REDUCTION_MEAN ? kept : 1;
+    const double divisor = c->options.reduction == TSR_LOSS_MEAN ? kept : 1;
     out->reduced /= divisor;
     for (int64_t i = 0; i < c->rows * c->classes; i++)
         out->slopes[i] /= divisor;
-}
-
-/* A gradient of 1 for every loss. */
-static tsr_status make_ones(const tsr_dtensor *loss, tsr_dtensor **out)
-{
-    tsr_layout *layout;
-    TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(loss), &layout));
-    const double ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-    char placements[64];
-    tsr_layout_print(layout, placements, sizeof placements);
-    const tsr_status status = make(tsr_layout_mesh(layout), placements, tsr_layout_dtype(layout),
-                                   tsr_layout_ndim(layout), tsr_layout_shape(layout), ones, out);
-    tsr_layout_destroy(layout);
-    return status;
 }
 
 static tsr_status check_loss(const loss_case *c, const reference *wanted, const tsr_dtensor *loss)
@@ -170,11 +115,11 @@ static tsr_status check_loss(const loss_case *c, const reference *wanted, const 
     tsr_layout_print(tsr_dtensor_layout(loss), placements, sizeof placements);
     if (tsr_layout_ndim(tsr_dtensor_layout(loss)) == 0 && strcmp(placements, c->wanted) != 0 && c->wanted[1])
         return tsr_status_set(TSR_ERROR_INTERNAL, "the loss is %s instead of %s", placements, c->wanted);
-    TSR_TRY(read(loss, got));
-    if (c->options.reduction != TSR_REDUCTION_NONE)
-        return expect("loss", 0, got[0], wanted->reduced, c->tolerance);
+    TSR_TRY(support_read(loss, got));
+    if (c->options.reduction != TSR_LOSS_NONE)
+        return support_expect("loss", 0, got[0], wanted->reduced, c->tolerance);
     for (int64_t row = 0; row < c->rows; row++)
-        TSR_TRY(expect("loss", row, got[row], wanted->losses[row], c->tolerance));
+        TSR_TRY(support_expect("loss", row, got[row], wanted->losses[row], c->tolerance));
     return TSR_OK;
 }
 
@@ -186,22 +131,22 @@ static tsr_status check_case(const loss_case *c, const tsr_mesh *mesh)
     const int64_t shape[] = {c->rows, c->classes};
     tsr_dtensor *logits, *targets, *loss, *dout, *dlogits;
     for (int64_t i = 0; i < c->rows * c->classes; i++)
-        x[i] = draw(i);
+        x[i] = support_draw(i);
     for (int64_t row = 0; row < c->rows; row++)
         ids[row] = (double)draw_target(c, row);
-    TSR_TRY(make(mesh, c->logits, c->dtype, 2, shape, x, &logits));
-    TSR_TRY(make(mesh, c->targets, c->classes % 2 ? TSR_I64 : TSR_I32, 1, shape, ids, &targets));
-    TSR_TRY(read(logits, x));
+    TSR_TRY(support_make(mesh, c->logits, c->dtype, 2, shape, x, &logits));
+    TSR_TRY(support_make(mesh, c->targets, c->classes % 2 ? TSR_I64 : TSR_I32, 1, shape, ids, &targets));
+    TSR_TRY(support_read(logits, x));
     refer(c, x, &wanted);
     TSR_TRY(tsr_cross_entropy(logits, targets, &c->options, &loss));
     TSR_TRY(check_loss(c, &wanted, loss));
-    TSR_TRY(make_ones(loss, &dout));
+    TSR_TRY(support_make_ones(loss, &dout));
     TSR_TRY(tsr_cross_entropy_backward(logits, targets, &c->options, dout, &dlogits));
     if (!tsr_layout_equal(tsr_dtensor_layout(dlogits), tsr_dtensor_layout(logits)))
         return tsr_status_set(TSR_ERROR_INTERNAL, "dlogits is not cut as logits are");
-    TSR_TRY(read(dlogits, slopes));
+    TSR_TRY(support_read(dlogits, slopes));
     for (int64_t i = 0; i < c->rows * c->classes; i++)
-        TSR_TRY(expect("slope", i, slopes[i], wanted.slopes[i], c->tolerance));
+        TSR_TRY(support_expect("slope", i, slopes[i], wanted.slopes[i], c->tolerance));
     tsr_dtensor *const all[] = {logits, targets, loss, dout, dlogits};
     for (int i = 0; i < 5; i++)
         tsr_dtensor_destroy(all[i]);
@@ -218,21 +163,72 @@ static tsr_status run_case(tsr_comm *comm, void *arg)
     return status;
 }
 
-static int ranks_of(const char *mesh)
-{
-    int count = 1;
-    for (; *mesh; mesh++)
-        count *= *mesh == 'x' ? 1 : *mesh - '0';
-    return count;
-}
-
 static void losses_and_slopes_are_those_of_plain_loops(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (tsr_threads_run(ranks_of(cases[i].mesh), run_case, (void *)&cases[i], NULL) != TSR_OK)
+        if (tsr_threads_run(support_count_ranks(cases[i].mesh), run_case, (void *)&cases[i], NULL) != TSR_OK)
             fail_msg("case %zu: %s", i, tsr_status_message());
     }
+}
+
+enum { MEAN_ROWS = 4, MEAN_CLASSES = 5 };
+
+/* The mean, with a row that is ignored and label smoothing, of logits that are cut. */
+static tsr_status compute_mean(const tsr_mesh *mesh, const double *x, const tsr_dtensor *targets, double *out)
+{
+    const tsr_cross_entropy_options options = SMOOTH_MEAN;
+    const int64_t shape[] = {MEAN_ROWS, MEAN_CLASSES};
+    tsr_dtensor *logits, *loss;
+    TSR_TRY(support_make(mesh, "S(1)", TSR_F64, 2, shape, x, &logits));
+    TSR_TRY(tsr_cross_entropy(logits, targets, &options, &loss));
+    *out = *(const double *)tsr_dtensor_to_local(loss).data;
+    tsr_dtensor_destroy(loss);
+    tsr_dtensor_destroy(logits);
+    return TSR_OK;
+}
+
+/* Central differences with steps h = 2^-17 are off by some h^2 / 6 and the rounding of losses, some
+ * 2^-51, divided by h: together below 2^-33. */
+static tsr_status take_differences(tsr_comm *comm, void *arg)
+{
+    const double ids[MEAN_ROWS] = {1, -100, 4, 0}, step = 0x1p-17;
+    const tsr_cross_entropy_options options = SMOOTH_MEAN;
+    const int64_t shape[] = {MEAN_ROWS, MEAN_CLASSES};
+    double x[MEAN_ROWS * MEAN_CLASSES], slopes[MEAN_ROWS * MEAN_CLASSES], above, below;
+    tsr_mesh *mesh;
+    tsr_dtensor *logits, *targets, *loss, *dout, *dlogits;
+    (void)arg;
+    for (int i = 0; i < MEAN_ROWS * MEAN_CLASSES; i++)
+        x[i] = support_draw(i) / 4;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(support_make(mesh, "S(1)", TSR_F64, 2, shape, x, &logits));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 1, shape, ids, &targets));
+    TSR_TRY(tsr_cross_entropy(logits, targets, &options, &loss));
+    TSR_TRY(support_make_ones(loss, &dout));
+    TSR_TRY(tsr_cross_entropy_backward(logits, targets, &options, dout, &dlogits));
+    TSR_TRY(support_read(dlogits, slopes));
+    for (int i = 0; i < MEAN_ROWS * MEAN_CLASSES; i++) {
+        const double whole = x[i];
+        x[i] = whole + step;
+        TSR_TRY(compute_mean(mesh, x, targets, &above));
+        x[i] = whole - step;
+        TSR_TRY(compute_mean(mesh, x, targets, &below));
+        x[i] = whole;
+        TSR_TRY(support_expect("slope", i, slopes[i], (above - below) / (2 * step), 0x1p-33));
+    }
+    tsr_dtensor *const all[] = {logits, targets, loss, dout, dlogits};
+    for (int i = 0; i < 5; i++)
+        tsr_dtensor_destroy(all[i]);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void slopes_are_what_losses_differ_by(void **state)
+{
+    (void)state;
+    if (tsr_threads_run(2, take_differences, NULL, NULL) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
 }
 
 enum { BIT_ROWS = 2, BIT_CLASSES = 1500 };
@@ -250,14 +246,14 @@ static tsr_status compute_bits(tsr_comm *comm, void *arg)
     tsr_mesh *mesh;
     tsr_dtensor *logits, *targets, *loss, *dout, *dlogits;
     for (int i = 0; i < BIT_ROWS * BIT_CLASSES; i++)
-        x[i] = (float)draw(i);
+        x[i] = (float)support_draw(i);
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
     const tsr_tensor all = tsr_tensor_contiguous(x, TSR_F32, 2, shape),
                      rows = tsr_tensor_contiguous((void *)ids, TSR_I64, 1, shape);
     TSR_TRY(tsr_distribute(&all, mesh, "R", &logits));
     TSR_TRY(tsr_distribute(&rows, mesh, "R", &targets));
     TSR_TRY(tsr_cross_entropy(logits, targets, NULL, &loss));
-    TSR_TRY(make_ones(loss, &dout));
+    TSR_TRY(support_make_ones(loss, &dout));
     TSR_TRY(tsr_cross_entropy_backward(logits, targets, NULL, dout, &dlogits));
     memcpy(&out->loss, tsr_dtensor_to_local(loss).data, sizeof out->loss);
     memcpy(out->slopes, tsr_dtensor_to_local(dlogits).data, sizeof out->slopes);
@@ -316,13 +312,13 @@ static tsr_status compute_extremes(tsr_comm *comm, void *arg)
             memcpy(values + (size_t)i * 4, rows[i].logits, sizeof rows[i].logits);
             ids[i] = 1;
         }
-        TSR_TRY(make(mesh, "S(1)", (tsr_dtype)dtype, 2, shape, values, &logits));
-        TSR_TRY(make(mesh, "R", TSR_I32, 1, shape, ids, &targets));
+        TSR_TRY(support_make(mesh, "S(1)", (tsr_dtype)dtype, 2, shape, values, &logits));
+        TSR_TRY(support_make(mesh, "R", TSR_I32, 1, shape, ids, &targets));
         TSR_TRY(tsr_cross_entropy(logits, targets, &options, &loss));
-        TSR_TRY(read(loss, got));
+        TSR_TRY(support_read(loss, got));
         for (int i = 0; i < ROWS; i++) {
             const bool same = got[i] == rows[i].loss || (got[i] != got[i] && rows[i].loss != rows[i].loss);
-            TSR_TRY(same ? TSR_OK : expect("loss", i, got[i], rows[i].loss, 1e-7));
+            TSR_TRY(same ? TSR_OK : support_expect("loss", i, got[i], rows[i].loss, 1e-7));
         }
         tsr_dtensor_destroy(loss);
         tsr_dtensor_destroy(targets);
@@ -339,129 +335,6 @@ static void extreme_logits_have_the_losses_that_limits_have(void **state)
         fail_msg("%s", tsr_status_message());
 }
 
-/* x (2, 3 rows, features) and w whose product are the logits. */
-static tsr_status compare_fused(const tsr_mesh *mesh, const char *const *placements, tsr_dtype dtype,
-                                const tsr_cross_entropy_options *options, double tolerance)
-{
-    enum { FEATURES = 5, CLASSES = 11, ROWS = 6 };
-    double x[ROWS * FEATURES], w[CLASSES * FEATURES], ids[ROWS], fused[MOST], apart[MOST];
-    const int64_t x_shape[] = {2, 3, FEATURES}, w_shape[] = {CLASSES, FEATURES};
-    tsr_dtensor *xs, *ws, *targets, *logits, *loss, *other, *dout, *dlogits, *dx, *dw, *other_dx, *other_dw;
-    for (int i = 0; i < ROWS * FEATURES; i++)
-        x[i] = draw(i) / 4;
-    for (int i = 0; i < CLASSES * FEATURES; i++)
-        w[i] = draw(1000 + i) / 4;
-    for (int i = 0; i < ROWS; i++)
-        ids[i] = i == 4 && options->ignore_index == -100 ? -100 : i * 5 % CLASSES;
-    TSR_TRY(make(mesh, placements[0], dtype, 3, x_shape, x, &xs));
-    TSR_TRY(make(mesh, placements[1], dtype, 2, w_shape, w, &ws));
-    TSR_TRY(make(mesh, placements[2], TSR_I64, 2, x_shape, ids, &targets));
-    TSR_TRY(tsr_linear(xs, ws, NULL, NULL, &logits));
-    TSR_TRY(tsr_linear_cross_entropy(xs, ws, targets, options, &loss));
-    TSR_TRY(tsr_cross_entropy(logits, targets, options, &other));
-    if (!tsr_layout_equal(tsr_dtensor_layout(loss), tsr_dtensor_layout(other)))
-        return tsr_status_set(TSR_ERROR_INTERNAL, "both losses should have one layout");
-    TSR_TRY(read(loss, fused));
-    TSR_TRY(read(other, apart));
-    for (int i = 0; i < (options->reduction == TSR_REDUCTION_NONE ? ROWS : 1); i++)
-        TSR_TRY(expect("fused loss", i, fused[i], apart[i], tolerance));
-    TSR_TRY(make_ones(loss, &dout));
-    TSR_TRY(tsr_linear_cross_entropy_backward(xs, ws, targets, options, dout, &dx, &dw));
-    TSR_TRY(tsr_cross_entropy_backward(logits, targets, options, dout, &dlogits));
-    TSR_TRY(tsr_linear_backward(xs, ws, NULL, dlogits, NULL, NULL, NULL, &other_dx, &other_dw, NULL));
-    TSR_TRY(read(dx, fused));
-    TSR_TRY(read(other_dx, apart));
-    for (int i = 0; i < ROWS * FEATURES; i++)
-        TSR_TRY(expect("fused dx", i, fused[i], apart[i], tolerance));
-    TSR_TRY(read(dw, fused));
-    TSR_TRY(read(other_dw, apart));
-    for (int i = 0; i < CLASSES * FEATURES; i++)
-        TSR_TRY(expect("fused dw", i, fused[i], apart[i], tolerance));
-    tsr_dtensor *const all[] = {xs, ws, targets, logits, loss, other, dout, dlogits, dx, dw, other_dx, other_dw};
-    for (int i = 0; i < 12; i++)
-        tsr_dtensor_destroy(all[i]);
-    return TSR_OK;
-}
-
-static tsr_status compare_all_fused(tsr_comm *comm, void *arg)
-{
-    static const char *const placements[][3] = {
-        {"R,R", "R,R", "R,R"}, {"R,R", "R,S(0)", "R,R"}, {"S(1),R", "R,R", "S(1),R"}, {"S(0),R", "R,S(0)", "S(0),R"}};
-    static const tsr_cross_entropy_options options[] = {MEAN, SMOOTH_MEAN, STATIC_MEAN, SUM, NONE};
-    tsr_mesh *mesh;
-    (void)arg;
-    TSR_TRY(tsr_mesh_parse(comm, NULL, "2x3", &mesh));
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 5; j++) {
-            TSR_TRY(compare_fused(mesh, placements[i], TSR_F64, &options[j], 1e-13));
-            TSR_TRY(compare_fused(mesh, placements[i], TSR_F32, &options[j], 1e-5));
-            TSR_TRY(compare_fused(mesh, placements[i], TSR_BF16, &options[j], 0.03));
-        }
-    }
-    tsr_mesh_destroy(mesh);
-    return TSR_OK;
-}
-
-static void a_fused_loss_is_that_of_a_linear_layer(void **state)
-{
-    (void)state;
-    if (tsr_threads_run(6, compare_all_fused, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-/* Rows that need several chunks: 16 rows of 2^19 classes are 64 MiB. */
-static tsr_status compute_chunks(tsr_comm *comm, void *arg)
-{
-    enum { ROWS = 18, CLASSES = 1 << 19 };
-    float x[ROWS];
-    int64_t ids[ROWS];
-    static float w[CLASSES];
-    const int64_t x_shape[] = {ROWS, 1}, w_shape[] = {CLASSES, 1};
-    tsr_mesh *mesh;
-    tsr_dtensor *xs, *ws, *targets, *loss, *dout, *dx, *dw;
-    double got[ROWS];
-    (void)arg;
-    for (int i = 0; i < ROWS; i++) {
-        x[i] = i < 9 ? 0 : 1;
-        ids[i] = i;
-    }
-    w[CLASSES - 1] = 1;
-    const tsr_tensor all_x = tsr_tensor_contiguous(x, TSR_F32, 2, x_shape),
-                     all_w = tsr_tensor_contiguous(w, TSR_F32, 2, w_shape),
-                     all_ids = tsr_tensor_contiguous(ids, TSR_I64, 1, x_shape);
-    const tsr_cross_entropy_options none = NONE, sum = SUM;
-    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    TSR_TRY(tsr_distribute(&all_x, mesh, "R", &xs));
-    TSR_TRY(tsr_distribute(&all_w, mesh, "R", &ws));
-    TSR_TRY(tsr_distribute(&all_ids, mesh, "R", &targets));
-    TSR_TRY(tsr_linear_cross_entropy(xs, ws, targets, &none, &loss));
-    TSR_TRY(read(loss, got));
-    for (int i = 0; i < ROWS; i++)
-        TSR_TRY(expect("loss", i, got[i], log(CLASSES - 1 + exp(x[i])), 1e-6));
-    tsr_dtensor_destroy(loss);
-    TSR_TRY(tsr_linear_cross_entropy(xs, ws, targets, &sum, &loss));
-    TSR_TRY(make_ones(loss, &dout));
-    TSR_TRY(tsr_linear_cross_entropy_backward(xs, ws, targets, &sum, dout, &dx, &dw));
-    TSR_TRY(read(dx, got));
-    for (int i = 0; i < ROWS; i++)
-        TSR_TRY(expect("dx", i, got[i], exp(x[i]) / (CLASSES - 1 + exp(x[i])), 1e-6));
-    const float *const slopes = tsr_dtensor_to_local(dw).data;
-    TSR_TRY(expect("dw", 10, slopes[10], 9 / (CLASSES - 1 + exp(1)) - 1, 1e-6));
-    TSR_TRY(expect("dw", 3, slopes[3], 9 / (CLASSES - 1 + exp(1)), 1e-6));
-    tsr_dtensor *const all[] = {xs, ws, targets, loss, dout, dx, dw};
-    for (int i = 0; i < 7; i++)
-        tsr_dtensor_destroy(all[i]);
-    tsr_mesh_destroy(mesh);
-    return TSR_OK;
-}
-
-static void chunks_of_rows_make_one_loss(void **state)
-{
-    (void)state;
-    if (tsr_threads_run(1, compute_chunks, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
 /* Logits whose classes are 3 elements apart, into a loss and slopes that exist: those of `logits`
  * itself. */
 static tsr_status compute_strided(tsr_comm *comm, void *arg)
@@ -473,11 +346,11 @@ static tsr_status compute_strided(tsr_comm *comm, void *arg)
     tsr_dtensor *apart, *whole, *targets, *loss, *wanted, *dout, *dlogits;
     (void)arg;
     for (int i = 0; i < 24; i++)
-        memory[i] = draw(i);
+        memory[i] = support_draw(i);
     for (int i = 0; i < 8; i++)
         plain[i] = memory[(size_t)i * 3];
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    TSR_TRY(make(mesh, "R", TSR_F64, 2, shape, plain, &whole));
+    TSR_TRY(support_make(mesh, "R", TSR_F64, 2, shape, plain, &whole));
     TSR_TRY(tsr_layout_create(mesh, (const tsr_placement[]){tsr_replicate()}, 2, shape, TSR_F64, &layout));
     TSR_TRY(tsr_layout_create(mesh, (const tsr_placement[]){tsr_replicate()}, 0, NULL, TSR_F64, &scalar));
     tsr_tensor local = tsr_tensor_contiguous(memory, TSR_F64, 2, shape);
@@ -490,17 +363,17 @@ static tsr_status compute_strided(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_distribute(&rows, mesh, "R", &targets));
     TSR_TRY(tsr_cross_entropy_into(apart, targets, NULL, loss));
     TSR_TRY(tsr_cross_entropy(whole, targets, NULL, &wanted));
-    TSR_TRY(expect("loss", 0, loss_memory, *(const double *)tsr_dtensor_to_local(wanted).data, 0));
-    TSR_TRY(make_ones(loss, &dout));
+    TSR_TRY(support_expect("loss", 0, loss_memory, *(const double *)tsr_dtensor_to_local(wanted).data, 0));
+    TSR_TRY(support_make_ones(loss, &dout));
     TSR_TRY(tsr_cross_entropy_backward(whole, targets, NULL, dout, &dlogits));
     const tsr_op *op;
     TSR_TRY(tsr_op_find(NULL, "cross_entropy_gradient", &op));
     TSR_TRY(tsr_op_call_into(op, 0, NULL, (const tsr_dtensor *const[]){dout, apart, targets},
                              (tsr_dtensor *const[]){apart}));
-    TSR_TRY(read(dlogits, got));
+    TSR_TRY(support_read(dlogits, got));
     for (int i = 0; i < 8; i++)
-        TSR_TRY(expect("slope", i, memory[(size_t)i * 3], got[i], 0));
-    TSR_TRY(expect("gap", 1, memory[1], draw(1), 0));
+        TSR_TRY(support_expect("slope", i, memory[(size_t)i * 3], got[i], 0));
+    TSR_TRY(support_expect("gap", 1, memory[1], support_draw(1), 0));
     tsr_dtensor *const all[] = {apart, whole, targets, loss, wanted, dout, dlogits};
     for (int i = 0; i < 7; i++)
         tsr_dtensor_destroy(all[i]);
@@ -526,8 +399,8 @@ static tsr_status refuse_target(tsr_comm *comm, void *arg)
     tsr_mesh *mesh;
     tsr_dtensor *logits, *targets, *loss;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2x2", &mesh));
-    TSR_TRY(make(mesh, "S(0),S(1)", TSR_F32, 2, shape, x, &logits));
-    TSR_TRY(make(mesh, "S(0),R", TSR_I64, 1, shape, ids, &targets));
+    TSR_TRY(support_make(mesh, "S(0),S(1)", TSR_F32, 2, shape, x, &logits));
+    TSR_TRY(support_make(mesh, "S(0),R", TSR_I64, 1, shape, ids, &targets));
     const tsr_status status = tsr_cross_entropy(logits, targets, NULL, &loss);
     snprintf(sentence, 256, "%s", status == TSR_OK ? "" : tsr_status_message());
     const bool own = tsr_comm_rank(comm) >= 2;
@@ -559,8 +432,8 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
     tsr_cross_entropy_options options = TSR_CROSS_ENTROPY_OPTIONS_INIT;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=2", &mesh));
-    TSR_TRY(make(mesh, "R", TSR_F32, 2, shape, x, &logits));
-    TSR_TRY(make(mesh, "R", TSR_I64, 1, shape, ids, &targets));
+    TSR_TRY(support_make(mesh, "R", TSR_F32, 2, shape, x, &logits));
+    TSR_TRY(support_make(mesh, "R", TSR_I64, 1, shape, ids, &targets));
     TSR_TRY(tsr_cast(logits, TSR_F64, &wide));
     TSR_TRY(tsr_redistribute_to(wide, "P", &terms));
 #define REFUSED(call, sentence)                                                                                        \
@@ -579,9 +452,9 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
     REFUSED(tsr_cross_entropy(logits, targets, &options, &loss),
             "tsr_cross_entropy: label_smoothing is 1.5, but must be from 0 to 1");
     options.label_smoothing = 0;
-    options.reduction = (tsr_reduction)3;
+    options.reduction = (tsr_loss_reduction)3;
     REFUSED(tsr_cross_entropy(logits, targets, &options, &loss),
-            "tsr_cross_entropy: reduction is 3, but must be a tsr_reduction");
+            "tsr_cross_entropy: reduction is 3, but must be a tsr_loss_reduction");
     tsr_dtensor_destroy(terms);
     tsr_dtensor_destroy(wide);
     tsr_dtensor_destroy(targets);
@@ -601,10 +474,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_and_slopes_are_those_of_plain_loops),
+        cmocka_unit_test(slopes_are_what_losses_differ_by),
         cmocka_unit_test(all_instructions_give_the_same_bits),
         cmocka_unit_test(extreme_logits_have_the_losses_that_limits_have),
-        cmocka_unit_test(a_fused_loss_is_that_of_a_linear_layer),
-        cmocka_unit_test(chunks_of_rows_make_one_loss),
         cmocka_unit_test(logits_and_slopes_have_any_strides),
         cmocka_unit_test(all_ranks_that_meet_hear_of_a_target_that_is_no_class),
         cmocka_unit_test(wrong_arguments_are_refused_in_words),

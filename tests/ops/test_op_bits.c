@@ -95,7 +95,7 @@ static void narrow_results_are_rounded_to_even(void **state)
 /* Results of all ops with one operand, as bits; the bits of NaNs are not told. */
 typedef struct bits {
     size_t count;
-    uint32_t words[64 * COUNT];
+    uint32_t words[128 * COUNT];
 } bits;
 
 static tsr_status collect_bits(const tsr_dtensor *x, bits *all)

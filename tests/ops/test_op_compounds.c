@@ -31,10 +31,7 @@ static const rule_case accepted[] = {
     {ATTENTION, "2", {"8x5x4 R", "4x6x4 S(1)", "4x6x3 S(1)"}, "R"},
     {ATTENTION, "2", {"8x5x4 S(1)", "4x6x4 R", "4x6x3 R"}, "S(1)"},
     {"(h g) q, h t, g t -> (h g) q | t exchange", "2x2", {"8x5 S(0),S(0)", "2x3 S(0),R", "4x3 R,S(0)"}, "S(0),S(0)"},
-    {"(h g) q, (h g) q, h q -> h q | g sum positional | (h g) positional",
-     "2",
-     {"6x5 S(0)", "6x5 S(0)", "3x5 R"},
-     "P"},
+    {"(h g) q, (h g) q, h q -> h q | g sum positional | (h g) positional", "2", {"6x5 S(0)", "6x5 S(0)", "3x5 R"}, "P"},
     /* Splitting */
     {SPLIT, "2", {"8 S(0)"}, "S(0)", {"4x2"}},
     {SPLIT, "2", {"8 S(0;interleave=4)"}, "S(1)", {"4x2"}},
@@ -119,7 +116,11 @@ static const rule_case refused[] = {
      "op: dim 0 of x has size 6, but \"(h g), h, g -> (h g)\" wants (h g) there, which is 3 x 3 by the other dims"},
     {"(h g), h -> (h g)", "2", {"4 R", "0 R"}, "which is 0 x ? by the other dims"},
     {SPLIT, "2", {"6 R"}, "op: the size of a in \"(a b) -> a b\" does not follow from the operands' shapes"},
-    {SPLIT, "2", {"6 R"}, "op: dim 0 of x has size 6, but \"(a b) -> a b\" wants (a b) there, which is 4 x 2 by the other dims", {"4x2"}},
+    {SPLIT,
+     "2",
+     {"6 R"},
+     "op: dim 0 of x has size 6, but \"(a b) -> a b\" wants (a b) there, which is 4 x 2 by the other dims",
+     {"4x2"}},
     {"m k, (a b) k + (a b) -> m (a b) | k sum",
      "2",
      {"5x4 R", "6x4 S(0)", "6 R"},
@@ -344,8 +345,7 @@ static tsr_status give_shape(const void *arg, int result, int64_t shape[TSR_MAX_
     return result ? TSR_ERROR_INTERNAL : TSR_OK;
 }
 
-static tsr_status infer(const char *text, const tsr_layout *const *operands, int major, int minor,
-                        tsr_op_inferred *out)
+static tsr_status infer(const char *text, const tsr_layout *const *operands, int major, int minor, tsr_op_inferred *out)
 {
     const tsr_op_names names = {.caller = "op", .op = "op", .rule = text, .operands = {"x", "y"}};
     const tsr_dtype dtypes[TSR_OP_RESULTS] = {TSR_U8};

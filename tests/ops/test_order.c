@@ -1,5 +1,5 @@
-/* Elements in order: sort, topk and cumsum of long lines under cuts of all kinds against plain loops, special values,
- * gradients, and errors. */
+/* Elements in order: sort, topk and cumsum of long lines under cuts of all kinds against plain
+ * loops, special values, gradients, and errors. */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 

@@ -74,16 +74,17 @@ static tsr_status expect_bits(const char *what, const tsr_dtensor *a, const tsr_
 /* Layouts over 2 ranks. */
 static const struct {
     const char *x, *w, *b;
-} layers[] = {{"R", "R", "R"}, {"R", "S(0)", "S(0)"}, {"S(0)", "R", "R"}};
+} layers[] = {{"R", "R", "R"}, {"R", "S(0)", "S(0)"}, {"S(0)", "R", "R"}, {"S(1;unit=32)", "S(1;unit=32)", "R"}};
 
 static tsr_status check_layer(const tsr_mesh *mesh, int number, int64_t rows, int64_t o, int64_t k, tsr_dtype dtype,
                               bool integers)
 {
     const int64_t x_shape[] = {rows, k}, w_shape[] = {o, k};
-    tsr_dtensor *wide, *x, *w, *scales, *values, *b, *plain, *out, *again, *dx, *dx_plain, *dout;
+    tsr_dtensor *wide, *whole, *x, *w, *scales, *values, *b, *plain, *out, *again, *dx, *dx_plain, *dout;
     tsr_layout *gradient;
-    TSR_TRY(make(mesh, layers[number].x, 2, x_shape, integers, &wide));
-    TSR_TRY(tsr_cast(wide, dtype, &x));
+    TSR_TRY(make(mesh, "R", 2, x_shape, integers, &wide));
+    TSR_TRY(tsr_cast(wide, dtype, &whole));
+    TSR_TRY(tsr_redistribute_to(whole, layers[number].x, &x));
     TSR_TRY(make(mesh, layers[number].b, 1, w_shape, integers, &b));
     TSR_TRY(make(mesh, layers[number].w, 2, w_shape, integers, &values));
     TSR_TRY(tsr_quantize_q8(values, &w, &scales));
@@ -111,7 +112,7 @@ static tsr_status check_layer(const tsr_mesh *mesh, int number, int64_t rows, in
                                 &dx_plain, NULL, NULL));
     if (integers)
         TSR_TRY(expect_bits("dx", dx, dx_plain));
-    tsr_dtensor *const all[] = {wide, x, w, scales, values, b, plain, out, again, dx, dx_plain, dout};
+    tsr_dtensor *const all[] = {wide, whole, x, w, scales, values, b, plain, out, again, dx, dx_plain, dout};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         tsr_dtensor_destroy(all[i]);
     return TSR_OK;

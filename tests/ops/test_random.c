@@ -1,4 +1,5 @@
-/* Random numbers: those of jax.random and torch.func._random (tests/golden/random.txt), under any layout; errors. */
+/* Random numbers: those of jax.random and torch.func._random (tests/golden/random.txt), under any
+ * layout; errors. */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -108,6 +109,29 @@ static bool is_same(const slice *s, const void *x, uint64_t bits, tsr_dtype dtyp
     return ours == bits;
 }
 
+/* Filling a dtensor gives what making one does. */
+static tsr_status check_into(const slice *s, const tsr_dtensor *made)
+{
+    const double a = strtod(s->a, NULL), b = strtod(s->b, NULL);
+    tsr_dtensor *filled;
+    TSR_TRY(tsr_dtensor_like(made, &filled));
+    if (strcmp(s->op, "bits") == 0)
+        TSR_TRY(tsr_bits_into(&s->key, filled));
+    else if (strcmp(s->op, "uniform") == 0)
+        TSR_TRY(tsr_uniform_into(&s->key, a, b, filled));
+    else if (strcmp(s->op, "normal") == 0)
+        TSR_TRY(tsr_normal_into(&s->key, a, b, filled));
+    else if (strcmp(s->op, "randint") == 0)
+        TSR_TRY(tsr_randint_into(&s->key, (int64_t)a, (int64_t)b, filled));
+    else
+        TSR_TRY(tsr_bernoulli_into(&s->key, a, filled));
+    const tsr_tensor ours = tsr_dtensor_to_local(filled), theirs = tsr_dtensor_to_local(made);
+    const size_t bytes = (size_t)ours.shape[0] * tsr_dtype_bytes(ours.dtype);
+    const bool same = bytes == 0 || memcmp(ours.data, theirs.data, bytes) == 0;
+    tsr_dtensor_destroy(filled);
+    return expect(same, "what is filled is what is made");
+}
+
 static tsr_status check_slice(const tsr_mesh *mesh, const char *line, int number)
 {
     static const char *const placements[] = {"S(0)", "R", "S(0;unit=5)", "S(0;interleave=3)", "S(0;balanced)"};
@@ -120,6 +144,7 @@ static tsr_status check_slice(const tsr_mesh *mesh, const char *line, int number
     TSR_TRY(tsr_layout_parse(mesh, placements[number % 5], 1, &s.count, dtype, &layout));
     TSR_TRY(make_slice(&s, layout, &made));
     TSR_TRY(expect(tsr_layout_equal(tsr_dtensor_layout(made), layout), "the layout is another"));
+    TSR_TRY(check_into(&s, made));
     TSR_TRY(tsr_full_tensor(made, &whole));
     const char *const data = tsr_dtensor_to_local(whole).data;
     const size_t bytes = tsr_dtype_bytes(dtype);

@@ -1,5 +1,5 @@
-/* Reductions that choose, multiply and measure: values against plain loops on long lines under cuts of all kinds,
- * special values, shares of gradients, and errors. */
+/* Reductions that choose, multiply and measure: values against plain loops on long lines under
+ * cuts of all kinds, special values, shares of gradients, and errors. */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 

@@ -285,7 +285,8 @@ static tsr_status compare_bytes(const struct copy_row *row, const tsr_dtensor *r
     }
 }
 
-/* Every op, on elements of random bytes, NaNs with payloads among them, of a dtype and with strides. */
+/* Every op, on elements of random bytes, NaNs with payloads among them, of a dtype, with strides
+ * too. */
 static tsr_status check_dtype(const tsr_mesh *mesh, tsr_dtype dtype, bool strided)
 {
     static const int64_t wide[] = {3, 4, 10};

@@ -170,8 +170,11 @@ static tsr_status infer(ops_case *c)
 static bool has_gradient(const ops_case *c)
 {
     tsr_layout *gradient;
+    const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        layouts[i] = c->fitted[i];
     if (!c->info.has_gradient || tsr_dtype_get(tsr_layout_dtype(c->results[0]))->kind != TSR_CLASS_FLOAT ||
-        tsr_layout_gradient(c->results[0], &gradient) != TSR_OK)
+        tsr_op_gradient_layout(c->op, (size_t)c->attribute_count, c->attributes, layouts, &gradient) != TSR_OK)
         return false;
     tsr_layout_destroy(gradient);
     return true;

@@ -85,7 +85,10 @@ static tsr_status run_backward(const job *j, const tsr_mesh *mesh, tensors *t)
 {
     tsr_layout *layout;
     tsr_dtensor **wanted[TSR_OP_MOST_OPERANDS] = {NULL};
-    TSR_TRY(tsr_layout_gradient(j->c->results[0], &layout));
+    const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        layouts[i] = j->c->fitted[i];
+    TSR_TRY(tsr_op_gradient_layout(j->c->op, (size_t)j->c->attribute_count, j->c->attributes, layouts, &layout));
     const tsr_status status = read_file(j->gradient, mesh, layout, &t->dout);
     tsr_layout_destroy(layout);
     TSR_TRY(status);

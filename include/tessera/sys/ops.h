@@ -27,10 +27,10 @@ extern "C" {
  * along those of them that the row's `meets` chooses. The workspace stays as it is between stages.
  */
 typedef struct tsr_kernel_call {
-    const char *op;                  /**< its name, for errors */
-    int code;                        /**< which op of its kernel's it is; of the row */
-    const tsr_attribute *attributes; /**< all of the row's, in its order */
-    const char *kernels;             /**< "portable", "avx2" or "avx512" */
+    const char *op;                           /**< its name, for errors */
+    int code;                                 /**< which op of its kernel's it is; of the row */
+    const tsr_attribute *attributes;          /**< all of the row's, in its order */
+    const char *kernels;                      /**< "portable", "avx2" or "avx512" */
     const struct tsr_kernel_choices *choices; /**< how this rank moves many bytes, for
                                                    tsr_kernel_choices_way(); NULL: by the rule */
     int input_count, output_count;

@@ -180,7 +180,7 @@ static bool is_consistent(tsr_comm *comm)
     const size_t size = (size_t)comm->size;
     for (size_t r = 0; r < size; r++)
         ranks[r] = r;
-    tsr_sort(ranks, size, sizeof *ranks, by_record, records);
+    tsr_sort_array(ranks, size, sizeof *ranks, by_record, records);
     for (size_t begin = 0, end; begin < size; begin = end) {
         const tsr_group_record *first = &records[ranks[begin]];
         for (end = begin + 1; end < size && order(first, &records[ranks[end]]) == 0;)

@@ -21,6 +21,12 @@ typedef struct answer {
     tsr_layout *operands[TSR_OP_MOST_OPERANDS]; /* on the abstract mesh; NULL: left out */
 } answer;
 
+/* What was found for a case: layouts of results, or those to which operands must be moved. */
+typedef struct finding {
+    tsr_op_inferred inferred;
+    tsr_layout *fitted[TSR_OP_MOST_OPERANDS];
+} finding;
+
 /* A call of which the layouts' numbers are known. */
 typedef struct recalled {
     const answer *answer; /* NULL: unused */
@@ -43,6 +49,8 @@ static void destroy_answer(tsr_context *context, answer *a)
         return;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         tsr_layout_destroy(a->operands[i]);
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        tsr_layout_destroy(a->given.fitted[i]);
     tsr_op_inferred_clear(&a->given.inferred);
     tsr_release(context, a);
 }
@@ -169,8 +177,20 @@ static size_t bytes_for(const tsr_op_case *c)
     return bytes;
 }
 
-/* Fills an answer with copies of what was inferred. */
-static tsr_status fill(const tsr_eager_cache *cache, const tsr_op_case *c, const tsr_op_inferred *inferred, answer *a)
+/* Notes which operands must be moved. */
+static tsr_status keep_fitted(const tsr_eager_cache *cache, const tsr_op_case *c, tsr_layout *const *fitted, answer *a)
+{
+    for (int i = 0; c->op->operands[i]; i++) {
+        if (!fitted[i] || tsr_layout_equal(fitted[i], c->operands[i]))
+            continue;
+        a->given.settles = true;
+        TSR_TRY(keep_layout(cache, fitted[i], &a->given.fitted[i]));
+    }
+    return TSR_OK;
+}
+
+/* Notes the case of an answer. */
+static tsr_status keep_case(const tsr_eager_cache *cache, const tsr_op_case *c, answer *a)
 {
     a->op = c->op;
     char *text = (char *)(a + 1);
@@ -185,6 +205,17 @@ static tsr_status fill(const tsr_eager_cache *cache, const tsr_op_case *c, const
         if (c->operands[i])
             TSR_TRY(keep_layout(cache, c->operands[i], &a->operands[i]));
     }
+    return TSR_OK;
+}
+
+/* Fills an answer with copies of what was found. */
+static tsr_status fill(const tsr_eager_cache *cache, const tsr_op_case *c, const finding *f, answer *a)
+{
+    TSR_TRY(keep_case(cache, c, a));
+    TSR_TRY(keep_fitted(cache, c, f->fitted, a));
+    if (a->given.settles)
+        return TSR_OK;
+    const tsr_op_inferred *const inferred = &f->inferred;
     for (int i = 0; c->op->results[i]; i++, a->given.result_count++)
         TSR_TRY(keep_layout(cache, inferred->results[i], &a->given.inferred.results[i]));
     a->given.inferred.exchanged = inferred->exchanged;
@@ -201,16 +232,28 @@ static void forget(tsr_eager_cache *cache, answer *old)
     destroy_answer(cache->context, old);
 }
 
+/* Infers, or settles by the context's policy where operands do not fit. */
+static tsr_status find(const tsr_eager_cache *cache, const tsr_op_case *c, finding *out)
+{
+    int64_t bytes;
+    *out = (finding){.fitted = {NULL}};
+    const tsr_policy policy = tsr_context_policy(cache->context, &bytes);
+    const tsr_status status = tsr_op_infer(c, &out->inferred);
+    if (status != TSR_ERROR_ARGUMENT || policy == TSR_POLICY_FORBID)
+        return status;
+    return tsr_op_settle_case(c, policy, bytes, out->fitted);
+}
+
 static tsr_status infer(tsr_eager_cache *cache, const tsr_op_case *c, uint64_t hash, const tsr_eager_answer **out)
 {
     void *room;
-    tsr_op_inferred inferred;
-    TSR_TRY(tsr_op_infer(c, &inferred));
+    finding f;
+    TSR_TRY(find(cache, c, &f));
     tsr_status status = tsr_allocate(cache->context, bytes_for(c), &room);
     if (status == TSR_OK) {
         answer *const made = memset(room, 0, sizeof *made), **const place = &cache->answers[hash % ANSWERS];
         made->hash = hash;
-        status = fill(cache, c, &inferred, made);
+        status = fill(cache, c, &f, made);
         if (status == TSR_OK) {
             forget(cache, *place);
             *place = made;
@@ -218,7 +261,9 @@ static tsr_status infer(tsr_eager_cache *cache, const tsr_op_case *c, uint64_t h
         } else
             destroy_answer(cache->context, made);
     }
-    tsr_op_inferred_clear(&inferred);
+    tsr_op_inferred_clear(&f.inferred);
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        tsr_layout_destroy(f.fitted[i]);
     return status;
 }
 

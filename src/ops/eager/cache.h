@@ -12,7 +12,9 @@ typedef struct tsr_eager_cache tsr_eager_cache;
  * communicator. */
 typedef struct tsr_eager_answer {
     int operand_count, result_count;
-    tsr_op_inferred inferred;
+    tsr_op_inferred inferred; /**< empty with `settles` */
+    bool settles;             /**< operands do not fit, and the context's policy lets them be moved to `fitted` */
+    tsr_layout *fitted[TSR_OP_MOST_OPERANDS]; /**< NULL: the operand stays, or is left out */
 } tsr_eager_answer;
 
 /** The cache of a mesh, borrowed from it, and this rank's coordinate; `*inside` 0: it is outside the
@@ -22,7 +24,7 @@ const int64_t *tsr_eager_coordinate(const tsr_eager_cache *cache, int *inside);
 
 /**
  * The answer for a case whose layouts are on the cache's mesh; it is inferred if the cache lacks
- * it. Borrowed until the next call. Errors are those of tsr_op_infer().
+ * it. Borrowed until the next call. Errors are those of tsr_op_settle().
  */
 tsr_status tsr_eager_answer_for(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_eager_answer **out);
 

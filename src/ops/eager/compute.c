@@ -189,8 +189,8 @@ static tsr_status run_stage(computing *k, int stage, tsr_status local)
     return exchange(k, status);
 }
 
-/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it; where
- * stages meet along dims of their own, to all meetings. */
+/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it;
+ * where stages meet along dims of their own, to all meetings. */
 static tsr_status run_stages(computing *k, tsr_status local)
 {
     for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {

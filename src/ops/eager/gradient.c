@@ -1,6 +1,7 @@
 #include "ops/eager/gradient.h"
 
 #include "ops/eager/run.h"
+#include "ops/eager/settle.h"
 #include "ops/rows/formula.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/table.h"
@@ -89,16 +90,18 @@ static tsr_status refuse_gradient(const tsr_op_case *c, const tsr_layout *own, c
 }
 
 /* Checks that the gradient has one of the layouts that it may have, invariant or varying. */
-static tsr_status compare_gradient(const tsr_op_case *c, const tsr_layout *result, const tsr_layout *own)
+static tsr_status check_gradient(const tsr_op_case *c, const tsr_layout *result, const tsr_dtensor *gradient)
 {
     unsigned terms = 0;
     tsr_layout *invariant = NULL, *varying = NULL, *most = NULL;
-    const tsr_mesh *const mesh = tsr_layout_mesh(own);
-    for (int k = 0; k < tsr_mesh_ndim(mesh); k++)
+    const tsr_layout *const own = tsr_dtensor_layout(gradient);
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(own)); k++)
         terms |= tsr_layout_placements(own)[k].kind == TSR_PARTIAL ? 1u << k : 0;
-    tsr_status status = tsr_op_gradient_layout(c, result, &invariant);
-    if (status == TSR_OK)
+    tsr_status status = tsr_op_result_gradient(c, result, &invariant);
+    if (status == TSR_OK && terms)
         status = vary_layout(result, invariant, terms, &varying);
+    if (status == TSR_OK && !terms)
+        varying = tsr_layout_retain(invariant);
     if (status == TSR_OK && !tsr_layout_equal(varying, own)) {
         status = vary_layout(result, invariant, ~0u, &most);
         if (status == TSR_OK)
@@ -110,16 +113,42 @@ static tsr_status compare_gradient(const tsr_op_case *c, const tsr_layout *resul
     return status;
 }
 
-static tsr_status check_gradient(const tsr_op_case *c, const tsr_dtensor *gradient)
+/* Makes gradients of operands that are moved to where they fit, and brings them back. */
+static tsr_status run_settled(const tsr_op_case *c, const tsr_eager_answer *answer, size_t count,
+                              const tsr_attribute *attributes, const tsr_dtensor *const *operands,
+                              const tsr_dtensor *gradient, tsr_dtensor **const *wanted)
 {
-    tsr_op_inferred inferred = {{NULL}, 0};
+    tsr_eager_settled settled;
+    tsr_dtensor *made[TSR_OP_MOST_OPERANDS] = {NULL}, **inner[TSR_OP_MOST_OPERANDS] = {NULL};
+    TSR_TRY(tsr_eager_settle(c, answer, operands, &settled));
+    for (int i = 0; c->op->operands[i]; i++)
+        inner[i] = wanted[i] ? &made[i] : NULL;
+    tsr_status status = tsr_eager_backward(c->caller, c->op, count, attributes,
+                                           (const tsr_dtensor *const *)settled.operands, gradient, inner);
+    for (int i = 0; c->op->operands[i] && status == TSR_OK; i++) {
+        if (made[i])
+            status = tsr_eager_unsettle(operands[i], settled.operands[i], &made[i]);
+    }
+    for (int i = 0; c->op->operands[i]; i++) {
+        if (wanted[i] && status == TSR_OK)
+            *wanted[i] = made[i];
+        else
+            tsr_dtensor_destroy(made[i]);
+    }
+    tsr_eager_settled_clear(&settled);
+    return status;
+}
+
+/* Checks that the gradient has the gradient layout of the result; `*answer` settles where operands
+ * must be moved first. */
+static tsr_status find_answer(const tsr_op_case *c, const tsr_dtensor *gradient, const tsr_eager_answer **answer)
+{
+    tsr_eager_cache *cache;
     if (!gradient)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dout is NULL", c->caller);
-    tsr_status status = tsr_op_infer(c, &inferred);
-    if (status == TSR_OK)
-        status = compare_gradient(c, inferred.results[0], tsr_dtensor_layout(gradient));
-    tsr_op_inferred_clear(&inferred);
-    return status;
+    TSR_TRY(tsr_eager_cache_of(tsr_layout_mesh(tsr_dtensor_layout(gradient)), &cache));
+    TSR_TRY(tsr_eager_answer_for(cache, c, answer));
+    return (*answer)->settles ? TSR_OK : check_gradient(c, (*answer)->inferred.results[0], gradient);
 }
 
 tsr_status tsr_eager_backward(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
@@ -130,13 +159,16 @@ tsr_status tsr_eager_backward(const char *caller, const tsr_op *op, size_t count
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS] = {NULL};
     void *taken[TSR_OP_MOST_OPERANDS], *made[TSR_OP_MOST_OPERANDS] = {NULL};
     bool is_wanted[TSR_OP_MOST_OPERANDS];
+    const tsr_eager_answer *answer;
     for (int i = 0; op->operands[i]; i++) {
         layouts[i] = operands[i] ? tsr_dtensor_layout(operands[i]) : NULL;
         taken[i] = (void *)operands[i];
         is_wanted[i] = wanted[i] != NULL;
     }
     TSR_TRY(tsr_op_begin(caller, op, count, attributes, layouts, &c));
-    TSR_TRY(check_gradient(&c, gradient));
+    TSR_TRY(find_answer(&c, gradient, &answer));
+    if (answer->settles)
+        return run_settled(&c, answer, count, attributes, operands, gradient, wanted);
     TSR_TRY(tsr_formula_gradients(&dtensors, &c, taken, (void *)gradient, is_wanted, made));
     for (int i = 0; op->operands[i]; i++) {
         if (wanted[i])

@@ -2,7 +2,7 @@
 #include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 #define BLOCK  TSR_Q8_SCALED
@@ -104,22 +104,31 @@ static tsr_status read_block(const quantizing *q, int64_t offset, float values[B
     return TSR_OK;
 }
 
+/* Rounds to the nearest integer, halves to even, what is below 2^22 in size. */
+static inline float round_nearest(float x)
+{
+    const float shift = 0x1.8p23f;
+    return (x + shift) - shift;
+}
+
 static tsr_status quantize_block(const quantizing *q, int64_t from, int64_t data, int64_t scale)
 {
     float values[BLOCK], largest = 0;
-    bool finite = true;
+    int finite = 1;
     TSR_TRY(read_block(q, from, values));
     for (int i = 0; i < BLOCK; i++) {
-        finite = finite && isfinite(values[i]);
-        largest = fmaxf(largest, fabsf(values[i]));
+        const float size = values[i] < 0 ? -values[i] : values[i];
+        finite &= size <= FLT_MAX;
+        largest = size > largest ? size : largest;
     }
     if (!finite)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": w has infinities, NaNs or numbers beyond f32");
-    const float step = largest / 127;
+    const float step = largest / 127, divisor = step > 0 ? step : 1;
     int8_t *const to = (int8_t *)q->data.data + data;
     for (int i = 0; i < BLOCK; i++) {
-        const float quotient = step > 0 ? rintf(values[i] / step) : 0;
-        to[i] = (int8_t)fmaxf(-127, fminf(127, quotient));
+        /* Subnormal steps are rounded so coarsely that a quotient may be beyond 127. */
+        const float quotient = values[i] / divisor, most = quotient > 127 ? 127 : quotient;
+        to[i] = (int8_t)(int)round_nearest(most < -127 ? -127 : most);
     }
     ((float *)q->scales.data)[scale] = step;
     return TSR_OK;

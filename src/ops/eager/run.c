@@ -2,6 +2,7 @@
 
 #include "ops/eager/cache.h"
 #include "ops/eager/compute.h"
+#include "ops/eager/settle.h"
 #include "ops/eager/view.h"
 #include "ops/rows/table.h"
 
@@ -64,8 +65,8 @@ static tsr_status compute(const eager_call *e, const tsr_dtensor *const *operand
     return tsr_eager_compute(&computation, local);
 }
 
-/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. `*done`: it is a
- * view, which needs no computation. */
+/* Makes a result in the layout that was inferred, which is kept on an abstract mesh. `*done`: it is
+ * a view, which needs no computation. */
 static tsr_status make_result(const eager_call *e, int result, const tsr_dtensor *const *operands, tsr_dtensor **out,
                               bool *done)
 {
@@ -85,6 +86,19 @@ static tsr_status make_result(const eager_call *e, int result, const tsr_dtensor
     return status;
 }
 
+/* Runs an op on operands that are moved to where they fit. */
+static tsr_status run_settled(const eager_call *e, size_t count, const tsr_attribute *attributes,
+                              const tsr_dtensor *const *operands, tsr_dtensor **made, tsr_dtensor *const *into)
+{
+    tsr_eager_settled settled;
+    TSR_TRY(tsr_eager_settle(&e->c, e->answer, operands, &settled));
+    const tsr_dtensor *const *const taken = (const tsr_dtensor *const *)settled.operands;
+    const tsr_status status = made ? tsr_eager_run(e->c.caller, e->c.op, count, attributes, taken, made)
+                                   : tsr_eager_run_into(e->c.caller, e->c.op, count, attributes, taken, into);
+    tsr_eager_settled_clear(&settled);
+    return status;
+}
+
 tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                          const tsr_dtensor *const *operands, tsr_dtensor **results)
 {
@@ -94,6 +108,8 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", caller);
     TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
     TSR_TRY(tsr_eager_answer_for(e.cache, &e.c, &e.answer));
+    if (e.answer->settles)
+        return run_settled(&e, count, attributes, operands, results, NULL);
     tsr_status status = TSR_OK;
     bool done = false;
     for (int i = 0; i < e.answer->result_count && status == TSR_OK; i++)
@@ -132,6 +148,8 @@ static tsr_status check_layouts(eager_call *e, const tsr_layout *const *layouts)
     if (tsr_eager_recall(e->cache, &e->c, layouts, &e->answer))
         return TSR_OK;
     TSR_TRY(tsr_eager_answer_for(e->cache, &e->c, &e->answer));
+    if (e->answer->settles)
+        return TSR_OK;
     for (int i = 0; i < e->answer->result_count; i++)
         TSR_TRY(check_layout(e, i, layouts[i]));
     tsr_eager_remember(e->cache, &e->c, layouts, e->answer);
@@ -170,6 +188,8 @@ tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count
     e.answer = NULL;
     TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
     const tsr_status status = check_results(&e, results);
+    if (status == TSR_OK && e.answer->settles)
+        return run_settled(&e, count, attributes, operands, NULL, results);
     return e.answer ? compute(&e, operands, results, status) : status;
 }
 

@@ -21,27 +21,27 @@
                tsr_attribute_float("high_freq_factor", o.high_freq_factor),                                            \
                tsr_attribute_int("original_max_position", o.original_max_position))
 
-tsr_status tsr_attention(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
+tsr_status tsr_attention(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v, const tsr_dtensor *mask,
                          const tsr_attention_options *options, tsr_dtensor **out)
 {
     READ_ATTENTION("tsr_attention");
-    return tsr_eager_run("tsr_attention", row_by("attention", q), ATTENTION, OPERANDS(q, k, v), out);
+    return tsr_eager_run("tsr_attention", row_by("attention", q), ATTENTION, OPERANDS(q, k, v, mask), out);
 }
 
-tsr_status tsr_attention_into(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
+tsr_status tsr_attention_into(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v, const tsr_dtensor *mask,
                               const tsr_attention_options *options, tsr_dtensor *out)
 {
     READ_ATTENTION("tsr_attention_into");
-    return tsr_eager_run_into("tsr_attention_into", row_by("attention", q), ATTENTION, OPERANDS(q, k, v), &out);
+    return tsr_eager_run_into("tsr_attention_into", row_by("attention", q), ATTENTION, OPERANDS(q, k, v, mask), &out);
 }
 
 tsr_status tsr_attention_backward(const tsr_dtensor *q, const tsr_dtensor *k, const tsr_dtensor *v,
-                                  const tsr_attention_options *options, const tsr_dtensor *dout, tsr_dtensor **dq,
-                                  tsr_dtensor **dk, tsr_dtensor **dv)
+                                  const tsr_dtensor *mask, const tsr_attention_options *options,
+                                  const tsr_dtensor *dout, tsr_dtensor **dq, tsr_dtensor **dk, tsr_dtensor **dv)
 {
     READ_ATTENTION("tsr_attention_backward");
-    return tsr_eager_backward("tsr_attention_backward", row_by("attention", q), ATTENTION, OPERANDS(q, k, v), dout,
-                              WANTED(dq, dk, dv));
+    return tsr_eager_backward("tsr_attention_backward", row_by("attention", q), ATTENTION, OPERANDS(q, k, v, mask),
+                              dout, WANTED(dq, dk, dv, NULL));
 }
 
 tsr_status tsr_rope(const tsr_dtensor *x, const tsr_dtensor *positions, const tsr_rope_options *options,

@@ -6,6 +6,8 @@
 #define NO_SETTING
 #define DIM_SETTING int dim,
 #define DIM         ATTRIBUTES(tsr_attribute_int("dim", dim))
+#define CLASSES     ATTRIBUTES(tsr_attribute_int("classes", classes))
+#define LENGTH      ATTRIBUTES(tsr_attribute_int("length", length))
 
 /* The three functions of an op that reads `table` where `ids` say. */
 #define READ(name, table, ids, settings, attributes)                                                                   \
@@ -45,4 +47,24 @@ tsr_status tsr_scatter_add_backward(const tsr_dtensor *x, const tsr_dtensor *ind
 {
     return tsr_eager_backward("tsr_scatter_add_backward", row_by("scatter_add", x), DIM, OPERANDS(x, index, source),
                               dout, WANTED(dx, NULL, dsource));
+}
+
+tsr_status tsr_one_hot(const tsr_dtensor *ids, int64_t classes, tsr_dtensor **out)
+{
+    return tsr_eager_run("tsr_one_hot", row_by("one_hot", ids), CLASSES, OPERANDS(ids), out);
+}
+
+tsr_status tsr_one_hot_into(const tsr_dtensor *ids, int64_t classes, tsr_dtensor *out)
+{
+    return tsr_eager_run_into("tsr_one_hot_into", row_by("one_hot", ids), CLASSES, OPERANDS(ids), &out);
+}
+
+tsr_status tsr_bincount(const tsr_dtensor *ids, int64_t length, tsr_dtensor **out)
+{
+    return tsr_eager_run("tsr_bincount", row_by("bincount", ids), LENGTH, OPERANDS(ids), out);
+}
+
+tsr_status tsr_bincount_into(const tsr_dtensor *ids, int64_t length, tsr_dtensor *out)
+{
+    return tsr_eager_run_into("tsr_bincount_into", row_by("bincount", ids), LENGTH, OPERANDS(ids), &out);
 }

@@ -4,7 +4,7 @@
 #include <tessera/sys/options.h>
 #include <tessera/sys/status.h>
 
-/* The words of the attribute reduction, by tsr_reduction. */
+/* The words of the attribute reduction, by tsr_loss_reduction. */
 static const char *const reductions[] = {"mean", "sum", "none"};
 
 typedef struct settings {
@@ -16,7 +16,7 @@ static tsr_status read_options(const char *caller, const tsr_cross_entropy_optio
     tsr_cross_entropy_options options = TSR_CROSS_ENTROPY_OPTIONS_INIT;
     TSR_TRY(tsr_options_read(caller, given, &options, sizeof options));
     if ((unsigned)options.reduction >= sizeof reductions / sizeof reductions[0])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: reduction is %d, but must be a tsr_reduction", caller,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: reduction is %d, but must be a tsr_loss_reduction", caller,
                               (int)options.reduction);
     *out = (settings){{tsr_attribute_word("reduction", reductions[options.reduction]),
                        tsr_attribute_int("ignore_index", options.ignore_index),

@@ -165,4 +165,34 @@ static inline double tsr_f64_gelu_erf_slope(double x)
     return 0.5 * tsr_f64_erfc(-clamped * 0.70710678118654752440) + bell;
 }
 
+/* x^y as e^(y log |x|), with x's sign for odd y: within |y log x| 2^-51 of the result. */
+static inline double tsr_f64_pow(double x, double y)
+{
+    const double size = fabs(x), value = size == 1 ? 1 : tsr_f64_exp(y * tsr_f64_log(size)), half = 0.5 * y;
+    const int whole = floor(y) == y, odd = whole && floor(half) != half;
+    const double of_negative = size > 0 && size < INFINITY && !whole && fabs(y) < INFINITY ? NAN : value;
+    const double signed_value = odd ? copysign(value, x) : x < 0 ? of_negative : value;
+    return y == 0 || x == 1 ? 1 : signed_value;
+}
+
+static inline double tsr_f64_expm1(double x)
+{
+    const double high = x > 700 ? 700 : x, clamped = high < -50 ? -50 : high;
+    double rest;
+    const double scale = tsr_f64_exp_parts(clamped, &rest), value = scale * rest + (scale - 1);
+    return x > 700 ? tsr_f64_exp(x) : x == 0 ? x : value;
+}
+
+/* What 1 + x loses when it is rounded is added to first order. */
+static inline double tsr_f64_log1p(double x)
+{
+    const double whole = 1 + x, lost = x - (whole - 1), value = tsr_f64_log(whole) + lost / whole;
+    return x == 0 || x > 0x1p60 ? (x > 0x1p60 ? tsr_f64_log(x) : x) : x == -1 ? -INFINITY : value;
+}
+
+static inline double tsr_f64_softplus(double x)
+{
+    return (x > 0 ? x : x == x ? 0 : x) + tsr_f64_log1p(tsr_f64_exp(-fabs(x)));
+}
+
 #endif

@@ -9,6 +9,10 @@
 #define INPUTS 3
 /* Elements that go through buffers at once, so that they stay in the first-level cache. */
 #define CHUNK 512
+/* Elements of a chunk that is streamed, and how many chunks ahead operands are fetched, because
+ * the arithmetic on a chunk would leave memory idle. */
+#define STREAMED 128
+#define AHEAD    2
 /* Bytes of a cache line. */
 #define LINE 64
 
@@ -42,12 +46,12 @@ typedef struct walked {
 typedef struct walk {
     const tsr_pointwise_kernels *kernels;
     tsr_pointwise_loop *loop;
-    double parameter;
+    double parameters[TSR_POINTWISE_PARAMETERS];
     int count; /* the inputs, and the output behind them */
     walked tensors[INPUTS + 1];
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
-    bool direct;  /* the loop reads and writes the tensors' own rows */
+    bool direct;  /* loops can read and write the tensors' own rows */
     bool streams; /* results go past the cache */
 } walk;
 
@@ -144,6 +148,15 @@ static void write_chunk(const walk *w, void *array, char *to, int64_t n)
     w->kernels->stream(out->dtype == out->computed ? array : narrow, to, n * out->bytes);
 }
 
+/* Fetches the `bytes` bytes AHEAD chunks behind those at `at`. There may be none: a prefetch does
+ * not fault. */
+static inline void fetch_ahead(const char *at, int64_t bytes)
+{
+    const uintptr_t from = (uintptr_t)at + (uintptr_t)(AHEAD * bytes);
+    for (int64_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch((const void *)(from + (uintptr_t)i), 0, 3);
+}
+
 /* Computes `n` elements, CHUNK at most unless all is direct; `at` has the address of the first in
  * each tensor. */
 static void run_chunk(const walk *w, char *const *at, int64_t n)
@@ -153,6 +166,8 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
     for (int i = 0; i < w->count - 1; i++) {
         const walked *const t = &w->tensors[i];
         in[i] = at[i];
+        if (w->streams && row_stride(w, i) == 1)
+            fetch_ahead(at[i], n * t->bytes);
         if (!is_direct(t, row_stride(w, i))) {
             w->kernels->gather[t->dtype](at[i], buffers[i], n, row_stride(w, i));
             in[i] = buffers[i];
@@ -160,23 +175,51 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
     }
     const int last = w->count - 1;
     if (!w->streams && is_direct(&w->tensors[last], row_stride(w, last))) {
-        w->loop(in, at[last], n, w->parameter);
+        w->loop(in, at[last], n, w->parameters);
         return;
     }
-    w->loop(in, buffers[INPUTS], n, w->parameter);
+    w->loop(in, buffers[INPUTS], n, w->parameters);
     write_chunk(w, buffers[INPUTS], at[last], n);
 }
 
 /* Elements of the next chunk, so that streamed ones but the first begin with a line. */
 static int64_t chunk_length(const walk *w, const char *out, int64_t rest)
 {
-    const int64_t beyond = w->streams ? (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes : 0;
-    return w->direct || rest < CHUNK - beyond ? rest : CHUNK - beyond;
+    if (w->direct && !w->streams)
+        return rest;
+    const int64_t beyond = (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes;
+    const int64_t most = w->streams ? STREAMED - beyond : CHUNK;
+    return rest < most ? rest : most;
+}
+
+/* run_row() for direct rows whose results are streamed. */
+static void stream_row(const walk *w, char *const *begin, int64_t length)
+{
+    _Alignas(LINE) char buffer[STREAMED * sizeof(double)];
+    const int last = w->count - 1;
+    const void *in[INPUTS] = {NULL};
+    char *to = begin[last];
+    for (int i = 0; i < last; i++)
+        in[i] = begin[i];
+    for (int64_t done = 0, n; done < length; done += n) {
+        n = chunk_length(w, to, length - done);
+        for (int i = 0; i < last; i++)
+            fetch_ahead(in[i], n * w->tensors[i].bytes);
+        w->loop(in, buffer, n, w->parameters);
+        w->kernels->stream(buffer, to, n * w->tensors[last].bytes);
+        for (int i = 0; i < last; i++)
+            in[i] = (const char *)in[i] + n * w->tensors[i].bytes;
+        to += n * w->tensors[last].bytes;
+    }
 }
 
 static void run_row(const walk *w, char *const *begin)
 {
     const int64_t length = w->ndim ? w->shape[w->ndim - 1] : 1;
+    if (w->direct && w->streams) {
+        stream_row(w, begin, length);
+        return;
+    }
     char *at[INPUTS + 1];
     for (int i = 0; i < w->count; i++)
         at[i] = begin[i];
@@ -225,7 +268,7 @@ static bool is_streamed(const walk *w, const tsr_kernel_call *call)
 
 static bool is_all_direct(const walk *w)
 {
-    bool direct = !w->streams;
+    bool direct = true;
     for (int i = 0; i < w->count; i++)
         direct = direct && is_direct(&w->tensors[i], row_stride(w, i));
     return direct;
@@ -257,19 +300,21 @@ static void run_walk(walk *w, const tsr_kernel_call *call)
         w->kernels->finish();
 }
 
-/* The parameter of a loop: the row's first attribute, if it has one. */
-static double parameter_of(const tsr_kernel_call *call)
+/* The parameters of a loop: the row's first attributes. */
+static void read_parameters(const tsr_kernel_call *call, double *parameters)
 {
-    const tsr_attribute *const first = call->attributes;
-    if (!first->name)
-        return 0;
-    return first->kind == TSR_ATTRIBUTE_FLOAT ? first->number : (double)first->integer;
+    for (int i = 0; i < TSR_POINTWISE_PARAMETERS && call->attributes[i].name; i++) {
+        const tsr_attribute *const a = &call->attributes[i];
+        parameters[i] = a->kind == TSR_ATTRIBUTE_FLOAT ? a->number : (double)a->integer;
+    }
 }
 
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call)
 {
-    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels), .parameter = parameter_of(call)};
-    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(call->outputs[0].dtype)];
+    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels)};
+    const tsr_tensor *const typed = call->code < TSR_POINTWISE_FIRST_TEST ? &call->outputs[0] : &call->inputs[0];
+    read_parameters(call, w.parameters);
+    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)];
     run_walk(&w, call);
     return TSR_OK;
 }

@@ -12,13 +12,13 @@
 /* A loop over elements of type T: `a`, `b` and `c` are those of the operands of types A, B and
  * C. */
 #define DEFINE(name, T, A, B, C, value)                                                                                \
-    static void name(const void *const *in, void *out, int64_t n, double parameter)                                    \
+    static void name(const void *const *in, void *out, int64_t n, const double *parameters)                            \
     {                                                                                                                  \
         const A *const as = in[0];                                                                                     \
         const B *const bs = in[1];                                                                                     \
         const C *const cs = in[2];                                                                                     \
         T *const to = out;                                                                                             \
-        (void)as, (void)bs, (void)cs, (void)parameter;                                                                 \
+        (void)as, (void)bs, (void)cs, (void)parameters;                                                                \
         LOOP                                                                                                           \
         {                                                                                                              \
             to[i] = (T)(value);                                                                                        \
@@ -66,7 +66,7 @@ FOR_FLOATS(share_max, b > c ? a : b == c ? a / 2 : 0)
 FOR_FLOATS(share_min, b < c ? a : b == c ? a / 2 : 0)
 FOR_FLOATS(relu, a > 0 ? a : a == a ? 0 : a)
 FOR_FLOATS(relu_backward, b > 0 ? a : 0)
-FOR_FLOATS(scale, a *parameter)
+FOR_FLOATS(scale, a *parameters[0])
 FOR_EACH_FLOAT(exp, tsr_f64_exp(a), tsr_f32_exp(a))
 FOR_EACH_FLOAT(log, tsr_f64_log(a), tsr_f32_log(a))
 FOR_EACH_FLOAT(sqrt, sqrt(a), sqrtf(a))
@@ -84,9 +84,9 @@ FOR_EACH_FLOAT(gelu_by_tanh_backward, a *tsr_f64_gelu_tanh_slope(b), a *tsr_f32_
 FOR_EACH_FLOAT(gelu_by_erf_backward, a *tsr_f64_gelu_erf_slope(b), a *tsr_f32_gelu_erf_slope(b))
 
 #define DEFINE_EITHER(name, suffix)                                                                                    \
-    static void gelu##name##_##suffix(const void *const *in, void *out, int64_t n, double parameter)                   \
+    static void gelu##name##_##suffix(const void *const *in, void *out, int64_t n, const double *parameters)           \
     {                                                                                                                  \
-        (parameter != 0 ? gelu_by_tanh##name##_##suffix : gelu_by_erf##name##_##suffix)(in, out, n, parameter);        \
+        (parameters[0] != 0 ? gelu_by_tanh##name##_##suffix : gelu_by_erf##name##_##suffix)(in, out, n, parameters);   \
     }
 
 DEFINE_EITHER(, f64)
@@ -102,6 +102,96 @@ FOR_SIGNED(maximum, a > b ? a : b)
 FOR_SIGNED(minimum, a < b ? a : b)
 DEFINE(abs_i64, uint64_t, int64_t, int64_t, int64_t, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)
 DEFINE(abs_i32, uint32_t, int32_t, int32_t, int32_t, a < 0 ? 0 - (uint32_t)a : (uint32_t)a)
+
+/* Parameters of integers: the nearest integer within the type; NaN is 0. */
+#define DEFINE_BOUND(name, T, least, largest)                                                                          \
+    static inline T name(double value)                                                                                 \
+    {                                                                                                                  \
+        return value != value                ? 0                                                                       \
+               : value <= (double)(least)    ? (least)                                                                 \
+               : value >= -(double)(least)-1 ? (largest)                                                               \
+                                             : (T)value;                                                               \
+    }
+DEFINE_BOUND(bound_i64, int64_t, INT64_MIN, INT64_MAX)
+DEFINE_BOUND(bound_i32, int32_t, INT32_MIN, INT32_MAX)
+
+/* x within bounds, of which the larger one counts last; NaN passes. */
+#define CLAMPED_TO(T, low, high)                                                                                       \
+    (a < (T)(low) ? ((T)(low) > (T)(high) ? (T)(high) : (T)(low)) : a > (T)(high) ? (T)(high) : a)
+
+FOR_FLOATS(pow, tsr_f64_pow(a, b))
+FOR_FLOATS(pow_backward, a *(c == 0 ? 0 : c * tsr_f64_pow(b, c - 1)))
+FOR_FLOATS(exponent_backward, b == 0 ? 0 : a * tsr_f64_pow(b, c) * tsr_f64_log(b))
+DEFINE(clamp_f64, double, double, double, double, CLAMPED_TO(double, parameters[0], parameters[1]))
+DEFINE(clamp_f32, float, float, float, float, CLAMPED_TO(float, parameters[0], parameters[1]))
+DEFINE(clamp_i64, int64_t, int64_t, int64_t, int64_t,
+       CLAMPED_TO(int64_t, bound_i64(parameters[0]), bound_i64(parameters[1])))
+DEFINE(clamp_i32, int32_t, int32_t, int32_t, int32_t,
+       CLAMPED_TO(int32_t, bound_i32(parameters[0]), bound_i32(parameters[1])))
+FOR_FLOATS(clamp_backward,
+           (b > parameters[0] || parameters[0] == -INFINITY) && (b < parameters[1] || parameters[1] == INFINITY) ? a
+                                                                                                                 : 0)
+DEFINE(fill_f64, double, double, uint8_t, double, b ? parameters[0] : a)
+DEFINE(fill_f32, float, float, uint8_t, float, b ? (float)parameters[0] : a)
+DEFINE(fill_i64, int64_t, int64_t, uint8_t, int64_t, b ? bound_i64(parameters[0]) : a)
+DEFINE(fill_i32, int32_t, int32_t, uint8_t, int32_t, b ? bound_i32(parameters[0]) : a)
+DEFINE(fill_bool, uint8_t, uint8_t, uint8_t, uint8_t, b ? parameters[0] != 0 : a)
+FOR_FLOATS(reciprocal, 1 / a)
+FOR_FLOATS(square, a *a)
+FOR_INTEGERS(square, a *a)
+FOR_SIGNED(sign, (a > 0) - (a < 0))
+FOR_EACH_FLOAT(floor, floor(a), floorf(a))
+FOR_EACH_FLOAT(ceil, ceil(a), ceilf(a))
+FOR_EACH_FLOAT(round, rint(a), rintf(a))
+FOR_FLOATS(expm1, tsr_f64_expm1(a))
+FOR_FLOATS(log1p, tsr_f64_log1p(a))
+FOR_FLOATS(log1p_backward, a / (1 + b))
+FOR_FLOATS(softplus, tsr_f64_softplus(a))
+FOR_FLOATS(leaky_relu, a > 0 ? a : a * parameters[0])
+FOR_FLOATS(leaky_relu_backward, b > 0 ? a : a * parameters[0])
+FOR_FLOATS(elu, a > 0 ? a : parameters[0] * tsr_f64_expm1(a))
+FOR_FLOATS(elu_backward, b > 0 ? a : a * (parameters[0] * tsr_f64_exp(b)))
+
+/* Division of integers, rounded down. A divisor of 0 gives 0; the quotient of the least integer
+ * and -1 wraps. */
+#define DEFINE_DIVISION(suffix, T, U)                                                                                  \
+    static inline T quotient_##suffix(T x, T y)                                                                        \
+    {                                                                                                                  \
+        if (y == 0)                                                                                                    \
+            return 0;                                                                                                  \
+        if (y == -1)                                                                                                   \
+            return (T)(0 - (U)x);                                                                                      \
+        return x / y - (x % y != 0 && (x % y < 0) != (y < 0));                                                         \
+    }                                                                                                                  \
+    DEFINE(floor_divide_##suffix, T, T, T, T, quotient_##suffix(a, b))                                                 \
+    DEFINE(remainder_##suffix, T, T, T, T, b == 0 ? 0 : (T)((U)a - (U)quotient_##suffix(a, b) * (U)b))
+
+DEFINE_DIVISION(i64, int64_t, uint64_t)
+DEFINE_DIVISION(i32, int32_t, uint32_t)
+
+#define FOR_TEST(name, T, suffix, value) DEFINE(name##_##suffix, uint8_t, T, T, T, value)
+#define FOR_TESTS(T, suffix)                                                                                           \
+    FOR_TEST(eq, T, suffix, a == b)                                                                                    \
+    FOR_TEST(ne, T, suffix, a != b)                                                                                    \
+    FOR_TEST(lt, T, suffix, a < b)                                                                                     \
+    FOR_TEST(le, T, suffix, a <= b)                                                                                    \
+    FOR_TEST(gt, T, suffix, a > b)                                                                                     \
+    FOR_TEST(ge, T, suffix, a >= b)
+
+FOR_TESTS(double, f64)
+FOR_TESTS(float, f32)
+FOR_TESTS(int64_t, i64)
+FOR_TESTS(int32_t, i32)
+FOR_TESTS(uint8_t, bool)
+FOR_TEST(isnan, double, f64, a != a)
+FOR_TEST(isnan, float, f32, a != a)
+FOR_TEST(isinf, double, f64, fabs(a) > 0x1.fffffffffffffp1023)
+FOR_TEST(isinf, float, f32, fabsf(a) > 0x1.fffffep127f)
+FOR_TEST(isfinite, double, f64, fabs(a) <= 0x1.fffffffffffffp1023)
+FOR_TEST(isfinite, float, f32, fabsf(a) <= 0x1.fffffep127f)
+FOR_TEST(and, uint8_t, bool, a &b)
+FOR_TEST(or, uint8_t, bool, a | b)
+FOR_TEST(not, uint8_t, bool, !a)
 
 FOR_CONDITION(double, f64)
 FOR_CONDITION(float, f32)
@@ -268,6 +358,10 @@ DEFINE_SUMS(i64, uint64_t)
         [TSR_F64] = name##_f64, [TSR_F32] = name##_f32, [TSR_I64] = name##_i64, [TSR_I32] = name##_i32,                \
         [TSR_BOOL] = name##_bool                                                                                       \
     }
+#define INTEGERS(name)                                                                                                 \
+    {                                                                                                                  \
+        [TSR_I64] = name##_i64, [TSR_I32] = name##_i32                                                                 \
+    }
 #define MOVES(way)                                                                                                     \
     {                                                                                                                  \
         [TSR_F64] = way##_f64, [TSR_F32] = way##_f32, [TSR_F16] = way##_f16, [TSR_BF16] = way##_bf16,                  \
@@ -287,7 +381,7 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_SHARE_MIN] = FLOATS(share_min),
             [TSR_POINTWISE_NEG] = NUMBERS(neg),
             [TSR_POINTWISE_ABS] = NUMBERS(abs),
-            [TSR_POINTWISE_SIGN] = FLOATS(sign),
+            [TSR_POINTWISE_SIGN] = NUMBERS(sign),
             [TSR_POINTWISE_EXP] = FLOATS(exp),
             [TSR_POINTWISE_LOG] = FLOATS(log),
             [TSR_POINTWISE_SQRT] = FLOATS(sqrt),
@@ -308,6 +402,39 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_KEEP] = ANY(keep),
             [TSR_POINTWISE_DROP] = ANY(drop),
             [TSR_POINTWISE_COPY] = ANY(copy),
+            [TSR_POINTWISE_POW] = FLOATS(pow),
+            [TSR_POINTWISE_POW_BACKWARD] = FLOATS(pow_backward),
+            [TSR_POINTWISE_EXPONENT_BACKWARD] = FLOATS(exponent_backward),
+            [TSR_POINTWISE_CLAMP] = NUMBERS(clamp),
+            [TSR_POINTWISE_CLAMP_BACKWARD] = FLOATS(clamp_backward),
+            [TSR_POINTWISE_FILL] = ANY(fill),
+            [TSR_POINTWISE_RECIPROCAL] = FLOATS(reciprocal),
+            [TSR_POINTWISE_SQUARE] = NUMBERS(square),
+            [TSR_POINTWISE_FLOOR] = FLOATS(floor),
+            [TSR_POINTWISE_CEIL] = FLOATS(ceil),
+            [TSR_POINTWISE_ROUND] = FLOATS(round),
+            [TSR_POINTWISE_EXPM1] = FLOATS(expm1),
+            [TSR_POINTWISE_LOG1P] = FLOATS(log1p),
+            [TSR_POINTWISE_LOG1P_BACKWARD] = FLOATS(log1p_backward),
+            [TSR_POINTWISE_SOFTPLUS] = FLOATS(softplus),
+            [TSR_POINTWISE_LEAKY_RELU] = FLOATS(leaky_relu),
+            [TSR_POINTWISE_LEAKY_RELU_BACKWARD] = FLOATS(leaky_relu_backward),
+            [TSR_POINTWISE_ELU] = FLOATS(elu),
+            [TSR_POINTWISE_ELU_BACKWARD] = FLOATS(elu_backward),
+            [TSR_POINTWISE_FLOOR_DIVIDE] = INTEGERS(floor_divide),
+            [TSR_POINTWISE_REMAINDER] = INTEGERS(remainder),
+            [TSR_POINTWISE_EQ] = ANY(eq),
+            [TSR_POINTWISE_NE] = ANY(ne),
+            [TSR_POINTWISE_LT] = ANY(lt),
+            [TSR_POINTWISE_LE] = ANY(le),
+            [TSR_POINTWISE_GT] = ANY(gt),
+            [TSR_POINTWISE_GE] = ANY(ge),
+            [TSR_POINTWISE_ISNAN] = FLOATS(isnan),
+            [TSR_POINTWISE_ISINF] = FLOATS(isinf),
+            [TSR_POINTWISE_ISFINITE] = FLOATS(isfinite),
+            [TSR_POINTWISE_AND] = {[TSR_BOOL] = and_bool},
+            [TSR_POINTWISE_OR] = {[TSR_BOOL] = or_bool},
+            [TSR_POINTWISE_NOT] = {[TSR_BOOL] = not_bool},
         },
     .gather = MOVES(gather),
     .stream = stream_bytes,

@@ -45,14 +45,54 @@ typedef enum tsr_pointwise {
     TSR_POINTWISE_KEEP,          /**< condition, x: x or 0 */
     TSR_POINTWISE_DROP,          /**< condition, x: 0 or x */
     TSR_POINTWISE_COPY,
+    TSR_POINTWISE_POW,
+    TSR_POINTWISE_POW_BACKWARD,      /**< d, x, y: what x gets */
+    TSR_POINTWISE_EXPONENT_BACKWARD, /**< d, x, y: what y gets; 0 where x is 0 */
+    TSR_POINTWISE_CLAMP,             /**< parameters: the least and the largest; NaN passes */
+    TSR_POINTWISE_CLAMP_BACKWARD,    /**< d, x */
+    TSR_POINTWISE_FILL,              /**< x, mask: the parameter where the mask is 1 */
+    TSR_POINTWISE_RECIPROCAL,
+    TSR_POINTWISE_SQUARE,
+    TSR_POINTWISE_FLOOR,
+    TSR_POINTWISE_CEIL,
+    TSR_POINTWISE_ROUND, /**< halves to even */
+    TSR_POINTWISE_EXPM1,
+    TSR_POINTWISE_LOG1P,
+    TSR_POINTWISE_LOG1P_BACKWARD, /**< d, x */
+    TSR_POINTWISE_SOFTPLUS,
+    TSR_POINTWISE_LEAKY_RELU,          /**< parameter: the slope below 0 */
+    TSR_POINTWISE_LEAKY_RELU_BACKWARD, /**< d, x */
+    TSR_POINTWISE_ELU,                 /**< parameter: alpha */
+    TSR_POINTWISE_ELU_BACKWARD,        /**< d, x */
+    TSR_POINTWISE_FLOOR_DIVIDE,        /**< rounded down; 0 where the divisor is 0 */
+    TSR_POINTWISE_REMAINDER,           /**< of that; it has the divisor's sign */
+    /* Ops whose results are bools, by the dtype of their operands. */
+    TSR_POINTWISE_EQ,
+    TSR_POINTWISE_NE,
+    TSR_POINTWISE_LT,
+    TSR_POINTWISE_LE,
+    TSR_POINTWISE_GT,
+    TSR_POINTWISE_GE,
+    TSR_POINTWISE_ISNAN,
+    TSR_POINTWISE_ISINF,
+    TSR_POINTWISE_ISFINITE,
+    TSR_POINTWISE_AND,
+    TSR_POINTWISE_OR,
+    TSR_POINTWISE_NOT,
     TSR_POINTWISE_END
 } tsr_pointwise;
+
+/** The first op whose results are bools; all behind it are, too. */
+#define TSR_POINTWISE_FIRST_TEST TSR_POINTWISE_EQ
 
 /** The number of sums of add_lanes. */
 #define TSR_POINTWISE_LANES 16
 
-/** Computes n results; `out` may be one of `in`. */
-typedef void tsr_pointwise_loop(const void *const *in, void *out, int64_t n, double parameter);
+/** The most parameters of a loop. */
+#define TSR_POINTWISE_PARAMETERS 2
+
+/** Computes n results; `out` may be one of `in`. `parameters` may be NULL for an op without. */
+typedef void tsr_pointwise_loop(const void *const *in, void *out, int64_t n, const double *parameters);
 
 /** Reads or writes n elements of a dtype, of which one is a plain array and the other `stride`
  * elements apart. */

@@ -19,7 +19,8 @@ static void stream_bytes(const void *from, void *to, int64_t bytes)
     char *const target = to;
     const int64_t missing = (int64_t)(-(uintptr_t)target & (STREAM_LINE - 1)), head = missing < bytes ? missing : bytes;
     int64_t at = head;
-    memcpy(target, source, (size_t)head);
+    if (head)
+        memcpy(target, source, (size_t)head);
     for (; at + STREAM_LINE <= bytes; at += STREAM_LINE) {
 #if defined(__AVX512F__)
         _mm512_stream_si512((void *)(target + at), _mm512_loadu_si512((const void *)(source + at)));
@@ -33,7 +34,8 @@ static void stream_bytes(const void *from, void *to, int64_t bytes)
         memcpy(target + at, source + at, STREAM_LINE);
 #endif
     }
-    memcpy(target + at, source + at, (size_t)(bytes - at));
+    if (at < bytes)
+        memcpy(target + at, source + at, (size_t)(bytes - at));
 }
 
 /* Makes streamed stores visible before this thread's next stores. */

@@ -40,8 +40,8 @@ typedef struct tsr_view_range {
  * is no such dim. */
 int tsr_view_dim(const tsr_attribute *attribute, int ndim);
 
-/** The range that an op takes of a tensor of `shape`; `like` is the shape of operand 1, NULL if the op
- * has none. The attribute dim is checked, others are not. */
+/** The range that an op takes of a tensor of `shape`; `like` is the shape of operand 1, NULL if the
+ * op has none. The attribute dim is checked, others are not. */
 tsr_view_range tsr_view_range_of(int code, const tsr_attribute *attributes, int ndim, const int64_t *shape,
                                  const int64_t *like);
 

@@ -1,7 +1,7 @@
 #include "ops/rows/along.h"
 
+#include "ops/kernels/norms/norms.h"
 #include "ops/kernels/pointwise.h"
-#include "ops/kernels/softmax.h"
 #include "ops/rows/checks.h"
 
 #include <tessera/sys/status.h>

@@ -20,9 +20,11 @@
 
 const tsr_op tsr_rows_attention[] = {
     {.name = "attention",
-     .rule = "... (h g) q d, ... h t d, ... h t e -> ... (h g) q e | d whole | t exchange positional | q positional "
+     .rule = "... (h g) q d, ... h t d, ... h t e, ... (h g) q t -> ... (h g) q e | d whole | t exchange positional | "
+             "q positional "
              "| (h g) positional",
-     .operands = {"q", "k", "v"},
+     .operands = {"q", "k", "v", "mask"},
+     .optional = 0x8,
      .results = {"out"},
      ATTENTION_ATTRIBUTES,
      .check = tsr_check_attention,
@@ -31,14 +33,16 @@ const tsr_op tsr_rows_attention[] = {
      .exchanges = 1,
      .record_bytes = tsr_attention_record,
      .workspace_bytes = tsr_attention_workspace,
-     .gradients = {"attention_gradient(dout, q, k, v).0", "attention_gradient(dout, q, k, v).1",
-                   "attention_gradient(dout, q, k, v).2"}},
+     .gradients = {"attention_gradient(dout, q, k, v, mask).0", "attention_gradient(dout, q, k, v, mask).1",
+                   "attention_gradient(dout, q, k, v, mask).2"}},
     {.name = "rope", .operands = {"x", "positions"}, ROPE(0), .gradients = {"rope_gradient(dout, positions)"}},
     /* Rows of which gradients are made. */
     {.name = "attention_gradient",
-     .rule = "... (h g) q e, ... (h g) q d, ... h t d, ... h t e -> ... (h g) q d, ... h t d, ... h t e | d whole "
+     .rule = "... (h g) q e, ... (h g) q d, ... h t d, ... h t e, ... (h g) q t -> ... (h g) q d, ... h t d, ... h t e "
+             "| d whole "
              "| q sum positional | g e sum | t exchange sum positional | (h g) positional | linear {0}",
-     .operands = {"dout", "q", "k", "v"},
+     .operands = {"dout", "q", "k", "v", "mask"},
+     .optional = 0x10,
      .results = {"dq", "dk", "dv"},
      ATTENTION_ATTRIBUTES,
      .check = tsr_check_attention,

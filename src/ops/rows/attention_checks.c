@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
+/* q, k and v; the mask comes behind them. */
+#define OPERANDS 3
+
 #define FLOATS "f64, f32, f16 and bf16"
 
 static bool is_taken(tsr_dtype dtype)
@@ -48,14 +51,29 @@ static tsr_status check_heads(const tsr_op_case *c)
                           (long long)heads, (long long)shared);
 }
 
+static tsr_status check_mask(const tsr_op_case *c, const tsr_layout *mask)
+{
+    if (!mask)
+        return TSR_OK;
+    const tsr_dtype dtype = tsr_layout_dtype(mask), q = tsr_layout_dtype(c->operands[0]);
+    if (dtype != TSR_BOOL && dtype != q)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mask is %s, but must be bool, or %s as q is", c->caller,
+                              tsr_dtype_name(dtype), tsr_dtype_name(q));
+    if (tsr_layout_ndim(mask) < 2)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mask has %d dims, but must be (.., heads, queries, keys)",
+                              c->caller, tsr_layout_ndim(mask));
+    return TSR_OK;
+}
+
 tsr_status tsr_check_attention(const tsr_op_case *c, tsr_dtype *results)
 {
     const int64_t causal = c->attributes[TSR_ATTENTION_CAUSAL].integer;
     const int64_t window = c->attributes[TSR_ATTENTION_WINDOW].integer;
     const double scale = c->attributes[TSR_ATTENTION_SCALE].number;
-    for (int i = 0; c->op->operands[i]; i++)
+    for (int i = 0; i < c->op->code + OPERANDS; i++)
         TSR_TRY(check_operand(c, i));
     TSR_TRY(check_heads(c));
+    TSR_TRY(check_mask(c, c->operands[c->op->code + OPERANDS]));
     if (causal != 0 && causal != 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: causal is %lld, but must be 0 or 1", c->caller,
                               (long long)causal);
@@ -70,21 +88,45 @@ tsr_status tsr_check_attention(const tsr_op_case *c, tsr_dtype *results)
     return TSR_OK;
 }
 
-/* Without groups each head of q has one of k. */
+/* True if a mask has size 1 in a dim, from the end, in which `other` is longer. */
+static bool is_repeated(const tsr_layout *mask, const tsr_layout *other, int from_end, int other_from_end)
+{
+    return tsr_layout_shape(mask)[tsr_layout_ndim(mask) - from_end] == 1 &&
+           tsr_layout_shape(other)[tsr_layout_ndim(other) - other_from_end] != 1;
+}
+
+/* The dims of the mask: 1 where it is repeated. */
+static void write_mask(const tsr_op_case *c, const char *heads, char *text, size_t capacity)
+{
+    const tsr_layout *const q = c->operands[c->op->code], *const k = c->operands[c->op->code + 1];
+    const tsr_layout *const mask = c->operands[c->op->code + OPERANDS];
+    if (!mask || tsr_layout_ndim(mask) < 3)
+        heads = "";
+    else if (is_repeated(mask, q, 3, 3))
+        heads = "1";
+    snprintf(text, capacity, "%s%s %s %s", *heads ? "... " : "", heads, mask && is_repeated(mask, q, 2, 2) ? "1" : "q",
+             mask && is_repeated(mask, k, 1, 2) ? "1" : "t");
+}
+
+/* With groups, heads of q are a product. Without, they are those of k. */
 tsr_status tsr_rule_of_attention(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
+    char mask[32];
     const int q = c->op->code;
     const bool grouped = heads_of(c->operands[q]) != heads_of(c->operands[q + 1]);
-    const char *const h = grouped ? "g" : "h", *const whole = grouped ? "g h d whole" : "d whole";
+    const char *const h = grouped ? "(h g)" : "h";
+    write_mask(c, h, mask, sizeof mask);
     if (c->op->code)
-        snprintf(text, TSR_OP_RULE_TEXT,
-                 "... %s q e, ... %s q d, ... h t d, ... h t e -> ... %s q d, ... h t d, ... h t e | %s | q sum "
-                 "positional | e sum | t exchange sum positional | linear {0}",
-                 h, h, h, whole);
+        snprintf(
+            text, TSR_OP_RULE_TEXT,
+            "... %s q e, ... %s q d, ... h t d, ... h t e, %s -> ... %s q d, ... h t d, ... h t e | d whole | q sum "
+            "positional | e sum | t exchange sum positional%s | linear {0}",
+            h, h, mask, h, grouped ? " | g sum | (h g) positional" : "");
     else
-        snprintf(text, TSR_OP_RULE_TEXT,
-                 "... %s q d, ... h t d, ... h t e -> ... %s q e | %s | t exchange positional | q positional", h, h,
-                 whole);
+        snprintf(
+            text, TSR_OP_RULE_TEXT,
+            "... %s q d, ... h t d, ... h t e, %s -> ... %s q e | d whole | t exchange positional | q positional%s", h,
+            mask, h, grouped ? " | (h g) positional" : "");
     return TSR_OK;
 }
 

@@ -2,7 +2,6 @@
 
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/softmax.h"
 
 #include <tessera/sys/status.h>
 
@@ -72,6 +71,22 @@ tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results)
     return check_from(c, 1, results);
 }
 
+tsr_status tsr_check_test(const tsr_op_case *c, tsr_dtype *results)
+{
+    TSR_TRY(check_from(c, 0, results));
+    results[0] = TSR_BOOL;
+    return TSR_OK;
+}
+
+tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results)
+{
+    char taken[TEXT];
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    if (!tsr_pointwise_takes(c->op->code, results[0]))
+        return refuse_dtype(c, 0, list_dtypes(c->op->code, taken));
+    return tsr_layout_dtype(c->operands[1]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 1, "bool");
+}
+
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results)
 {
     char taken[TEXT];
@@ -115,21 +130,6 @@ static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
     }
     results[0] = tsr_layout_dtype(c->operands[0]);
     return tsr_check_takes(c, 0, loops[c->op->code]);
-}
-
-tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results)
-{
-    char taken[TEXT];
-    const int ndim = tsr_layout_ndim(c->operands[0]);
-    results[0] = tsr_layout_dtype(c->operands[0]);
-    if (!tsr_pointwise_takes(TSR_POINTWISE_EXP, results[0]))
-        return refuse_dtype(c, 0, list_dtypes(TSR_POINTWISE_EXP, taken));
-    TSR_TRY(check_one_dtype(c, 0));
-    if (tsr_softmax_dim(&c->attributes[0], ndim) >= 0)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: dim is %lld, but must be below %d, the dims of %s, or -1 for the last", c->caller,
-                          (long long)c->attributes[0].integer, ndim, c->op->operands[0]);
 }
 
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results)
@@ -235,21 +235,6 @@ static void append_reductions(rule_text *rule, int ndim, const bool *marked, con
             append_factor(rule, dim, kind);
         }
     }
-}
-
-tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
-{
-    rule_text rule = {text, 0};
-    const int ndim = tsr_layout_ndim(c->operands[0]), dim = tsr_softmax_dim(&c->attributes[0], ndim);
-    for (int i = 0; c->op->operands[i]; i++) {
-        append(&rule, i ? ", " : "");
-        append_kept(&rule, ndim, NULL, false);
-    }
-    append(&rule, "-> ");
-    append_kept(&rule, ndim, NULL, false);
-    append(&rule, "| ");
-    append_factor(&rule, dim, c->op->operands[1] ? " whole | linear {0}" : " whole");
-    return TSR_OK;
 }
 
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])

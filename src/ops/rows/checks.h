@@ -11,11 +11,14 @@ tsr_status tsr_check_pointwise(const tsr_op_case *c, tsr_dtype *results);
 /** tsr_check_pointwise() for the operands behind the first, which is bool. */
 tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results);
 
+/** tsr_check_pointwise() for an op whose result is bool. */
+tsr_status tsr_check_test(const tsr_op_case *c, tsr_dtype *results);
+
+/** tsr_check_pointwise() for an op on the first operand and a second one, which is bool. */
+tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results);
+
 /** The result has the dtype that the attribute names. */
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
-
-/** The attribute dim names a dim; operands are floats, of one dtype and shape. */
-tsr_status tsr_check_softmax(const tsr_op_case *c, tsr_dtype *results);
 
 /** The attributes dims and keep, and the dtypes that the reduction of the row's code takes. */
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results);
@@ -38,9 +41,6 @@ tsr_status tsr_check_takes(const tsr_op_case *c, int operand, int code);
 
 /** A cast that loses nothing is linear; one to a float, or that loses nothing, rises. */
 tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
-
-/** The dim that the attribute dim names is whole. */
-tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
 /** Dims are reduced as the row's code says, or exchanged in rows that exchange. */
 tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);

@@ -64,7 +64,7 @@ static bool has_chosen_terms(const tsr_op_case *c, int mesh_ndim)
     return false;
 }
 
-tsr_status tsr_op_gradient_layout(const tsr_op_case *c, const tsr_layout *result, tsr_layout **out)
+tsr_status tsr_op_result_gradient(const tsr_op_case *c, const tsr_layout *result, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     const int mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(result));
@@ -83,9 +83,22 @@ static tsr_status find_gradient(const tsr_op_case *c, tsr_layout **out)
 {
     tsr_op_inferred inferred;
     TSR_TRY(tsr_op_infer(c, &inferred));
-    const tsr_status status = tsr_op_gradient_layout(c, inferred.results[0], out);
+    const tsr_status status = tsr_op_result_gradient(c, inferred.results[0], out);
     tsr_op_inferred_clear(&inferred);
     return status;
+}
+
+tsr_status tsr_op_gradient_layout(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                                  const tsr_layout *const *operands, tsr_layout **out)
+{
+    tsr_op_case c;
+    if (!op || !operands || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_gradient_layout: %s is NULL",
+                              !op        ? "op"
+                              : operands ? "out"
+                                         : "operands");
+    TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
+    return find_gradient(&c, out);
 }
 
 tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count, const tsr_attribute *attributes,

@@ -4,9 +4,9 @@
 
 #include "ops/rows/row.h"
 
-/** The layout of the gradient of a result of a case: Replicate where the op made the result Partial,
- * of whatever kind. TSR_ERROR_UNSUPPORTED: an operand is Partial of max, min or prod, and the result
- * too. */
-tsr_status tsr_op_gradient_layout(const tsr_op_case *c, const tsr_layout *result, tsr_layout **out);
+/** The layout of the gradient of a result of a case: Replicate where the op made the result
+ * Partial, of whatever kind. TSR_ERROR_UNSUPPORTED: an operand is Partial of max, min or prod, and
+ * the result too. */
+tsr_status tsr_op_result_gradient(const tsr_op_case *c, const tsr_layout *result, tsr_layout **out);
 
 #endif

@@ -1,5 +1,6 @@
-#include "ops/kernels/indexing.h"
+#include "ops/kernels/indexing/indexing.h"
 
+#include "ops/kernels/indexing/counting.h"
 #include "ops/rows/indexing_checks.h"
 #include "ops/rows/rows.h"
 
@@ -38,6 +39,22 @@ const tsr_op tsr_rows_indexing[] = {
      .rule_of = tsr_rule_of_elements,
      INDEXES(TSR_SCATTER_ADD, tsr_indexing_add_elements),
      .gradients = {"dout", NULL, "gather(dout, index)"}},
+    {.name = "one_hot",
+     .rule = "... -> ... c | c whole",
+     .operands = {"ids"},
+     .results = {"out"},
+     .attributes = {{.name = "classes", .kind = TSR_ATTRIBUTE_INT, .integer = 1}},
+     .check = tsr_check_counting,
+     .shape_of = tsr_shape_of_counting,
+     .host = tsr_counting_mark},
+    {.name = "bincount",
+     .rule = "... -> c | ... sum | c whole",
+     .operands = {"ids"},
+     .results = {"out"},
+     .attributes = {{.name = "length", .kind = TSR_ATTRIBUTE_INT, .integer = 1}},
+     .check = tsr_check_counting,
+     .shape_of = tsr_shape_of_counting,
+     .host = tsr_counting_count},
     /* Rows of which gradients are made. */
     {.name = "embedding_gradient",
      .rule = "... d, v d, ... -> v d | ... sum | v positional | linear {0}",

@@ -1,10 +1,11 @@
 #include "ops/rows/indexing_checks.h"
 
-#include "ops/kernels/indexing.h"
+#include "ops/kernels/indexing/indexing.h"
 
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
+#include <string.h>
 
 /* The operands of an op, by code. */
 static const struct {
@@ -20,6 +21,21 @@ static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *ta
 {
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[operand],
                           tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
+}
+
+static tsr_status check_ids(const tsr_op_case *c, int operand)
+{
+    const tsr_dtype dtype = tsr_layout_dtype(c->operands[operand]);
+    return dtype == TSR_I64 || dtype == TSR_I32 ? TSR_OK : refuse_dtype(c, operand, "i64 and i32");
+}
+
+/* Checks that a result, which has a dim more than the ids, is a tensor. */
+static tsr_status check_room(const tsr_op_case *c, int operand)
+{
+    if (tsr_layout_ndim(c->operands[operand]) < TSR_MAX_DIMS)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims, but %s makes one more, and %d is the most",
+                          c->caller, c->op->operands[operand], TSR_MAX_DIMS, c->op->name, TSR_MAX_DIMS);
 }
 
 static bool is_number(tsr_dtype dtype)
@@ -56,13 +72,14 @@ static tsr_status check_index(const tsr_op_case *c, int dim)
 tsr_status tsr_check_indexing(const tsr_op_case *c, tsr_dtype *results)
 {
     const int table = operands[c->op->code].table, ids = operands[c->op->code].ids, other = operands[c->op->code].other;
-    const tsr_dtype dtype = tsr_layout_dtype(c->operands[table]), id = tsr_layout_dtype(c->operands[ids]);
+    const tsr_dtype dtype = tsr_layout_dtype(c->operands[table]);
     const int ndim = tsr_layout_ndim(c->operands[table]), dim = tsr_indexing_dim(c->op->code, c->attributes, ndim);
     results[0] = dtype;
     if (!operands[c->op->code].any_dtype && !is_number(dtype))
         return refuse_dtype(c, table, "f64, f32, f16, bf16, i64 and i32");
-    if (id != TSR_I64 && id != TSR_I32)
-        return refuse_dtype(c, ids, "i64 and i32");
+    TSR_TRY(check_ids(c, ids));
+    if (c->op->code == TSR_EMBEDDING || c->op->code == TSR_EMBEDDING_GRADIENT)
+        TSR_TRY(check_room(c, ids));
     if (other >= 0 && tsr_layout_dtype(c->operands[other]) != dtype)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s but %s is %s; both must have one dtype, cast one",
                               c->caller, c->op->operands[table], tsr_dtype_name(dtype), c->op->operands[other],
@@ -150,4 +167,23 @@ tsr_status tsr_rule_of_elements(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT
         TSR_ERROR_UNSUPPORTED,
         "%s: %s is shorter than %s in too many of %d dims; make those of the table as short by a slice", c->caller,
         c->op->operands[operands[c->op->code].ids], c->op->operands[operands[c->op->code].table], ndim);
+}
+
+tsr_status tsr_check_counting(const tsr_op_case *c, tsr_dtype *results)
+{
+    results[0] = TSR_I64;
+    TSR_TRY(check_ids(c, 0));
+    TSR_TRY(check_room(c, 0));
+    if (c->attributes[0].integer >= 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %lld, but must not be negative", c->caller,
+                          c->attributes[0].name, (long long)c->attributes[0].integer);
+}
+
+tsr_status tsr_shape_of_counting(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS])
+{
+    const bool counts = strcmp(c->op->name, "bincount") == 0;
+    (void)result;
+    shape[counts ? 0 : tsr_layout_ndim(c->operands[0])] = c->attributes[0].integer;
+    return TSR_OK;
 }

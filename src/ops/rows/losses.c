@@ -1,4 +1,4 @@
-#include "ops/kernels/linear_losses.h"
+#include "ops/kernels/losses/linear_losses.h"
 #include "ops/rows/losses_checks.h"
 #include "ops/rows/rows.h"
 

@@ -1,6 +1,6 @@
 #include "ops/rows/losses_checks.h"
 
-#include "ops/kernels/losses.h"
+#include "ops/kernels/losses/losses.h"
 
 #include <tessera/sys/status.h>
 

@@ -4,8 +4,8 @@
 
 #include "ops/rows/row.h"
 
-/** sort and topk: numbers; the results are of their dtype and i64. The attribute k, if there is one,
- * is at most the dim's size. */
+/** sort and topk: numbers; the results are of their dtype and i64. The attribute k, if there is
+ * one, is at most the dim's size. */
 tsr_status tsr_check_sorted(const tsr_op_case *c, tsr_dtype *results);
 
 /** Numbers, of which the result is one. */

@@ -3,12 +3,23 @@
 #include "ops/rows/checks.h"
 #include "ops/rows/rows.h"
 
+#include <math.h>
+
 /* Rows share these parts. */
 #define RESULT .results = {"out"}
 
 /* An op on elements, and one whose first operand is a condition: the loop of pointwise.h. */
 #define ELEMENTWISE(loop) RESULT, .check = tsr_check_pointwise, .host = tsr_pointwise_run, .code = TSR_POINTWISE_##loop
 #define CHOOSES(loop)     RESULT, .check = tsr_check_condition, .host = tsr_pointwise_run, .code = TSR_POINTWISE_##loop
+
+/* An op whose result is bool. */
+#define TESTS(loop) RESULT, .check = tsr_check_test, .host = tsr_pointwise_run, .code = TSR_POINTWISE_##loop
+
+/* An attribute that is a float, and two. */
+#define FLOAT(attribute, value) .attributes = {{.name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = (value)}}
+#define BOUNDS                                                                                                         \
+    .attributes = {{.name = "min", .kind = TSR_ATTRIBUTE_FLOAT, .number = -INFINITY},                                  \
+                   {.name = "max", .kind = TSR_ATTRIBUTE_FLOAT, .number = INFINITY}}
 
 /* The attribute of gelu. */
 #define APPROXIMATE .attributes = {{.name = "approximate", .kind = TSR_ATTRIBUTE_WORD, .words = "none|tanh"}}
@@ -117,6 +128,77 @@ const tsr_op tsr_rows_pointwise[] = {
      .host = tsr_pointwise_cast,
      .code = TSR_POINTWISE_COPY,
      .gradients = {"cast(dout, dtype=x)"}},
+    {.name = "pow",
+     .rule = "..., ... -> ...",
+     .operands = {"x", "y"},
+     ELEMENTWISE(POW),
+     .gradients = {"pow_gradient(dout, x, y)", "pow_exponent_gradient(dout, x, y)"}},
+    {.name = "clamp",
+     .rule = "... -> ... | monotone {0}",
+     .operands = {"x"},
+     BOUNDS,
+     ELEMENTWISE(CLAMP),
+     .gradients = {"clamp_gradient(dout, x)"}},
+    {.name = "masked_fill",
+     .rule = "..., ... -> ... | monotone {0}",
+     .operands = {"x", "mask"},
+     FLOAT("value", 0),
+     RESULT,
+     .check = tsr_check_fill,
+     .host = tsr_pointwise_run,
+     .code = TSR_POINTWISE_FILL,
+     .gradients = {"drop(mask, dout)"}},
+    {.name = "reciprocal",
+     .rule = "... -> ...",
+     .operands = {"x"},
+     ELEMENTWISE(RECIPROCAL),
+     .gradients = {"neg(mul(dout, square(reciprocal(x))))"}},
+    {.name = "square",
+     .rule = "... -> ...",
+     .operands = {"x"},
+     ELEMENTWISE(SQUARE),
+     .gradients = {"mul(dout, add(x, x))"}},
+    {.name = "sign", .rule = "... -> ... | monotone {0}", .operands = {"x"}, ELEMENTWISE(SIGN)},
+    {.name = "floor", .rule = "... -> ... | monotone {0}", .operands = {"x"}, ELEMENTWISE(FLOOR)},
+    {.name = "ceil", .rule = "... -> ... | monotone {0}", .operands = {"x"}, ELEMENTWISE(CEIL)},
+    {.name = "round", .rule = "... -> ... | monotone {0}", .operands = {"x"}, ELEMENTWISE(ROUND)},
+    {.name = "expm1", .rule = "... -> ...", .operands = {"x"}, ELEMENTWISE(EXPM1), .gradients = {"mul(dout, exp(x))"}},
+    {.name = "log1p",
+     .rule = "... -> ...",
+     .operands = {"x"},
+     ELEMENTWISE(LOG1P),
+     .gradients = {"log1p_gradient(dout, x)"}},
+    {.name = "softplus",
+     .rule = "... -> ...",
+     .operands = {"x"},
+     ELEMENTWISE(SOFTPLUS),
+     .gradients = {"mul(dout, sigmoid(x))"}},
+    {.name = "leaky_relu",
+     .rule = "... -> ...",
+     .operands = {"x"},
+     FLOAT("slope", 0.01),
+     ELEMENTWISE(LEAKY_RELU),
+     .gradients = {"leaky_relu_gradient(dout, x)"}},
+    {.name = "elu",
+     .rule = "... -> ...",
+     .operands = {"x"},
+     FLOAT("alpha", 1),
+     ELEMENTWISE(ELU),
+     .gradients = {"elu_gradient(dout, x)"}},
+    {.name = "floor_divide", .rule = "..., ... -> ...", .operands = {"x", "y"}, ELEMENTWISE(FLOOR_DIVIDE)},
+    {.name = "remainder", .rule = "..., ... -> ...", .operands = {"x", "y"}, ELEMENTWISE(REMAINDER)},
+    {.name = "eq", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(EQ)},
+    {.name = "ne", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(NE)},
+    {.name = "lt", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(LT)},
+    {.name = "le", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(LE)},
+    {.name = "gt", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(GT)},
+    {.name = "ge", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(GE)},
+    {.name = "isnan", .rule = "... -> ...", .operands = {"x"}, TESTS(ISNAN)},
+    {.name = "isinf", .rule = "... -> ...", .operands = {"x"}, TESTS(ISINF)},
+    {.name = "isfinite", .rule = "... -> ...", .operands = {"x"}, TESTS(ISFINITE)},
+    {.name = "logical_and", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(AND)},
+    {.name = "logical_or", .rule = "..., ... -> ...", .operands = {"x", "y"}, TESTS(OR)},
+    {.name = "logical_not", .rule = "... -> ...", .operands = {"x"}, TESTS(NOT)},
     /* Rows of which gradients are made. */
     {.name = "share_max",
      .rule = "..., ..., ... -> ... | linear {0}",
@@ -126,7 +208,6 @@ const tsr_op tsr_rows_pointwise[] = {
      .rule = "..., ..., ... -> ... | linear {0}",
      .operands = {"dout", "x", "y"},
      ELEMENTWISE(SHARE_MIN)},
-    {.name = "sign", .rule = "... -> ...", .operands = {"x"}, ELEMENTWISE(SIGN)},
     {.name = "tanh_gradient",
      .rule = "..., ... -> ... | linear {0}",
      .operands = {"dout", "out"},
@@ -158,5 +239,32 @@ const tsr_op tsr_rows_pointwise[] = {
      .operands = {"condition", "x"},
      CHOOSES(DROP),
      .gradients = {NULL, "drop(condition, dout)"}},
+    {.name = "pow_gradient",
+     .rule = "..., ..., ... -> ... | linear {0}",
+     .operands = {"dout", "x", "y"},
+     ELEMENTWISE(POW_BACKWARD)},
+    {.name = "pow_exponent_gradient",
+     .rule = "..., ..., ... -> ... | linear {0}",
+     .operands = {"dout", "x", "y"},
+     ELEMENTWISE(EXPONENT_BACKWARD)},
+    {.name = "clamp_gradient",
+     .rule = "..., ... -> ... | linear {0}",
+     .operands = {"dout", "x"},
+     BOUNDS,
+     ELEMENTWISE(CLAMP_BACKWARD)},
+    {.name = "log1p_gradient",
+     .rule = "..., ... -> ... | linear {0}",
+     .operands = {"dout", "x"},
+     ELEMENTWISE(LOG1P_BACKWARD)},
+    {.name = "leaky_relu_gradient",
+     .rule = "..., ... -> ... | linear {0}",
+     .operands = {"dout", "x"},
+     FLOAT("slope", 0.01),
+     ELEMENTWISE(LEAKY_RELU_BACKWARD)},
+    {.name = "elu_gradient",
+     .rule = "..., ... -> ... | linear {0}",
+     .operands = {"dout", "x"},
+     FLOAT("alpha", 1),
+     ELEMENTWISE(ELU_BACKWARD)},
     {.name = NULL},
 };

@@ -1,4 +1,4 @@
-#include "ops/kernels/products.h"
+#include "ops/kernels/products/products.h"
 
 #include "ops/rows/products_checks.h"
 #include "ops/rows/rows.h"
@@ -54,7 +54,7 @@ const tsr_op tsr_rows_products[] = {
      .gradients = {"grouped_matmul_gradient_x(dout, w, sizes, dtype=x)",
                    "grouped_matmul_gradient_w(x, dout, sizes, dtype=w)"}},
     {.name = "linear_q8",
-     .rule = "... k, o k, o c + o -> ... o | k sum | k c whole | linear {0}",
+     .rule = "... (c u), o (c u), o c + o -> ... o | (c u) sum | u whole | linear {0}",
      .operands = {"x", "w", "scales", "b"},
      .optional = 0x8,
      PRODUCT(Q8),
@@ -74,7 +74,7 @@ const tsr_op tsr_rows_products[] = {
      PRODUCT(GROUPED_W),
      .check = tsr_check_grouped},
     {.name = "linear_q8_gradient_x",
-     .rule = "... o, o k, o c -> ... k | o sum | k c whole | linear {0}",
+     .rule = "... o, o (c u), o c -> ... (c u) | o sum | u whole | linear {0}",
      .operands = {"dout", "w", "scales"},
      DTYPE,
      PRODUCT(Q8_X),

@@ -1,7 +1,7 @@
 #include "ops/rows/products_checks.h"
 
-#include "ops/kernels/equation.h"
-#include "ops/kernels/products.h"
+#include "ops/kernels/products/equation.h"
+#include "ops/kernels/products/products.h"
 
 #include <tessera/products.h>
 #include <tessera/sys/status.h>

@@ -15,10 +15,7 @@ static void retain_all(const tsr_op *op, const tsr_layout *const *operands, tsr_
 
 static tsr_status refuse_null(const char *caller, const tsr_op *op, const tsr_layout *const *operands)
 {
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller,
-                          !op        ? "op"
-                          : operands ? "out"
-                                     : "operands");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, !op ? "op" : operands ? "out" : "operands");
 }
 
 /* True if operands fit as they are; else the sentence says why not, in `*kept`, and the status. */
@@ -81,28 +78,33 @@ static tsr_status refuse_policy(const tsr_op_case *c, const tsr_kept_sentence *k
                           c->caller, why);
 }
 
-tsr_status tsr_op_settle(const tsr_op *op, size_t count, const tsr_attribute *attributes,
-                         const tsr_layout *const *operands, tsr_policy policy, int64_t bytes, tsr_layout **out)
+tsr_status tsr_op_settle_case(const tsr_op_case *c, tsr_policy policy, int64_t bytes, tsr_layout **out)
 {
-    tsr_op_case c;
     tsr_kept_sentence kept;
     tsr_status status;
     bool found = false;
     const tsr_op_wish wish = {.policy = policy, .bytes = bytes};
     tsr_layout *made[TSR_OP_MOST_OPERANDS] = {NULL};
-    if (!op || !operands || !out)
-        return refuse_null("tsr_op_settle", op, operands);
-    TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
-    if (do_fit(&c, &kept, &status)) {
-        retain_all(op, operands, out);
+    if (do_fit(c, &kept, &status)) {
+        retain_all(c->op, c->operands, out);
         return TSR_OK;
     }
     if (status != TSR_ERROR_ARGUMENT)
         return tsr_status_restore(&kept, status);
-    if (policy != TSR_POLICY_FORBID && find(&c, &wish, made, &found) != TSR_OK)
+    if (policy != TSR_POLICY_FORBID && find(c, &wish, made, &found) != TSR_OK)
         return tsr_status_restore(&kept, status);
     if (!found)
-        return refuse_policy(&c, &kept, policy, bytes);
+        return refuse_policy(c, &kept, policy, bytes);
     memcpy(out, made, sizeof made);
     return TSR_OK;
+}
+
+tsr_status tsr_op_settle(const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                         const tsr_layout *const *operands, tsr_policy policy, int64_t bytes, tsr_layout **out)
+{
+    tsr_op_case c;
+    if (!op || !operands || !out)
+        return refuse_null("tsr_op_settle", op, operands);
+    TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
+    return tsr_op_settle_case(&c, policy, bytes, out);
 }

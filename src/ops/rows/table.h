@@ -33,4 +33,7 @@ tsr_status tsr_op_read_rule(const tsr_op_case *c, tsr_op_ruling *out);
  * meet. */
 tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out);
 
+/** tsr_op_settle() for a case that has begun. */
+tsr_status tsr_op_settle_case(const tsr_op_case *c, tsr_policy policy, int64_t bytes, tsr_layout **out);
+
 #endif

@@ -29,8 +29,8 @@
                      .view = tsr_view_make
 #define ROLLS .attributes = {INT("dim", 0), INT("shift", 0)}, .check = tsr_check_roll, .rule_of = tsr_rule_of_roll
 
-/* The gradients of concat's operands, as parts of `d`: each is the first part of what is behind those
- * before it. */
+/* The gradients of concat's operands, as parts of `d`: each is the first part of what is behind
+ * those before it. */
 #define PART(d, x) "slice_like(" d ", like " x ")"
 #define REST(d, x) "rest(" d ", like " x ")"
 #define REST_1(d)  REST(d, "x")
@@ -103,7 +103,8 @@ const tsr_op tsr_rows_views[] = {
      .view = tsr_view_make,
      .gradients = {"narrow_gradient(dout, like x)"}},
     {.name = "concat",
-     .rule = "... v ..., ... v ... -> ... v ... | v permute | linear {0 1 2 3 4 5 6 7} | monotone {0}{1}{2}{3}{4}{5}{6}{7}",
+     .rule =
+         "... v ..., ... v ... -> ... v ... | v permute | linear {0 1 2 3 4 5 6 7} | monotone {0}{1}{2}{3}{4}{5}{6}{7}",
      .operands = {"x", "y", "z", "x4", "x5", "x6", "x7", "x8"},
      .optional = 0xfe,
      RESULT(CONCAT),

@@ -302,21 +302,27 @@ static tsr_status check_like(const tsr_op_case *c)
                           dims_of(c), c->op->operands[1], tsr_layout_ndim(like));
 }
 
-static tsr_status refuse_range(const tsr_op_case *c, const tsr_view_range *range)
+/* The end of a range as the attributes say, which need not be in the dim; it does not overflow. */
+static int64_t end_of_range(const tsr_op_case *c, int64_t start, int64_t size)
 {
-    const int whole = whole_operand(c);
-    const int64_t size = shape_of(c, whole)[range->dim], *const own = shape_of(c, 0);
-    if (c->op->code == TSR_VIEW_SLICE && c->attributes[3].integer < 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: step is %lld, but must be 1 or more", c->caller,
-                              (long long)c->attributes[3].integer);
-    if (is_gradient(c) && count_range(range) != own[range->dim])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %d of %s has size %lld, but the range has %lld elements",
-                              c->caller, range->dim, c->op->operands[0], (long long)own[range->dim],
-                              (long long)count_range(range));
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "%s: elements %lld to %lld, but dim %d of %s has elements 0 to %lld; the end is not among them", c->caller,
-        (long long)range->start, (long long)range->end, range->dim, c->op->operands[whole], (long long)size);
+    const tsr_attribute *const a = c->attributes;
+    const int dim = tsr_view_dim(&a[0], dims_of(c));
+    int64_t end = size, length = 0;
+    switch (c->op->code) {
+    case TSR_VIEW_SLICE:
+    case TSR_VIEW_SLICE_GRADIENT:
+        return a[2].integer == INT64_MAX ? size : a[2].integer;
+    case TSR_VIEW_NARROW:
+    case TSR_VIEW_NARROW_GRADIENT:
+        length = a[2].integer;
+        break;
+    case TSR_VIEW_SLICE_LIKE:
+        length = shape_of(c, 1)[dim];
+        break;
+    default:
+        return size;
+    }
+    return __builtin_add_overflow(start, length, &end) ? INT64_MAX : end;
 }
 
 tsr_status tsr_check_range(const tsr_op_case *c, tsr_dtype *results)
@@ -324,26 +330,25 @@ tsr_status tsr_check_range(const tsr_op_case *c, tsr_dtype *results)
     results[0] = tsr_layout_dtype(c->operands[0]);
     TSR_TRY(check_dim(c, dims_of(c)));
     TSR_TRY(check_like(c));
-    const int code = c->op->code;
-    const tsr_attribute *const a = c->attributes;
+    const int code = c->op->code, whole = whole_operand(c), dim = tsr_view_dim(&c->attributes[0], dims_of(c));
     const bool steps = code == TSR_VIEW_SLICE || code == TSR_VIEW_SLICE_GRADIENT;
-    const bool lengths = code == TSR_VIEW_NARROW || code == TSR_VIEW_NARROW_GRADIENT;
-    tsr_view_range range = {.dim = tsr_view_dim(&a[0], dims_of(c)), .step = 1};
-    const int64_t size = shape_of(c, whole_operand(c))[range.dim];
-    /* Numbers that are far out are brought near, so that their sums do not overflow. */
-    if (code != TSR_VIEW_REST && (a[1].integer < 0 || a[1].integer > size || (lengths && a[2].integer > size))) {
-        range.start = a[1].integer;
-        range.end = steps || lengths ? a[2].integer : size;
-        return refuse_range(c, &range);
-    }
-    range = (steps && a[3].integer < 1) ? range : range_of(c);
-    const bool given = steps && a[2].integer != INT64_MAX && a[2].integer > size;
-    if ((steps && a[3].integer < 1) || given || range.start > range.end || range.end > size ||
-        (is_gradient(c) && count_range(&range) != shape_of(c, 0)[range.dim])) {
-        range.end = given ? a[2].integer : range.end;
-        return refuse_range(c, &range);
-    }
-    return TSR_OK;
+    if (steps && c->attributes[3].integer < 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: step is %lld, but must be 1 or more", c->caller,
+                              (long long)c->attributes[3].integer);
+    const int64_t size = shape_of(c, whole)[dim];
+    const int64_t start = code != TSR_VIEW_REST ? c->attributes[1].integer : c->operands[1] ? shape_of(c, 1)[dim] : 0;
+    const int64_t end = end_of_range(c, start, size);
+    if (start < 0 || start > end || end > size)
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: elements %lld to %lld, but dim %d of %s has elements 0 to %lld; the end is not among them", c->caller,
+            (long long)start, (long long)end, dim, c->op->operands[whole], (long long)size);
+    const tsr_view_range range = range_of(c);
+    if (!is_gradient(c) || count_range(&range) == shape_of(c, 0)[dim])
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %d of %s has size %lld, but the range has %lld elements",
+                          c->caller, dim, c->op->operands[0], (long long)shape_of(c, 0)[dim],
+                          (long long)count_range(&range));
 }
 
 tsr_status tsr_shape_of_range(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS])

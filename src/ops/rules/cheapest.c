@@ -110,8 +110,7 @@ static tsr_status add_results(const hunt *h, const tsr_op_fitted *fitted, tsr_mo
         const int ndim = q->form->results[i].ndim;
         if (!q->wanted[i])
             continue;
-        tsr_status status =
-            tsr_layout_create(h->mesh, fitted->results[i], ndim, q->shapes[i], q->dtypes[i], &made);
+        tsr_status status = tsr_layout_create(h->mesh, fitted->results[i], ndim, q->shapes[i], q->dtypes[i], &made);
         if (status == TSR_OK)
             status = tsr_layout_create(h->mesh, q->wanted[i], ndim, q->shapes[i], q->dtypes[i], &wanted);
         if (status == TSR_OK)

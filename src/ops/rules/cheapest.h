@@ -11,11 +11,11 @@ typedef struct tsr_op_question {
     const tsr_op_form *form;
     const tsr_op_placing *placing;
     const tsr_layout *const *operands;
-    const tsr_dtype *dtypes;              /**< of results; used with `wanted` */
+    const tsr_dtype *dtypes;               /**< of results; used with `wanted` */
     const int64_t (*shapes)[TSR_MAX_DIMS]; /**< of results; used with `wanted` */
-    const tsr_placement *const *wanted;   /**< NULL, or for each result NULL or placements to which it is moved then */
-    tsr_policy policy;                    /**< TSR_POLICY_PARTIALS: only Partial to Replicate or Shard */
-    int64_t bytes;                        /**< the most that a rank may receive for operands; 0: no limit */
+    const tsr_placement *const *wanted;    /**< NULL, or for each result NULL or placements to which it is moved then */
+    tsr_policy policy;                     /**< TSR_POLICY_PARTIALS: only Partial to Replicate or Shard */
+    int64_t bytes;                         /**< the most that a rank may receive for operands; 0: no limit */
 } tsr_op_question;
 
 /**

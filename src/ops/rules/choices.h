@@ -26,7 +26,6 @@ int tsr_choices_list(const tsr_op_form *form, const tsr_layout *const *operands,
 
 /** The placements of an operand by a choice for each mesh dim. `*sayable` false: none says it. */
 tsr_status tsr_choices_place(const tsr_op_form *form, const tsr_layout *const *operands, int operand,
-                             const tsr_choice *const *chosen, tsr_cut_lists *lists, tsr_placement *out,
-                             bool *sayable);
+                             const tsr_choice *const *chosen, tsr_cut_lists *lists, tsr_placement *out, bool *sayable);
 
 #endif

@@ -106,8 +106,8 @@ static tsr_status express_factors(const tsr_compound_dim *dim, const tsr_parts *
     return TSR_OK;
 }
 
-tsr_status tsr_compound_divide(const tsr_compound_dim *dim, const int *hint, tsr_cut_lists *lists,
-                               tsr_placement *cuts, int *factor, bool *divides, int *mesh_dim)
+tsr_status tsr_compound_divide(const tsr_compound_dim *dim, const int *hint, tsr_cut_lists *lists, tsr_placement *cuts,
+                               int *factor, bool *divides, int *mesh_dim)
 {
     tsr_parts parts, own[TSR_MAX_DIMS];
     int64_t size = 1;

@@ -17,8 +17,8 @@ typedef struct tsr_compound_dim {
  * (-1: it cuts none), and `cuts[k]` becomes its placement. Where several would do, it is `hint[k]`
  * if that is not -1. `*divides` false: a mesh dim, `*mesh_dim` for one, cuts the dim otherwise; `cuts` is as it was.
  */
-tsr_status tsr_compound_divide(const tsr_compound_dim *dim, const int *hint, tsr_cut_lists *lists,
-                               tsr_placement *cuts, int *factor, bool *divides, int *mesh_dim);
+tsr_status tsr_compound_divide(const tsr_compound_dim *dim, const int *hint, tsr_cut_lists *lists, tsr_placement *cuts,
+                               int *factor, bool *divides, int *mesh_dim);
 
 /** Says cuts of factors, `cuts[k]` of that at `factor[k]` (-1: none), as cuts of the dim, which
  * replace them, in their plainest form. `*combines` false: no placements can say it. */

@@ -164,8 +164,7 @@ static tsr_status divide(const expansion *e, int operand, int compound, unsigned
         out->factor[k] = factors[place[k]];
     }
     if (!divides)
-        *e->misfit =
-            (tsr_op_misfit){.kind = TSR_OP_CUT_ACROSS, .operand = operand, .other = -1, .mesh_dim = mesh_dim};
+        *e->misfit = (tsr_op_misfit){.kind = TSR_OP_CUT_ACROSS, .operand = operand, .other = -1, .mesh_dim = mesh_dim};
     return TSR_OK;
 }
 

@@ -44,7 +44,8 @@ typedef struct tsr_op_shaping {
      * from the operands'. Then whole and permuted factors may have another size in each tensor. */
     tsr_status (*shape_of)(const void *arg, int result, int64_t shape[TSR_MAX_DIMS]);
     const void *arg;
-    const tsr_op_placing *placing; /**< NULL, or how the result lies along the factor marked "permute" */
+    /** NULL, or how the result lies along the factor marked "permute". */
+    const tsr_op_placing *placing;
 } tsr_op_shaping;
 
 /**

@@ -24,9 +24,9 @@ typedef struct tsr_pieces {
  * elements of the pieces that it owns where they come from. */
 tsr_status tsr_pieces_match(const tsr_pieces *pieces, const tsr_placement *cuts, bool *match);
 
-/** Finds cuts that match, in the plainest form. What no piece covers goes to those ranks that a chunk
- * or balanced gives it, or else, before the pieces to the first and behind them to the last one.
- * `*found` false: there are none. Lists belong to `lists`. */
+/** Finds cuts that match, in the plainest form. What no piece covers goes to those ranks that a
+ * chunk or balanced gives it, or else, before the pieces to the first and behind them to the last
+ * one. `*found` false: there are none. Lists belong to `lists`. */
 tsr_status tsr_pieces_cut(const tsr_pieces *pieces, tsr_cut_lists *lists, tsr_placement *cuts, bool *found);
 
 #endif

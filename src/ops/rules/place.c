@@ -41,8 +41,8 @@ static int find_cutter(const placement_search *s, int k)
 static void set_misfit(const placement_search *s, tsr_op_misfit_kind kind, int operand, int other, int k)
 {
     if (s->out->misfit.kind == TSR_OP_FITS)
-        s->out->misfit = (tsr_op_misfit){
-            .kind = kind, .operand = operand, .other = other, .mesh_dim = k, .factor = s->factor};
+        s->out->misfit =
+            (tsr_op_misfit){.kind = kind, .operand = operand, .other = other, .mesh_dim = k, .factor = s->factor};
 }
 
 /* Checks that all operands cut the factor where `cutter` does. */

@@ -101,13 +101,8 @@ tsr_status tsr_op_settle_rule(const tsr_op_rule *rule, const tsr_op_names *names
     TSR_TRY(check_meshes(rule, names, shaping->optional, operands, &first));
     TSR_TRY(tsr_op_form_bind(rule, names, operands, shaping, &form));
     TSR_TRY(find_shapes(&form, shaping, shapes));
-    const tsr_op_question question = {&form,
-                                      shaping->placing,
-                                      operands,
-                                      shaping->dtypes,
-                                      (const int64_t (*)[TSR_MAX_DIMS])shapes,
-                                      wish->results,
-                                      wish->policy,
-                                      wish->bytes};
+    const tsr_op_question question = {
+        &form,         shaping->placing, operands,   shaping->dtypes, (const int64_t(*)[TSR_MAX_DIMS])shapes,
+        wish->results, wish->policy,     wish->bytes};
     return tsr_op_find_cheapest(&question, out, found);
 }

@@ -245,7 +245,7 @@ static size_t list_spans(tsr_span *list, size_t count, size_t item, const tsr_sp
 /* Tensors of a batch may read the same memory; what one of them writes, no other may touch. */
 static tsr_status check_apart(const tsr_execution *e, size_t count)
 {
-    tsr_sort(e->spans, count, sizeof *e->spans, by_begin, NULL);
+    tsr_sort_array(e->spans, count, sizeof *e->spans, by_begin, NULL);
     const tsr_span *last = NULL, *last_written = NULL; /* the spans seen that end last */
     for (size_t i = 0; i < count; i++) {
         const tsr_span *s = &e->spans[i], *before = s->written ? last : last_written;

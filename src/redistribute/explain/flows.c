@@ -94,7 +94,7 @@ tsr_status tsr_flows_list(tsr_flows *flows, const tsr_plan *plan, tsr_direction 
         listing l = {.flows = flows, .plan = plan, .item = &plan->items[i], .like = {.item = i}};
         TSR_TRY(list_item(&l, &steps, direction));
     }
-    tsr_sort(flows->at, flows->count, sizeof *flows->at, by_step_peer_and_item, NULL);
+    tsr_sort_array(flows->at, flows->count, sizeof *flows->at, by_step_peer_and_item, NULL);
     return TSR_OK;
 }
 

@@ -232,7 +232,7 @@ static tsr_status take_survey(survey *s)
     TSR_TRY(list_layouts(s));
     TSR_TRY(s->only ? list_some(s) : list_all(s));
     if (s->nodes && s->nodes->each == 0)
-        tsr_sort(s->ranks, (size_t)s->rank_count, sizeof *s->ranks, by_node, s->nodes);
+        tsr_sort_array(s->ranks, (size_t)s->rank_count, sizeof *s->ranks, by_node, s->nodes);
     s->out.ranks = s->rank_count;
     s->out.busiest_rank = -1;
     if (s->rank_count > SAMPLES)

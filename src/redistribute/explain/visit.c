@@ -49,7 +49,7 @@ static int by_begin(const void *a, const void *b, const void *unused)
 static size_t list_once(tsr_interval *at, size_t count)
 {
     size_t listed = 0;
-    tsr_sort(at, count, sizeof *at, by_begin, NULL);
+    tsr_sort_array(at, count, sizeof *at, by_begin, NULL);
     for (size_t i = 0; i < count; i++)
         if (listed == 0 || at[i].begin != at[listed - 1].begin)
             at[listed++] = at[i];
@@ -237,7 +237,7 @@ static bool goes_on(const tsr_plan_transfer *a, const tsr_plan_transfer *b, int 
 static bool join_along(visit *v, int along)
 {
     size_t joined = 0;
-    tsr_sort(v->transfers, v->transfer_count, sizeof *v->transfers, by_line, &along);
+    tsr_sort_array(v->transfers, v->transfer_count, sizeof *v->transfers, by_line, &along);
     for (size_t i = 1; i < v->transfer_count; i++) {
         tsr_plan_transfer *last = &v->transfers[joined];
         const tsr_plan_transfer *next = &v->transfers[i];
@@ -281,7 +281,7 @@ static tsr_status visit_flows(visit *v, tsr_plan_visitor *visitor, void *user)
             TSR_TRY(add_flow(v, &v->flows.at[i]));
         if (i - first > 1)
             join_transfers(v);
-        tsr_sort(v->transfers, v->transfer_count, sizeof *v->transfers, by_box, NULL);
+        tsr_sort_array(v->transfers, v->transfer_count, sizeof *v->transfers, by_box, NULL);
         for (size_t t = 0; t < v->transfer_count; t++)
             TSR_TRY(visitor(&v->transfers[t], user));
     }

@@ -116,7 +116,7 @@ static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *pr
                 TSR_TRY(append_owner(homes, problem, found, number));
         }
     }
-    tsr_sort(homes->owners, (size_t)*found, sizeof *homes->owners, by_number, NULL);
+    tsr_sort_array(homes->owners, (size_t)*found, sizeof *homes->owners, by_number, NULL);
     return TSR_OK;
 }
 

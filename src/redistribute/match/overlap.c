@@ -147,7 +147,7 @@ tsr_status tsr_overlap_build(tsr_overlap *overlap, tsr_meter *meter, const tsr_l
         status = list_segments(overlap, meter, &mine, &theirs, length);
     tsr_owner_walk_end(&theirs);
     TSR_TRY(status);
-    tsr_sort(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near, NULL);
+    tsr_sort_array(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near, NULL);
     return group_segments(overlap, near->context);
 }
 

@@ -196,7 +196,7 @@ void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers,
     pool p = pool_make(classes, scratch);
     for (int64_t row = 0; row < classes->n; row++)
         column_of[row] = -1;
-    tsr_sort(offers, count, sizeof *offers, heaviest_first, classes);
+    tsr_sort_array(offers, count, sizeof *offers, heaviest_first, classes);
     for (size_t i = 0; i < count; i++) {
         const int64_t column = column_of[offers[i].row] < 0 ? free_column(&p, &offers[i]) : -1;
         if (column >= 0)

@@ -102,7 +102,7 @@ static tsr_status meet_piece(relabel *r, int dim, const int64_t *coordinate)
     m->heaviest = memory;
     if (m->overlap.group_count > 0)
         memcpy(m->heaviest, m->overlap.groups, m->overlap.group_count * sizeof *m->heaviest);
-    tsr_sort(m->heaviest, m->overlap.group_count, sizeof *m->heaviest, longest_first, NULL);
+    tsr_sort_array(m->heaviest, m->overlap.group_count, sizeof *m->heaviest, longest_first, NULL);
     return TSR_OK;
 }
 

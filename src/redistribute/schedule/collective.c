@@ -180,7 +180,7 @@ static tsr_status list_pieces(tsr_item *item)
         status = add_piece(item, &regions, tsr_mesh_rank(far->mesh, coordinate));
     }
     tsr_regions_free(&regions);
-    tsr_sort(item->native.pieces.at, item->native.pieces.count, sizeof(tsr_transfer), by_peer, NULL);
+    tsr_sort_array(item->native.pieces.at, item->native.pieces.count, sizeof(tsr_transfer), by_peer, NULL);
     return status;
 }
 

@@ -59,7 +59,7 @@ static int by_peer(const void *a, const void *b, const void *rank)
 
 static void rotate_transfers(tsr_transfers *transfers, int64_t rank)
 {
-    tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
+    tsr_sort_array(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
 
 /* Index of the first move. Moves are in tsr_peer_order(). On a host, if there are replicas, all

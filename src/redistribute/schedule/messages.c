@@ -68,7 +68,7 @@ static int by_peer(const void *a, const void *b, const void *rank)
 
 static void count_messages(const tsr_plan *plan, tsr_mail *mail)
 {
-    tsr_sort(mail->at, mail->count, sizeof *mail->at, by_peer, &plan->options.rank);
+    tsr_sort_array(mail->at, mail->count, sizeof *mail->at, by_peer, &plan->options.rank);
     for (size_t i = 0; i < mail->count; i++)
         mail->messages += i == 0 || mail->at[i].peer != mail->at[i - 1].peer;
 }

@@ -26,7 +26,7 @@ static size_t list_mesh(const tsr_mesh *mesh, int *ranks)
 
 int tsr_ranks_sort(int *ranks, size_t count)
 {
-    tsr_sort(ranks, count, sizeof *ranks, by_rank, NULL);
+    tsr_sort_array(ranks, count, sizeof *ranks, by_rank, NULL);
     int kept = 0;
     for (size_t i = 0; i < count; i++)
         if (kept == 0 || ranks[kept - 1] != ranks[i])

@@ -19,7 +19,16 @@ static void attend(draw *d, proof *p)
     set_shape(v, ndim, (int64_t[]){batch, heads, keys, value_dim} + (4 - ndim));
     if (gradient)
         set_shape(&p->operands[0], ndim, (int64_t[]){batch, heads * group, queries, value_dim} + (4 - ndim));
-    for (int i = 0; i < p->operand_count; i++) {
+    whole *const mask = v + 1;
+    const int lacking = draw_below(d, 3);
+    if (draw_below(d, 2)) {
+        const int64_t of_queries = draw_below(d, 3) ? queries : 1, of_keys = draw_below(d, 3) ? keys : 1;
+        const int64_t shape[] = {batch, draw_below(d, 2) ? heads * group : 1, of_queries, of_keys};
+        set_shape(mask, 4 - lacking < ndim ? 4 - lacking : ndim, shape + (4 - lacking < ndim ? lacking : 4 - ndim));
+        mask->dtype = TSR_BOOL;
+        draw_values(d, mask);
+    }
+    for (int i = 0; i < p->operand_count - 1; i++) {
         p->operands[i].dtype = TSR_F64;
         draw_values(d, &p->operands[i]);
     }
@@ -47,8 +56,8 @@ static void rotate(draw *d, proof *p)
 }
 
 const proof_case proof_attention[] = {
-    {"attention", attend, .inexact = true, .draws = 120},
-    {"attention_gradient", attend, .inexact = true, .draws = 120},
+    {"attention", attend, .inexact = true, .draws = 30},
+    {"attention_gradient", attend, .inexact = true, .draws = 30},
     {"rope", rotate},
     {"rope_gradient", rotate},
     {NULL},

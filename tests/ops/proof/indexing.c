@@ -94,11 +94,20 @@ static void scatter_add(draw *d, proof *p)
     draw_values(d, source);
 }
 
+static void counts(draw *d, proof *p)
+{
+    const int64_t size = 1 + draw_below(d, 8);
+    proof_attribute(p, p->attributes[0].name)->integer = size;
+    draw_full(d, &p->operands[0]);
+    draw_index(d, &p->operands[0], size);
+}
+
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_indexing[] = {
     {"embedding", embedding, EXACT},     {"embedding_gradient", embedding, EXACT},
     {"index_select", select, EXACT},     {"index_select_gradient", select, EXACT},
     {"gather", gather, EXACT},           {"gather_gradient", gather, EXACT},
-    {"scatter_add", scatter_add, EXACT}, {NULL},
+    {"scatter_add", scatter_add, EXACT}, {"one_hot", counts, EXACT},
+    {"bincount", counts, EXACT},         {NULL},
 };

@@ -193,11 +193,47 @@ static int64_t place_of(const tsr_tensor *tensor, int64_t i)
     return place;
 }
 
+/* A number of the bits of a local tensor's elements. */
+static int64_t number_bits(const tsr_tensor *local, int64_t count)
+{
+    uint64_t hash = (uint64_t)count;
+    for (int64_t i = 0; i < count; i++) {
+        const double value = get_element(local->data, local->dtype, place_of(local, i));
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return (int64_t)(hash >> 1);
+}
+
+/* Collective, and so for a fourth of the draws: along mesh dims on which a tensor is Replicate, all ranks have the same
+ * bits. */
+static tsr_status compare_replicas(const proof *p, const char *what, const tsr_dtensor *got)
+{
+    int64_t count;
+    const tsr_tensor local = tsr_dtensor_to_local(got);
+    TSR_TRY(tsr_tensor_count(&local, &count));
+    for (int k = 0; k < tsr_mesh_ndim(p->mesh); k++) {
+        char dim[16];
+        if (tsr_layout_placements(tsr_dtensor_layout(got))[k].kind != TSR_REPLICATE || tsr_mesh_size(p->mesh, k) == 1)
+            continue;
+        snprintf(dim, sizeof dim, "%d", k);
+        int64_t least[2] = {number_bits(&local, count), -number_bits(&local, count)};
+        TSR_TRY(tsr_mesh_all_reduce(p->mesh, dim, least, least, 2, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
+        if (least[0] != -least[1])
+            return differ(p, what, got, -2, 0, 0);
+    }
+    return TSR_OK;
+}
+
 /* Collective: compares a dtensor with what this rank computed alone. */
 static tsr_status compare(const proof *p, const char *what, const tsr_dtensor *got, const tsr_dtensor *wanted,
                           bool exact)
 {
     tsr_dtensor *full;
+    if (p->seed % 4 == 0)
+        TSR_TRY(compare_replicas(p, what, got));
     TSR_TRY(tsr_full_tensor(got, &full));
     const tsr_tensor a = tsr_dtensor_to_local(full), b = tsr_dtensor_to_local(wanted);
     int64_t count, other;
@@ -234,27 +270,6 @@ static void destroy_tensors(tensors *t)
     tsr_dtensor_destroy(t->dout_memory);
 }
 
-/* The layout of the first result's gradient: Replicate for a Partial that the op made. */
-static tsr_status find_gradient_layout(const proof *p, const tensors *t, tsr_layout **out)
-{
-    const tsr_layout *const result = tsr_dtensor_layout(t->results[0]);
-    tsr_placement placements[TSR_MAX_DIMS];
-    bool chosen = false;
-    for (int i = 0; i < p->operand_count; i++) {
-        for (int k = 0; t->operands[i] && k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++) {
-            const tsr_placement *const at = &tsr_layout_placements(tsr_dtensor_layout(t->operands[i]))[k];
-            chosen |= at->kind == TSR_PARTIAL && at->op != TSR_SUM && at->op != TSR_AVG;
-        }
-    }
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++) {
-        placements[k] = tsr_layout_placements(result)[k];
-        if (placements[k].kind == TSR_PARTIAL)
-            placements[k] = tsr_replicate();
-    }
-    return chosen ? tsr_layout_gradient(result, out) : tsr_layout_with(result, placements, out);
-}
-
-/* Runs the op on a mesh; `dout` NULL: forward only. */
 /* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has "R". */
 static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, tsr_attribute *out)
 {
@@ -264,6 +279,16 @@ static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, 
             out[i].words = "R";
     }
     return out;
+}
+
+/* The layout of the first result's gradient. */
+static tsr_status find_gradient_layout(const proof *p, const tsr_mesh *mesh, const tensors *t, tsr_layout **out)
+{
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
+    const tsr_layout *layouts[OPERANDS] = {NULL};
+    for (int i = 0; i < p->operand_count; i++)
+        layouts[i] = t->operands[i] ? tsr_dtensor_layout(t->operands[i]) : NULL;
+    return tsr_op_gradient_layout(p->op, (size_t)p->attribute_count, attributes_on(p, mesh, attributes), layouts, out);
 }
 
 static tsr_status run(const proof *p, const tsr_mesh *mesh, const tsr_placement (*placements)[TSR_MAX_DIMS], tensors *t)
@@ -283,7 +308,7 @@ static tsr_status run_backward(const proof *p, const tsr_mesh *mesh, tensors *t)
     tsr_layout *layout;
     whole dout = {0};
     draw d = {p->seed};
-    TSR_TRY(find_gradient_layout(p, t, &layout));
+    TSR_TRY(find_gradient_layout(p, mesh, t, &layout));
     dout.dtype = tsr_layout_dtype(layout);
     dout.ndim = tsr_layout_ndim(layout);
     if (dout.ndim)
@@ -332,7 +357,7 @@ static bool has_backward(const proof *p, const tensors *t)
         wanted |= !proof_is_integer(p, i);
     if (!wanted)
         return false;
-    if (find_gradient_layout(p, t, &gradient) != TSR_OK)
+    if (find_gradient_layout(p, p->mesh, t, &gradient) != TSR_OK)
         return false;
     tsr_layout_destroy(gradient);
     return true;
@@ -374,13 +399,12 @@ static tsr_status adopt_proposal(proof *p, const char *sentence)
     at += strlen("; redistribute ");
     while (at) {
         char name[16], from[64], to[64];
-        int64_t numbers[64];
         int count;
         if (sscanf(at, "%15s from \"%63[^\"]\" to \"%63[^\"]\"", name, from, to) != 3)
             return tsr_status_set(TSR_ERROR_INTERNAL, "no proposal in: %s", sentence);
         for (int i = 0; i < p->operand_count; i++) {
             if (strcmp(name, p->info.operands[i]) == 0)
-                TSR_TRY(tsr_placements_parse(to, p->placements[i], TSR_MAX_DIMS, &count, numbers, 64, NULL));
+                TSR_TRY(tsr_placements_parse(to, p->placements[i], TSR_MAX_DIMS, &count, p->numbers[i], 64, NULL));
         }
         at = strstr(at, " and ");
         at = at ? at + strlen(" and ") : NULL;

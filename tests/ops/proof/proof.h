@@ -36,7 +36,8 @@ struct proof {
     tsr_placement placements[OPERANDS][TSR_MAX_DIMS];
     tsr_mesh *mesh, *alone; /**< of all ranks, and of this one */
     int rank;
-    uint64_t seed; /**< of terms */
+    uint64_t seed;                 /**< of terms */
+    int64_t numbers[OPERANDS][64]; /**< of blocks in placements that were proposed */
 };
 
 /** The lists of lines, by file; meson.build has them too. */

@@ -262,7 +262,7 @@ static void mask(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_views[] = {
-        {"reshape", shapes, EXACT},
+    {"reshape", shapes, EXACT},
     {"transpose", two_dims, EXACT},
     {"permute", order, EXACT},
     {"expand", expand, EXACT},
@@ -276,7 +276,7 @@ const proof_case proof_views[] = {
     {"roll", roll, EXACT},
     {"tril", mask, EXACT},
     {"triu", mask, EXACT},
-        {"reshape_like", shapes, EXACT},
+    {"reshape_like", shapes, EXACT},
     {"permute_back", order, EXACT},
     {"roll_back", roll, EXACT},
     {"slice_gradient", slice, EXACT},

@@ -75,26 +75,26 @@ static void stream_chunk(const forward *f, int64_t first)
     const tsr_attention_case *const a = &f->a;
     const tsr_attention_block *const b = &a->block;
     const tsr_attention_head *const k = &a->sources[0].head, *const v = &a->sources[1].head;
-    const int64_t left = a->key_end - first, count = left < TSR_ATTENTION_KEYS ? left : TSR_ATTENTION_KEYS;
-    const tsr_attention_chunk chunk = {.first = first, .count = count, .weights = f->tile};
-    const tsr_rows_part scores = {k->at + first * k->row_step * a->bytes,
-                                  k->row_step,
-                                  b->queries,
-                                  b->width,
-                                  b->used,
-                                  count,
-                                  a->dim,
-                                  f->tile,
-                                  TSR_ATTENTION_KEYS};
-    const tsr_rows_part values = {v->at + first * v->row_step * a->bytes,
-                                  v->row_step,
-                                  f->tile,
-                                  TSR_ATTENTION_KEYS,
-                                  b->used,
-                                  a->value_dim,
-                                  count,
-                                  f->values,
-                                  b->value_width};
+    tsr_attention_chunk chunk = {.weights = f->tile};
+    tsr_attention_begin_chunk(a, first, &chunk);
+    const tsr_rows_part scores = {.w = k->at + first * k->row_step * a->bytes,
+                                  .w_ld = k->row_step,
+                                  .x = b->queries,
+                                  .x_ld = b->width,
+                                  .m = b->used,
+                                  .n = chunk.count,
+                                  .k = a->dim,
+                                  .sums = f->tile,
+                                  .sums_ld = TSR_ATTENTION_KEYS};
+    const tsr_rows_part values = {.w = v->at + first * v->row_step * a->bytes,
+                                  .w_ld = v->row_step,
+                                  .x = f->tile,
+                                  .x_ld = TSR_ATTENTION_KEYS,
+                                  .m = b->used,
+                                  .n = a->value_dim,
+                                  .k = chunk.count,
+                                  .sums = f->values,
+                                  .sums_ld = b->value_width};
     float *const out = b->out;
     f->rows->dots[a->memory](&scores);
     a->kernels->weigh_rows[a->computed](b, &chunk);

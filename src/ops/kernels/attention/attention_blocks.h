@@ -186,10 +186,22 @@ static void FUNCTION(begin)(const tsr_attention_block *b, const tsr_attention_ch
         memset(b->delta, 0, (size_t)b->lanes * sizeof(REAL));
 }
 
-/* Gives scores of keys that a query does not attend -infinity. */
+/* Adds the mask to scores. */
+static void FUNCTION(add_mask)(const tsr_attention_block *b, const tsr_attention_chunk *c)
+{
+    const REAL *const mask = c->mask;
+    for (int64_t key = 0; key < c->count && mask; key++) {
+        REAL *const scores = (REAL *)c->weights + key * TSR_ATTENTION_LANES;
+        for (int64_t lane = 0; lane < b->used; lane++)
+            scores[lane] += mask[lane * TSR_ATTENTION_KEYS + key] * LOG2_E;
+    }
+}
+
+/* Adds the mask, and gives scores of keys that a query does not attend -infinity. */
 static void FUNCTION(mask)(const tsr_attention_block *b, const tsr_attention_chunk *c)
 {
     const piece never = -(REAL)INFINITY + (piece){0};
+    FUNCTION(add_mask)(b, c);
     if (b->last_begin <= c->first && b->first_end >= c->first + c->count)
         return;
     for (int64_t lane = 0; lane < b->lanes; lane += PIECE) {
@@ -260,16 +272,21 @@ static void FUNCTION(attend)(const tsr_attention_block *b, const tsr_attention_c
     FUNCTION(add_to_out)(b, c, c->weights, c->v, b->value_width);
 }
 
-/* The scores of a query, with the first and last of them that it attends: the largest of `top` and
- * them. Others become -infinity, up to a whole number of vectors. */
-static REAL FUNCTION(scale_row)(REAL *row, int64_t count, int64_t begin, int64_t end, REAL scale, REAL top)
+/* Makes the scores of a query from products: scaled, masked, -infinity where it does not attend and
+ * up to a whole number of vectors. Returns the largest of `top` and them. */
+static REAL FUNCTION(score_row)(const tsr_attention_block *b, const tsr_attention_chunk *c, int64_t lane, REAL *row,
+                                REAL top)
 {
+    const REAL *const mask = c->mask ? (const REAL *)c->mask + lane * TSR_ATTENTION_KEYS : NULL, scale = (REAL)b->scale;
+    const int64_t begin = b->begin[lane] - c->first, end = b->end[lane] - c->first;
     piece largest = top + (piece){0};
-    for (int64_t key = 0; key < count; key++)
-        row[key] = key >= begin && key < end ? row[key] * scale : -(REAL)INFINITY;
-    for (int64_t key = count; key % PIECE != 0; key++)
+    for (int64_t key = 0; key < c->count; key++)
+        row[key] = row[key] * scale + (mask ? mask[key] * LOG2_E : 0);
+    for (int64_t key = 0; key < c->count; key++)
+        row[key] = key >= begin && key < end ? row[key] : -(REAL)INFINITY;
+    for (int64_t key = c->count; key % PIECE != 0; key++)
         row[key] = -(REAL)INFINITY;
-    for (int64_t key = 0; key < count; key += PIECE)
+    for (int64_t key = 0; key < c->count; key += PIECE)
         largest = FUNCTION(larger)(FUNCTION(load)(row + key), largest);
     for (int i = 0; i < PIECE; i++)
         top = largest[i] > top ? largest[i] : top;
@@ -281,8 +298,7 @@ static void FUNCTION(weigh_rows)(const tsr_attention_block *b, const tsr_attenti
     REAL *const tops = b->largest, *const sums = b->sum;
     for (int64_t lane = 0; lane < b->used; lane++) {
         REAL *const row = (REAL *)c->weights + lane * TSR_ATTENTION_KEYS, *const out = (REAL *)b->out;
-        const REAL top = FUNCTION(scale_row)(row, c->count, b->begin[lane] - c->first, b->end[lane] - c->first,
-                                             (REAL)b->scale, tops[lane]);
+        const REAL top = FUNCTION(score_row)(b, c, lane, row, tops[lane]);
         const piece base = FUNCTION(finite)(top + (piece){0}), factor = FUNCTION(exp2)(tops[lane] - base);
         piece sum = {0};
         for (int64_t key = 0; key < c->count; key += PIECE) {

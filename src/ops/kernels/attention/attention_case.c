@@ -103,6 +103,7 @@ void tsr_attention_measure(const tsr_kernel_call *call, bool gradient, tsr_atten
 {
     const tsr_tensor *const q = &call->inputs[gradient], *const result = &call->outputs[0];
     tsr_attention_case a = {.call = call, .q = q, .k = q + 1, .v = q + 2, .dout = gradient ? call->inputs : NULL};
+    a.mask = q[3].ndim >= 0 ? &q[3] : NULL;
     a.kernels = find_kernels(call->kernels);
     a.moves = tsr_pointwise_kernels_for(call->kernels);
     a.memory = q->dtype;
@@ -127,6 +128,8 @@ void tsr_attention_measure(const tsr_kernel_call *call, bool gradient, tsr_atten
     take_source(&a, 0, a.dim, gradient, memory);
     take_source(&a, 1, a.value_dim, gradient, memory);
     take_block(&a, gradient, memory);
+    if (a.mask)
+        a.mask_rows = tsr_attention_take(memory, (int64_t)TSR_ATTENTION_LANES * TSR_ATTENTION_KEYS, a.real);
     *out = a;
 }
 
@@ -214,7 +217,7 @@ tsr_status tsr_attention_locate(tsr_attention_case *a, tsr_attention_memory memo
 tsr_attention_head tsr_attention_head_of(const tsr_attention_case *a, const tsr_tensor *tensor, int64_t head)
 {
     const tsr_tensor *const result = &a->call->outputs[0];
-    int64_t left = a->batch, offset = head * tensor->strides[tensor->ndim - HEADS];
+    int64_t left = a->batch, offset = tensor->ndim < HEADS ? 0 : head * tensor->strides[tensor->ndim - HEADS];
     for (int dim = result->ndim - HEADS - 1; dim >= 0; dim--) {
         const int own = dim - (result->ndim - tensor->ndim);
         const int64_t index = left % result->shape[dim];
@@ -222,8 +225,8 @@ tsr_attention_head tsr_attention_head_of(const tsr_attention_case *a, const tsr_
         if (own >= 0 && tensor->shape[own] > 1)
             offset += index * tensor->strides[own];
     }
-    return (tsr_attention_head){(char *)tensor->data + offset * a->bytes, tensor->strides[tensor->ndim - TOKENS],
-                                tensor->strides[tensor->ndim - ELEMENTS]};
+    return (tsr_attention_head){(char *)tensor->data + offset * (int64_t)tsr_dtype_bytes(tensor->dtype),
+                                tensor->strides[tensor->ndim - TOKENS], tensor->strides[tensor->ndim - ELEMENTS]};
 }
 
 /* Reads rows of a head from row `first` on, padded with zeros. */
@@ -332,10 +335,46 @@ static tsr_attention_rows read_source(const tsr_attention_case *a, const tsr_att
                                 source->width};
 }
 
-void tsr_attention_read_chunk(const tsr_attention_case *a, int64_t first, tsr_attention_chunk *chunk)
+/* What a bool mask adds to scores. */
+static void read_condition(const tsr_attention_case *a, const char *at, int64_t count, int64_t step, void *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double term = at[i * step] ? 0 : -INFINITY;
+        if (a->computed == TSR_F64)
+            ((double *)to)[i] = term;
+        else
+            ((float *)to)[i] = (float)term;
+    }
+}
+
+/* The mask's row of a lane; the mask's heads, queries and keys may be repeated. */
+static void read_mask(const tsr_attention_case *a, int64_t lane, int64_t first, int64_t count, void *to)
+{
+    const tsr_tensor *const m = a->mask;
+    const int64_t head = a->first_head + lane / a->query_count, query = a->first_query + lane % a->query_count;
+    const bool by_head = m->ndim >= HEADS && size_of(m, HEADS) > 1;
+    const tsr_attention_head own = tsr_attention_head_of(a, m, by_head ? head : 0);
+    const int64_t row = size_of(m, TOKENS) > 1 ? query * own.row_step : 0;
+    const int64_t step = size_of(m, ELEMENTS) > 1 ? own.column_step : 0;
+    const char *const at = own.at + (row + first * step) * (int64_t)tsr_dtype_bytes(m->dtype);
+    if (m->dtype == TSR_BOOL)
+        read_condition(a, at, count, step, to);
+    else
+        a->moves->gather[m->dtype](at, to, count, step);
+}
+
+void tsr_attention_begin_chunk(const tsr_attention_case *a, int64_t first, tsr_attention_chunk *chunk)
 {
     chunk->first = first;
     chunk->count = a->key_end - first < TSR_ATTENTION_KEYS ? a->key_end - first : TSR_ATTENTION_KEYS;
+    chunk->mask = a->mask_rows;
+    for (int64_t lane = 0; lane < a->block.used && a->mask; lane++)
+        read_mask(a, lane, first, chunk->count, (char *)a->mask_rows + lane * TSR_ATTENTION_KEYS * a->real);
+}
+
+void tsr_attention_read_chunk(const tsr_attention_case *a, int64_t first, tsr_attention_chunk *chunk)
+{
+    tsr_attention_begin_chunk(a, first, chunk);
     chunk->k = read_source(a, &a->sources[0], first, chunk->count);
     chunk->v = read_source(a, &a->sources[1], first, chunk->count);
 }

@@ -37,6 +37,8 @@ typedef struct tsr_attention_source {
 typedef struct tsr_attention_case {
     const tsr_kernel_call *call;
     const tsr_tensor *q, *k, *v, *dout; /**< dout NULL: the op itself */
+    const tsr_tensor *mask;             /**< NULL: none */
+    void *mask_rows;                    /**< of the block's queries and a chunk's keys */
     const tsr_attention_kernels *kernels;
     const tsr_pointwise_kernels *moves;
     tsr_dtype memory, computed;       /**< dtypes of tensors, and of loops */
@@ -72,7 +74,10 @@ void tsr_attention_enter(tsr_attention_case *a, int64_t kv_head);
  * `*query`, and moves both on; false: there is none. Reads the block. */
 bool tsr_attention_next_block(tsr_attention_case *a, int64_t kv_head, int64_t *head, int64_t *query);
 
-/** Sets the keys and values of the chunk that begins with key `first`. */
+/** Sets first, count and mask of the chunk that begins with key `first`. */
+void tsr_attention_begin_chunk(const tsr_attention_case *a, int64_t first, tsr_attention_chunk *chunk);
+
+/** Sets its keys and values, too. */
 void tsr_attention_read_chunk(const tsr_attention_case *a, int64_t first, tsr_attention_chunk *chunk);
 
 /** Writes the block's rows of `width` elements to a tensor. */

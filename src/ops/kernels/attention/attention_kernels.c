@@ -20,6 +20,8 @@
 #endif
 #define ROWS 6
 
+#define LOG2_E (REAL)0x1.71547652b82fep+0
+
 #define INLINE       __attribute__((always_inline))
 #define UNROLLED     _Pragma("GCC unroll 12")
 #define UNROLLED_ALL _Pragma("GCC unroll 16")

@@ -45,6 +45,7 @@ typedef struct tsr_attention_block {
 typedef struct tsr_attention_chunk {
     int64_t first, count;
     tsr_attention_rows k, v;
+    const void *mask;          /**< NULL, or by query, with KEYS to a row, what is added to scores of base e */
     void *weights;             /**< a tile: 2^(score - largest) */
     void *slopes;              /**< a tile: the gradients of weights, then those of scores */
     void *largest;             /**< by lane: what the tile's weights are relative to */

@@ -37,8 +37,8 @@ void tsr_axes_add(tsr_axes *axes, const tsr_tensor *const *tensors, const int *d
 void tsr_axes_split(int count, const tsr_tensor *const *tensors, const bool *marked, bool keep, tsr_axes *kept,
                     tsr_axes *reduced);
 
-/** What reductions over some dims go through: tensors of one shape, but for the first, which is that
- * of the results. */
+/** What reductions over some dims go through: tensors of one shape, but for the first, which is
+ * that of the results. */
 typedef struct tsr_reductions {
     tsr_axes kept;                  /**< the dims of the results */
     tsr_axes outer;                 /**< the dims that are reduced, but for the last of them */

@@ -2,14 +2,14 @@
 
 #include "ops/kernels/lines/positions.h"
 #include "ops/kernels/lines/ranking.h"
-#include "ops/kernels/softmax.h"
+#include "ops/kernels/norms/norms.h"
 
 #include <tessera/sys/status.h>
 
 #define CHUNK 512
 
-/* A record begins with the first index of each interval, -1 past the last; then it has for each line
- * the sum of each interval. */
+/* A record begins with the first index of each interval, -1 past the last; then it has for each
+ * line the sum of each interval. */
 typedef struct cumulation {
     const tsr_pointwise_kernels *kernels;
     const tsr_kernel_call *call;
@@ -93,8 +93,8 @@ static tsr_number add(const cumulation *c, tsr_number a, tsr_number b)
     return sum;
 }
 
-/* Adds elements of a line from `from` to `to`, in the order of this op, to `sum`; writes each sum if
- * `writes` is set. */
+/* Adds elements of a line from `from` to `to`, in the order of this op, to `sum`; writes each sum
+ * if `writes` is set. */
 static tsr_number add_elements(const cumulation *c, int64_t from, int64_t to, tsr_number sum, bool writes)
 {
     tsr_number values[CHUNK];

@@ -2,7 +2,7 @@
 
 #include "ops/kernels/lines/positions.h"
 #include "ops/kernels/lines/ranking.h"
-#include "ops/kernels/softmax.h"
+#include "ops/kernels/norms/norms.h"
 
 #include <tessera/sys/status.h>
 

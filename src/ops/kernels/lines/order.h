@@ -11,8 +11,8 @@ enum {
 };
 
 /**
- * Outputs: values, and global positions (i64). Equal elements, zeros among them, are in the order of
- * their positions; a NaN is above all numbers.
+ * Outputs: values, and global positions (i64). Equal elements, zeros among them, are in the order
+ * of their positions; a NaN is above all numbers.
  *
  * The one exchange gathers, sorted by each rank, all elements of a sort, or the first k of each
  * rank, and their positions. Each rank merges them; it keeps what it owns of a sort, and all of the

@@ -4,9 +4,10 @@
 
 #include "ops/kernels/call.h"
 
-/** Inputs: elements, and along the dim that the attribute dim (INT) names the global position of each
- * (i64); the output has them there, and 0 elsewhere. Positions outside of it are dropped. Where a
- * mesh dim cuts the dim of the inputs, the one exchange gathers all elements and positions. */
+/** Inputs: elements, and along the dim that the attribute dim (INT) names the global position of
+ * each (i64); the output has them there, and 0 elsewhere. Positions outside of it are dropped.
+ * Where a mesh dim cuts the dim of the inputs,
+ * the one exchange gathers all elements and positions. */
 tsr_status tsr_place_run(const tsr_kernel_call *call);
 
 /** Bytes of a record, and of the workspace. */

@@ -68,8 +68,8 @@ static double share_of(int code, double x, double d, outcome all)
     return d * (x == 0 ? all.value : all.value / x);
 }
 
-/* Visits the elements behind the gradient at `s->all.kept`, by chunks: joins them to `*all`, or else
- * writes their shares of d. */
+/* Visits the elements behind the gradient at `s->all.kept`, by chunks: joins them to `*all`, or
+ * else writes their shares of d. */
 static void visit(const sharing *s, bool shares, double d, outcome *all)
 {
     tsr_number values[CHUNK];

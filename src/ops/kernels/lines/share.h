@@ -5,8 +5,8 @@
 #include "ops/kernels/call.h"
 
 /**
- * The gradient of a reduction by its code (reduce.h: max, min or prod), with its attributes. Inputs:
- * the result's gradient d, and x; the output has the shape of x.
+ * The gradient of a reduction by its code (reduce.h: max, min or prod), with its attributes.
+ * Inputs: the result's gradient d, and x; the output has the shape of x.
  *
  * Elements that are the largest or smallest share d evenly; where that is NaN, all NaNs do. An
  * element of a product gets d times the product of the others, exactly 0 where one of them is 0.

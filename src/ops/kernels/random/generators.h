@@ -1,5 +1,5 @@
-/** The two generators of random bits, one element at a time and without branches, so that loops over
- * them are vectorized. For kernels and keys alone. */
+/** The two generators of random bits, one element at a time and without branches, so that loops
+ * over them are vectorized. For kernels and keys alone. */
 #ifndef TSR_OPS_KERNELS_RANDOM_GENERATORS_H
 #define TSR_OPS_KERNELS_RANDOM_GENERATORS_H
 

@@ -1,5 +1,5 @@
-/** Random numbers of local tensors of the host: functions of a key and of each element's index in the
- * whole tensor, counted in row-major order. */
+/** Random numbers of local tensors of the host: functions of a key and of each element's index in
+ * the whole tensor, counted in row-major order. */
 #ifndef TSR_OPS_KERNELS_RANDOM_RANDOM_H
 #define TSR_OPS_KERNELS_RANDOM_RANDOM_H
 

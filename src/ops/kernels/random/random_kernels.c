@@ -127,9 +127,10 @@ static const double far_tail[] = {
     4.8499064014085844221,
 };
 
+#define TERMS(c) (int)(sizeof c / sizeof *(c))
 #define POLYNOMIAL(c, x, value)                                                                                        \
     double value = c[0];                                                                                               \
-    _Pragma("GCC unroll 32") for (int j = 1; j < (int)(sizeof(c) / sizeof(c)[0]); j++) value = value * (x) + c[j]
+    _Pragma("GCC unroll 32") for (int j = 1; j < TERMS(c); j++) value = value * (x) + c[j]
 
 static inline double invert_by_f32(double x, double square)
 {
