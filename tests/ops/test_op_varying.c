@@ -129,8 +129,7 @@ static tsr_status end_terms(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_matmul(whole_dout, whole_w, &whole_dh));
     TSR_TRY(tsr_relu_backward(x, whole_dh, &expected));
     TSR_TRY(expect_equal(dx, expected));
-    tsr_dtensor *const all[] = {x,  varying, h,       w,          dout,     dh,
-                                dx, dvarying, whole_w, whole_dout, whole_dh, expected};
+    tsr_dtensor *const all[] = {x, varying, h, w, dout, dh, dx, dvarying, whole_w, whole_dout, whole_dh, expected};
     for (int i = 0; i < 12; i++)
         tsr_dtensor_destroy(all[i]);
     tsr_mesh_destroy(mesh);

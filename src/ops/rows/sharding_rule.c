@@ -1,6 +1,6 @@
 /* Rules of rows as Shardy's text. */
 #include "ops/rows/table.h"
-#include "ops/rules/shardy.h"
+#include "ops/rules/shardy_read.h"
 
 #include <tessera/sys/status.h>
 
@@ -17,7 +17,7 @@ tsr_status tsr_op_sharding_rule(const tsr_op *op, size_t count, const tsr_attrib
     tsr_op_ruling r;
     tsr_op_form form;
     int64_t shapes[TSR_OP_RESULTS][TSR_MAX_DIMS];
-    tsr_grown_text text = {rule.text, rule.capacity, 0}, losses = {lost.text, lost.capacity, 0};
+    tsr_shardy_text text = {rule.text, rule.capacity, 0}, losses = {lost.text, lost.capacity, 0};
     if (!op || !operands)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_sharding_rule: %s is NULL", op ? "operands" : "op");
     if (op->moves_to)
@@ -30,7 +30,7 @@ tsr_status tsr_op_sharding_rule(const tsr_op *op, size_t count, const tsr_attrib
         if (r.shaping.shape_of)
             TSR_TRY(r.shaping.shape_of(r.shaping.arg, i, shapes[i]));
     }
-    tsr_shardy_write(&form, &r.names, operands, (const int64_t (*)[TSR_MAX_DIMS])shapes, &text, &losses);
+    tsr_shardy_write(&form, &r.names, operands, (const int64_t(*)[TSR_MAX_DIMS])shapes, &text, &losses);
     if (losses.length == 0 && lost.capacity)
         lost.text[0] = '\0';
     if (rule_length)
@@ -44,7 +44,7 @@ tsr_status tsr_op_read_sharding_rule(const char *text, char *rule, size_t capaci
 {
     char written[RULE];
     tsr_op_rule parsed;
-    tsr_grown_text out = {written, sizeof written, 0};
+    tsr_shardy_text out = {written, sizeof written, 0};
     if (!text)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_read_sharding_rule: text is NULL");
     TSR_TRY(tsr_shardy_read(text, &out));

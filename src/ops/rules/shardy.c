@@ -9,7 +9,7 @@
 /* The most factors: each dim may have one of its own beside those of compounds. */
 #define MOST (TSR_OP_FACTORS + (TSR_OP_OPERANDS + TSR_OP_RESULTS) * TSR_MAX_DIMS)
 
-void tsr_text_append(tsr_grown_text *text, const char *format, ...)
+void tsr_shardy_append(tsr_shardy_text *text, const char *format, ...)
 {
     va_list arguments;
     const size_t room = text->length < text->capacity ? text->capacity - text->length : 0;
@@ -24,7 +24,7 @@ typedef enum factor_set { PASSES = 0, REDUCED, REPLICATED, PERMUTED } factor_set
 /* Factors in the order in which Shardy names them. */
 typedef struct writing {
     const tsr_op_form *form;
-    tsr_grown_text *out, *lost;
+    tsr_shardy_text *out, *lost;
     int count, number[TSR_OP_FACTORS]; /* Shardy's number + 1 of a factor; 0: none yet */
     int64_t size[MOST];
     factor_set set[MOST];
@@ -41,7 +41,7 @@ static const char *name_factor(int number, char text[16])
 
 static void say_lost(writing *w, const char *what, const char *factor)
 {
-    tsr_text_append(w->lost, "%s%s %s", w->lost->length ? "; " : "", factor, what);
+    tsr_shardy_append(w->lost, "%s%s %s", w->lost->length ? "; " : "", factor, what);
 }
 
 /* The set of a factor; says what is lost. */
@@ -58,8 +58,8 @@ static factor_set choose_set(writing *w, int number, const tsr_op_marks *marks)
     if (marks->permute)
         return PERMUTED;
     if (marks->reduces && marks->reduction != TSR_SUM) {
-        tsr_text_append(w->lost, "%s%s is reduced by %s, but Shardy reduces by sum alone, so it must replicate it",
-                        w->lost->length ? "; " : "", name, tsr_reduce_op_name(marks->reduction));
+        tsr_shardy_append(w->lost, "%s%s is reduced by %s, but Shardy reduces by sum alone, so it must replicate it",
+                          w->lost->length ? "; " : "", name, tsr_reduce_op_name(marks->reduction));
         return REPLICATED;
     }
     if (marks->positional)
@@ -94,21 +94,21 @@ static void write_dim(writing *w, int factor, int64_t size)
     const int count = tsr_op_form_factors(w->form, factor, factors);
     const bool same = tsr_op_form_size(w->form, factor) == size;
     if (count == 0 || (!same && w->form->marks[factors[0]].whole)) {
-        tsr_text_append(w->out, "%s", name_factor(add_own(w, size, REPLICATED), name));
+        tsr_shardy_append(w->out, "%s", name_factor(add_own(w, size, REPLICATED), name));
         return;
     }
     for (int i = 0; i < count; i++)
-        tsr_text_append(w->out, "%s", name_factor(number_factor(w, factors[i]), name));
+        tsr_shardy_append(w->out, "%s", name_factor(number_factor(w, factors[i]), name));
 }
 
 static void write_tensor(writing *w, const tsr_op_dims *dims, const int64_t *shape, bool first)
 {
-    tsr_text_append(w->out, first ? "[" : ", [");
+    tsr_shardy_append(w->out, first ? "[" : ", [");
     for (int dim = 0; dim < dims->ndim; dim++) {
-        tsr_text_append(w->out, dim ? ", " : "");
+        tsr_shardy_append(w->out, dim ? ", " : "");
         write_dim(w, dims->factor[dim], shape[dim]);
     }
-    tsr_text_append(w->out, "]");
+    tsr_shardy_append(w->out, "]");
 }
 
 static void write_set(writing *w, const char *name, factor_set set)
@@ -118,10 +118,11 @@ static void write_set(writing *w, const char *name, factor_set set)
     for (int i = 0; i < w->count; i++) {
         if (w->set[i] != set)
             continue;
-        tsr_text_append(w->out, "%s%s%s%s", any ? "" : " ", any ? "" : name, any ? ", " : "={", name_factor(i, factor));
+        tsr_shardy_append(w->out, "%s%s%s%s", any ? "" : " ", any ? "" : name, any ? ", " : "={",
+                          name_factor(i, factor));
         any = true;
     }
-    tsr_text_append(w->out, any ? "}" : "");
+    tsr_shardy_append(w->out, any ? "}" : "");
 }
 
 /* Says what the operands' placements lose. */
@@ -140,8 +141,8 @@ static void lose_placements(writing *w, const tsr_op_names *names, const tsr_lay
         if (plain)
             continue;
         tsr_layout_print(operands[i], text, sizeof text);
-        tsr_text_append(w->lost, "%s%s is \"%s\", but Shardy cuts in chunks alone, and has no Partial",
-                        w->lost->length ? "; " : "", names->operands[i], text);
+        tsr_shardy_append(w->lost, "%s%s is \"%s\", but Shardy cuts in chunks alone, and has no Partial",
+                          w->lost->length ? "; " : "", names->operands[i], text);
     }
 }
 
@@ -160,31 +161,31 @@ static void lose_marks(writing *w, const tsr_op_names *names)
 }
 
 void tsr_shardy_write(const tsr_op_form *form, const tsr_op_names *names, const tsr_layout *const *operands,
-                      const int64_t (*shapes)[TSR_MAX_DIMS], tsr_grown_text *out, tsr_grown_text *lost)
+                      const int64_t (*shapes)[TSR_MAX_DIMS], tsr_shardy_text *out, tsr_shardy_text *lost)
 {
     char name[16];
     bool first = true;
     writing w = {.form = form, .out = out, .lost = lost};
-    tsr_text_append(out, "#sdy.op_sharding_rule<(");
+    tsr_shardy_append(out, "#sdy.op_sharding_rule<(");
     for (int i = 0; i < form->rule->operand_count; i++) {
         if (!form->operands[i].present)
             continue;
         write_tensor(&w, &form->operands[i], tsr_layout_shape(operands[i]), first);
         first = false;
     }
-    tsr_text_append(out, ")->(");
+    tsr_shardy_append(out, ")->(");
     for (int i = 0; i < form->rule->result_count; i++)
         write_tensor(&w, &form->results[i], shapes[i], i == 0);
-    tsr_text_append(out, ")");
+    tsr_shardy_append(out, ")");
     for (int i = 0; i < w.count; i++)
-        tsr_text_append(out, "%s%s=%lld", i ? ", " : " {", name_factor(i, name), (long long)w.size[i]);
-    tsr_text_append(out, w.count ? "}" : "");
+        tsr_shardy_append(out, "%s%s=%lld", i ? ", " : " {", name_factor(i, name), (long long)w.size[i]);
+    tsr_shardy_append(out, w.count ? "}" : "");
     write_set(&w, "reduction", REDUCED);
     write_set(&w, "need_replication", REPLICATED);
     write_set(&w, "permutation", PERMUTED);
     if (form->sizes_vary)
         write_set(&w, "blocked_propagation", PERMUTED);
-    tsr_text_append(out, ", custom>");
+    tsr_shardy_append(out, ", custom>");
     lose_marks(&w, names);
     lose_placements(&w, names, operands);
 }

@@ -1,4 +1,4 @@
-/** Rules as Shardy's text, `#sdy.op_sharding_rule<..>`, there and back. Pure. */
+/** Rules as Shardy's text, `#sdy.op_sharding_rule<..>`. Pure. */
 #ifndef TSR_OPS_RULES_SHARDY_H
 #define TSR_OPS_RULES_SHARDY_H
 
@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 /** A text that grows as snprintf() writes: `length` is that of the whole. */
-typedef struct tsr_grown_text {
+typedef struct tsr_shardy_text {
     char *text;
     size_t capacity, length;
-} tsr_grown_text;
+} tsr_shardy_text;
 
 /**
  * Writes the rule of a form, and in `lost` what Shardy cannot say, in sentences apart by "; ".
@@ -18,13 +18,9 @@ typedef struct tsr_grown_text {
  * Shardy may not cut, though the rule may, needs replication there.
  */
 void tsr_shardy_write(const tsr_op_form *form, const tsr_op_names *names, const tsr_layout *const *operands,
-                      const int64_t (*shapes)[TSR_MAX_DIMS], tsr_grown_text *out, tsr_grown_text *lost);
-
-/** Reads such a text, and writes a rule (parse.h). TSR_ERROR_ARGUMENT: the sentence points at the character that
- * is wrong; or the rule says what ours cannot. */
-tsr_status tsr_shardy_read(const char *text, tsr_grown_text *out);
+                      const int64_t (*shapes)[TSR_MAX_DIMS], tsr_shardy_text *out, tsr_shardy_text *lost);
 
 /** Appends, like printf(). */
-void tsr_text_append(tsr_grown_text *text, const char *format, ...) TSR_PRINTF(2, 3);
+void tsr_shardy_append(tsr_shardy_text *text, const char *format, ...) TSR_PRINTF(2, 3);
 
 #endif

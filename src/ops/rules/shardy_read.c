@@ -1,5 +1,6 @@
+#include "ops/rules/shardy_read.h"
+
 #include "ops/rules/parse.h"
-#include "ops/rules/shardy.h"
 
 #include <tessera/sys/status.h>
 
@@ -10,7 +11,7 @@ static const char *const sets[] = {"reduction", "need_replication", "permutation
 
 typedef struct reading {
     const char *text, *at;
-    tsr_grown_text *out;
+    tsr_shardy_text *out;
     int count; /* factors, 0 to count - 1 */
     bool in_operands[TSR_OP_LETTERS], in_results[TSR_OP_LETTERS][TSR_OP_RESULTS];
     int result_count;
@@ -82,7 +83,7 @@ static tsr_status read_factor(reading *r, int *factor)
 
 static void write_factor(reading *r, int factor)
 {
-    tsr_text_append(r->out, "%c", 'i' + factor);
+    tsr_shardy_append(r->out, "%c", 'i' + factor);
 }
 
 /* Reads a dim: factors side by side. */
@@ -98,12 +99,12 @@ static tsr_status read_dim(reading *r, int result)
         r->count = factors[count] >= r->count ? factors[count] + 1 : r->count;
         count++;
     } while (islower((unsigned char)*r->at));
-    tsr_text_append(r->out, count > 1 ? "(" : "");
+    tsr_shardy_append(r->out, count > 1 ? "(" : "");
     for (int i = 0; i < count; i++) {
-        tsr_text_append(r->out, i ? " " : "");
+        tsr_shardy_append(r->out, i ? " " : "");
         write_factor(r, factors[i]);
     }
-    tsr_text_append(r->out, count > 1 ? ")" : "");
+    tsr_shardy_append(r->out, count > 1 ? ")" : "");
     return TSR_OK;
 }
 
@@ -117,7 +118,7 @@ static tsr_status read_tensor(reading *r, int result)
         TSR_TRY(read_dim(r, result));
         skip_spaces(r);
         if (*r->at == ',')
-            tsr_text_append(r->out, " ");
+            tsr_shardy_append(r->out, " ");
     } while (take(r, ","));
     return want(r, "]", "\",\" or \"]\"");
 }
@@ -130,7 +131,7 @@ static tsr_status read_tensors(reading *r, bool results)
     do {
         if (count == (results ? TSR_OP_RESULTS : TSR_OP_OPERANDS))
             return refuse(r, results ? "no further result" : "no further operand");
-        tsr_text_append(r->out, count ? ", " : "");
+        tsr_shardy_append(r->out, count ? ", " : "");
         TSR_TRY(read_tensor(r, results ? count : -1));
         count++;
     } while (take(r, ","));
@@ -193,8 +194,9 @@ static tsr_status read_sets(reading *r)
     }
     if (take(r, ",") && !take(r, "custom"))
         return refuse(r, "\"custom\"");
-    TSR_TRY(want(r, ">", "\", custom\" or \">\", or the next of reduction, need_replication, permutation and "
-                         "blocked_propagation"));
+    TSR_TRY(want(r, ">",
+                 "\", custom\" or \">\", or the next of reduction, need_replication, permutation and "
+                 "blocked_propagation"));
     skip_spaces(r);
     return *r->at ? refuse(r, "nothing behind \">\"") : TSR_OK;
 }
@@ -226,22 +228,22 @@ static tsr_status write_marks(reading *r)
         for (int factor = 0; factor < r->count; factor++) {
             if (r->set[factor] != set)
                 continue;
-            tsr_text_append(r->out, any ? " " : " | ");
+            tsr_shardy_append(r->out, any ? " " : " | ");
             write_factor(r, factor);
             any = true;
         }
-        tsr_text_append(r->out, "%s%s", any ? " " : "", any ? marks[set - 1] : "");
+        tsr_shardy_append(r->out, "%s%s", any ? " " : "", any ? marks[set - 1] : "");
     }
     return TSR_OK;
 }
 
-tsr_status tsr_shardy_read(const char *text, tsr_grown_text *out)
+tsr_status tsr_shardy_read(const char *text, tsr_shardy_text *out)
 {
     reading r = {.text = text, .at = text, .out = out};
     TSR_TRY(want(&r, "#sdy.op_sharding_rule<", "\"#sdy.op_sharding_rule<\""));
     TSR_TRY(read_tensors(&r, false));
     TSR_TRY(want(&r, "->", "\"->\""));
-    tsr_text_append(out, " -> ");
+    tsr_shardy_append(out, " -> ");
     TSR_TRY(read_tensors(&r, true));
     TSR_TRY(read_sizes(&r));
     TSR_TRY(read_sets(&r));

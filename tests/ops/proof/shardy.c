@@ -22,9 +22,9 @@ tsr_status prove_sharding_rule(const proof *p, const tsr_layout *const *operands
 {
     char text[2048], lost[2048], rule[1024];
     size_t length, lost_length, rule_length;
-    const tsr_status status =
-        tsr_op_sharding_rule(p->op, (size_t)p->attribute_count, p->attributes, operands,
-                             (tsr_text_room){text, sizeof text}, (tsr_text_room){lost, sizeof lost}, &length, &lost_length);
+    const tsr_status status = tsr_op_sharding_rule(p->op, (size_t)p->attribute_count, p->attributes, operands,
+                                                   (tsr_text_room){text, sizeof text},
+                                                   (tsr_text_room){lost, sizeof lost}, &length, &lost_length);
     if (p->info.moves)
         return status == TSR_ERROR_UNSUPPORTED ? TSR_OK : TSR_ERROR_INTERNAL;
     TSR_TRY(status);
