@@ -354,6 +354,51 @@ static void gradients_of_exponentials(void **state)
     run_ranks(3, check_exponential_gradients, NULL);
 }
 
+/* Rows that are strided or narrow have the bits of plain f32 rows. */
+static tsr_status check_bits(tsr_comm *comm, void *arg)
+{
+    enum { LINES = 5, COLUMNS = 300 };
+    float values[LINES * COLUMNS], turned[LINES * COLUMNS];
+    tsr_mesh *mesh;
+    tsr_dtensor *x, *t, *narrow, *wide, *y[6];
+    (void)arg;
+    for (int64_t i = 0; i < LINES * COLUMNS; i++) {
+        values[i] = (float)number(i);
+        turned[i % COLUMNS * LINES + i / COLUMNS] = values[i];
+    }
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
+    TSR_TRY(make(mesh, "R", 2, LINES, COLUMNS, values, &x));
+    TSR_TRY(make(mesh, "R", 2, COLUMNS, LINES, turned, &t));
+    TSR_TRY(tsr_softmax(x, 1, &y[0]));
+    TSR_TRY(tsr_softmax(t, 0, &y[1]));
+    TSR_TRY(tsr_cast(x, TSR_BF16, &narrow));
+    TSR_TRY(tsr_cast(narrow, TSR_F32, &wide));
+    TSR_TRY(tsr_layer_norm(narrow, NULL, NULL, epsilon, &y[2]));
+    TSR_TRY(tsr_layer_norm(wide, NULL, NULL, epsilon, &y[3]));
+    TSR_TRY(tsr_cast(y[3], TSR_BF16, &y[4]));
+    TSR_TRY(tsr_rms_norm_backward(narrow, NULL, epsilon, narrow, &y[5], NULL));
+    const float *const a = tsr_dtensor_to_local(y[0]).data, *const b = tsr_dtensor_to_local(y[1]).data;
+    const uint16_t *const c = tsr_dtensor_to_local(y[2]).data, *const d = tsr_dtensor_to_local(y[4]).data;
+    for (int64_t i = 0; i < LINES * COLUMNS; i++) {
+        const float other = b[i % COLUMNS * LINES + i / COLUMNS];
+        TSR_TRY(expect(a[i] == other, "softmax along dim 0", i, (double)other, (double)a[i]));
+        TSR_TRY(expect(c[i] == d[i], "layer_norm of bf16", i, c[i], d[i]));
+    }
+    tsr_dtensor *const others[] = {x, t, narrow, wide};
+    for (int i = 0; i < 4; i++)
+        tsr_dtensor_destroy(others[i]);
+    for (int i = 0; i < 6; i++)
+        tsr_dtensor_destroy(y[i]);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void strides_and_widths_change_no_bits(void **state)
+{
+    (void)state;
+    run_ranks(1, check_bits, NULL);
+}
+
 /* Results of replicas, by rank. */
 static float replicas[4][2][ROWS * 9];
 
@@ -523,6 +568,7 @@ int main(void)
         cmocka_unit_test(large_results_have_the_same_bits),
         cmocka_unit_test(errors_say_what_would_work),
         cmocka_unit_test(rows_may_be_empty),
+        cmocka_unit_test(strides_and_widths_change_no_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,7 @@ static const rule_case accepted[] = {
     {NORM, "2", {"4x6 S(1)", "6 S(0)"}, "S(1)"},
     {NORM, "2", {"4x6 R", "6 P"}, "P"},
     {TOP, "2", {"4x6 S(1)"}, "P(max) S(1)"},
+    {"... v -> ... | v prod", "2", {"4x6 S(1)"}, "P(prod)"},
     {"v -> 1 | v exchange", "2", {"6 S(0)"}, "R"},
     /* Alike is what owns alike, and the plainest form is printed. */
     {ADD, "2", {"8 S(0;balanced)", "8 S(0)"}, "S(0)"},

@@ -92,6 +92,7 @@ static const layout_case layout_cases[] = {
     {"slice", "2", "P", 1, {8}, "P", SLICE(1, 8, 3)},
     {"slice", "2", "P(max)", 1, {8}, "P(max)", SLICE(1, 8, 3)},
     {"slice", "2", "P(prod)", 1, {8}, "!redistribute x from \"P(prod)\" to \"R\"", SLICE(1, 8, 3)},
+    {"narrow", "2", "S(0;blocks=32,16,16)", 1, {64}, "S(0)", {INT("start", 32), INT("length", 16)}},
     {"narrow", "2", "S(0)", 1, {6}, "S(0;sizes=0,2)", {INT("start", 3), INT("length", 2)}},
     {"pad", "2", "S(0)", 1, {6}, "S(0;sizes=3,5)", {INT("after", 2)}},
     {"pad", "2", "S(0)", 1, {6}, "S(0)", {INT("before", 1), INT("after", 1)}},

@@ -68,6 +68,13 @@ typedef struct tsr_op_case {
     const tsr_layout *const *operands; /**< NULL: an optional operand that is left out */
 } tsr_op_case;
 
+/** A part of an operand's dim, which lies in another one from `offset` on. */
+typedef struct tsr_op_part {
+    int operand;                    /**< from whose dim it comes */
+    int64_t size, start, end, step; /**< elements start, start + step, .. below end, of `size` */
+    int64_t offset;                 /**< in the dim in which it lies */
+} tsr_op_part;
+
 /**
  * How tensors lie in each other along the factor marked "permute": parts of operands' dims follow
  * one another in a dim of the result, or of an operand. From this follow the placements of a result
@@ -78,12 +85,8 @@ typedef struct tsr_op_case {
  * operand 0.
  */
 typedef struct tsr_op_placing {
-    int count;
-    struct tsr_op_part {
-        int operand; /**< from whose dim it comes: elements start, start + step, .. below end */
-        int64_t size, start, end, step; /**< `size` of the operand's dim */
-        int64_t offset;                 /**< in the dim in which it lies */
-    } parts[TSR_OP_MOST_OPERANDS];      /**< in ascending order of offsets */
+    int count;                               /**< of parts */
+    tsr_op_part parts[TSR_OP_MOST_OPERANDS]; /**< in ascending order of offsets */
     int64_t size; /**< of the dim in which the parts lie; what none covers is any rank's */
     int target;   /**< the operand in which they lie; -1: the result */
     int like;     /**< the operand whose cuts the result has, where the parts fit; -1: the plainest

@@ -19,7 +19,6 @@
     .rule_of = tsr_rule_along, .host = tsr_##kernel##_run, .exchanges = 1,                                             \
     .record_bytes = tsr_##kernel##_record_bytes, .workspace_bytes = tsr_##kernel##_workspace_bytes
 
-/* In the rule of topk, 1 is a dim of no factor, which gets the size k. */
 const tsr_op tsr_rows_order[] = {
     {.name = "sort",
      .rule = "... n ... -> ... n ..., ... n ... | n exchange positional",
@@ -31,7 +30,7 @@ const tsr_op tsr_rows_order[] = {
      .code = TSR_ORDER_SORT,
      .gradients = {"sort_gradient(dout, sort(x).1)"}},
     {.name = "topk",
-     .rule = "... n ... -> ... 1 ..., ... 1 ... | n exchange positional",
+     .rule = "... n ... -> ... k ..., ... k ... | n exchange positional | k whole",
      .operands = {"x"},
      .results = {"values", "indices"},
      .attributes = {DIM, {.name = "k", .kind = TSR_ATTRIBUTE_INT, .integer = 1}},

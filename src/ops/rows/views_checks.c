@@ -364,11 +364,11 @@ void tsr_place_of_range(const tsr_op_case *c, tsr_op_placing *out)
     const int whole = whole_operand(c);
     const tsr_view_range range = range_of(c);
     *out = (tsr_op_placing){.count = 1, .size = count_range(&range), .target = -1, .like = -1};
-    out->parts[0] = (struct tsr_op_part){.operand = whole,
-                                         .size = shape_of(c, whole)[range.dim],
-                                         .start = range.start,
-                                         .end = range.end,
-                                         .step = range.step};
+    out->parts[0] = (tsr_op_part){.operand = whole,
+                                  .size = shape_of(c, whole)[range.dim],
+                                  .start = range.start,
+                                  .end = range.end,
+                                  .step = range.step};
     if (is_gradient(c) || c->op->code == TSR_VIEW_SLICE_LIKE) {
         out->target = is_gradient(c) ? 0 : 1;
         out->like = 1;
@@ -404,7 +404,7 @@ void tsr_place_of_concat(const tsr_op_case *c, tsr_op_placing *out)
             continue;
         const int64_t size = shape_of(c, i)[dim];
         out->parts[out->count++] =
-            (struct tsr_op_part){.operand = i, .size = size, .end = size, .step = 1, .offset = out->size};
+            (tsr_op_part){.operand = i, .size = size, .end = size, .step = 1, .offset = out->size};
         out->size += size;
     }
 }
@@ -459,7 +459,7 @@ void tsr_place_of_pad(const tsr_op_case *c, tsr_op_placing *out)
     const tsr_attribute *const a = c->attributes;
     const int64_t size = shape_of(c, 0)[tsr_view_dim(&a[0], dims_of(c))];
     *out = (tsr_op_placing){.count = 1, .size = a[1].integer + size + a[2].integer, .target = -1, .like = -1};
-    out->parts[0] = (struct tsr_op_part){.size = size, .end = size, .step = 1, .offset = a[1].integer};
+    out->parts[0] = (tsr_op_part){.size = size, .end = size, .step = 1, .offset = a[1].integer};
 }
 
 tsr_status tsr_shape_of_pad(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS])

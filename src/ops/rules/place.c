@@ -78,7 +78,7 @@ static tsr_status find_cuts(const placement_search *s, tsr_placement *cuts, bool
     const tsr_op_placing *const placing = s->placing;
     tsr_piece pieces[TSR_OP_OPERANDS];
     for (int i = 0; i < placing->count; i++) {
-        const struct tsr_op_part *const part = &placing->parts[i];
+        const tsr_op_part *const part = &placing->parts[i];
         pieces[i] = (tsr_piece){s->cuts[part->operand], part->size, part->start, part->end, part->step, part->offset};
     }
     const tsr_pieces all = {s->mesh, placing->count, pieces, placing->size};
