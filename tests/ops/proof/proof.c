@@ -207,8 +207,8 @@ static int64_t number_bits(const tsr_tensor *local, int64_t count)
     return (int64_t)(hash >> 1);
 }
 
-/* Collective, and so for a fourth of the draws: along mesh dims on which a tensor is Replicate, all ranks have the same
- * bits. */
+/* Collective, and so for a fourth of the draws: along mesh dims on which a tensor is Replicate, all
+ * ranks have the same bits. */
 static tsr_status compare_replicas(const proof *p, const char *what, const tsr_dtensor *got)
 {
     int64_t count;
@@ -270,7 +270,8 @@ static void destroy_tensors(tensors *t)
     tsr_dtensor_destroy(t->dout_memory);
 }
 
-/* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has "R". */
+/* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has
+ * "R". */
 static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, tsr_attribute *out)
 {
     memcpy(out, p->attributes, sizeof p->attributes);
