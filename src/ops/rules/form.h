@@ -73,8 +73,7 @@ bool tsr_op_form_has_part(const tsr_op_form *form, const tsr_op_dims *dims, int 
  * dim that is 1 has none. */
 int tsr_op_form_factors(const tsr_op_form *form, int factor, int factors[TSR_MAX_DIMS]);
 
-/** The size of a factor, or the product of a compound's; 1 for TSR_OP_ONE, -1 if it is not
- * known. */
+/** The size of a factor, or the product of a compound's; 1 for TSR_OP_ONE, -1: it is not known. */
 int64_t tsr_op_form_size(const tsr_op_form *form, int factor);
 
 /** The shape of a result; -1: it is not known. */

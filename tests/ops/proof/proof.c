@@ -426,6 +426,8 @@ static tsr_status propagate(const proof *p, bool *is_layout)
     if (status == TSR_OK)
         status = tsr_op_propagate(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_layout *const *)operands,
                                   results);
+    if (status == TSR_OK)
+        status = prove_sharding_rule(p, (const tsr_layout *const *)operands);
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         tsr_layout_destroy(results[i]);
     for (int i = 0; i < OPERANDS; i++)
