@@ -161,7 +161,8 @@ static tsr_status layout_of(const char *mesh_text, const char *placements, int64
     return status;
 }
 
-/* A record of 8 bytes takes 64, and so does what goes with it; each of the other ranks sends one. */
+/* A record of 8 bytes takes 64, and so does what goes with it; each of the other ranks sends
+ * one. */
 static void bytes_of_records_are_told_without_data(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Each typed function is its row: the same bits and layouts as tsr_op_call(), tsr_op_call_into() and
- * tsr_op_backward() with the row's name and attributes. */
+/* Each typed function is its row: the same bits and layouts as tsr_op_call(), tsr_op_call_into()
+ * and tsr_op_backward() with the row's name and attributes. */
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -113,13 +113,11 @@ static const int64_t last[] = {1}, both[] = {0, 1}, turned[] = {1, 0}, one_dim[]
     X(flip, "flip", "x", (g->x, 1, last), X1, INTS("dim", 1, 1))                                                       \
     X(roll, "roll", "x", (g->x, 1, 3), X1, INT("dim", 1), INT("shift", 3))                                             \
     X(tril, "tril", "x", (g->x, 1), X1, INT("diagonal", 1))                                                            \
-    X(triu, "triu", "x", (g->x, -1), X1, INT("diagonal", -1))                                                          \
     X(index_select, "index_select", "xj", (g->x, g->j, 1), X1, INT("dim", 1))                                          \
     X(gather, "gather", "xi", (g->x, g->i, 1), X1, INT("dim", 1))                                                      \
     X(scatter_add, "scatter_add", "xiy", (g->x, g->i, g->y, 1), (&d[0], &d[2]), INT("dim", 1))                         \
     X(embedding, "embedding", "rj", (g->r, g->j), X1, {NULL})                                                          \
-    X(all_reduce, "all_reduce", "p", (g->p, 1), X1, WORD("gradient", "partial"))                                       \
-    X(vary, "vary", "x", (g->x), X1, {NULL})
+    X(triu, "triu", "x", (g->x, -1), X1, INT("diagonal", -1))
 
 #define STEPS(X)                                                                                                       \
     X(sign, "sign", "x", (g->x), {NULL})                                                                               \
@@ -168,7 +166,41 @@ STEPS(FORMS)
 #define ROW(name, op, operands, args, ...) {op, operands, call_##name, into_##name, NULL, {__VA_ARGS__}},
 #define ROW_WITH_GRADIENT(name, op, operands, args, gradients, ...)                                                    \
     {op, operands, call_##name, into_##name, backward_##name, {__VA_ARGS__}},
-static const typed_row rows[] = {SMOOTH(ROW_WITH_GRADIENT) STEPS(ROW)};
+static tsr_status call_all_reduce(const given *g, tsr_dtensor **out)
+{
+    return tsr_all_reduce(g->p, 1, out);
+}
+
+static tsr_status into_all_reduce(const given *g, tsr_dtensor *out)
+{
+    return tsr_all_reduce_into(g->p, 1, out);
+}
+
+static tsr_status backward_all_reduce(const given *g, const tsr_dtensor *dout, tsr_dtensor **d)
+{
+    return tsr_all_reduce_backward(g->p, 1, dout, &d[0]);
+}
+
+static tsr_status call_vary(const given *g, tsr_dtensor **out)
+{
+    return tsr_vary(g->r, out);
+}
+
+static tsr_status into_vary(const given *g, tsr_dtensor *out)
+{
+    return tsr_vary_into(g->r, out);
+}
+
+static tsr_status backward_vary(const given *g, const tsr_dtensor *dout, tsr_dtensor **d)
+{
+    return tsr_vary_backward(g->r, dout, &d[0]);
+}
+
+static const typed_row rows[] = {
+    SMOOTH(ROW_WITH_GRADIENT) STEPS(ROW){
+        "all_reduce", "p", call_all_reduce, into_all_reduce, backward_all_reduce, {WORD("gradient", "partial")}},
+    {"vary", "r", call_vary, into_vary, backward_vary, {{NULL}}},
+};
 
 static const tsr_dtensor *get_operand(const given *g, char letter)
 {
