@@ -26,9 +26,12 @@ def main(root):
         name = header.relative_to(root / "include")
         report.check(f"<{name}> begins with what it is for", [] if header.read_text().startswith("/**") else ["no comment on top"])
         report.check(f"<{name}> documents every function", (f for f, documented in functions(header) if not documented))
-    tests = "\n".join(path.read_text() for path in tree.files(root, ".c") if path.relative_to(root).parts[0] == "tests")
+    named = set()
+    for path in tree.files(root, ".c"):
+        if path.relative_to(root).parts[0] == "tests":
+            named.update(re.findall(r"\btsr_\w+", path.read_text()))
     known = [name for header in tree.headers(root) for name, _ in functions(header)]
-    report.check("every public function is called by a test", (name for name in known if not re.search(rf"\b{name}\b", tests)))
+    report.check("every public function is called by a test", (name for name in known if name not in named))
     report.finish()
 
 
