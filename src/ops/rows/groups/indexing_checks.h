@@ -1,6 +1,6 @@
 /** What rows that index tables accept, and their rules. */
-#ifndef TSR_OPS_ROWS_INDEXING_CHECKS_H
-#define TSR_OPS_ROWS_INDEXING_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_INDEXING_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_INDEXING_CHECKS_H
 
 #include "ops/rows/row.h"
 

@@ -1,4 +1,4 @@
-#include "ops/rows/losses_checks.h"
+#include "ops/rows/groups/losses_checks.h"
 
 #include "ops/kernels/losses/losses.h"
 

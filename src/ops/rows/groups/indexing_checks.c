@@ -1,4 +1,4 @@
-#include "ops/rows/indexing_checks.h"
+#include "ops/rows/groups/indexing_checks.h"
 
 #include "ops/kernels/indexing/indexing.h"
 

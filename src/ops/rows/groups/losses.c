@@ -1,5 +1,5 @@
 #include "ops/kernels/losses/linear_losses.h"
-#include "ops/rows/losses_checks.h"
+#include "ops/rows/groups/losses_checks.h"
 #include "ops/rows/rows.h"
 
 /* What the rows of losses share; ignore_index is PyTorch's default. */

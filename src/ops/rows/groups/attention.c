@@ -1,7 +1,7 @@
 #include "ops/kernels/attention/attention.h"
 
 #include "ops/kernels/attention/rope.h"
-#include "ops/rows/attention_checks.h"
+#include "ops/rows/groups/attention_checks.h"
 #include "ops/rows/rows.h"
 
 #define ATTENTION_ATTRIBUTES                                                                                           \

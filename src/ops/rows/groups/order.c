@@ -3,7 +3,7 @@
 #include "ops/kernels/lines/cumulate.h"
 #include "ops/kernels/lines/place.h"
 #include "ops/rows/along.h"
-#include "ops/rows/order_checks.h"
+#include "ops/rows/groups/order_checks.h"
 #include "ops/rows/rows.h"
 
 /* Rows share these parts. */

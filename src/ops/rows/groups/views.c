@@ -2,7 +2,7 @@
 
 #include "ops/rows/reshape.h"
 #include "ops/rows/rows.h"
-#include "ops/rows/views_checks.h"
+#include "ops/rows/groups/views_checks.h"
 
 /* Rows share these parts. */
 #define RESULT(op)                                                                                                     \

@@ -1,4 +1,4 @@
-#include "ops/rows/random_checks.h"
+#include "ops/rows/groups/random_checks.h"
 
 #include "ops/kernels/random/random.h"
 

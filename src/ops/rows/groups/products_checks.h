@@ -1,6 +1,6 @@
 /** What rows of products accept, and the rules that they write. */
-#ifndef TSR_OPS_ROWS_PRODUCTS_CHECKS_H
-#define TSR_OPS_ROWS_PRODUCTS_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_PRODUCTS_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_PRODUCTS_CHECKS_H
 
 #include "ops/rows/row.h"
 

@@ -1,6 +1,6 @@
 #include "ops/kernels/norms/norms.h"
 
-#include "ops/rows/norms_checks.h"
+#include "ops/rows/groups/norms_checks.h"
 #include "ops/rows/rows.h"
 
 #define RESULT .results = {"out"}

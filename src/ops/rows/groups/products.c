@@ -1,6 +1,6 @@
 #include "ops/kernels/products/products.h"
 
-#include "ops/rows/products_checks.h"
+#include "ops/rows/groups/products_checks.h"
 #include "ops/rows/rows.h"
 
 #define PRODUCT(row_code)                                                                                              \

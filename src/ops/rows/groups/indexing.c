@@ -1,7 +1,7 @@
 #include "ops/kernels/indexing/indexing.h"
 
 #include "ops/kernels/indexing/counting.h"
-#include "ops/rows/indexing_checks.h"
+#include "ops/rows/groups/indexing_checks.h"
 #include "ops/rows/rows.h"
 
 /* What rows that index a table share. */

@@ -1,6 +1,6 @@
 /** What rows of losses accept, and their rules. */
-#ifndef TSR_OPS_ROWS_LOSSES_CHECKS_H
-#define TSR_OPS_ROWS_LOSSES_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_LOSSES_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_LOSSES_CHECKS_H
 
 #include "ops/rows/row.h"
 

@@ -1,4 +1,4 @@
-#include "ops/rows/views_checks.h"
+#include "ops/rows/groups/views_checks.h"
 
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/views.h"

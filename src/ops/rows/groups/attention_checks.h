@@ -1,6 +1,6 @@
 /** What the rows of attention.c accept. */
-#ifndef TSR_OPS_ROWS_ATTENTION_CHECKS_H
-#define TSR_OPS_ROWS_ATTENTION_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_ATTENTION_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_ATTENTION_CHECKS_H
 
 #include "ops/rows/row.h"
 

@@ -1,4 +1,4 @@
-#include "ops/rows/attention_checks.h"
+#include "ops/rows/groups/attention_checks.h"
 
 #include "ops/kernels/attention/attention.h"
 #include "ops/kernels/attention/rope.h"

@@ -1,6 +1,6 @@
 /** What rows of random numbers accept. */
-#ifndef TSR_OPS_ROWS_RANDOM_CHECKS_H
-#define TSR_OPS_ROWS_RANDOM_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_RANDOM_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_RANDOM_CHECKS_H
 
 #include "ops/rows/row.h"
 

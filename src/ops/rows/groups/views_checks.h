@@ -1,7 +1,7 @@
 /** What the rows of views accept, their rules, shapes and placements: the functions `check`,
  * `rule_of`, `shape_of` and `place_of` of views.c. All take every dtype. */
-#ifndef TSR_OPS_ROWS_VIEWS_CHECKS_H
-#define TSR_OPS_ROWS_VIEWS_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_VIEWS_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_VIEWS_CHECKS_H
 
 #include "ops/rows/row.h"
 

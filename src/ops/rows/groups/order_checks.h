@@ -1,6 +1,6 @@
 /** What rows of elements in order accept. */
-#ifndef TSR_OPS_ROWS_ORDER_CHECKS_H
-#define TSR_OPS_ROWS_ORDER_CHECKS_H
+#ifndef TSR_OPS_ROWS_GROUPS_ORDER_CHECKS_H
+#define TSR_OPS_ROWS_GROUPS_ORDER_CHECKS_H
 
 #include "ops/rows/row.h"
 

@@ -1,4 +1,4 @@
-#include "ops/rows/order_checks.h"
+#include "ops/rows/groups/order_checks.h"
 
 #include "ops/kernels/lines/order.h"
 #include "ops/rows/along.h"

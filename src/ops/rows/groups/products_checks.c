@@ -1,4 +1,4 @@
-#include "ops/rows/products_checks.h"
+#include "ops/rows/groups/products_checks.h"
 
 #include "ops/kernels/products/equation.h"
 #include "ops/kernels/products/products.h"

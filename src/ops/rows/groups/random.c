@@ -1,6 +1,6 @@
 #include "ops/kernels/random/random.h"
 
-#include "ops/rows/random_checks.h"
+#include "ops/rows/groups/random_checks.h"
 #include "ops/rows/rows.h"
 
 /* Rows share these parts. `like` gives shape, layout and dtype; only dropout reads values. */

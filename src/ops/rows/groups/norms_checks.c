@@ -1,4 +1,4 @@
-#include "ops/rows/norms_checks.h"
+#include "ops/rows/groups/norms_checks.h"
 
 #include "ops/kernels/norms/norms.h"
 #include "ops/kernels/reduce.h"
