@@ -161,7 +161,8 @@ static double attention_dq(const ops_bench_shapes *shapes, int64_t i)
     return sum;
 }
 
-/* Gradients of q, k and v: those of a key come from the queries that see it, itself and later ones. */
+/* Gradients of causal q, k and v: those of a key come from the queries that see it, from its own
+ * position on. */
 static double attention_gradient(const ops_bench_shapes *shapes, int operand, int64_t i)
 {
     const int64_t dim = shapes->shape[0][2], tokens = shapes->shape[0][1], first = i / dim;
