@@ -59,12 +59,18 @@ static inline void stream_vector(void *to, const void *from)
 }
 #endif
 
-/* Asks for `bytes` bytes that are read AHEAD bytes later, into the second-level cache. Without it
- * one thread waits for memory. */
+/* Asks for `bytes` bytes that are read later, into the second-level cache. Without it one thread
+ * waits for memory. */
 static inline void fetch(const void *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)at + AHEAD + i, 0, 2);
+        __builtin_prefetch((const char *)at + i, 0, 2);
+}
+
+/* The rows of a band that begins at `row`. */
+static inline int64_t count_rows(const tsr_norm_rows *r, int64_t row, int64_t band)
+{
+    return row < 0 || row >= r->rows ? 0 : r->rows - row < band ? r->rows - row : band;
 }
 
 #if VECTOR

@@ -464,54 +464,69 @@ static inline void FN(largest_gradient_row)(const tsr_norm_rows *r, const T *x, 
     MAKE(r, dx, (x[k] < 0 ? -x[k] : x[k]) == size ? SIGN(x[k]) * share : 0)
 }
 
-static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statistics, STATE *s)
+static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int64_t band, int statistics, STATE *s)
 {
     s->x = FN(row)(r, 0, row);
     s->y = FN(result)(r, row);
     s->statistics = r->statistics + row * statistics;
-    s->e = r->exponentials ? (T *)r->exponentials + row % 2 * r->length : s->y;
+    s->e = r->exponentials ? (T *)r->exponentials + row % (2 * band) * r->length : s->y;
     memset(s->lanes, 0, sizeof s->lanes);
     memset(s->squares, 0, sizeof s->squares);
     for (int j = 0; j < 2 * LANES; j++)
         s->largest[j] = -(T)INFINITY;
 }
 
-/* All rows of an op with one operand, with two, and of a norm's gradient. */
-/* Rows in a pipeline: blocks of a row are looked through, if the op `finds`, while those of the row
- * before are measured, and those of the row before that are made. So memory is read, written and
- * computed with all the time. */
+/* Asks for what is read AHEAD bytes later: n elements of the row, or of its next band's. */
+static inline void FN(fetch_row)(const tsr_norm_rows *r, const T *x, int64_t band, int64_t done, int64_t n)
+{
+    const int64_t ahead = AHEAD / (int64_t)sizeof(T) < r->length ? AHEAD / (int64_t)sizeof(T) : r->length;
+    const int64_t at = done + ahead;
+    fetch(at < r->length ? x + at : x + (at - r->length) + band * r->in_step[0], (size_t)n * sizeof(T));
+}
+
+/* Rows in a pipeline: blocks of a band of rows are looked through, if the op `finds`, while those
+ * of the band before are measured, and those of the band before that are made. So memory is read,
+ * written and computed with all the time. */
 #define PIPELINE(name, code, finds, found_by)                                                                          \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
-        STATE states[3];                                                                                               \
-        for (int64_t row = 0; row <= r->rows + (finds); row++) {                                                       \
-            STATE *const first = &states[row % 3], *const last = &states[(row + 2 - (finds)) % 3];                     \
-            STATE *const middle = (finds) ? &states[(row + 2) % 3] : first;                                            \
-            const bool begins = row < r->rows, in_middle = row >= (finds) && row < r->rows + (finds);                  \
-            const bool measures = in_middle && r->measures, makes = row > (finds) && r->makes;                         \
-            if (begins)                                                                                                \
-                FN(begin_row)(r, row, tsr_norm_statistics(code), first);                                               \
+        STATE states[3][TSR_NORM_BAND];                                                                                \
+        const int64_t band = tsr_norm_band(r->length * (int64_t)sizeof(T));                                            \
+        const int64_t end = (r->rows + band - 1) / band * band;                                                        \
+        for (int64_t row = 0; row <= end + (finds)*band; row += band) {                                                \
+            const int64_t turn = row / band;                                                                           \
+            STATE *const first = states[turn % 3], *const last = states[(turn + 2 - (finds)) % 3];                     \
+            STATE *const middle = (finds) ? states[(turn + 2) % 3] : first;                                            \
+            const int64_t begun = count_rows(r, row, band), measured = count_rows(r, row - (finds)*band, band);        \
+            const int64_t made = r->makes ? count_rows(r, row - (1 + (finds)) * band, band) : 0;                       \
+            for (int64_t i = 0; i < begun; i++)                                                                        \
+                FN(begin_row)(r, row + i, band, tsr_norm_statistics(code), &first[i]);                                 \
             for (int64_t done = 0; done < r->length; done += BLOCK) {                                                  \
                 const int64_t n = r->length - done < BLOCK ? r->length - done : BLOCK;                                 \
-                if (begins && r->streams)                                                                              \
-                    fetch(first->x + done, (size_t)n * sizeof(T));                                                     \
-                if ((finds) && begins && r->measures)                                                                  \
-                    FN(found_by##_find)(first, done, n);                                                               \
-                if (measures)                                                                                          \
-                    FN(name##_measure)(r, middle, done, n);                                                            \
-                if (makes)                                                                                             \
-                    FN(name##_make)(r, last, done);                                                                    \
+                for (int64_t i = 0; i < band; i++) {                                                                   \
+                    if (i < begun && r->streams)                                                                       \
+                        FN(fetch_row)(r, first[i].x, band, done, n);                                                   \
+                    if ((finds) && i < begun && r->measures)                                                           \
+                        FN(found_by##_find)(&first[i], done, n);                                                       \
+                    if (i < measured && r->measures)                                                                   \
+                        FN(name##_measure)(r, &middle[i], done, n);                                                    \
+                    if (i < made)                                                                                      \
+                        FN(name##_make)(r, &last[i], done);                                                            \
+                }                                                                                                      \
             }                                                                                                          \
-            if ((finds) && begins && r->measures)                                                                      \
-                FN(found_by##_found)(first);                                                                           \
-            if (measures)                                                                                              \
-                FN(name##_measured)(r, middle);                                                                        \
-            if (in_middle && r->makes)                                                                                 \
-                FN(name##_prepare)(r, middle);                                                                         \
+            for (int64_t i = 0; (finds) && i < begun && r->measures; i++)                                              \
+                FN(found_by##_found)(&first[i]);                                                                       \
+            for (int64_t i = 0; i < measured; i++) {                                                                   \
+                if (r->measures)                                                                                       \
+                    FN(name##_measured)(r, &middle[i]);                                                                \
+                if (r->makes)                                                                                          \
+                    FN(name##_prepare)(r, &middle[i]);                                                                 \
+            }                                                                                                          \
         }                                                                                                              \
         if (r->streams)                                                                                                \
             stream_finish();                                                                                           \
     }
+/* All rows of an op with one operand, with two, and of a norm's gradient. */
 #define UNARY(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
