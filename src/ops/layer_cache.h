@@ -9,8 +9,8 @@
 tsr_status tsr_layer_recall_y(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                               tsr_layout **y);
 
-/** tsr_layer_rule_gradient() of operand `which` of x, w and b, of which the last may be NULL; `dy` is
- * the gradient layout of the y that they give. Recalled likewise. */
+/** tsr_layer_rule_gradient() of operand `which` of x, w and b, of which the last may be NULL; `dy`
+ * is the gradient layout of the y that they give. Recalled likewise. */
 tsr_status tsr_layer_recall_gradient(const char *caller, int which, const tsr_layout *const operands[3],
                                      const tsr_layout *dy, tsr_dtype dtype, tsr_layout **out);
 

@@ -132,8 +132,8 @@ static tsr_status apply(const tsr_op_names *names, const tsr_layout *const *oper
     TSR_TRY(tsr_op_rule_parse(names->rule, &rule));
     for (int i = 1; i < rule.operand_count; i++) {
         if (operands[i])
-            TSR_TRY(
-                tsr_layer_check_mesh_dims(names->caller, names->operands[0], operands[0], names->operands[i], operands[i]));
+            TSR_TRY(tsr_layer_check_mesh_dims(names->caller, names->operands[0], operands[0], names->operands[i],
+                                              operands[i]));
     }
     TSR_TRY(join_dtypes(names, operands, rule.operand_count, &joined));
     const tsr_op_shaping shaping = {.optional = 1u << 2, .dtypes = dtype ? dtype : &joined};

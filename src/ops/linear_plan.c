@@ -2,7 +2,6 @@
 #include "ops/forward.h"
 #include "ops/layer.h"
 #include "ops/layer_rule.h"
-#include "ops/layer_rule.h"
 #include "ops/numbers.h"
 #include "ops/plan_frame.h"
 
