@@ -99,4 +99,7 @@ tsr_status prove_lines(const proof_case *lines, const char *mesh, int times, pro
 /** Compares gradients on one rank with finite differences in f64. */
 tsr_status prove_differences(const proof_case *lines, int times, proof_counts *counts);
 
+/** Writes the op's rule as Shardy's text, and reads it. */
+tsr_status prove_sharding_rule(const proof *p, const tsr_layout *const *operands);
+
 #endif
