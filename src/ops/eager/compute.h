@@ -17,8 +17,8 @@ typedef struct tsr_computation {
 
 /**
  * Computes the results. Where mesh dims cut exchanged factors it is collective along them, and the
- * first such call over the mesh's communicator. A failure there, that of `local` too, is told to all
- * ranks that meet: they get TSR_ERROR_PEER.
+ * first such call over the mesh's communicator. A failure there, that of `local` too, is told to
+ * all ranks that meet: they get TSR_ERROR_PEER.
  */
 tsr_status tsr_eager_compute(const tsr_computation *computation, tsr_status local);
 
