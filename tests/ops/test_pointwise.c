@@ -96,6 +96,37 @@ static const struct unary_row {
     {"round", tsr_round, tsr_round_into, NULL, rint, -4, 3.875, 0},
 };
 
+/* Rows whose f32 are computed in f64 and rounded once. */
+static tsr_status check_rounded(tsr_comm *comm, void *arg)
+{
+    static const char *const names[] = {"sin", "cos", "erf"};
+    static double (*const references[])(double) = {sin, cos, erf};
+    static unary *const calls[] = {tsr_sin, tsr_cos, tsr_erf};
+    const int64_t shape[] = {COUNT};
+    float values[COUNT];
+    tsr_mesh *mesh;
+    tsr_dtensor *x;
+    (void)comm, (void)arg;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = ldexpf((float)(i % 2 ? -i : i) / COUNT + 1, i % 29 - 4);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 1, shape);
+    TSR_TRY(tsr_distribute(&global, mesh, "R", &x));
+    for (int k = 0; k < 3; k++) {
+        tsr_dtensor *y;
+        TSR_TRY(calls[k](x, &y));
+        const float *const got = tsr_dtensor_to_local(y).data;
+        for (int i = 0; i < COUNT; i++) {
+            const double at = (double)values[i], wanted = references[k](at), unit = ldexp(1, ilogb(wanted) - 23);
+            TSR_TRY(expect(fabs((double)got[i] - wanted) <= 0.51 * unit, names[k], at, (double)got[i], wanted));
+        }
+        tsr_dtensor_destroy(y);
+    }
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
 static tsr_status check_slope(const struct unary_row *row, const tsr_dtensor *x)
 {
     tsr_dtensor *ones, *dx;
@@ -146,6 +177,7 @@ static void functions_of_one_operand(void **state)
 {
     (void)state;
     run_ranks(3, check_unary);
+    run_ranks(2, check_rounded);
 }
 
 /* Exact results of f64, NaN equal to NaN; zeros have signs. */
