@@ -124,8 +124,8 @@ static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype d
                               .dst_type = (uint8_t)(floats[dst_dtype] - 1),
                               .aligned = ((uintptr_t)dst | (uintptr_t)src) % 16 == 0};
     void *arguments[] = {&given};
-    return tsr_cuda_launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1, (uint32_t)((count + per_block - 1) / per_block),
-                  arguments, stream);
+    return tsr_cuda_launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1,
+                           (uint32_t)((count + per_block - 1) / per_block), arguments, stream);
 }
 
 tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
@@ -186,7 +186,7 @@ static tsr_status launch_reduction(void *opaque, const tsr_cuda_reduce *given, b
     const tsr_cuda_kernel first = wide ? TSR_CUDA_REDUCE_WIDE : TSR_CUDA_REDUCE_SINGLE;
     void *arguments[] = {(void *)(uintptr_t)given};
     return tsr_cuda_launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS,
-                  arguments, to->stream);
+                           arguments, to->stream);
 }
 
 tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)

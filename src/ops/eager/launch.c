@@ -38,8 +38,7 @@ tsr_status tsr_eager_launch(const tsr_op_case *c, tsr_device device, const tsr_k
     const tsr_device_table *const table = tsr_device_driver_table(device.driver, &self);
     tsr_kernel_call asked = *call;
     asked.query = &bytes;
-    const tsr_status status =
-        table->launch ? table->launch(self, device.index, &asked, NULL) : TSR_ERROR_UNSUPPORTED;
+    const tsr_status status = table->launch ? table->launch(self, device.index, &asked, NULL) : TSR_ERROR_UNSUPPORTED;
     if (status == TSR_ERROR_UNSUPPORTED)
         return tsr_eager_refuse_device(c, device);
     TSR_TRY(status);

@@ -222,10 +222,8 @@ TSR_BOTH void tsr_cuda_sum_lane(const tsr_cuda_norm &given, uint32_t k, uint32_t
     double weight = 0, bias = 0;
     for (uint32_t row = lane; k < given.along.count && row < given.across.count; row += TSR_CUDA_SUM_LANES) {
         const double *const s = given.kept + (int64_t)row * TSR_CUDA_STATISTICS;
-        const double d =
-            tsr_cuda_in_row<double>(given, given.in[0], tsr_cuda_row_at(given, given.in[0], row), k, 0);
-        const double x =
-            tsr_cuda_in_row<double>(given, given.in[1], tsr_cuda_row_at(given, given.in[1], row), k, 0);
+        const double d = tsr_cuda_in_row<double>(given, given.in[0], tsr_cuda_row_at(given, given.in[0], row), k, 0);
+        const double x = tsr_cuda_in_row<double>(given, given.in[1], tsr_cuda_row_at(given, given.in[1], row), k, 0);
         weight += d * ((x - (tsr_cuda_is_layer(given.code) ? s[1] : 0)) * tsr_cuda_factor(given, s));
         bias += d;
     }

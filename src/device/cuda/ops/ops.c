@@ -33,9 +33,9 @@ static const unsigned char storages[TSR_DTYPE_END] = {
 
 /* Per storage: the kernel that computes pointwise ops. */
 static const tsr_cuda_kernel element_kernels[TSR_CUDA_STORAGE_END] = {
-    [TSR_CUDA_AS_F64] = TSR_CUDA_ELEMENTS_F64, [TSR_CUDA_AS_F32] = TSR_CUDA_ELEMENTS_F32,
-    [TSR_CUDA_AS_F16] = TSR_CUDA_ELEMENTS_F32, [TSR_CUDA_AS_BF16] = TSR_CUDA_ELEMENTS_F32,
-    [TSR_CUDA_AS_I64] = TSR_CUDA_ELEMENTS_I64, [TSR_CUDA_AS_I32] = TSR_CUDA_ELEMENTS_I32,
+    [TSR_CUDA_AS_F64] = TSR_CUDA_ELEMENTS_F64,  [TSR_CUDA_AS_F32] = TSR_CUDA_ELEMENTS_F32,
+    [TSR_CUDA_AS_F16] = TSR_CUDA_ELEMENTS_F32,  [TSR_CUDA_AS_BF16] = TSR_CUDA_ELEMENTS_F32,
+    [TSR_CUDA_AS_I64] = TSR_CUDA_ELEMENTS_I64,  [TSR_CUDA_AS_I32] = TSR_CUDA_ELEMENTS_I32,
     [TSR_CUDA_AS_BOOL] = TSR_CUDA_ELEMENTS_BOOL};
 
 /* An op that is launched. */
@@ -64,7 +64,8 @@ static int find_norm(const char *op)
 /* True if kernels can read and write a tensor; one that is left out, too. */
 static bool is_taken(const tsr_tensor *tensor)
 {
-    return tensor->ndim < 0 || (storages[tensor->dtype] && (uintptr_t)tensor->data % tsr_dtype_bytes(tensor->dtype) == 0);
+    return tensor->ndim < 0 ||
+           (storages[tensor->dtype] && (uintptr_t)tensor->data % tsr_dtype_bytes(tensor->dtype) == 0);
 }
 
 static bool are_taken(const tsr_kernel_call *call)
@@ -300,8 +301,7 @@ static tsr_status answer(const tsr_kernel_call *call, int pointwise, int norm)
 {
     const bool known = pointwise >= 0 || norm >= 0;
     const int64_t rows = norm >= 0 ? count(call, norm, false) : 0;
-    if (!known || !are_taken(call) || rows > TSR_CUDA_UNITS ||
-        (norm >= 0 && count(call, norm, true) > TSR_CUDA_UNITS))
+    if (!known || !are_taken(call) || rows > TSR_CUDA_UNITS || (norm >= 0 && count(call, norm, true) > TSR_CUDA_UNITS))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: no kernel takes this call of %s", call->op);
     *call->query = call->output_count > 1 ? rows * TSR_CUDA_STATISTICS * (int64_t)sizeof(double) : 0;
     return TSR_OK;

@@ -14,7 +14,7 @@ template <typename whole> TSR_BOTH whole tsr_cuda_to_whole(double value)
     const int digits = 8 * (int)sizeof(whole) - 1;
     const double end = digits == 63 ? 0x1p63 : 0x1p31;
     const whole lowest = digits == 63 ? (whole)INT64_MIN : (whole)INT32_MIN;
-    return value != value ? 0 : value <= -end ? lowest : value >= end ? (whole) ~lowest : (whole)value;
+    return value != value ? 0 : value <= -end ? lowest : value >= end ? (whole)~lowest : (whole)value;
 }
 
 template <typename to, typename from> struct tsr_cuda_cast {
@@ -124,8 +124,7 @@ template <typename T> TSR_BOTH T tsr_cuda_silu_slope(T x)
 TSR_BOTH double tsr_cuda_gelu(double x, bool by_tanh)
 {
     const double low = x < -100 ? -100 : x, c = tsr_cuda_within(x, 30.0);
-    return by_tanh ? (x < -30 ? -30 : x) *
-                         tsr_cuda_sigmoid(c * (TSR_CUDA_GELU_TWICE + TSR_CUDA_GELU_CUBED * (c * c)))
+    return by_tanh ? (x < -30 ? -30 : x) * tsr_cuda_sigmoid(c * (TSR_CUDA_GELU_TWICE + TSR_CUDA_GELU_CUBED * (c * c)))
                    : 0.5 * low * erfc(-x * 0.70710678118654752440);
 }
 
@@ -306,8 +305,10 @@ template <typename T, typename U> struct tsr_cuda_whole_arithmetic {
     }
 };
 
-template <> struct tsr_cuda_arithmetic<int64_t> : tsr_cuda_whole_arithmetic<int64_t, uint64_t> {};
-template <> struct tsr_cuda_arithmetic<int32_t> : tsr_cuda_whole_arithmetic<int32_t, uint32_t> {};
+template <> struct tsr_cuda_arithmetic<int64_t> : tsr_cuda_whole_arithmetic<int64_t, uint64_t> {
+};
+template <> struct tsr_cuda_arithmetic<int32_t> : tsr_cuda_whole_arithmetic<int32_t, uint32_t> {
+};
 
 template <> struct tsr_cuda_arithmetic<bool> {
     TSR_BOTH bool value(int code, bool a, bool b, bool, double p, double)
@@ -381,9 +382,9 @@ template <typename T> TSR_BOTH void tsr_cuda_element(const tsr_cuda_elements &gi
     for (int i = 0; i < 3; i++)
         if (i < given.inputs)
             value[i] = tsr_cuda_read<T>(given.tensors[i].data + at[i], given.tensors[i].storage);
-    tsr_cuda_write<T>(given.tensors[3].data + at[3], given.tensors[3].storage,
-                      tsr_cuda_compute<T>(given.code, value[0], value[1], value[2], given.parameters[0],
-                                          given.parameters[1]));
+    tsr_cuda_write<T>(
+        given.tensors[3].data + at[3], given.tensors[3].storage,
+        tsr_cuda_compute<T>(given.code, value[0], value[1], value[2], given.parameters[0], given.parameters[1]));
 }
 
 /** X(name, type) for each type in which pointwise ops compute. */

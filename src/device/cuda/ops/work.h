@@ -148,7 +148,7 @@ typedef struct tsr_cuda_row_view {
 /** An op over rows, whose tensors are all stored alike: a block for each row. */
 typedef struct tsr_cuda_norm {
     tsr_cuda_row_view in[2], out, weight, bias; /**< out may be left out, too */
-    tsr_cuda_row_view sums[2]; /**< gradients of weight and bias, by a kernel of their own */
+    tsr_cuda_row_view sums[2];                  /**< gradients of weight and bias, by a kernel of their own */
     tsr_cuda_walk across, along;
     double epsilon;
     double *kept; /**< TSR_CUDA_STATISTICS of each row, for that kernel; or NULL */
