@@ -8,8 +8,8 @@
  * the library's ops. */
 extern const tsr_op example_relu_squared;
 
-/** unit (x): each row (the last dim) divided by its Euclidean length, for f32. Where a mesh dim cuts
- * rows, ranks gather one f64 a row: the sums of squares of their parts. */
+/** unit (x): each row (the last dim) divided by its Euclidean length, for f32. Where a mesh dim
+ * cuts rows, ranks gather one f64 a row: the sums of squares of their parts. */
 extern const tsr_op example_unit;
 
 #endif

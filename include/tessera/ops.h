@@ -156,6 +156,37 @@ TSR_API tsr_status tsr_op_cheapest(const tsr_op *op, size_t count, const tsr_att
                                    const tsr_layout *const *operands,
                                    const tsr_placement *const *results, tsr_layout **out);
 
+/** Room for a text: at most `capacity` bytes with the NUL. `text` may be NULL where that is 0. */
+typedef struct tsr_text_room {
+    char *text;
+    size_t capacity;
+} tsr_text_room;
+
+/**
+ * An op's rule for compilers: Shardy's `#sdy.op_sharding_rule<([i, j], [k, j])->([i, k]) {i=8,
+ * j=16, k=4} reduction={j}, custom>`. Operands that are left out are not in it. `lost` gets
+ * sentences apart by "; " on what Shardy cannot say: reductions other than sum and exchanges inside
+ * the op, whose factors it must replicate; cuts other than chunks; Partial. The lengths, where not
+ * NULL, get those of the whole texts, as from snprintf(). Pure. TSR_ERROR_UNSUPPORTED: an op that
+ * redistributes has no rule. TSR_ERROR_ARGUMENT: as tsr_op_propagate(), but for placements, which
+ * may be any.
+ */
+TSR_API tsr_status tsr_op_sharding_rule(const tsr_op *op, size_t count,
+                                        const tsr_attribute *attributes,
+                                        const tsr_layout *const *operands, tsr_text_room rule,
+                                        tsr_text_room lost, size_t *rule_length,
+                                        size_t *lost_length);
+
+/**
+ * Reads Shardy's text, and writes the rule that a row would have: "i j, k j -> i k | j sum". Sizes
+ * are checked, and dropped; blocked_propagation, too. At most `capacity` bytes are written, the
+ * last NUL, and `*length`, where not NULL, gets the length of the whole rule. Pure.
+ * TSR_ERROR_ARGUMENT: the sentence points at the character that is wrong; or it says what no rule
+ * says.
+ */
+TSR_API tsr_status tsr_op_read_sharding_rule(const char *text, char *rule, size_t capacity,
+                                             size_t *length);
+
 /**
  * The layouts in which an op takes its operands under a policy: those given if they fit the rule,
  * else the cheapest that do, if the policy allows the redistributions. `bytes`: the most that a

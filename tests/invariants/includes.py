@@ -19,12 +19,13 @@ ROOMS = {
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/ops": {"blas": [], ".": ["blas"], "rules": [], "kernels": [".", "blas"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"]},
+    "src/ops/rows": {".": [], "groups": ["."]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
-              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
+              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/suite", "simulate", "ops"]
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34

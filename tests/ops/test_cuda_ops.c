@@ -57,6 +57,7 @@ static const char *const exact[] = {
     "keep",
     "drop",
     "cast",
+    "vary",
     "clamp",
     "clamp_gradient",
     "masked_fill",
@@ -113,7 +114,7 @@ static const char *const close[] = {
     "layer_norm_gradient",
 };
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define COUNT(array) (sizeof array / sizeof *array)
 
 static bool is_among(const char *const *names, size_t count, const char *name)
 {
@@ -153,7 +154,7 @@ static bool is_row(const trial *t, int operand)
 {
     const char *const name = t->info->operands[operand];
     return strcmp(name, "weight") == 0 || strcmp(name, "bias") == 0 ||
-           (t->way == REPEATED && operand > 0 && strcmp(name, "out") != 0 && strstr(t->info->name, "_norm") == NULL);
+           (t->way == REPEATED && operand > 0 && strcmp(name, "out") != 0 && !strstr(t->info->name, "_norm"));
 }
 
 /* An operand on the host, before it is transposed. */
@@ -378,6 +379,39 @@ static tsr_status refuse_rows(tsr_comm *comm, void *arg)
     return status;
 }
 
+/* Moves an operand to another cut by the row, on both. */
+static tsr_status move_both(const trial *t, operands *all)
+{
+    const tsr_attribute to = tsr_attribute_text("placements", "S(1)");
+    TSR_TRY(make_operands(t, all));
+    TSR_TRY(tsr_op_call(t->op, 1, &to, (const tsr_dtensor *const *)all->host, all->host_results));
+    TSR_TRY(tsr_op_call(t->op, 1, &to, (const tsr_dtensor *const *)all->device, all->device_results));
+    return compare(t, "out", all->device_results[0], all->host_results[0]);
+}
+
+static tsr_status move_rows(tsr_comm *comm, void *arg)
+{
+    trial t;
+    tsr_op_info info;
+    operands all = {{NULL}, {NULL}, {NULL}, {NULL}};
+    TSR_TRY(begin(comm, arg, &t));
+    tsr_status status = tsr_op_find(NULL, "redistribute", &t.op);
+    tsr_op_describe(t.op, &info);
+    t.info = &info;
+    t.dtype = TSR_F64;
+    if (status == TSR_OK)
+        status = move_both(&t, &all);
+    operands_clear(&all);
+    tsr_mesh_destroy(t.mesh);
+    return status;
+}
+
+static void a_redistribution_is_a_row_on_the_device_too(void **state)
+{
+    (void)state;
+    run_ranks(move_rows);
+}
+
 static void calls_that_the_device_cannot_run_are_refused_by_op_and_device(void **state)
 {
     (void)state;
@@ -388,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_give_what_the_host_gives),
+        cmocka_unit_test(a_redistribution_is_a_row_on_the_device_too),
         cmocka_unit_test(calls_that_the_device_cannot_run_are_refused_by_op_and_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

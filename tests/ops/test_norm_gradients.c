@@ -1,5 +1,5 @@
-/* Gradients of norms are slopes: against differences of plain loops in f64, on a mesh that cuts rows
- * and the normalized dim. */
+/* Gradients of norms are slopes: against differences of plain loops in f64, on a mesh that cuts
+ * rows and the normalized dim. */
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 

@@ -213,7 +213,7 @@ static owned find_owned(const tsr_layout *layout, int dim)
     return o;
 }
 
-/* Writes the forms of a cut of a dim of `size` over `parts`, each once, whether or not it sums up. */
+/* Writes the forms of a cut of a dim of `size` over `parts`, each once. */
 static int list_forms(int size, int64_t parts, bool rich, char forms[][FORM])
 {
     int count = 0;
@@ -302,7 +302,7 @@ static void project(uint32_t all, int major, int minor, uint32_t *a, uint32_t *b
     }
 }
 
-/* The factors' own, if the mesh dims in `cut`, by bits, cut the major one and the others the minor. */
+/* The factors' own, if the mesh dims in `cut`, by bits, cut the major, and the others the minor. */
 static bool split_owned(const tsr_mesh *mesh, const owned *all, int major, int minor, unsigned cut, owned *a, owned *b)
 {
     const int others = tsr_mesh_ndim(mesh) == 1 ? 1 : (int)tsr_mesh_size(mesh, 1);

@@ -24,8 +24,8 @@ static int64_t eight_bytes(const tsr_kernel_call *call)
     return 8;
 }
 
-/* Writes the sum over ranks of the number of local elements; on the rank that `fails` names it fails
- * before the meeting. */
+/* Writes the sum over ranks of the number of local elements; on the rank that `fails` names it
+ * fails before the meeting. */
 static tsr_status count_elements(const tsr_kernel_call *call)
 {
     int64_t own, total = 0;

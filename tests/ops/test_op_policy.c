@@ -102,8 +102,7 @@ static tsr_status expect_refusal(const tsr_mesh *mesh, const char *why)
     const int told = status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), why) && !z;
     tsr_dtensor_destroy(x);
     tsr_dtensor_destroy(y);
-    return told ? TSR_OK
-                : tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" is not in: %s", why, tsr_status_message());
+    return told ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" is not in: %s", why, tsr_status_message());
 }
 
 static float plus_five(int i)

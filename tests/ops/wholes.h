@@ -20,8 +20,8 @@ int support_count_ranks(const char *mesh);
 /** A number from -6 to 6 that depends on i alone. */
 double support_draw(int64_t i);
 
-/** TSR_ERROR_INTERNAL: `got` differs from `wanted` by more than the tolerance, relative to 1 and the
- * size. */
+/** TSR_ERROR_INTERNAL: `got` differs from `wanted` by more than the tolerance, relative to 1 and
+ * the size. */
 tsr_status support_expect(const char *what, int64_t at, double got, double wanted, double tolerance);
 
 #endif

@@ -120,7 +120,14 @@ def moved():
     return harness.different("moves", answer["moves"], [{"operand": "x", "from": ["P"], "to": ["R"], "bytes_received": {"max": 128, "total": 256}}])
 
 
+def shardy():
+    answer = tool.json("ops", "matmul", "--mesh", "2", "--operand", "4x6:f32:R", "--operand", "6x8:f32:R")
+    return (harness.different("rule", answer["sdy"], "#sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=4, j=6, k=8} reduction={j}, custom>")
+            + harness.different("a move", tool.json("ops", "all_reduce", "--mesh", "2", "--operand", "4x8:f32:P")["sdy"], None))
+
+
 tool.case("rows are listed", listed)
+tool.case("the rule is told to compilers", shardy)
 tool.case("a case is explained", explained)
 tool.case("an op that moves tells its bytes", moved)
 for line in GOLDEN.read_text().splitlines():

@@ -111,7 +111,7 @@ def prints_help(*words):
 
 # What --help says no default of: options that must be given, or without which something is left out.
 WITHOUT_DEFAULT = {"--mesh", "--shape", "--placements", "--from", "--to", "--input", "--input-shards", "--output", "--tokens", "--hidden",
-                   "--intermediate", "--begin", "--nodes", "--save", "--svg"}
+                   "--intermediate", "--begin", "--nodes", "--save", "--svg", "--operand", "--gradient"}
 
 
 def defaults_are_told(command):

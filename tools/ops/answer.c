@@ -165,6 +165,29 @@ static json_t *gradients_to_json(const ops_case *c)
     return array;
 }
 
+/* Room for texts of Shardy. */
+enum { SHARDY_BYTES = 4096 };
+
+/* Writes the op's rule as Shardy has it, and what that leaves out; false if it cannot be written. */
+static bool write_shardy(const ops_case *c, char rule[SHARDY_BYTES], char lost[SHARDY_BYTES])
+{
+    const tsr_text_room whole = {rule, SHARDY_BYTES}, rest = {lost, SHARDY_BYTES};
+    size_t rule_length = 0, lost_length = 0;
+    const tsr_status status =
+        tsr_op_sharding_rule(c->op, (size_t)c->attribute_count, c->attributes, (const tsr_layout *const *)c->fitted,
+                             whole, rest, &rule_length, &lost_length);
+    return status == TSR_OK && rule_length < SHARDY_BYTES && lost_length < SHARDY_BYTES;
+}
+
+/* Adds the rule for compilers; null for an op that redistributes. */
+static json_t *with_shardy(const ops_case *c, json_t *object)
+{
+    char rule[SHARDY_BYTES], lost[SHARDY_BYTES];
+    const bool written = write_shardy(c, rule, lost);
+    object = json_with_field(object, "sdy", written ? json_string(rule) : json_null());
+    return json_with_field(object, "sdy_lost", written ? json_string(lost) : json_null());
+}
+
 static json_t *answer_to_json(const answer *a)
 {
     const ops_case *const c = a->c;
@@ -179,7 +202,8 @@ static json_t *answer_to_json(const answer *a)
     object = json_with_field(object, "moves", moves_to_json(a));
     object = json_with_field(object, "gradients", gradients_to_json(c));
     object = json_with_field(object, "bytes_received", sum_to_json(&a->all.bytes));
-    return json_with_field(object, "seconds", json_real(a->all.seconds));
+    object = json_with_field(object, "seconds", json_real(a->all.seconds));
+    return with_shardy(c, object);
 }
 
 static void say_layout(const char *name, const tsr_layout *layout, const char *behind)

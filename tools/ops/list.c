@@ -58,8 +58,6 @@ static const char *const cuda_rows[] = {
     "rms_norm",
     "rms_norm_gradient",
     "round",
-    "row",
-    "row",
     "rsqrt",
     "scale",
     "share_max",
@@ -78,6 +76,7 @@ static const char *const cuda_rows[] = {
     "sub",
     "tanh",
     "tanh_gradient",
+    "vary",
     "where",
 };
 

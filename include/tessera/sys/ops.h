@@ -40,7 +40,7 @@ typedef struct tsr_kernel_call {
     const tsr_layout *const *result_layouts; /**< of the outputs */
     const int64_t *coordinate; /**< this rank's; with a layout it gives a shard's global intervals
                                     (tsr_layout_intervals()) */
-    int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1, .. */
+    int stage;                 /**< TSR_STAGE_WHOLE, or 0, 1 and so on */
     const void *records;       /**< stage > 0: those of the stage before */
     int64_t record_stride;     /**< bytes from one record to the next, a multiple of 64 */
     int record_count; /**< the ranks that exchanged, in row-major order of their coordinates
@@ -95,6 +95,7 @@ typedef struct tsr_op_placing {
                        that fit are found */
 } tsr_op_placing;
 
+/** A row: an op. */
 struct tsr_op {
     size_t size; /**< sizeof(struct tsr_op); 0 in the library's own rows */
     const char *name;

@@ -1,5 +1,6 @@
 #include "ops/eager/cache.h"
 
+#include "ops/rows/settle.h"
 #include "ops/rows/table.h"
 
 #include <tessera/sys/memory.h>

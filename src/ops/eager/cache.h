@@ -1,4 +1,5 @@
-/** Answers of rules that a mesh keeps, so that a repeated call parses nothing and infers nothing. */
+/** Answers of rules that a mesh keeps, so that a repeated call parses nothing and infers
+ * nothing. */
 #ifndef TSR_OPS_EAGER_CACHE_H
 #define TSR_OPS_EAGER_CACHE_H
 
@@ -17,8 +18,8 @@ typedef struct tsr_eager_answer {
     tsr_layout *fitted[TSR_OP_MOST_OPERANDS]; /**< NULL: the operand stays, or is left out */
 } tsr_eager_answer;
 
-/** The cache of a mesh, borrowed from it, and this rank's coordinate; `*inside` 0: it is outside the
- * mesh. */
+/** The cache of a mesh, borrowed from it, and this rank's coordinate; `*inside` 0: it is outside
+ * the mesh. */
 tsr_status tsr_eager_cache_of(const tsr_mesh *mesh, tsr_eager_cache **out);
 const int64_t *tsr_eager_coordinate(const tsr_eager_cache *cache, int *inside);
 

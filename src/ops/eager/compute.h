@@ -18,10 +18,9 @@ typedef struct tsr_computation {
 
 /**
  * Computes the results. Where mesh dims cut exchanged factors it is collective along them, and the
- * first such call over the mesh's communicator. A failure there, that of `local` too, is told to all
- * ranks that meet: they get TSR_ERROR_PEER.
- * On a device the kernel is only enqueued, on the default stream; a call that must exchange is
- * refused there.
+ * first such call over the mesh's communicator. A failure there, that of `local` too, is told to
+ * all ranks that meet: they get TSR_ERROR_PEER. On a device the kernel is only enqueued, on the
+ * default stream; a call that must exchange is refused there.
  */
 tsr_status tsr_eager_compute(const tsr_computation *computation, tsr_status local);
 

@@ -16,8 +16,8 @@ tsr_status tsr_eager_settle(const tsr_op_case *c, const tsr_eager_answer *answer
 
 void tsr_eager_settled_clear(tsr_eager_settled *settled);
 
-/** Collective where the operand was moved: brings the gradient of a settled operand, in `*gradient`,
- * to the gradient layout of the operand as it was. */
+/** Collective where the operand was moved: brings the gradient of a settled operand, in
+ * `*gradient`, to the gradient layout of the operand as it was. */
 tsr_status tsr_eager_unsettle(const tsr_dtensor *operand, const tsr_dtensor *settled, tsr_dtensor **gradient);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "ops/eager/gradient.h"
 #include "ops/eager/run.h"
-#include "ops/rows/table.h"
+#include "ops/rows/lookup.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 #include "ops/eager/typed.h"
+#include "ops/rows/table.h"
 
 #include <tessera/random.h>
 #include <tessera/sys/status.h>

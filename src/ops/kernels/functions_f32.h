@@ -254,7 +254,8 @@ static inline float tsr_f32_gelu_tanh_slope(float x)
     return tsr_f32_logistic_slope(factor, rest, n);
 }
 
-/** 1.5 ulp. For x up to 88; where e^x is below 2^-126 it is 0. It has half the work of tsr_f32_exp(). */
+/** 1.5 ulp. For x up to 88; where e^x is below 2^-126 it is 0. It has half the work of
+ * tsr_f32_exp(). */
 static inline float tsr_f32_exp_short(float x)
 {
     float rest;

@@ -1,5 +1,6 @@
 #include "ops/rows/formula.h"
 
+#include "ops/rows/lookup.h"
 #include "ops/rows/table.h"
 
 #include <tessera/sys/status.h>

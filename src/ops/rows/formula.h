@@ -5,8 +5,8 @@
 
 #include "ops/rows/row.h"
 
-/** What formulas compute with. Values are pointers; NULL stands for an operand that is left out, and
- * is taken by `retain` and `release`. */
+/** What formulas compute with. Values are pointers; NULL stands for an operand that is left out,
+ * and is taken by `retain` and `release`. */
 typedef struct tsr_formula_values {
     const tsr_layout *(*layout)(const void *value); /**< borrowed from the value */
     void *(*retain)(void *value);

@@ -1,6 +1,6 @@
 /* Finds rows by name and by place. */
+#include "ops/rows/lookup.h"
 #include "ops/rows/rows.h"
-#include "ops/rows/table.h"
 
 #include <tessera/sys/attachment.h>
 #include <tessera/sys/memory.h>

@@ -10,8 +10,8 @@ tsr_status tsr_check_reshape(const tsr_op_case *c, tsr_dtype *results);
 
 /**
  * Splits dims into factors at all places where a dim of either shape ends, as in
- * `a (b c) -> (a b) c` for 4x6 to 8x3. Stretches of dims in which these places do not divide each other, as in 4x6 to
- * 6x4, are whole.
+ * `a (b c) -> (a b) c` for 4x6 to 8x3. Stretches of dims in which these places do not divide each
+ * other, as in 4x6 to 6x4, are whole.
  */
 tsr_status tsr_rule_of_reshape(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 

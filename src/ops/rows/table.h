@@ -1,12 +1,8 @@
-/** Finds rows of the table, reads attributes, and propagates layouts through rows. Pure. */
+/** Reads attributes, and propagates layouts through rows. Pure. */
 #ifndef TSR_OPS_ROWS_TABLE_H
 #define TSR_OPS_ROWS_TABLE_H
 
 #include "ops/rows/row.h"
-
-/** The row with that name, of `length` characters, among the library's and the context's; NULL:
- * there is none. `context` NULL: the library's alone. Takes no longer with more rows. */
-const tsr_op *tsr_op_lookup(tsr_context *context, const char *name, size_t length);
 
 /**
  * Begins a case: reads `count` attributes, of any order. `operands` has a layout for each of the
@@ -32,8 +28,5 @@ tsr_status tsr_op_read_rule(const tsr_op_case *c, tsr_op_ruling *out);
 /** The layouts of the results of a case, as tsr_op_propagate(), and the mesh dims along which ranks
  * meet. */
 tsr_status tsr_op_infer(const tsr_op_case *c, tsr_op_inferred *out);
-
-/** tsr_op_settle() for a case that has begun. */
-tsr_status tsr_op_settle_case(const tsr_op_case *c, tsr_policy policy, int64_t bytes, tsr_layout **out);
 
 #endif

@@ -10,8 +10,8 @@
 tsr_status tsr_cuts_alike(const tsr_mesh *mesh, int64_t size, const tsr_placement *a, const tsr_placement *b,
                           bool *alike);
 
-/** Makes each cut the plainest that leaves every coordinate its indices, in the same order. Lists of
- * new cuts belong to `lists`. */
+/** Makes each cut the plainest that leaves every coordinate its indices, in the same order. Lists
+ * of new cuts belong to `lists`. */
 tsr_status tsr_cuts_simplify(const tsr_mesh *mesh, int64_t size, tsr_placement *cuts, tsr_cut_lists *lists);
 
 /** The mesh dims that cut, in the order in which they do; their number. */

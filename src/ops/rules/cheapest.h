@@ -19,13 +19,13 @@ typedef struct tsr_op_question {
 } tsr_op_question;
 
 /**
- * Finds layouts for the operands that fit: those to which redistributions take the fewest bytes over
- * all ranks, wanted results included; of these the least time by the context's cost profile; then
- * those that change the fewest operands. Each mesh dim cuts one factor or compound, alike in all
- * operands, passes on what is Partial, leaves all as they are, or is Replicate. Few combinations are all
- * tried; of many, mesh dims are changed one after the other while that helps. On large meshes some
- * ranks stand for all. The caller owns each of `out`. `*found` false: the policy or the limit allows
- * none.
+ * Finds layouts for the operands that fit: those to which redistributions take the fewest bytes
+ * over all ranks, wanted results included; of these the least time by the context's cost profile;
+ * then those that change the fewest operands. Each mesh dim cuts one factor or compound, alike in
+ * all operands, passes on what is Partial, leaves all as they are, or is Replicate. Few
+ * combinations are all tried; of many, mesh dims are changed one after the other while that helps.
+ * On large meshes some ranks stand for all. The caller owns each of `out`. `*found` false: the
+ * policy or the limit allows none.
  */
 tsr_status tsr_op_find_cheapest(const tsr_op_question *question, tsr_layout *out[TSR_OP_OPERANDS], bool *found);
 

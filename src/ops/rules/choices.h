@@ -1,4 +1,5 @@
-/** What a mesh dim may do to the operands of a rule: the candidates of the cheapest layouts. Pure. */
+/** What a mesh dim may do to the operands of a rule: the candidates of the cheapest layouts. Pure.
+ * */
 #ifndef TSR_OPS_RULES_CHOICES_H
 #define TSR_OPS_RULES_CHOICES_H
 

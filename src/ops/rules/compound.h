@@ -13,9 +13,10 @@ typedef struct tsr_compound_dim {
 } tsr_compound_dim;
 
 /**
- * Says cuts of the dim as cuts of its factors, each mesh dim cutting one: `factor[k]` gets its place
- * (-1: it cuts none), and `cuts[k]` becomes its placement. Where several would do, it is `hint[k]`
- * if that is not -1. `*divides` false: a mesh dim, `*mesh_dim` for one, cuts the dim otherwise; `cuts` is as it was.
+ * Says cuts of the dim as cuts of its factors, each mesh dim cutting one: `factor[k]` gets its
+ * place (-1: it cuts none), and `cuts[k]` becomes its placement. Where several would do, it is
+ * `hint[k]` if that is not -1. `*divides` false: a mesh dim, `*mesh_dim` for one, cuts the dim
+ * otherwise; `cuts` is as it was.
  */
 tsr_status tsr_compound_divide(const tsr_compound_dim *dim, const int *hint, tsr_cut_lists *lists, tsr_placement *cuts,
                                int *factor, bool *divides, int *mesh_dim);

@@ -157,7 +157,8 @@ static bool is_like_first(const pieces *p, size_t i)
            (count == 0 || memcmp(p->runs, p->runs + p->begin[i], count * sizeof *p->runs) == 0);
 }
 
-/* Whether part `part` of a layout of a piece is what the runs say; `*runs` counts those that were. */
+/* Whether part `part` of a layout of a piece is what the runs say; `*runs` counts those that were.
+ * */
 static tsr_status compare_part(const search *s, const tsr_layout *layout, size_t piece, int64_t part, size_t *seen,
                                bool *same)
 {

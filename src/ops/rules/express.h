@@ -25,8 +25,8 @@ void tsr_cut_lists_clear(tsr_cut_lists *lists);
 tsr_status tsr_parts_express(const tsr_mesh *mesh, const tsr_parts *parts, const int *order, tsr_cut_lists *lists,
                              tsr_placement *cuts, bool *found);
 
-/** Below 0 if the first cuts that differ in form have a plainer one in `a`: chunk < balanced < unit <
- * interleave < blocks < sizes. */
+/** Below 0 if the first cuts that differ in form have a plainer one in `a`: chunk < balanced < unit
+ * < interleave < blocks < sizes. */
 int tsr_cuts_compare_forms(const tsr_placement *a, const tsr_placement *b, int count);
 
 /** True if `a` has plainer forms than `b`, or the same with smaller units and interleaves. */

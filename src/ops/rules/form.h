@@ -52,10 +52,10 @@ typedef struct tsr_op_shaping {
  * Binds a rule to the shapes of `operands`, one for each of the rule's; NULL: it is left out. A dim
  * of "..." that has size 1 where another operand's is longer is read as 1. With `shape_of` factors
  * marked "whole" or "permute" may have another size in each operand, and the form has that of the
- * first. A factor that only compounds have gets its size from theirs and from the other factors'; if
- * that does not suffice, from the results' shapes, that `shape_of` gives. `rule` must outlive `out`.
- * Pure. TSR_ERROR_ARGUMENT: numbers of dims or sizes do not fit the rule; the sentence names both
- * dims, or the compound that its factors do not divide.
+ * first. A factor that only compounds have gets its size from theirs and from the other factors';
+ * if that does not suffice, from the results' shapes, that `shape_of` gives. `rule` must outlive
+ * `out`. Pure. TSR_ERROR_ARGUMENT: numbers of dims or sizes do not fit the rule; the sentence names
+ * both dims, or the compound that its factors do not divide.
  */
 tsr_status tsr_op_form_bind(const tsr_op_rule *rule, const tsr_op_names *names, const tsr_layout *const *operands,
                             const tsr_op_shaping *shaping, tsr_op_form *out);
@@ -73,7 +73,7 @@ bool tsr_op_form_has_part(const tsr_op_form *form, const tsr_op_dims *dims, int 
  * dim that is 1 has none. */
 int tsr_op_form_factors(const tsr_op_form *form, int factor, int factors[TSR_MAX_DIMS]);
 
-/** The size of a factor, or the product of a compound's; 1 for TSR_OP_ONE, -1 if it is not known. */
+/** The size of a factor, or the product of a compound's; 1 for TSR_OP_ONE, -1: it is not known. */
 int64_t tsr_op_form_size(const tsr_op_form *form, int factor);
 
 /** The shape of a result; -1: it is not known. */

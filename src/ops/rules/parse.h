@@ -72,8 +72,8 @@ typedef struct tsr_op_rule {
 } tsr_op_rule;
 
 /** Reads a rule; `text` is not NULL. Pure. TSR_ERROR_ARGUMENT: the sentence quotes the text and
- * points at the character that is wrong; or a result has a factor that no operand has and that is not
- * marked "whole", or lacks one that no mark says what becomes of. */
+ * points at the character that is wrong; or a result has a factor that no operand has and that is
+ * not marked "whole", or lacks one that no mark says what becomes of. */
 tsr_status tsr_op_rule_parse(const char *text, tsr_op_rule *out);
 
 /** The index of `item` in a term; -1: the term does not have it. */

@@ -173,7 +173,8 @@ static void join_intervals(tsr_parts *parts, size_t part)
     parts->begin[part + 1] = last + 1;
 }
 
-/* The indices along one factor, of `size` and with `minor` indices behind it, that each part has. */
+/* The indices along one factor, of `size` and with `minor` indices behind it, that each part has.
+ * */
 static tsr_status project(const tsr_parts *parts, int64_t size, int64_t minor, tsr_parts *out)
 {
     TSR_TRY(begin_parts(parts, parts->dims, size, out));

@@ -27,8 +27,9 @@ tsr_status tsr_parts_list(const tsr_mesh *mesh, int64_t size, const tsr_placemen
 /**
  * Divides parts of a dim that is a product of `count` factors, major to minor, into those of each
  * factor, so that each part is the product of them and a mesh dim cuts one factor. Where a mesh dim
- * may be said to cut any of several factors, it is `hint[k]`, if that is not -1, or else the first. `*divides` false:
- * the parts are no such products, at mesh dim `*mesh_dim` for one; `out` is empty.
+ * may be said to cut any of several factors, it is `hint[k]`, if that is not -1, or else the first.
+ * `*divides` false: the parts are no such products, at mesh dim `*mesh_dim` for one; `out` is
+ * empty.
  */
 tsr_status tsr_parts_divide(const tsr_parts *parts, int count, const int64_t *sizes, const int *hint, tsr_parts *out,
                             bool *divides, int *mesh_dim);

@@ -207,8 +207,8 @@ static int64_t number_bits(const tsr_tensor *local, int64_t count)
     return (int64_t)(hash >> 1);
 }
 
-/* Collective, and so for a fourth of the draws: along mesh dims on which a tensor is Replicate, all ranks have the same
- * bits. */
+/* Collective, and so for a fourth of the draws: along mesh dims on which a tensor is Replicate, all
+ * ranks have the same bits. */
 static tsr_status compare_replicas(const proof *p, const char *what, const tsr_dtensor *got)
 {
     int64_t count;
@@ -270,7 +270,8 @@ static void destroy_tensors(tensors *t)
     tsr_dtensor_destroy(t->dout_memory);
 }
 
-/* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has "R". */
+/* The attributes on a mesh: a list of placements is for the mesh of all ranks, and one rank has
+ * "R". */
 static const tsr_attribute *attributes_on(const proof *p, const tsr_mesh *mesh, tsr_attribute *out)
 {
     memcpy(out, p->attributes, sizeof p->attributes);
@@ -425,6 +426,8 @@ static tsr_status propagate(const proof *p, bool *is_layout)
     if (status == TSR_OK)
         status = tsr_op_propagate(p->op, (size_t)p->attribute_count, p->attributes, (const tsr_layout *const *)operands,
                                   results);
+    if (status == TSR_OK)
+        status = prove_sharding_rule(p, (const tsr_layout *const *)operands);
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         tsr_layout_destroy(results[i]);
     for (int i = 0; i < OPERANDS; i++)

@@ -72,4 +72,7 @@ typedef struct proof_counts {
 
 tsr_status prove_lines(const proof_case *lines, const char *mesh, proof_counts *counts);
 
+/** Writes the op's rule as Shardy's text, and reads it. */
+tsr_status prove_sharding_rule(const proof *p, const tsr_layout *const *operands);
+
 #endif

@@ -18,7 +18,8 @@ typedef struct ops_bench_shapes {
     int64_t shape[BENCH_OPERANDS][TSR_MAX_DIMS];
 } ops_bench_shapes;
 
-/** What element `index` (row-major) of the first result must be, computed in f64 by a plain loop. */
+/** What element `index` (row-major) of the first result must be, computed in f64 by a plain
+ * loop. */
 typedef double ops_bench_oracle(const ops_bench_shapes *shapes, int64_t index);
 
 typedef struct ops_bench_operand {

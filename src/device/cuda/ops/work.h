@@ -20,8 +20,8 @@ typedef enum tsr_cuda_storage {
     TSR_CUDA_STORAGE_END
 } tsr_cuda_storage;
 
-/** The pointwise ops: X(NAME, "row"). Those of integers divide rounding down; a condition is a byte,
- * 0 or 1. */
+/** X(name, row) for each pointwise op. Integers are divided rounding down; a condition is a byte, 0
+ * or 1. */
 #define TSR_CUDA_POINTWISE(X)                                                                                          \
     X(ADD, "add")                                                                                                      \
     X(SUB, "sub")                                                                                                      \
@@ -54,6 +54,7 @@ typedef enum tsr_cuda_storage {
     X(KEEP, "keep")                                                                                                    \
     X(DROP, "drop")                                                                                                    \
     X(COPY, "cast")                                                                                                    \
+    X(VARY, "vary")                                                                                                    \
     X(POW, "pow")                                                                                                      \
     X(POW_BACKWARD, "pow_gradient")                                                                                    \
     X(EXPONENT_BACKWARD, "pow_exponent_gradient")                                                                      \
@@ -111,7 +112,7 @@ typedef struct tsr_cuda_elements {
     tsr_cuda_divisor by[TSR_CUDA_OP_DIMS]; /**< by the sizes, innermost dim first, as strides are */
 } tsr_cuda_elements;
 
-/** Ops over rows: X(NAME, "row", statistics of a row). */
+/** X(name, row, number of statistics) for each op over rows. */
 #define TSR_CUDA_NORMS(X)                                                                                              \
     X(SOFTMAX, "softmax", 2)                                                                                           \
     X(LOG_SOFTMAX, "log_softmax", 2)                                                                                   \
@@ -139,7 +140,8 @@ typedef struct tsr_cuda_walk {
     tsr_cuda_divisor by[TSR_CUDA_OP_DIMS];
 } tsr_cuda_walk;
 
-/** A tensor of an op over rows: strides in bytes from row to row, and within one; NULL: left out. */
+/** A tensor of an op over rows: strides in bytes from row to row, and within one. NULL: it is left
+ * out. */
 typedef struct tsr_cuda_row_view {
     unsigned char *data;
     int64_t across[TSR_CUDA_OP_DIMS], along[TSR_CUDA_OP_DIMS];
@@ -148,7 +150,7 @@ typedef struct tsr_cuda_row_view {
 /** An op over rows, whose tensors are all stored alike: a block for each row. */
 typedef struct tsr_cuda_norm {
     tsr_cuda_row_view in[2], out, weight, bias; /**< out may be left out, too */
-    tsr_cuda_row_view sums[2];                  /**< gradients of weight and bias, by a kernel of their own */
+    tsr_cuda_row_view sums[2];                  /**< gradients of weight and bias */
     tsr_cuda_walk across, along;
     double epsilon;
     double *kept; /**< TSR_CUDA_STATISTICS of each row, for that kernel; or NULL */
