@@ -48,6 +48,8 @@ typedef struct tsr_kernel_call {
     int own_record;   /**< the place of this rank's own among them */
     void *record;     /**< to fill, but for the last stage; aligned to 64 bytes */
     void *workspace;  /**< as many bytes as the row wants, aligned to 64; else NULL */
+    int64_t *query;   /**< for a device's `launch` alone (sys/device.h): where to answer how many
+                           bytes of workspace the call wants; NULL: it is to be enqueued */
 } tsr_kernel_call;
 
 /** Computes the outputs, or a stage of them. Errors are those of data alone, because check has seen
