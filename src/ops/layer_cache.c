@@ -101,8 +101,8 @@ static bool answers(const kept *k, const question *q, uint64_t hash)
 {
     bool same = k->out && k->hash == hash && k->which == q->which && k->dtype == q->dtype;
     for (int i = 0; same && i < 3; i++)
-        same = !k->operands[i] == !q->operands[i] &&
-               (!k->operands[i] || tsr_layout_equal(k->operands[i], q->operands[i]));
+        same =
+            !k->operands[i] == !q->operands[i] && (!k->operands[i] || tsr_layout_equal(k->operands[i], q->operands[i]));
     return same;
 }
 

@@ -59,7 +59,7 @@ static tsr_status refuse_comm(const char *caller, const char *first_name, const 
 }
 
 tsr_status tsr_layer_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
-                               const tsr_layout *other)
+                                const tsr_layout *other)
 {
     const tsr_mesh *a = tsr_layout_mesh(first), *b = tsr_layout_mesh(other);
     if (!tsr_mesh_equal(a, b))
@@ -78,7 +78,7 @@ static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
 }
 
 tsr_status tsr_layer_check_mesh_dims(const char *caller, const char *first_name, const tsr_layout *first,
-                                    const char *name, const tsr_layout *other)
+                                     const char *name, const tsr_layout *other)
 {
     const tsr_mesh *a = tsr_layout_mesh(first), *b = tsr_layout_mesh(other);
     TSR_TRY(tsr_layer_check_mesh(caller, first_name, first, name, other));
@@ -152,11 +152,11 @@ static tsr_status check_form(const char *caller, const tsr_layout *x, const tsr_
     char text[TSR_LAYER_SHAPE_TEXT];
     if (shape[1] == features || shape[0] != features)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: dim 1 of w has size %lld, but dim %d of x has %lld; \"%s\" wants them equal; a weight is "
-                          "(out_features, in_features), and this one, %s, looks transposed",
-                          caller, (long long)shape[1], ndim - 1, (long long)features, TSR_RULE_LINEAR,
-                          tsr_layer_print_shape(w, text));
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s: dim 1 of w has size %lld, but dim %d of x has %lld; \"%s\" wants them equal; a weight is "
+        "(out_features, in_features), and this one, %s, looks transposed",
+        caller, (long long)shape[1], ndim - 1, (long long)features, TSR_RULE_LINEAR, tsr_layer_print_shape(w, text));
 }
 
 /* True if a mesh dim cuts dim 0 of x as data parallelism does: dim 0 is a batch dim. On a mesh dim
@@ -192,8 +192,8 @@ static tsr_status check_stored_cut(const char *caller, const tsr_layout *x, cons
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(x);
     int k = 0;
-    while (k < tsr_mesh_ndim(mesh) && (tsr_mesh_size(mesh, k) == 1 || tsr_layout_placements(w)[k].kind != TSR_SHARD ||
-                                       !is_data_parallel(x, k)))
+    while (k < tsr_mesh_ndim(mesh) &&
+           (tsr_mesh_size(mesh, k) == 1 || tsr_layout_placements(w)[k].kind != TSR_SHARD || !is_data_parallel(x, k)))
         k++;
     if (k == tsr_mesh_ndim(mesh))
         return TSR_OK;
@@ -217,11 +217,8 @@ static tsr_status check_stored_cut(const char *caller, const tsr_layout *x, cons
 tsr_status tsr_layer_rule_y(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                             tsr_layout **y)
 {
-    const tsr_op_names names = {.caller = caller,
-                                .op = "linear",
-                                .rule = TSR_RULE_LINEAR,
-                                .operands = {"x", "w", "b"},
-                                .kept = 1u << 1};
+    const tsr_op_names names = {
+        .caller = caller, .op = "linear", .rule = TSR_RULE_LINEAR, .operands = {"x", "w", "b"}, .kept = 1u << 1};
     const tsr_layout *const operands[] = {x, w, b};
     TSR_TRY(tsr_layer_check_mesh_dims(caller, "x", x, "w", w));
     TSR_TRY(check_form(caller, x, w));

@@ -10,15 +10,15 @@
 
 #include <stdbool.h>
 
-/** y's layout by the rule of linear; `b` may be NULL. The caller owns `*y`. Its dtype is that of the
- * operands, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT: meshes, dtypes, numbers
- * of dims or sizes do not match, or the placements do not fit; the sentence names a layout that
- * fits. */
+/** y's layout by the rule of linear; `b` may be NULL. The caller owns `*y`. Its dtype is that of
+ * the operands, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT: meshes, dtypes,
+ * numbers of dims or sizes do not match, or the placements do not fit; the sentence names a layout
+ * that fits. */
 tsr_status tsr_layer_rule_y(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                             tsr_layout **y);
 
-/** The layout of the gradient of x, w or b, for `which` 0, 1 or 2, of that dtype. `other` is w, x or
- * NULL. The caller owns `*out`. Errors are those of tsr_layer_rule_y(). */
+/** The layout of the gradient of x, w or b, for `which` 0, 1 or 2, of that dtype. `other` is w, x
+ * or NULL. The caller owns `*out`. Errors are those of tsr_layer_rule_y(). */
 tsr_status tsr_layer_rule_gradient(const char *caller, int which, const tsr_layout *dy, const tsr_layout *other,
                                    tsr_dtype dtype, tsr_layout **out);
 
@@ -43,11 +43,11 @@ bool tsr_layer_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);
 /** TSR_ERROR_ARGUMENT: the operands `first` and `other` are not on equal meshes over one
  * communicator. The sentence begins with `caller` and names both operands. */
 tsr_status tsr_layer_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
-                               const tsr_layout *other);
+                                const tsr_layout *other);
 
 /** tsr_layer_check_mesh(); the meshes must also have the same dims, those of size 1 included, so
  * that both layouts have as many placements. */
 tsr_status tsr_layer_check_mesh_dims(const char *caller, const char *first_name, const tsr_layout *first,
-                                    const char *name, const tsr_layout *other);
+                                     const char *name, const tsr_layout *other);
 
 #endif
