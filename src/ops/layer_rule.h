@@ -10,15 +10,15 @@
 
 #include <stdbool.h>
 
-/** y's layout by the rule of linear; `b` may be NULL. The caller owns `*y`. Its dtype is that of the
- * operands, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT: meshes, dtypes, numbers
+/** y's layout by the rule of linear; `b` may be NULL. The caller owns `*y`. Its dtype is that of
+ * the operands, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT: meshes, dtypes, numbers
  * of dims or sizes do not match, or the placements do not fit; the sentence names a layout that
  * fits. */
 tsr_status tsr_layer_rule_y(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                             tsr_layout **y);
 
-/** The layout of the gradient of x, w or b, for `which` 0, 1 or 2, of that dtype. `other` is w, x or
- * NULL. The caller owns `*out`. Errors are those of tsr_layer_rule_y(). */
+/** The layout of the gradient of x, w or b, for `which` 0, 1 or 2, of that dtype. `other` is w, x
+ * or NULL. The caller owns `*out`. Errors are those of tsr_layer_rule_y(). */
 tsr_status tsr_layer_rule_gradient(const char *caller, int which, const tsr_layout *dy, const tsr_layout *other,
                                    tsr_dtype dtype, tsr_layout **out);
 
