@@ -81,7 +81,12 @@ void element_set(void *data, tsr_dtype dtype, int64_t i, double value)
 bool element_near(double x, double y, tsr_dtype dtype)
 {
     const int bits = element_precision(dtype);
-    return x == y || (x != x && y != y) || fabs(x - y) <= ldexp(bits < 24 ? 64 : bits == 24 ? 128 : 8192, -bits) * (1 + fabs(y));
+    return x == y || (x != x && y != y) ||
+           fabs(x - y) <= ldexp(bits < 24    ? 64
+                                : bits == 24 ? 128
+                                             : 8192,
+                                -bits) *
+                              (1 + fabs(y));
 }
 
 int64_t element_place(const tsr_tensor *tensor, int64_t i)

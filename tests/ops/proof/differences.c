@@ -179,8 +179,9 @@ static tsr_status compare_slopes(difference *f, int *differences)
     ++*differences;
     if (fabs(fine - slope) <= fabs(coarse - fine) + rounding)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: gradient along a direction is %.17g, and by differences %.17g (%.17g)",
-                          f->p.info.name, slope, fine, coarse);
+    return tsr_status_set(TSR_ERROR_INTERNAL,
+                          "%s: gradient along a direction is %.17g, and by differences %.17g (%.17g)", f->p.info.name,
+                          slope, fine, coarse);
 }
 
 typedef struct assignment {

@@ -11,9 +11,9 @@
 /* How one mesh dim may cut: equal for all operands, so that they often fit. */
 typedef struct cut {
     tsr_reduce_op op;
-    int common;   /**< the dim that is cut, from the last on */
-    int together; /**< 0, 1: all operands; 2: some; 3: others are Partial */
-    int split;    /**< which modifier */
+    int common;   /* the dim that is cut, from the last on */
+    int together; /* 0, 1: all operands; 2: some; 3: others are Partial */
+    int split;    /* which modifier */
     uint64_t seed;
 } cut;
 
@@ -92,8 +92,8 @@ static double noise(uint64_t seed, int64_t coordinate, int64_t i)
     return draw_below(&d, 5) - 2;
 }
 
-/* The term of a coordinate of those of a value. Of max, min and prod a random one has the value, and
- * of the rest of prod two are -1. */
+/* The term of a coordinate of those of a value. Of max, min and prod a random one has the value,
+ * and of prod two are now and then negated. */
 static double make_term(tsr_reduce_op op, tsr_dtype dtype, double value, int64_t size, int64_t own, uint64_t seed,
                         int64_t i)
 {
@@ -137,7 +137,7 @@ static void make_terms(const proof *p, const tsr_placement *placements, const wh
 }
 
 tsr_status place_whole(const proof *p, const tsr_mesh *mesh, const tsr_placement *placements, const whole *w,
-                        uint64_t seed, tsr_dtensor **memory, tsr_dtensor **out)
+                       uint64_t seed, tsr_dtensor **memory, tsr_dtensor **out)
 {
     double terms[ELEMENTS], data[ELEMENTS];
     tsr_placement cuts[TSR_MAX_DIMS];

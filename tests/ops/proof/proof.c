@@ -81,7 +81,8 @@ static tsr_status compare_replicas(const proof *p, const char *what, const tsr_d
     return TSR_OK;
 }
 
-/* Results that must be exact are so in bf16 and f16 while no sum of integers is beyond their mantissa. */
+/* Results that must be exact are so in bf16 and f16 while no sum of integers is beyond their
+ * mantissa. */
 static bool is_exact(tsr_dtype dtype, bool exact, double value)
 {
     return exact && !((dtype == TSR_BF16 && !(value <= 64 && value >= -64)) ||

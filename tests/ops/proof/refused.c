@@ -10,7 +10,8 @@
 /* Draws of values under the same placements, shapes and attributes. */
 #define SALTS 12
 
-/* R, four Partials, and for each dim the sizes that ranks have, and the modifiers of each operand. */
+/* R, four Partials, and for each dim the sizes that ranks have, and the modifiers of each
+ * operand. */
 #define CUTS       (1 + OPERANDS)
 #define CANDIDATES (5 + TSR_MAX_DIMS * CUTS)
 
@@ -79,7 +80,8 @@ static tsr_status make_attempt(const proof *p, uint64_t salt, attempt *a, bool *
         TSR_TRY(place_whole(p, p->alone, replicated, w, seed, &a->whole_memory[i], &a->whole[i]));
     }
     attributes_on(p, p->alone, attributes);
-    TSR_TRY(tsr_op_call(p->op, (size_t)p->attribute_count, attributes, (const tsr_dtensor *const *)a->whole, a->wanted));
+    TSR_TRY(
+        tsr_op_call(p->op, (size_t)p->attribute_count, attributes, (const tsr_dtensor *const *)a->whole, a->wanted));
     int64_t ok = tsr_op_call(p->op, (size_t)p->attribute_count, attributes, (const tsr_dtensor *const *)a->own,
                              a->results) == TSR_OK;
     TSR_TRY(tsr_mesh_all_reduce_i64(p->mesh, NULL, &ok, TSR_MIN));

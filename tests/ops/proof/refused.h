@@ -12,8 +12,8 @@ typedef enum refusal {
     REFUSAL_STRICT,     /**< some placement is right in all draws of values */
 } refusal;
 
-/** Collective, on meshes of one dim: judges the placements drawn, which the rule refuses. `what` gets
- * the placement that is right. The operands stay. */
+/** Collective, on meshes of one dim: judges the placements drawn, which the rule refuses. `what`
+ * gets the placement that is right. The operands stay. */
 tsr_status judge_refusal(proof *p, refusal *out, char what[64]);
 
 #endif

@@ -1,5 +1,5 @@
-/* Proves the lines of the list that the program is called with, with as many times the usual draws as
- * its second argument says: ops-proof pointwise 20. */
+/* Proves the lines of the list that the program is called with, with as many times the usual draws
+ * as its second argument says: ops-proof pointwise 20. */
 #include "proof.h"
 
 #include <setjmp.h>
