@@ -2,6 +2,7 @@
  * after it. */
 #include "device/cuda/convert.cuh"
 #include "device/cuda/copy.cuh"
+#include "device/cuda/ops/norms.cuh"
 #include "device/cuda/reduce.cuh"
 #include "emulated_gpu.h"
 
@@ -42,6 +43,30 @@ template <typename source> void convert(unsigned blocks, void **arguments)
         tsr_cuda_convert_from<source>(*static_cast<const tsr_cuda_convert *>(arguments[0]), i);
 }
 
+template <typename type> void elements(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_element<type>(*static_cast<const tsr_cuda_elements *>(arguments[0]), i);
+}
+
+void norm_rows(unsigned blocks, void **arguments)
+{
+    tsr_cuda_row_memory memory;
+    for (unsigned block = 0; block < blocks; block++)
+        for (int phase = TSR_CUDA_MEASURE; phase < TSR_CUDA_ROW_PHASES; phase++)
+            for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+                tsr_cuda_norm_row(*static_cast<const tsr_cuda_norm *>(arguments[0]), block, thread, phase, &memory);
+}
+
+void norm_sums(unsigned blocks, void **arguments)
+{
+    tsr_cuda_sum_memory memory;
+    for (unsigned block = 0; block < blocks; block++)
+        for (int phase = 0; phase < 2; phase++)
+            for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+                tsr_cuda_sum_rows(*static_cast<const tsr_cuda_norm *>(arguments[0]), block, thread, phase, &memory);
+}
+
 struct row {
     const char *name;
     void (*run)(unsigned blocks, void **arguments);
@@ -55,12 +80,16 @@ struct row {
      {sizeof(tsr_cuda_reduce), 0}},                                                                                    \
         {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>, {sizeof(tsr_cuda_reduce), 0}},
 
+#define ELEMENTS(name, type) {"tsr_cuda_elements_" #name, elements<type>, {sizeof(tsr_cuda_elements), 0}},
+
 const row rows[] = {
     {"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), 0}},
     {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), 0}},
     {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), sizeof(tsr_cuda_pattern)}},
     {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
-    TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)};
+    TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)
+        TSR_CUDA_ELEMENT_TYPES(ELEMENTS){"tsr_cuda_norm_rows", norm_rows, {sizeof(tsr_cuda_norm), 0}},
+    {"tsr_cuda_norm_sums", norm_sums, {sizeof(tsr_cuda_norm), 0}}};
 } // namespace
 
 int emulated_kernel(const char *name, unsigned blocks, void **arguments)

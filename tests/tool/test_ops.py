@@ -4,11 +4,13 @@
 import itertools
 import json
 import pathlib
+import re
 import sys
 
 import harness
 
 tool = harness.Tool(sys.argv[1])
+CUDA = pathlib.Path(__file__).parent.parent.parent / "src" / "device" / "cuda" / "ops" / "work.h"
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "pytorch_ops.jsonl"
 DESCR = {"f64": "<f8", "i64": "<i8", "bool": "|b1"}
 numbers = itertools.count()
@@ -96,6 +98,8 @@ def listed():
     names = [row["op"] for row in rows]
     softmax = next(row for row in rows if row["op"] == "softmax")
     return (harness.different("names", sorted(set(names)), sorted(names))
+            + harness.different("devices", sorted(row["op"] for row in rows if row["devices"] == ["host", "cuda"]),
+                                sorted(re.findall(r'X\(\w+, "(\w+)"', CUDA.read_text())))
             + harness.different("attributes", softmax["attributes"], {"dim": {"type": "int", "default": -1}})
             + harness.different("fields", set(softmax), {"op", "rule", "operands", "results", "attributes", "devices", "gradient"})
             + harness.different("one row", json.loads(tool.run("ops", "softmax", "--json").stdout), softmax))

@@ -3,6 +3,93 @@
 
 #include <string.h>
 
+/* Rows that libtessera-cuda has kernels for; the tool opens it for other commands alone. */
+static const char *const cuda_rows[] = {
+    "abs",
+    "add",
+    "cast",
+    "ceil",
+    "clamp",
+    "clamp_gradient",
+    "div",
+    "drop",
+    "elu",
+    "elu_gradient",
+    "eq",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "ge",
+    "gelu",
+    "gelu_gradient",
+    "gt",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "keep",
+    "layer_norm",
+    "layer_norm_gradient",
+    "le",
+    "leaky_relu",
+    "leaky_relu_gradient",
+    "log",
+    "log1p",
+    "log1p_gradient",
+    "log_softmax",
+    "log_softmax_gradient",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "lt",
+    "masked_fill",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "pow_exponent_gradient",
+    "pow_gradient",
+    "reciprocal",
+    "relu",
+    "relu_gradient",
+    "remainder",
+    "rms_norm",
+    "rms_norm_gradient",
+    "round",
+    "rsqrt",
+    "scale",
+    "share_max",
+    "share_min",
+    "sigmoid",
+    "sigmoid_gradient",
+    "sign",
+    "silu",
+    "silu_gradient",
+    "silu_mul",
+    "softmax",
+    "softmax_gradient",
+    "softplus",
+    "sqrt",
+    "square",
+    "sub",
+    "tanh",
+    "tanh_gradient",
+    "vary",
+    "where",
+};
+
+static json_t *devices_to_json(const tsr_op_info *info)
+{
+    json_t *array = json_with_item(json_array(), json_string("host"));
+    for (size_t i = 0; i < sizeof cuda_rows / sizeof cuda_rows[0]; i++) {
+        if (strcmp(cuda_rows[i], info->name) == 0)
+            array = json_with_item(array, json_string("cuda"));
+    }
+    return array;
+}
+
 static json_t *names_to_json(const char *const *names)
 {
     json_t *array = json_array();
@@ -61,7 +148,7 @@ static json_t *row_to_json(const tsr_op_info *info)
     object = json_with_field(object, "operands", names_to_json(info->operands));
     object = json_with_field(object, "results", names_to_json(info->results));
     object = json_with_field(object, "attributes", attributes_to_json(info));
-    object = json_with_field(object, "devices", json_with_item(json_array(), json_string("host")));
+    object = json_with_field(object, "devices", devices_to_json(info));
     return json_with_field(object, "gradient", json_boolean(info->has_gradient));
 }
 

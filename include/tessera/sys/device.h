@@ -86,6 +86,9 @@ typedef struct tsr_gemm {
 /** The first five fields of a tsr_gemm whose operands are all of one dtype. */
 #define TSR_GEMM_OF(dtype) sizeof(tsr_gemm), (dtype), (dtype), (dtype), (dtype)
 
+/** One call of an op's kernel: sys/ops.h. */
+struct tsr_kernel_call;
+
 /** Where a copy's source and destination are: both on the device, or one of them on the host. */
 typedef enum tsr_copy_kind { TSR_COPY_WITHIN, TSR_COPY_FROM_HOST, TSR_COPY_TO_HOST } tsr_copy_kind;
 
@@ -162,6 +165,22 @@ typedef struct tsr_device_table {
     /** Optional: the stream to pass to `alloc` and `free` for memory in the order of the default
      * stream, for to them NULL means no order. */
     tsr_stream default_stream;
+
+    /**
+     * Optional: computes an op of docs/ops.md, which it knows by `call->op`, on local tensors that
+     * all lie on device `index`. Without it every op but those that only move or look at memory is
+     * refused there.
+     *
+     * With `call->query` set it enqueues nothing and reads no data: it answers there how many bytes
+     * of workspace the call wants, or TSR_ERROR_UNSUPPORTED where it has no kernel for the op with
+     * these dtypes, shapes and attributes. A call that was answered is then enqueued, with a
+     * workspace of so many bytes on the device, aligned to 64 bytes. Attributes, shapes, layouts
+     * and coordinate are read during the call, elements in stream order. The stage is always
+     * TSR_STAGE_WHOLE. Results are written in whole, also where strides leave holes; a result has
+     * its own memory, or exactly that of an operand.
+     */
+    tsr_status (*launch)(void *self, int index, const struct tsr_kernel_call *call,
+                         tsr_stream stream);
 } tsr_device_table;
 
 /**

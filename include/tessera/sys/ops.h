@@ -1,7 +1,7 @@
 /**
  * @file
- * What an op is: a row, which the library and programs write alike. docs/ops.md adds one from
- * nothing, and examples/custom_op one outside the library, by tsr_context_options.ops.
+ * What an op is: a row, which the library and programs write alike. docs/add-an-op.md adds
+ * one to the library, and examples/custom_op one outside of it, by tsr_context_options.ops.
  */
 #ifndef TESSERA_SYS_OPS_H
 #define TESSERA_SYS_OPS_H
@@ -48,6 +48,8 @@ typedef struct tsr_kernel_call {
     int own_record;   /**< the place of this rank's own among them */
     void *record;     /**< to fill, but for the last stage; aligned to 64 bytes */
     void *workspace;  /**< as many bytes as the row wants, aligned to 64; else NULL */
+    int64_t *query;   /**< for a device's `launch` alone (sys/device.h): where to answer how many
+                           bytes of workspace the call wants; NULL: it is to be enqueued */
 } tsr_kernel_call;
 
 /** Computes the outputs, or a stage of them. Errors are those of data alone, because check has seen

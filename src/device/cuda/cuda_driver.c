@@ -3,6 +3,7 @@
 #include "device/cuda/device_memory.h"
 #include "device/cuda/gpu.h"
 #include "device/cuda/launch.h"
+#include "device/cuda/ops/ops.h"
 #include "device/cuda/product.h"
 #include "device/cuda/streams.h"
 
@@ -61,6 +62,7 @@ static const tsr_device_table table = {
     .default_stream = cudaStreamLegacy,
     .reaches = tsr_cuda_reach,
     .capture = tsr_cuda_capture,
+    .launch = tsr_cuda_run_op,
 };
 
 /* The number of devices; if it is 0, `reason` says why. cudaGetDeviceCount() fails without a

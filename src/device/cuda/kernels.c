@@ -4,10 +4,11 @@
 
 /* One image for each .cu file, made from nvcc's output. */
 extern const unsigned long long tsr_cuda_image_copy[], tsr_cuda_image_convert[], tsr_cuda_image_reduce_floats[],
-    tsr_cuda_image_reduce_others[];
+    tsr_cuda_image_reduce_others[], tsr_cuda_image_ops[];
 
-static const unsigned long long *const images[TSR_CUDA_IMAGES] = {
-    tsr_cuda_image_copy, tsr_cuda_image_convert, tsr_cuda_image_reduce_floats, tsr_cuda_image_reduce_others};
+static const unsigned long long *const images[TSR_CUDA_IMAGES] = {tsr_cuda_image_copy, tsr_cuda_image_convert,
+                                                                  tsr_cuda_image_reduce_floats,
+                                                                  tsr_cuda_image_reduce_others, tsr_cuda_image_ops};
 
 static const struct {
     int image;
@@ -40,6 +41,13 @@ static const struct {
     REDUCE(3, U64, u64),
     REDUCE(3, C64, c64),
     REDUCE(3, C128, c128),
+    [TSR_CUDA_ELEMENTS_F64] = {4, "tsr_cuda_elements_f64"},
+    [TSR_CUDA_ELEMENTS_F32] = {4, "tsr_cuda_elements_f32"},
+    [TSR_CUDA_ELEMENTS_I64] = {4, "tsr_cuda_elements_i64"},
+    [TSR_CUDA_ELEMENTS_I32] = {4, "tsr_cuda_elements_i32"},
+    [TSR_CUDA_ELEMENTS_BOOL] = {4, "tsr_cuda_elements_bool"},
+    [TSR_CUDA_NORM_ROWS] = {4, "tsr_cuda_norm_rows"},
+    [TSR_CUDA_NORM_SUMS] = {4, "tsr_cuda_norm_sums"},
 };
 
 static tsr_status load_images(tsr_cuda_kernels *kernels)

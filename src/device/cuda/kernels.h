@@ -40,10 +40,18 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_REDUCE_WIDE = TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END,
     /** first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
     TSR_CUDA_REDUCE_SINGLE = TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END,
-    TSR_CUDA_KERNEL_END = TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_END
+    /** pointwise ops, by the type in which they compute */
+    TSR_CUDA_ELEMENTS_F64 = TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_END,
+    TSR_CUDA_ELEMENTS_F32,
+    TSR_CUDA_ELEMENTS_I64,
+    TSR_CUDA_ELEMENTS_I32,
+    TSR_CUDA_ELEMENTS_BOOL,
+    TSR_CUDA_NORM_ROWS,
+    TSR_CUDA_NORM_SUMS,
+    TSR_CUDA_KERNEL_END
 } tsr_cuda_kernel;
 
-#define TSR_CUDA_IMAGES 4
+#define TSR_CUDA_IMAGES 5
 
 typedef struct tsr_cuda_kernels {
     bool loaded;

@@ -10,16 +10,15 @@
 
 #include <string.h>
 
-/* Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of
- * `stream`. */
-static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments,
-                         tsr_stream stream)
+tsr_status tsr_cuda_launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments,
+                           tsr_stream stream)
 {
     const dim3 grid = {blocks, 1, 1}, block = {TSR_CUDA_THREADS, 1, 1};
-    const char *const doing = kernel < TSR_CUDA_FILL_SMALL    ? "launching a copy of boxes"
-                              : kernel < TSR_CUDA_CONVERT     ? "launching a fill"
-                              : kernel < TSR_CUDA_REDUCE_WIDE ? "launching a conversion"
-                                                              : "launching a reduction";
+    const char *const doing = kernel < TSR_CUDA_FILL_SMALL     ? "launching a copy of boxes"
+                              : kernel < TSR_CUDA_CONVERT      ? "launching a fill"
+                              : kernel < TSR_CUDA_REDUCE_WIDE  ? "launching a conversion"
+                              : kernel < TSR_CUDA_ELEMENTS_F64 ? "launching a reduction"
+                                                               : "launching an op";
     return tsr_cuda_status(
         cudaLaunchKernel((const void *)cuda->kernels.kernel[kernel], grid, block, arguments, 0, stream),
         "cudaLaunchKernel", doing);
@@ -34,7 +33,7 @@ typedef struct box_launch {
 static tsr_status launch_batch(const box_launch *to, tsr_cuda_kernel kernel, const void *batch, uint32_t blocks)
 {
     void *arguments[] = {(void *)(uintptr_t)batch, to->pattern};
-    return launch(to->cuda, kernel, blocks, arguments, to->stream);
+    return tsr_cuda_launch(to->cuda, kernel, blocks, arguments, to->stream);
 }
 
 static tsr_status flush_batch(void *opaque, const tsr_cuda_large_batch *batch, uint32_t dim_count)
@@ -125,8 +124,8 @@ static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype d
                               .dst_type = (uint8_t)(floats[dst_dtype] - 1),
                               .aligned = ((uintptr_t)dst | (uintptr_t)src) % 16 == 0};
     void *arguments[] = {&given};
-    return launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1, (uint32_t)((count + per_block - 1) / per_block),
-                  arguments, stream);
+    return tsr_cuda_launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1,
+                           (uint32_t)((count + per_block - 1) / per_block), arguments, stream);
 }
 
 tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
@@ -186,8 +185,8 @@ static tsr_status launch_reduction(void *opaque, const tsr_cuda_reduce *given, b
     const reduction_launch *const to = opaque;
     const tsr_cuda_kernel first = wide ? TSR_CUDA_REDUCE_WIDE : TSR_CUDA_REDUCE_SINGLE;
     void *arguments[] = {(void *)(uintptr_t)given};
-    return launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS,
-                  arguments, to->stream);
+    return tsr_cuda_launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS,
+                           arguments, to->stream);
 }
 
 tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)

@@ -2,7 +2,12 @@
 #ifndef TSR_DEVICE_CUDA_LAUNCH_H
 #define TSR_DEVICE_CUDA_LAUNCH_H
 
-#include <tessera/sys/device.h>
+#include "device/cuda/gpu.h"
+
+/** Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of
+ * `stream`. */
+tsr_status tsr_cuda_launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments,
+                           tsr_stream stream);
 
 tsr_status tsr_cuda_copy_boxes(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream);
 tsr_status tsr_cuda_fill(void *self, int index, const tsr_box_fill *fill, tsr_stream stream);

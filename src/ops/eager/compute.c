@@ -1,6 +1,9 @@
 #include "ops/eager/compute.h"
 
+#include "ops/eager/launch.h"
+
 #include <tessera/mesh_comm.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
@@ -230,11 +233,14 @@ static tsr_status allocate_workspace(computing *k)
 
 static tsr_status run_kernel(computing *k, tsr_status local)
 {
-    if (local == TSR_OK)
+    const bool on_host = !k->given->device.driver;
+    if (local == TSR_OK && on_host)
         local = allocate_workspace(k);
     if (k->given->exchanged)
         return run_stages(k, local);
     k->call.stage = TSR_STAGE_WHOLE;
+    if (!on_host)
+        return local == TSR_OK ? tsr_eager_launch(k->given->c, k->given->device, &k->call) : local;
     return local == TSR_OK ? k->given->c->op->host(&k->call) : local;
 }
 
@@ -258,6 +264,17 @@ static void list_tensors(const tsr_computation *given, tsr_tensor *inputs, tsr_t
     call->result_layouts = layouts;
 }
 
+/* Records lie on the host, where no kernel of a device finds them. */
+static tsr_status refuse_exchange(const tsr_computation *given)
+{
+    void *self;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs on "
+                          "the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
+                          given->c->caller, given->c->op->rule,
+                          tsr_device_driver_table(given->device.driver, &self)->name);
+}
+
 tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
 {
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
@@ -276,6 +293,8 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
     k.call.choices = tsr_comm_kernel_choices(tsr_mesh_comm(given->mesh));
     k.call.layouts = given->c->operands;
     k.call.coordinate = given->coordinate;
+    if (local == TSR_OK && given->device.driver && given->exchanged)
+        local = refuse_exchange(given);
     if (local == TSR_OK)
         list_tensors(given, inputs, outputs, layouts, &k.call);
     if (given->exchanged)

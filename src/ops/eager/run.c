@@ -16,14 +16,19 @@ typedef struct eager_call {
     const tsr_mesh *mesh;
     tsr_eager_cache *cache;
     const tsr_eager_answer *answer;
+    tsr_device device; /* of the first operand */
+    const char *first; /* its name */
 } eager_call;
 
-static tsr_status check_host(const eager_call *e, const tsr_dtensor *tensor, const char *name)
+/* Checks that a tensor lies where the others do. */
+static tsr_status check_device(const eager_call *e, const tsr_dtensor *tensor, const char *name)
 {
-    if (!tsr_dtensor_to_local(tensor).device.driver)
+    const tsr_device own = tsr_dtensor_to_local(tensor).device;
+    if (own.driver == e->device.driver && own.index == e->device.index)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on a device, but %s has a kernel for the host alone",
-                          e->c.caller, name, e->c.op->name);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: %s lies on another device than %s; all tensors of a call must be on one", e->c.caller,
+                          name, e->first);
 }
 
 /* Begins a call; the mesh must have an open communicator. */
@@ -37,10 +42,12 @@ static tsr_status begin_call(eager_call *e, const char *caller, const tsr_op *op
     while (!e->operands[some])
         some++;
     e->mesh = tsr_layout_mesh(e->operands[some]);
+    e->device = tsr_dtensor_to_local(operands[some]).device;
+    e->first = op->operands[some];
     TSR_TRY(tsr_comm_check_open(tsr_mesh_comm(e->mesh), caller));
     for (int i = 0; op->operands[i]; i++) {
         if (operands[i])
-            TSR_TRY(check_host(e, operands[i], op->operands[i]));
+            TSR_TRY(check_device(e, operands[i], op->operands[i]));
     }
     return tsr_eager_cache_of(e->mesh, &e->cache);
 }
@@ -54,6 +61,7 @@ static tsr_computation describe(const eager_call *e, const tsr_dtensor *const *o
                              .mesh = e->mesh,
                              .coordinate = coordinate,
                              .inside = inside,
+                             .device = e->device,
                              .operands = operands,
                              .results = results};
 }
@@ -81,7 +89,7 @@ static tsr_status make_result(const eager_call *e, int result, const tsr_dtensor
         *done = status == TSR_OK && *out;
     }
     if (status == TSR_OK && !*done)
-        status = tsr_dtensor_create(layout, tsr_device_host(), out);
+        status = tsr_dtensor_create(layout, e->device, out);
     tsr_layout_destroy(layout);
     return status;
 }
@@ -164,7 +172,7 @@ static tsr_status check_writable(const eager_call *e, int result, const tsr_dten
     if (tsr_tensor_overlaps(&local))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: elements of %s share memory, so it can only be read",
                               e->c.caller, name);
-    return check_host(e, tensor, name);
+    return check_device(e, tensor, name);
 }
 
 static tsr_status check_results(eager_call *e, tsr_dtensor *const *results)

@@ -1,0 +1,165 @@
+/** The arguments of kernels of ops: plain values that C fills in and CUDA C++ reads, copied at
+ * launch. */
+#ifndef TSR_DEVICE_CUDA_OPS_WORK_H
+#define TSR_DEVICE_CUDA_OPS_WORK_H
+
+#include "device/cuda/work.h"
+
+/** The most dims of a tensor. */
+#define TSR_CUDA_OP_DIMS 8
+
+/** How elements are stored. */
+typedef enum tsr_cuda_storage {
+    TSR_CUDA_AS_F64,
+    TSR_CUDA_AS_F32,
+    TSR_CUDA_AS_F16,
+    TSR_CUDA_AS_BF16,
+    TSR_CUDA_AS_I64,
+    TSR_CUDA_AS_I32,
+    TSR_CUDA_AS_BOOL,
+    TSR_CUDA_STORAGE_END
+} tsr_cuda_storage;
+
+/** X(name, row) for each pointwise op. Integers are divided rounding down; a condition is a byte, 0
+ * or 1. */
+#define TSR_CUDA_POINTWISE(X)                                                                                          \
+    X(ADD, "add")                                                                                                      \
+    X(SUB, "sub")                                                                                                      \
+    X(MUL, "mul")                                                                                                      \
+    X(DIV, "div")                                                                                                      \
+    X(MAXIMUM, "maximum")                                                                                              \
+    X(MINIMUM, "minimum")                                                                                              \
+    X(SHARE_MAX, "share_max")                                                                                          \
+    X(SHARE_MIN, "share_min")                                                                                          \
+    X(NEG, "neg")                                                                                                      \
+    X(ABS, "abs")                                                                                                      \
+    X(SIGN, "sign")                                                                                                    \
+    X(EXP, "exp")                                                                                                      \
+    X(LOG, "log")                                                                                                      \
+    X(SQRT, "sqrt")                                                                                                    \
+    X(RSQRT, "rsqrt")                                                                                                  \
+    X(TANH, "tanh")                                                                                                    \
+    X(TANH_BACKWARD, "tanh_gradient")                                                                                  \
+    X(SIGMOID, "sigmoid")                                                                                              \
+    X(SIGMOID_BACKWARD, "sigmoid_gradient")                                                                            \
+    X(SILU, "silu")                                                                                                    \
+    X(SILU_BACKWARD, "silu_gradient")                                                                                  \
+    X(SILU_MUL, "silu_mul")                                                                                            \
+    X(RELU, "relu")                                                                                                    \
+    X(RELU_BACKWARD, "relu_gradient")                                                                                  \
+    X(GELU, "gelu")                                                                                                    \
+    X(GELU_BACKWARD, "gelu_gradient")                                                                                  \
+    X(SCALE, "scale")                                                                                                  \
+    X(WHERE, "where")                                                                                                  \
+    X(KEEP, "keep")                                                                                                    \
+    X(DROP, "drop")                                                                                                    \
+    X(COPY, "cast")                                                                                                    \
+    X(VARY, "vary")                                                                                                    \
+    X(POW, "pow")                                                                                                      \
+    X(POW_BACKWARD, "pow_gradient")                                                                                    \
+    X(EXPONENT_BACKWARD, "pow_exponent_gradient")                                                                      \
+    X(CLAMP, "clamp")                                                                                                  \
+    X(CLAMP_BACKWARD, "clamp_gradient")                                                                                \
+    X(FILL, "masked_fill")                                                                                             \
+    X(RECIPROCAL, "reciprocal")                                                                                        \
+    X(SQUARE, "square")                                                                                                \
+    X(FLOOR, "floor")                                                                                                  \
+    X(CEIL, "ceil")                                                                                                    \
+    X(ROUND, "round")                                                                                                  \
+    X(EXPM1, "expm1")                                                                                                  \
+    X(LOG1P, "log1p")                                                                                                  \
+    X(LOG1P_BACKWARD, "log1p_gradient")                                                                                \
+    X(SOFTPLUS, "softplus")                                                                                            \
+    X(LEAKY_RELU, "leaky_relu")                                                                                        \
+    X(LEAKY_RELU_BACKWARD, "leaky_relu_gradient")                                                                      \
+    X(ELU, "elu")                                                                                                      \
+    X(ELU_BACKWARD, "elu_gradient")                                                                                    \
+    X(FLOOR_DIVIDE, "floor_divide")                                                                                    \
+    X(REMAINDER, "remainder")                                                                                          \
+    X(EQ, "eq")                                                                                                        \
+    X(NE, "ne")                                                                                                        \
+    X(LT, "lt")                                                                                                        \
+    X(LE, "le")                                                                                                        \
+    X(GT, "gt")                                                                                                        \
+    X(GE, "ge")                                                                                                        \
+    X(ISNAN, "isnan")                                                                                                  \
+    X(ISINF, "isinf")                                                                                                  \
+    X(ISFINITE, "isfinite")                                                                                            \
+    X(AND, "logical_and")                                                                                              \
+    X(OR, "logical_or")                                                                                                \
+    X(NOT, "logical_not")
+
+typedef enum tsr_cuda_pointwise_code {
+#define CODE(name, row) TSR_CUDA_##name,
+    TSR_CUDA_POINTWISE(CODE)
+#undef CODE
+        TSR_CUDA_POINTWISE_END
+} tsr_cuda_pointwise_code;
+
+/** One tensor of a walk: a stride in bytes for each dim of the walk, 0 where it is repeated. */
+typedef struct tsr_cuda_view {
+    unsigned char *data;
+    int64_t strides[TSR_CUDA_OP_DIMS];
+    int32_t storage;
+} tsr_cuda_view;
+
+/** A pointwise op; the output is the last tensor. At most TSR_CUDA_UNITS elements. */
+typedef struct tsr_cuda_elements {
+    tsr_cuda_view tensors[4];
+    double parameters[2];
+    uint32_t units;
+    int32_t code, inputs, ndim;
+    tsr_cuda_divisor by[TSR_CUDA_OP_DIMS]; /**< by the sizes, innermost dim first, as strides are */
+} tsr_cuda_elements;
+
+/** X(name, row, number of statistics) for each op over rows. */
+#define TSR_CUDA_NORMS(X)                                                                                              \
+    X(SOFTMAX, "softmax", 2)                                                                                           \
+    X(LOG_SOFTMAX, "log_softmax", 2)                                                                                   \
+    X(SOFTMAX_GRADIENT, "softmax_gradient", 1)                                                                         \
+    X(LOG_SOFTMAX_GRADIENT, "log_softmax_gradient", 1)                                                                 \
+    X(RMS, "rms_norm", 1)                                                                                              \
+    X(RMS_GRADIENT, "rms_norm_gradient", 2)                                                                            \
+    X(LAYER, "layer_norm", 3)                                                                                          \
+    X(LAYER_GRADIENT, "layer_norm_gradient", 5)
+
+typedef enum tsr_cuda_norm_code {
+#define CODE(name, row, statistics) TSR_CUDA_NORM_##name,
+    TSR_CUDA_NORMS(CODE)
+#undef CODE
+        TSR_CUDA_NORM_END
+} tsr_cuda_norm_code;
+
+/** The most statistics of a row. */
+#define TSR_CUDA_STATISTICS 5
+
+/** Dims of the walk, innermost first; its strides are those of views. */
+typedef struct tsr_cuda_walk {
+    int32_t ndim;
+    uint32_t count; /**< product of the sizes */
+    tsr_cuda_divisor by[TSR_CUDA_OP_DIMS];
+} tsr_cuda_walk;
+
+/** A tensor of an op over rows: strides in bytes from row to row, and within one. NULL: it is left
+ * out. */
+typedef struct tsr_cuda_row_view {
+    unsigned char *data;
+    int64_t across[TSR_CUDA_OP_DIMS], along[TSR_CUDA_OP_DIMS];
+} tsr_cuda_row_view;
+
+/** An op over rows, whose tensors are all stored alike: a block for each row. */
+typedef struct tsr_cuda_norm {
+    tsr_cuda_row_view in[2], out, weight, bias; /**< out may be left out, too */
+    tsr_cuda_row_view sums[2];                  /**< gradients of weight and bias */
+    tsr_cuda_walk across, along;
+    double epsilon;
+    double *kept; /**< TSR_CUDA_STATISTICS of each row, for that kernel; or NULL */
+    int32_t code, storage, statistics;
+    int32_t counted; /**< 0: the sums over rows are another rank's, and -0 here */
+} tsr_cuda_norm;
+
+/** Elements that a block of the kernel of sums takes side by side, and threads for each. */
+#define TSR_CUDA_SUM_COLUMNS 32
+#define TSR_CUDA_SUM_LANES   (TSR_CUDA_THREADS / TSR_CUDA_SUM_COLUMNS)
+
+#endif
