@@ -14,8 +14,8 @@ double element_get(const void *data, tsr_dtype dtype, int64_t i);
 void element_set(void *data, tsr_dtype dtype, int64_t i, double value);
 
 /** True if two results are equal up to 128 roundings of 1 and of themselves, for sums whose terms
- * of up to some hundreds cancel; in f64 8192, and in f16 and bf16, of which each op rounds its
- * result alone, 64. NaN equals NaN. */
+ * cancel; in f64 8192, and in f16 and bf16, of which each op rounds its result alone, 64. NaN
+ * equals NaN. */
 bool element_near(double x, double y, tsr_dtype dtype);
 
 /** Where element `i`, in row-major order, lies in a tensor of any strides. */

@@ -93,7 +93,7 @@ static double noise(uint64_t seed, int64_t coordinate, int64_t i)
 }
 
 /* The term of a coordinate of those of a value. Of max, min and prod a random one has the value,
- * and of the rest of prod two are -1. */
+ * and of prod two are now and then negated. */
 static double make_term(tsr_reduce_op op, tsr_dtype dtype, double value, int64_t size, int64_t own, uint64_t seed,
                         int64_t i)
 {

@@ -37,6 +37,7 @@ typedef struct proof_case {
     const char *strict;
     /** Dims of size 1 are not cut: the gradient's reshape_like tells them not apart, and
      * refuses. */
+    /** Dims of size 1 are not cut: the gradient's reshape_like cannot tell which. */
     bool whole_ones;
     /** NULL, or why gradients are not those of finite differences. */
     const char *no_differences;
