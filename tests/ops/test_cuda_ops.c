@@ -1,5 +1,5 @@
-/* Ops on GPUs if the machine has any, else on emulated ones, which run the kernels' bodies: rows that
- * have kernels there give what they give on the host, from the same shards. */
+/* Ops on GPUs if the machine has any, else on emulated ones, which run the kernels' bodies: rows
+ * that have kernels there give what they give on the host, from the same shards. */
 #include "gpus.h"
 
 #include <tessera/sys/device.h>
@@ -33,7 +33,7 @@ typedef struct trial {
     tsr_device device;
 } trial;
 
-/* Rows in which nothing is rounded more than once, or differently: device and host agree exactly. */
+/* Rows in which nothing is rounded differently: device and host agree exactly. */
 static const char *const exact[] = {
     "add",
     "sub",
