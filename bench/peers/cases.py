@@ -1,11 +1,20 @@
-"""The cases: moves of a square f32 tensor over sizes, an MLP of two layers, and decoding by a small
-Llama."""
+"""The cases: moves of a square f32 tensor over sizes, an MLP of two layers, decoding by a small
+Llama, and single ops."""
 import json
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
 SIDES = [4, 32, 128, 256, 512, 1024, 2048, 4096, 8192]  # 64 bytes to 256 MiB
 MLPS = [(8, 128, 512), (512, 1024, 4096), (1024, 2048, 8192)]  # tokens, hidden, intermediate
 SMALL = 64 << 10  # bytes: moves up to this size get more rounds
+# Ops by their names in `tessera bench ops`: those on elements and rows of a matrix.
+MATRIX_OPS = ["add", "silu_mul", "gelu", "gelu tanh", "tanh", "rms_norm", "layer_norm", "softmax"]
+NORMS = {"rms_norm": 1, "layer_norm": 2}  # vectors beside the matrix
+PAIRS = ("add", "silu_mul")
+MATRIX, QUICK_MATRIX = [512, 16384], [256, 4096]
+TOKENS, QUICK_TOKENS = (1024, 4096), (256,)
+LOSS, QUICK_LOSS = [1024, 50257], [64, 50257]
+DTENSOR_OPS = ["add 64 bytes", "add", "gelu", "softmax", "layer_norm", "cross_entropy"]  # that DTensor has rules for
+INTO_OPS = ["add 64 bytes", "add", "silu_mul", "gelu", "gelu tanh", "tanh", "softmax", "layer_norm"]  # of which PyTorch has forms with out=
 QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
 
 
@@ -36,12 +45,34 @@ def decodes(shakespeare, doubled, ranks):
                    "ranks": count}
 
 
+def matrix_operands(op, matrix):
+    return [matrix] * (2 if op in PAIRS else 1) + [matrix[-1:]] * NORMS.get(op, 0)
+
+
+def ops(quick, ranks):
+    """Ops with the shapes of their operands, each on one rank and on `ranks`. `sizes` is the shape
+    in words, `shape` what --shape is given; None: the case has but one."""
+    matrix, tokens, loss = (QUICK_MATRIX, QUICK_TOKENS, QUICK_LOSS) if quick else (MATRIX, TOKENS, LOSS)
+    both = ["forward", "backward"]
+    chosen = [("add 64 bytes", [[16], [16]], None, ["forward"])]
+    chosen += [(op, matrix_operands(op, matrix), matrix, ["forward"]) for op in MATRIX_OPS]
+    chosen += [("attention", [[8, count, 64]] * 3, [8, count, 64], both) for count in tokens]
+    chosen += [("decode attention", [[8, 1, 64], [8, 16384, 64], [8, 16384, 64]], None, ["forward"]),
+               ("cross_entropy", [loss, loss[:1]], loss, both)]
+    for op, shapes, shape, passes in chosen:
+        for count in sorted({1, ranks}):
+            yield {"kind": "ops", "op": op, "shapes": shapes, "shape": shape, "sizes": "x".join(map(str, shapes[-1] if shape is None else shape)),
+                   "dtype": "f32", "passes": passes, "ranks": count}
+
+
 def rounds(case, quick):
     """The number of rounds. Small moves take more: their times depend on cache lines that travel
     between cores, and the placement of these may double or triple the times for a minute or more,
     so that a few rounds could all see one state."""
     if quick:
         return 1
+    if case["kind"] == "ops":
+        return 9 if case["op"] == "add 64 bytes" else 3
     return 9 if case["kind"] == "move" and case["bytes"] <= SMALL else 3
 
 

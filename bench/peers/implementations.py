@@ -83,6 +83,8 @@ class Tessera:
     def ways(self, case):
         if case["kind"] == "move":
             return ["direct"]
+        if case["kind"] == "ops":
+            return [] if self.launcher or self.new_results else ["threads"]
         elsewhere = self.launcher or self.new_results or case["ranks"] != self.ranks
         return [] if elsewhere else ["threads"]
 
@@ -106,6 +108,14 @@ class Tessera:
             return passes[0]
         spreads = {key: {line["pass"]: line[key] for line in passes} for key in ("seconds", "gemm_seconds")}
         return {**spreads, "samples": samples, "wrong": sum(line["wrong"] for line in passes)}
+
+    def ops(self, case, samples):
+        shape = ["--shape", sizes(case["shape"])] if case["shape"] else []
+        passes = run([self.tool, "bench", "ops", case["op"], *shape, "--mesh", case["ranks"], "--iterations", samples, "--json"])
+        if "refused" in passes[0]:
+            return passes[0]
+        told = {key: {line["pass"]: line[key] for line in passes if line[key]} for key in ("seconds", "of_peak")}
+        return {**told, "samples": samples, "wrong": sum(line["wrong"] for line in passes)}
 
     def decode(self, case, samples):
         prompt = ",".join(map(str, case["prompt_ids"]))
@@ -238,15 +248,31 @@ def transformers_ways(ranks):
     return ways
 
 
+def torch_op_ways(ranks):
+    def ways(case):
+        return ["DTensor"] if case["kind"] == "ops" and case["ranks"] == ranks and case["op"] in cases.DTENSOR_OPS else []
+
+    return ways
+
+
+def plain_ways(case):
+    """Into a result that exists, where PyTorch has such a form, and into a new one."""
+    if case["kind"] != "ops" or case["ranks"] != 1:
+        return []
+    return ["out", "new"] if case["op"] in cases.INTO_OPS else ["new"]
+
+
 def served(directory, ranks):
     """The peers in Python, run in the virtual environment in `directory`."""
-    def peer(name, ways, script, processes, environment):
-        command = [str(directory / "venv" / "bin" / "python"), os.path.join(HERE, script)]
+    def peer(name, ways, script, processes, environment, *arguments):
+        command = [str(directory / "venv" / "bin" / "python"), os.path.join(HERE, script), *arguments]
         return Served(name, ways, command, processes, environment, directory / f"{name}.log")
 
     xla = {**XLA, "JAX_NUM_CPU_DEVICES": str(ranks)}
     transformers = [peer("transformers", transformers_ways(count), "transformers_peer.py", count, {}) for count in sorted({1, ranks})]
-    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers]
+    ops = [peer("pytorch", torch_op_ways(count), "torch_ops_peer.py", count, {}, "dtensor") for count in sorted({1, ranks})]
+    ops.append(peer("pytorch-plain", plain_ways, "torch_ops_peer.py", 1, {}, "plain"))
+    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops]
 
 
 def free_port():

@@ -29,6 +29,9 @@ def figures(answers, one):
         found = [answer[key][one] if one else answer[key] for answer in answers if key in answer]
         if found:
             yield key, combine([spread(samples) for samples in found])
+    shares = [share for answer in answers if (share := answer.get("of_peak", {}).get(one))]
+    if shares:
+        yield "of_peak", {"median": statistics.median(shares), "rounds": shares}
     for name in BANDWIDTHS:
         found = [answer[f"{name}_bandwidth"] for answer in answers if f"{name}_bandwidth" in answer]
         if found:
@@ -56,7 +59,7 @@ def circumstances(answers):
 def lines(case, name, way, answers):
     """The lines of an implementation for a case: one, or one for each pass of the layers. "wrong"
     is null for results that were not checked."""
-    named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids")}
+    named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids", "passes")}
     head = {**named, "implementation": name, "way": way}
     refused = [answer["refused"] for answer in answers if "refused" in answer]
     if refused:
@@ -64,7 +67,7 @@ def lines(case, name, way, answers):
         return
     wrong = max((answer["wrong"] for answer in answers if answer.get("wrong") is not None), default=None)
     head.update(circumstances(answers), wrong=wrong)
-    for one in ["forward", "backward"] if case["kind"] == "linear" else [None]:
+    for one in case.get("passes") or (["forward", "backward"] if case["kind"] == "linear" else [None]):
         yield {**head, **({"pass": one} if one else {}), **dict(figures(answers, one))}
 
 

@@ -1,14 +1,14 @@
 """The figures in files of scripts/bench-peers, as the report needs them."""
 import collections
 
-from noise import bandwidth_of, exactly, greatest, seconds_of
+from noise import Measured, bandwidth_of, exactly, greatest, interval_of, seconds_of
 from reading import Unreadable, read
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
 #: Other implementations are MPIs, Tessera over an MPI ("tessera-NAME"), or moves by hand with an
 #: MPI's collectives ("NAME-by-hand").
 NAMES = {"tessera": "Tessera", "tessera-new": "Tessera, new result", "mpi": "MPI", "mpich": "MPICH", "jax": "JAX",
-         "pytorch": "PyTorch DTensor", "transformers": "transformers", "memcpy": "memcpy"}
+         "pytorch": "PyTorch DTensor", "pytorch-plain": "PyTorch", "transformers": "transformers", "memcpy": "memcpy"}
 NO_MPI = NAMES.keys() - {"mpi", "mpich"}
 #: Implementations that make a new result at each call.
 MAKERS = ["jax", "pytorch"]
@@ -21,12 +21,19 @@ DECODE_GOAL = 100
 # Goals of Tessera over an MPI: the least ratio to the MPI's own ways, by bytes, and the least share
 # of the best copy.
 ENGINE_GOALS = [(1 << 28, (1.5, 1.25, 4, 4)), (1 << 12, (1,) * 4)]
+# Goals of ops on one rank: the most seconds of an add of 64 bytes, the least share of plain copies,
+# and the least ratio of PyTorch's time to ours, which is also that of each pass of attention.
+DISPATCH_GOAL = 300e-9
+SHARE_GOAL, SHARE_OPS = 0.9, ("add", "silu_mul", "rms_norm", "layer_norm", "softmax")
+RATIO_GOAL, RATIO_OPS = 1, ("gelu", "gelu tanh", "tanh", "attention")
+# The least ratio of the loss's time on one rank to that on all, whose classes are cut.
+CUT_LOSS_GOAL = 1 / 0.6
 COPY_GOAL, COPY_GOAL_BYTES, COPY_GOAL_MOVES = 0.8, 1 << 28, MOVES[:2]
 # The sizes and moves for which the report shows moves by hand, without a goal.
 BY_HAND_BYTES, BY_HAND_MOVES = (1 << 28, 1 << 12), MOVES[2:]
 
 #: The fields that identify a case, and those that identify a figure.
-CASE = ("kind", "from", "to", "bytes", "tokens", "hidden", "intermediate", "pass", "kv_heads")
+CASE = ("kind", "from", "to", "bytes", "tokens", "hidden", "intermediate", "op", "sizes", "pass", "kv_heads")
 KEY = (*CASE, "implementation", "way", "ranks")
 
 #: A `ratio` whose goal is `least` (None: no goal). `new` is the ratio of Tessera with a new result,
@@ -45,9 +52,9 @@ def name_of(implementation):
 
 
 def rank_counts(lines):
-    """The numbers of ranks of the figures, without decoding on one rank, which any report may
-    have."""
-    return {line["ranks"] for line in lines if line["kind"] != "decode" or line["ranks"] > 1}
+    """The numbers of ranks of the figures, without decoding and ops on one rank, which any report
+    may have."""
+    return {line["ranks"] for line in lines if line["kind"] not in ("decode", "ops") or line["ranks"] > 1}
 
 
 def agree(paths, files):
@@ -147,6 +154,28 @@ class Figures:
                 yield Goal(moved_text(move, size), name_of(mpi), goal, self.ratio(mpi, move, size, ours))
         yield from self.by_hand(ours, [mpi])
 
+    def op_cases(self):
+        """(op, sizes, pass, ranks) of the ops that were measured."""
+        return list(dict.fromkeys((line["op"], line["sizes"], line["pass"], line["ranks"]) for line in self.measured if line["kind"] == "ops"))
+
+    def op(self, implementation, case):
+        return self.best("ops", implementation, **dict(zip(("op", "sizes", "pass", "ranks"), case)))
+
+    def op_goals(self):
+        """The goals of ops, of those that were measured."""
+        for case in self.op_cases():
+            op, _, one, ranks = case
+            line = self.op("tessera", case)
+            if op == "add 64 bytes" and ranks == 1 and line:
+                yield Goal(op, time_text(DISPATCH_GOAL), 1, exactly(DISPATCH_GOAL).over(seconds_of(line)))
+            if op in SHARE_OPS and ranks == 1:
+                yield Goal(op_text(case), "plain copies", SHARE_GOAL, share_of_copies(line))
+            if op in RATIO_OPS and ranks == 1:
+                yield Goal(op_text(case), name_of("pytorch-plain"), RATIO_GOAL, ratio_of(self.op("pytorch-plain", case), line))
+            if op == "cross_entropy" and ranks > 1:
+                alone = self.op("tessera", (*case[:3], 1))
+                yield Goal(op_text(case), "1 rank", round(CUT_LOSS_GOAL, 2), ratio_of(alone, line))
+
     def by_hand(self, ours, mpis):
         """The ratios to moves by hand that were measured, without goals."""
         for size in BY_HAND_BYTES:
@@ -158,7 +187,7 @@ class Figures:
 
     def rivals(self):
         """Pairs (ours, peer) that are compared."""
-        for peer in (*MAKERS, "transformers"):
+        for peer in (*MAKERS, "transformers", "pytorch-plain"):
             yield "tessera", peer
         for peer in MAKERS:
             yield "tessera-new", peer
@@ -169,9 +198,9 @@ class Figures:
 
     def compared(self):
         """(what, our line, the peer's line) of each case that both measured, by their fastest ways,
-        on any number of ranks."""
-        for case in dict.fromkeys(tuple(line.get(key) for key in CASE) for line in self.measured):
-            fields = dict(zip(CASE, case))
+        on any number of ranks; ops on the same number."""
+        wanted = [{key: line.get(key) for key in (*CASE, *(["ranks"] if line["kind"] == "ops" else []))} for line in self.measured]
+        for fields in {tuple(one.items()): one for one in wanted}.values():
             for ours, peer in self.rivals():
                 pair = self.best(implementation=ours, **fields), self.best(implementation=peer, **fields)
                 if all(pair):
@@ -194,6 +223,19 @@ def rate_of(line):
     return exactly(line["payload_bytes"]).over(seconds_of(line))
 
 
+def share_of_copies(line):
+    """The share of plain copies that the tool measured in turns with an op; None if it did not."""
+    return Measured(line["of_peak"]["median"], interval_of(line["of_peak"].get("rounds", [])), line.get("others") or 0) \
+        if line and "of_peak" in line else None
+
+
+def op_text(case):
+    """An op in words: "attention, 8x1024x64, backward"."""
+    op, sizes, one, ranks = case
+    return ", ".join([op, *([] if op == "add 64 bytes" else [sizes]), *(["backward"] if one == "backward" else []),
+                      *([f"{ranks} ranks"] if ranks > 1 else [])])
+
+
 def moved_text(move, size):
     return f"{byte_text(size)}, {move[0]} to {move[1]}"
 
@@ -204,6 +246,8 @@ def subject(line):
         return moved_text((line["from"], line["to"]), line["bytes"])
     if line["kind"] == "linear":
         return f"MLP {line['tokens']} x {line['hidden']} x {line['intermediate']}, {line['pass']}"
+    if line["kind"] == "ops":
+        return op_text([line[key] for key in ("op", "sizes", "pass", "ranks")])
     return f"decoding, {line['kv_heads']} key/value heads"
 
 

@@ -1,5 +1,5 @@
 """Makes docs/benchmarks.md from figures."""
-from figures import MAKERS, MOVES, byte_text, name_of, rounded, time_text, unit_of
+from figures import MAKERS, MOVES, byte_text, name_of, op_text, ratio_of, rounded, share_of_copies, time_text, unit_of
 from noise import exactly, interval_of, seconds_of
 
 DISTURBED = 0.1  # share of the cores that other processes used, above which a figure mentions it
@@ -90,6 +90,22 @@ the model with each of these heads twice is the same function of its input, and 
 On one rank transformers runs as a plain script, without its tensor parallelism.
 """
 
+OPERATIONS = """\
+Single calls of ops of f32. Tessera's are [`tessera bench ops`]({place.docs}tool.md#bench): results
+go into the same memory again, gradients are new at each call. PyTorch on one rank is a plain
+script, with a new result at each call or with `out=`, where the op has such a form: the faster of
+the two counts. PyTorch DTensor makes a new result at each call. On several ranks rows and heads are cut, and the classes of a loss, which PyTorch calls
+`loss_parallel`. The backward alone is timed: PyTorch's reads what its forward kept, Tessera's
+computes it again, as it keeps nothing. `of plain copies` is the rate at which the op's bytes are
+read and written once, over that of the best plain copy in turns with it.
+
+The goals: a repeated add of 64 bytes into a result that exists takes at most 300 ns; `add`,
+`silu_mul`, `rms_norm`, `layer_norm` and `softmax` reach 0.9 of plain copies; `gelu` and `tanh` are
+no slower than PyTorch's, and attention no slower than its `scaled_dot_product_attention`; a loss
+whose classes two ranks share takes at most 0.6 of the time of one rank. Each is written as a ratio
+that is to be at least so large.
+"""
+
 OTHERS = """\
 Measured likewise, each on a day of its own. Their pages have the same tables.
 """
@@ -97,13 +113,14 @@ Measured likewise, each on a day of its own. Their pages have the same tables.
 ASKED = """\
 | implementation | is asked by | ranks are |
 | --- | --- | --- |
-| Tessera | `tessera bench dispatch`, `bench linear`, `tessera-llama`; results go into the same memory again | threads |
+| Tessera | `tessera bench dispatch`, `bench linear`, `bench ops`, `tessera-llama`; results go into the same memory again | threads |
 | Tessera, new result | `tessera bench dispatch --new-result`: each call makes its result, and frees it | threads |
 | Tessera over MPI | the same moves as Tessera's, under the MPI's launcher with `--engine mpi` | processes on cores of their own |
 | MPI | `MPI_Alltoallw` with subarray types and pack + `MPI_Alltoall`, `MPI_Allgather`, `MPI_Reduce_scatter` and `_block`, `MPI_Allreduce` | processes on cores of their own |
 | MPI by hand | `MPI_Alltoall` of the terms and a loop that adds them, with `MPI_Allgather` after it for P to R | processes on cores of their own |
 | PyTorch DTensor | `DTensor.redistribute`, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`, on gloo; each call makes its result | processes |
 | JAX | `jax.device_put` and `jax.jit` with `out_shardings`; `psum_scatter` and `psum` in `jax.shard_map` where the source is Partial; each call makes its result | CPU devices of one process |
+| PyTorch | `torch` and `torch.nn.functional` with one thread, with `out=` and without; `torch.autograd.grad` of a graph that is kept for the backward | one process |
 | transformers | `generate` of a model loaded with a `DistributedConfig` of as many devices as ranks, on gloo; on one rank of a model loaded plainly | processes |
 | memcpy | the C library's, of the payload, by as many threads as ranks | threads |
 
@@ -335,6 +352,31 @@ def decoding(figures, place):
     yield from table(("key/value heads", "implementation", "tokens a second"), rows, 2)
 
 
+def operation_row(figures, case):
+    ours = figures.op("tessera", case)
+    peers = [figures.op(name, case) for name in ("pytorch-plain", "pytorch")]
+    share = share_of_copies(ours)
+    yield op_text(case)
+    yield figure_text(ours) if ours else ""
+    yield measured_text(share) if share else ""
+    for peer in peers:
+        ratio = ratio_of(peer, ours)
+        yield figure_text(peer) if peer else ""
+        yield measured_text(ratio) if ratio else ""
+
+
+def operations(figures, place):
+    cases = figures.op_cases()
+    if not cases:
+        return
+    yield "## Operations\n"
+    yield OPERATIONS.format(place=place)
+    yield from goal_table(figures.op_goals(), [])
+    plain, dtensor = name_of("pytorch-plain"), name_of("pytorch")
+    yield from table(("op", "Tessera", "of plain copies", plain, "its time over ours", dtensor, "its time over ours"),
+                     [tuple(operation_row(figures, case)) for case in cases])
+
+
 def refused(figures):
     """The section of refused moves and layers; refused decoding is in its own section."""
     lines = [line for line in figures.refused if line["kind"] != "decode"]
@@ -407,6 +449,6 @@ def write(figures, drawn, place=IN_DOCS, simulation=False, others=()):
     more = SIMULATION.format(place=place) if simulation else ""
     introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), simulation=more, place=place)
     parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn, place),
-             *layers(figures), *decoding(figures, place), *refused(figures), "## How each one is asked\n", ASKED.format(place=place),
+             *layers(figures), *decoding(figures, place), *operations(figures, place), *refused(figures), "## How each one is asked\n", ASKED.format(place=place),
              *sampled(figures)]
     return "\n".join(parts)

@@ -48,13 +48,13 @@ def is_texts(value):
 
 
 #: The check of each field, in any line, and the words for it in errors.
-TEXT, COUNT, SPREAD = (is_text, "text"), (is_count, "a whole number from 1"), (is_spread, "positive seconds with a median")
+TEXT, COUNT, SPREAD = (is_text, "text"), (is_count, "a whole number from 1"), (is_spread, "positive numbers with a median")
 SHARE, RATES = (is_share, "null or a number from 0"), (is_rates, "a list of numbers from 0")
 FIELDS = {
-    **dict.fromkeys(("kind", "implementation", "way", "from", "to", "pass", "began", "ended", "refused"), TEXT),
+    **dict.fromkeys(("kind", "implementation", "way", "from", "to", "pass", "began", "ended", "refused", "op", "sizes"), TEXT),
     **dict.fromkeys(("ranks", "bytes", "payload_bytes", "tokens", "hidden", "intermediate", "kv_heads"), COUNT),
     **dict.fromkeys(("rounds", "samples", "asked"), COUNT),
-    **dict.fromkeys(("seconds", "gemm_seconds"), SPREAD),
+    **dict.fromkeys(("seconds", "gemm_seconds", "of_peak"), SPREAD),
     **dict.fromkeys(("others", "wrong", "peak_bandwidth", "limit_bandwidth"), SHARE),
     **dict.fromkeys(("peak_rounds", "limit_rounds"), RATES),
     "threads_per_core": (lambda value: value is None or is_count(value), "null or a whole number from 1"),
@@ -62,8 +62,8 @@ FIELDS = {
 }
 #: The fields that a line must have: always, by its kind, and by its kind if it has a figure.
 ALWAYS = ("kind", "implementation", "way", "ranks")
-CASES = {"move": ("from", "to", "bytes"), "linear": ("tokens", "hidden", "intermediate"), "decode": ("kv_heads",)}
-FIGURES = {"move": ("payload_bytes",), "linear": ("pass", "gemm_seconds"), "decode": ()}
+CASES = {"move": ("from", "to", "bytes"), "linear": ("tokens", "hidden", "intermediate"), "decode": ("kv_heads",), "ops": ("op", "sizes")}
+FIGURES = {"move": ("payload_bytes",), "linear": ("pass", "gemm_seconds"), "decode": (), "ops": ("pass",)}
 MEASURED = ("seconds", "rounds", "samples")
 
 

@@ -1,12 +1,13 @@
 #include "ops/forward.h"
 
 #include "ops/layer.h"
+#include "ops/layer_cache.h"
 
 tsr_status tsr_forward_begin(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                              tsr_forward *pass)
 {
     tsr_layout *own;
-    TSR_TRY(tsr_layer_propagate(caller, x, w, b, &own));
+    TSR_TRY(tsr_layer_recall_y(caller, x, w, b, &own));
     return tsr_local_form_take(own, &pass->own);
 }
 

@@ -1,16 +1,11 @@
 #include "ops/gradients.h"
 
 #include "ops/layer.h"
+#include "ops/layer_cache.h"
+#include "ops/layer_rule.h"
 #include "ops/numbers.h"
-#include "ops/rule.h"
 
 #include <string.h>
-
-static const tsr_rule rules[TSR_GRADIENTS] = {
-    [TSR_DX] = {"dx: b o, o k -> b k", {"dy", "w"}, 1, NULL},
-    [TSR_DW] = {"dw: b o, b k -> o k", {"dy", "x"}, 1, NULL},
-    [TSR_DB] = {"db: b o -> o", {"dy"}, 0, NULL},
-};
 
 const char *tsr_gradient_name(int which)
 {
@@ -21,12 +16,12 @@ const char *tsr_gradient_name(int which)
 /* The sentences have both values. */
 static tsr_status check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy)
 {
-    char ours[TSR_RULE_SHAPE_TEXT], theirs[TSR_RULE_SHAPE_TEXT], name[TSR_RULE_MESH_DIM_TEXT];
-    TSR_TRY(tsr_rule_check_mesh_dims(caller, "y", y, "dy", dy));
-    if (!tsr_rule_same_shape(dy, y))
+    char ours[TSR_LAYER_SHAPE_TEXT], theirs[TSR_LAYER_SHAPE_TEXT], name[TSR_LAYER_MESH_DIM_TEXT];
+    TSR_TRY(tsr_layer_check_mesh_dims(caller, "y", y, "dy", dy));
+    if (!tsr_layer_same_shape(dy, y))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: dy has shape %s, but the y that x, w and b give has %s; both must be equal", caller,
-                              tsr_rule_print_shape(dy, theirs), tsr_rule_print_shape(y, ours));
+                              tsr_layer_print_shape(dy, theirs), tsr_layer_print_shape(y, ours));
     if (tsr_layout_dtype(dy) != tsr_layout_dtype(y))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: dy is %s, but the y that x, w and b give is %s; both must be equal", caller,
@@ -35,7 +30,7 @@ static tsr_status check_dy(const char *caller, const tsr_layout *y, const tsr_la
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "%s: dy is Partial on mesh dim %s; a gradient layout has Replicate there", caller,
-                                  tsr_rule_name_mesh_dim(tsr_layout_mesh(y), dim, name));
+                                  tsr_layer_name_mesh_dim(tsr_layout_mesh(y), dim, name));
     }
     return TSR_OK;
 }
@@ -47,7 +42,7 @@ tsr_status tsr_backward_begin(const char *caller, const tsr_layout *const *opera
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
     pass->device = device;
-    TSR_TRY(tsr_layer_propagate(caller, operands[TSR_DX], operands[TSR_DW], operands[TSR_DB], &y));
+    TSR_TRY(tsr_layer_recall_y(caller, operands[TSR_DX], operands[TSR_DW], operands[TSR_DB], &y));
     tsr_status status = dy ? check_dy(caller, y, dy) : TSR_OK;
     if (status == TSR_OK)
         status = tsr_layout_gradient(y, &taken);
@@ -69,8 +64,7 @@ tsr_status tsr_backward_add(const char *caller, int which, const tsr_layout *con
                             tsr_backward *pass)
 {
     const tsr_layout *const dy = pass->dy.layout,
-                            *const others[] = {[TSR_DX] = operands[TSR_DW], [TSR_DW] = operands[TSR_DX], [TSR_DB] = dy},
-                            *const factors[] = {dy, others[which]};
+                            *const others[] = {[TSR_DX] = operands[TSR_DW], [TSR_DW] = operands[TSR_DX], [TSR_DB] = dy};
     const tsr_dtype dtype = dtype_of_gradient(tsr_layout_dtype(operands[which]), wanted);
     const tsr_gemm product = {.size = sizeof product,
                               .a_dtype = tsr_layout_dtype(dy),
@@ -78,9 +72,9 @@ tsr_status tsr_backward_add(const char *caller, int which, const tsr_layout *con
                               .c_dtype = dtype};
     tsr_layout *own;
     if (wanted)
-        TSR_TRY(tsr_rule_check_mesh(caller, "x", operands[TSR_DX], tsr_gradient_name(which), wanted));
+        TSR_TRY(tsr_layer_check_mesh(caller, "x", operands[TSR_DX], tsr_gradient_name(which), wanted));
     TSR_TRY(tsr_gemm_supported(caller, pass->device, &product));
-    TSR_TRY(tsr_rule_apply(caller, &rules[which], factors, &dtype, &own));
+    TSR_TRY(tsr_layer_recall_gradient(caller, which, operands, dy, dtype, &own));
     return tsr_local_form_take(own, &pass->own[which]);
 }
 
@@ -186,7 +180,7 @@ void tsr_backward_release(tsr_backward *pass)
 tsr_status tsr_gradient_check_terms(const char *caller, int which, const tsr_layout *to)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(to);
-    char name[TSR_RULE_MESH_DIM_TEXT];
+    char name[TSR_LAYER_MESH_DIM_TEXT];
     for (int dim = 0; dim < tsr_mesh_ndim(mesh); dim++) {
         const tsr_placement *p = &tsr_layout_placements(to)[dim];
         if (tsr_mesh_size(mesh, dim) > 1 && p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
@@ -194,7 +188,7 @@ tsr_status tsr_gradient_check_terms(const char *caller, int which, const tsr_lay
                                   "%s: %s is P(%s) on mesh dim %s: adding terms does not add what they reduce to; "
                                   "overwrite it, or give it in R",
                                   caller, tsr_gradient_name(which), tsr_reduce_op_name(p->op),
-                                  tsr_rule_name_mesh_dim(mesh, dim, name));
+                                  tsr_layer_name_mesh_dim(mesh, dim, name));
     }
     return TSR_OK;
 }

@@ -2,21 +2,8 @@
 
 #include "ops/blas/provider.h"
 #include "ops/numbers.h"
-#include "ops/rule.h"
 
 #include <tessera/sys/memory.h>
-
-#define WEIGHT_FORM "a weight is (out_features, in_features)"
-
-static const tsr_rule product_rule = {"linear: b k, o k -> b o", {"x", "w"}, 1, WEIGHT_FORM};
-static const tsr_rule biased_rule = {"linear: b k, o k + o -> b o", {"x", "w", "b"}, 1, WEIGHT_FORM};
-
-tsr_status tsr_layer_propagate(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                               tsr_layout **y)
-{
-    const tsr_layout *const operands[] = {x, w, b};
-    return tsr_rule_apply(caller, b ? &biased_rule : &product_rule, operands, NULL, y);
-}
 
 static bool same_device(tsr_device a, tsr_device b)
 {

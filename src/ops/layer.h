@@ -1,4 +1,4 @@
-/** Code that forward and backward of linear layers share: the rule, checks, and memory for one
+/** Code that forward and backward of linear layers share: checks, and memory for one
  * call. Checks return TSR_ERROR_ARGUMENT, in sentences that begin with `caller`. */
 #ifndef TSR_OPS_LAYER_H
 #define TSR_OPS_LAYER_H
@@ -6,10 +6,6 @@
 #include "ops/matmul.h"
 
 #include <tessera/linear.h>
-
-/** tsr_linear_propagate() for `caller`; x and w are not NULL. */
-tsr_status tsr_layer_propagate(const char *caller, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                               tsr_layout **y);
 
 /** Checks that all operands are on one device; NULL operands are skipped. */
 tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names,

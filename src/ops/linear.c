@@ -1,6 +1,7 @@
 #include "ops/agreement.h"
 #include "ops/forward.h"
 #include "ops/layer.h"
+#include "ops/layer_rule.h"
 
 #include <tessera/linear.h>
 #include <tessera/sys/comm.h>
@@ -12,7 +13,7 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
                               !x   ? "x"
                               : !w ? "w"
                                    : "y");
-    return tsr_layer_propagate("tsr_linear_propagate", x, w, b, y);
+    return tsr_layer_rule_y("tsr_linear_propagate", x, w, b, y);
 }
 
 /* One call of tsr_linear(). Its memory is one block: y in the rule's layout, if y moves, then what

@@ -1,7 +1,7 @@
 #include "ops/agreement.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
-#include "ops/rule.h"
+#include "ops/layer_rule.h"
 
 #include <tessera/linear.h>
 #include <tessera/sys/comm.h>
@@ -41,7 +41,7 @@ static tsr_status check_given(const backward *call, int which)
     const tsr_layout *const own = call->pass.own[which].layout, *const to = tsr_dtensor_layout(given);
     const tsr_tensor local = tsr_dtensor_to_local(given);
     const tsr_device device = call->pass.device;
-    if (!tsr_rule_same_shape(own, to) || tsr_layout_dtype(own) != tsr_layout_dtype(to))
+    if (!tsr_layer_same_shape(own, to) || tsr_layout_dtype(own) != tsr_layout_dtype(to))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: %s has not the shape of its operand and its dtype, or f32 for f16 and bf16",
                               call->caller, tsr_gradient_name(which));

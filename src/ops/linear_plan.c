@@ -1,9 +1,9 @@
 #include "ops/agreement.h"
 #include "ops/forward.h"
 #include "ops/layer.h"
+#include "ops/layer_rule.h"
 #include "ops/numbers.h"
 #include "ops/plan_frame.h"
-#include "ops/rule.h"
 
 #include <tessera/sys/comm.h>
 
@@ -21,7 +21,7 @@ static tsr_status fill_plan(const char *caller, tsr_linear_plan *plan, const tsr
 {
     const tsr_local_form *const own = &plan->pass.own;
     if (y)
-        TSR_TRY(tsr_rule_check_mesh(caller, "x", x, "y", y));
+        TSR_TRY(tsr_layer_check_mesh(caller, "x", x, "y", y));
     TSR_TRY(tsr_forward_begin(caller, x, w, b, &plan->pass));
     TSR_TRY(tsr_local_form_retain(x, &plan->x));
     TSR_TRY(tsr_local_form_retain(w, &plan->w));

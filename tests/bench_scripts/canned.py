@@ -56,6 +56,25 @@ def lines():
     yield {"kind": "decode", "ranks": 2, "implementation": "transformers", "way": "tp_plan", "kv_heads": 3, "refused": "RuntimeError: no"}
 
 
+def ops():
+    """Lines of ops, which a run may have or not."""
+    def op(name, sizes, implementation, seconds, ranks=1, one="forward", **more):
+        return {"kind": "ops", "op": name, "sizes": sizes, "pass": one, "ranks": ranks, "implementation": implementation, "way": "a",
+                "rounds": 3, "samples": 3, "asked": 3, "wrong": 0, "others": 0.0, "seconds": spread(seconds), **more}
+
+    yield op("add 64 bytes", "16", "tessera", 200e-9)
+    yield op("add 64 bytes", "16", "pytorch", 12e-6)
+    yield op("softmax", "4x8", "tessera", 1e-3, of_peak={"median": 0.8, "rounds": [0.79, 0.8, 0.81]})
+    yield op("softmax", "4x8", "pytorch", 2e-3)
+    yield op("softmax", "4x8", "pytorch-plain", 5e-4)
+    yield op("softmax", "4x8", "pytorch-plain", 9e-4, way="slow")
+    yield op("softmax", "4x8", "tessera", 5e-4, ranks=2)
+    yield op("attention", "8x4x64", "tessera", 1e-3, one="backward")
+    yield op("attention", "8x4x64", "pytorch-plain", 1.5e-3, one="backward")
+    yield op("cross_entropy", "4x9", "tessera", 1e-3)
+    yield op("cross_entropy", "4x9", "tessera", 5e-4, ranks=2)
+
+
 def write(path, chosen=None):
     chosen = [MACHINE, *lines()] if chosen is None else chosen
     path.write_text("".join(json.dumps(line) + "\n" for line in chosen))

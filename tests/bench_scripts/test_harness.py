@@ -113,7 +113,8 @@ def check_implementations(report):
     every = run.implementations(options)
     names = [one.name for one in every]
     report.check("who makes new results comes after who does not, and who does by hand after its MPI", unless(
-        names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "pytorch", "jax", "transformers", "transformers"],
+        names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "pytorch", "jax", "transformers", "transformers",
+                  "pytorch", "pytorch", "pytorch-plain"],
         names))
 
     def asked_for(case):
@@ -134,7 +135,25 @@ def check_implementations(report):
     report.check("transformers decode in one process too, with 3 heads and with 6", unless(
         found == [(1, 3, alone), (1, 6, alone), (2, 3, together), (2, 6, together)], found))
     processes = [one.count for one in every if isinstance(one, implementations.Served)]
-    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2], processes))
+    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1], processes))
+    check_asked_ops(report, every)
+
+
+def check_asked_ops(report, every):
+    found = {(case["op"], case["ranks"]): [(one.name, getattr(one, "count", 0), way) for one in every for way in one.ways(case)]
+             for case in measured.ops(True, 2)}
+    ours, plain = ("tessera", 0, "threads"), [("pytorch-plain", 1, "out"), ("pytorch-plain", 1, "new")]
+    report.check("ops are asked of PyTorch in one process, and of as many of DTensor as ranks", unless(
+        found["add", 1] == [ours, ("pytorch", 1, "DTensor"), *plain] and found["add", 2] == [ours, ("pytorch", 2, "DTensor")], found))
+    report.check("an op without a form that writes into a result, or without a rule of DTensor, is not asked for it", unless(
+        found["rms_norm", 1] == [ours, plain[1]] and found["rms_norm", 2] == [ours], found))
+    sizes = {case["op"]: (case["sizes"], case["shapes"], case["passes"]) for case in measured.ops(False, 2)}
+    report.check("ops have the shapes of all their operands", unless(
+        sizes["layer_norm"] == ("512x16384", [[512, 16384], [16384], [16384]], ["forward"])
+        and sizes["attention"] == ("8x4096x64", [[8, 4096, 64]] * 3, ["forward", "backward"])
+        and sizes["cross_entropy"] == ("1024x50257", [[1024, 50257], [1024]], ["forward", "backward"]), sizes))
+    report.check("a small op is measured in 9 rounds, others in 3", unless(
+        [measured.rounds({"kind": "ops", "op": op}, False) for op in ("add 64 bytes", "add")] == [9, 3], "other"))
 
 
 def check_commands(report, folder):

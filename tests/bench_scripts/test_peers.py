@@ -47,6 +47,19 @@ def check_tool(report):
     report.check("what the tool refuses is told in its sentence", unless("shard dim 2" in answer.get("refused", ""), answer))
 
 
+def check_tool_ops(report):
+    fact = "the tool answers ops with their passes, and of large ones the share of plain copies"
+    tool = TOOLS / "tools" / "tessera"
+    if not tool.exists() or subprocess.run([tool, "bench", "ops", "--help"], capture_output=True).returncode != 0:
+        report.skip(fact, "this build has no tool, or no BLAS")
+        return
+    tessera = implementations.Tessera(TOOLS, 2)
+    asked = [case for case in cases.ops(True, 2) if case["op"] in ("add", "cross_entropy", "add 64 bytes")]
+    answers = [(case, tessera.ask(case, "threads", 2)) for case in asked]
+    report.check(fact, [str(one) for one in answers if not (
+        one[1].get("wrong") == 0 and list(one[1]["seconds"]) == one[0]["passes"] and ("forward" in one[1]["of_peak"]) == (one[0]["op"] != "add 64 bytes"))])
+
+
 def check_tool_by_mpi(report, launcher):
     fact = "the tool answers a move by its MPI engine"
     tessera = implementations.Tessera(TOOLS, 2, "tessera-mpi", launcher)
@@ -141,6 +154,7 @@ def main():
     report = tap.Report()
     check_tool(report)
     check_tool_layers(report)
+    check_tool_ops(report)
     check_decode(report)
     check_usage(report)
     with tempfile.TemporaryDirectory() as name:

@@ -104,6 +104,21 @@ def check_page(cases, found):
         "with the time at which" not in found, "promised"))
 
 
+def check_operations(cases, folder):
+    done = report(canned.write(folder / "ops.json", [canned.MACHINE, *canned.ops()]), folder / "ops")
+    cases.check("a run of ops alone becomes a page", unless(done.returncode == 0, done.stderr))
+    found = (folder / "ops" / "benchmarks.md").read_text()
+    cases.check("goals of ops stand beside what was measured", missing(
+        found, "| add 64 bytes | 300 ns | 1 | 1.50 ±2% | met |", "| softmax, 4x8 | plain copies | 0.9 | 0.80 ±1% | **not met** |",
+        "| attention, 8x4x64, backward | PyTorch | 1 | 1.50 ±4% | met |", "| cross_entropy, 4x9, 2 ranks | 1 rank | 1.67 | 2.00 ±4% | met |"))
+    cases.check("each op stands beside its peers, by their fastest ways", missing(
+        found, "| softmax, 4x8 | 1.00 ms ±2% | 0.80 ±1% | 500 us ±2% | 0.50 ±4% | 2.00 ms ±2% | 2.00 ±4% |",
+        "| softmax, 4x8, 2 ranks | 500 us ±2% |  |  |  |  |  |", "| add 64 bytes | 200 ns ±2% |  |  |  | 12.0 us ±2% | 60.0 ±4% |"))
+    cases.check("an op is compared on the same number of ranks, and listed where a peer is faster", missing(
+        found, "faster, by their fastest ways: 1 of 4 comparisons.",
+        "| softmax, 4x8 | Tessera, 1 rank | 1.00 ms ±2% | PyTorch, 1 rank (a) | 500 us ±2% | 0.50 ±4% |"))
+
+
 def line(*medians, others=0, **more):
     return {"seconds": {"median": sorted(medians)[len(medians) // 2], "rounds": list(medians)}, "others": others, **more}
 
@@ -365,6 +380,8 @@ def main():
             check_goals(cases, found)
             check_page(cases, found)
             check_figures_file(cases, folder)
+            cases.check("without ops there is no section of them", unless("## Operations" not in found, "there is"))
+        check_operations(cases, folder)
         check_intervals(cases)
         check_texts(cases)
         check_verdicts(cases)

@@ -36,7 +36,8 @@ class Place:
 
     def __init__(self, source, build, compilers, directory):
         self.source, self.build, self.compilers, self.directory = source, build, compilers, directory
-        path = os.pathsep.join([str(build / "tools"), str(build / "examples" / "llama"), str(build / "examples" / "backend"), os.environ["PATH"]])
+        folders = [build / "tools", *(build / "examples" / name for name in ("llama", "backend", "custom_op"))]
+        path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
         self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
 
     def run(self, command, **options):

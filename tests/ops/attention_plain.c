@@ -8,49 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bits of a float's mantissa, with the leading 1. */
-static int precision(tsr_dtype dtype)
-{
-    return dtype == TSR_F64 ? 53 : dtype == TSR_F32 ? 24 : dtype == TSR_F16 ? 11 : 8;
-}
-
 /* Halves away from zero: test values are no ties. */
 static double round_to(double value, tsr_dtype dtype)
 {
     int exponent;
     const double mantissa = frexp(value, &exponent);
-    return ldexp(round(ldexp(mantissa, precision(dtype))), exponent - precision(dtype));
-}
-
-double element_get(const void *data, tsr_dtype dtype, int64_t i)
-{
-    if (dtype == TSR_F64)
-        return ((const double *)data)[i];
-    if (dtype == TSR_F32)
-        return ((const float *)data)[i];
-    const uint16_t code = ((const uint16_t *)data)[i];
-    const int bits = precision(dtype) - 1, bias = dtype == TSR_F16 ? 15 : 127;
-    const int exponent = (code & 0x7fff) >> bits, fraction = code & ((1 << bits) - 1);
-    const double size =
-        exponent ? ldexp(fraction + (1 << bits), exponent - bias - bits) : ldexp(fraction, 1 - bias - bits);
-    return code >> 15 ? -size : size;
-}
-
-void element_set(void *data, tsr_dtype dtype, int64_t i, double value)
-{
-    if (dtype == TSR_F64)
-        ((double *)data)[i] = value;
-    else if (dtype == TSR_F32)
-        ((float *)data)[i] = (float)value;
-    else {
-        const int bits = precision(dtype) - 1, bias = dtype == TSR_F16 ? 15 : 127;
-        int exponent;
-        frexp(value, &exponent);
-        exponent = value == 0 || exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
-        /* A subnormal lacks the leading 1, which otherwise raises the exponent by 1. */
-        const int code = (int)rint(ldexp(fabs(value), bits - exponent)) + ((exponent + bias - 1) << bits);
-        ((uint16_t *)data)[i] = (uint16_t)((value < 0 ? 0x8000 : 0) | code);
-    }
+    return ldexp(round(ldexp(mantissa, element_precision(dtype))), exponent - element_precision(dtype));
 }
 
 static void set_shapes(plain *p)
@@ -239,7 +202,7 @@ tsr_status plain_compare(const plain *p, int tensor, const tsr_dtensor *got, dou
     tsr_dtensor *full;
     TSR_TRY(tsr_full_tensor(got, &full));
     const tsr_tensor local = tsr_dtensor_to_local(full);
-    const double u = local.dtype == TSR_F64 || local.dtype == TSR_F32 ? 0 : ldexp(1, -precision(local.dtype));
+    const double u = local.dtype == TSR_F64 || local.dtype == TSR_F32 ? 0 : ldexp(1, -element_precision(local.dtype));
     int64_t count = 0;
     tsr_status status = tsr_tensor_count(&local, &count);
     if (status == TSR_OK && count != p->counts[tensor])

@@ -3,6 +3,8 @@
 #ifndef TESTS_OPS_ATTENTION_PLAIN_H
 #define TESTS_OPS_ATTENTION_PLAIN_H
 
+#include "elements.h"
+
 #include <tessera/tessera.h>
 
 enum { Q, K, V, DOUT, OUT, DQ, DK, DV, PLAIN_TENSORS };
@@ -52,9 +54,5 @@ tsr_status plain_compare(const plain *p, int tensor, const tsr_dtensor *got, dou
 
 /** The options of the case. */
 tsr_attention_options plain_options(const plain *p);
-
-/** The f64 value of element i of an array of f64, f32, f16 or bf16, and the other way. */
-double element_get(const void *data, tsr_dtype dtype, int64_t i);
-void element_set(void *data, tsr_dtype dtype, int64_t i, double value);
 
 #endif

@@ -152,6 +152,55 @@ static tsr_status fail_on_one(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+static tsr_status layout_of(const char *mesh_text, const char *placements, int64_t size, tsr_layout **out)
+{
+    tsr_mesh *mesh;
+    TSR_TRY(tsr_mesh_parse(NULL, NULL, mesh_text, &mesh));
+    const tsr_status status = tsr_layout_parse(mesh, placements, 1, &size, TSR_I64, out);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+/* A record of 8 bytes takes 64, and so does what goes with it; each of the other ranks sends
+ * one. */
+static void bytes_of_records_are_told_without_data(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *placements;
+        int64_t bytes;
+    } cases[] = {{"3", "S(0)", 2 * 128}, {"3", "R", 0}, {"2x3", "R,S(0)", 2 * 128}, {"2x3", "S(0),S(0)", 5 * 128}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tsr_layout *layout;
+        int64_t bytes = -1;
+        assert_int_equal(layout_of(cases[i].mesh, cases[i].placements, 12, &layout), TSR_OK);
+        assert_int_equal(tsr_op_exchange_bytes(&counting, 0, NULL, (const tsr_layout *const[]){layout},
+                                               (const int64_t[]){0, 0}, &bytes),
+                         TSR_OK);
+        assert_int_equal(bytes, cases[i].bytes);
+        assert_int_equal(tsr_op_exchange_bytes(&counting, 0, NULL, (const tsr_layout *const[]){layout},
+                                               (const int64_t[]){0, 0}, NULL),
+                         TSR_ERROR_ARGUMENT);
+        assert_string_equal(tsr_status_message(), "tsr_op_exchange_bytes: bytes is NULL");
+        tsr_layout_destroy(layout);
+    }
+}
+
+static void a_context_tells_its_rows(void **state)
+{
+    (void)state;
+    const tsr_op *const rows[] = {&counting};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context;
+    size_t count = 7;
+    options.ops = rows;
+    options.op_count = 1;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    assert_ptr_equal(tsr_context_ops(context, &count)[0], &counting);
+    assert_int_equal(count, 1);
+    tsr_context_destroy(context);
+}
+
 static void kernels_meet_in_stages(void **state)
 {
     const tsr_op *const rows[] = {&counting};
@@ -179,6 +228,8 @@ static void kernels_meet_in_stages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_that_lack_something_are_refused_by_name),
+                                       cmocka_unit_test(bytes_of_records_are_told_without_data),
+                                       cmocka_unit_test(a_context_tells_its_rows),
                                        cmocka_unit_test(kernels_meet_in_stages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,10 +83,49 @@ static const struct unary_row {
     {"log1p", tsr_log1p, tsr_log1p_into, tsr_log1p_backward, log1p, -0.9, 9, 8},
     {"log1p", tsr_log1p, tsr_log1p_into, tsr_log1p_backward, log1p, 1e-9, 1e-3, 8},
     {"softplus", tsr_softplus, tsr_softplus_into, tsr_softplus_backward, softplus, -40, 40, 8},
+    {"sin", tsr_sin, tsr_sin_into, tsr_sin_backward, sin, -1.6, 1.6, 4},
+    {"sin", tsr_sin, tsr_sin_into, NULL, sin, 1e8, 2.6e8, 4},
+    {"sin", tsr_sin, tsr_sin_into, NULL, sin, -1e300, 1e300, 0},
+    {"cos", tsr_cos, tsr_cos_into, tsr_cos_backward, cos, -1.5, 1.5, 4},
+    {"cos", tsr_cos, tsr_cos_into, NULL, cos, 1e8, 2.6e8, 4},
+    {"erf", tsr_erf, tsr_erf_into, tsr_erf_backward, erf, -1.5, 1.5, 4},
+    {"erf", tsr_erf, tsr_erf_into, tsr_erf_backward, erf, 0, 7, 4},
+    {"erf", tsr_erf, tsr_erf_into, NULL, erf, -1e-300, 1e-300, 4},
     {"floor", tsr_floor, tsr_floor_into, NULL, floor, -4, 4, 0},
     {"ceil", tsr_ceil, tsr_ceil_into, NULL, ceil, -4, 4, 0},
     {"round", tsr_round, tsr_round_into, NULL, rint, -4, 3.875, 0},
 };
+
+/* Rows whose f32 are computed in f64 and rounded once. */
+static tsr_status check_rounded(tsr_comm *comm, void *arg)
+{
+    static const char *const names[] = {"sin", "cos", "erf"};
+    static double (*const references[])(double) = {sin, cos, erf};
+    static unary *const calls[] = {tsr_sin, tsr_cos, tsr_erf};
+    const int64_t shape[] = {COUNT};
+    float values[COUNT];
+    tsr_mesh *mesh;
+    tsr_dtensor *x;
+    (void)comm, (void)arg;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = ldexpf((float)(i % 2 ? -i : i) / COUNT + 1, i % 29 - 4);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 1, shape);
+    TSR_TRY(tsr_distribute(&global, mesh, "R", &x));
+    for (int k = 0; k < 3; k++) {
+        tsr_dtensor *y;
+        TSR_TRY(calls[k](x, &y));
+        const float *const got = tsr_dtensor_to_local(y).data;
+        for (int i = 0; i < COUNT; i++) {
+            const double at = (double)values[i], wanted = references[k](at), unit = ldexp(1, ilogb(wanted) - 23);
+            TSR_TRY(expect(fabs((double)got[i] - wanted) <= 0.51 * unit, names[k], at, (double)got[i], wanted));
+        }
+        tsr_dtensor_destroy(y);
+    }
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
 
 static tsr_status check_slope(const struct unary_row *row, const tsr_dtensor *x)
 {
@@ -138,6 +177,7 @@ static void functions_of_one_operand(void **state)
 {
     (void)state;
     run_ranks(3, check_unary);
+    run_ranks(2, check_rounded);
 }
 
 /* Exact results of f64, NaN equal to NaN; zeros have signs. */

@@ -2,6 +2,8 @@
 #include "layouts.h"
 #include "support.h"
 
+#include <tessera/sys/mesh_attachment.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,6 +213,24 @@ static void equality_ignores_mesh_dims_of_one_and_spelling(void **state)
     tsr_layout_destroy(b);
 }
 
+static void equal_layouts_have_one_hash_and_each_object_its_number(void **state)
+{
+    (void)state;
+    tsr_context *context;
+    expect_ok(tsr_context_create(NULL, &context));
+    tsr_layout *const a = layout_in(context, "2x1", "8x8", "S(0),R");
+    tsr_layout *const b = layout_in(context, "2x1", "8x8", "S(0),S(1)");
+    assert_true(tsr_layout_equal(a, b));
+    assert_true(tsr_layout_hash(a) == tsr_layout_hash(b));
+    const uint64_t first = tsr_layout_number(a);
+    assert_true(first != 0);
+    assert_true(tsr_layout_number(b) != first);
+    assert_true(tsr_layout_number(a) == first);
+    tsr_layout_destroy(a);
+    tsr_layout_destroy(b);
+    tsr_context_destroy(context);
+}
+
 static void expect_gradient(const char *placements, const char *wanted)
 {
     tsr_layout *layout = layout_of("2x2", "8x8", placements), *gradient = NULL;
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused_before_anything_is_made),
         cmocka_unit_test(coordinates_and_dims_out_of_range_are_refused),
         cmocka_unit_test(equality_ignores_mesh_dims_of_one_and_spelling),
+        cmocka_unit_test(equal_layouts_have_one_hash_and_each_object_its_number),
         cmocka_unit_test(gradients_are_whole_where_terms_were_partial),
         cmocka_unit_test(a_layout_keeps_its_own_copies),
     };

@@ -168,7 +168,8 @@ static json_t *gradients_to_json(const ops_case *c)
 /* Room for texts of Shardy. */
 enum { SHARDY_BYTES = 4096 };
 
-/* Writes the op's rule as Shardy has it, and what that leaves out; false if it cannot be written. */
+/* Writes the op's rule as Shardy has it, and what that leaves out; false if it cannot be
+ * written. */
 static bool write_shardy(const ops_case *c, char rule[SHARDY_BYTES], char lost[SHARDY_BYTES])
 {
     const tsr_text_room whole = {rule, SHARDY_BYTES}, rest = {lost, SHARDY_BYTES};

@@ -1,7 +1,7 @@
 /**
  * @file
- * What an op is: a row, which the library and programs write alike. docs/ops.md adds one from
- * nothing, and examples/custom_op one outside the library, by tsr_context_options.ops.
+ * What an op is: a row, which the library and programs write alike. docs/add-an-op.md adds
+ * one to the library, and examples/custom_op one outside of it, by tsr_context_options.ops.
  */
 #ifndef TESSERA_SYS_OPS_H
 #define TESSERA_SYS_OPS_H

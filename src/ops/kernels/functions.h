@@ -120,6 +120,92 @@ static inline double tsr_f64_erfc(double x)
     return x != x ? x : x < 0 ? 2 - tail : tail;
 }
 
+/** Where |x| is at most 0.75, its series, which relative to erf is exact; else what erfc leaves of
+ * 1. */
+static inline double tsr_f64_erf(double x)
+{
+    static const double c[] = {1.0,
+                               -1.0 / 3,
+                               1.0 / 10,
+                               -1.0 / 42,
+                               1.0 / 216,
+                               -1.0 / 1320,
+                               1.0 / 9360,
+                               -1.0 / 75600,
+                               1.0 / 685440,
+                               -1.0 / 6894720,
+                               1.0 / 76204800,
+                               -1.0 / 918086400,
+                               1.0 / 11975040000,
+                               -1.0 / 168129561600,
+                               1.0 / 2528170444800,
+                               -1.0 / 40537905408000};
+    const double size = fabs(x), near = size > 0.75 ? 0.75 : size, z = near * near;
+    double p = 0;
+    _Pragma("GCC unroll 16") for (int j = (int)(sizeof c / sizeof c[0]) - 1; j >= 0; j--)
+    {
+        p = p * z + c[j];
+    }
+    const double small = x * (p * 1.1283791670955126), large = copysign(1 - tsr_f64_erfc(size), x);
+    return x != x ? x : size > 0.75 ? large : small;
+}
+
+/** The largest angle, in size, of which tsr_f64_quarters() is exact enough. */
+#define TSR_ANGLE_MAX 0x1p28
+
+/** What is left of x when the nearest multiple of pi / 2 is taken off; the last two bits of
+ * `*quarter` say which one. Pi / 2 is in three parts, the first two of 25 bits, so that their
+ * products with a number below 2^28 are exact. */
+static inline double tsr_f64_quarters(double x, uint64_t *quarter)
+{
+    /* Adding 1.5 * 2^52 rounds to an integer, which is then in the low bits. */
+    const double shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52, n = shifted - 0x1.8p52;
+    *quarter = tsr_to_bits(shifted);
+    return ((x - n * 0x1.921fb5p+0) - n * 0x1.110b46p-26) - n * 0x1.1a62633145c07p-54;
+}
+
+/** The series of sine and cosine up to pi / 4, as fdlibm has them. */
+static inline double tsr_f64_sine(double r)
+{
+    const double z = r * r;
+    double p = 1.58969099521155010221e-10;
+    p = p * z - 2.50507602534068634195e-08;
+    p = p * z + 2.75573137070700676789e-06;
+    p = p * z - 1.98412698298579493134e-04;
+    p = p * z + 8.33333333332248946124e-03;
+    p = p * z - 1.66666666666666324348e-01;
+    return r + r * z * p;
+}
+
+static inline double tsr_f64_cosine(double r)
+{
+    const double z = r * r;
+    double p = -1.13596475577881948265e-11;
+    p = p * z + 2.08757232129817482790e-09;
+    p = p * z - 2.75573143513906633035e-07;
+    p = p * z + 2.48015872894767294178e-05;
+    p = p * z - 1.38888888888741095749e-03;
+    p = p * z + 4.16666666666666019037e-02;
+    return 1 - (0.5 * z - z * z * p);
+}
+
+/** For |x| up to TSR_ANGLE_MAX; -0 stays. */
+static inline double tsr_f64_sin(double x)
+{
+    uint64_t quarter;
+    const double r = tsr_f64_quarters(x, &quarter), s = tsr_f64_sine(r), c = tsr_f64_cosine(r);
+    const double y = quarter & 1 ? c : s;
+    return x == 0 ? x : quarter & 2 ? -y : y;
+}
+
+static inline double tsr_f64_cos(double x)
+{
+    uint64_t quarter;
+    const double r = tsr_f64_quarters(x, &quarter), s = tsr_f64_sine(r), c = tsr_f64_cosine(r);
+    const double y = quarter & 1 ? s : c;
+    return (quarter + 1) & 2 ? -y : y;
+}
+
 /* Minus infinity gives -0, as the limit is. */
 static inline double tsr_f64_silu(double x)
 {

@@ -146,6 +146,31 @@ FOR_EACH_FLOAT(round, rint(a), rintf(a))
 FOR_FLOATS(expm1, tsr_f64_expm1(a))
 FOR_FLOATS(log1p, tsr_f64_log1p(a))
 FOR_FLOATS(log1p_backward, a / (1 + b))
+FOR_FLOATS(erf, tsr_f64_erf(a))
+FOR_FLOATS(erf_backward, a *(1.1283791670955126 * tsr_f64_exp(-(double)b * b)))
+
+/* Sine and cosine: beyond TSR_ANGLE_MAX by libm, for which a loop is not vectorized. */
+#define DEFINE_TURN(name, T, suffix)                                                                                   \
+    DEFINE(name##_small_##suffix, T, T, T, T, tsr_f64_##name(a))                                                       \
+    static void name##_##suffix(const void *const *in, void *out, int64_t n, const double *parameters)                 \
+    {                                                                                                                  \
+        const T *const from = in[0];                                                                                   \
+        T *const to = out;                                                                                             \
+        int large = 0;                                                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            large |= fabs((double)from[i]) > TSR_ANGLE_MAX;                                                            \
+        if (!large)                                                                                                    \
+            name##_small_##suffix(in, out, n, parameters);                                                             \
+        for (int64_t i = 0; i < n && large; i++) {                                                                     \
+            const double x = from[i];                                                                                  \
+            to[i] = (T)(fabs(x) > TSR_ANGLE_MAX ? name(x) : tsr_f64_##name(x));                                        \
+        }                                                                                                              \
+    }
+
+DEFINE_TURN(sin, double, f64)
+DEFINE_TURN(sin, float, f32)
+DEFINE_TURN(cos, double, f64)
+DEFINE_TURN(cos, float, f32)
 FOR_FLOATS(softplus, tsr_f64_softplus(a))
 FOR_FLOATS(leaky_relu, a > 0 ? a : a * parameters[0])
 FOR_FLOATS(leaky_relu_backward, b > 0 ? a : a * parameters[0])
@@ -417,6 +442,10 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_LOG1P] = FLOATS(log1p),
             [TSR_POINTWISE_LOG1P_BACKWARD] = FLOATS(log1p_backward),
             [TSR_POINTWISE_SOFTPLUS] = FLOATS(softplus),
+            [TSR_POINTWISE_SIN] = FLOATS(sin),
+            [TSR_POINTWISE_COS] = FLOATS(cos),
+            [TSR_POINTWISE_ERF] = FLOATS(erf),
+            [TSR_POINTWISE_ERF_BACKWARD] = FLOATS(erf_backward),
             [TSR_POINTWISE_LEAKY_RELU] = FLOATS(leaky_relu),
             [TSR_POINTWISE_LEAKY_RELU_BACKWARD] = FLOATS(leaky_relu_backward),
             [TSR_POINTWISE_ELU] = FLOATS(elu),

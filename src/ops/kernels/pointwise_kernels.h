@@ -60,6 +60,10 @@ typedef enum tsr_pointwise {
     TSR_POINTWISE_LOG1P,
     TSR_POINTWISE_LOG1P_BACKWARD, /**< d, x */
     TSR_POINTWISE_SOFTPLUS,
+    TSR_POINTWISE_SIN,
+    TSR_POINTWISE_COS,
+    TSR_POINTWISE_ERF,
+    TSR_POINTWISE_ERF_BACKWARD,        /**< d, x */
     TSR_POINTWISE_LEAKY_RELU,          /**< parameter: the slope below 0 */
     TSR_POINTWISE_LEAKY_RELU_BACKWARD, /**< d, x */
     TSR_POINTWISE_ELU,                 /**< parameter: alpha */

@@ -2,6 +2,7 @@
 
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
+#include "ops/rows/rule_text.h"
 
 #include <tessera/sys/status.h>
 
@@ -195,43 +196,32 @@ tsr_status tsr_rule_of_cast(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
     return TSR_OK;
 }
 
-/* Text of a rule, which has room for all ops of TSR_MAX_DIMS dims. */
-typedef struct rule_text {
-    char *text;
-    size_t length;
-} rule_text;
-
-static void append(rule_text *rule, const char *word)
-{
-    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
-}
-
 /* Appends the factor of a dim, a letter, and the text behind it. */
-static void append_factor(rule_text *rule, int dim, const char *behind)
+static void append_factor(tsr_rule_text *rule, int dim, const char *behind)
 {
     const char letter[] = {(char)('a' + dim), '\0'};
-    append(rule, letter);
-    append(rule, behind);
+    tsr_rule_append(rule, letter);
+    tsr_rule_append(rule, behind);
 }
 
 /* Appends factors a, b, .. of `ndim` dims; those that are marked as 1 if `ones` is set, else not at
  * all. */
-static void append_kept(rule_text *rule, int ndim, const bool *marked, bool ones)
+static void append_kept(tsr_rule_text *rule, int ndim, const bool *marked, bool ones)
 {
     for (int dim = 0; dim < ndim; dim++) {
         if (!marked || !marked[dim])
             append_factor(rule, dim, " ");
         else if (ones)
-            append(rule, "1 ");
+            tsr_rule_append(rule, "1 ");
     }
 }
 
 /* Appends the marks of reduced factors; `kind` stands between spaces. */
-static void append_reductions(rule_text *rule, int ndim, const bool *marked, const char *kind)
+static void append_reductions(tsr_rule_text *rule, int ndim, const bool *marked, const char *kind)
 {
     for (int dim = 0; dim < ndim; dim++) {
         if (marked[dim]) {
-            append(rule, "| ");
+            tsr_rule_append(rule, "| ");
             append_factor(rule, dim, kind);
         }
     }
@@ -249,50 +239,50 @@ tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
                  [TSR_REDUCE_ANY] = {" max ", "| monotone {0}"},
                  [TSR_REDUCE_ALL] = {" min ", "| monotone {0}"}};
     bool marked[TSR_MAX_DIMS];
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = tsr_layout_ndim(c->operands[0]);
     tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
     append_kept(&rule, ndim, NULL, false);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_kept(&rule, ndim, marked, c->attributes[1].integer);
     append_reductions(&rule, ndim, marked, c->op->exchanges ? " exchange " : kinds[c->op->code].kind);
-    append(&rule, c->op->exchanges ? "" : kinds[c->op->code].group);
+    tsr_rule_append(&rule, c->op->exchanges ? "" : kinds[c->op->code].group);
     return TSR_OK;
 }
 
 tsr_status tsr_rule_of_sum_to(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     bool marked[TSR_MAX_DIMS];
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const tsr_attribute *const shape = &c->attributes[0];
     const int ndim = tsr_layout_ndim(c->operands[0]), missing = ndim - shape->count;
     append_kept(&rule, ndim, NULL, false);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     for (int dim = 0; dim < ndim; dim++) {
         marked[dim] = dim < missing || (shape->list[dim - missing] == 1 && tsr_layout_shape(c->operands[0])[dim] != 1);
         if (dim >= missing && marked[dim])
-            append(&rule, "1 ");
+            tsr_rule_append(&rule, "1 ");
         else if (dim >= missing)
             append_factor(&rule, dim, " ");
     }
     append_reductions(&rule, ndim, marked, " sum ");
-    append(&rule, "| linear {0}");
+    tsr_rule_append(&rule, "| linear {0}");
     return TSR_OK;
 }
 
 tsr_status tsr_rule_of_spread(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     bool marked[TSR_MAX_DIMS];
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = tsr_layout_ndim(c->operands[1]);
     tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
     append_kept(&rule, ndim, marked, c->attributes[1].integer);
-    append(&rule, ", ");
+    tsr_rule_append(&rule, ", ");
     append_kept(&rule, ndim, NULL, false);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_kept(&rule, ndim, NULL, false);
     if (c->op->exchanges)
         append_reductions(&rule, ndim, marked, " exchange ");
-    append(&rule, "| linear {0}");
+    tsr_rule_append(&rule, "| linear {0}");
     return TSR_OK;
 }

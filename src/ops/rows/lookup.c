@@ -1,5 +1,6 @@
 /* Finds rows by name and by place. */
 #include "ops/rows/lookup.h"
+
 #include "ops/rows/rows.h"
 
 #include <tessera/sys/attachment.h>

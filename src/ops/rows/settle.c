@@ -1,5 +1,6 @@
 /* Layouts in which ops take their operands: the cheapest, and those that a policy allows. */
 #include "ops/rows/settle.h"
+
 #include "ops/rows/table.h"
 
 #include <tessera/sys/status.h>

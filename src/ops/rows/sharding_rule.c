@@ -1,6 +1,6 @@
 /* Rules of rows as Shardy's text. */
 #include "ops/rows/table.h"
-#include "ops/rules/shardy_read.h"
+#include "ops/rules/shardy/shardy_read.h"
 
 #include <tessera/sys/status.h>
 

@@ -17,6 +17,7 @@ typedef struct tsr_op_names {
     const char *op;                        /**< "add" */
     const char *rule;                      /**< the rule's text */
     const char *operands[TSR_OP_OPERANDS]; /**< "x", "y" */
+    unsigned kept; /**< operands, by bits, that sentences propose to move only where no other helps */
 } tsr_op_names;
 
 /** The factors of one tensor's dims. */

@@ -25,7 +25,7 @@ typedef struct refusal {
     int mesh_ndim;
     tsr_placement tried[TSR_OP_OPERANDS][TSR_MAX_DIMS]; /* placements that may fit */
     tsr_cut_lists lists;
-    tsr_layout *cheapest[TSR_OP_OPERANDS]; /* NULL, or layouts that have the lists of `tried` */
+    tsr_layout *holders[TSR_OP_OPERANDS]; /* NULL, or layouts that have the lists of `tried` */
 } refusal;
 
 static const tsr_placement *own_placements(const refusal *r, int operand)
@@ -41,23 +41,49 @@ static void restore_own(refusal *r)
     }
 }
 
-/* True if the tried placements are layouts, and fit. */
-static bool do_fit(const refusal *r)
+/* Makes the layout of an operand's tried placements; false: they are none. */
+static bool is_layout(const refusal *r, int operand)
 {
-    tsr_op_placements placements = {0};
-    tsr_op_fitted fitted;
-    for (int i = 0; i < r->form->rule->operand_count; i++) {
-        tsr_layout *layout;
-        if (!r->operands[i])
-            continue;
-        if (tsr_layout_with(r->operands[i], r->tried[i], &layout) != TSR_OK)
+    tsr_layout *layout;
+    if (tsr_layout_with(r->operands[operand], r->tried[operand], &layout) != TSR_OK)
+        return false;
+    tsr_layout_destroy(layout);
+    return true;
+}
+
+/* Tries the placements that an added operand must have beside those of the others. */
+static bool try_added(refusal *r, int operand, const tsr_placement *wanted)
+{
+    tsr_layout *layout;
+    if (tsr_layout_with(r->operands[operand], wanted, &layout) != TSR_OK)
+        return false;
+    tsr_layout_destroy(r->holders[operand]);
+    r->holders[operand] = layout;
+    memcpy(r->tried[operand], tsr_layout_placements(layout), (size_t)r->mesh_ndim * sizeof(tsr_placement));
+    return true;
+}
+
+/* True if the tried placements are layouts, and fit; added operands follow the others. */
+static bool do_fit(refusal *r)
+{
+    tsr_op_misfit_kind kind = TSR_OP_ADDED;
+    for (int added = 0; kind == TSR_OP_ADDED && added < TSR_OP_OPERANDS; added++) {
+        tsr_op_placements placements = {0};
+        tsr_op_fitted fitted;
+        for (int i = 0; i < r->form->rule->operand_count; i++) {
+            if (r->operands[i] && !is_layout(r, i))
+                return false;
+            placements[i] = r->operands[i] ? r->tried[i] : NULL;
+        }
+        bool goes_on = tsr_op_place(r->form, r->mesh, placements, r->placing, &fitted) == TSR_OK;
+        kind = fitted.misfit.kind;
+        if (goes_on && kind == TSR_OP_ADDED)
+            goes_on = try_added(r, fitted.misfit.operand, fitted.misfit.wanted);
+        tsr_op_fitted_clear(&fitted);
+        if (!goes_on)
             return false;
-        tsr_layout_destroy(layout);
-        placements[i] = r->tried[i];
     }
-    const tsr_status status = tsr_op_place(r->form, r->mesh, placements, r->placing, &fitted);
-    tsr_op_fitted_clear(&fitted);
-    return status == TSR_OK && fitted.misfit.kind == TSR_OP_FITS;
+    return kind == TSR_OP_FITS;
 }
 
 /* A cut of one factor of a dim: a chunk of it, or in a compound the unit or interleave that says
@@ -175,7 +201,8 @@ static bool try_cheapest(refusal *r)
         tsr_op_find_cheapest(&question, found, &any) != TSR_OK || !any)
         return false;
     for (int i = 0; i < r->form->rule->operand_count; i++) {
-        r->cheapest[i] = found[i];
+        tsr_layout_destroy(r->holders[i]);
+        r->holders[i] = found[i];
         if (found[i])
             memcpy(r->tried[i], tsr_layout_placements(found[i]), (size_t)r->mesh_ndim * sizeof(tsr_placement));
     }
@@ -184,7 +211,9 @@ static bool try_cheapest(refusal *r)
 
 static void find_proposal(refusal *r)
 {
-    const int operand = r->misfit->operand, other = r->misfit->other;
+    const bool swap = r->misfit->other >= 0 && r->names->kept >> r->misfit->operand & 1;
+    const int operand = swap ? r->misfit->other : r->misfit->operand;
+    const int other = swap ? r->misfit->operand : r->misfit->other;
     if (r->misfit->kind == TSR_OP_ADDED) {
         restore_own(r);
         memcpy(r->tried[operand], r->misfit->wanted, (size_t)r->mesh_ndim * sizeof(tsr_placement));
@@ -334,7 +363,7 @@ tsr_status tsr_op_refuse(const tsr_op_form *form, const tsr_op_names *names, con
                                        length ? " and" : "; redistribute", names->operands[i], now, then);
     }
     for (int i = 0; i < TSR_OP_OPERANDS; i++)
-        tsr_layout_destroy(r.cheapest[i]);
+        tsr_layout_destroy(r.holders[i]);
     tsr_cut_lists_clear(&r.lists);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s%s", names->caller, why, how);
 }

@@ -56,9 +56,9 @@ static void rotate(draw *d, proof *p)
 }
 
 const proof_case proof_attention[] = {
-    {"attention", attend, .inexact = true, .draws = 30},
-    {"attention_gradient", attend, .inexact = true, .draws = 30},
-    {"rope", rotate},
-    {"rope_gradient", rotate},
+    {"attention", attend, .inexact = true, .draws = 14},
+    {"attention_gradient", attend, .inexact = true, .draws = 14, .strict = STRICT_VALUES},
+    {"rope", rotate, .strict = STRICT_VALUES},
+    {"rope_gradient", rotate, .strict = STRICT_VALUES},
     {NULL},
 };

@@ -39,6 +39,12 @@ void draw_repeated(draw *d, const whole *full, bool same, whole *out)
         out->shape[dim] = !same && draw_below(d, 4) == 0 ? 1 : full->shape[missing + dim];
 }
 
+/* What draws the values of a tensor. */
+static draw draw_stream(draw *d)
+{
+    return (draw){draw_next(d) ^ d->salt * UINT64_C(0x9e3779b97f4a7c15), 0};
+}
+
 static void count(whole *w)
 {
     w->count = 1;
@@ -48,22 +54,25 @@ static void count(whole *w)
 
 void draw_values(draw *d, whole *w)
 {
+    draw values = draw_stream(d);
     count(w);
     for (int64_t i = 0; i < w->count; i++)
-        w->values[i] = w->dtype == TSR_BOOL ? draw_below(d, 2) : draw_below(d, 9) - 4;
+        w->values[i] = w->dtype == TSR_BOOL ? draw_below(&values, 2) : draw_below(&values, 9) - 4;
 }
 
 void draw_positive(draw *d, whole *w)
 {
     static const double powers[] = {1, 2, 4, 0.5};
+    draw values = draw_stream(d);
     count(w);
     for (int64_t i = 0; i < w->count; i++)
-        w->values[i] = powers[draw_below(d, w->dtype == TSR_I32 || w->dtype == TSR_I64 ? 3 : 4)];
+        w->values[i] = powers[draw_below(&values, w->dtype == TSR_I32 || w->dtype == TSR_I64 ? 3 : 4)];
 }
 
 void draw_ids(draw *d, whole *w, int64_t bound)
 {
+    draw values = draw_stream(d);
     count(w);
     for (int64_t i = 0; i < w->count; i++)
-        w->values[i] = bound > 0 ? draw_below(d, (int)bound) : 0;
+        w->values[i] = bound > 0 ? draw_below(&values, (int)bound) : 0;
 }

@@ -13,6 +13,7 @@
 /** A generator of numbers, equal on all ranks. */
 typedef struct draw {
     uint64_t state;
+    uint64_t salt; /**< of values: another one draws other values of the same shapes */
 } draw;
 
 /** A whole tensor. */

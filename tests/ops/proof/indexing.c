@@ -105,9 +105,14 @@ static void counts(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_indexing[] = {
-    {"embedding", embedding, EXACT},     {"embedding_gradient", embedding, EXACT},
-    {"index_select", select, EXACT},     {"index_select_gradient", select, EXACT},
-    {"gather", gather, EXACT},           {"gather_gradient", gather, EXACT},
-    {"scatter_add", scatter_add, EXACT}, {"one_hot", counts, EXACT},
-    {"bincount", counts, EXACT},         {NULL},
+    {"embedding", embedding, EXACT, .strict = STRICT_MONOTONE},
+    {"embedding_gradient", embedding, EXACT, .strict = STRICT_LIKE},
+    {"index_select", select, EXACT, .strict = STRICT_MONOTONE},
+    {"index_select_gradient", select, EXACT, .strict = STRICT_LIKE},
+    {"gather", gather, EXACT, .strict = STRICT_MONOTONE},
+    {"gather_gradient", gather, EXACT, .strict = STRICT_LIKE},
+    {"scatter_add", scatter_add, EXACT, .strict = STRICT_MONOTONE},
+    {"one_hot", counts, EXACT, .strict = STRICT_VALUES},
+    {"bincount", counts, EXACT, .strict = STRICT_VALUES},
+    {NULL},
 };

@@ -30,7 +30,7 @@ static void to_replicate(draw *d, proof *p)
 const proof_case proof_layouts[] = {
     {"redistribute", to_replicate, EXACT},
     {"all_reduce", any, EXACT},
-    {"vary", any, EXACT},
-    {"place_like", any, EXACT},
+    {"vary", any, EXACT, .strict = STRICT_MEANING},
+    {"place_like", any, EXACT, .strict = STRICT_LIKE},
     {NULL},
 };

@@ -84,8 +84,8 @@ static void products(draw *d, proof *p)
 
 const proof_case proof_losses[] = {
     {"cross_entropy", logits, .inexact = true},
-    {"cross_entropy_gradient", logits, .inexact = true},
+    {"cross_entropy_gradient", logits, .inexact = true, .strict = STRICT_VALUES},
     {"linear_cross_entropy", products, .inexact = true},
-    {"linear_cross_entropy_gradient", products, .inexact = true},
+    {"linear_cross_entropy_gradient", products, .inexact = true, .strict = STRICT_VALUES},
     {NULL},
 };

@@ -80,16 +80,16 @@ static void normalized(draw *d, proof *p)
 }
 
 const proof_case proof_norms[] = {
-    {"softmax", along_dim, .inexact = true},
-    {"log_softmax", along_dim, .inexact = true},
-    {"logsumexp", over_dims, .inexact = true},
-    {"norm", over_dims, .inexact = true},
+    {"softmax", along_dim, .inexact = true, .strict = STRICT_VALUES},
+    {"log_softmax", along_dim, .inexact = true, .strict = STRICT_VALUES},
+    {"logsumexp", over_dims, .inexact = true, .strict = STRICT_MONOTONE},
+    {"norm", over_dims, .inexact = true, .strict = STRICT_VALUES},
     {"rms_norm", normalized, .inexact = true},
     {"layer_norm", normalized, .inexact = true},
-    {"softmax_gradient", along_dim, .inexact = true},
-    {"log_softmax_gradient", along_dim, .inexact = true},
-    {"norm_gradient", over_dims, .inexact = true},
-    {"rms_norm_gradient", normalized, .inexact = true},
-    {"layer_norm_gradient", normalized, .inexact = true},
+    {"softmax_gradient", along_dim, .inexact = true, .strict = STRICT_VALUES},
+    {"log_softmax_gradient", along_dim, .inexact = true, .strict = STRICT_VALUES},
+    {"norm_gradient", over_dims, .inexact = true, .strict = STRICT_VALUES},
+    {"rms_norm_gradient", normalized, .inexact = true, .strict = STRICT_VALUES},
+    {"layer_norm_gradient", normalized, .inexact = true, .strict = STRICT_VALUES},
     {NULL},
 };

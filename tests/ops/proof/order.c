@@ -75,11 +75,11 @@ static void top_placed(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_order[] = {
-    {"sort", sorted, EXACT},
-    {"topk", top, EXACT},
-    {"cumsum", along, EXACT},
-    {"cumsum_reverse", along, EXACT},
-    {"sort_gradient", sort_placed, EXACT},
-    {"topk_gradient", top_placed, EXACT},
+    {"sort", sorted, EXACT, .strict = STRICT_VALUES},
+    {"topk", top, EXACT, .strict = STRICT_VALUES},
+    {"cumsum", along, EXACT, .strict = STRICT_MONOTONE},
+    {"cumsum_reverse", along, EXACT, .strict = STRICT_MONOTONE},
+    {"sort_gradient", sort_placed, EXACT, .strict = STRICT_LIKE},
+    {"topk_gradient", top_placed, EXACT, .strict = STRICT_LIKE},
     {NULL},
 };

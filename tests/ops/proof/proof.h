@@ -9,7 +9,16 @@
 
 #define OPERANDS TSR_OP_MOST_OPERANDS
 
+/** Draws for each line and mesh. */
+#define PROOF_DRAWS 18
+
 typedef struct proof proof;
+
+/** Why a rule may refuse what is right. */
+#define STRICT_MONOTONE "P(max) and P(min) pass where other operands have one sign, which are data, or up to a last bit"
+#define STRICT_LIKE     "little but the shape of an operand is read, and rules are about all that could be"
+#define STRICT_VALUES   "small integers, or attributes for which the op is simpler than its rule, as a roll by nothing"
+#define STRICT_MEANING  "what is Partial varies already, and a call that changes nothing is a mistake"
 
 /** How a row is proved: a line of test. The last of a list has no op. */
 typedef struct proof_case {
@@ -23,7 +32,13 @@ typedef struct proof_case {
     bool exact_gradients; /**< so are gradients */
     bool inexact;         /**< products or exchanges add terms in another order on more ranks */
     unsigned constants;   /**< float operands, by bits, that have no gradient */
-    int draws;            /**< for each mesh; 0: 40 */
+    int draws;            /**< for each mesh; 0: PROOF_DRAWS */
+    /** NULL, or why placements are refused under which results are right: a STRICT_ of below. */
+    const char *strict;
+    /** Dims of size 1 are not cut: the gradient's reshape_like tells them not apart, and refuses. */
+    bool whole_ones;
+    /** NULL, or why gradients are not those of finite differences. */
+    const char *no_differences;
 } proof_case;
 
 struct proof {
@@ -34,10 +49,13 @@ struct proof {
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES]; /**< begins with the row's own, and defaults */
     whole operands[OPERANDS];
     tsr_placement placements[OPERANDS][TSR_MAX_DIMS];
-    tsr_mesh *mesh, *alone; /**< of all ranks, and of this one */
-    int rank;
-    uint64_t seed;                 /**< of terms */
-    int64_t numbers[OPERANDS][64]; /**< of blocks in placements that were proposed */
+    tsr_mesh *mesh, *alone;                   /**< of all ranks, and of this one */
+    int rank, times;                          /**< times: as many draws as usual */
+    uint64_t seed;                            /**< of terms */
+    draw before;                              /**< draws attributes and operands, again and again */
+    int refusals;                             /**< that were judged on this mesh, of the line's */
+    int64_t numbers[OPERANDS][64];            /**< of blocks in placements that were proposed */
+    int64_t drawn[OPERANDS][TSR_MAX_DIMS][8]; /**< of sizes and blocks in placements that were drawn */
 };
 
 /** The lists of lines, by file; meson.build has them too. */
@@ -65,12 +83,21 @@ tsr_attribute *proof_attribute(proof *p, const char *name);
 /** True if an operand is not a float, and so has no gradient, or is left out. */
 bool proof_is_integer(const proof *p, int operand);
 
-/** Proves all lines of a list on a mesh, such as "2x3"; the counts are added to. */
+/** What was shown. */
 typedef struct proof_counts {
     int proved, backward, proposed;
+    int refused_wrong;      /**< refusals of which no placement of what ranks compute alone is right */
+    int refused_impossible; /**< refusals where ranks can compute nothing alone, or no shape fits */
+    int refused_strictly;   /**< refusals that the line names */
+    int differences;        /**< gradients that finite differences agree with */
 } proof_counts;
 
-tsr_status prove_lines(const proof_case *lines, const char *mesh, proof_counts *counts);
+/** Proves all lines of a list on a mesh, such as "2x3", with `times` as many draws as usual; the
+ * counts are added to. */
+tsr_status prove_lines(const proof_case *lines, const char *mesh, int times, proof_counts *counts);
+
+/** Compares gradients on one rank with finite differences in f64. */
+tsr_status prove_differences(const proof_case *lines, int times, proof_counts *counts);
 
 /** Writes the op's rule as Shardy's text, and reads it. */
 tsr_status prove_sharding_rule(const proof *p, const tsr_layout *const *operands);

@@ -37,8 +37,8 @@ static void range(draw *d, proof *p)
 #define EXACT .exact = true, .exact_gradients = true
 
 const proof_case proof_random[] = {
-    {"uniform", floats, EXACT},          {"normal", floats, EXACT},
-    {"truncated_normal", floats, EXACT}, {"bernoulli", bools, EXACT},
-    {"bits", integers, EXACT},           {"randint", range, EXACT},
-    {"dropout", floats, EXACT},          {NULL},
+    {"uniform", floats, EXACT, .strict = STRICT_LIKE},          {"normal", floats, EXACT, .strict = STRICT_LIKE},
+    {"truncated_normal", floats, EXACT, .strict = STRICT_LIKE}, {"bernoulli", bools, EXACT, .strict = STRICT_LIKE},
+    {"bits", integers, EXACT, .strict = STRICT_LIKE},           {"randint", range, EXACT, .strict = STRICT_LIKE},
+    {"dropout", floats, EXACT, .strict = STRICT_MONOTONE},      {NULL},
 };

@@ -1,10 +1,16 @@
 #include "bench/ops/cases.h"
 
 #include <math.h>
+#include <string.h>
 
 double ops_bench_value(int operand, int64_t index)
 {
     return (double)((index * 37 + operand * 11) % 101 - 50) / 32;
+}
+
+int64_t ops_bench_id(int64_t index, int64_t below)
+{
+    return index * 7919 % below;
 }
 
 static double add(const ops_bench_shapes *shapes, int64_t i)
@@ -40,10 +46,10 @@ static double tangent(const ops_bench_shapes *shapes, int64_t i)
     return tanh(ops_bench_value(0, i));
 }
 
-/* The row of element i of a matrix, and its length. */
+/* The first element of the row of element i, and the length of a row. */
 static int64_t row_of(const ops_bench_shapes *shapes, int64_t i, int64_t *length)
 {
-    *length = shapes->shape[0][1];
+    *length = shapes->shape[0][shapes->ndim[0] - 1];
     return i / *length * *length;
 }
 
@@ -81,30 +87,118 @@ static double layer_norm(const ops_bench_shapes *shapes, int64_t i)
            ops_bench_value(2, i - begin);
 }
 
-/* Causal attention of (heads, tokens, dim). */
+/* Weights of a query before they are divided by their sum; one that has as many queries as keys is
+ * causal, one with a single query attends to all keys. */
+typedef struct query {
+    int64_t queries, keys, dim;
+    int64_t row, first_key; /* rows of q, and of k and v */
+    int64_t seen;           /* keys that it attends to */
+    double scale, sum;
+} query;
+
+static double weight_of(const query *q, int64_t key)
+{
+    double score = 0;
+    for (int64_t d = 0; d < q->dim; d++)
+        score += ops_bench_value(0, q->row * q->dim + d) * ops_bench_value(1, (q->first_key + key) * q->dim + d);
+    return exp(score * q->scale);
+}
+
+static query query_of(const ops_bench_shapes *shapes, int64_t row)
+{
+    query q = {.queries = shapes->shape[0][1], .keys = shapes->shape[1][1], .dim = shapes->shape[0][2], .row = row};
+    q.first_key = row / q.queries * q.keys;
+    q.seen = q.keys - q.queries + row % q.queries + 1;
+    q.scale = 1 / sqrt((double)q.dim);
+    for (int64_t key = 0; key < q.seen; key++)
+        q.sum += weight_of(&q, key);
+    return q;
+}
+
 static double attention(const ops_bench_shapes *shapes, int64_t i)
 {
-    const int64_t tokens = shapes->shape[0][1], dim = shapes->shape[0][2];
-    const int64_t row = i / dim, head = row / tokens, query = row % tokens;
-    double sum = 0, value = 0;
-    for (int64_t key = 0; key <= query; key++) {
-        double score = 0;
-        for (int64_t d = 0; d < dim; d++)
-            score += ops_bench_value(0, row * dim + d) * ops_bench_value(1, (head * tokens + key) * dim + d);
-        const double weight = exp(score / sqrt((double)dim));
-        sum += weight;
-        value += weight * ops_bench_value(2, (head * tokens + key) * dim + i % dim);
+    const query q = query_of(shapes, i / shapes->shape[0][2]);
+    double value = 0;
+    for (int64_t key = 0; key < q.seen; key++)
+        value += weight_of(&q, key) * ops_bench_value(2, (q.first_key + key) * q.dim + i % q.dim);
+    return value / q.sum;
+}
+
+static double dout(int64_t i)
+{
+    return ops_bench_value(BENCH_OPERANDS, i);
+}
+
+/* The gradient of a query's weight of a key, and what all of them have in common. */
+static double dweight(const query *q, int64_t key)
+{
+    double sum = 0;
+    for (int64_t d = 0; d < q->dim; d++)
+        sum += dout(q->row * q->dim + d) * ops_bench_value(2, (q->first_key + key) * q->dim + d);
+    return sum;
+}
+
+static double mean_dweight(const query *q)
+{
+    double sum = 0;
+    for (int64_t key = 0; key < q->seen; key++)
+        sum += weight_of(q, key) / q->sum * dweight(q, key);
+    return sum;
+}
+
+static double dscore(const query *q, int64_t key, double mean)
+{
+    return weight_of(q, key) / q->sum * (dweight(q, key) - mean) * q->scale;
+}
+
+static double attention_dq(const ops_bench_shapes *shapes, int64_t i)
+{
+    const query q = query_of(shapes, i / shapes->shape[0][2]);
+    const double mean = mean_dweight(&q);
+    double sum = 0;
+    for (int64_t key = 0; key < q.seen; key++)
+        sum += dscore(&q, key, mean) * ops_bench_value(1, (q.first_key + key) * q.dim + i % q.dim);
+    return sum;
+}
+
+/* Gradients of causal q, k and v: those of a key come from the queries that see it, from its own
+ * position on. */
+static double attention_gradient(const ops_bench_shapes *shapes, int operand, int64_t i)
+{
+    const int64_t dim = shapes->shape[0][2], tokens = shapes->shape[0][1], first = i / dim;
+    double sum = 0;
+    if (operand == 0)
+        return attention_dq(shapes, i);
+    for (int64_t row = first; row < first / tokens * tokens + tokens; row++) {
+        const query q = query_of(shapes, row);
+        if (operand == 1)
+            sum += dscore(&q, first % tokens, mean_dweight(&q)) * ops_bench_value(0, row * dim + i % dim);
+        else
+            sum += weight_of(&q, first % tokens) / q.sum * dout(row * dim + i % dim);
     }
-    return value / sum;
+    return sum;
+}
+
+static double sum_of_exps(int64_t begin, int64_t length)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < length; j++)
+        sum += exp(ops_bench_value(0, begin + j));
+    return sum;
 }
 
 static double cross_entropy(const ops_bench_shapes *shapes, int64_t i)
 {
     const int64_t classes = shapes->shape[0][1];
-    double sum = 0;
-    for (int64_t j = 0; j < classes; j++)
-        sum += exp(ops_bench_value(0, i * classes + j));
-    return log(sum) - ops_bench_value(0, i * classes + i * 7919 % classes);
+    return log(sum_of_exps(i * classes, classes)) - ops_bench_value(0, i * classes + ops_bench_id(i, classes));
+}
+
+static double cross_entropy_gradient(const ops_bench_shapes *shapes, int operand, int64_t i)
+{
+    const int64_t classes = shapes->shape[0][1], row = i / classes;
+    (void)operand;
+    const double share = exp(ops_bench_value(0, i)) / sum_of_exps(row * classes, classes);
+    return dout(row) * (share - (i % classes == ops_bench_id(row, classes)));
 }
 
 #define ROWS   4096
@@ -118,14 +212,15 @@ static double cross_entropy(const ops_bench_shapes *shapes, int64_t i)
         1, {LENGTH}, TSR_F32, -1, 0                                                                                    \
     }
 
-/* Products of causal attention: two of the triangle forward, five backward. */
+/* Products of causal attention: two of the triangle forward, five backward, of which each
+ * multiplies and adds half of what there is. */
 #define ATTENTION(tokens)                                                                                              \
     {                                                                                                                  \
         .op = "attention", .name = "attention",                                                                        \
         .attributes = {{.name = "causal", .kind = TSR_ATTRIBUTE_INT, .integer = 1}},                                   \
-        .operands = {HEADS(tokens), HEADS(tokens), HEADS(tokens)}, .operand_count = 3, .backward = true,               \
-        .flops = 2 * 8.0 * tokens * tokens * 64, .backward_flops = 5 * 8.0 * tokens * tokens * 64,                     \
-        .oracle = attention, .tolerance = 1e-4                                                                         \
+        .operands = {HEADS(tokens), HEADS(tokens), HEADS(tokens)}, .operand_count = 3, .form = BENCH_HEADS,            \
+        .products = 2, .backward_products = 5, .oracle = attention, .gradient = attention_gradient, .last_rows = 8,    \
+        .tolerance = 1e-4                                                                                              \
     }
 #define HEADS(tokens)                                                                                                  \
     {                                                                                                                  \
@@ -144,49 +239,119 @@ const ops_bench_case ops_bench_cases[] = {
      .operand_count = 2,
      .oracle = add,
      .tolerance = ROUNDED},
-    {.op = "add", .name = "add", .operands = {MATRIX, MATRIX}, .operand_count = 2, .oracle = add, .tolerance = ROUNDED},
+    {.op = "add",
+     .name = "add",
+     .operands = {MATRIX, MATRIX},
+     .operand_count = 2,
+     .form = BENCH_ELEMENTS,
+     .oracle = add,
+     .tolerance = ROUNDED},
     {.op = "silu_mul",
      .name = "silu_mul",
      .operands = {MATRIX, MATRIX},
      .operand_count = 2,
+     .form = BENCH_ELEMENTS,
      .oracle = silu_mul,
      .tolerance = ROUNDED},
-    {.op = "gelu", .name = "gelu", .operands = {MATRIX}, .operand_count = 1, .oracle = gelu, .tolerance = ROUNDED},
+    {.op = "gelu",
+     .name = "gelu",
+     .operands = {MATRIX},
+     .operand_count = 1,
+     .form = BENCH_ELEMENTS,
+     .oracle = gelu,
+     .tolerance = ROUNDED},
     {.op = "gelu",
      .name = "gelu tanh",
      .attributes = {{.name = "approximate", .kind = TSR_ATTRIBUTE_WORD, .words = "tanh"}},
      .operands = {MATRIX},
      .operand_count = 1,
+     .form = BENCH_ELEMENTS,
      .oracle = gelu_tanh,
      .tolerance = ROUNDED},
-    {.op = "tanh", .name = "tanh", .operands = {MATRIX}, .operand_count = 1, .oracle = tangent, .tolerance = ROUNDED},
+    {.op = "tanh",
+     .name = "tanh",
+     .operands = {MATRIX},
+     .operand_count = 1,
+     .form = BENCH_ELEMENTS,
+     .oracle = tangent,
+     .tolerance = ROUNDED},
     {.op = "rms_norm",
      .name = "rms_norm",
      .operands = {MATRIX, VECTOR},
      .operand_count = 2,
+     .form = BENCH_ROWS,
      .oracle = rms_norm,
      .tolerance = SUMMED},
     {.op = "layer_norm",
      .name = "layer_norm",
      .operands = {MATRIX, VECTOR, VECTOR},
      .operand_count = 3,
+     .form = BENCH_ROWS,
      .oracle = layer_norm,
      .tolerance = SUMMED},
     {.op = "softmax",
      .name = "softmax",
      .operands = {MATRIX},
      .operand_count = 1,
+     .form = BENCH_ROWS,
      .oracle = softmax,
      .tolerance = SUMMED},
     ATTENTION(1024),
     ATTENTION(4096),
+    /* A step of decoding: its product with every key, and with every value. */
+    {.op = "attention",
+     .name = "decode attention",
+     .operands = {HEADS(1), HEADS(16384), HEADS(16384)},
+     .operand_count = 3,
+     .products = 4,
+     .oracle = attention,
+     .tolerance = 1e-4},
     {.op = "cross_entropy",
      .name = "cross_entropy",
      .attributes = {{.name = "reduction", .kind = TSR_ATTRIBUTE_WORD, .words = "none"}},
      .operands = {{2, {1024, 50257}, TSR_F32, 1, 0}, {1, {1024}, TSR_I64, -1, 50257}},
      .operand_count = 2,
-     .backward = true,
+     .form = BENCH_CLASSES,
      .oracle = cross_entropy,
+     .gradient = cross_entropy_gradient,
      .tolerance = SUMMED},
     {.op = NULL},
 };
+
+bool ops_bench_fits(const ops_bench_case *c, int ndim)
+{
+    switch (c->form) {
+    case BENCH_ELEMENTS:
+        return ndim >= 1;
+    case BENCH_ROWS:
+        return ndim >= 2;
+    case BENCH_HEADS:
+        return ndim == 3;
+    case BENCH_CLASSES:
+        return ndim == 2;
+    default:
+        return false;
+    }
+}
+
+void ops_bench_reshape(ops_bench_case *c, int ndim, const int64_t *shape)
+{
+    for (int i = 0; i < c->operand_count; i++) {
+        ops_bench_operand *const o = &c->operands[i];
+        if (i == 0 || c->form == BENCH_ELEMENTS || c->form == BENCH_HEADS) {
+            o->ndim = ndim;
+            memcpy(o->shape, shape, (size_t)ndim * sizeof *shape);
+        } else {
+            o->shape[0] = c->form == BENCH_ROWS ? shape[ndim - 1] : shape[0];
+        }
+        if (o->below)
+            o->below = shape[ndim - 1];
+    }
+}
+
+double ops_bench_flops(const ops_bench_case *c, bool backward)
+{
+    const int64_t *const q = c->operands[0].shape, *const k = c->operands[1].shape;
+    const double products = backward ? c->backward_products : c->products;
+    return products > 0 ? products * (double)q[0] * (double)q[1] * (double)k[1] * (double)q[2] : 0;
+}

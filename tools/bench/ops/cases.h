@@ -13,8 +13,12 @@ enum { BENCH_OPERANDS = 3 };
 /** The value that every rank gives element `index` of operand `operand`: small, and of few bits. */
 double ops_bench_value(int operand, int64_t index);
 
+/** Element `index` of ids below `below`. */
+int64_t ops_bench_id(int64_t index, int64_t below);
+
 /** Where a check finds the whole shapes of operands. */
 typedef struct ops_bench_shapes {
+    int ndim[BENCH_OPERANDS];
     int64_t shape[BENCH_OPERANDS][TSR_MAX_DIMS];
 } ops_bench_shapes;
 
@@ -22,9 +26,22 @@ typedef struct ops_bench_shapes {
  * loop. */
 typedef double ops_bench_oracle(const ops_bench_shapes *shapes, int64_t index);
 
+/** What element `index` of the gradient of operand `operand` must be, likewise. The gradient of the
+ * result has the values of operand BENCH_OPERANDS. */
+typedef double ops_bench_gradient(const ops_bench_shapes *shapes, int operand, int64_t index);
+
+/** The shapes that --shape may give a case. */
+typedef enum ops_bench_form {
+    BENCH_FIXED,    /**< none */
+    BENCH_ELEMENTS, /**< of all operands, any */
+    BENCH_ROWS,     /**< of the first operand; the others are as long as a row */
+    BENCH_HEADS,    /**< of all operands: heads x tokens x dim */
+    BENCH_CLASSES   /**< of the first operand: rows x classes; the second has an id for each row */
+} ops_bench_form;
+
 typedef struct ops_bench_operand {
     int ndim;
-    int64_t shape[4];
+    int64_t shape[TSR_MAX_DIMS];
     tsr_dtype dtype;
     int cut;       /**< the dim that the last mesh dim cuts; -1: none */
     int64_t below; /**< of integers: ids are less than this */
@@ -36,13 +53,24 @@ typedef struct ops_bench_case {
     tsr_attribute attributes[3]; /**< behind the last one no name */
     ops_bench_operand operands[BENCH_OPERANDS];
     int operand_count;
-    bool backward;                /**< also time the backward */
-    double flops, backward_flops; /**< 0: it is bound by memory */
+    ops_bench_form form;
+    double products, backward_products; /**< in units of heads x queries x keys x dim operations */
     ops_bench_oracle *oracle;
-    double tolerance; /**< of results, relative to the largest of 1 and their size */
+    ops_bench_gradient *gradient; /**< NULL: the backward is not timed */
+    int last_rows;                /**< gradients are checked in the last rows of a head; 0: in all */
+    double tolerance;             /**< of results, relative to the largest of 1 and their size */
 } ops_bench_case;
 
 /** The cases; the last has no op. */
 extern const ops_bench_case ops_bench_cases[];
+
+/** True if the case can have a shape of `ndim` sizes. */
+bool ops_bench_fits(const ops_bench_case *c, int ndim);
+
+/** Gives the operands of a case that fits the shape. */
+void ops_bench_reshape(ops_bench_case *c, int ndim, const int64_t *shape);
+
+/** Floating-point operations of a case's products; 0: it is bound by memory. */
+double ops_bench_flops(const ops_bench_case *c, bool backward);
 
 #endif

@@ -21,12 +21,19 @@
 /* How far ahead memory is fetched, in bytes. */
 #define AHEAD 4096
 
-static inline double fold(double lanes[LANES])
+/* The sum of all, as a tree whose steps are vectors. */
+static inline double fold(const double lanes[LANES])
 {
-    for (int width = LANES / 2; width; width /= 2)
-        for (int j = 0; j < width; j++)
-            lanes[j] += lanes[j + width];
-    return lanes[0];
+    double eight[8], four[4];
+    SIMD for (int j = 0; j < 8; j++)
+    {
+        eight[j] = lanes[j] + lanes[j + 8];
+    }
+    SIMD for (int j = 0; j < 4; j++)
+    {
+        four[j] = eight[j] + eight[j + 4];
+    }
+    return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
 /* True if n squares of f32 that have this sum were neither too large for f32 nor lost. */
@@ -59,12 +66,18 @@ static inline void stream_vector(void *to, const void *from)
 }
 #endif
 
-/* Asks for `bytes` bytes that are read AHEAD bytes later, into the second-level cache. Without it
- * one thread waits for memory. */
+/* Asks for `bytes` bytes that are read later, into the second-level cache. Without it one thread
+ * waits for memory. */
 static inline void fetch(const void *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)at + AHEAD + i, 0, 2);
+        __builtin_prefetch((const char *)at + i, 0, 2);
+}
+
+/* The rows of a band that begins at `row`. */
+static inline int64_t count_rows(const tsr_norm_rows *r, int64_t row, int64_t band)
+{
+    return row < 0 || row >= r->rows ? 0 : r->rows - row < band ? r->rows - row : band;
 }
 
 #if VECTOR
@@ -75,18 +88,21 @@ typedef double vector_f64 __attribute__((vector_size(VECTOR), aligned(sizeof(dou
 #define T        float
 #define VT       vector_f32
 #define STATE    state_f32
+#define BANDS    bands_f32
 #define FN(name) name##_f32
 #define EXP(x)   tsr_f32_exp_short(x)
 #include "ops/kernels/norms/norm_loops.h"
 #undef T
 #undef VT
 #undef STATE
+#undef BANDS
 #undef FN
 #undef EXP
 
 #define T        double
 #define VT       vector_f64
 #define STATE    state_f64
+#define BANDS    bands_f64
 #define FN(name) name##_f64
 #define EXP(x)   tsr_f64_exp(x)
 #include "ops/kernels/norms/norm_loops.h"

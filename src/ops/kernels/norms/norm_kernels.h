@@ -40,6 +40,15 @@ typedef enum tsr_norm_code {
 /** The most statistics of a row. */
 #define TSR_NORM_STATISTICS 5
 
+/** The most rows that go through a pipeline side by side. */
+#define TSR_NORM_BAND 4
+
+/** Rows of so many bytes that go through a pipeline side by side. */
+static inline int64_t tsr_norm_band(int64_t row_bytes)
+{
+    return row_bytes <= INT64_C(65536) ? TSR_NORM_BAND : 1;
+}
+
 /** Rows for a loop. Elements of tensors are of the computation's dtype, T, and a step is from a row
  * to the next in elements. */
 typedef struct tsr_norm_rows {
@@ -51,7 +60,7 @@ typedef struct tsr_norm_rows {
     int64_t out_step;
     bool streams;              /**< results bypass the cache; `out` and its step are multiples of 64 bytes */
     const void *weight, *bias; /**< a row each, of norms that have them */
-    void *exponentials;        /**< of softmax: two rows, or NULL for rows that are too long */
+    void *exponentials;        /**< of softmax: two bands, or NULL for rows that are too long */
     double *statistics;        /**< of each row, one after the other */
     const double *given[2];    /**< of each row: the gradient of the norm, and the norm */
     double *sums[2];           /**< `length` each, to which the gradients of weight and bias are added */

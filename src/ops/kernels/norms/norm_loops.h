@@ -1,5 +1,6 @@
-/** The loops of norm_kernels.c for one dtype: T, with vectors VT and states STATE. FN(name) names
- * them, and EXP(x) is e^x for x up to 88. Included once for each dtype, so it has no guard. */
+/** The loops of norm_kernels.c for one dtype: T, with vectors VT and structs STATE and BANDS.
+ * FN(name) names them, and EXP(x) is e^x for x up to 88. Included once for each dtype, so it has no
+ * guard. */
 
 static inline const T *FN(row)(const tsr_norm_rows *r, int operand, int64_t row)
 {
@@ -45,8 +46,8 @@ static inline void FN(end)(const tsr_norm_rows *r, T *to, int64_t done, int64_t 
 /* Adds n terms to the sums `into`, four at a time: `term` is a T of element k. */
 #define ADD_FOURS(into, term)                                                                                          \
     {                                                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        for (; i + 4 * LANES <= n; i += 4 * LANES)                                                                     \
+        const int64_t whole = n / (4 * LANES) * (4 * LANES);                                                           \
+        for (int64_t i = 0; i < whole; i += 4 * LANES)                                                                 \
             SIMD for (int j = 0; j < LANES; j++)                                                                       \
             {                                                                                                          \
                 T four[4];                                                                                             \
@@ -56,10 +57,8 @@ static inline void FN(end)(const tsr_norm_rows *r, T *to, int64_t done, int64_t 
                 }                                                                                                      \
                 (into)[j] += WIDE((four[0] + four[1]) + (four[2] + four[3]));                                          \
             }                                                                                                          \
-        for (; i < n; i++) {                                                                                           \
-            const int64_t k = i;                                                                                       \
-            (into)[i % LANES] += WIDE(term);                                                                           \
-        }                                                                                                              \
+        for (int64_t k = whole; k < n; k++)                                                                            \
+            (into)[k % LANES] += WIDE(term);                                                                           \
     }
 
 /* A function that sums terms. */
@@ -85,13 +84,14 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
 
 /* Makes a row of results in blocks: element k of the row is `value`. */
 #define MAKE(r, y, value)                                                                                              \
-    for (int64_t done = 0; done < (r)->length; done += BLOCK)                                                          \
-    MAKE_BLOCK(r, y, value)
-/* Makes one block of results. */
+    for (int64_t done = 0; done < (r)->length; done += BLOCK) {                                                        \
+        const int64_t n = (r)->length - done < BLOCK ? (r)->length - done : BLOCK;                                     \
+        MAKE_BLOCK(r, y, value)                                                                                        \
+    }
+/* Makes one block of n results. */
 #define MAKE_BLOCK(r, y, value)                                                                                        \
     {                                                                                                                  \
         T block[BLOCK], *const to = FN(begin)(r, y, done, block);                                                      \
-        const int64_t n = (r)->length - done < BLOCK ? (r)->length - done : BLOCK;                                     \
         SIMD for (int64_t i = 0; i < n; i++)                                                                           \
         {                                                                                                              \
             const int64_t k = done + i;                                                                                \
@@ -107,7 +107,7 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
  * bytes of them, with AT(x) in place of x[k]. So they take no room in the first-level cache. */
 #define MAKE_VECTORS(r, y, value, vectors)                                                                             \
     if ((r)->streams) {                                                                                                \
-        const int64_t end = (r)->length - done < BLOCK ? (r)->length : done + BLOCK;                                   \
+        const int64_t end = done + n;                                                                                  \
         int64_t k = done;                                                                                              \
         for (; k + VECTOR / (int64_t)sizeof(T) <= end; k += VECTOR / (int64_t)sizeof(T)) {                             \
             const VT made = (vectors);                                                                                 \
@@ -153,9 +153,17 @@ static inline void FN(softmax_found)(STATE *s)
 {
     T lanes[2 * LANES];
     memcpy(lanes, s->largest, sizeof lanes);
-    for (int width = LANES; width; width /= 2)
-        for (int j = 0; j < width; j++)
-            lanes[j] = lanes[j + width] > lanes[j] ? lanes[j + width] : lanes[j];
+#define HALVE(width)                                                                                                   \
+    SIMD for (int j = 0; j < (width); j++)                                                                             \
+    {                                                                                                                  \
+        lanes[j] = lanes[j + (width)] > lanes[j] ? lanes[j + (width)] : lanes[j];                                      \
+    }
+    HALVE(16);
+    HALVE(8);
+    HALVE(4);
+    HALVE(2);
+    HALVE(1);
+#undef HALVE
     s->statistics[0] = WIDE(lanes[0]);
     s->shift = lanes[0] == -(T)INFINITY ? 0 : lanes[0];
 }
@@ -188,7 +196,7 @@ static inline void FN(softmax_prepare)(const tsr_norm_rows *r, STATE *s)
     s->factor = (T)(1 / s->statistics[1]);
 }
 
-static inline void FN(softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
+static inline void FN(softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x, *const e = s->e, shift = s->shift, factor = s->factor;
     T *const y = s->y;
@@ -216,7 +224,7 @@ static inline void FN(log_softmax_prepare)(const tsr_norm_rows *r, STATE *s)
     s->logarithm = tsr_f64_log(s->statistics[1]);
 }
 
-static inline void FN(log_softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
+static inline void FN(log_softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x;
     const double shift = s->statistics[0], logarithm = s->logarithm;
@@ -241,9 +249,9 @@ static inline void FN(logsumexp_prepare)(const tsr_norm_rows *r, STATE *s)
     (void)r, (void)s;
 }
 
-static inline void FN(logsumexp_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
+static inline void FN(logsumexp_make)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
-    (void)r, (void)s, (void)done;
+    (void)r, (void)s, (void)done, (void)n;
 }
 
 static inline void FN(softmax_gradient_row)(const tsr_norm_rows *r, const T *d, const T *y, T *dx, double *statistics)
@@ -290,7 +298,7 @@ static inline void FN(rms_prepare)(const tsr_norm_rows *r, STATE *s)
     s->factor = (T)(1 / sqrt(s->statistics[0] / r->count + r->epsilon));
 }
 
-static inline void FN(rms_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
+static inline void FN(rms_make)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x, *const w = r->weight, factor = s->factor;
     T *const y = s->y;
@@ -372,7 +380,7 @@ static inline void FN(layer_prepare)(const tsr_norm_rows *r, STATE *s)
     s->factor = (T)(1 / sqrt(s->statistics[2] / r->count + r->epsilon));
 }
 
-static inline void FN(layer_make)(const tsr_norm_rows *r, STATE *s, int64_t done)
+static inline void FN(layer_make)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     const T *const x = s->x, *const w = r->weight, *const b = r->bias;
     const T high = s->high, low = s->low, factor = s->factor;
@@ -464,54 +472,85 @@ static inline void FN(largest_gradient_row)(const tsr_norm_rows *r, const T *x, 
     MAKE(r, dx, (x[k] < 0 ? -x[k] : x[k]) == size ? SIGN(x[k]) * share : 0)
 }
 
-static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int statistics, STATE *s)
+static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int64_t band, int statistics, STATE *s)
 {
     s->x = FN(row)(r, 0, row);
     s->y = FN(result)(r, row);
     s->statistics = r->statistics + row * statistics;
-    s->e = r->exponentials ? (T *)r->exponentials + row % 2 * r->length : s->y;
+    s->e = r->exponentials ? (T *)r->exponentials + row % (2 * band) * r->length : s->y;
     memset(s->lanes, 0, sizeof s->lanes);
     memset(s->squares, 0, sizeof s->squares);
     for (int j = 0; j < 2 * LANES; j++)
         s->largest[j] = -(T)INFINITY;
 }
 
-/* All rows of an op with one operand, with two, and of a norm's gradient. */
-/* Rows in a pipeline: blocks of a row are looked through, if the op `finds`, while those of the row
- * before are measured, and those of the row before that are made. So memory is read, written and
- * computed with all the time. */
+/* The states of bands of rows, and how many rows of each there are. */
+typedef struct BANDS {
+    STATE *first, *middle, *last;
+    int64_t begun, measured, made;
+    int64_t ahead, next; /* elements from one to that fetched for it, and to that in a later band */
+} BANDS;
+
+/* Asks for n elements that are read AHEAD bytes later: of the row, or of one in a later band. */
+static inline void FN(fetch_row)(const tsr_norm_rows *r, const BANDS *b, const T *x, int64_t done, int64_t n)
+{
+    const int64_t at = done + b->ahead;
+    fetch(x + (at < r->length ? at : at - r->length + b->next), (size_t)n * sizeof(T));
+}
+
+/* Rows in a pipeline: blocks of a band of rows are looked through, if the op `finds`, while those
+ * of the band before are measured, and those of the band before that are made. So memory is read,
+ * written and computed with all the time. */
 #define PIPELINE(name, code, finds, found_by)                                                                          \
+    static inline void FN(name##_block)(const tsr_norm_rows *r, const BANDS *b, int64_t band, int64_t done, int64_t n) \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < band; i++) {                                                                           \
+            if (i < b->begun && r->streams)                                                                            \
+                FN(fetch_row)(r, b, b->first[i].x, done, n);                                                           \
+            if ((finds) && i < b->begun && r->measures)                                                                \
+                FN(found_by##_find)(&b->first[i], done, n);                                                            \
+            if (i < b->measured && r->measures)                                                                        \
+                FN(name##_measure)(r, &b->middle[i], done, n);                                                         \
+            if (i < b->made)                                                                                           \
+                FN(name##_make)(r, &b->last[i], done, n);                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
-        STATE states[3];                                                                                               \
-        for (int64_t row = 0; row <= r->rows + (finds); row++) {                                                       \
-            STATE *const first = &states[row % 3], *const last = &states[(row + 2 - (finds)) % 3];                     \
-            STATE *const middle = (finds) ? &states[(row + 2) % 3] : first;                                            \
-            const bool begins = row < r->rows, in_middle = row >= (finds) && row < r->rows + (finds);                  \
-            const bool measures = in_middle && r->measures, makes = row > (finds) && r->makes;                         \
-            if (begins)                                                                                                \
-                FN(begin_row)(r, row, tsr_norm_statistics(code), first);                                               \
-            for (int64_t done = 0; done < r->length; done += BLOCK) {                                                  \
-                const int64_t n = r->length - done < BLOCK ? r->length - done : BLOCK;                                 \
-                if (begins && r->streams)                                                                              \
-                    fetch(first->x + done, (size_t)n * sizeof(T));                                                     \
-                if ((finds) && begins && r->measures)                                                                  \
-                    FN(found_by##_find)(first, done, n);                                                               \
-                if (measures)                                                                                          \
-                    FN(name##_measure)(r, middle, done, n);                                                            \
-                if (makes)                                                                                             \
-                    FN(name##_make)(r, last, done);                                                                    \
+        STATE states[3][TSR_NORM_BAND];                                                                                \
+        const int64_t band = tsr_norm_band(r->length * (int64_t)sizeof(T));                                            \
+        const int64_t end = (r->rows + band - 1) / band * band, most = AHEAD / (int64_t)sizeof(T);                     \
+        const int64_t bands = r->length && most > band * r->length ? most / (band * r->length) : 1;                    \
+        for (int64_t row = 0; row <= end + (finds)*band; row += band) {                                                \
+            const int64_t turn = row / band;                                                                           \
+            const BANDS b = {.first = states[turn % 3],                                                                \
+                             .middle = states[(turn + ((finds) ? 2 : 0)) % 3],                                         \
+                             .last = states[(turn + 2 - (finds)) % 3],                                                 \
+                             .begun = count_rows(r, row, band),                                                        \
+                             .ahead = r->length < most ? r->length : most,                                             \
+                             .next = bands * band * r->in_step[0],                                                     \
+                             .measured = count_rows(r, row - (finds)*band, band),                                      \
+                             .made = r->makes ? count_rows(r, row - (1 + (finds)) * band, band) : 0};                  \
+            int64_t done = 0;                                                                                          \
+            for (int64_t i = 0; i < b.begun; i++)                                                                      \
+                FN(begin_row)(r, row + i, band, tsr_norm_statistics(code), &b.first[i]);                               \
+            for (; done + BLOCK <= r->length; done += BLOCK)                                                           \
+                FN(name##_block)(r, &b, band, done, BLOCK);                                                            \
+            if (done < r->length)                                                                                      \
+                FN(name##_block)(r, &b, band, done, r->length - done);                                                 \
+            for (int64_t i = 0; (finds) && i < b.begun && r->measures; i++)                                            \
+                FN(found_by##_found)(&b.first[i]);                                                                     \
+            for (int64_t i = 0; i < b.measured; i++) {                                                                 \
+                if (r->measures)                                                                                       \
+                    FN(name##_measured)(r, &b.middle[i]);                                                              \
+                if (r->makes)                                                                                          \
+                    FN(name##_prepare)(r, &b.middle[i]);                                                               \
             }                                                                                                          \
-            if ((finds) && begins && r->measures)                                                                      \
-                FN(found_by##_found)(first);                                                                           \
-            if (measures)                                                                                              \
-                FN(name##_measured)(r, middle);                                                                        \
-            if (in_middle && r->makes)                                                                                 \
-                FN(name##_prepare)(r, middle);                                                                         \
         }                                                                                                              \
         if (r->streams)                                                                                                \
             stream_finish();                                                                                           \
     }
+/* All rows of an op with one operand, with two, and of a norm's gradient. */
 #define UNARY(name, code)                                                                                              \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \

@@ -70,7 +70,7 @@ typedef struct running {
     int input_view[3], output_view[3];
     int64_t batch; /* the most rows at once */
     char *arrays[TSR_NORM_VIEWS];
-    void *exponentials; /* of two rows of softmax */
+    void *exponentials; /* of two bands of softmax */
     void *shared[2];    /* weight, bias */
     double *sums[2];    /* gradients of weight and bias */
     void *rounded;      /* one of them, in the dtype of the computation */
@@ -173,7 +173,7 @@ static int64_t divide(running *run, char *memory)
     }
     run->batch = direct ? ROWS : run->batch;
     if (run->code == TSR_NORM_SOFTMAX && row_bytes <= SCRATCH)
-        run->exponentials = take(memory, &used, 2 * row_bytes);
+        run->exponentials = take(memory, &used, 2 * tsr_norm_band(row_bytes) * row_bytes);
     for (int i = 0; i < 2 && is_norm(run->code); i++)
         run->shared[i] = take(memory, &used, row_bytes);
     for (int i = 0; i < 2; i++) {

@@ -2,49 +2,39 @@
 
 #include "ops/kernels/norms/norms.h"
 #include "ops/kernels/reduce.h"
+#include "ops/rows/rule_text.h"
 
 #include <tessera/sys/status.h>
 
 #include <math.h>
 #include <stdio.h>
 
-/* Text of a rule, which has room for all ops of TSR_MAX_DIMS dims. */
-typedef struct rule_text {
-    char *text;
-    size_t length;
-} rule_text;
-
-static void append(rule_text *rule, const char *word)
-{
-    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
-}
-
 /* Appends the letters of `count` dims, from `first` on; those that are marked as 1 if `ones` is
  * set, else not at all. `marked` NULL: none is. */
-static void append_dims(rule_text *rule, char first, int count, const bool *marked, bool ones)
+static void append_dims(tsr_rule_text *rule, char first, int count, const bool *marked, bool ones)
 {
     for (int dim = 0; dim < count; dim++) {
         const char letter[] = {(char)(first + dim), ' ', '\0'};
         if (!marked || !marked[dim])
-            append(rule, letter);
+            tsr_rule_append(rule, letter);
         else if (ones)
-            append(rule, "1 ");
+            tsr_rule_append(rule, "1 ");
     }
 }
 
 /* Appends that marked dims are exchanged. */
-static void append_exchange(rule_text *rule, char first, int count, const bool *marked)
+static void append_exchange(tsr_rule_text *rule, char first, int count, const bool *marked)
 {
     bool some = false;
     for (int dim = 0; dim < count; dim++) {
         const char letter[] = {(char)(first + dim), ' ', '\0'};
         if (marked && !marked[dim])
             continue;
-        append(rule, some ? "" : "| ");
-        append(rule, letter);
+        tsr_rule_append(rule, some ? "" : "| ");
+        tsr_rule_append(rule, letter);
         some = true;
     }
-    append(rule, some ? "exchange " : "");
+    tsr_rule_append(rule, some ? "exchange " : "");
 }
 
 /* Checks that operands are floats of one dtype. */
@@ -122,29 +112,29 @@ tsr_status tsr_check_normalized(const tsr_op_case *c, tsr_dtype *results)
 
 tsr_status tsr_rule_of_softmax(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     bool marked[TSR_MAX_DIMS] = {false};
     const int ndim = tsr_layout_ndim(c->operands[0]);
     marked[tsr_softmax_dim(&c->attributes[0], ndim)] = true;
     for (int i = 0; c->op->operands[i]; i++) {
-        append(&rule, i ? ", " : "");
+        tsr_rule_append(&rule, i ? ", " : "");
         append_dims(&rule, 'a', ndim, NULL, false);
     }
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_dims(&rule, 'a', ndim, NULL, false);
     append_exchange(&rule, 'a', ndim, marked);
-    append(&rule, c->op->operands[1] ? "| linear {0}" : "");
+    tsr_rule_append(&rule, c->op->operands[1] ? "| linear {0}" : "");
     return TSR_OK;
 }
 
 tsr_status tsr_rule_of_norm(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     bool marked[TSR_MAX_DIMS];
     const int ndim = tsr_layout_ndim(c->operands[0]);
     tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
     append_dims(&rule, 'a', ndim, NULL, false);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_dims(&rule, 'a', ndim, marked, c->attributes[1].integer != 0);
     append_exchange(&rule, 'a', ndim, marked);
     return TSR_OK;
@@ -152,30 +142,30 @@ tsr_status tsr_rule_of_norm(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 
 tsr_status tsr_rule_of_norm_gradient(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     bool marked[TSR_MAX_DIMS];
     const int ndim = tsr_layout_ndim(c->operands[1]);
     const bool keep = c->attributes[1].integer != 0;
     tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
     append_dims(&rule, 'a', ndim, marked, keep);
-    append(&rule, ", ");
+    tsr_rule_append(&rule, ", ");
     append_dims(&rule, 'a', ndim, NULL, false);
-    append(&rule, ", ");
+    tsr_rule_append(&rule, ", ");
     append_dims(&rule, 'a', ndim, marked, keep);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_dims(&rule, 'a', ndim, NULL, false);
     if (tsr_norm_power(c->attributes[2].number) == 2)
         append_exchange(&rule, 'a', ndim, marked);
-    append(&rule, "| linear {0}");
+    tsr_rule_append(&rule, "| linear {0}");
     return TSR_OK;
 }
 
 /* Appends `count` terms of the normalized dims, with leading ones or without. */
-static void append_terms(rule_text *rule, int count, const char *leading, int dims)
+static void append_terms(tsr_rule_text *rule, int count, const char *leading, int dims)
 {
     for (int i = 0; i < count; i++) {
-        append(rule, i ? ", " : "");
-        append(rule, leading);
+        tsr_rule_append(rule, i ? ", " : "");
+        tsr_rule_append(rule, leading);
         append_dims(rule, 'h', dims, NULL, false);
     }
 }
@@ -184,32 +174,32 @@ static void append_terms(rule_text *rule, int count, const char *leading, int di
  * term beside bias. */
 tsr_status tsr_rule_of_normalized(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int dims = (int)c->attributes[1].integer;
     const bool has_bias = c->op->operands[2] != NULL;
     append_terms(&rule, 1, "... ", dims);
-    append(&rule, ", ");
+    tsr_rule_append(&rule, ", ");
     append_terms(&rule, has_bias ? 2 : 1, "", dims);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_terms(&rule, 1, "... ", dims);
     append_exchange(&rule, 'h', dims, NULL);
     if (c->operands[1])
-        append(&rule, has_bias ? "| linear {1 2}" : "| linear {1}");
+        tsr_rule_append(&rule, has_bias ? "| linear {1 2}" : "| linear {1}");
     return TSR_OK;
 }
 
 tsr_status tsr_rule_of_normalized_gradient(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int dims = (int)c->attributes[1].integer;
     append_terms(&rule, 2, "... ", dims);
-    append(&rule, ", ");
+    tsr_rule_append(&rule, ", ");
     append_terms(&rule, 1, "", dims);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_terms(&rule, 1, "... ", dims);
-    append(&rule, ", ");
+    tsr_rule_append(&rule, ", ");
     append_terms(&rule, c->op->results[2] ? 2 : 1, "", dims);
     append_exchange(&rule, 'h', dims, NULL);
-    append(&rule, "| ... sum | linear {0}{2}");
+    tsr_rule_append(&rule, "| ... sum | linear {0}{2}");
     return TSR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "ops/rows/groups/products_checks.h"
 #include "ops/rows/rows.h"
+#include "ops/rules/linear.h"
 
 #define PRODUCT(row_code)                                                                                              \
     .results = {"out"}, .host = tsr_product_run, .workspace_bytes = tsr_product_bytes, .code = TSR_PRODUCT_##row_code
@@ -39,7 +40,7 @@ const tsr_op tsr_rows_products[] = {
      .gradients = {"einsum_gradient_a(dout, like a, b, c, d)", "einsum_gradient_b(dout, a, like b, c, d)",
                    "einsum_gradient_c(dout, a, b, like c, d)", "einsum_gradient_d(dout, a, b, c, like d)"}},
     {.name = "linear",
-     .rule = "... k, o k + o -> ... o | k sum | linear {0}{1}",
+     .rule = TSR_RULE_LINEAR,
      .operands = {"x", "w", "b"},
      .optional = 0x4,
      PRODUCT(LINEAR),
@@ -92,19 +93,19 @@ const tsr_op tsr_rows_products[] = {
     EINSUM_GRADIENT("c", 2),
     EINSUM_GRADIENT("d", 3),
     {.name = "linear_gradient_x",
-     .rule = "... o, o k -> ... k | o sum | linear {0}{1}",
+     .rule = TSR_RULE_LINEAR_X,
      .operands = {"dout", "w"},
      DTYPE,
      PRODUCT(LINEAR_X),
      .check = tsr_check_linear},
     {.name = "linear_gradient_w",
-     .rule = "... o, ... k -> o k | ... sum | linear {0}{1}",
+     .rule = TSR_RULE_LINEAR_W,
      .operands = {"dout", "x"},
      DTYPE,
      PRODUCT(LINEAR_W),
      .check = tsr_check_linear},
     {.name = "linear_gradient_b",
-     .rule = "... o -> o | ... sum | linear {0}",
+     .rule = TSR_RULE_LINEAR_B,
      .operands = {"dout"},
      DTYPE,
      PRODUCT(LINEAR_B),

@@ -1,8 +1,8 @@
 #include "ops/kernels/views.h"
 
+#include "ops/rows/groups/views_checks.h"
 #include "ops/rows/reshape.h"
 #include "ops/rows/rows.h"
-#include "ops/rows/groups/views_checks.h"
 
 /* Rows share these parts. */
 #define RESULT(op)                                                                                                     \

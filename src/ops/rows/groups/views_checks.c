@@ -2,6 +2,7 @@
 
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/views.h"
+#include "ops/rows/rule_text.h"
 
 #include <tessera/sys/status.h>
 
@@ -13,25 +14,14 @@
 /* Bytes for a list of numbers. */
 #define TEXT 192
 
-/* Text of a rule. */
-typedef struct rule_text {
-    char *text;
-    size_t length;
-} rule_text;
-
-static void append(rule_text *rule, const char *word)
-{
-    rule->length += (size_t)snprintf(rule->text + rule->length, TSR_OP_RULE_TEXT - rule->length, "%s", word);
-}
-
 /* Appends the factor of a dim, a letter. */
-static void append_dim(rule_text *rule, int dim)
+static void append_dim(tsr_rule_text *rule, int dim)
 {
     const char letter[] = {(char)('a' + dim), ' ', '\0'};
-    append(rule, letter);
+    tsr_rule_append(rule, letter);
 }
 
-static void append_dims(rule_text *rule, int ndim)
+static void append_dims(tsr_rule_text *rule, int ndim)
 {
     for (int dim = 0; dim < ndim; dim++)
         append_dim(rule, dim);
@@ -99,14 +89,14 @@ tsr_status tsr_check_order(const tsr_op_case *c, tsr_dtype *results)
 tsr_status tsr_rule_of_order(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     int order[TSR_MAX_DIMS];
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = dims_of(c);
     tsr_view_order_of(c->op->code, c->attributes, ndim, order);
     append_dims(&rule, ndim);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     for (int dim = 0; dim < ndim; dim++)
         append_dim(&rule, order[dim]);
-    append(&rule, MOVES);
+    tsr_rule_append(&rule, MOVES);
     return TSR_OK;
 }
 
@@ -138,18 +128,18 @@ static bool is_repeated(const tsr_op_case *c, int dim)
 
 tsr_status tsr_rule_of_expand(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = dims_of(c), missing = c->attributes[0].count - ndim;
     for (int term = 0; term < 2; term++) {
         for (int dim = 0; dim < missing && term; dim++)
-            append(&rule, "1 ");
+            tsr_rule_append(&rule, "1 ");
         for (int dim = 0; dim < ndim; dim++) {
             if (is_repeated(c, dim))
-                append(&rule, "1 ");
+                tsr_rule_append(&rule, "1 ");
             else
                 append_dim(&rule, dim);
         }
-        append(&rule, term ? MOVES : "-> ");
+        tsr_rule_append(&rule, term ? MOVES : "-> ");
     }
     return TSR_OK;
 }
@@ -187,22 +177,22 @@ tsr_status tsr_check_squeeze(const tsr_op_case *c, tsr_dtype *results)
 tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     bool marked[TSR_MAX_DIMS];
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     mark_squeezed(c, marked);
     append_dims(&rule, dims_of(c));
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     for (int dim = 0; dim < dims_of(c); dim++) {
         if (!marked[dim])
             append_dim(&rule, dim);
     }
     for (int dim = 0; dim < dims_of(c); dim++) {
         if (marked[dim]) {
-            append(&rule, "| ");
+            tsr_rule_append(&rule, "| ");
             append_dim(&rule, dim);
-            append(&rule, "whole ");
+            tsr_rule_append(&rule, "whole ");
         }
     }
-    append(&rule, MOVES);
+    tsr_rule_append(&rule, MOVES);
     return TSR_OK;
 }
 
@@ -222,49 +212,49 @@ tsr_status tsr_check_unsqueeze(const tsr_op_case *c, tsr_dtype *results)
 
 tsr_status tsr_rule_of_unsqueeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = dims_of(c), at = tsr_view_dim(&c->attributes[0], ndim + 1);
     append_dims(&rule, ndim);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     for (int dim = 0; dim <= ndim; dim++) {
         if (dim == at)
-            append(&rule, "1 ");
+            tsr_rule_append(&rule, "1 ");
         if (dim < ndim)
             append_dim(&rule, dim);
     }
-    append(&rule, MOVES);
+    tsr_rule_append(&rule, MOVES);
     return TSR_OK;
 }
 
 /* Appends the marks of an op that moves elements of its first `count` operands. */
-static void append_moves(rule_text *rule, int count)
+static void append_moves(tsr_rule_text *rule, int count)
 {
-    append(rule, "| linear {");
+    tsr_rule_append(rule, "| linear {");
     for (int i = 0; i < count; i++) {
         const char digit[] = {(char)('0' + i), ' ', '\0'};
-        append(rule, digit);
+        tsr_rule_append(rule, digit);
     }
-    append(rule, "} | monotone ");
+    tsr_rule_append(rule, "} | monotone ");
     for (int i = 0; i < count; i++) {
         const char group[] = {'{', (char)('0' + i), '}', '\0'};
-        append(rule, group);
+        tsr_rule_append(rule, group);
     }
 }
 
 tsr_status tsr_rule_of_permuted(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = dims_of(c);
     int count = 0;
     for (; c->op->operands[count]; count++) {
-        append(&rule, count ? ", " : "");
+        tsr_rule_append(&rule, count ? ", " : "");
         append_dims(&rule, ndim);
     }
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_dims(&rule, ndim);
-    append(&rule, "| ");
+    tsr_rule_append(&rule, "| ");
     append_dim(&rule, tsr_view_dim(&c->attributes[0], ndim));
-    append(&rule, "permute ");
+    tsr_rule_append(&rule, "permute ");
     append_moves(&rule, c->op->code == TSR_VIEW_CONCAT ? count : 1);
     return TSR_OK;
 }
@@ -473,32 +463,32 @@ tsr_status tsr_shape_of_pad(const tsr_op_case *c, int result, int64_t shape[TSR_
 
 tsr_status tsr_rule_of_pad(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     const int ndim = dims_of(c);
     append_dims(&rule, ndim);
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_dims(&rule, ndim);
-    append(&rule, "| ");
+    tsr_rule_append(&rule, "| ");
     append_dim(&rule, tsr_view_dim(&c->attributes[0], ndim));
-    append(&rule, c->attributes[3].number == 0 ? "permute " MOVES : "permute | monotone {0}");
+    tsr_rule_append(&rule, c->attributes[3].number == 0 ? "permute " MOVES : "permute | monotone {0}");
     return TSR_OK;
 }
 
 /* Writes the rule of an op that keeps the shape, and needs marked dims whole. */
 static void write_whole(const tsr_op_case *c, const bool *marked, char text[TSR_OP_RULE_TEXT])
 {
-    rule_text rule = {text, 0};
+    tsr_rule_text rule = {text, 0};
     append_dims(&rule, dims_of(c));
-    append(&rule, "-> ");
+    tsr_rule_append(&rule, "-> ");
     append_dims(&rule, dims_of(c));
     for (int dim = 0; dim < dims_of(c); dim++) {
         if (marked[dim]) {
-            append(&rule, "| ");
+            tsr_rule_append(&rule, "| ");
             append_dim(&rule, dim);
-            append(&rule, "whole ");
+            tsr_rule_append(&rule, "whole ");
         }
     }
-    append(&rule, MOVES);
+    tsr_rule_append(&rule, MOVES);
 }
 
 tsr_status tsr_check_flip(const tsr_op_case *c, tsr_dtype *results)

@@ -1,6 +1,6 @@
 /** Rules as Shardy's text, `#sdy.op_sharding_rule<..>`. Pure. */
-#ifndef TSR_OPS_RULES_SHARDY_H
-#define TSR_OPS_RULES_SHARDY_H
+#ifndef TSR_OPS_RULES_SHARDY_SHARDY_H
+#define TSR_OPS_RULES_SHARDY_SHARDY_H
 
 #include "ops/rules/form.h"
 

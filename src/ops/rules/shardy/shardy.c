@@ -1,4 +1,4 @@
-#include "ops/rules/shardy.h"
+#include "ops/rules/shardy/shardy.h"
 
 #include <stdarg.h>
 #include <stdio.h>

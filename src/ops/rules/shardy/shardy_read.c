@@ -1,4 +1,4 @@
-#include "ops/rules/shardy_read.h"
+#include "ops/rules/shardy/shardy_read.h"
 
 #include "ops/rules/parse.h"
 

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""docs/add-an-op.md quotes sources as they are, and its own lines use what the named files have. TAP.
+
+usage: quotes.py SOURCE_ROOT
+
+A block fenced as text is in the file of the last link before it. An indented block is for the last `src/..`, `include/..` or `tests/..` file
+named before it: each word in capitals, and each word before a parenthesis, is in that file already, but for those of the example, cube.
+"""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "invariants"))
+import tap  # noqa: E402
+
+PAGE = "docs/add-an-op.md"
+
+
+def quotes(root, text):
+    """Blocks that their file lacks."""
+    for match in re.finditer(r"^```text\n(.*?)^```$", text, re.M | re.S):
+        target = re.findall(r"\]\(([^)]+)\)", text[:match.start()])[-1]
+        if match.group(1) not in (root / "docs" / target).read_text():
+            yield f"{target} lacks\n{match.group(1)}"
+
+
+def strangers(root, text):
+    """Names in indented lines that their file lacks, and files that are not there."""
+    for line in re.finditer(r"^    (.*[({[].*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M):
+        before = line.string[:line.start()]
+        path = re.findall(r"`((?:src|include|tests)/[\w/]+\.[ch])`|(examples/custom_op/rows\.c)", before)[-1]
+        name = next(filter(None, path))
+        source = (root / name).read_text() if (root / name).is_file() else ""
+        for word in re.findall(r"\b[A-Z_]{3,}\b|\.\w+(?= =)", line.group(1)):
+            if "CUBE" not in word and word not in source:
+                yield f"{name} lacks {word}"
+
+
+def main(root):
+    root = pathlib.Path(root)
+    report = tap.Report()
+    text = (root / PAGE).read_text()
+    report.check(f"{PAGE} quotes files as they are", quotes(root, text))
+    report.check(f"{PAGE} adds lines of words that the files have", strangers(root, text))
+    report.finish()
+
+
+main(*sys.argv[1:])
