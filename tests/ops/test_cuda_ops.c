@@ -33,8 +33,7 @@ typedef struct trial {
     tsr_device device;
 } trial;
 
-/* Rows in which nothing is rounded more than once, or differently: device and host agree
- * exactly. */
+/* Rows in which nothing is rounded differently: device and host agree exactly. */
 static const char *const exact[] = {
     "add",
     "sub",
