@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Refusals that are judged for each op and mesh. */
@@ -336,6 +337,12 @@ typedef struct assignment {
     int times;
 } assignment;
 
+/* Sanitizers find errors that many draws share. */
+static int thinned(int draws)
+{
+    return getenv("TSR_TEST_THIN") ? (draws + 3) / 4 : draws;
+}
+
 static tsr_status prove_line(proof *p, draw *d)
 {
     TSR_TRY(tsr_op_find(NULL, p->line->op, &p->op));
@@ -343,7 +350,7 @@ static tsr_status prove_line(proof *p, draw *d)
     for (p->operand_count = 0; p->info.operands[p->operand_count];)
         p->operand_count++;
     p->refusals = 0;
-    for (int n = 0; n < p->times * (p->line->draws ? p->line->draws : PROOF_DRAWS); n++) {
+    for (int n = 0; n < thinned(p->times * (p->line->draws ? p->line->draws : PROOF_DRAWS)); n++) {
         p->seed = draw_next(d);
         p->before.state = draw_next(d);
         draw_case(p, 0);
