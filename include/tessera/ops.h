@@ -2,12 +2,14 @@
  * @file
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
- * functions are in pointwise.h, reductions.h, norms.h, views.h, order.h and random.h.
+ * functions are in pointwise.h, reductions.h, norms.h, products.h, attention.h, losses.h,
+ * indexing.h, views.h, order.h, random.h and varying.h.
  *
  * @par Layouts
- * Each op has a rule (docs/ops.md) that says from the operands' layouts what the results' are.
- * Nothing is redistributed: operands that do not fit are refused with a sentence that names the
- * layout that would work. A call meets no other rank, but where its function says so.
+ * Each op has a rule (docs/rules.md) that says from the operands' layouts what the results' are.
+ * Operands that do not fit are refused with a sentence that names the layout that would work; a
+ * context whose policy allows it (tsr_context_options.policy) redistributes them instead, in the
+ * cheapest way, collectively. Else a call meets no other rank, but where its function says so.
  *
  * @par Shapes and dtypes
  * Operands are aligned at the right; dims of size 1, and missing leading dims, are repeated, as
@@ -17,8 +19,12 @@
  * @par Values
  * An element of a result has the same bits on every rank that holds it, with any strides and on
  * every processor, but for the bits of NaNs; those of all ops but sum, mean,
- * prod, var, std, cumsum and those of norms.h also under any layout.
- * Tensors are on the host; others are refused with TSR_ERROR_UNSUPPORTED.
+ * prod, var, std, cumsum, products, attention, losses and those of norms.h also under any layout.
+ *
+ * @par Devices
+ * All tensors of a call are on the host, or all on one device that has a kernel for the op
+ * (docs/ops.md lists those of CUDA); others are refused with TSR_ERROR_UNSUPPORTED by op and
+ * device. On a device with streams a call works on the default one.
  *
  * @par Forms
  * tsr_X() makes the result, which the caller owns. tsr_X_into() writes into a dtensor that exists,
