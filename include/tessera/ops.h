@@ -81,7 +81,8 @@ TSR_API tsr_attribute tsr_attribute_word(const char *name, const char *word);
 /** An attribute that is any text, which is borrowed for the call. */
 TSR_API tsr_attribute tsr_attribute_text(const char *name, const char *text);
 
-/** An attribute with a list of `count` numbers (TSR_MAX_DIMS at most; more are dropped), copied. */
+/** An attribute with a list of `count` numbers, copied. A call that is given it refuses a count
+ * that is not 0 to TSR_MAX_DIMS, or a list that is NULL. */
 TSR_API tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values);
 
 #define TSR_OP_MOST_OPERANDS   8 /**< the most operands of an op */

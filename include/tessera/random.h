@@ -20,7 +20,8 @@
  * tsr_X() makes a dtensor of `layout` on the host, which the caller owns; tsr_X_into() fills one
  * that exists. Any cut will do. TSR_ERROR_ARGUMENT: the layout is Partial, as random numbers are
  * values and not terms; a dtype that the function does not make; the key is NULL or has no
- * generator. A call meets no other rank. Any thread.
+ * generator. A call meets no other rank. One thread at a time for a mesh, as for all ops; keys on
+ * any thread.
  */
 #ifndef TESSERA_RANDOM_H
 #define TESSERA_RANDOM_H

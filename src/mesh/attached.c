@@ -38,7 +38,8 @@ tsr_status tsr_mesh_attachment(const tsr_mesh *mesh, const tsr_mesh_attachment_k
         kind->destroy(made);
         return status;
     }
-    *(attached *)room = (attached){kind, made, context, first};
+    /* `make` may have attached something to this mesh itself. */
+    *(attached *)room = (attached){kind, made, context, tsr_mesh_slot_get(mesh, TSR_MESH_SLOT_ATTACHMENTS)};
     tsr_mesh_slot_set(mesh, TSR_MESH_SLOT_ATTACHMENTS, room, destroy_all);
     *out = made;
     return TSR_OK;

@@ -30,11 +30,16 @@ with mlir.make_ir_context():
 """
 
 
+def has_jaxlib(python):
+    try:
+        return subprocess.run([python, "-c", "import jax, jaxlib.mlir.dialects.sdy"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
 def find_python():
-    for python in [os.environ.get("TSR_JAX_PYTHON"), sys.executable, ROOT / "build-peers" / "venv" / "bin" / "python"]:
-        if python and subprocess.run([python, "-c", "import jax, jaxlib.mlir.dialects.sdy"], capture_output=True, check=False).returncode == 0:
-            return python
-    return None
+    candidates = [os.environ.get("TSR_JAX_PYTHON"), sys.executable, ROOT / "build-peers" / "venv" / "bin" / "python"]
+    return next((python for python in candidates if python and has_jaxlib(python)), None)
 
 
 def write_texts(name):

@@ -501,12 +501,56 @@ static void errors_say_what_would_work(void **state)
     run_ranks(2, check_errors);
 }
 
+static tsr_status expect_sentence(tsr_status status, const char *part)
+{
+    if (status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), part))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" is not in: %s", part, tsr_status_message());
+}
+
+/* Lists that are NULL or too long, attributes that are left out or NULL, and meshes that differ. */
+static tsr_status give_bad_lists(tsr_comm *comm, void *arg)
+{
+    const int64_t shape[] = {2, 3}, nine[9] = {1, 1, 1, 1, 1, 1, 1, 2, 3};
+    const float values[6] = {1, 2, 3, 4, 5, 6};
+    const tsr_op *op;
+    tsr_mesh *mesh, *wide;
+    tsr_dtensor *x, *other, *out = NULL;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1x2", &wide));
+    const tsr_tensor global = tsr_tensor_contiguous((void *)values, TSR_F32, 2, shape);
+    TSR_TRY(tsr_distribute(&global, mesh, "S(0)", &x));
+    TSR_TRY(tsr_distribute(&global, wide, "R,S(0)", &other));
+    TSR_TRY(expect_sentence(tsr_sum(x, 1, NULL, 0, &out), "the list of attribute dim is NULL, but has 1 numbers"));
+    TSR_TRY(expect_sentence(tsr_sum(x, -1, nine, 0, &out), "attribute dim has -1 numbers, but must have 0 to 8"));
+    TSR_TRY(expect_sentence(tsr_reshape(x, 9, nine, &out), "attribute shape has 9 numbers"));
+    TSR_TRY(tsr_op_find(NULL, "redistribute", &op));
+    TSR_TRY(expect_sentence(tsr_op_call(op, 0, NULL, (const tsr_dtensor *const[]){x}, &out), "placements"));
+    TSR_TRY(expect_sentence(tsr_op_call(op, 1, NULL, (const tsr_dtensor *const[]){x}, &out), "attributes is NULL"));
+    TSR_TRY(expect_sentence(tsr_neg_backward(x, other, &out), "dout is on another mesh than x"));
+    TSR_TRY(expect_sentence(tsr_neg_into(x, other), "out is f32"));
+    tsr_dtensor_destroy(other);
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(wide);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void bad_lists_are_refused(void **state)
+{
+    (void)state;
+    if (tsr_threads_run(2, give_bad_lists, NULL, NULL) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_those_of_libm),     cmocka_unit_test(gelu_has_two_forms),
-        cmocka_unit_test(sums_over_cut_dims_are_partial), cmocka_unit_test(choices_scales_and_casts),
-        cmocka_unit_test(softmax_is_along_a_dim),         cmocka_unit_test(errors_say_what_would_work),
+        cmocka_unit_test(bad_lists_are_refused),      cmocka_unit_test(elements_are_those_of_libm),
+        cmocka_unit_test(gelu_has_two_forms),         cmocka_unit_test(sums_over_cut_dims_are_partial),
+        cmocka_unit_test(choices_scales_and_casts),   cmocka_unit_test(softmax_is_along_a_dim),
+        cmocka_unit_test(errors_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

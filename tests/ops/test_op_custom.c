@@ -89,7 +89,16 @@ static void rows_that_lack_something_are_refused_by_name(void **state)
     REFUSED("a has no record_bytes", .size = sizeof(tsr_op), .name = "a", .rule = "n -> n", .check = check_any,
             .host = count_elements, .results = {"out"}, .exchanges = 1);
     REFUSED("a: rule \"n -> m\", character 5: expected a factor of an operand, found \"m\"", .size = sizeof(tsr_op),
-            .name = "a", .rule = "n -> m", .check = check_any, .host = count_elements, .results = {"out"});
+            .name = "a", .rule = "n -> m", .check = check_any, .host = count_elements, .operands = {"x"},
+            .results = {"out"});
+    REFUSED("a has no first operand that is always given", .size = sizeof(tsr_op), .name = "a", .rule = "n -> n",
+            .check = check_any, .host = count_elements, .results = {"out"});
+    REFUSED("a: the rule \"n, n -> n\" has 2 operands and 1 results, but the row names 1 and 1", .size = sizeof(tsr_op),
+            .name = "a", .rule = "n, n -> n", .check = check_any, .host = count_elements, .operands = {"x"},
+            .results = {"out"});
+    REFUSED("a: the rule \"n -> n | n exchange\" exchanges a factor, but exchanges is 0", .size = sizeof(tsr_op),
+            .name = "a", .rule = "n -> n | n exchange", .check = check_any, .host = count_elements, .operands = {"x"},
+            .results = {"out"});
     assert_string_equal(refusal((const tsr_op *const[]){&counting, &counting}, 2),
                         "tsr_context_options.ops: two rows are called counting");
     const tsr_op shorter = {.size = 16, .name = "a"};

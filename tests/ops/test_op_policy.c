@@ -110,6 +110,19 @@ static float plus_five(int i)
     return (float)(i % 11 - 5) > 0 ? (float)(i % 11 - 5) : 0;
 }
 
+/* What a row that redistributes refuses is refused under every policy. */
+static tsr_status move_badly(const tsr_mesh *mesh)
+{
+    const tsr_op *op;
+    tsr_dtensor *x, *y = NULL;
+    const tsr_attribute placements = tsr_attribute_text("placements", "S(9)");
+    TSR_TRY(make(mesh, "S(0)", 1, &x));
+    TSR_TRY(tsr_op_find(NULL, "redistribute", &op));
+    const tsr_status status = tsr_op_call(op, 1, &placements, (const tsr_dtensor *const[]){x}, &y);
+    tsr_dtensor_destroy(x);
+    return status == TSR_ERROR_ARGUMENT ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "S(9) was not refused");
+}
+
 /* A Partial operand of an op that takes none. */
 static tsr_status reduce_first(const tsr_mesh *mesh)
 {
@@ -141,6 +154,8 @@ static tsr_status run(tsr_comm *comm, void *arg)
         status = multiply(mesh);
     if (status == TSR_OK && policy != TSR_POLICY_FORBID && !bytes)
         status = reduce_first(mesh);
+    if (status == TSR_OK)
+        status = move_badly(mesh);
     tsr_mesh_destroy(mesh);
     return status;
 }

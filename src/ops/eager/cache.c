@@ -138,8 +138,7 @@ static uint64_t hash_case(const tsr_op_case *c)
     return hash;
 }
 
-/* True if a layout's mesh has the same dims over the same communicator as the cache's. */
-static bool is_on(const tsr_eager_cache *cache, const tsr_layout *layout)
+bool tsr_eager_is_on(const tsr_eager_cache *cache, const tsr_layout *layout)
 {
     const tsr_mesh *const own = cache->mesh, *const other = tsr_layout_mesh(layout);
     if (own == other)
@@ -156,7 +155,8 @@ static bool is_for(const tsr_eager_cache *cache, const answer *a, const tsr_op_c
         return false;
     for (int i = 0; i < a->given.operand_count; i++) {
         if (!a->operands[i] != !c->operands[i] ||
-            (a->operands[i] && (!is_on(cache, c->operands[i]) || !tsr_layout_equal(a->operands[i], c->operands[i]))))
+            (a->operands[i] &&
+             (!tsr_eager_is_on(cache, c->operands[i]) || !tsr_layout_equal(a->operands[i], c->operands[i]))))
             return false;
     }
     return true;

@@ -29,6 +29,9 @@ const int64_t *tsr_eager_coordinate(const tsr_eager_cache *cache, int *inside);
  */
 tsr_status tsr_eager_answer_for(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_eager_answer **out);
 
+/** True if a layout's mesh has the same dims, over the same communicator, as the cache's. */
+bool tsr_eager_is_on(const tsr_eager_cache *cache, const tsr_layout *layout);
+
 /** True if tsr_eager_remember() was called for the same op, attributes and layout objects, with
  * these results' layouts; then `*out` is the answer. */
 bool tsr_eager_recall(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_layout *const *results,

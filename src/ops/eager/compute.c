@@ -275,14 +275,25 @@ static tsr_status refuse_exchange(const tsr_computation *given)
                           tsr_device_driver_table(given->device.driver, &self)->name);
 }
 
+/* Redistributes the first operand. A rank that has failed tells its peers. */
+static tsr_status move(const tsr_computation *given, tsr_status local)
+{
+    tsr_kept_sentence kept;
+    if (local == TSR_OK)
+        return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
+    tsr_status_keep_returned(&kept, local);
+    (void)tsr_redistribute_into(given->operands[0], NULL, NULL);
+    return tsr_status_restore(&kept, local);
+}
+
 tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
 {
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS];
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
+    if (given->c->op->moves_to)
+        return move(given, local);
     if (local != TSR_OK && !given->exchanged)
         return local;
-    if (given->c->op->moves_to)
-        return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
     computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
     if (!given->inside)
         return given->exchanged && local == TSR_OK ? attend(&k) : local;

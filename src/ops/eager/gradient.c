@@ -143,10 +143,17 @@ static tsr_status run_settled(const tsr_op_case *c, const tsr_eager_answer *answ
  * must be moved first. */
 static tsr_status find_answer(const tsr_op_case *c, const tsr_dtensor *gradient, const tsr_eager_answer **answer)
 {
+    int some = 0;
     tsr_eager_cache *cache;
     if (!gradient)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dout is NULL", c->caller);
-    TSR_TRY(tsr_eager_cache_of(tsr_layout_mesh(tsr_dtensor_layout(gradient)), &cache));
+    while (!c->operands[some])
+        some++;
+    TSR_TRY(tsr_eager_cache_of(tsr_layout_mesh(c->operands[some]), &cache));
+    if (!tsr_eager_is_on(cache, tsr_dtensor_layout(gradient)))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: dout is on another mesh than %s; both must be on one mesh, over one communicator",
+                              c->caller, c->op->operands[some]);
     TSR_TRY(tsr_eager_answer_for(cache, c, answer));
     return (*answer)->settles ? TSR_OK : check_gradient(c, (*answer)->inferred.results[0], gradient);
 }

@@ -137,7 +137,7 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
 static tsr_status check_layout(const eager_call *e, int result, const tsr_layout *own)
 {
     const tsr_layout *const wanted = e->answer->inferred.results[result];
-    if (tsr_layout_equal(own, wanted) && tsr_mesh_comm(tsr_layout_mesh(own)) == tsr_mesh_comm(e->mesh))
+    if (tsr_layout_equal(own, wanted) && tsr_eager_is_on(e->cache, own))
         return TSR_OK;
     char ours[256], theirs[256];
     tsr_layout_print(own, ours, sizeof ours);
@@ -179,6 +179,9 @@ static tsr_status check_results(eager_call *e, tsr_dtensor *const *results)
 {
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
     for (int i = 0; e->c.op->results[i]; i++) {
+        /* The answer tells whether peers wait for this rank. */
+        if (!results || !results[i])
+            TSR_TRY(tsr_eager_answer_for(e->cache, &e->c, &e->answer));
         if (!results || !results[i])
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", e->c.caller, e->c.op->results[i]);
         layouts[i] = tsr_dtensor_layout(results[i]);
@@ -196,7 +199,7 @@ tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count
     e.answer = NULL;
     TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
     const tsr_status status = check_results(&e, results);
-    if (status == TSR_OK && e.answer->settles)
+    if (e.answer && e.answer->settles)
         return run_settled(&e, count, attributes, operands, NULL, results);
     return e.answer ? compute(&e, operands, results, status) : status;
 }

@@ -217,12 +217,31 @@ tsr_status tsr_split(const tsr_dtensor *x, int dim, int count, const int64_t *si
     return TSR_OK;
 }
 
+/* True if a part, which may be empty here, is a view of the whole. A policy may have moved a copy. */
+static bool shares_memory(const tsr_dtensor *whole, const tsr_dtensor *part)
+{
+    const tsr_placement *const a = tsr_layout_placements(tsr_dtensor_layout(whole)), *const b = tsr_layout_placements(
+                                                                                         tsr_dtensor_layout(part));
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(tsr_dtensor_layout(whole))); k++) {
+        if (a[k].kind != b[k].kind || (a[k].kind == TSR_SHARD && a[k].dim != b[k].dim))
+            return false;
+    }
+    return true;
+}
+
 /* Writes the gradient of one part where it lies in that of the whole; NULL: 0. */
 static tsr_status write_part(const char *caller, tsr_dtensor *whole, int dim, int64_t start, int64_t size,
                              const tsr_dtensor *dout)
 {
     tsr_dtensor *part;
     TSR_TRY(take_part(caller, whole, dim, start, size, &part));
+    if (!shares_memory(whole, part)) {
+        tsr_dtensor_destroy(part);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: no placement says which rank has what of a part of x, so its gradient cannot be "
+                              "written where it lies; redistribute x so that dim %d is whole",
+                              caller, dim);
+    }
     const int64_t end = size, step = 1;
     start = 0;
     const tsr_status status = dout ? tsr_eager_run_into(caller, row_by("slice", dout), RANGE, OPERANDS(dout), &part)

@@ -123,7 +123,7 @@ static tsr_status read_setting(formula *f, application *a, const char *name, siz
     }
     const size_t value = take_word(f, &word);
     const int operand = find_operand(f, word, value);
-    if (attribute->kind != TSR_ATTRIBUTE_DTYPE || operand < 0)
+    if (attribute->kind != TSR_ATTRIBUTE_DTYPE || operand < 0 || !f->c->operands[operand])
         return refuse_formula(f);
     attribute->integer = tsr_layout_dtype(f->c->operands[operand]);
     return TSR_OK;
@@ -260,6 +260,9 @@ static tsr_status make_gradient(formula *f, int operand, void **out)
                               f->c->op->operands[operand]);
     void *made = NULL;
     TSR_TRY(evaluate(f, 0, &made));
+    if (!made)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the gradient \"%s\" of op %s is none", f->caller, f->text,
+                              f->c->op->name);
     const tsr_status status = *f->at ? refuse_formula(f) : sum_repeated(f, f->c->operands[operand], &made);
     if (status == TSR_OK)
         *out = made;

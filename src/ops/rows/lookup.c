@@ -77,6 +77,36 @@ static const tsr_op **find_slot(row_table *table, const char *name, size_t lengt
     return &table->slots[at];
 }
 
+/* True if a mark of the rule lets ranks meet inside the op. */
+static bool exchanges(const tsr_op_rule *rule)
+{
+    bool found = rule->ellipsis.exchange;
+    for (int i = 0; i < rule->factor_count; i++)
+        found |= rule->marks[i].exchange;
+    return found;
+}
+
+/* Checks that a row has as many tensors, and as much of a kernel, as its rule says. */
+static tsr_status check_counts(const tsr_op *row, const tsr_op_rule *rule)
+{
+    int operands = 0, results = 0;
+    while (row->operands[operands])
+        operands++;
+    while (row->results[results])
+        results++;
+    if (operands != rule->operand_count || results != rule->result_count)
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_context_options.ops: %s: the rule \"%s\" has %d operands and %d results, but the row "
+            "names %d and %d",
+            row->name, row->rule, rule->operand_count, rule->result_count, operands, results);
+    if (exchanges(rule) == (row->exchanges > 0))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s: the rule \"%s\" %s, but exchanges is %d",
+                          row->name, row->rule, row->exchanges ? "exchanges nothing" : "exchanges a factor",
+                          row->exchanges);
+}
+
 /* Checks a row of a program. */
 static tsr_status check_row(const tsr_op *row, size_t index)
 {
@@ -97,9 +127,14 @@ static tsr_status check_row(const tsr_op *row, size_t index)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s has no %s", row->name, missing);
     if (find_built_in(row->name, strlen(row->name)))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s is an op of the library", row->name);
-    if (row->rule_of || tsr_op_rule_parse(row->rule, &rule) == TSR_OK)
+    if (!row->operands[0] || (row->optional & 1))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_options.ops: %s has no first operand that is always given", row->name);
+    if (row->rule_of || row->moves_to)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s: %s", row->name, tsr_status_message());
+    if (tsr_op_rule_parse(row->rule, &rule) != TSR_OK)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_options.ops: %s: %s", row->name, tsr_status_message());
+    return check_counts(row, &rule);
 }
 
 static void add_row(row_table *table, const tsr_op *row)

@@ -91,7 +91,7 @@ tsr_status tsr_op_settle_case(const tsr_op_case *c, tsr_policy policy, int64_t b
         retain_all(c->op, c->operands, out);
         return TSR_OK;
     }
-    if (status != TSR_ERROR_ARGUMENT)
+    if (status != TSR_ERROR_ARGUMENT || c->op->moves_to)
         return tsr_status_restore(&kept, status);
     if (policy != TSR_POLICY_FORBID && find(c, &wish, made, &found) != TSR_OK)
         return tsr_status_restore(&kept, status);

@@ -17,6 +17,10 @@ void tsr_op_describe(const tsr_op *op, tsr_op_info *out)
         out->has_gradient |= op->gradients[i] != NULL;
 }
 
+/* Counts of lists that the call which is given them refuses; `integer` is the count that was meant. */
+#define LIST_IS_NULL  (-2)
+#define LIST_IS_WRONG (-3)
+
 tsr_attribute tsr_attribute_int(const char *name, int64_t value)
 {
     return (tsr_attribute){.name = name, .kind = TSR_ATTRIBUTE_INT, .integer = value};
@@ -44,10 +48,12 @@ tsr_attribute tsr_attribute_text(const char *name, const char *text)
 
 tsr_attribute tsr_attribute_ints(const char *name, int count, const int64_t *values)
 {
-    tsr_attribute attribute = {.name = name, .kind = TSR_ATTRIBUTE_INTS};
-    attribute.count = count < 0 ? 0 : count > TSR_MAX_DIMS ? TSR_MAX_DIMS : count;
-    if (attribute.count)
-        memcpy(attribute.list, values, (size_t)attribute.count * sizeof *values);
+    tsr_attribute attribute = {.name = name, .kind = TSR_ATTRIBUTE_INTS, .count = count};
+    if (count < 0 || count > TSR_MAX_DIMS || (count > 0 && !values)) {
+        attribute.integer = count;
+        attribute.count = count > 0 && !values ? LIST_IS_NULL : LIST_IS_WRONG;
+    } else if (count > 0)
+        memcpy(attribute.list, values, (size_t)count * sizeof *values);
     return attribute;
 }
 
@@ -66,13 +72,24 @@ static int64_t find_place(const char *words, const char *word)
 
 static tsr_status refuse_attribute(const char *caller, const tsr_op *op, const char *name)
 {
-    char names[128] = "none";
+    char names[256] = "none";
     size_t length = 0;
-    for (int i = 0; op->attributes[i].name; i++)
+    for (int i = 0; op->attributes[i].name && length < sizeof names; i++)
         length +=
             (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", op->attributes[i].name);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute \"%.64s\": %s has %s", caller, name ? name : "", op->name,
                           names);
+}
+
+static tsr_status check_list(const char *caller, const tsr_attribute *given)
+{
+    if (given->count == LIST_IS_NULL)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the list of attribute %s is NULL, but has %lld numbers", caller,
+                              given->name, (long long)given->integer);
+    if (given->count >= -1 && given->count <= TSR_MAX_DIMS)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s has %lld numbers, but must have 0 to %d", caller,
+                          given->name, (long long)(given->count < -1 ? given->integer : given->count), TSR_MAX_DIMS);
 }
 
 static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr_attribute *given, tsr_attribute *all)
@@ -86,6 +103,8 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
     if (given->kind != all[i].kind)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attribute %s must be %s", caller, given->name,
                               kinds[all[i].kind]);
+    if (given->kind == TSR_ATTRIBUTE_INTS)
+        TSR_TRY(check_list(caller, given));
     const char *const words = all[i].words;
     all[i] = *given;
     if (given->kind == TSR_ATTRIBUTE_TEXT)
@@ -106,9 +125,13 @@ tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, cons
     out->op = op;
     out->operands = operands;
     int last = 0;
-    do
+    do {
         out->attributes[last] = op->attributes[last];
-    while (op->attributes[last++].name);
+        if (op->attributes[last].kind == TSR_ATTRIBUTE_TEXT && !op->attributes[last].words)
+            out->attributes[last].words = "";
+    } while (op->attributes[last++].name);
+    if (count && !attributes)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: attributes is NULL, but their number is %zu", caller, count);
     for (int i = 0; op->operands[i]; i++) {
         if (!operands[i] && !(op->optional >> i & 1))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, op->operands[i]);

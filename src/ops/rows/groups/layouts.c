@@ -19,6 +19,10 @@ static tsr_status check_any(const tsr_op_case *c, tsr_dtype *results)
 static tsr_status check_pair(const tsr_op_case *c, tsr_dtype *results)
 {
     results[0] = tsr_layout_dtype(c->operands[0]);
+    const tsr_mesh *const own = tsr_layout_mesh(c->operands[0]), *const other = tsr_layout_mesh(c->operands[1]);
+    if (tsr_mesh_ndim(own) != tsr_mesh_ndim(other) || !tsr_mesh_congruent(own, other))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different meshes", c->caller,
+                              c->op->operands[0], c->op->operands[1]);
     if (tsr_layout_ndim(c->operands[0]) == tsr_layout_ndim(c->operands[1]))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims, but %s has %d", c->caller, c->op->operands[0],

@@ -50,7 +50,7 @@ const tsr_op tsr_rows_norms[] = {
      .check = tsr_check_norm,
      .rule_of = tsr_rule_of_norm,
      KERNEL(LOGSUMEXP),
-     .gradients = {"mul(spread(dout, like x), exp(sub(x, spread(logsumexp(x), like x))))"}},
+     .gradients = {"mul(exp(sub(x, spread(logsumexp(x), like x))), spread(dout, like x))"}},
     {.name = "norm",
      .rule = "... v ... -> ... ... | v exchange",
      .operands = {"x"},
