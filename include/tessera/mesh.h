@@ -44,7 +44,8 @@ TSR_API tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, cons
 
 /** A mesh from text: `2x4` or `dp=2,tp=4`, then optionally `@8` (the first rank) or `@[3,1,0,2]`
  * (all ranks, row-major). It is over `comm`, whose context it has, or abstract in `context` if
- * `comm` is NULL. The caller owns `*out`. TSR_ERROR_ARGUMENT: the sentence points at the character that is wrong. */
+ * `comm` is NULL. The caller owns `*out`. TSR_ERROR_ARGUMENT: the sentence points at the character
+ * that is wrong. */
 TSR_API tsr_status tsr_mesh_parse(tsr_comm *comm, tsr_context *context, const char *text,
                                   tsr_mesh **out);
 

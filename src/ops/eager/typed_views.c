@@ -217,7 +217,8 @@ tsr_status tsr_split(const tsr_dtensor *x, int dim, int count, const int64_t *si
     return TSR_OK;
 }
 
-/* True if a part, which may be empty here, is a view of the whole. A policy may have moved a copy. */
+/* True if a part, which may be empty here, is a view of the whole. A policy may have moved a
+ * copy. */
 static bool shares_memory(const tsr_dtensor *whole, const tsr_dtensor *part)
 {
     const tsr_placement *const a = tsr_layout_placements(tsr_dtensor_layout(whole)), *const b = tsr_layout_placements(

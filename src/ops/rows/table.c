@@ -17,7 +17,8 @@ void tsr_op_describe(const tsr_op *op, tsr_op_info *out)
         out->has_gradient |= op->gradients[i] != NULL;
 }
 
-/* Counts of lists that the call which is given them refuses; `integer` is the count that was meant. */
+/* Counts of lists that the call which is given them refuses; `integer` is the count that was
+ * meant. */
 #define LIST_IS_NULL  (-2)
 #define LIST_IS_WRONG (-3)
 
