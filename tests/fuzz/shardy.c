@@ -33,8 +33,11 @@ static tsr_status use_rule(const char *rule)
     FUZZ_REQUIRE(tsr_context_create(&options, &context) == TSR_OK);
     const tsr_status status = tsr_op_find(context, "fuzzed", &found);
     FUZZ_REQUIRE(status == TSR_OK || tsr_status_message()[0] != '\0');
+    /* A rule that was read, and only has another number of tensors or exchanges than this row. */
+    const bool counted =
+        strstr(tsr_status_message(), "but the row names") || strstr(tsr_status_message(), "but exchanges is");
     tsr_context_destroy(context);
-    return status;
+    return status == TSR_OK || counted ? TSR_OK : status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
