@@ -1,32 +1,19 @@
 #include "ops/rows.h"
 
 #include "ops/epilogue.h"
+#include "ops/kernel_sets.h"
 #include "ops/numbers.h"
-
-#include <string.h>
 
 /* Columns of c that are computed before they are written. If b is stored [k,n], their sums stay in
  * the first-level cache. */
 #define PANEL 256
 _Static_assert(PANEL <= TSR_EPILOGUE_COLUMNS, "an epilogue takes a panel");
 
-static const struct {
-    const char *name;
-    const tsr_rows_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_rows_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_rows_kernels_avx2},
-    {"avx512", &tsr_rows_kernels_avx512},
-#endif
-};
+static const tsr_rows_kernels *const sets[] = TSR_KERNEL_SETS(tsr_rows_kernels);
 
 const tsr_rows_kernels *tsr_rows_kernels_for(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        if (strcmp(sets[i].name, name) == 0)
-            return sets[i].kernels;
-    return &tsr_rows_kernels_portable;
+    return sets[tsr_kernel_set(name)];
 }
 
 static bool is_taken(tsr_dtype dtype)

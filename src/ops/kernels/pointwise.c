@@ -1,5 +1,6 @@
 #include "ops/kernels/pointwise.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise_kernels.h"
 
 #include <tessera/sys/device.h>
@@ -16,23 +17,11 @@
 /* Bytes of a cache line. */
 #define LINE 64
 
-static const struct {
-    const char *name;
-    const tsr_pointwise_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_pointwise_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_pointwise_kernels_avx2},
-    {"avx512", &tsr_pointwise_kernels_avx512},
-#endif
-};
+static const tsr_pointwise_kernels *const sets[] = TSR_KERNEL_SETS(tsr_pointwise_kernels);
 
 const tsr_pointwise_kernels *tsr_pointwise_kernels_for(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        if (strcmp(sets[i].name, name) == 0)
-            return sets[i].kernels;
-    return &tsr_pointwise_kernels_portable;
+    return sets[tsr_kernel_set(name)];
 }
 
 /* One tensor of a walk over the output's elements: its strides are 0 where it is repeated. */

@@ -1,5 +1,6 @@
 #include "ops/kernels/attention/attention_case.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/attention/attention.h"
 
 #include <tessera/sys/status.h>
@@ -15,23 +16,11 @@
 /* Beyond this many blocks of a head keys and values are packed once for all of them. */
 #define FEW_BLOCKS 2
 
-static const struct {
-    const char *name;
-    const tsr_attention_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_attention_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_attention_kernels_avx2},
-    {"avx512", &tsr_attention_kernels_avx512},
-#endif
-};
+static const tsr_attention_kernels *const sets[] = TSR_KERNEL_SETS(tsr_attention_kernels);
 
 static const tsr_attention_kernels *find_kernels(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        if (strcmp(sets[i].name, name) == 0)
-            return sets[i].kernels;
-    return &tsr_attention_kernels_portable;
+    return sets[tsr_kernel_set(name)];
 }
 
 void *tsr_attention_take(tsr_attention_memory *memory, int64_t count, int64_t bytes)

@@ -1,31 +1,19 @@
 #include "ops/kernels/attention/rope.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/attention/rope_kernels.h"
 #include "ops/kernels/pointwise.h"
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #define TWO_PI 6.28318530717958647693
 
-static const struct {
-    const char *name;
-    const tsr_rope_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_rope_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_rope_kernels_avx2},
-    {"avx512", &tsr_rope_kernels_avx512},
-#endif
-};
+static const tsr_rope_kernels *const sets[] = TSR_KERNEL_SETS(tsr_rope_kernels);
 
 static const tsr_rope_kernels *find_kernels(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        if (strcmp(sets[i].name, name) == 0)
-            return sets[i].kernels;
-    return &tsr_rope_kernels_portable;
+    return sets[tsr_kernel_set(name)];
 }
 
 typedef struct rope {

@@ -1,5 +1,6 @@
 #include "ops/kernels/losses/losses.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise.h"
 
 #include <tessera/sys/status.h>
@@ -7,23 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    const tsr_losses_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_losses_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_losses_kernels_avx2},
-    {"avx512", &tsr_losses_kernels_avx512},
-#endif
-};
+static const tsr_losses_kernels *const sets[] = TSR_KERNEL_SETS(tsr_losses_kernels);
 
 static const tsr_losses_kernels *kernels_for(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        if (strcmp(sets[i].name, name) == 0)
-            return sets[i].kernels;
-    return &tsr_losses_kernels_portable;
+    return sets[tsr_kernel_set(name)];
 }
 
 const tsr_loss_place *tsr_loss_place_of(int code)

@@ -1,5 +1,6 @@
 #include "ops/kernels/norms/norms.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/functions.h"
 #include "ops/kernels/norms/norm_rows.h"
 #include "ops/kernels/pointwise.h"
@@ -48,16 +49,7 @@ static const signature signatures[TSR_NORM_END] = {
     [TSR_NORM_LARGEST_GRADIENT] = {{ROW, ELEMENT, ROW}, {ELEMENT}, 1},
 };
 
-static const struct {
-    const char *name;
-    const tsr_norm_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_norm_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_norm_kernels_avx2},
-    {"avx512", &tsr_norm_kernels_avx512},
-#endif
-};
+static const tsr_norm_kernels *const sets[] = TSR_KERNEL_SETS(tsr_norm_kernels);
 
 /* A call that runs. Views of the walk are the inputs, in order, then the outputs; -1: there is
  * none. */
@@ -90,10 +82,7 @@ int tsr_norm_power(double power)
 
 static tsr_norm_loop *find_loop(const char *name, tsr_norm_code code, tsr_dtype computed)
 {
-    const tsr_norm_kernels *found = &tsr_norm_kernels_portable;
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        found = strcmp(sets[i].name, name) == 0 ? sets[i].kernels : found;
-    return found->loops[code][computed];
+    return sets[tsr_kernel_set(name)]->loops[code][computed];
 }
 
 /* True for rms_norm, layer_norm and their gradients. */

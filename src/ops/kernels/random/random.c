@@ -1,5 +1,6 @@
 #include "ops/kernels/random/random.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/functions.h"
 #include "ops/kernels/lines/axes.h"
 #include "ops/kernels/lines/positions.h"
@@ -14,16 +15,7 @@
 #define CHUNK 512
 #define ROOM  (CHUNK + 2 * TSR_RANDOM_GROUP)
 
-static const struct {
-    const char *name;
-    const tsr_random_kernels *kernels;
-} sets[] = {
-    {"portable", &tsr_random_kernels_portable},
-#if TSR_HAVE_X86_KERNELS
-    {"avx2", &tsr_random_kernels_avx2},
-    {"avx512", &tsr_random_kernels_avx512},
-#endif
-};
+static const tsr_random_kernels *const sets[] = TSR_KERNEL_SETS(tsr_random_kernels);
 
 typedef struct filling {
     const tsr_random_kernels *random;
@@ -45,10 +37,7 @@ typedef union numbers {
 
 static const tsr_random_kernels *find_kernels(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-        if (strcmp(sets[i].name, name) == 0)
-            return sets[i].kernels;
-    return &tsr_random_kernels_portable;
+    return sets[tsr_kernel_set(name)];
 }
 
 /* Uniform numbers of f32, or with fewer digits of a narrower dtype. */
