@@ -96,9 +96,9 @@ TSR_API tsr_status tsr_grouped_matmul_backward(const tsr_dtensor *x, const tsr_d
  * divided by 127, and each value differs from the weight by at most half a scale, 0.4% of the
  * largest. Communicates with nobody.
  *
- * TSR_ERROR_ARGUMENT: the last dim is no multiple of 32; a rank's part of it is none, as
- * "S(1;unit=32)" guarantees it; w is Partial, or has infinities, NaNs or numbers beyond f32 (on
- * ranks that hold one).
+ * TSR_ERROR_ARGUMENT: the last dim, or a rank's part of it, is not a multiple of 32 (under
+ * "S(1;unit=32)" every part is one); w is Partial, or has infinities, NaNs or numbers beyond f32
+ * (on ranks that hold one).
  */
 TSR_API tsr_status tsr_quantize_q8(const tsr_dtensor *w, tsr_dtensor **data, tsr_dtensor **scales);
 

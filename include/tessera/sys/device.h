@@ -173,8 +173,8 @@ typedef struct tsr_device_table {
      *
      * With `call->query` set it enqueues nothing and reads no data: it answers there how many bytes
      * of workspace the call wants, or TSR_ERROR_UNSUPPORTED where it has no kernel for the op with
-     * these dtypes, shapes and attributes. A call that was answered is then enqueued, with a
-     * workspace of so many bytes on the device, aligned to 64 bytes. Attributes, shapes, layouts
+     * these dtypes, shapes and attributes. The same call follows without `query`, and is enqueued,
+     * with a workspace of this size on the device, aligned to 64 bytes. Attributes, shapes, layouts
      * and coordinate are read during the call, elements in stream order. The stage is always
      * TSR_STAGE_WHOLE. Results are written in whole, also where strides leave holes; a result has
      * its own memory, or exactly that of an operand.

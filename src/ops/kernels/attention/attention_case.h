@@ -70,8 +70,8 @@ tsr_attention_head tsr_attention_head_of(const tsr_attention_case *a, const tsr_
 /** Goes to a head of k and v. */
 void tsr_attention_enter(tsr_attention_case *a, int64_t kv_head);
 
-/** Goes to the next block of queries of the head, which begins with head `*head` of q and query
- * `*query`, and moves both on; false: there is none. Reads the block. */
+/** Reads the block of queries that begins with head `*head` of q and query `*query`, and moves both
+ * to the next block. False: the head of k and v has no further block. */
 bool tsr_attention_next_block(tsr_attention_case *a, int64_t kv_head, int64_t *head, int64_t *query);
 
 /** Sets first, count and mask of the chunk that begins with key `first`. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/** An element, and its global position along the dim; -1: there is none. */
+/** An element, and its global position along the dim, which is -1 where there is no element. */
 typedef struct tsr_ranked {
     tsr_number value;
     int64_t position;

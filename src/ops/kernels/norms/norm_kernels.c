@@ -42,7 +42,7 @@ static inline bool is_safe(double sum, int64_t n)
     return sum >= (double)n * 0x1p-120 && sum < 0x1p127;
 }
 
-/* Bytes that one store streams; 0: none does. */
+/* Bytes of a store that goes past the cache; 0: the set has no such store. */
 #if defined(__AVX512F__)
 #define VECTOR 64
 #elif defined(__AVX2__)
