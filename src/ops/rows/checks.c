@@ -24,7 +24,7 @@ static const char *list_dtypes(int code, char text[TEXT])
     return text;
 }
 
-static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *taken)
+tsr_status tsr_refuse_dtype(const tsr_op_case *c, int operand, const char *taken)
 {
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[operand],
                           tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
@@ -35,7 +35,7 @@ tsr_status tsr_check_takes(const tsr_op_case *c, int operand, int code)
     char taken[TEXT];
     if (tsr_pointwise_takes(code, tsr_layout_dtype(c->operands[operand])))
         return TSR_OK;
-    return refuse_dtype(c, operand, list_dtypes(code, taken));
+    return tsr_refuse_dtype(c, operand, list_dtypes(code, taken));
 }
 
 /* Checks that operands from `first` on have one dtype. */
@@ -53,10 +53,8 @@ static tsr_status check_one_dtype(const tsr_op_case *c, int first)
 
 static tsr_status check_from(const tsr_op_case *c, int first, tsr_dtype *results)
 {
-    char taken[TEXT];
     results[0] = tsr_layout_dtype(c->operands[first]);
-    if (!tsr_pointwise_takes(c->op->code, results[0]))
-        return refuse_dtype(c, first, list_dtypes(c->op->code, taken));
+    TSR_TRY(tsr_check_takes(c, first, c->op->code));
     return check_one_dtype(c, first);
 }
 
@@ -68,7 +66,7 @@ tsr_status tsr_check_pointwise(const tsr_op_case *c, tsr_dtype *results)
 tsr_status tsr_check_condition(const tsr_op_case *c, tsr_dtype *results)
 {
     if (tsr_layout_dtype(c->operands[0]) != TSR_BOOL)
-        return refuse_dtype(c, 0, "bool");
+        return tsr_refuse_dtype(c, 0, "bool");
     return check_from(c, 1, results);
 }
 
@@ -81,11 +79,9 @@ tsr_status tsr_check_test(const tsr_op_case *c, tsr_dtype *results)
 
 tsr_status tsr_check_fill(const tsr_op_case *c, tsr_dtype *results)
 {
-    char taken[TEXT];
     results[0] = tsr_layout_dtype(c->operands[0]);
-    if (!tsr_pointwise_takes(c->op->code, results[0]))
-        return refuse_dtype(c, 0, list_dtypes(c->op->code, taken));
-    return tsr_layout_dtype(c->operands[1]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 1, "bool");
+    TSR_TRY(tsr_check_takes(c, 0, c->op->code));
+    return tsr_layout_dtype(c->operands[1]) == TSR_BOOL ? TSR_OK : tsr_refuse_dtype(c, 1, "bool");
 }
 
 tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results)
@@ -94,7 +90,7 @@ tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results)
     list_dtypes(TSR_POINTWISE_COPY, taken);
     results[0] = (tsr_dtype)c->attributes[0].integer;
     if (!tsr_pointwise_takes(TSR_POINTWISE_COPY, tsr_layout_dtype(c->operands[0])))
-        return refuse_dtype(c, 0, taken);
+        return tsr_refuse_dtype(c, 0, taken);
     if (tsr_pointwise_takes(TSR_POINTWISE_COPY, results[0]))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dtype is %s, but cast makes %s", c->caller,
@@ -127,7 +123,7 @@ static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
                                 [TSR_REDUCE_PROD] = TSR_POINTWISE_MUL};
     if (c->op->code == TSR_REDUCE_ANY || c->op->code == TSR_REDUCE_ALL) {
         results[0] = TSR_BOOL;
-        return tsr_layout_dtype(c->operands[0]) == TSR_BOOL ? TSR_OK : refuse_dtype(c, 0, "bool");
+        return tsr_layout_dtype(c->operands[0]) == TSR_BOOL ? TSR_OK : tsr_refuse_dtype(c, 0, "bool");
     }
     results[0] = tsr_layout_dtype(c->operands[0]);
     return tsr_check_takes(c, 0, loops[c->op->code]);

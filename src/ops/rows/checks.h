@@ -4,6 +4,9 @@
 
 #include "ops/rows/row.h"
 
+/** TSR_ERROR_ARGUMENT: an operand has a dtype that the op does not take; it takes `taken`. */
+tsr_status tsr_refuse_dtype(const tsr_op_case *c, int operand, const char *taken);
+
 /** All operands and the result have one dtype, for which the pointwise op `code` of the row has a
  * loop. */
 tsr_status tsr_check_pointwise(const tsr_op_case *c, tsr_dtype *results);

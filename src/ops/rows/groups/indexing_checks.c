@@ -1,6 +1,7 @@
 #include "ops/rows/groups/indexing_checks.h"
 
 #include "ops/kernels/indexing/indexing.h"
+#include "ops/rows/checks.h"
 
 #include <tessera/sys/status.h>
 
@@ -17,16 +18,10 @@ static const struct {
                 [TSR_GATHER] = {0, 1, -1, true},       [TSR_GATHER_GRADIENT] = {1, 2, 0, false},
                 [TSR_SCATTER_ADD] = {0, 1, 2, false}};
 
-static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *taken)
-{
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[operand],
-                          tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
-}
-
 static tsr_status check_ids(const tsr_op_case *c, int operand)
 {
     const tsr_dtype dtype = tsr_layout_dtype(c->operands[operand]);
-    return dtype == TSR_I64 || dtype == TSR_I32 ? TSR_OK : refuse_dtype(c, operand, "i64 and i32");
+    return dtype == TSR_I64 || dtype == TSR_I32 ? TSR_OK : tsr_refuse_dtype(c, operand, "i64 and i32");
 }
 
 /* Checks that a result, which has a dim more than the ids, is a tensor. */
@@ -76,7 +71,7 @@ tsr_status tsr_check_indexing(const tsr_op_case *c, tsr_dtype *results)
     const int ndim = tsr_layout_ndim(c->operands[table]), dim = tsr_indexing_dim(c->op->code, c->attributes, ndim);
     results[0] = dtype;
     if (!operands[c->op->code].any_dtype && !is_number(dtype))
-        return refuse_dtype(c, table, "f64, f32, f16, bf16, i64 and i32");
+        return tsr_refuse_dtype(c, table, "f64, f32, f16, bf16, i64 and i32");
     TSR_TRY(check_ids(c, ids));
     if (c->op->code == TSR_EMBEDDING || c->op->code == TSR_EMBEDDING_GRADIENT)
         TSR_TRY(check_room(c, ids));

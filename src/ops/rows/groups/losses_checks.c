@@ -1,6 +1,7 @@
 #include "ops/rows/groups/losses_checks.h"
 
 #include "ops/kernels/losses/losses.h"
+#include "ops/rows/checks.h"
 
 #include <tessera/sys/status.h>
 
@@ -11,21 +12,15 @@ static bool is_float(tsr_dtype dtype)
     return dtype == TSR_F64 || dtype == TSR_F32 || dtype == TSR_F16 || dtype == TSR_BF16;
 }
 
-static tsr_status refuse_dtype(const tsr_op_case *c, int operand, const char *taken)
-{
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[operand],
-                          tsr_dtype_name(tsr_layout_dtype(c->operands[operand])), c->op->name, taken);
-}
-
 tsr_status tsr_check_loss(const tsr_op_case *c, tsr_dtype *results)
 {
     const int targets = tsr_loss_place_of(c->op->code)->targets;
     const tsr_dtype dtype = tsr_layout_dtype(c->operands[0]), ids = tsr_layout_dtype(c->operands[targets]);
     const double smoothing = c->attributes[TSR_LOSS_LABEL_SMOOTHING].number;
     if (!is_float(dtype))
-        return refuse_dtype(c, 0, "f64, f32, f16 and bf16");
+        return tsr_refuse_dtype(c, 0, "f64, f32, f16 and bf16");
     if (ids != TSR_I64 && ids != TSR_I32)
-        return refuse_dtype(c, targets, "i64 and i32");
+        return tsr_refuse_dtype(c, targets, "i64 and i32");
     for (int i = 1; i < targets; i++) {
         if (tsr_layout_dtype(c->operands[i]) != dtype)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s but %s is %s; both must have one dtype, cast one",
