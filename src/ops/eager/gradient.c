@@ -34,11 +34,7 @@ static tsr_status make_like(void *operand, void **out)
     const tsr_tensor local = tsr_dtensor_to_local(x);
     tsr_placement placements[TSR_MAX_DIMS];
     tsr_layout *layout;
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(own)); k++) {
-        placements[k] = tsr_layout_placements(own)[k];
-        if (placements[k].kind == TSR_PARTIAL)
-            placements[k] = tsr_replicate();
-    }
+    tsr_op_reduced(own, placements);
     TSR_TRY(tsr_layout_with(own, placements, &layout));
     const tsr_status status = tsr_dtensor_from_local(&local, layout, NULL, &made);
     tsr_layout_destroy(layout);

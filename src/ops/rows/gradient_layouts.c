@@ -21,16 +21,20 @@ static void release(void *value)
     tsr_layout_destroy(value);
 }
 
+void tsr_op_reduced(const tsr_layout *layout, tsr_placement placements[TSR_MAX_DIMS])
+{
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
+        const tsr_placement *const own = &tsr_layout_placements(layout)[k];
+        placements[k] = own->kind == TSR_PARTIAL ? tsr_replicate() : *own;
+    }
+}
+
 static tsr_status make_like(void *operand, void **out)
 {
     const tsr_layout *const own = operand;
     tsr_placement placements[TSR_MAX_DIMS];
     tsr_layout *made;
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(own)); k++) {
-        placements[k] = tsr_layout_placements(own)[k];
-        if (placements[k].kind == TSR_PARTIAL)
-            placements[k] = tsr_replicate();
-    }
+    tsr_op_reduced(own, placements);
     TSR_TRY(tsr_layout_with(own, placements, &made));
     *out = made;
     return TSR_OK;
@@ -67,14 +71,9 @@ static bool has_chosen_terms(const tsr_op_case *c, int mesh_ndim)
 tsr_status tsr_op_result_gradient(const tsr_op_case *c, const tsr_layout *result, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
-    const int mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(result));
-    if (has_chosen_terms(c, mesh_ndim))
+    if (has_chosen_terms(c, tsr_mesh_ndim(tsr_layout_mesh(result))))
         return tsr_layout_gradient(result, out);
-    for (int k = 0; k < mesh_ndim; k++) {
-        placements[k] = tsr_layout_placements(result)[k];
-        if (placements[k].kind == TSR_PARTIAL)
-            placements[k] = tsr_replicate();
-    }
+    tsr_op_reduced(result, placements);
     return tsr_layout_with(result, placements, out);
 }
 

@@ -4,6 +4,9 @@
 
 #include "ops/rows/row.h"
 
+/** A layout's placements, Replicate where they are Partial. */
+void tsr_op_reduced(const tsr_layout *layout, tsr_placement placements[TSR_MAX_DIMS]);
+
 /** The layout of the gradient of a result of a case: Replicate where the op made the result
  * Partial, of whatever kind. TSR_ERROR_UNSUPPORTED: an operand is Partial of max, min or prod, and
  * the result too. */

@@ -5,6 +5,16 @@
 
 #include <tessera/sys/status.h>
 
+bool tsr_op_are_on_one_mesh(const tsr_mesh *a, const tsr_mesh *b)
+{
+    if (a == b)
+        return true;
+    bool same = tsr_mesh_congruent(a, b) && tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
+    for (int k = 0; same && k < tsr_mesh_ndim(a); k++)
+        same = tsr_mesh_size(a, k) == tsr_mesh_size(b, k);
+    return same && (tsr_mesh_comm(a) == tsr_mesh_comm(b) || !tsr_mesh_comm(a) || !tsr_mesh_comm(b));
+}
+
 /* Checks that all operands are there, on equal meshes with the same dims, over one communicator. */
 static tsr_status check_meshes(const tsr_op_rule *rule, const tsr_op_names *names, unsigned optional,
                                const tsr_layout *const *operands, int *first)
@@ -17,10 +27,7 @@ static tsr_status check_meshes(const tsr_op_rule *rule, const tsr_op_names *name
             continue;
         *first = *first < 0 ? i : *first;
         const tsr_mesh *const a = tsr_layout_mesh(operands[*first]), *const b = tsr_layout_mesh(operands[i]);
-        bool same = tsr_mesh_congruent(a, b) && tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
-        for (int k = 0; same && k < tsr_mesh_ndim(a); k++)
-            same = tsr_mesh_size(a, k) == tsr_mesh_size(b, k);
-        if (same && (tsr_mesh_comm(a) == tsr_mesh_comm(b) || !tsr_mesh_comm(a) || !tsr_mesh_comm(b)))
+        if (tsr_op_are_on_one_mesh(a, b))
             continue;
         char ours[128], theirs[128];
         tsr_mesh_print(a, ours, sizeof ours);

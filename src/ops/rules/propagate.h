@@ -6,6 +6,10 @@
 
 #include <tessera/context.h>
 
+/** True if two meshes have the same ranks and dims, dims of size 1 too, over one communicator; an
+ * abstract mesh goes with any. */
+bool tsr_op_are_on_one_mesh(const tsr_mesh *a, const tsr_mesh *b);
+
 /** What a rule gives for operands. */
 typedef struct tsr_op_inferred {
     tsr_layout *results[TSR_OP_RESULTS]; /**< the caller owns each; NULL past the last */

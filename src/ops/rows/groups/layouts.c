@@ -1,5 +1,6 @@
 /* Rows that change layouts and nothing else. */
 #include "ops/kernels/pointwise.h"
+#include "ops/rows/gradient_layouts.h"
 #include "ops/rows/rows.h"
 
 #include <tessera/sys/status.h>
@@ -19,8 +20,7 @@ static tsr_status check_any(const tsr_op_case *c, tsr_dtype *results)
 static tsr_status check_pair(const tsr_op_case *c, tsr_dtype *results)
 {
     results[0] = tsr_layout_dtype(c->operands[0]);
-    const tsr_mesh *const own = tsr_layout_mesh(c->operands[0]), *const other = tsr_layout_mesh(c->operands[1]);
-    if (tsr_mesh_ndim(own) != tsr_mesh_ndim(other) || !tsr_mesh_congruent(own, other))
+    if (!tsr_op_are_on_one_mesh(tsr_layout_mesh(c->operands[0]), tsr_layout_mesh(c->operands[1])))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different meshes", c->caller,
                               c->op->operands[0], c->op->operands[1]);
     if (tsr_layout_ndim(c->operands[0]) == tsr_layout_ndim(c->operands[1]))
@@ -57,11 +57,7 @@ static tsr_status move_to_text(const tsr_op_case *c, tsr_placement *placements)
 
 static tsr_status move_to_replicate(const tsr_op_case *c, tsr_placement *placements)
 {
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(c->operands[0])); k++) {
-        placements[k] = tsr_layout_placements(c->operands[0])[k];
-        if (placements[k].kind == TSR_PARTIAL)
-            placements[k] = tsr_replicate();
-    }
+    tsr_op_reduced(c->operands[0], placements);
     return TSR_OK;
 }
 
