@@ -7,13 +7,19 @@
 
 /** An initializer: pointers to the tables `kernels`_portable, .. that the build has. */
 #if TSR_HAVE_X86_KERNELS
-#define TSR_KERNEL_SETS(kernels) {&kernels##_portable, &kernels##_avx2, &kernels##_avx512}
+#define TSR_KERNEL_SETS(kernels)                                                                                       \
+    {                                                                                                                  \
+        &kernels##_portable, &kernels##_avx2, &kernels##_avx512                                                        \
+    }
 #else
-#define TSR_KERNEL_SETS(kernels) {&kernels##_portable}
+#define TSR_KERNEL_SETS(kernels)                                                                                       \
+    {                                                                                                                  \
+        &kernels##_portable                                                                                            \
+    }
 #endif
 
-/** The place of the set called `name` among TSR_KERNEL_SETS(); that of the portable one if the build
- * lacks it. */
+/** The place of the set called `name` among TSR_KERNEL_SETS(); that of the portable one if the
+ * build lacks it. */
 static inline int tsr_kernel_set(const char *name)
 {
 #if TSR_HAVE_X86_KERNELS

@@ -1,5 +1,6 @@
 #include "ops/eager/cache.h"
 
+#include "ops/eager/mix.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
 
@@ -98,26 +99,6 @@ const int64_t *tsr_eager_coordinate(const tsr_eager_cache *cache, int *inside)
     return cache->coordinate;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
-static uint64_t hash_attributes(uint64_t hash, const tsr_attribute *attributes)
-{
-    for (const tsr_attribute *a = attributes; a->name; a++) {
-        for (const char *at = a->kind == TSR_ATTRIBUTE_TEXT ? a->words : ""; *at; at++)
-            hash = mix(hash, (unsigned char)*at);
-        uint64_t bits;
-        memcpy(&bits, &a->number, sizeof bits);
-        hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
-        for (int i = 0; i < a->count; i++)
-            hash = mix(hash, (uint64_t)a->list[i]);
-    }
-    return hash;
-}
-
 /* A case's attributes are all of the row's, in its order; words are told apart by their place. */
 static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
 {
@@ -132,21 +113,15 @@ static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
 
 static uint64_t hash_case(const tsr_op_case *c)
 {
-    uint64_t hash = hash_attributes((uint64_t)(uintptr_t)c->op, c->attributes);
+    uint64_t hash = tsr_mix_attributes((uint64_t)(uintptr_t)c->op, c->attributes);
     for (int i = 0; c->op->operands[i]; i++)
-        hash = mix(hash, c->operands[i] ? tsr_layout_hash(c->operands[i]) : 0);
+        hash = tsr_mix(hash, c->operands[i] ? tsr_layout_hash(c->operands[i]) : 0);
     return hash;
 }
 
 bool tsr_eager_is_on(const tsr_eager_cache *cache, const tsr_layout *layout)
 {
-    const tsr_mesh *const own = cache->mesh, *const other = tsr_layout_mesh(layout);
-    if (own == other)
-        return true;
-    bool same = tsr_mesh_comm(own) == tsr_mesh_comm(other) && tsr_mesh_ndim(own) == tsr_mesh_ndim(other);
-    for (int k = 0; same && k < tsr_mesh_ndim(own); k++)
-        same = tsr_mesh_size(own, k) == tsr_mesh_size(other, k);
-    return same;
+    return tsr_op_are_on_one_mesh(cache->mesh, tsr_layout_mesh(layout));
 }
 
 static bool is_for(const tsr_eager_cache *cache, const answer *a, const tsr_op_case *c, uint64_t hash)
@@ -286,9 +261,9 @@ static uint64_t number_of(const tsr_layout *layout)
 /* Where a call is recalled. */
 static recalled *place_of(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_layout *const *results)
 {
-    uint64_t hash = mix((uint64_t)(uintptr_t)c->op, number_of(results[0]));
+    uint64_t hash = tsr_mix((uint64_t)(uintptr_t)c->op, number_of(results[0]));
     for (int i = 0; c->op->operands[i]; i++)
-        hash = mix(hash, number_of(c->operands[i]));
+        hash = tsr_mix(hash, number_of(c->operands[i]));
     return &cache->recalled[hash % RECALLED];
 }
 

@@ -1,6 +1,8 @@
 #include "ops/eager/compute.h"
 
 #include "ops/eager/launch.h"
+#include "ops/eager/mix.h"
+#include "ops/rows/exchange_bytes.h"
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/device.h>
@@ -10,14 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes to which records are aligned. */
-#define ALIGNMENT 64
-
 /* What stands behind each record of an exchange. */
 typedef struct trailer {
     uint64_t call; /* a number of the call, equal on ranks in the same one */
     int32_t status, rank;
-    char unused[ALIGNMENT - sizeof(uint64_t) - 2 * sizeof(int32_t)];
+    char unused[TSR_RECORD_ALIGNMENT - sizeof(uint64_t) - 2 * sizeof(int32_t)];
 } trailer;
 
 /* A call that is computed on this rank. */
@@ -46,17 +45,10 @@ static void list_dims(const tsr_mesh *mesh, unsigned dims, char *text, size_t ca
     }
 }
 
-/* The mesh dims along which ranks meet after a stage. */
-static unsigned find_met(const tsr_computation *given, int stage)
-{
-    const tsr_op *const op = given->c->op;
-    return op->meets ? op->meets(given->c, stage, given->exchanged) : given->exchanged;
-}
-
 /* Counts the ranks that meet after a stage, and finds this one's place among them. */
 static void find_place(computing *k, int stage)
 {
-    k->met = find_met(k->given, stage);
+    k->met = tsr_op_met(k->given->c, stage, k->given->exchanged);
     k->met_count = 1;
     k->met_place = 0;
     for (int dim = 0; dim < tsr_mesh_ndim(k->given->mesh); dim++) {
@@ -68,44 +60,22 @@ static void find_place(computing *k, int stage)
     }
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    for (; text && *text; text++)
-        hash = mix(hash, (unsigned char)*text);
-    return hash;
-}
-
 static uint64_t mix_layout(uint64_t hash, const tsr_layout *layout)
 {
     char text[256];
-    hash = mix(hash, (uint64_t)tsr_layout_dtype(layout));
+    hash = tsr_mix(hash, (uint64_t)tsr_layout_dtype(layout));
     for (int dim = 0; dim < tsr_layout_ndim(layout); dim++)
-        hash = mix(hash, (uint64_t)tsr_layout_shape(layout)[dim]);
+        hash = tsr_mix(hash, (uint64_t)tsr_layout_shape(layout)[dim]);
     tsr_layout_print(layout, text, sizeof text);
-    return mix_text(hash, text);
+    return tsr_mix_text(hash, text);
 }
 
 /* A number that ranks in different calls, stages included, hardly share. */
 static uint64_t number_call(const tsr_op_case *c)
 {
-    uint64_t hash = mix_text(0, c->op->name);
-    for (int i = 0; c->op->attributes[i].name; i++) {
-        const tsr_attribute *const a = &c->attributes[i];
-        uint64_t bits;
-        memcpy(&bits, &a->number, sizeof bits);
-        hash = mix(mix(mix(hash, (uint64_t)a->integer), bits), (uint64_t)a->count);
-        hash = a->kind == TSR_ATTRIBUTE_TEXT ? mix_text(hash, a->words) : hash;
-        for (int j = 0; j < a->count; j++)
-            hash = mix(hash, (uint64_t)a->list[j]);
-    }
+    uint64_t hash = tsr_mix_attributes(tsr_mix_text(0, c->op->name), c->attributes);
     for (int i = 0; c->op->operands[i]; i++)
-        hash = c->operands[i] ? mix_layout(hash, c->operands[i]) : mix(hash, 1);
+        hash = c->operands[i] ? mix_layout(hash, c->operands[i]) : tsr_mix(hash, 1);
     return hash;
 }
 
@@ -126,7 +96,7 @@ static tsr_status check_trailers(const computing *k, uint64_t number)
 {
     for (int i = 0; i < k->met_count; i++) {
         trailer t;
-        memcpy(&t, (const char *)k->received + (i + 1) * k->stride - ALIGNMENT, sizeof t);
+        memcpy(&t, (const char *)k->received + (i + 1) * k->stride - TSR_RECORD_ALIGNMENT, sizeof t);
         if (t.status != TSR_OK || t.call != number)
             return fail_exchange(k, &t);
     }
@@ -144,12 +114,12 @@ static tsr_status exchange(computing *k, tsr_status local)
     if (!k->met)
         return local;
     tsr_status_keep_returned(&kept, local);
-    const uint64_t number = mix(k->number, (uint64_t)k->call.stage);
+    const uint64_t number = tsr_mix(k->number, (uint64_t)k->call.stage);
     const tsr_mesh *const mesh = k->given->mesh;
     const trailer own = {.call = number, .status = (int32_t)local, .rank = tsr_comm_rank(tsr_mesh_comm(mesh))};
     list_dims(mesh, k->met, dims, sizeof dims);
     if (k->received)
-        memcpy((char *)k->sent + k->stride - ALIGNMENT, &own, sizeof own);
+        memcpy((char *)k->sent + k->stride - TSR_RECORD_ALIGNMENT, &own, sizeof own);
     const tsr_status gathered =
         tsr_mesh_all_gather(mesh, dims, k->received ? k->sent : NULL, k->received, k->received ? k->stride : -1, NULL,
                             TSR_U8, tsr_device_host(), NULL);
@@ -162,8 +132,7 @@ static tsr_status exchange(computing *k, tsr_status local)
 /* Makes room for the records of a stage; those of the stage before are read until it has run. */
 static tsr_status make_room(computing *k, void **received)
 {
-    const int64_t bytes = k->given->c->op->record_bytes(&k->call);
-    k->stride = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    k->stride = tsr_op_record_stride(k->given->c->op, &k->call);
     tsr_release(k->context, k->sent);
     k->sent = NULL;
     TSR_TRY(tsr_allocate(k->context, (size_t)k->stride, &k->sent));
@@ -213,7 +182,7 @@ static tsr_status attend(const computing *k)
 {
     char dims[TSR_MAX_DIMS * 40];
     for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
-        const unsigned met = find_met(k->given, stage);
+        const unsigned met = tsr_op_met(k->given->c, stage, k->given->exchanged);
         list_dims(k->given->mesh, met, dims, sizeof dims);
         if (met)
             TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));

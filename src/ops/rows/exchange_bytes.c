@@ -1,12 +1,19 @@
-/* What ranks exchange inside an op, without data. */
+#include "ops/rows/exchange_bytes.h"
+
 #include "ops/rows/table.h"
 
 #include <tessera/sys/status.h>
 
-#include <string.h>
+unsigned tsr_op_met(const tsr_op_case *c, int stage, unsigned exchanged)
+{
+    return c->op->meets ? c->op->meets(c, stage, exchanged) : exchanged;
+}
 
-/* Bytes that go with each record, and to which records are aligned (eager/compute.c). */
-#define ALIGNMENT 64
+int64_t tsr_op_record_stride(const tsr_op *op, const tsr_kernel_call *call)
+{
+    const int64_t bytes = op->record_bytes(call);
+    return ((bytes + TSR_RECORD_ALIGNMENT - 1) / TSR_RECORD_ALIGNMENT + 1) * TSR_RECORD_ALIGNMENT;
+}
 
 /* A local tensor without data. */
 static tsr_status shape_local(const tsr_layout *layout, const int64_t *coordinate, tsr_tensor *out)
@@ -24,7 +31,7 @@ static tsr_status shape_local(const tsr_layout *layout, const int64_t *coordinat
 static int64_t count_ranks(const tsr_op_case *c, const tsr_mesh *mesh, int stage, unsigned exchanged)
 {
     int64_t count = 1;
-    const unsigned met = c->op->meets ? c->op->meets(c, stage, exchanged) : exchanged;
+    const unsigned met = tsr_op_met(c, stage, exchanged);
     for (int k = 0; k < tsr_mesh_ndim(mesh); k++)
         count *= met >> k & 1 ? tsr_mesh_size(mesh, k) : 1;
     return count;
@@ -34,9 +41,9 @@ static int64_t add_records(const tsr_op_case *c, const tsr_mesh *mesh, unsigned 
 {
     int64_t bytes = 0;
     for (call->stage = 0; call->stage < c->op->exchanges; call->stage++) {
-        const int64_t record = c->op->record_bytes(call);
+        const int64_t stride = tsr_op_record_stride(c->op, call);
         call->record_count = (int)count_ranks(c, mesh, call->stage, exchanged);
-        bytes += ((record + ALIGNMENT - 1) / ALIGNMENT + 1) * ALIGNMENT * (call->record_count - 1);
+        bytes += stride * (call->record_count - 1);
     }
     return bytes;
 }
