@@ -61,3 +61,16 @@ tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wa
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s, \"%.300s\" without \"%s\"", what, tsr_status_name(given),
                           tsr_status_message(), words);
 }
+
+tsr_status layer_expect_refusal(tsr_status given, const char *sentence)
+{
+    if (given == TSR_ERROR_ARGUMENT && strcmp(tsr_status_message(), sentence) == 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s, \"%.300s\" instead of \"%s\"", tsr_status_name(given),
+                          tsr_status_message(), sentence);
+}
+
+tsr_status layer_expect_refusal_with(tsr_status given, const char *words)
+{
+    return layer_expect_status("a refusal", given, TSR_ERROR_ARGUMENT, words);
+}

@@ -111,6 +111,12 @@ const char *layer_print(const layer *l, char *text);
 /** TSR_OK if `given` is `wanted` and the sentence contains `words`. */
 tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wanted, const char *words);
 
+/** TSR_OK if `given` is TSR_ERROR_ARGUMENT and the sentence is `sentence`. */
+tsr_status layer_expect_refusal(tsr_status given, const char *sentence);
+
+/** TSR_OK if `given` is TSR_ERROR_ARGUMENT and the sentence contains `words`. */
+tsr_status layer_expect_refusal_with(tsr_status given, const char *words);
+
 /** Executes a plan on rank `rank` and checks the results. `fault` numbers the wrong argument that
  * rank 1 gives; -1: none. */
 typedef tsr_status layer_execution(const void *fixture, int rank, int fault);

@@ -1,5 +1,6 @@
 /* Attention against plain loops in f64, on one rank and cut in all ways. */
 #include "attention_plain.h"
+#include "layers.h"
 
 #include <tessera/sys/status.h>
 
@@ -262,8 +263,7 @@ static tsr_status check_many_keys(tsr_comm *comm, void *arg)
 static void weights_of_many_keys_are_computed_again(void **state)
 {
     (void)state;
-    if (tsr_threads_run(1, check_many_keys, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(1, check_many_keys, NULL);
 }
 
 /* An operand whose heads and tokens lie transposed in memory, as projections leave them. */
@@ -317,18 +317,7 @@ static tsr_status check_memory(tsr_comm *comm, void *arg)
 static void results_may_lie_in_operands_of_any_strides(void **state)
 {
     (void)state;
-    if (tsr_threads_run(1, check_memory, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), sentence))
-        return TSR_OK;
-    char got[1024];
-    snprintf(got, sizeof got, "%s", tsr_status_message());
-    return tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" instead of \"%s\"", status == TSR_OK ? "no error" : got,
-                          sentence);
+    layers_run(1, check_memory, NULL);
 }
 
 static tsr_status check_refusals(tsr_comm *comm, void *arg)
@@ -346,21 +335,24 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     TSR_TRY(plain_distribute(&p, Q, TSR_F64, mesh, "S(2)", &cut_q));
     TSR_TRY(plain_distribute(&p, K, TSR_F64, mesh, "S(1)", &cut_k));
     TSR_TRY(plain_distribute(&p, K, TSR_F32, mesh, "R", &narrow));
-    TSR_TRY(
-        expect_refusal(tsr_attention(k, q, q, NULL, NULL, &out), "q has 2 heads and k has 4; q must have a multiple"));
-    TSR_TRY(expect_refusal(tsr_attention(q, k, narrow, NULL, NULL, &out),
-                           "q is f64 but v is f32; both must have one dtype"));
-    TSR_TRY(expect_refusal(tsr_attention(cut_q, k, k, NULL, NULL, &out), "redistribute q from \"S(2)\" to \"R\""));
-    TSR_TRY(expect_refusal(tsr_attention(q, cut_k, k, NULL, NULL, &out), "; redistribute "));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(k, q, q, NULL, NULL, &out),
+                                      "q has 2 heads and k has 4; q must have a multiple"));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(q, k, narrow, NULL, NULL, &out),
+                                      "q is f64 but v is f32; both must have one dtype"));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(cut_q, k, k, NULL, NULL, &out),
+                                      "redistribute q from \"S(2)\" to \"R\""));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(q, cut_k, k, NULL, NULL, &out), "; redistribute "));
     o.window = -1;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, NULL, &o, &out), "window is -1, but must be a number of keys, or 0"));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(q, k, k, NULL, &o, &out),
+                                      "window is -1, but must be a number of keys, or 0"));
     o.window = 0;
     o.causal = 2;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, NULL, &o, &out), "causal is 2, but must be 0 or 1"));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(q, k, k, NULL, &o, &out), "causal is 2, but must be 0 or 1"));
     o.size = 0;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, NULL, &o, &out), "tsr_attention"));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(q, k, k, NULL, &o, &out), "tsr_attention"));
     o = (tsr_attention_options)TSR_ATTENTION_OPTIONS_INIT;
-    TSR_TRY(expect_refusal(tsr_attention(q, k, k, narrow, &o, &out), "mask is f32, but must be bool, or f64 as q is"));
+    TSR_TRY(layer_expect_refusal_with(tsr_attention(q, k, k, narrow, &o, &out),
+                                      "mask is f32, but must be bool, or f64 as q is"));
     tsr_dtensor *const all[] = {q, k, cut_q, cut_k, narrow};
     for (int i = 0; i < 5; i++)
         tsr_dtensor_destroy(all[i]);
@@ -372,8 +364,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
 static void refusals_say_what_would_work(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, check_refusals, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, check_refusals, NULL);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
 /* Ops that index tables, compared with plain loops: values, gradients, layouts and errors. */
+#include "layers.h"
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -143,8 +144,7 @@ static tsr_status look_up_nothing(tsr_comm *comm, void *arg)
 static void rows_of_other_ranks_add_nothing(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, look_up_nothing, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, look_up_nothing, NULL);
 }
 
 /* Sums of a gradient of bf16 are made in f32: 300 is 256 + 44, which bf16 would lose one by one. */
@@ -174,8 +174,7 @@ static tsr_status add_many(tsr_comm *comm, void *arg)
 static void sums_of_narrow_gradients_are_wide(void **state)
 {
     (void)state;
-    if (tsr_threads_run(1, add_many, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(1, add_many, NULL);
 }
 
 /* x (3, 4, 5) indexed along one dim, on a mesh that cuts some dim of it. */
@@ -366,8 +365,7 @@ static tsr_status count_ids(tsr_comm *comm, void *arg)
 static void ids_are_marked_and_counted(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, count_ids, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, count_ids, NULL);
 }
 
 /* Results that exist, and the gradient of slices. */
@@ -410,8 +408,7 @@ static tsr_status read_into(tsr_comm *comm, void *arg)
 static void results_go_where_the_caller_wants_them(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, read_into, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, read_into, NULL);
 }
 
 /* A matrix whose columns lie side by side, to which elements are added where it is. */
@@ -450,15 +447,8 @@ static tsr_status add_in_place(tsr_comm *comm, void *arg)
 static void sums_may_be_made_where_x_is(void **state)
 {
     (void)state;
-    if (tsr_threads_run(1, add_in_place, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(1, add_in_place, NULL);
 }
-
-#define REFUSED(call, sentence)                                                                                        \
-    do {                                                                                                               \
-        if ((call) == TSR_OK || strcmp(tsr_status_message(), sentence) != 0)                                           \
-            return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());                            \
-    } while (0)
 
 /* Each rank has ids of its own: rank 1's third is no row. */
 static tsr_status refuse(tsr_comm *comm, void *arg)
@@ -484,19 +474,24 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
                    0) {
         return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());
     }
-    REFUSED(tsr_embedding(table, table, &out), "tsr_embedding: ids is f32, but embedding takes i64 and i32");
-    REFUSED(tsr_embedding(bools, pairs, &out),
-            "tsr_embedding: weight is bool, but embedding takes f64, f32, f16, bf16, i64 and i32");
-    REFUSED(tsr_gather(table, pairs, 2, &out),
-            "tsr_gather: dim is 2, but must be below 2, the dims of x, or -1 for the last");
-    REFUSED(tsr_gather(table, large, 0, &out),
-            "tsr_gather: dim 1 of index has size 4, but must not be longer than that of x, 3");
-    REFUSED(tsr_gather(table, index, 0, &out), "tsr_gather: index has 1 dims but x has 2; both must have as many");
-    REFUSED(tsr_gather(bools, pairs, 0, &out),
-            "tsr_gather: mesh dim tp cuts dim 0 of x, which gather needs whole; redistribute x from \"S(0)\" to \"R\"");
-    REFUSED(tsr_scatter_add(table, cut, table, 0, &out),
-            "tsr_scatter_add: dim 0 of source has size 4, but dim 0 of index has 2; \"v b, n b, n b -> v b | n whole | "
-            "v positional | linear {0 2}\" wants them equal");
+    TSR_TRY(layer_expect_refusal(tsr_embedding(table, table, &out),
+                                 "tsr_embedding: ids is f32, but embedding takes i64 and i32"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_embedding(bools, pairs, &out),
+                             "tsr_embedding: weight is bool, but embedding takes f64, f32, f16, bf16, i64 and i32"));
+    TSR_TRY(layer_expect_refusal(tsr_gather(table, pairs, 2, &out),
+                                 "tsr_gather: dim is 2, but must be below 2, the dims of x, or -1 for the last"));
+    TSR_TRY(layer_expect_refusal(tsr_gather(table, large, 0, &out),
+                                 "tsr_gather: dim 1 of index has size 4, but must not be longer than that of x, 3"));
+    TSR_TRY(layer_expect_refusal(tsr_gather(table, index, 0, &out),
+                                 "tsr_gather: index has 1 dims but x has 2; both must have as many"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_gather(bools, pairs, 0, &out),
+        "tsr_gather: mesh dim tp cuts dim 0 of x, which gather needs whole; redistribute x from \"S(0)\" to \"R\""));
+    TSR_TRY(layer_expect_refusal(
+        tsr_scatter_add(table, cut, table, 0, &out),
+        "tsr_scatter_add: dim 0 of source has size 4, but dim 0 of index has 2; \"v b, n b, n b -> v b | n whole | "
+        "v positional | linear {0 2}\" wants them equal"));
     destroy((tsr_dtensor *const[]){table, index, pairs, large, bools, cut}, 6);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -505,8 +500,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
 static void ids_and_shapes_that_do_not_fit_are_refused_in_words(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, refuse, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, refuse, NULL);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
 /* The cross-entropy of a last linear layer, compared with that of its logits. */
+#include "layers.h"
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -90,8 +91,7 @@ static tsr_status compare_all_fused(tsr_comm *comm, void *arg)
 static void a_fused_loss_is_that_of_a_linear_layer(void **state)
 {
     (void)state;
-    if (tsr_threads_run(6, compare_all_fused, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(6, compare_all_fused, NULL);
 }
 
 /* Rows that need several chunks: 16 rows of 2^19 classes are 64 MiB. */
@@ -143,8 +143,7 @@ static tsr_status compute_chunks(tsr_comm *comm, void *arg)
 static void chunks_of_rows_make_one_loss(void **state)
 {
     (void)state;
-    if (tsr_threads_run(1, compute_chunks, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(1, compute_chunks, NULL);
 }
 
 /* The loss goes into a dtensor that exists, and gradients that are not wanted are not there. */
@@ -177,8 +176,7 @@ static tsr_status compute_into(tsr_comm *comm, void *arg)
 static void losses_go_where_the_caller_wants_them(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, compute_into, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, compute_into, NULL);
 }
 
 int main(void)

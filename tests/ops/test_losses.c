@@ -1,4 +1,5 @@
 /* The cross-entropy, compared with plain loops in f64: values, gradients, layouts and errors. */
+#include "layers.h"
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -227,8 +228,7 @@ static tsr_status take_differences(tsr_comm *comm, void *arg)
 static void slopes_are_what_losses_differ_by(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, take_differences, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, take_differences, NULL);
 }
 
 enum { BIT_ROWS = 2, BIT_CLASSES = 1500 };
@@ -331,8 +331,7 @@ static tsr_status compute_extremes(tsr_comm *comm, void *arg)
 static void extreme_logits_have_the_losses_that_limits_have(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, compute_extremes, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, compute_extremes, NULL);
 }
 
 /* Logits whose classes are 3 elements apart, into a loss and slopes that exist: those of `logits`
@@ -386,8 +385,7 @@ static tsr_status compute_strided(tsr_comm *comm, void *arg)
 static void logits_and_slopes_have_any_strides(void **state)
 {
     (void)state;
-    if (tsr_threads_run(1, compute_strided, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(1, compute_strided, NULL);
 }
 
 /* The sentence of each rank for targets of which one, on mesh dim 0's last part, is no class. */
@@ -414,7 +412,7 @@ static void all_ranks_that_meet_hear_of_a_target_that_is_no_class(void **state)
 {
     static char sentences[4][256];
     (void)state;
-    assert_int_equal(tsr_threads_run(4, refuse_target, sentences, NULL), TSR_OK);
+    layers_run(4, refuse_target, sentences);
     assert_string_equal(sentences[2], "cross_entropy: targets[3] is 6 on rank 2, but must be at least 0 and below 6, "
                                       "or -100, which is ignored");
     assert_non_null(strstr(sentences[3], "targets[3] is 6 on rank 3"));
@@ -436,25 +434,21 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
     TSR_TRY(support_make(mesh, "R", TSR_I64, 1, shape, ids, &targets));
     TSR_TRY(tsr_cast(logits, TSR_F64, &wide));
     TSR_TRY(tsr_redistribute_to(wide, "P", &terms));
-#define REFUSED(call, sentence)                                                                                        \
-    do {                                                                                                               \
-        if ((call) == TSR_OK || strcmp(tsr_status_message(), sentence) != 0)                                           \
-            return tsr_status_set(TSR_ERROR_INTERNAL, "instead: %s", tsr_status_message());                            \
-    } while (0)
-    REFUSED(tsr_cross_entropy(targets, targets, NULL, &loss),
-            "tsr_cross_entropy: logits is i64, but cross_entropy takes f64, f32, f16 and bf16");
-    REFUSED(tsr_cross_entropy(logits, logits, NULL, &loss),
-            "tsr_cross_entropy: targets is f32, but cross_entropy takes i64 and i32");
-    REFUSED(tsr_cross_entropy(terms, targets, NULL, &loss),
-            "tsr_cross_entropy: logits is Partial(sum) on mesh dim tp, which cross_entropy does not pass on: its "
-            "terms must be reduced first; redistribute logits from \"P\" to \"R\"");
+    TSR_TRY(layer_expect_refusal(tsr_cross_entropy(targets, targets, NULL, &loss),
+                                 "tsr_cross_entropy: logits is i64, but cross_entropy takes f64, f32, f16 and bf16"));
+    TSR_TRY(layer_expect_refusal(tsr_cross_entropy(logits, logits, NULL, &loss),
+                                 "tsr_cross_entropy: targets is f32, but cross_entropy takes i64 and i32"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_cross_entropy(terms, targets, NULL, &loss),
+        "tsr_cross_entropy: logits is Partial(sum) on mesh dim tp, which cross_entropy does not pass on: its "
+        "terms must be reduced first; redistribute logits from \"P\" to \"R\""));
     options.label_smoothing = 1.5;
-    REFUSED(tsr_cross_entropy(logits, targets, &options, &loss),
-            "tsr_cross_entropy: label_smoothing is 1.5, but must be from 0 to 1");
+    TSR_TRY(layer_expect_refusal(tsr_cross_entropy(logits, targets, &options, &loss),
+                                 "tsr_cross_entropy: label_smoothing is 1.5, but must be from 0 to 1"));
     options.label_smoothing = 0;
     options.reduction = (tsr_loss_reduction)3;
-    REFUSED(tsr_cross_entropy(logits, targets, &options, &loss),
-            "tsr_cross_entropy: reduction is 3, but must be a tsr_loss_reduction");
+    TSR_TRY(layer_expect_refusal(tsr_cross_entropy(logits, targets, &options, &loss),
+                                 "tsr_cross_entropy: reduction is 3, but must be a tsr_loss_reduction"));
     tsr_dtensor_destroy(terms);
     tsr_dtensor_destroy(wide);
     tsr_dtensor_destroy(targets);
@@ -466,8 +460,7 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
 static void wrong_arguments_are_refused_in_words(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, refuse_arguments, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, refuse_arguments, NULL);
 }
 
 int main(void)

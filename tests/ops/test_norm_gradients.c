@@ -1,5 +1,8 @@
 /* Gradients of norms are slopes: against differences of plain loops in f64, on a mesh that cuts
  * rows and the normalized dim. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -13,13 +16,6 @@
 
 #include <cmocka.h>
 
-static tsr_status expect(bool held, const char *what, int64_t i, double got, double wanted)
-{
-    return held ? TSR_OK
-                : tsr_status_set(TSR_ERROR_INTERNAL, "%s: element %lld is %.17g, not %.17g", what, (long long)i, got,
-                                 wanted);
-}
-
 /* Numbers between -1 and 1 without order. */
 static double number(int64_t i)
 {
@@ -31,33 +27,34 @@ typedef struct slopes {
     double x[15], weight[5], bias[5], dout[15];
 } slopes;
 
-static double objective(const slopes *s, bool layer)
+static double objective(const slopes *s, bool centred)
 {
     double sum = 0;
     for (int i = 0; i < 15; i++) {
         double mean = 0, squares = 0;
-        for (int j = 0; j < 5 && layer; j++)
+        for (int j = 0; j < 5 && centred; j++)
             mean += s->x[i / 5 * 5 + j] / 5;
         for (int j = 0; j < 5; j++)
             squares += (s->x[i / 5 * 5 + j] - mean) * (s->x[i / 5 * 5 + j] - mean) / 5;
-        sum += s->dout[i] * ((s->x[i] - mean) / sqrt(squares + 0.1) * s->weight[i % 5] + (layer ? s->bias[i % 5] : 0));
+        sum +=
+            s->dout[i] * ((s->x[i] - mean) / sqrt(squares + 0.1) * s->weight[i % 5] + (centred ? s->bias[i % 5] : 0));
     }
     return sum;
 }
 
-static tsr_status compare_slopes(const tsr_dtensor *gradient, slopes *s, double *at, int count, bool layer)
+static tsr_status compare_slopes(const tsr_dtensor *gradient, slopes *s, double *at, int count, bool centred)
 {
     tsr_dtensor *whole;
     TSR_TRY(tsr_full_tensor(gradient, &whole));
     for (int i = 0; i < count; i++) {
         const double was = at[i], got = ((const double *)tsr_dtensor_to_local(whole).data)[i];
         at[i] = was + 1e-6;
-        const double above = objective(s, layer);
+        const double above = objective(s, centred);
         at[i] = was - 1e-6;
-        const double slope = (above - objective(s, layer)) / 2e-6;
+        const double slope = (above - objective(s, centred)) / 2e-6;
         at[i] = was;
-        TSR_TRY(
-            expect(fabs(got - slope) <= 1e-8, layer ? "layer_norm's gradient" : "rms_norm's gradient", i, got, slope));
+        TSR_TRY(support_expect_held(fabs(got - slope) <= 1e-8,
+                                    centred ? "layer_norm's gradient" : "rms_norm's gradient", i, got, slope));
     }
     tsr_dtensor_destroy(whole);
     return TSR_OK;
@@ -114,8 +111,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
 static void gradients_are_slopes(void **state)
 {
     (void)state;
-    if (tsr_threads_run(4, check_gradients, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(4, check_gradients, NULL);
 }
 
 int main(void)

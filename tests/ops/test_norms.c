@@ -1,5 +1,8 @@
 /* Softmax and norms: values against plain loops in f64, with the bounds of the kernels' errors; cut
  * rows, numbers that f32 cannot square, and errors. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -41,24 +44,6 @@ static const trial trials[] = {
     {"2", "S(1)", "S(0)", 600, 1e-25, 0},
 };
 
-static tsr_status expect(bool held, const char *what, int64_t i, double got, double wanted)
-{
-    return held ? TSR_OK
-                : tsr_status_set(TSR_ERROR_INTERNAL, "%s: element %lld is %.17g, not %.17g", what, (long long)i, got,
-                                 wanted);
-}
-
-static void run_ranks(int count, tsr_rank_main *body, void *arg)
-{
-    if (tsr_threads_run(count, body, arg, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-static int ranks_of(const char *mesh)
-{
-    return strcmp(mesh, "2x2") == 0 ? 4 : mesh[0] - '0';
-}
-
 /* Numbers between -1 and 1 without order. */
 static double number(int64_t i)
 {
@@ -74,8 +59,7 @@ static tsr_status make(const tsr_mesh *mesh, const char *placements, int ndim, i
                        const float *values, tsr_dtensor **out)
 {
     const int64_t shape[] = {rows, length};
-    const tsr_tensor global = tsr_tensor_contiguous((void *)values, TSR_F32, ndim, shape + 2 - ndim);
-    return tsr_distribute(&global, mesh, placements, out);
+    return support_distribute(mesh, placements, TSR_F32, ndim, shape + 2 - ndim, values, out);
 }
 
 typedef struct tensors {
@@ -143,7 +127,7 @@ static tsr_status gather(const char *what, tsr_dtensor *y, result *out)
 static tsr_status compare(const result *r, int64_t i, double wanted, double bound)
 {
     const double got = (double)((const float *)tsr_dtensor_to_local(r->whole).data)[i];
-    return expect(fabs(got - wanted) <= bound, r->what, i, got, wanted);
+    return support_expect_held(fabs(got - wanted) <= bound, r->what, i, got, wanted);
 }
 
 static tsr_status check_softmax(tsr_comm *comm, void *arg)
@@ -187,7 +171,7 @@ static tsr_status check_norms(tsr_comm *comm, void *arg)
     const trial *const t = arg;
     tensors *const all = calloc(1, sizeof *all);
     tsr_dtensor *y;
-    result rms, layer, plain;
+    result rms, centred, plain;
     TSR_TRY(make_tensors(comm, t, all));
     const double small = epsilon * t->scale * t->scale;
     TSR_TRY(tsr_rms_norm(all->x, all->weight, small, &y));
@@ -195,7 +179,7 @@ static tsr_status check_norms(tsr_comm *comm, void *arg)
     TSR_TRY(gather("rms_norm", y, &rms));
     TSR_TRY(tsr_layer_norm(all->x, all->weight, all->bias, small, &y));
     TSR_TRY(tsr_layer_norm_into(all->x, all->weight, all->bias, small, y));
-    TSR_TRY(gather("layer_norm", y, &layer));
+    TSR_TRY(gather("layer_norm", y, &centred));
     TSR_TRY(tsr_layer_norm(all->x, NULL, NULL, small, &y));
     TSR_TRY(gather("layer_norm alone", y, &plain));
     for (int64_t i = 0; i < ROWS * t->length; i++) {
@@ -204,11 +188,11 @@ static tsr_status check_norms(tsr_comm *comm, void *arg)
                      b = (double)all->biases[i % t->length], r = x / sqrt(s.squares + small) * w;
         const double normal = (x - s.mean) / sqrt(s.variance + small);
         TSR_TRY(compare(&rms, i, r, fabs(r) * 6 * U));
-        TSR_TRY(compare(&layer, i, normal * w + b, U * (fabs(w) * (6 + 16 * fabs(normal)) + fabs(normal * w + b))));
+        TSR_TRY(compare(&centred, i, normal * w + b, U * (fabs(w) * (6 + 16 * fabs(normal)) + fabs(normal * w + b))));
         TSR_TRY(compare(&plain, i, normal, U * (6 + 16 * fabs(normal))));
     }
     tsr_dtensor_destroy(rms.whole);
-    tsr_dtensor_destroy(layer.whole);
+    tsr_dtensor_destroy(centred.whole);
     tsr_dtensor_destroy(plain.whole);
     destroy_tensors(all);
     free(all);
@@ -220,8 +204,8 @@ static void values_are_those_of_plain_loops(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
         if (trials[i].scale == 1)
-            run_ranks(ranks_of(trials[i].mesh), check_softmax, (void *)&trials[i]);
-        run_ranks(ranks_of(trials[i].mesh), check_norms, (void *)&trials[i]);
+            layers_run(support_count_ranks(trials[i].mesh), check_softmax, (void *)&trials[i]);
+        layers_run(support_count_ranks(trials[i].mesh), check_norms, (void *)&trials[i]);
     }
 }
 
@@ -241,9 +225,9 @@ static tsr_status check_vectors(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_norm(x, powers[p], 1, &last, 1, &y));
         TSR_TRY(tsr_norm_into(x, powers[p], 1, &last, 1, y));
         const float *const got = tsr_dtensor_to_local(y).data;
-        TSR_TRY(expect((double)got[0] == wanted[p][0], "norm", 0, (double)got[0], wanted[p][0]));
+        TSR_TRY(support_expect_held((double)got[0] == wanted[p][0], "norm", 0, (double)got[0], wanted[p][0]));
         if (p != 1)
-            TSR_TRY(expect((double)got[1] == wanted[p][1], "norm", 1, (double)got[1], wanted[p][1]));
+            TSR_TRY(support_expect_held((double)got[1] == wanted[p][1], "norm", 1, (double)got[1], wanted[p][1]));
         tsr_dtensor *one, *whole;
         TSR_TRY(make(mesh, "R", 2, 2, 1, (const float[]){1, 1}, &one));
         TSR_TRY(tsr_norm_backward(x, powers[p], 1, &last, 1, one, &dx));
@@ -253,7 +237,8 @@ static tsr_status check_vectors(tsr_comm *comm, void *arg)
             const double size = i < 3 ? 5 : sqrt(41);
             const double right =
                 p == 1 ? (double)(float)((double)values[i] / (double)(float)size) : (double)slopes[p][i];
-            TSR_TRY(expect(p == 1 ? fabs(slope - right) <= U : slope == right, "the norm's gradient", i, slope, right));
+            TSR_TRY(support_expect_held(p == 1 ? fabs(slope - right) <= U : slope == right, "the norm's gradient", i,
+                                        slope, right));
         }
         tsr_dtensor *const made[] = {y, dx, one, whole};
         for (int i = 0; i < 4; i++)
@@ -267,7 +252,7 @@ static tsr_status check_vectors(tsr_comm *comm, void *arg)
 static void vectors_have_three_norms(void **state)
 {
     (void)state;
-    run_ranks(2, check_vectors, NULL);
+    layers_run(2, check_vectors, NULL);
 }
 
 /* Rows with what is no number: of which the softmax has none, and the logsumexp is as given. */
@@ -289,11 +274,11 @@ static tsr_status check_infinities(tsr_comm *comm, void *arg)
     for (int i = 0; i < 4; i++) {
         const double got = (double)((const float *)tsr_dtensor_to_local(sum).data)[i];
         const double size = (double)((const float *)tsr_dtensor_to_local(largest).data)[i];
-        TSR_TRY(expect(got == sums[i] || (isnan(got) && isnan(sums[i])), "logsumexp", i, got, sums[i]));
-        TSR_TRY(expect(i == 2 ? isnan(size) : isinf(size), "norm", i, size, INFINITY));
+        TSR_TRY(support_expect_held(got == sums[i] || (isnan(got) && isnan(sums[i])), "logsumexp", i, got, sums[i]));
+        TSR_TRY(support_expect_held(i == 2 ? isnan(size) : isinf(size), "norm", i, size, INFINITY));
         for (int j = 0; j < 4; j++) {
             const double part = (double)((const float *)tsr_dtensor_to_local(whole).data)[4 * i + j];
-            TSR_TRY(expect(i < 3 ? isnan(part) : part == (j == 1), "softmax", 4 * i + j, part, j == 1));
+            TSR_TRY(support_expect_held(i < 3 ? isnan(part) : part == (j == 1), "softmax", 4 * i + j, part, j == 1));
         }
     }
     tsr_dtensor *const all[] = {x, y, sum, largest, whole};
@@ -306,8 +291,8 @@ static tsr_status check_infinities(tsr_comm *comm, void *arg)
 static void infinities_and_nans(void **state)
 {
     (void)state;
-    run_ranks(1, check_infinities, NULL);
-    run_ranks(2, check_infinities, NULL);
+    layers_run(1, check_infinities, NULL);
+    layers_run(2, check_infinities, NULL);
 }
 
 /* The exponential's gradient of each row, by its own formula. */
@@ -351,7 +336,7 @@ static tsr_status check_exponential_gradients(tsr_comm *comm, void *arg)
 static void gradients_of_exponentials(void **state)
 {
     (void)state;
-    run_ranks(3, check_exponential_gradients, NULL);
+    layers_run(3, check_exponential_gradients, NULL);
 }
 
 /* Rows that are strided or narrow have the bits of plain f32 rows. */
@@ -381,8 +366,8 @@ static tsr_status check_bits(tsr_comm *comm, void *arg)
     const uint16_t *const c = tsr_dtensor_to_local(y[2]).data, *const d = tsr_dtensor_to_local(y[4]).data;
     for (int64_t i = 0; i < LINES * COLUMNS; i++) {
         const float other = b[i % COLUMNS * LINES + i / COLUMNS];
-        TSR_TRY(expect(a[i] == other, "softmax along dim 0", i, (double)other, (double)a[i]));
-        TSR_TRY(expect(c[i] == d[i], "layer_norm of bf16", i, c[i], d[i]));
+        TSR_TRY(support_expect_held(a[i] == other, "softmax along dim 0", i, (double)other, (double)a[i]));
+        TSR_TRY(support_expect_held(c[i] == d[i], "layer_norm of bf16", i, c[i], d[i]));
     }
     tsr_dtensor *const others[] = {x, t, narrow, wide};
     for (int i = 0; i < 4; i++)
@@ -396,7 +381,7 @@ static tsr_status check_bits(tsr_comm *comm, void *arg)
 static void strides_and_widths_change_no_bits(void **state)
 {
     (void)state;
-    run_ranks(1, check_bits, NULL);
+    layers_run(1, check_bits, NULL);
 }
 
 /* Results of replicas, by rank. */
@@ -425,7 +410,7 @@ static tsr_status keep_replicas(tsr_comm *comm, void *arg)
 static void replicas_have_the_same_bits(void **state)
 {
     (void)state;
-    run_ranks(4, keep_replicas, NULL);
+    layers_run(4, keep_replicas, NULL);
     assert_memory_equal(replicas[0], replicas[2], sizeof replicas[0]);
     assert_memory_equal(replicas[1], replicas[3], sizeof replicas[1]);
 }
@@ -479,13 +464,6 @@ static void large_results_have_the_same_bits(void **state)
     assert_true(fabs(sum - 1) < 1e-6);
 }
 
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status == TSR_ERROR_ARGUMENT && strcmp(tsr_status_message(), sentence) == 0)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "got %s: %s", tsr_status_name(status), tsr_status_message());
-}
-
 static tsr_status check_errors(tsr_comm *comm, void *arg)
 {
     static const float values[12] = {0};
@@ -498,21 +476,25 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(make(mesh, "S(0)", 1, 1, 3, values, &short_weight));
     TSR_TRY(make(mesh, "R", 1, 1, 4, values, &whole));
     TSR_TRY(tsr_cast(whole, TSR_F64, &wide));
-    TSR_TRY(expect_refusal(tsr_rms_norm(x, short_weight, 0, &out),
-                           "tsr_rms_norm: dim 0 of weight has size 3, but dim 1 of x has 4; \"... h , h -> ... h | h "
-                           "exchange | linear {1}\" wants them equal"));
-    TSR_TRY(expect_refusal(tsr_rms_norm(x, whole, 0, &out),
-                           "tsr_rms_norm: mesh dim tp must cut dim 1 of x and dim 0 of weight alike; redistribute "
-                           "weight from \"R\" to \"S(0)\""));
-    TSR_TRY(expect_refusal(tsr_layer_norm(x, NULL, NULL, -1, &out),
-                           "tsr_layer_norm: epsilon is -1, but must be 0 or a positive number"));
-    TSR_TRY(expect_refusal(tsr_layer_norm(x, wide, NULL, 0, &out),
-                           "tsr_layer_norm: x is f32 but weight is f64; both must have one dtype, cast one"));
-    TSR_TRY(expect_refusal(tsr_norm(x, 3, 0, NULL, 0, &out), "tsr_norm: p is 3, but norm has p 1, 2 and infinity"));
-    TSR_TRY(expect_refusal(tsr_logsumexp(x, 2, twice, 0, &out),
-                           "tsr_logsumexp: dims are 1,1, but they must differ and be below 2, the dims of the tensor"));
-    TSR_TRY(expect_refusal(tsr_softmax(x, 2, &out),
-                           "tsr_softmax: dim is 2, but must be below 2, the dims of x, or -1 for the last"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_rms_norm(x, short_weight, 0, &out),
+                             "tsr_rms_norm: dim 0 of weight has size 3, but dim 1 of x has 4; \"... h , h -> ... h | h "
+                             "exchange | linear {1}\" wants them equal"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_rms_norm(x, whole, 0, &out),
+                             "tsr_rms_norm: mesh dim tp must cut dim 1 of x and dim 0 of weight alike; redistribute "
+                             "weight from \"R\" to \"S(0)\""));
+    TSR_TRY(layer_expect_refusal(tsr_layer_norm(x, NULL, NULL, -1, &out),
+                                 "tsr_layer_norm: epsilon is -1, but must be 0 or a positive number"));
+    TSR_TRY(layer_expect_refusal(tsr_layer_norm(x, wide, NULL, 0, &out),
+                                 "tsr_layer_norm: x is f32 but weight is f64; both must have one dtype, cast one"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_norm(x, 3, 0, NULL, 0, &out), "tsr_norm: p is 3, but norm has p 1, 2 and infinity"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_logsumexp(x, 2, twice, 0, &out),
+        "tsr_logsumexp: dims are 1,1, but they must differ and be below 2, the dims of the tensor"));
+    TSR_TRY(layer_expect_refusal(tsr_softmax(x, 2, &out),
+                                 "tsr_softmax: dim is 2, but must be below 2, the dims of x, or -1 for the last"));
     tsr_dtensor *const all[] = {x, short_weight, whole, wide};
     for (int i = 0; i < 4; i++)
         tsr_dtensor_destroy(all[i]);
@@ -523,7 +505,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void errors_say_what_would_work(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors, NULL);
+    layers_run(2, check_errors, NULL);
 }
 
 /* Rows without elements have results without elements, and the identity as sums. */
@@ -542,8 +524,8 @@ static tsr_status check_empty(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_norm(x, 2, 1, &last, 0, &norm));
     const double a = (double)((const float *)tsr_dtensor_to_local(sum).data)[2];
     const double b = (double)((const float *)tsr_dtensor_to_local(norm).data)[2];
-    TSR_TRY(expect(a == -INFINITY, "logsumexp", 2, a, -INFINITY));
-    TSR_TRY(expect(b == 0, "norm", 2, b, 0));
+    TSR_TRY(support_expect_held(a == -INFINITY, "logsumexp", 2, a, -INFINITY));
+    TSR_TRY(support_expect_held(b == 0, "norm", 2, b, 0));
     tsr_dtensor *const all[] = {x, weight, y, dx, dweight, sum, norm};
     for (int i = 0; i < 7; i++)
         tsr_dtensor_destroy(all[i]);
@@ -554,7 +536,7 @@ static tsr_status check_empty(tsr_comm *comm, void *arg)
 static void rows_may_be_empty(void **state)
 {
     (void)state;
-    run_ranks(2, check_empty, NULL);
+    layers_run(2, check_empty, NULL);
 }
 
 int main(void)

@@ -1,4 +1,6 @@
 /* The bits of ops' results: narrow floats are rounded once, and all sets of instructions agree. */
+#include "layers.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -16,12 +18,6 @@
 static tsr_status expect(bool held, const char *name, double x, double got, double wanted)
 {
     return held ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %.17g is %.17g, not %.17g", name, x, got, wanted);
-}
-
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
 }
 
 /* Every code of f16 and bf16 goes to f32 and back unchanged, NaNs aside, and strided rows of ops
@@ -60,7 +56,7 @@ static tsr_status check_narrow(tsr_comm *comm, void *arg)
 static void narrow_codes_come_back(void **state)
 {
     (void)state;
-    run_ranks(1, check_narrow);
+    layers_run(1, check_narrow, NULL);
 }
 
 static tsr_status check_rounding(tsr_comm *comm, void *arg)
@@ -89,7 +85,7 @@ static tsr_status check_rounding(tsr_comm *comm, void *arg)
 static void narrow_results_are_rounded_to_even(void **state)
 {
     (void)state;
-    run_ranks(1, check_rounding);
+    layers_run(1, check_rounding, NULL);
 }
 
 /* Results of all ops with one operand, as bits; the bits of NaNs are not told. */

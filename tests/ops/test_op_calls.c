@@ -1,5 +1,7 @@
 /* The typed functions of ops, their values and their errors. The layouts are proved in
  * test_op_proof.c. */
+#include "layers.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -225,16 +227,10 @@ static tsr_status check_elementwise(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
 static void elements_are_those_of_libm(void **state)
 {
     (void)state;
-    run_ranks(3, check_elementwise);
+    layers_run(3, check_elementwise, NULL);
 }
 
 static double gelu_erf(double x)
@@ -280,7 +276,7 @@ static tsr_status check_gelu(tsr_comm *comm, void *arg)
 static void gelu_has_two_forms(void **state)
 {
     (void)state;
-    run_ranks(2, check_gelu);
+    layers_run(2, check_gelu, NULL);
 }
 
 static tsr_status expect_values(const char *what, const tsr_dtensor *x, const char *placements, int count,
@@ -342,7 +338,7 @@ static tsr_status check_sums(tsr_comm *comm, void *arg)
 static void sums_over_cut_dims_are_partial(void **state)
 {
     (void)state;
-    run_ranks(2, check_sums);
+    layers_run(2, check_sums, NULL);
 }
 
 static tsr_status check_choices(tsr_comm *comm, void *arg)
@@ -381,14 +377,7 @@ static tsr_status check_choices(tsr_comm *comm, void *arg)
 static void choices_scales_and_casts(void **state)
 {
     (void)state;
-    run_ranks(2, check_choices);
-}
-
-static tsr_status expect_refusal(tsr_status status, tsr_status wanted, const char *sentence)
-{
-    if (status == wanted && strcmp(tsr_status_message(), sentence) == 0)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "got %s: %s", tsr_status_name(status), tsr_status_message());
+    layers_run(2, check_choices, NULL);
 }
 
 static tsr_status check_softmax(tsr_comm *comm, void *arg)
@@ -421,8 +410,8 @@ static tsr_status check_softmax(tsr_comm *comm, void *arg)
             TSR_TRY(expect(fabs(got - all[j]) <= 1e-6 * (1 + fabs(all[j])), "softmax", i, got, all[j]));
         }
     }
-    TSR_TRY(expect_refusal(tsr_softmax(x, 2, &refused), TSR_ERROR_ARGUMENT,
-                           "tsr_softmax: dim is 2, but must be below 2, the dims of x, or -1 for the last"));
+    TSR_TRY(layer_expect_refusal(tsr_softmax(x, 2, &refused),
+                                 "tsr_softmax: dim is 2, but must be below 2, the dims of x, or -1 for the last"));
     tsr_dtensor *const all[] = {x, y, logarithm, dx, dlogarithm};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         tsr_dtensor_destroy(all[i]);
@@ -433,7 +422,7 @@ static tsr_status check_softmax(tsr_comm *comm, void *arg)
 static void softmax_is_along_a_dim(void **state)
 {
     (void)state;
-    run_ranks(2, check_softmax);
+    layers_run(2, check_softmax, NULL);
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -447,46 +436,46 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(make_matrix(mesh, "S(0)", &cut));
     TSR_TRY(make_matrix(mesh, "P", &terms));
     TSR_TRY(make_matrix(mesh, "R", &wrong));
-    TSR_TRY(
-        expect_refusal(tsr_add(wrong, terms, &out), TSR_ERROR_ARGUMENT,
-                       "tsr_add: y is Partial(sum) on mesh dim tp and x is not, so x would count once for each rank; "
-                       "redistribute y from \"P\" to \"R\""));
-    TSR_TRY(expect_refusal(
-        tsr_mul(cut, wrong, &out), TSR_ERROR_ARGUMENT,
+    TSR_TRY(layer_expect_refusal(
+        tsr_add(wrong, terms, &out),
+        "tsr_add: y is Partial(sum) on mesh dim tp and x is not, so x would count once for each rank; "
+        "redistribute y from \"P\" to \"R\""));
+    TSR_TRY(layer_expect_refusal(
+        tsr_mul(cut, wrong, &out),
         "tsr_mul: mesh dim tp must cut dim 0 of x and dim 0 of y alike; redistribute y from \"R\" to \"S(0)\""));
-    TSR_TRY(expect_refusal(
-        tsr_exp(terms, &out), TSR_ERROR_ARGUMENT,
+    TSR_TRY(layer_expect_refusal(
+        tsr_exp(terms, &out),
         "tsr_exp: x is Partial(sum) on mesh dim tp, which exp does not pass on: its terms must be reduced "
         "first; redistribute x from \"P\" to \"R\""));
-    TSR_TRY(expect_refusal(tsr_exp(NULL, &out), TSR_ERROR_ARGUMENT, "tsr_exp: x is NULL"));
-    TSR_TRY(expect_refusal(tsr_exp(cut, NULL), TSR_ERROR_ARGUMENT, "tsr_exp: out is NULL"));
-    TSR_TRY(expect_refusal(
-        tsr_exp_into(cut, wrong), TSR_ERROR_ARGUMENT,
+    TSR_TRY(layer_expect_refusal(tsr_exp(NULL, &out), "tsr_exp: x is NULL"));
+    TSR_TRY(layer_expect_refusal(tsr_exp(cut, NULL), "tsr_exp: out is NULL"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_exp_into(cut, wrong),
         "tsr_exp_into: out is f32 as \"R\" of 2 dims, but the result is f32 as \"S(0)\" of 2 dims, with the shape "
         "that the operands give; make it by tsr_op_propagate() and tsr_dtensor_create()"));
-    TSR_TRY(expect_refusal(tsr_sum(cut, 1, &column, 0, &out), TSR_ERROR_ARGUMENT,
-                           "tsr_sum: dims are 2, but they must differ and be below 2, the dims of the tensor"));
-    TSR_TRY(expect_refusal(tsr_exp_backward(cut, wrong, &out), TSR_ERROR_ARGUMENT,
-                           "tsr_exp_backward: dout is \"R\", but must have the result's shape and dtype f32 in its "
-                           "gradient layout, \"S(0)\""));
+    TSR_TRY(layer_expect_refusal(tsr_sum(cut, 1, &column, 0, &out),
+                                 "tsr_sum: dims are 2, but they must differ and be below 2, the dims of the tensor"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_exp_backward(cut, wrong, &out),
+                             "tsr_exp_backward: dout is \"R\", but must have the result's shape and dtype f32 in its "
+                             "gradient layout, \"S(0)\""));
     TSR_TRY(tsr_op_find(NULL, "gelu", &op));
     const tsr_attribute word = tsr_attribute_word("approximate", "sigmoid"),
                         number = tsr_attribute_int("approximate", 1), other = tsr_attribute_float("beta", 1);
-    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &word, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
-                           "gelu: attribute approximate is \"sigmoid\", but must be one of none|tanh"));
-    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &number, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
-                           "gelu: attribute approximate must be a word"));
-    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &other, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
-                           "gelu: attribute \"beta\": gelu has approximate"));
+    TSR_TRY(layer_expect_refusal(tsr_op_call(op, 1, &word, (const tsr_dtensor *const[]){cut}, &out),
+                                 "gelu: attribute approximate is \"sigmoid\", but must be one of none|tanh"));
+    TSR_TRY(layer_expect_refusal(tsr_op_call(op, 1, &number, (const tsr_dtensor *const[]){cut}, &out),
+                                 "gelu: attribute approximate must be a word"));
+    TSR_TRY(layer_expect_refusal(tsr_op_call(op, 1, &other, (const tsr_dtensor *const[]){cut}, &out),
+                                 "gelu: attribute \"beta\": gelu has approximate"));
     TSR_TRY(tsr_op_find(NULL, "cast", &op));
     const tsr_attribute dtype = tsr_attribute_dtype("dtype", TSR_C64);
-    TSR_TRY(expect_refusal(tsr_op_call_into(op, 1, &dtype, (const tsr_dtensor *const[]){cut}, &wrong),
-                           TSR_ERROR_ARGUMENT,
-                           "cast: dtype is c64, but cast makes f64, f32, f16, bf16, i64, i32, bool"));
+    TSR_TRY(layer_expect_refusal(tsr_op_call_into(op, 1, &dtype, (const tsr_dtensor *const[]){cut}, &wrong),
+                                 "cast: dtype is c64, but cast makes f64, f32, f16, bf16, i64, i32, bool"));
     TSR_TRY(tsr_op_find(NULL, "sum_to", &op));
     const tsr_attribute shape = tsr_attribute_ints("shape", 1, &column);
-    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &shape, (const tsr_dtensor *const[]){cut}, &out), TSR_ERROR_ARGUMENT,
-                           "sum_to: repeating a tensor of the shape does not give the shape of x"));
+    TSR_TRY(layer_expect_refusal(tsr_op_call(op, 1, &shape, (const tsr_dtensor *const[]){cut}, &out),
+                                 "sum_to: repeating a tensor of the shape does not give the shape of x"));
     TSR_TRY(expect(!out, "an output after errors", 0, 0, 0));
     tsr_dtensor_destroy(cut);
     tsr_dtensor_destroy(terms);
@@ -498,7 +487,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void errors_say_what_would_work(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 static tsr_status expect_sentence(tsr_status status, const char *part)
@@ -540,8 +529,7 @@ static tsr_status give_bad_lists(tsr_comm *comm, void *arg)
 static void bad_lists_are_refused(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, give_bad_lists, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, give_bad_lists, NULL);
 }
 
 int main(void)

@@ -1,5 +1,7 @@
 /* Gradients of which each rank has a term: where a result is Replicate, a backward takes its
  * gradient as Partial(sum), too, and gives terms; vary ends them. */
+#include "layers.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -164,8 +166,7 @@ static tsr_status refuse_others(tsr_comm *comm, void *arg)
 
 static void run(tsr_rank_main *ranks)
 {
-    if (tsr_threads_run(RANKS, ranks, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(RANKS, ranks, NULL);
 }
 
 static void terms_pass_linear_rows(void **state)

@@ -1,5 +1,8 @@
 /* Elements in order: sort, topk and cumsum of long lines under cuts of all kinds against plain
  * loops, special values, gradients, and errors. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -9,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,35 +20,6 @@
 #define COUNT 1301
 
 static const char *const cuts[] = {"S(0)", "R", "S(0;unit=7)", "S(0;interleave=5)", "S(0;sizes=0,1300,1,0)"};
-
-static tsr_status expect(bool holds, const char *what, int64_t at)
-{
-    return holds ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s at %lld", what, (long long)at);
-}
-
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim, const int64_t *sizes,
-                       void *values, tsr_dtensor **out)
-{
-    const tsr_tensor global = tsr_tensor_contiguous(values, dtype, ndim, sizes);
-    return tsr_distribute(&global, mesh, placements, out);
-}
-
-/* Collective: the whole of a dtensor of `bytes`, which is destroyed. */
-static tsr_status take_whole(tsr_dtensor *x, void *to, size_t bytes)
-{
-    tsr_dtensor *whole;
-    TSR_TRY(tsr_full_tensor(x, &whole));
-    memcpy(to, tsr_dtensor_to_local(whole).data, bytes);
-    tsr_dtensor_destroy(whole);
-    tsr_dtensor_destroy(x);
-    return TSR_OK;
-}
 
 /* An element of the reference. */
 typedef struct element {
@@ -82,16 +55,16 @@ static tsr_status check_sort(const tsr_dtensor *x, const element *falling)
     TSR_TRY(tsr_sort(x, 0, 1, &sorted, &where));
     TSR_TRY(tsr_sort_into(x, -1, 1, sorted, where));
     TSR_TRY(tsr_argsort(x, 0, 1, &alone));
-    TSR_TRY(take_whole(alone, again, sizeof again));
-    TSR_TRY(take_whole(sorted, values, sizeof values));
-    TSR_TRY(take_whole(where, positions, sizeof positions));
+    TSR_TRY(support_take(alone, again, sizeof again));
+    TSR_TRY(support_take(sorted, values, sizeof values));
+    TSR_TRY(support_take(where, positions, sizeof positions));
     for (int i = 0; i < COUNT; i++)
-        TSR_TRY(expect(values[i] == falling[i].value && positions[i] == falling[i].position && again[i] == positions[i],
-                       "a falling sort", i));
+        EXPECT(values[i] == falling[i].value && positions[i] == falling[i].position && again[i] == positions[i],
+               "a falling sort at %lld", (long long)i);
     TSR_TRY(tsr_sort(x, 0, 0, &sorted, NULL));
-    TSR_TRY(take_whole(sorted, values, sizeof values));
+    TSR_TRY(support_take(sorted, values, sizeof values));
     for (int i = 0; i < COUNT; i++)
-        TSR_TRY(expect(values[i] == falling[COUNT - 1 - i].value, "a rising sort", i));
+        EXPECT(values[i] == falling[COUNT - 1 - i].value, "a rising sort at %lld", (long long)i);
     return TSR_OK;
 }
 
@@ -102,10 +75,11 @@ static tsr_status check_top(const tsr_dtensor *x, int k, const element *falling)
     tsr_dtensor *best, *where;
     TSR_TRY(tsr_topk(x, k, 0, &best, &where));
     TSR_TRY(tsr_topk_into(x, k, 0, best, where));
-    TSR_TRY(take_whole(best, values, (size_t)k * sizeof *values));
-    TSR_TRY(take_whole(where, positions, (size_t)k * sizeof *positions));
+    TSR_TRY(support_take(best, values, (size_t)k * sizeof *values));
+    TSR_TRY(support_take(where, positions, (size_t)k * sizeof *positions));
     for (int i = 0; i < k; i++)
-        TSR_TRY(expect(values[i] == falling[i].value && positions[i] == falling[i].position, "the largest", i));
+        EXPECT(values[i] == falling[i].value && positions[i] == falling[i].position, "the largest at %lld",
+               (long long)i);
     return TSR_OK;
 }
 
@@ -117,13 +91,13 @@ static tsr_status check_cumulative(const tsr_dtensor *x, const float *from)
     TSR_TRY(tsr_cumsum(x, 0, &out));
     TSR_TRY(tsr_cumsum_into(x, 0, out));
     TSR_TRY(tsr_cumsum_backward(x, 0, x, &dx));
-    TSR_TRY(take_whole(out, sums, sizeof sums));
-    TSR_TRY(take_whole(dx, slopes, sizeof slopes));
+    TSR_TRY(support_take(out, sums, sizeof sums));
+    TSR_TRY(support_take(dx, slopes, sizeof slopes));
     for (int i = 0; i < COUNT; i++)
-        TSR_TRY(expect(sums[i] == (float)(sum += (double)from[i]), "a cumulative sum", i));
+        EXPECT(sums[i] == (float)(sum += (double)from[i]), "a cumulative sum at %lld", (long long)i);
     sum = 0;
     for (int i = COUNT - 1; i >= 0; i--)
-        TSR_TRY(expect(slopes[i] == (float)(sum += (double)from[i]), "a sum from the end", i));
+        EXPECT(slopes[i] == (float)(sum += (double)from[i]), "a sum from the end at %lld", (long long)i);
     return TSR_OK;
 }
 
@@ -138,7 +112,7 @@ static tsr_status check_lines(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "4", &mesh));
     for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
         tsr_dtensor *x;
-        TSR_TRY(make(mesh, cuts[i], TSR_F32, 1, sizes, values, &x));
+        TSR_TRY(support_distribute(mesh, cuts[i], TSR_F32, 1, sizes, values, &x));
         TSR_TRY(check_sort(x, falling));
         TSR_TRY(check_top(x, 1, falling));
         TSR_TRY(check_top(x, 10, falling));
@@ -154,7 +128,7 @@ static tsr_status check_lines(tsr_comm *comm, void *arg)
 static void long_lines_are_ordered_under_any_cut(void **state)
 {
     (void)state;
-    run_ranks(4, check_lines);
+    layers_run(4, check_lines, NULL);
 }
 
 /* NaNs are above all, zeros are equal and keep their signs, and i64 are compared exactly. */
@@ -168,20 +142,20 @@ static tsr_status check_special(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *sorted, *where;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "3", &mesh));
-    TSR_TRY(make(mesh, "S(0)", TSR_F64, 1, sizes, values, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F64, 1, sizes, values, &x));
     TSR_TRY(tsr_sort(x, 0, 0, &sorted, &where));
-    TSR_TRY(take_whole(sorted, got, sizeof got));
-    TSR_TRY(take_whole(where, positions, sizeof positions));
-    TSR_TRY(expect(memcmp(positions, rising, sizeof rising) == 0, "a rising sort", 0));
-    TSR_TRY(expect(!signbit(got[1]) && signbit(got[2]) && !signbit(got[3]) && isnan(got[6]), "signs of zeros", 0));
+    TSR_TRY(support_take(sorted, got, sizeof got));
+    TSR_TRY(support_take(where, positions, sizeof positions));
+    EXPECT(memcmp(positions, rising, sizeof rising) == 0, "a rising sort");
+    EXPECT(!signbit(got[1]) && signbit(got[2]) && !signbit(got[3]) && isnan(got[6]), "signs of zeros");
     TSR_TRY(tsr_topk(x, 7, 0, NULL, &where));
-    TSR_TRY(take_whole(where, positions, sizeof positions));
-    TSR_TRY(expect(memcmp(positions, falling, sizeof falling) == 0, "the largest", 0));
+    TSR_TRY(support_take(where, positions, sizeof positions));
+    EXPECT(memcmp(positions, falling, sizeof falling) == 0, "the largest");
     tsr_dtensor_destroy(x);
-    TSR_TRY(make(mesh, "S(0)", TSR_I64, 1, three, large, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_I64, 1, three, large, &x));
     TSR_TRY(tsr_sort(x, 0, 0, NULL, &where));
-    TSR_TRY(take_whole(where, positions, 3 * sizeof *positions));
-    TSR_TRY(expect(positions[0] == 1 && positions[1] == 0 && positions[2] == 2, "i64", 0));
+    TSR_TRY(support_take(where, positions, 3 * sizeof *positions));
+    EXPECT(positions[0] == 1 && positions[1] == 0 && positions[2] == 2, "i64");
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -190,7 +164,7 @@ static tsr_status check_special(tsr_comm *comm, void *arg)
 static void special_values_have_an_order(void **state)
 {
     (void)state;
-    run_ranks(3, check_special);
+    layers_run(3, check_special, NULL);
 }
 
 static tsr_status check_gradients(tsr_comm *comm, void *arg)
@@ -203,18 +177,18 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *dout, *dx;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "4", &mesh));
-    TSR_TRY(make(mesh, "S(1)", TSR_F64, 2, sizes, values, &x));
-    TSR_TRY(make(mesh, "S(1)", TSR_F64, 2, sizes, slopes, &dout));
+    TSR_TRY(support_distribute(mesh, "S(1)", TSR_F64, 2, sizes, values, &x));
+    TSR_TRY(support_distribute(mesh, "S(1)", TSR_F64, 2, sizes, slopes, &dout));
     TSR_TRY(tsr_sort_backward(x, 1, 0, dout, &dx));
-    TSR_TRY(take_whole(dx, got, sizeof got));
+    TSR_TRY(support_take(dx, got, sizeof got));
     for (int i = 0; i < 10; i++)
-        TSR_TRY(expect(got[i] == by_sort[i], "the gradient of sort", i));
+        EXPECT(got[i] == by_sort[i], "the gradient of sort at %lld", (long long)i);
     tsr_dtensor_destroy(dout);
-    TSR_TRY(make(mesh, "R", TSR_F64, 2, two, slopes, &dout));
+    TSR_TRY(support_distribute(mesh, "R", TSR_F64, 2, two, slopes, &dout));
     TSR_TRY(tsr_topk_backward(x, 2, 1, dout, &dx));
-    TSR_TRY(take_whole(dx, got, sizeof got));
+    TSR_TRY(support_take(dx, got, sizeof got));
     for (int i = 0; i < 10; i++)
-        TSR_TRY(expect(got[i] == by_top[i], "the gradient of topk", i));
+        EXPECT(got[i] == by_top[i], "the gradient of topk at %lld", (long long)i);
     tsr_dtensor_destroy(dout);
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
@@ -224,16 +198,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
 static void gradients_go_back_to_positions(void **state)
 {
     (void)state;
-    run_ranks(4, check_gradients);
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status != TSR_OK && strstr(tsr_status_message(), sentence))
-        return TSR_OK;
-    char got[512];
-    snprintf(got, sizeof got, "%s", tsr_status_message());
-    return tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" instead of \"%s\"", got, sentence);
+    layers_run(4, check_gradients, NULL);
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -245,19 +210,20 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *b, *p, *out = NULL;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
-    TSR_TRY(make(mesh, "S(0)", TSR_F32, 1, sizes, values, &x));
-    TSR_TRY(make(mesh, "S(0)", TSR_BOOL, 1, sizes, bools, &b));
-    TSR_TRY(make(mesh, "P", TSR_F32, 1, sizes, values, &p));
-    TSR_TRY(expect_refusal(tsr_topk(x, 5, 0, &out, NULL),
-                           "tsr_topk: k is 5, but must be from 0 to 4, the size of dim 0 of x"));
-    TSR_TRY(expect_refusal(tsr_topk(x, -1, 0, &out, NULL), "k is -1, but must be from 0 to 4"));
-    TSR_TRY(expect_refusal(tsr_sort(x, 1, 0, &out, NULL), "tsr_sort: dim is 1, but must be below 1, the dims of x"));
-    TSR_TRY(expect_refusal(tsr_sort(b, 0, 0, &out, NULL), "tsr_sort: x is bool, but sort takes f64, f32"));
-    TSR_TRY(expect_refusal(tsr_sort(p, 0, 0, &out, NULL), "redistribute x from \"P\" to \"R\""));
-    TSR_TRY(expect_refusal(tsr_sort(x, 0, 0, NULL, NULL), "tsr_sort: values and indices are NULL"));
-    TSR_TRY(expect_refusal(tsr_argsort(x, 0, 0, NULL), "tsr_argsort: indices is NULL"));
-    TSR_TRY(expect_refusal(tsr_cumsum(b, 0, &out), "tsr_cumsum: x is bool, but cumsum takes f64"));
-    TSR_TRY(expect(!out, "a failure sets no output", 0));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F32, 1, sizes, values, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_BOOL, 1, sizes, bools, &b));
+    TSR_TRY(support_distribute(mesh, "P", TSR_F32, 1, sizes, values, &p));
+    TSR_TRY(layer_expect_refusal_with(tsr_topk(x, 5, 0, &out, NULL),
+                                      "tsr_topk: k is 5, but must be from 0 to 4, the size of dim 0 of x"));
+    TSR_TRY(layer_expect_refusal_with(tsr_topk(x, -1, 0, &out, NULL), "k is -1, but must be from 0 to 4"));
+    TSR_TRY(layer_expect_refusal_with(tsr_sort(x, 1, 0, &out, NULL),
+                                      "tsr_sort: dim is 1, but must be below 1, the dims of x"));
+    TSR_TRY(layer_expect_refusal_with(tsr_sort(b, 0, 0, &out, NULL), "tsr_sort: x is bool, but sort takes f64, f32"));
+    TSR_TRY(layer_expect_refusal_with(tsr_sort(p, 0, 0, &out, NULL), "redistribute x from \"P\" to \"R\""));
+    TSR_TRY(layer_expect_refusal_with(tsr_sort(x, 0, 0, NULL, NULL), "tsr_sort: values and indices are NULL"));
+    TSR_TRY(layer_expect_refusal_with(tsr_argsort(x, 0, 0, NULL), "tsr_argsort: indices is NULL"));
+    TSR_TRY(layer_expect_refusal_with(tsr_cumsum(b, 0, &out), "tsr_cumsum: x is bool, but cumsum takes f64"));
+    EXPECT(!out, "a failure sets no output");
     tsr_dtensor_destroy(x);
     tsr_dtensor_destroy(b);
     tsr_dtensor_destroy(p);
@@ -268,7 +234,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void wrong_arguments_are_named(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 int main(void)

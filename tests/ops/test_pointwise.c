@@ -1,5 +1,8 @@
 /* Values of ops on elements, beside those of test_op_calls.c, their gradients, and large results.
  * */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -16,12 +19,6 @@
 
 #define COUNT 64
 
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
 static tsr_status expect(bool held, const char *name, double x, double got, double wanted)
 {
     return held ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %.17g is %.17g, not %.17g", name, x, got, wanted);
@@ -29,8 +26,7 @@ static tsr_status expect(bool held, const char *name, double x, double got, doub
 
 static tsr_status make(const tsr_mesh *mesh, tsr_dtype dtype, int64_t count, const void *values, tsr_dtensor **out)
 {
-    const tsr_tensor global = tsr_tensor_contiguous((void *)values, dtype, 1, &count);
-    return tsr_distribute(&global, mesh, "S(0)", out);
+    return support_distribute(mesh, "S(0)", dtype, 1, &count, values, out);
 }
 
 static const double *numbers_of(const tsr_dtensor *x)
@@ -176,8 +172,8 @@ static tsr_status check_unary(tsr_comm *comm, void *arg)
 static void functions_of_one_operand(void **state)
 {
     (void)state;
-    run_ranks(3, check_unary);
-    run_ranks(2, check_rounded);
+    layers_run(3, check_unary, NULL);
+    layers_run(2, check_rounded, NULL);
 }
 
 /* Exact results of f64, NaN equal to NaN; zeros have signs. */
@@ -261,8 +257,8 @@ static tsr_status check_made(tsr_comm *comm, void *arg)
 static void choices_of_one_operand(void **state)
 {
     (void)state;
-    run_ranks(1, check_choices);
-    run_ranks(1, check_made);
+    layers_run(1, check_choices, NULL);
+    layers_run(1, check_made, NULL);
 }
 
 static tsr_status check_pow(tsr_comm *comm, void *arg)
@@ -297,7 +293,7 @@ static tsr_status check_pow(tsr_comm *comm, void *arg)
 static void powers(void **state)
 {
     (void)state;
-    run_ranks(1, check_pow);
+    layers_run(1, check_pow, NULL);
 }
 
 typedef tsr_status binary(const tsr_dtensor *x, const tsr_dtensor *y, tsr_dtensor **out);
@@ -377,7 +373,7 @@ static tsr_status check_tests(tsr_comm *comm, void *arg)
 static void tests_give_bools(void **state)
 {
     (void)state;
-    run_ranks(1, check_tests);
+    layers_run(1, check_tests, NULL);
 }
 
 static tsr_status check_division(tsr_comm *comm, void *arg)
@@ -405,14 +401,7 @@ static tsr_status check_division(tsr_comm *comm, void *arg)
 static void integers_are_divided_downwards(void **state)
 {
     (void)state;
-    run_ranks(1, check_division);
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status == TSR_ERROR_ARGUMENT && strcmp(tsr_status_message(), sentence) == 0)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "got %s: %s", tsr_status_name(status), tsr_status_message());
+    layers_run(1, check_division, NULL);
 }
 
 static tsr_status check_refusals(tsr_comm *comm, void *arg)
@@ -425,10 +414,12 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
     TSR_TRY(make(mesh, TSR_F64, 2, values, &x));
     TSR_TRY(make(mesh, TSR_I64, 2, numbers, &n));
-    TSR_TRY(expect_refusal(tsr_logical_and(x, x, &out), "tsr_logical_and: x is f64, but logical_and takes bool"));
-    TSR_TRY(expect_refusal(tsr_lt(x, n, &out), "tsr_lt: x is f64 but y is i64; both must have one dtype, cast one"));
-    TSR_TRY(expect_refusal(tsr_masked_fill(x, n, 0, &out), "tsr_masked_fill: mask is i64, but masked_fill takes bool"));
-    TSR_TRY(expect_refusal(tsr_remainder(x, x, &out), "tsr_remainder: x is f64, but remainder takes i64, i32"));
+    TSR_TRY(layer_expect_refusal(tsr_logical_and(x, x, &out), "tsr_logical_and: x is f64, but logical_and takes bool"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_lt(x, n, &out), "tsr_lt: x is f64 but y is i64; both must have one dtype, cast one"));
+    TSR_TRY(layer_expect_refusal(tsr_masked_fill(x, n, 0, &out),
+                                 "tsr_masked_fill: mask is i64, but masked_fill takes bool"));
+    TSR_TRY(layer_expect_refusal(tsr_remainder(x, x, &out), "tsr_remainder: x is f64, but remainder takes i64, i32"));
     drop((tsr_dtensor *[]){x, n}, 2);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -437,7 +428,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
 static void other_dtypes_are_refused(void **state)
 {
     (void)state;
-    run_ranks(1, check_refusals);
+    layers_run(1, check_refusals, NULL);
 }
 
 /* Rows that do not begin with a cache line, of more than 8 MiB, by streaming stores and without.

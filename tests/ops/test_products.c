@@ -1,5 +1,8 @@
 /* Products of dtensors, compared with plain loops over small integers, which are exact, and their
  * errors. The layouts are proved in proof/products.c. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
@@ -16,18 +19,6 @@
 #include <cmocka.h>
 
 enum { MOST = 1 << 14, OPERANDS = 4 };
-
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-#define EXPECT(held, ...)                                                                                              \
-    do {                                                                                                               \
-        if (!(held))                                                                                                   \
-            return tsr_status_set(TSR_ERROR_INTERNAL, __VA_ARGS__);                                                    \
-    } while (0)
 
 static uint64_t next(uint64_t *state)
 {
@@ -210,7 +201,7 @@ static tsr_status check_equations(tsr_comm *comm, void *arg)
 static void equations_are_plain_loops(void **state)
 {
     (void)state;
-    run_ranks(1, check_equations);
+    layers_run(1, check_equations, NULL);
 }
 
 static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim, const int64_t *shape,
@@ -222,8 +213,7 @@ static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype d
         count *= shape[dim];
     for (int64_t i = 0; i < count; i++)
         set_element(memory, dtype, i, low + (float)(i * 7 % 23) * 0.37f);
-    const tsr_tensor global = tsr_tensor_contiguous(memory, dtype, ndim, shape);
-    return tsr_distribute(&global, mesh, placements, out);
+    return support_distribute(mesh, placements, dtype, ndim, shape, memory, out);
 }
 
 static tsr_status expect_same(const char *what, const tsr_dtensor *a, const tsr_dtensor *b)
@@ -309,7 +299,7 @@ static tsr_status check_layers(tsr_comm *comm, void *arg)
 static void a_row_of_linear_has_the_bits_of_a_layer(void **state)
 {
     (void)state;
-    run_ranks(3, check_layers);
+    layers_run(3, check_layers, NULL);
 }
 
 static tsr_status check_in_place(tsr_comm *comm, void *arg)
@@ -338,32 +328,7 @@ static tsr_status check_in_place(tsr_comm *comm, void *arg)
 static void a_result_may_have_the_memory_of_an_operand(void **state)
 {
     (void)state;
-    run_ranks(2, check_in_place);
-}
-
-static tsr_status expect_values(const char *what, const tsr_dtensor *x, const char *placements, int count,
-                                const float *wanted)
-{
-    char text[64];
-    tsr_dtensor *whole;
-    tsr_layout_print(tsr_dtensor_layout(x), text, sizeof text);
-    EXPECT(strcmp(text, placements) == 0, "%s is %s instead of %s", what, text, placements);
-    TSR_TRY(tsr_full_tensor(x, &whole));
-    const float *const got = tsr_dtensor_to_local(whole).data;
-    for (int i = 0; i < count; i++)
-        EXPECT(got[i] == wanted[i], "%s: element %d is %g, not %g", what, i, (double)got[i], (double)wanted[i]);
-    tsr_dtensor_destroy(whole);
-    return TSR_OK;
-}
-
-static tsr_status make_numbers(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape,
-                               tsr_dtensor **out)
-{
-    float values[64];
-    for (int i = 0; i < 64; i++)
-        values[i] = (float)(i + 1);
-    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, ndim, shape);
-    return tsr_distribute(&global, mesh, placements, out);
+    layers_run(2, check_in_place, NULL);
 }
 
 /* Gradients of repeated operands are summed in the product: a (2, 3), b (2, 3, 2). */
@@ -374,24 +339,25 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
     tsr_dtensor *a, *b, *out, *dout, *da, *db, *v, *dv;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
-    TSR_TRY(make_numbers(mesh, "R", 2, a_shape, &a));
-    TSR_TRY(make_numbers(mesh, "S(0)", 3, b_shape, &b));
-    TSR_TRY(make_numbers(mesh, "S(0)", 3, out_shape, &dout));
+    TSR_TRY(support_make_numbered(mesh, "R", 2, a_shape, 1, &a));
+    TSR_TRY(support_make_numbered(mesh, "S(0)", 3, b_shape, 1, &b));
+    TSR_TRY(support_make_numbered(mesh, "S(0)", 3, out_shape, 1, &dout));
     TSR_TRY(tsr_matmul(a, b, &out));
-    TSR_TRY(expect_values("out", out, "S(0)", 8, (const float[]){22, 28, 49, 64, 58, 64, 139, 154}));
+    TSR_TRY(support_expect_whole("out", out, "S(0)", 8, (const float[]){22, 28, 49, 64, 58, 64, 139, 154}));
     TSR_TRY(tsr_matmul_backward(a, b, dout, &da, &db));
     /* da = sum over batch of dout b^T. */
-    TSR_TRY(expect_values("da", da, "P", 6, (const float[]){88, 116, 144, 124, 168, 212}));
-    TSR_TRY(expect_values("db", db, "S(0)", 12, (const float[]){13, 18, 17, 24, 21, 30, 33, 38, 45, 52, 57, 66}));
+    TSR_TRY(support_expect_whole("da", da, "P", 6, (const float[]){88, 116, 144, 124, 168, 212}));
+    TSR_TRY(
+        support_expect_whole("db", db, "S(0)", 12, (const float[]){13, 18, 17, 24, 21, 30, 33, 38, 45, 52, 57, 66}));
     tsr_dtensor_destroy(da);
     TSR_TRY(tsr_einsum_backward("ab,cbd->cad", 2, (const tsr_dtensor *const[]){a, b}, dout,
                                 (tsr_dtensor * *const[]){&da, NULL}));
-    TSR_TRY(expect_values("da of einsum", da, "P", 6, (const float[]){88, 116, 144, 124, 168, 212}));
+    TSR_TRY(support_expect_whole("da of einsum", da, "P", 6, (const float[]){88, 116, 144, 124, 168, 212}));
     /* A letter of one operand alone: its gradient is repeated. */
-    TSR_TRY(make_numbers(mesh, "R", 1, (const int64_t[]){3}, &v));
+    TSR_TRY(support_make_numbered(mesh, "R", 1, (const int64_t[]){3}, 1, &v));
     TSR_TRY(
         tsr_einsum_backward("ab,b->b", 2, (const tsr_dtensor *const[]){a, v}, v, (tsr_dtensor * *const[]){&dv, NULL}));
-    TSR_TRY(expect_values("dv", dv, "R", 6, (const float[]){1, 4, 9, 1, 4, 9}));
+    TSR_TRY(support_expect_whole("dv", dv, "R", 6, (const float[]){1, 4, 9, 1, 4, 9}));
     tsr_dtensor *const all[] = {a, b, out, dout, da, db, v, dv};
     for (int i = 0; i < 8; i++)
         tsr_dtensor_destroy(all[i]);
@@ -402,14 +368,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
 static void gradients_are_summed_in_the_product(void **state)
 {
     (void)state;
-    run_ranks(2, check_gradients);
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    EXPECT(status == TSR_ERROR_ARGUMENT && strcmp(tsr_status_message(), sentence) == 0, "got: %s",
-           status == TSR_OK ? "no error" : tsr_status_message());
-    return TSR_OK;
+    layers_run(2, check_gradients, NULL);
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -424,33 +383,39 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(make(mesh, "S(1)", TSR_F32, 2, shape, 0, &cut));
     TSR_TRY(make(mesh, "R", TSR_F64, 2, shape, 0, &wide));
     TSR_TRY(make(mesh, "R", TSR_F32, 0, NULL, 0, &scalar));
-    TSR_TRY(expect_refusal(tsr_matmul(a, b, &out), "tsr_matmul: mesh dim tp must cut dim 0 of b and dim 1 of a alike; "
-                                                   "redistribute a from \"R\" to \"S(1)\""));
-    TSR_TRY(expect_refusal(tsr_matmul(b, cut, &out),
-                           "tsr_matmul: mesh dim tp cuts dim 0 of a and dim 1 of b, which are different factors of "
-                           "\"m k, k n -> m n | k sum | linear {0}{1}\"; redistribute b from \"S(1)\" to "
-                           "\"R\""));
-    TSR_TRY(expect_refusal(tsr_matmul(a, scalar, &out),
-                           "tsr_matmul: b is a scalar, but matmul wants at least 1 dim; scale by mul"));
-    TSR_TRY(expect_refusal(tsr_matmul(a, wide, &out), "tsr_matmul: a is f32 but b is f64; all operands must have one "
-                                                      "dtype, or each be f32, f16 or bf16"));
-    const tsr_dtensor *const two[] = {a, a};
-    TSR_TRY(expect_refusal(tsr_einsum("ab,bc->ad", 2, two, &out),
-                           "tsr_einsum: equation \"ab,bc->ad\", character 8: expected a letter of an operand, found "
-                           "\"d\""));
-    TSR_TRY(expect_refusal(tsr_einsum("aa,ab", 2, two, &out),
-                           "tsr_einsum: equation \"aa,ab\", character 1: expected each letter once in a term, found "
-                           "\"a\""));
-    TSR_TRY(expect_refusal(tsr_einsum("ab,b", 2, two, &out),
-                           "tsr_einsum: operand 1 has 2 dims, but equation \"ab,b\" wants 1"));
+    TSR_TRY(layer_expect_refusal(tsr_matmul(a, b, &out),
+                                 "tsr_matmul: mesh dim tp must cut dim 0 of b and dim 1 of a alike; "
+                                 "redistribute a from \"R\" to \"S(1)\""));
     TSR_TRY(
-        expect_refusal(tsr_einsum("ab", 2, two, &out), "tsr_einsum: equation \"ab\" has 1 operand, but 2 are given"));
-    TSR_TRY(expect_refusal(tsr_einsum("ab,ab,c", 2, two, &out),
-                           "tsr_einsum: equation \"ab,ab,c\" has more operands than the 2 given"));
-    TSR_TRY(expect_refusal(tsr_einsum("ab-cd", 1, two, &out),
-                           "tsr_einsum: equation \"ab-cd\", character 2: expected \",\" or \"->\", found \"-\""));
-    TSR_TRY(expect_refusal(tsr_einsum(NULL, 2, two, &out), "tsr_einsum: attribute equation is NULL"));
-    TSR_TRY(expect_refusal(tsr_einsum("ab", 5, two, &out), "tsr_einsum: count is 5, but einsum takes 1 to 4 operands"));
+        layer_expect_refusal(tsr_matmul(b, cut, &out),
+                             "tsr_matmul: mesh dim tp cuts dim 0 of a and dim 1 of b, which are different factors of "
+                             "\"m k, k n -> m n | k sum | linear {0}{1}\"; redistribute b from \"S(1)\" to "
+                             "\"R\""));
+    TSR_TRY(layer_expect_refusal(tsr_matmul(a, scalar, &out),
+                                 "tsr_matmul: b is a scalar, but matmul wants at least 1 dim; scale by mul"));
+    TSR_TRY(layer_expect_refusal(tsr_matmul(a, wide, &out),
+                                 "tsr_matmul: a is f32 but b is f64; all operands must have one "
+                                 "dtype, or each be f32, f16 or bf16"));
+    const tsr_dtensor *const two[] = {a, a};
+    TSR_TRY(
+        layer_expect_refusal(tsr_einsum("ab,bc->ad", 2, two, &out),
+                             "tsr_einsum: equation \"ab,bc->ad\", character 8: expected a letter of an operand, found "
+                             "\"d\""));
+    TSR_TRY(
+        layer_expect_refusal(tsr_einsum("aa,ab", 2, two, &out),
+                             "tsr_einsum: equation \"aa,ab\", character 1: expected each letter once in a term, found "
+                             "\"a\""));
+    TSR_TRY(layer_expect_refusal(tsr_einsum("ab,b", 2, two, &out),
+                                 "tsr_einsum: operand 1 has 2 dims, but equation \"ab,b\" wants 1"));
+    TSR_TRY(layer_expect_refusal(tsr_einsum("ab", 2, two, &out),
+                                 "tsr_einsum: equation \"ab\" has 1 operand, but 2 are given"));
+    TSR_TRY(layer_expect_refusal(tsr_einsum("ab,ab,c", 2, two, &out),
+                                 "tsr_einsum: equation \"ab,ab,c\" has more operands than the 2 given"));
+    TSR_TRY(layer_expect_refusal(tsr_einsum("ab-cd", 1, two, &out),
+                                 "tsr_einsum: equation \"ab-cd\", character 2: expected \",\" or \"->\", found \"-\""));
+    TSR_TRY(layer_expect_refusal(tsr_einsum(NULL, 2, two, &out), "tsr_einsum: attribute equation is NULL"));
+    TSR_TRY(layer_expect_refusal(tsr_einsum("ab", 5, two, &out),
+                                 "tsr_einsum: count is 5, but einsum takes 1 to 4 operands"));
     EXPECT(!out, "an error wrote the result");
     tsr_dtensor *const all[] = {a, b, cut, wide, scalar};
     for (int i = 0; i < 5; i++)
@@ -462,7 +427,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void errors_say_what_would_work(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 /* Kept answers tell equations apart. */
@@ -473,13 +438,14 @@ static tsr_status check_kept(tsr_comm *comm, void *arg)
     tsr_dtensor *a, *out;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    TSR_TRY(make_numbers(mesh, "R", 2, shape, &a));
+    TSR_TRY(support_make_numbered(mesh, "R", 2, shape, 1, &a));
     for (int i = 0; i < 4; i++) {
         char equation[8];
         snprintf(equation, sizeof equation, "%s", i % 2 ? "ab->b" : "ab->a");
         TSR_TRY(tsr_einsum(equation, 1, (const tsr_dtensor *const[]){a}, &out));
         memset(equation, 'x', sizeof equation);
-        TSR_TRY(expect_values("sums", out, "R", 3, i % 2 ? (const float[]){12, 15, 18} : (const float[]){6, 15, 24}));
+        TSR_TRY(support_expect_whole("sums", out, "R", 3,
+                                     i % 2 ? (const float[]){12, 15, 18} : (const float[]){6, 15, 24}));
         tsr_dtensor_destroy(out);
     }
     const tsr_op *op;
@@ -487,10 +453,12 @@ static tsr_status check_kept(tsr_comm *comm, void *arg)
     const tsr_dtensor *const operands[] = {a, NULL, NULL, NULL}, *const apart[] = {a, NULL, a, NULL};
     TSR_TRY(tsr_op_find(NULL, "einsum", &op));
     TSR_TRY(tsr_op_call(op, 1, &text, operands, &out));
-    TSR_TRY(expect_values("transposed", out, "R", 9, (const float[]){1, 4, 7, 2, 5, 8, 3, 6, 9}));
+    TSR_TRY(support_expect_whole("transposed", out, "R", 9, (const float[]){1, 4, 7, 2, 5, 8, 3, 6, 9}));
     tsr_dtensor_destroy(out);
-    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &number, operands, &out), "einsum: attribute equation must be a text"));
-    TSR_TRY(expect_refusal(tsr_op_call(op, 1, &text, apart, &out), "einsum: c is given, but b before it is NULL"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_op_call(op, 1, &number, operands, &out), "einsum: attribute equation must be a text"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_op_call(op, 1, &text, apart, &out), "einsum: c is given, but b before it is NULL"));
     tsr_dtensor_destroy(a);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -499,7 +467,7 @@ static tsr_status check_kept(tsr_comm *comm, void *arg)
 static void equations_are_told_apart(void **state)
 {
     (void)state;
-    run_ranks(1, check_kept);
+    layers_run(1, check_kept, NULL);
 }
 
 int main(void)

@@ -1,4 +1,7 @@
 /* Linear layers with weights of 8 bits: their values, their bits, and how weights are quantized. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -7,24 +10,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 enum { BLOCK = TSR_Q8_SCALED, MOST_K = 6 * BLOCK, MOST_O = 600, MOST_ROWS = 20 };
-
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-#define EXPECT(held, ...)                                                                                              \
-    do {                                                                                                               \
-        if (!(held))                                                                                                   \
-            return tsr_status_set(TSR_ERROR_INTERNAL, __VA_ARGS__);                                                    \
-    } while (0)
 
 /* A tensor of f32 from -1 to 1, or of small integers. */
 static tsr_status make(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape, bool integers,
@@ -38,8 +28,7 @@ static tsr_status make(const tsr_mesh *mesh, const char *placements, int ndim, c
         const uint64_t mixed = ((uint64_t)i + 3) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)count;
         values[i] = integers ? (float)(mixed >> 40 & 7) - 3 : (float)((int64_t)(mixed >> 40) - (1 << 23)) * 0x1p-23f;
     }
-    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, ndim, shape);
-    return tsr_distribute(&global, mesh, placements, out);
+    return support_distribute(mesh, placements, TSR_F32, ndim, shape, values, out);
 }
 
 /* The values of weights of 8 bits. */
@@ -141,7 +130,7 @@ static tsr_status check_layers(tsr_comm *comm, void *arg)
 static void a_layer_has_the_bits_of_its_values(void **state)
 {
     (void)state;
-    run_ranks(2, check_layers);
+    layers_run(2, check_layers, NULL);
 }
 
 static tsr_status expect_text(const tsr_dtensor *x, const char *wanted)
@@ -193,14 +182,7 @@ static tsr_status check_quantized(tsr_comm *comm, void *arg)
 static void weights_differ_by_half_a_scale(void **state)
 {
     (void)state;
-    run_ranks(2, check_quantized);
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    EXPECT(status == TSR_ERROR_ARGUMENT && strcmp(tsr_status_message(), sentence) == 0, "got: %s",
-           status == TSR_OK ? "no error" : tsr_status_message());
-    return TSR_OK;
+    layers_run(2, check_quantized, NULL);
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -213,20 +195,22 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(make(mesh, "R", 2, shape, false, &w));
     TSR_TRY(make(mesh, "S(1)", 2, shape, false, &cut));
     TSR_TRY(make(mesh, "R", 2, odd, false, &short_w));
-    TSR_TRY(expect_refusal(tsr_quantize_q8(cut, &data, &scales),
-                           "tsr_quantize_q8: mesh dim 0 of \"S(1)\" cuts blocks of 32 weights, which have one scale; "
-                           "redistribute w to \"S(1;unit=32)\" there"));
-    TSR_TRY(expect_refusal(tsr_quantize_q8(short_w, &data, &scales),
-                           "tsr_quantize_q8: the last dim of w has size 40, but must be a multiple of 32"));
-    TSR_TRY(expect_refusal(tsr_quantize_q8(NULL, &data, &scales), "tsr_quantize_q8: w is NULL"));
+    TSR_TRY(
+        layer_expect_refusal(tsr_quantize_q8(cut, &data, &scales),
+                             "tsr_quantize_q8: mesh dim 0 of \"S(1)\" cuts blocks of 32 weights, which have one scale; "
+                             "redistribute w to \"S(1;unit=32)\" there"));
+    TSR_TRY(layer_expect_refusal(tsr_quantize_q8(short_w, &data, &scales),
+                                 "tsr_quantize_q8: the last dim of w has size 40, but must be a multiple of 32"));
+    TSR_TRY(layer_expect_refusal(tsr_quantize_q8(NULL, &data, &scales), "tsr_quantize_q8: w is NULL"));
     TSR_TRY(tsr_quantize_q8(w, &data, &scales));
-    TSR_TRY(expect_refusal(tsr_linear_q8(w, w, scales, NULL, &out), "tsr_linear_q8: w is f32, but linear_q8 takes i8"));
-    TSR_TRY(expect_refusal(tsr_linear_q8(w, data, w, NULL, &out),
-                           "tsr_linear_q8: w has 96 columns and scales 96, but a scale is that of 32 weights"));
+    TSR_TRY(layer_expect_refusal(tsr_linear_q8(w, w, scales, NULL, &out),
+                                 "tsr_linear_q8: w is f32, but linear_q8 takes i8"));
+    TSR_TRY(layer_expect_refusal(tsr_linear_q8(w, data, w, NULL, &out),
+                                 "tsr_linear_q8: w has 96 columns and scales 96, but a scale is that of 32 weights"));
     ((float *)tsr_dtensor_to_local(w).data)[7] = NAN;
     tsr_dtensor *more, *and_more;
-    TSR_TRY(expect_refusal(tsr_quantize_q8(w, &more, &and_more),
-                           "tsr_quantize_q8: w has infinities, NaNs or numbers beyond f32"));
+    TSR_TRY(layer_expect_refusal(tsr_quantize_q8(w, &more, &and_more),
+                                 "tsr_quantize_q8: w has infinities, NaNs or numbers beyond f32"));
     tsr_dtensor *const all[] = {w, cut, short_w, data, scales};
     for (int i = 0; i < 5; i++)
         tsr_dtensor_destroy(all[i]);
@@ -237,7 +221,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void errors_say_what_would_work(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 int main(void)

@@ -1,5 +1,7 @@
 /* Random numbers: those of jax.random and torch.func._random (tests/golden/random.txt), under any
  * layout; errors. */
+#include "layers.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -25,12 +27,6 @@ typedef struct slice {
     int length;
     uint64_t bits[32];
 } slice;
-
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
 
 static tsr_status expect(bool holds, const char *what)
 {
@@ -179,7 +175,7 @@ static tsr_status check_golden(tsr_comm *comm, void *arg)
 static void numbers_are_those_of_peers(void **state)
 {
     (void)state;
-    run_ranks(3, check_golden);
+    layers_run(3, check_golden, NULL);
 }
 
 static tsr_status check_layouts(tsr_comm *comm, void *arg)
@@ -212,7 +208,7 @@ static tsr_status check_layouts(tsr_comm *comm, void *arg)
 static void layouts_change_no_bit(void **state)
 {
     (void)state;
-    run_ranks(6, check_layouts);
+    layers_run(6, check_layouts, NULL);
 }
 
 /* The kernels of all sets of instructions that this processor runs. */
@@ -255,7 +251,7 @@ static tsr_status check_sets(tsr_comm *comm, void *arg)
 static void instructions_change_no_bit(void **state)
 {
     (void)state;
-    run_ranks(1, check_sets);
+    layers_run(1, check_sets, NULL);
 }
 
 /* Mean and mean square of what an initializer makes. */
@@ -314,7 +310,7 @@ static tsr_status check_initializers(tsr_comm *comm, void *arg)
 static void initializers_have_their_deviations(void **state)
 {
     (void)state;
-    run_ranks(1, check_initializers);
+    layers_run(1, check_initializers, NULL);
 }
 
 static tsr_status check_dropout(tsr_comm *comm, void *arg)
@@ -360,7 +356,7 @@ static tsr_status check_dropout(tsr_comm *comm, void *arg)
 static void dropout_has_its_mask_again(void **state)
 {
     (void)state;
-    run_ranks(2, check_dropout);
+    layers_run(2, check_dropout, NULL);
 }
 
 static tsr_status expect_refusal(tsr_status status, const char *sentence)
@@ -417,7 +413,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void wrong_arguments_are_named(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 int main(void)

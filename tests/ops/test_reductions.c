@@ -1,5 +1,8 @@
 /* Reductions that choose, multiply and measure: values against plain loops on long lines under
  * cuts of all kinds, special values, shares of gradients, and errors. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -9,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,35 +21,6 @@
 
 static const int64_t shape[] = {ROWS, COLUMNS}, last = 1;
 static const char *const cuts[] = {"S(1)", "R", "S(0)", "S(1;unit=7)", "S(1;interleave=5)", "S(1;sizes=0,1500,1,0)"};
-
-static tsr_status expect(bool holds, const char *what, int64_t at)
-{
-    return holds ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s at %lld", what, (long long)at);
-}
-
-static void run_ranks(int count, tsr_rank_main *body)
-{
-    if (tsr_threads_run(count, body, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim, const int64_t *sizes,
-                       void *values, tsr_dtensor **out)
-{
-    const tsr_tensor global = tsr_tensor_contiguous(values, dtype, ndim, sizes);
-    return tsr_distribute(&global, mesh, placements, out);
-}
-
-/* Collective: the whole of a dtensor of at most `bytes`, which is destroyed. */
-static tsr_status take_whole(tsr_dtensor *x, void *to, size_t bytes)
-{
-    tsr_dtensor *whole;
-    TSR_TRY(tsr_full_tensor(x, &whole));
-    memcpy(to, tsr_dtensor_to_local(whole).data, bytes);
-    tsr_dtensor_destroy(whole);
-    tsr_dtensor_destroy(x);
-    return TSR_OK;
-}
 
 static void fill(double *values)
 {
@@ -65,8 +38,9 @@ static tsr_status check_row(const double *row, double largest, double smallest, 
         most = row[i] > row[most] ? i : most;
         least = row[i] < row[least] ? i : least;
     }
-    TSR_TRY(expect(largest == row[most] && first == most, "the largest", most));
-    return expect(smallest == row[least] && low == least, "the smallest", least);
+    EXPECT(largest == row[most] && first == most, "the largest at %lld", (long long)most);
+    EXPECT(smallest == row[least] && low == least, "the smallest at %lld", (long long)least);
+    return TSR_OK;
 }
 
 static tsr_status check_moments(const double *row, double variance, double deviation)
@@ -76,8 +50,9 @@ static tsr_status check_moments(const double *row, double variance, double devia
         mean += row[i] / COLUMNS;
     for (int i = 0; i < COLUMNS; i++)
         squares += (row[i] - mean) * (row[i] - mean);
-    TSR_TRY(expect(fabs(variance - squares / (COLUMNS - 1)) <= 1e-12 * variance, "the variance", 0));
-    return expect(fabs(deviation - sqrt(squares / COLUMNS)) <= 1e-12 * deviation, "the deviation", 0);
+    EXPECT(fabs(variance - squares / (COLUMNS - 1)) <= 1e-12 * variance, "the variance");
+    EXPECT(fabs(deviation - sqrt(squares / COLUMNS)) <= 1e-12 * deviation, "the deviation");
+    return TSR_OK;
 }
 
 static tsr_status check_cut(const tsr_mesh *mesh, const char *placements, double *values)
@@ -85,25 +60,25 @@ static tsr_status check_cut(const tsr_mesh *mesh, const char *placements, double
     double largest[ROWS], smallest[ROWS], variance[ROWS], deviation[ROWS];
     int64_t first[ROWS], low[ROWS];
     tsr_dtensor *x, *out;
-    TSR_TRY(make(mesh, placements, TSR_F64, 2, shape, values, &x));
+    TSR_TRY(support_distribute(mesh, placements, TSR_F64, 2, shape, values, &x));
     TSR_TRY(tsr_max(x, 1, &last, 0, &out));
     TSR_TRY(tsr_max_into(x, 1, &last, 0, out));
-    TSR_TRY(take_whole(out, largest, sizeof largest));
+    TSR_TRY(support_take(out, largest, sizeof largest));
     TSR_TRY(tsr_min(x, 1, &last, 1, &out));
     TSR_TRY(tsr_min_into(x, 1, &last, 1, out));
-    TSR_TRY(take_whole(out, smallest, sizeof smallest));
+    TSR_TRY(support_take(out, smallest, sizeof smallest));
     TSR_TRY(tsr_argmax(x, 1, &out));
     TSR_TRY(tsr_argmax_into(x, -1, out));
-    TSR_TRY(take_whole(out, first, sizeof first));
+    TSR_TRY(support_take(out, first, sizeof first));
     TSR_TRY(tsr_argmin(x, -1, &out));
     TSR_TRY(tsr_argmin_into(x, 1, out));
-    TSR_TRY(take_whole(out, low, sizeof low));
+    TSR_TRY(support_take(out, low, sizeof low));
     TSR_TRY(tsr_var(x, 1, &last, 0, 1, &out));
     TSR_TRY(tsr_var_into(x, 1, &last, 0, 1, out));
-    TSR_TRY(take_whole(out, variance, sizeof variance));
+    TSR_TRY(support_take(out, variance, sizeof variance));
     TSR_TRY(tsr_std(x, 1, &last, 0, 0, &out));
     TSR_TRY(tsr_std_into(x, 1, &last, 0, 0, out));
-    TSR_TRY(take_whole(out, deviation, sizeof deviation));
+    TSR_TRY(support_take(out, deviation, sizeof deviation));
     for (int i = 0; i < ROWS; i++) {
         TSR_TRY(check_row(values + (ptrdiff_t)i * COLUMNS, largest[i], smallest[i], first[i], low[i]));
         TSR_TRY(check_moments(values + (ptrdiff_t)i * COLUMNS, variance[i], deviation[i]));
@@ -128,7 +103,7 @@ static tsr_status check_lines(tsr_comm *comm, void *arg)
 static void long_lines_are_reduced_under_any_cut(void **state)
 {
     (void)state;
-    run_ranks(4, check_lines);
+    layers_run(4, check_lines, NULL);
 }
 
 /* Positions of extremes of columns, where NaNs, zeros of both signs and equal elements are. */
@@ -143,22 +118,22 @@ static tsr_status check_special(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *out;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "5", &mesh));
-    TSR_TRY(make(mesh, "S(0)", TSR_F64, 2, sizes, values, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F64, 2, sizes, values, &x));
     TSR_TRY(tsr_argmax(x, 0, &out));
-    TSR_TRY(take_whole(out, positions, sizeof positions));
-    TSR_TRY(expect(memcmp(positions, most, sizeof most) == 0, "argmax", 0));
+    TSR_TRY(support_take(out, positions, sizeof positions));
+    EXPECT(memcmp(positions, most, sizeof most) == 0, "argmax");
     TSR_TRY(tsr_argmin(x, 0, &out));
-    TSR_TRY(take_whole(out, positions, sizeof positions));
-    TSR_TRY(expect(memcmp(positions, least, sizeof least) == 0, "argmin", 0));
+    TSR_TRY(support_take(out, positions, sizeof positions));
+    EXPECT(memcmp(positions, least, sizeof least) == 0, "argmin");
     TSR_TRY(tsr_max(x, 1, &rows, 0, &out));
-    TSR_TRY(take_whole(out, largest, sizeof largest));
+    TSR_TRY(support_take(out, largest, sizeof largest));
     TSR_TRY(tsr_min(x, 1, &rows, 0, &out));
-    TSR_TRY(take_whole(out, smallest, sizeof smallest));
+    TSR_TRY(support_take(out, smallest, sizeof smallest));
     for (int i = 0; i < 4; i++) {
         const bool is_nan = i == 0 || i == 2;
-        TSR_TRY(expect(is_nan == isnan(largest[i]) && is_nan == isnan(smallest[i]), "NaN passes", i));
+        EXPECT(is_nan == isnan(largest[i]) && is_nan == isnan(smallest[i]), "NaN passes at %lld", (long long)i);
     }
-    TSR_TRY(expect(!signbit(largest[1]) && signbit(smallest[1]), "-0 is below +0", 1));
+    EXPECT(!signbit(largest[1]) && signbit(smallest[1]), "-0 is below +0");
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -167,7 +142,7 @@ static tsr_status check_special(tsr_comm *comm, void *arg)
 static void special_values_have_an_order(void **state)
 {
     (void)state;
-    run_ranks(5, check_special);
+    layers_run(5, check_special, NULL);
 }
 
 /* Integers that f64 does not have, narrow floats, and results of no elements. */
@@ -183,50 +158,50 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *out;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
-    TSR_TRY(make(mesh, "S(0)", TSR_I64, 1, three, large, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_I64, 1, three, large, &x));
     TSR_TRY(tsr_argmax(x, 0, &out));
-    TSR_TRY(take_whole(out, &whole, sizeof whole));
-    TSR_TRY(expect(whole == 1, "argmax of i64", whole));
+    TSR_TRY(support_take(out, &whole, sizeof whole));
+    EXPECT(whole == 1, "argmax of i64 is %lld", (long long)whole);
     TSR_TRY(tsr_max(x, 0, NULL, 0, &out));
-    TSR_TRY(take_whole(out, &whole, sizeof whole));
-    TSR_TRY(expect(whole == INT64_MAX, "max of i64", whole));
+    TSR_TRY(support_take(out, &whole, sizeof whole));
+    EXPECT(whole == INT64_MAX, "max of i64 is %lld", (long long)whole);
     tsr_dtensor_destroy(x);
-    TSR_TRY(make(mesh, "S(0)", TSR_I32, 1, three, small, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_I32, 1, three, small, &x));
     TSR_TRY(tsr_max(x, 0, NULL, 0, &out));
-    TSR_TRY(take_whole(out, &chosen, sizeof chosen));
-    TSR_TRY(expect(chosen == -7, "max of i32", chosen));
+    TSR_TRY(support_take(out, &chosen, sizeof chosen));
+    EXPECT(chosen == -7, "max of i32 is %lld", (long long)chosen);
     TSR_TRY(tsr_prod(x, 0, NULL, 0, &out));
     TSR_TRY(tsr_prod_into(x, 0, NULL, 0, out));
-    TSR_TRY(take_whole(out, &chosen, sizeof chosen));
-    TSR_TRY(expect(chosen == -504, "product of i32", chosen));
+    TSR_TRY(support_take(out, &chosen, sizeof chosen));
+    EXPECT(chosen == -504, "product of i32 is %lld", (long long)chosen);
     tsr_dtensor_destroy(x);
-    TSR_TRY(make(mesh, "S(0)", TSR_F16, 1, three, halves, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F16, 1, three, halves, &x));
     TSR_TRY(tsr_prod(x, 0, NULL, 0, &out));
-    TSR_TRY(take_whole(out, &half, sizeof half));
-    TSR_TRY(expect(half == 0xc600, "product of f16 is -6", half));
+    TSR_TRY(support_take(out, &half, sizeof half));
+    EXPECT(half == 0xc600, "product of f16 is 0x%x", (unsigned)half);
     tsr_dtensor_destroy(x);
-    TSR_TRY(make(mesh, "S(0)", TSR_BOOL, 1, three, bools, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_BOOL, 1, three, bools, &x));
     TSR_TRY(tsr_any(x, 0, NULL, 0, &out));
     TSR_TRY(tsr_any_into(x, 0, NULL, 0, out));
-    TSR_TRY(take_whole(out, &answer, sizeof answer));
-    TSR_TRY(expect(answer == 1, "any", answer));
+    TSR_TRY(support_take(out, &answer, sizeof answer));
+    EXPECT(answer == 1, "any is %lld", (long long)answer);
     TSR_TRY(tsr_all(x, 0, NULL, 0, &out));
     TSR_TRY(tsr_all_into(x, 0, NULL, 0, out));
-    TSR_TRY(take_whole(out, &answer, sizeof answer));
-    TSR_TRY(expect(answer == 0, "all", answer));
+    TSR_TRY(support_take(out, &answer, sizeof answer));
+    EXPECT(answer == 0, "all is %lld", (long long)answer);
     tsr_dtensor_destroy(x);
-    TSR_TRY(make(mesh, "S(0)", TSR_I64, 2, none, large, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_I64, 2, none, large, &x));
     TSR_TRY(tsr_max(x, 1, &first, 0, &out));
-    TSR_TRY(take_whole(out, two, sizeof two));
-    TSR_TRY(expect(two[0] == INT64_MIN && two[1] == INT64_MIN, "max of nothing", two[0]));
+    TSR_TRY(support_take(out, two, sizeof two));
+    EXPECT(two[0] == INT64_MIN && two[1] == INT64_MIN, "max of nothing is %lld", (long long)two[0]);
     tsr_dtensor_destroy(x);
-    TSR_TRY(make(mesh, "S(0)", TSR_F32, 2, none, floats, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F32, 2, none, floats, &x));
     TSR_TRY(tsr_min(x, 1, &first, 0, &out));
-    TSR_TRY(take_whole(out, floats, sizeof floats));
-    TSR_TRY(expect(floats[0] == INFINITY && floats[1] == INFINITY, "min of nothing", 0));
+    TSR_TRY(support_take(out, floats, sizeof floats));
+    EXPECT(floats[0] == INFINITY && floats[1] == INFINITY, "min of nothing");
     TSR_TRY(tsr_prod(x, 1, &first, 0, &out));
-    TSR_TRY(take_whole(out, floats, sizeof floats));
-    TSR_TRY(expect(floats[0] == 1 && floats[1] == 1, "product of nothing", 0));
+    TSR_TRY(support_take(out, floats, sizeof floats));
+    EXPECT(floats[0] == 1 && floats[1] == 1, "product of nothing");
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
     return TSR_OK;
@@ -235,7 +210,7 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
 static void dtypes_and_no_elements_have_results(void **state)
 {
     (void)state;
-    run_ranks(2, check_dtypes);
+    layers_run(2, check_dtypes, NULL);
 }
 
 typedef tsr_status gradient(const tsr_dtensor *x, int count, const int64_t *dims, int keep, const tsr_dtensor *dout,
@@ -248,12 +223,12 @@ static tsr_status check_gradient(const tsr_mesh *mesh, gradient *backward, doubl
     static const int64_t six[] = {6};
     double two[] = {2}, got[6];
     tsr_dtensor *x, *dout, *dx;
-    TSR_TRY(make(mesh, "S(0;sizes=2,0,3,0,1)", TSR_F64, 1, six, values, &x));
-    TSR_TRY(make(mesh, "R", TSR_F64, 0, NULL, two, &dout));
+    TSR_TRY(support_distribute(mesh, "S(0;sizes=2,0,3,0,1)", TSR_F64, 1, six, values, &x));
+    TSR_TRY(support_distribute(mesh, "R", TSR_F64, 0, NULL, two, &dout));
     TSR_TRY(backward(x, 0, NULL, 0, dout, &dx));
-    TSR_TRY(take_whole(dx, got, sizeof got));
+    TSR_TRY(support_take(dx, got, sizeof got));
     for (int i = 0; i < 6; i++)
-        TSR_TRY(expect(got[i] == wanted[i], what, i));
+        EXPECT(got[i] == wanted[i], "%s at %lld", what, (long long)i);
     tsr_dtensor_destroy(dout);
     tsr_dtensor_destroy(x);
     return TSR_OK;
@@ -279,7 +254,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
 static void gradients_are_shared_across_ranks(void **state)
 {
     (void)state;
-    run_ranks(5, check_gradients);
+    layers_run(5, check_gradients, NULL);
 }
 
 typedef tsr_status measure(const tsr_dtensor *x, int count, const int64_t *dims, int keep, double correction,
@@ -291,10 +266,10 @@ static tsr_status measure_values(const tsr_mesh *mesh, measure *run, double *val
 {
     static const int64_t five[] = {5};
     tsr_dtensor *x, *result;
-    TSR_TRY(make(mesh, "S(0)", TSR_F64, 1, five, values, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F64, 1, five, values, &x));
     TSR_TRY(run(x, 0, NULL, 0, 1, &result));
     tsr_dtensor_destroy(x);
-    return take_whole(result, out, sizeof *out);
+    return support_take(result, out, sizeof *out);
 }
 
 static tsr_status check_slopes(const tsr_mesh *mesh, measure *run, measure_gradient *backward)
@@ -302,17 +277,17 @@ static tsr_status check_slopes(const tsr_mesh *mesh, measure *run, measure_gradi
     static const int64_t five[] = {5};
     double values[] = {3, -1, 4, 1, -5}, three[] = {3}, got[5], high, low;
     tsr_dtensor *x, *dout, *dx;
-    TSR_TRY(make(mesh, "S(0)", TSR_F64, 1, five, values, &x));
-    TSR_TRY(make(mesh, "R", TSR_F64, 0, NULL, three, &dout));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F64, 1, five, values, &x));
+    TSR_TRY(support_distribute(mesh, "R", TSR_F64, 0, NULL, three, &dout));
     TSR_TRY(backward(x, 0, NULL, 0, 1, dout, &dx));
-    TSR_TRY(take_whole(dx, got, sizeof got));
+    TSR_TRY(support_take(dx, got, sizeof got));
     for (int i = 0; i < 5; i++) {
         values[i] += 1e-5;
         TSR_TRY(measure_values(mesh, run, values, &high));
         values[i] -= 2e-5;
         TSR_TRY(measure_values(mesh, run, values, &low));
         values[i] += 1e-5;
-        TSR_TRY(expect(fabs(got[i] - 3 * (high - low) / 2e-5) < 1e-8, "a slope", i));
+        EXPECT(fabs(got[i] - 3 * (high - low) / 2e-5) < 1e-8, "a slope at %lld", (long long)i);
     }
     tsr_dtensor_destroy(dout);
     tsr_dtensor_destroy(x);
@@ -329,14 +304,14 @@ static tsr_status check_deviations(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
     TSR_TRY(check_slopes(mesh, tsr_var, tsr_var_backward));
     TSR_TRY(check_slopes(mesh, tsr_std, tsr_std_backward));
-    TSR_TRY(make(mesh, "S(0)", TSR_F64, 1, three, equal, &x));
-    TSR_TRY(make(mesh, "R", TSR_F64, 0, NULL, one, &dout));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F64, 1, three, equal, &x));
+    TSR_TRY(support_distribute(mesh, "R", TSR_F64, 0, NULL, one, &dout));
     TSR_TRY(tsr_std_backward(x, 0, NULL, 0, 1, dout, &dx));
-    TSR_TRY(take_whole(dx, got, sizeof got));
-    TSR_TRY(expect(got[0] == 0 && got[1] == 0 && got[2] == 0, "the gradient of a deviation of 0", 0));
+    TSR_TRY(support_take(dx, got, sizeof got));
+    EXPECT(got[0] == 0 && got[1] == 0 && got[2] == 0, "the gradient of a deviation of 0");
     TSR_TRY(tsr_var(x, 0, NULL, 0, 3, &dx));
-    TSR_TRY(take_whole(dx, got, sizeof *got));
-    TSR_TRY(expect(isnan(got[0]), "0 / 0", 0));
+    TSR_TRY(support_take(dx, got, sizeof *got));
+    EXPECT(isnan(got[0]), "0 / 0");
     tsr_dtensor_destroy(dout);
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
@@ -346,16 +321,7 @@ static tsr_status check_deviations(tsr_comm *comm, void *arg)
 static void deviations_have_slopes(void **state)
 {
     (void)state;
-    run_ranks(2, check_deviations);
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status != TSR_OK && strstr(tsr_status_message(), sentence))
-        return TSR_OK;
-    char got[512];
-    snprintf(got, sizeof got, "%s", tsr_status_message());
-    return tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" instead of \"%s\"", got, sentence);
+    layers_run(2, check_deviations, NULL);
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -367,19 +333,23 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *b, *y, *out = NULL;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
-    TSR_TRY(make(mesh, "R", TSR_F32, 2, sizes, values, &x));
-    TSR_TRY(make(mesh, "S(0)", TSR_BOOL, 1, sizes, bools, &b));
-    TSR_TRY(make(mesh, "S(0)", TSR_F32, 1, sizes, values, &y));
-    TSR_TRY(expect_refusal(tsr_argmax(x, 1, &out),
-                           "tsr_argmax: dim is 1, along which x is empty, so no element is the largest"));
-    TSR_TRY(expect_refusal(tsr_argmin(x, -1, &out), "so no element is the smallest"));
-    TSR_TRY(expect_refusal(tsr_argmax(x, 2, &out), "dim is 2, but must be below 2, the dims of x, or -1 for the last"));
-    TSR_TRY(expect_refusal(tsr_max(b, 0, NULL, 0, &out), "tsr_max: x is bool, but max takes f64, f32, f16, bf16"));
-    TSR_TRY(expect_refusal(tsr_any(y, 0, NULL, 0, &out), "tsr_any: x is f32, but any takes bool"));
-    TSR_TRY(expect_refusal(tsr_prod(y, 1, wrong, 0, &out), "dims are 2, but they must differ and be below 1"));
-    TSR_TRY(expect_refusal(tsr_max_backward(y, 0, NULL, 0, y, &out), "tsr_max_backward: dout is \"S(0)\", but must"));
-    TSR_TRY(expect_refusal(tsr_max_backward(y, 0, NULL, 0, y, &out), "in its gradient layout, \"R\""));
-    TSR_TRY(expect(!out, "a failure sets no output", 0));
+    TSR_TRY(support_distribute(mesh, "R", TSR_F32, 2, sizes, values, &x));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_BOOL, 1, sizes, bools, &b));
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F32, 1, sizes, values, &y));
+    TSR_TRY(layer_expect_refusal_with(tsr_argmax(x, 1, &out),
+                                      "tsr_argmax: dim is 1, along which x is empty, so no element is the largest"));
+    TSR_TRY(layer_expect_refusal_with(tsr_argmin(x, -1, &out), "so no element is the smallest"));
+    TSR_TRY(layer_expect_refusal_with(tsr_argmax(x, 2, &out),
+                                      "dim is 2, but must be below 2, the dims of x, or -1 for the last"));
+    TSR_TRY(layer_expect_refusal_with(tsr_max(b, 0, NULL, 0, &out),
+                                      "tsr_max: x is bool, but max takes f64, f32, f16, bf16"));
+    TSR_TRY(layer_expect_refusal_with(tsr_any(y, 0, NULL, 0, &out), "tsr_any: x is f32, but any takes bool"));
+    TSR_TRY(
+        layer_expect_refusal_with(tsr_prod(y, 1, wrong, 0, &out), "dims are 2, but they must differ and be below 1"));
+    TSR_TRY(layer_expect_refusal_with(tsr_max_backward(y, 0, NULL, 0, y, &out),
+                                      "tsr_max_backward: dout is \"S(0)\", but must"));
+    TSR_TRY(layer_expect_refusal_with(tsr_max_backward(y, 0, NULL, 0, y, &out), "in its gradient layout, \"R\""));
+    EXPECT(!out, "a failure sets no output");
     tsr_dtensor_destroy(x);
     tsr_dtensor_destroy(b);
     tsr_dtensor_destroy(y);
@@ -390,7 +360,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void wrong_arguments_are_named(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* Rotary positions against plain loops with libm's functions. */
 #include "attention_plain.h"
+#include "layers.h"
 
 #include <tessera/sys/status.h>
 
@@ -8,8 +9,6 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -153,16 +152,6 @@ static void pairs_are_rotated_by_their_positions(void **state)
     }
 }
 
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), sentence))
-        return TSR_OK;
-    char got[1024];
-    snprintf(got, sizeof got, "%s", tsr_status_message());
-    return tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" instead of \"%s\"", status == TSR_OK ? "no error" : got,
-                          sentence);
-}
-
 static tsr_status check_refusals(tsr_comm *comm, void *arg)
 {
     static const int64_t odd[] = {TOKENS, HEADS, 3};
@@ -176,16 +165,18 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     const tsr_tensor global = tsr_tensor_contiguous(data, TSR_F64, 3, odd);
     TSR_TRY(tsr_distribute(&global, mesh, "R", &uneven));
     TSR_TRY(tsr_redistribute_to(x, "S(3)", &cut));
-    TSR_TRY(expect_refusal(tsr_rope(uneven, at, NULL, &out), "positions has 2 dims, but x has 1 before heads and dim"));
-    TSR_TRY(expect_refusal(tsr_rope(x, x, NULL, &out), "positions is f64, but must be i64 or i32"));
-    TSR_TRY(expect_refusal(tsr_rope(at, at, NULL, &out), "x is i64, but rope takes f64, f32, f16 and bf16"));
-    TSR_TRY(expect_refusal(tsr_rope(cut, at, NULL, &out), "redistribute x from \"S(3)\" to \"R\""));
+    TSR_TRY(layer_expect_refusal_with(tsr_rope(uneven, at, NULL, &out),
+                                      "positions has 2 dims, but x has 1 before heads and dim"));
+    TSR_TRY(layer_expect_refusal_with(tsr_rope(x, x, NULL, &out), "positions is f64, but must be i64 or i32"));
+    TSR_TRY(layer_expect_refusal_with(tsr_rope(at, at, NULL, &out), "x is i64, but rope takes f64, f32, f16 and bf16"));
+    TSR_TRY(layer_expect_refusal_with(tsr_rope(cut, at, NULL, &out), "redistribute x from \"S(3)\" to \"R\""));
     o.base = 0;
-    TSR_TRY(expect_refusal(tsr_rope(x, at, &o, &out), "base is 0, but must be more than 0"));
+    TSR_TRY(layer_expect_refusal_with(tsr_rope(x, at, &o, &out), "base is 0, but must be more than 0"));
     o.base = 1;
     o.original_max_position = 1;
     o.high_freq_factor = 1;
-    TSR_TRY(expect_refusal(tsr_rope(x, at, &o, &out), "high_freq_factor is 1, but must be more than low_freq_factor"));
+    TSR_TRY(layer_expect_refusal_with(tsr_rope(x, at, &o, &out),
+                                      "high_freq_factor is 1, but must be more than low_freq_factor"));
     tsr_dtensor *const all[] = {x, at, uneven, cut};
     for (int i = 0; i < 4; i++)
         tsr_dtensor_destroy(all[i]);
@@ -196,8 +187,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
 static void refusals_say_what_would_work(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, check_refusals, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, check_refusals, NULL);
 }
 
 int main(void)

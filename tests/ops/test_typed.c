@@ -1,5 +1,6 @@
 /* Each typed function is its row: the same bits and layouts as tsr_op_call(), tsr_op_call_into()
  * and tsr_op_backward() with the row's name and attributes. */
+#include "layers.h"
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -356,8 +357,7 @@ static tsr_status compare_all(tsr_comm *comm, void *arg)
 static void typed_functions_are_their_rows(void **state)
 {
     (void)state;
-    if (tsr_threads_run(2, compare_all, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
+    layers_run(2, compare_all, NULL);
 }
 
 int main(void)

@@ -1,4 +1,7 @@
 /* Views: their memory, the bits of copies, gradients, and errors. */
+#include "layers.h"
+#include "wholes.h"
+
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
@@ -7,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,57 +22,6 @@
         if (!(condition))                                                                                              \
             return tsr_status_set(TSR_ERROR_INTERNAL, "line %d: %s", __LINE__, #condition);                            \
     } while (0)
-
-static void run_ranks(int ranks, tsr_rank_main *function)
-{
-    if (tsr_threads_run(ranks, function, NULL, NULL) != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-}
-
-static tsr_status expect_refusal(tsr_status status, const char *sentence)
-{
-    if (status == TSR_ERROR_ARGUMENT && strcmp(tsr_status_message(), sentence) == 0)
-        return TSR_OK;
-    char got[1024];
-    snprintf(got, sizeof got, "%s", tsr_status_message());
-    return tsr_status_set(TSR_ERROR_INTERNAL, "expected \"%s\", got %s \"%s\"", sentence, tsr_status_name(status), got);
-}
-
-/* A whole tensor numbered from 0. */
-static tsr_status make_numbered(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape,
-                                tsr_dtensor **out)
-{
-    float values[BYTES / sizeof(float)];
-    for (size_t i = 0; i < BYTES / sizeof(float); i++)
-        values[i] = (float)i;
-    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, ndim, shape);
-    return tsr_distribute(&global, mesh, placements, out);
-}
-
-/* Checks the placements of a dtensor, and its values as a whole, in row-major order. */
-static tsr_status expect_whole(const tsr_dtensor *x, const char *placements, int count, const float *values)
-{
-    char text[128];
-    tsr_dtensor *whole;
-    tsr_layout_print(tsr_dtensor_layout(x), text, sizeof text);
-    if (strcmp(text, placements) != 0)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "expected %s, got %s", placements, text);
-    TSR_TRY(tsr_full_tensor(x, &whole));
-    int64_t size;
-    tsr_status status = TSR_OK;
-    const tsr_tensor local = tsr_dtensor_to_local(whole);
-    if (tsr_tensor_count(&local, &size) != TSR_OK || size != count)
-        status = tsr_status_set(TSR_ERROR_INTERNAL, "%s: expected %d elements, got %lld", placements, count,
-                                (long long)size);
-    for (int i = 0; i < count && status == TSR_OK; i++) {
-        const float got = ((const float *)local.data)[i];
-        if (got != values[i])
-            status = tsr_status_set(TSR_ERROR_INTERNAL, "%s: element %d is %g instead of %g", placements, i,
-                                    (double)got, (double)values[i]);
-    }
-    tsr_dtensor_destroy(whole);
-    return status;
-}
 
 static bool is_inside(const tsr_dtensor *view, const tsr_tensor *parent, size_t bytes)
 {
@@ -101,7 +52,7 @@ static tsr_status share_memory(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *views[11];
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=2", &mesh));
-    TSR_TRY(make_numbered(mesh, "S(1)", 2, shape, &x));
+    TSR_TRY(support_make_numbered(mesh, "S(1)", 2, shape, 0, &x));
     const tsr_tensor parent = tsr_dtensor_to_local(x);
     TSR_TRY(make_views(x, views));
     tsr_dtensor_destroy(x);
@@ -113,19 +64,19 @@ static tsr_status share_memory(tsr_comm *comm, void *arg)
                                        3, -1, -1, 21, 4, -1, -1, 22, 5, -1, -1, 23};
     static const float part[] = {1, 2, 3, 4, 5, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 19, 20, 21, 22, 23};
     static const float second[] = {-1, -1, -1, -1, -1, -1, 18, 19, 20, 21, 22, 23};
-    TSR_TRY(expect_whole(views[0], "S(0)", 24, transposed));
-    TSR_TRY(expect_whole(views[1], "S(0)", 24, transposed));
-    TSR_TRY(expect_whole(views[2], "S(1;sizes=2,3)", 20, part));
-    TSR_TRY(expect_whole(views[3], "S(1)", 12, second));
+    TSR_TRY(support_expect_whole("views[0]", views[0], "S(0)", 24, transposed));
+    TSR_TRY(support_expect_whole("views[1]", views[1], "S(0)", 24, transposed));
+    TSR_TRY(support_expect_whole("views[2]", views[2], "S(1;sizes=2,3)", 20, part));
+    TSR_TRY(support_expect_whole("views[3]", views[3], "S(1)", 12, second));
     float repeated[72];
     for (int i = 0; i < 72; i++)
         repeated[i] = i / 6 % 4 == 1 || i / 6 % 4 == 2 ? -1 : (float)(i % 24);
-    TSR_TRY(expect_whole(views[7], "S(3)", 72, repeated));
-    TSR_TRY(expect_whole(views[6], "S(1)", 24, repeated));
-    TSR_TRY(expect_whole(views[10], "S(2)", 24, repeated));
+    TSR_TRY(support_expect_whole("views[7]", views[7], "S(3)", 72, repeated));
+    TSR_TRY(support_expect_whole("views[6]", views[6], "S(1)", 24, repeated));
+    TSR_TRY(support_expect_whole("views[10]", views[10], "S(2)", 24, repeated));
     /* What is repeated can only be read. */
-    TSR_TRY(expect_refusal(tsr_neg_into(views[7], views[7]),
-                           "tsr_neg_into: elements of out share memory, so it can only be read"));
+    TSR_TRY(layer_expect_refusal(tsr_neg_into(views[7], views[7]),
+                                 "tsr_neg_into: elements of out share memory, so it can only be read"));
     for (int i = 0; i < 11; i++)
         tsr_dtensor_destroy(views[i]);
     tsr_mesh_destroy(mesh);
@@ -135,7 +86,7 @@ static tsr_status share_memory(tsr_comm *comm, void *arg)
 static void views_share_memory_and_keep_it(void **state)
 {
     (void)state;
-    run_ranks(2, share_memory);
+    layers_run(2, share_memory, NULL);
 }
 
 /* The element of x (3x4x5) that is element `i` of a result; -1: 0. */
@@ -336,7 +287,7 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
 static void every_dtype_keeps_its_bits(void **state)
 {
     (void)state;
-    run_ranks(1, check_dtypes);
+    layers_run(1, check_dtypes, NULL);
 }
 
 /* Results that overlap their operand. */
@@ -347,22 +298,22 @@ static tsr_status overlap(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *row, *front, *back, *reshaped, *columns;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    TSR_TRY(make_numbered(mesh, "R", 2, square, &x));
+    TSR_TRY(support_make_numbered(mesh, "R", 2, square, 0, &x));
     TSR_TRY(tsr_transpose_into(x, 0, 1, x));
-    TSR_TRY(expect_whole(x, "R", 9, (const float[]){0, 3, 6, 1, 4, 7, 2, 5, 8}));
+    TSR_TRY(support_expect_whole("x", x, "R", 9, (const float[]){0, 3, 6, 1, 4, 7, 2, 5, 8}));
     TSR_TRY(tsr_flip_into(x, 1, &all, x));
-    TSR_TRY(expect_whole(x, "R", 9, (const float[]){2, 5, 8, 1, 4, 7, 0, 3, 6}));
+    TSR_TRY(support_expect_whole("x", x, "R", 9, (const float[]){2, 5, 8, 1, 4, 7, 0, 3, 6}));
     TSR_TRY(tsr_tril_into(x, 0, x));
-    TSR_TRY(expect_whole(x, "R", 9, (const float[]){2, 0, 0, 1, 4, 0, 0, 3, 6}));
-    TSR_TRY(make_numbered(mesh, "R", 1, &line, &row));
+    TSR_TRY(support_expect_whole("x", x, "R", 9, (const float[]){2, 0, 0, 1, 4, 0, 0, 3, 6}));
+    TSR_TRY(support_make_numbered(mesh, "R", 1, &line, 0, &row));
     TSR_TRY(tsr_slice(row, 0, 0, 5, 1, &front));
     TSR_TRY(tsr_slice(row, 0, 1, 6, 1, &back));
     TSR_TRY(tsr_roll_into(front, 0, 0, back));
-    TSR_TRY(expect_whole(row, "R", 6, (const float[]){0, 0, 1, 2, 3, 4}));
+    TSR_TRY(support_expect_whole("row", row, "R", 6, (const float[]){0, 0, 1, 2, 3, 4}));
     /* A transpose cannot be reshaped by strides, and neither can its copy's memory. */
     TSR_TRY(tsr_transpose(x, 0, 1, &columns));
     TSR_TRY(tsr_reshape(columns, 1, (const int64_t[]){9}, &reshaped));
-    TSR_TRY(expect_whole(reshaped, "R", 9, (const float[]){2, 1, 0, 0, 4, 3, 0, 0, 6}));
+    TSR_TRY(support_expect_whole("reshaped", reshaped, "R", 9, (const float[]){2, 1, 0, 0, 4, 3, 0, 0, 6}));
     tsr_dtensor *const made[] = {x, row, front, back, reshaped, columns};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
         tsr_dtensor_destroy(made[i]);
@@ -373,7 +324,7 @@ static tsr_status overlap(tsr_comm *comm, void *arg)
 static void results_may_overlap_operands(void **state)
 {
     (void)state;
-    run_ranks(1, overlap);
+    layers_run(1, overlap, NULL);
 }
 
 /* A fused weight of two column-parallel ones, of which the second leaves two ranks without rows. */
@@ -385,23 +336,23 @@ static tsr_status fuse(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *y, *fused, *gradients[2], *parts[3], *whole;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=4", &mesh));
-    TSR_TRY(make_numbered(mesh, "S(0)", 2, six, &x));
-    TSR_TRY(make_numbered(mesh, "S(0)", 2, two, &y));
+    TSR_TRY(support_make_numbered(mesh, "S(0)", 2, six, 0, &x));
+    TSR_TRY(support_make_numbered(mesh, "S(0)", 2, two, 0, &y));
     const tsr_dtensor *const both[] = {x, y};
     TSR_TRY(tsr_concat(2, both, 0, &fused));
-    TSR_TRY(expect_whole(fused, "S(0;blocks=6,2)", 8, values));
+    TSR_TRY(support_expect_whole("fused", fused, "S(0;blocks=6,2)", 8, values));
     CHECK(tsr_dtensor_to_local(fused).shape[0] == (tsr_comm_rank(comm) < 2 ? 3 : tsr_comm_rank(comm) == 2 ? 2 : 0));
     TSR_TRY(tsr_concat_backward(2, both, 0, fused, gradients));
-    TSR_TRY(expect_whole(gradients[0], "S(0)", 6, values));
-    TSR_TRY(expect_whole(gradients[1], "S(0)", 2, values));
+    TSR_TRY(support_expect_whole("gradients[0]", gradients[0], "S(0)", 6, values));
+    TSR_TRY(support_expect_whole("gradients[1]", gradients[1], "S(0)", 2, values));
     /* Splitting it gives the parts back, in its memory. */
     TSR_TRY(tsr_split(fused, 0, 3, sizes, parts));
-    TSR_TRY(expect_whole(parts[0], "S(0)", 6, values));
-    TSR_TRY(expect_whole(parts[1], "S(0)", 0, values));
-    TSR_TRY(expect_whole(parts[2], "S(0)", 2, values));
+    TSR_TRY(support_expect_whole("parts[0]", parts[0], "S(0)", 6, values));
+    TSR_TRY(support_expect_whole("parts[1]", parts[1], "S(0)", 0, values));
+    TSR_TRY(support_expect_whole("parts[2]", parts[2], "S(0)", 2, values));
     const tsr_dtensor *const some[] = {parts[0], NULL, NULL};
     TSR_TRY(tsr_split_backward(fused, 0, 3, sizes, some, &whole));
-    TSR_TRY(expect_whole(whole, "S(0;blocks=6,2)", 8, (const float[]){0, 1, 2, 3, 4, 5, 0, 0}));
+    TSR_TRY(support_expect_whole("whole", whole, "S(0;blocks=6,2)", 8, (const float[]){0, 1, 2, 3, 4, 5, 0, 0}));
     tsr_dtensor *const made[] = {x, y, fused, gradients[0], gradients[1], parts[0], parts[1], parts[2], whole};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
         tsr_dtensor_destroy(made[i]);
@@ -412,7 +363,7 @@ static tsr_status fuse(tsr_comm *comm, void *arg)
 static void concat_and_split_move_nothing(void **state)
 {
     (void)state;
-    run_ranks(4, fuse);
+    layers_run(4, fuse, NULL);
 }
 
 /* A tensor of ones in the layout of another one. */
@@ -486,7 +437,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
     tsr_dtensor *x;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
-    TSR_TRY(make_numbered(mesh, "S(1)", 2, matrix, &x));
+    TSR_TRY(support_make_numbered(mesh, "S(1)", 2, matrix, 0, &x));
     for (size_t i = 0; i < sizeof gradient_rows / sizeof gradient_rows[0]; i++) {
         tsr_dtensor *out, *dout, *dx;
         TSR_TRY(gradient_rows[i].forward(x, &out));
@@ -494,7 +445,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
         tsr_dtensor_destroy(out);
         TSR_TRY(gradient_rows[i].backward(x, dout, &dx));
         tsr_dtensor_destroy(dout);
-        TSR_TRY(expect_whole(dx, "S(1)", 6, gradient_rows[i].gradient));
+        TSR_TRY(support_expect_whole("dx", dx, "S(1)", 6, gradient_rows[i].gradient));
         tsr_dtensor_destroy(dx);
     }
     tsr_dtensor_destroy(x);
@@ -505,7 +456,7 @@ static tsr_status check_gradients(tsr_comm *comm, void *arg)
 static void gradients_go_back_to_where_elements_came_from(void **state)
 {
     (void)state;
-    run_ranks(2, check_gradients);
+    layers_run(2, check_gradients, NULL);
 }
 
 static tsr_status check_errors(tsr_comm *comm, void *arg)
@@ -515,51 +466,57 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     tsr_dtensor *x, *y, *balanced, *out, *many[9];
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "tp=2", &mesh));
-    TSR_TRY(make_numbered(mesh, "S(1)", 2, matrix, &x));
-    TSR_TRY(make_numbered(mesh, "R", 2, matrix, &y));
-    TSR_TRY(make_numbered(mesh, "S(1;sizes=1,4)", 2, five, &balanced));
+    TSR_TRY(support_make_numbered(mesh, "S(1)", 2, matrix, 0, &x));
+    TSR_TRY(support_make_numbered(mesh, "R", 2, matrix, 0, &y));
+    TSR_TRY(support_make_numbered(mesh, "S(1;sizes=1,4)", 2, five, 0, &balanced));
     for (int i = 0; i < 9; i++)
         many[i] = x;
     const tsr_dtensor *const *const all = (const tsr_dtensor *const *)many;
-    TSR_TRY(expect_refusal(tsr_transpose(x, 0, 2, &out), "tsr_transpose: dim0 and dim1 are 0 and 2, but must be below "
-                                                         "2, the dims of x, or -1 for the last"));
-    TSR_TRY(expect_refusal(tsr_permute(x, 2, wrong, &out),
-                           "tsr_permute: dims are 2,2, but must be each of the 2 dims of x once"));
+    TSR_TRY(layer_expect_refusal(tsr_transpose(x, 0, 2, &out),
+                                 "tsr_transpose: dim0 and dim1 are 0 and 2, but must be below "
+                                 "2, the dims of x, or -1 for the last"));
+    TSR_TRY(layer_expect_refusal(tsr_permute(x, 2, wrong, &out),
+                                 "tsr_permute: dims are 2,2, but must be each of the 2 dims of x once"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_expand(x, 2, wrong, &out),
+        "tsr_expand: shape is 2,2, but x of shape 2,3 can be repeated along dims of size 1 and along "
+        "new leading dims alone"));
+    TSR_TRY(layer_expect_refusal(tsr_squeeze(x, 1, &last_dim, &out),
+                                 "tsr_squeeze: dim 1 of x has size 3, but dims of size 1 go away alone"));
+    TSR_TRY(layer_expect_refusal(tsr_unsqueeze(x, 3, &out),
+                                 "tsr_unsqueeze: dim is 3, but must be 0 to 2, a place among the "
+                                 "dims of x, or -1 for the last"));
+    TSR_TRY(layer_expect_refusal(tsr_slice(x, 1, 2, 4, 1, &out),
+                                 "tsr_slice: elements 2 to 4, but dim 1 of x has elements 0 "
+                                 "to 3; the end is not among them"));
+    TSR_TRY(layer_expect_refusal(tsr_slice(x, 1, 0, 3, 0, &out), "tsr_slice: step is 0, but must be 1 or more"));
+    TSR_TRY(layer_expect_refusal(tsr_slice(x, 2, 0, 3, 1, &out),
+                                 "tsr_slice: dim is 2, but must be 0 to 1, a dim of x, or -1 for the last"));
+    TSR_TRY(layer_expect_refusal(tsr_narrow(x, 1, 2, 2, &out),
+                                 "tsr_narrow: elements 2 to 4, but dim 1 of x has elements 0 "
+                                 "to 3; the end is not among them"));
+    TSR_TRY(layer_expect_refusal(tsr_pad(x, 1, -1, 0, 0, &out),
+                                 "tsr_pad: before is -1, but must be 0 or more, and no more than 2305843009213693951"));
+    TSR_TRY(layer_expect_refusal(tsr_tril(NULL, 0, &out), "tsr_tril: x is NULL"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_flip(x, 0, NULL, &out),
+        "tsr_flip: mesh dim tp cuts dim 1 of x, which flip needs whole; redistribute x from \"S(1)\" "
+        "to \"R\""));
     TSR_TRY(
-        expect_refusal(tsr_expand(x, 2, wrong, &out),
-                       "tsr_expand: shape is 2,2, but x of shape 2,3 can be repeated along dims of size 1 and along "
-                       "new leading dims alone"));
-    TSR_TRY(expect_refusal(tsr_squeeze(x, 1, &last_dim, &out),
-                           "tsr_squeeze: dim 1 of x has size 3, but dims of size 1 go away alone"));
-    TSR_TRY(expect_refusal(tsr_unsqueeze(x, 3, &out), "tsr_unsqueeze: dim is 3, but must be 0 to 2, a place among the "
-                                                      "dims of x, or -1 for the last"));
-    TSR_TRY(expect_refusal(tsr_slice(x, 1, 2, 4, 1, &out), "tsr_slice: elements 2 to 4, but dim 1 of x has elements 0 "
-                                                           "to 3; the end is not among them"));
-    TSR_TRY(expect_refusal(tsr_slice(x, 1, 0, 3, 0, &out), "tsr_slice: step is 0, but must be 1 or more"));
-    TSR_TRY(expect_refusal(tsr_slice(x, 2, 0, 3, 1, &out),
-                           "tsr_slice: dim is 2, but must be 0 to 1, a dim of x, or -1 for the last"));
-    TSR_TRY(expect_refusal(tsr_narrow(x, 1, 2, 2, &out), "tsr_narrow: elements 2 to 4, but dim 1 of x has elements 0 "
-                                                         "to 3; the end is not among them"));
-    TSR_TRY(expect_refusal(tsr_pad(x, 1, -1, 0, 0, &out),
-                           "tsr_pad: before is -1, but must be 0 or more, and no more than 2305843009213693951"));
-    TSR_TRY(expect_refusal(tsr_tril(NULL, 0, &out), "tsr_tril: x is NULL"));
+        layer_expect_refusal(tsr_concat(2, (const tsr_dtensor *const[]){x, y}, 1, &out),
+                             "tsr_concat: mesh dim tp must cut dim 1 of x and dim 1 of y alike; redistribute y from "
+                             "\"R\" to \"S(1)\""));
     TSR_TRY(
-        expect_refusal(tsr_flip(x, 0, NULL, &out),
-                       "tsr_flip: mesh dim tp cuts dim 1 of x, which flip needs whole; redistribute x from \"S(1)\" "
-                       "to \"R\""));
-    TSR_TRY(expect_refusal(tsr_concat(2, (const tsr_dtensor *const[]){x, y}, 1, &out),
-                           "tsr_concat: mesh dim tp must cut dim 1 of x and dim 1 of y alike; redistribute y from "
-                           "\"R\" to \"S(1)\""));
-    TSR_TRY(expect_refusal(tsr_concat(2, (const tsr_dtensor *const[]){x, balanced}, 1, &out),
-                           "tsr_concat: mesh dim tp cuts dim 1 of x so that no placement says which rank has what of "
-                           "the result; redistribute y from \"S(1;sizes=1,4)\" to \"S(1)\""));
-    TSR_TRY(expect_refusal(tsr_concat(9, all, 1, &out), "tsr_concat: count is 9, but must be 1 to 8"));
-    TSR_TRY(expect_refusal(tsr_split(x, 1, 2, wrong, &out),
-                           "tsr_split: sizes must be 0 or more and sum to 3, the size of dim 1"));
-    TSR_TRY(
-        expect_refusal(tsr_reshape(x, 2, wrong, &out),
-                       "tsr_reshape: shape is 2x2, but x of shape 2x3 needs one with as many elements, in which -1, "
-                       "once, may stand for what is left"));
+        layer_expect_refusal(tsr_concat(2, (const tsr_dtensor *const[]){x, balanced}, 1, &out),
+                             "tsr_concat: mesh dim tp cuts dim 1 of x so that no placement says which rank has what of "
+                             "the result; redistribute y from \"S(1;sizes=1,4)\" to \"S(1)\""));
+    TSR_TRY(layer_expect_refusal(tsr_concat(9, all, 1, &out), "tsr_concat: count is 9, but must be 1 to 8"));
+    TSR_TRY(layer_expect_refusal(tsr_split(x, 1, 2, wrong, &out),
+                                 "tsr_split: sizes must be 0 or more and sum to 3, the size of dim 1"));
+    TSR_TRY(layer_expect_refusal(
+        tsr_reshape(x, 2, wrong, &out),
+        "tsr_reshape: shape is 2x2, but x of shape 2x3 needs one with as many elements, in which -1, "
+        "once, may stand for what is left"));
     tsr_dtensor_destroy(x);
     tsr_dtensor_destroy(y);
     tsr_dtensor_destroy(balanced);
@@ -570,7 +527,7 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
 static void errors_say_what_would_work(void **state)
 {
     (void)state;
-    run_ranks(2, check_errors);
+    layers_run(2, check_errors, NULL);
 }
 
 int main(void)
