@@ -47,6 +47,17 @@ tsr_status layout_over(tsr_comm *comm, const char *mesh_text, const char *shape_
     return status;
 }
 
+tsr_status numbered_over(const tsr_mesh *mesh, const char *placements, const int64_t *shape, int factor,
+                         tsr_dtensor **out)
+{
+    int32_t values[64];
+    CHECK(shape[0] * shape[1] <= 64);
+    for (int i = 0; i < 64; i++)
+        values[i] = factor * i;
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_I32, 2, shape);
+    return tsr_distribute(&global, mesh, placements, out);
+}
+
 tsr_status shard_over(const tsr_layout *layout, void *memory, tsr_tensor *out)
 {
     int64_t shape[TSR_MAX_DIMS];

@@ -31,6 +31,11 @@ tsr_status mesh_over(tsr_comm *comm, const char *text, tsr_mesh **out);
 tsr_status layout_over(tsr_comm *comm, const char *mesh, const char *shape, const char *placements, tsr_dtype dtype,
                        tsr_layout **out);
 
+/** Distributes a matrix of i32 whose element with global number g is g times `factor`; at most 64
+ * elements. */
+tsr_status numbered_over(const tsr_mesh *mesh, const char *placements, const int64_t *shape, int factor,
+                         tsr_dtensor **out);
+
 /** This rank's shard, contiguous in `memory`. */
 tsr_status shard_over(const tsr_layout *layout, void *memory, tsr_tensor *out);
 

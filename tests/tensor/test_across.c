@@ -16,15 +16,6 @@ enum { RANKS = 4, ROWS = 6, COLUMNS = 5, COUNT = ROWS * COLUMNS };
 
 static const int64_t shape[] = {ROWS, COLUMNS};
 
-static tsr_status numbered(const tsr_mesh *mesh, const char *placements, int factor, tsr_dtensor **out)
-{
-    int32_t values[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        values[i] = factor * i;
-    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_I32, 2, shape);
-    return tsr_distribute(&global, mesh, placements, out);
-}
-
 /* Compares this rank's shard with that of a tensor whose elements are `factor` times their
  * number. */
 static tsr_status check_numbered(const tsr_dtensor *y, int factor)
@@ -34,7 +25,7 @@ static tsr_status check_numbered(const tsr_dtensor *y, int factor)
     int64_t count;
     char text[256];
     tsr_layout_print(layout, text, sizeof text);
-    TSR_TRY(numbered(tsr_layout_mesh(layout), text, factor, &wanted));
+    TSR_TRY(numbered_over(tsr_layout_mesh(layout), text, shape, factor, &wanted));
     const tsr_tensor have = tsr_dtensor_to_local(y), want = tsr_dtensor_to_local(wanted);
     TSR_TRY(tsr_tensor_count(&have, &count));
     CHECK(count == 0 || memcmp(have.data, want.data, (size_t)count * sizeof(int32_t)) == 0);
@@ -68,8 +59,8 @@ static tsr_status move_each(tsr_comm *comm, void *arg)
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < MOVES; i++) {
             tsr_dtensor *x = NULL, *y = NULL;
-            TSR_TRY(numbered(from[i], moves[i].from, 1 + round, &x));
-            TSR_TRY(numbered(to[i], moves[i].to, 0, &y));
+            TSR_TRY(numbered_over(from[i], moves[i].from, shape, 1 + round, &x));
+            TSR_TRY(numbered_over(to[i], moves[i].to, shape, 0, &y));
             for (int again = 0; again < 2; again++)
                 TSR_TRY(tsr_redistribute_into(x, y, NULL));
             TSR_TRY(check_numbered(y, 1 + round));
@@ -131,8 +122,8 @@ static tsr_status serve(tsr_comm *world, void *arg)
     TSR_TRY(open_sides(world, &s));
     for (int step = 1; step <= 3; step++) {
         tsr_dtensor *x = NULL, *y = NULL, *other = NULL;
-        TSR_TRY(numbered(s.from, "S(0)", step, &x));
-        TSR_TRY(numbered(s.to, "S(1)", 0, &y));
+        TSR_TRY(numbered_over(s.from, "S(0)", shape, step, &x));
+        TSR_TRY(numbered_over(s.to, "S(1)", shape, 0, &y));
         TSR_TRY(tsr_redistribute_into(x, y, NULL));
         TSR_TRY(check_numbered(y, step));
         /* The sides' own moves, which the others do not see, leave the common plans alone. */
@@ -170,9 +161,9 @@ static tsr_status over_congruent(tsr_comm *world, void *arg)
         TSR_TRY(mesh_over(world, "2x2", &a));
         TSR_TRY(mesh_over(other, "2x2", &b));
         TSR_TRY(mesh_over(third, "4", &c));
-        TSR_TRY(numbered(a, "S(0),S(1)", step, &x));
-        TSR_TRY(numbered(b, "S(1),S(0)", 0, &y));
-        TSR_TRY(numbered(c, "S(0;balanced)", 0, &z));
+        TSR_TRY(numbered_over(a, "S(0),S(1)", shape, step, &x));
+        TSR_TRY(numbered_over(b, "S(1),S(0)", shape, 0, &y));
+        TSR_TRY(numbered_over(c, "S(0;balanced)", shape, 0, &z));
         TSR_TRY(tsr_redistribute_into(x, y, NULL));
         TSR_TRY(check_numbered(y, step));
         TSR_TRY(tsr_redistribute_into(y, z, NULL));
@@ -207,8 +198,8 @@ static tsr_status evict(tsr_comm *comm, void *arg)
         static const char *const lists[] = {"R", "S(0)", "S(1)", "S(0;balanced)"};
         tsr_dtensor *x = NULL, *y = NULL, *own = NULL;
         draw = draw * 1103515245U + 12345U;
-        TSR_TRY(numbered(s.from, lists[draw >> 16 & 3], step, &x));
-        TSR_TRY(numbered(s.to, lists[draw >> 18 & 3], 0, &y));
+        TSR_TRY(numbered_over(s.from, lists[draw >> 16 & 3], shape, step, &x));
+        TSR_TRY(numbered_over(s.to, lists[draw >> 18 & 3], shape, 0, &y));
         TSR_TRY(tsr_redistribute_into(x, y, NULL));
         TSR_TRY(check_numbered(y, step));
         if (s.server && step % 3 == 0)
@@ -244,8 +235,8 @@ static tsr_status run_short(tsr_comm *world, void *arg)
     int32_t failed = 1, all = 1;
     (void)arg;
     TSR_TRY(open_sides(world, &s));
-    TSR_TRY(numbered(s.from, "S(0)", 3, &x));
-    TSR_TRY(numbered(s.to, "S(1)", 0, &y));
+    TSR_TRY(numbered_over(s.from, "S(0)", shape, 3, &x));
+    TSR_TRY(numbered_over(s.to, "S(1)", shape, 0, &y));
     for (size_t nth = 1; all != 0; nth++) {
         if (odd)
             counted_fail_here(nth, false);
@@ -289,8 +280,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     TSR_TRY(mesh_over(comm, "4", &from));
     TSR_TRY(mesh_over(comm, "2x2", &to));
     TSR_TRY(tsr_layout_parse(to, "S(0),R", 1, flat, TSR_I32, &other));
-    TSR_TRY(numbered(from, "S(0)", 1, &x));
-    TSR_TRY(numbered(to, "S(1),S(0)", 0, &y));
+    TSR_TRY(numbered_over(from, "S(0)", shape, 1, &x));
+    TSR_TRY(numbered_over(to, "S(1),S(0)", shape, 0, &y));
     TSR_TRY(tsr_dtensor_create(other, tsr_device_host(), &z));
     /* Before the first plan, and when it is kept. */
     for (int round = 0; round < 2; round++) {
@@ -329,8 +320,8 @@ static tsr_status without_ancestor(tsr_comm *comm, void *arg)
     tsr_dtensor *x = NULL, *y = NULL;
     TSR_TRY(mesh_over(comm, "2", &a));
     TSR_TRY(mesh_over(others[tsr_comm_rank(comm)], "2", &b));
-    TSR_TRY(numbered(a, "S(0)", 1, &x));
-    TSR_TRY(numbered(b, "S(1)", 0, &y));
+    TSR_TRY(numbered_over(a, "S(0)", shape, 1, &x));
+    TSR_TRY(numbered_over(b, "S(1)", shape, 0, &y));
     CHECK_ERROR(tsr_redistribute_into(x, y, NULL), TSR_ERROR_ARGUMENT,
                 "tsr_redistribute_into: the communicators differ");
     tsr_dtensor_destroy(y);

@@ -35,15 +35,6 @@ static const sight sights[] = {
     {"1x4", "S(0;sizes=11),S(0)"},
 };
 
-static tsr_status numbered(const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
-{
-    int32_t values[ROWS * COLUMNS];
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        values[i] = i;
-    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_I32, 2, shape);
-    return tsr_distribute(&global, mesh, placements, out);
-}
-
 /* True if no part has rows of the range behind those of a higher part, and one mesh dim at most
  * cuts rows. */
 static tsr_status can_be_seen(const tsr_layout *layout, int64_t begin, int64_t end, bool *out)
@@ -91,7 +82,7 @@ static tsr_status see_each_range(tsr_comm *comm, void *arg)
     tsr_mesh *mesh = NULL;
     tsr_dtensor *x = NULL;
     TSR_TRY(mesh_over(comm, s->mesh, &mesh));
-    TSR_TRY(numbered(mesh, s->placements, &x));
+    TSR_TRY(numbered_over(mesh, s->placements, shape, 1, &x));
     for (int64_t begin = 0; begin <= ROWS; begin++)
         for (int64_t end = begin; end <= ROWS; end++) {
             tsr_dtensor *view = NULL;
@@ -152,7 +143,7 @@ static tsr_status name_views(tsr_comm *comm, void *arg)
         tsr_mesh *mesh = NULL;
         tsr_dtensor *x = NULL, *view = NULL;
         TSR_TRY(mesh_over(comm, texts[i].mesh, &mesh));
-        TSR_TRY(numbered(mesh, texts[i].placements, &x));
+        TSR_TRY(numbered_over(mesh, texts[i].placements, shape, 1, &x));
         TSR_TRY(tsr_dtensor_rows(x, texts[i].begin, texts[i].end, &view));
         tsr_layout_print(tsr_dtensor_layout(view), text, sizeof text);
         if (strcmp(text, texts[i].view) != 0)
@@ -179,7 +170,7 @@ static tsr_status outlive(tsr_comm *comm, void *arg)
     double sum = 0;
     (void)arg;
     TSR_TRY(mesh_over(comm, "2", &mesh));
-    TSR_TRY(numbered(mesh, "S(0)", &x));
+    TSR_TRY(numbered_over(mesh, "S(0)", shape, 1, &x));
     TSR_TRY(tsr_dtensor_rows(x, 2, 10, &view));
     TSR_TRY(tsr_dtensor_rows(view, 1, 4, &inner));
     TSR_TRY(tsr_dtensor_fill(inner, 7, NULL));
@@ -210,7 +201,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     tsr_dtensor *x = NULL, *y = NULL, *view = NULL;
     (void)arg;
     TSR_TRY(mesh_over(comm, "2", &mesh));
-    TSR_TRY(numbered(mesh, "R", &x));
+    TSR_TRY(numbered_over(mesh, "R", shape, 1, &x));
     TSR_TRY(layout_over(comm, "2", "scalar", "R", TSR_I32, &scalar));
     TSR_TRY(tsr_dtensor_create(scalar, tsr_device_host(), &y));
     CHECK_ERROR(tsr_dtensor_rows(x, -1, 2, &view), TSR_ERROR_ARGUMENT, "rows -1 to 2, but x has rows 0 to 11");

@@ -12,15 +12,6 @@ enum { ROWS = 4, COLUMNS = 6 };
 
 static const int64_t shape[] = {ROWS, COLUMNS};
 
-static tsr_status numbered(const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
-{
-    int32_t values[ROWS * COLUMNS];
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        values[i] = i;
-    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_I32, 2, shape);
-    return tsr_distribute(&global, mesh, placements, out);
-}
-
 /* The transpose of every second column. */
 static tsr_status make_view(const tsr_mesh *mesh, const tsr_dtensor *x, tsr_dtensor **out)
 {
@@ -46,7 +37,7 @@ static tsr_status outlive(tsr_comm *comm, void *arg)
     double sum = 0;
     (void)arg;
     TSR_TRY(mesh_over(comm, "2", &mesh));
-    TSR_TRY(numbered(mesh, "S(0)", &x));
+    TSR_TRY(numbered_over(mesh, "S(0)", shape, 1, &x));
     TSR_TRY(make_view(mesh, x, &view));
     TSR_TRY(tsr_dtensor_fill(view, 7, NULL));
     TSR_TRY(tsr_full_tensor(x, &whole));
@@ -79,7 +70,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     tsr_dtensor *x = NULL, *view = NULL;
     (void)arg;
     TSR_TRY(mesh_over(comm, "2", &mesh));
-    TSR_TRY(numbered(mesh, "S(0)", &x));
+    TSR_TRY(numbered_over(mesh, "S(0)", shape, 1, &x));
     TSR_TRY(tsr_layout_parse(mesh, "S(0)", 2, shape, TSR_F32, &floats));
     const tsr_layout *const layout = tsr_dtensor_layout(x);
     const tsr_tensor local = tsr_dtensor_to_local(x);
