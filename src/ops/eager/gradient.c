@@ -184,9 +184,6 @@ tsr_status tsr_op_backward(const tsr_op *op, size_t count, const tsr_attribute *
                            const tsr_dtensor *const *operands, const tsr_dtensor *gradient, tsr_dtensor **const *wanted)
 {
     if (!op || !operands || !wanted)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_backward: %s is NULL",
-                              !op        ? "op"
-                              : operands ? "wanted"
-                                         : "operands");
+        return tsr_op_refuse_null("tsr_op_backward", op, operands, "wanted");
     return tsr_eager_backward(op->name, op, count, attributes, operands, gradient, wanted);
 }

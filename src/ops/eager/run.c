@@ -204,23 +204,18 @@ tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count
     return e.answer ? compute(&e, operands, results, status) : status;
 }
 
-static tsr_status check_arguments(const char *caller, const void *op, const void *operands, const void *results)
-{
-    if (op && operands && results)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, !op ? "op" : operands ? "results" : "operands");
-}
-
 tsr_status tsr_op_call(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                        const tsr_dtensor *const *operands, tsr_dtensor **results)
 {
-    TSR_TRY(check_arguments("tsr_op_call", op, operands, results));
+    if (!op || !operands || !results)
+        return tsr_op_refuse_null("tsr_op_call", op, operands, "results");
     return tsr_eager_run(op->name, op, count, attributes, operands, results);
 }
 
 tsr_status tsr_op_call_into(const tsr_op *op, size_t count, const tsr_attribute *attributes,
                             const tsr_dtensor *const *operands, tsr_dtensor *const *results)
 {
-    TSR_TRY(check_arguments("tsr_op_call_into", op, operands, results));
+    if (!op || !operands || !results)
+        return tsr_op_refuse_null("tsr_op_call_into", op, operands, "results");
     return tsr_eager_run_into(op->name, op, count, attributes, operands, results);
 }

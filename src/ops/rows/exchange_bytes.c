@@ -77,10 +77,7 @@ tsr_status tsr_op_exchange_bytes(const tsr_op *op, size_t count, const tsr_attri
     int64_t own[TSR_MAX_DIMS];
     int inside = 1;
     if (!op || !operands || !bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_exchange_bytes: %s is NULL",
-                              !op        ? "op"
-                              : operands ? "bytes"
-                                         : "operands");
+        return tsr_op_refuse_null("tsr_op_exchange_bytes", op, operands, "bytes");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
     TSR_TRY(tsr_op_infer(&c, &inferred));
     tsr_status status = TSR_OK;

@@ -92,10 +92,7 @@ tsr_status tsr_op_gradient_layout(const tsr_op *op, size_t count, const tsr_attr
 {
     tsr_op_case c;
     if (!op || !operands || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_gradient_layout: %s is NULL",
-                              !op        ? "op"
-                              : operands ? "out"
-                                         : "operands");
+        return tsr_op_refuse_null("tsr_op_gradient_layout", op, operands, "out");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
     return find_gradient(&c, out);
 }
@@ -109,11 +106,7 @@ tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count, const tsr_
     tsr_layout *found = NULL;
     void *taken[TSR_OP_MOST_OPERANDS], *made[TSR_OP_MOST_OPERANDS] = {NULL};
     if (!op || !operands || !wanted || !gradients)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_propagate_gradients: %s is NULL",
-                              !op         ? "op"
-                              : !operands ? "operands"
-                              : wanted    ? "gradients"
-                                          : "wanted");
+        return tsr_op_refuse_null("tsr_op_propagate_gradients", op, operands, wanted ? "gradients" : "wanted");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
     if (!gradient)
         TSR_TRY(find_gradient(&c, &found));

@@ -15,11 +15,6 @@ static void retain_all(const tsr_op *op, const tsr_layout *const *operands, tsr_
         out[i] = operands[i] ? tsr_layout_retain((tsr_layout *)operands[i]) : NULL;
 }
 
-static tsr_status refuse_null(const char *caller, const tsr_op *op, const tsr_layout *const *operands)
-{
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, !op ? "op" : operands ? "out" : "operands");
-}
-
 /* True if operands fit as they are; else the sentence says why not, in `*kept`, and the status. */
 static bool do_fit(const tsr_op_case *c, tsr_kept_sentence *kept, tsr_status *status)
 {
@@ -52,7 +47,7 @@ tsr_status tsr_op_cheapest(const tsr_op *op, size_t count, const tsr_attribute *
     const tsr_op_wish wish = {.results = results, .policy = TSR_POLICY_ALLOW};
     tsr_layout *made[TSR_OP_MOST_OPERANDS] = {NULL};
     if (!op || !operands || !out)
-        return refuse_null("tsr_op_cheapest", op, operands);
+        return tsr_op_refuse_null("tsr_op_cheapest", op, operands, "out");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
     TSR_TRY(find(&c, &wish, made, &found));
     if (!found) {
@@ -106,7 +101,7 @@ tsr_status tsr_op_settle(const tsr_op *op, size_t count, const tsr_attribute *at
 {
     tsr_op_case c;
     if (!op || !operands || !out)
-        return refuse_null("tsr_op_settle", op, operands);
+        return tsr_op_refuse_null("tsr_op_settle", op, operands, "out");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
     return tsr_op_settle_case(&c, policy, bytes, out);
 }

@@ -118,6 +118,11 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
     return TSR_OK;
 }
 
+tsr_status tsr_op_refuse_null(const char *caller, const void *op, const void *operands, const char *last)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, !op ? "op" : operands ? last : "operands");
+}
+
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out)
 {
@@ -193,10 +198,7 @@ tsr_status tsr_op_propagate(const tsr_op *op, size_t count, const tsr_attribute 
     tsr_op_case c;
     tsr_op_inferred found;
     if (!op || !operands || !results)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_propagate: %s is NULL",
-                              !op        ? "op"
-                              : operands ? "results"
-                                         : "operands");
+        return tsr_op_refuse_null("tsr_op_propagate", op, operands, "results");
     TSR_TRY(tsr_op_begin(op->name, op, count, attributes, operands, &c));
     TSR_TRY(tsr_op_infer(&c, &found));
     memcpy(results, found.results, sizeof found.results);

@@ -4,6 +4,9 @@
 
 #include "ops/rows/row.h"
 
+/** TSR_ERROR_ARGUMENT: `op` is NULL, or else `operands`, or else the argument called `last`. */
+tsr_status tsr_op_refuse_null(const char *caller, const void *op, const void *operands, const char *last);
+
 /**
  * Begins a case: reads `count` attributes, of any order. `operands` has a layout for each of the
  * row's operands; NULL: an optional one is left out. TSR_ERROR_ARGUMENT: an operand is NULL; an

@@ -71,6 +71,14 @@ int64_t tsr_axes_count(const tsr_axes *axes)
     return count;
 }
 
+int64_t tsr_axes_count_lines(const tsr_tensor *tensor, int dim)
+{
+    int64_t count = 1;
+    for (int k = 0; k < tensor->ndim; k++)
+        count *= k == dim ? 1 : tensor->shape[k];
+    return count;
+}
+
 bool tsr_axes_next(tsr_axes *axes)
 {
     for (int k = axes->count - 1; k >= 0; k--) {

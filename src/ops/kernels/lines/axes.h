@@ -55,6 +55,9 @@ void tsr_reductions_begin(tsr_reductions *r, int count, const tsr_tensor *const 
 /** Begins with all dims but `dim` of tensors that have as many dims. */
 void tsr_axes_lines(tsr_axes *axes, int count, const tsr_tensor *const *tensors, int dim);
 
+/** The number of lines along `dim`. */
+int64_t tsr_axes_count_lines(const tsr_tensor *tensor, int dim);
+
 /** The number of indices. */
 int64_t tsr_axes_count(const tsr_axes *axes);
 

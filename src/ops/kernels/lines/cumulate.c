@@ -168,10 +168,8 @@ tsr_status tsr_cumulate_run(const tsr_kernel_call *call)
 
 int64_t tsr_cumulate_record_bytes(const tsr_kernel_call *call)
 {
-    const tsr_tensor *const tensors[] = {&call->inputs[0]};
-    tsr_axes lines;
-    tsr_axes_lines(&lines, 1, tensors, find_dim(call));
-    return (tsr_axes_count(&lines) + 1) * count_room(call) * (int64_t)sizeof(tsr_number);
+    return (tsr_axes_count_lines(&call->inputs[0], find_dim(call)) + 1) * count_room(call) *
+           (int64_t)sizeof(tsr_number);
 }
 
 int64_t tsr_cumulate_workspace_bytes(const tsr_kernel_call *call)

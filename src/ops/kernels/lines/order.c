@@ -154,10 +154,7 @@ tsr_status tsr_order_run(const tsr_kernel_call *call)
 
 int64_t tsr_order_record_bytes(const tsr_kernel_call *call)
 {
-    const tsr_tensor *const tensors[] = {&call->inputs[0]};
-    tsr_axes lines;
-    tsr_axes_lines(&lines, 1, tensors, find_dim(call));
-    return tsr_axes_count(&lines) * count_entries(call) * (int64_t)sizeof(tsr_ranked);
+    return tsr_axes_count_lines(&call->inputs[0], find_dim(call)) * count_entries(call) * (int64_t)sizeof(tsr_ranked);
 }
 
 int64_t tsr_order_workspace_bytes(const tsr_kernel_call *call)

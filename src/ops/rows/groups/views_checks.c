@@ -174,6 +174,19 @@ tsr_status tsr_check_squeeze(const tsr_op_case *c, tsr_dtype *results)
     return TSR_OK;
 }
 
+/* Appends the marks of a rule that needs marked dims whole, and moves elements alone. */
+static void append_whole(tsr_rule_text *rule, const tsr_op_case *c, const bool *marked)
+{
+    for (int dim = 0; dim < dims_of(c); dim++) {
+        if (marked[dim]) {
+            tsr_rule_append(rule, "| ");
+            append_dim(rule, dim);
+            tsr_rule_append(rule, "whole ");
+        }
+    }
+    tsr_rule_append(rule, MOVES);
+}
+
 tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 {
     bool marked[TSR_MAX_DIMS];
@@ -185,14 +198,7 @@ tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
         if (!marked[dim])
             append_dim(&rule, dim);
     }
-    for (int dim = 0; dim < dims_of(c); dim++) {
-        if (marked[dim]) {
-            tsr_rule_append(&rule, "| ");
-            append_dim(&rule, dim);
-            tsr_rule_append(&rule, "whole ");
-        }
-    }
-    tsr_rule_append(&rule, MOVES);
+    append_whole(&rule, c, marked);
     return TSR_OK;
 }
 
@@ -481,14 +487,7 @@ static void write_whole(const tsr_op_case *c, const bool *marked, char text[TSR_
     append_dims(&rule, dims_of(c));
     tsr_rule_append(&rule, "-> ");
     append_dims(&rule, dims_of(c));
-    for (int dim = 0; dim < dims_of(c); dim++) {
-        if (marked[dim]) {
-            tsr_rule_append(&rule, "| ");
-            append_dim(&rule, dim);
-            tsr_rule_append(&rule, "whole ");
-        }
-    }
-    tsr_rule_append(&rule, MOVES);
+    append_whole(&rule, c, marked);
 }
 
 tsr_status tsr_check_flip(const tsr_op_case *c, tsr_dtype *results)
