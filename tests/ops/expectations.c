@@ -24,6 +24,27 @@ void layers_run_counting(int nranks, tsr_rank_main *main)
     assert_nothing_leaked(&memory);
 }
 
+void layers_run_sets(tsr_rank_main *main, void *results, size_t bytes)
+{
+    static const char *const sets[] = {"portable", "avx2", "avx512"};
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+        tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
+        char *const own = (char *)results + i * bytes;
+        options.kernels = sets[i];
+        if (tsr_context_create(&options, &threads.context) != TSR_OK) {
+            assert_true(i > 0);
+            print_message("not here: %s\n", tsr_status_message());
+            continue;
+        }
+        const tsr_status status = tsr_threads_run(1, main, own, &threads);
+        tsr_context_destroy(threads.context);
+        if (status != TSR_OK)
+            fail_msg("%s: %s", sets[i], tsr_status_message());
+        assert_memory_equal(own, results, bytes);
+    }
+}
+
 tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words,
                                int count)
 {

@@ -135,6 +135,11 @@ tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count
  * ranks. */
 void layers_run_counting(int nranks, tsr_rank_main *main);
 
+/** Runs `main` on one rank with each set of instructions that this machine has. The i-th set's
+ * argument is `results` + i * `bytes`, zeroed memory for three; the test fails if any main does not
+ * return TSR_OK, or leaves other bytes than that of the portable set. */
+void layers_run_sets(tsr_rank_main *main, void *results, size_t bytes);
+
 /** Runs `main` on rank threads, and fails the test if any rank does not return TSR_OK. */
 void layers_run(int nranks, tsr_rank_main *main, void *arg);
 

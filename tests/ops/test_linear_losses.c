@@ -1,5 +1,6 @@
 /* The cross-entropy of a last linear layer, compared with that of its logits. */
 #include "layers.h"
+#include "loss_options.h"
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -14,16 +15,6 @@
 #include <cmocka.h>
 
 #define MOST 256
-
-#define OPTIONS(...)                                                                                                   \
-    {                                                                                                                  \
-        sizeof(tsr_cross_entropy_options), __VA_ARGS__                                                                 \
-    }
-#define MEAN        OPTIONS(TSR_LOSS_MEAN, -100, 0)
-#define SMOOTH_MEAN OPTIONS(TSR_LOSS_MEAN, -100, 0.1)
-#define STATIC_MEAN OPTIONS(TSR_LOSS_MEAN, TSR_IGNORE_NONE, 0)
-#define SUM         OPTIONS(TSR_LOSS_SUM, -100, 0)
-#define NONE        OPTIONS(TSR_LOSS_NONE, -100, 0)
 
 /* x (2, 3 rows, features) and w whose product are the logits. */
 static tsr_status compare_fused(const tsr_mesh *mesh, const char *const *placements, tsr_dtype dtype,

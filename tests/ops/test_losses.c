@@ -1,5 +1,6 @@
 /* The cross-entropy, compared with plain loops in f64: values, gradients, layouts and errors. */
 #include "layers.h"
+#include "loss_options.h"
 #include "wholes.h"
 
 #include <tessera/sys/status.h>
@@ -25,18 +26,6 @@ typedef struct loss_case {
     tsr_cross_entropy_options options;
     double tolerance;
 } loss_case;
-
-#define OPTIONS(...)                                                                                                   \
-    {                                                                                                                  \
-        sizeof(tsr_cross_entropy_options), __VA_ARGS__                                                                 \
-    }
-#define MEAN        OPTIONS(TSR_LOSS_MEAN, -100, 0)
-#define SMOOTH_MEAN OPTIONS(TSR_LOSS_MEAN, -100, 0.1)
-#define STATIC_MEAN OPTIONS(TSR_LOSS_MEAN, TSR_IGNORE_NONE, 0)
-#define SUM         OPTIONS(TSR_LOSS_SUM, -100, 0)
-#define SMOOTH_SUM  OPTIONS(TSR_LOSS_SUM, 2, 0.25)
-#define NONE        OPTIONS(TSR_LOSS_NONE, -100, 0)
-#define SMOOTH_NONE OPTIONS(TSR_LOSS_NONE, 2, 0.25)
 
 /* Uneven and empty shards among them: 3 classes over 4 ranks, 5 rows over 3. The longest rows pass
  * several blocks of the kernel. */
@@ -266,20 +255,9 @@ static tsr_status compute_bits(tsr_comm *comm, void *arg)
 
 static void all_instructions_give_the_same_bits(void **state)
 {
-    static const char *const sets[] = {"portable", "avx2", "avx512"};
     static bits all[3];
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-        tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
-        options.kernels = sets[i];
-        if (tsr_context_create(&options, &threads.context) != TSR_OK)
-            continue;
-        if (tsr_threads_run(1, compute_bits, &all[i], &threads) != TSR_OK)
-            fail_msg("%s: %s", sets[i], tsr_status_message());
-        tsr_context_destroy(threads.context);
-        assert_memory_equal(&all[i], &all[0], sizeof all[0]);
-    }
+    layers_run_sets(compute_bits, all, sizeof all[0]);
 }
 
 /* Logits that are far apart, infinite or no numbers. */

@@ -444,20 +444,9 @@ static tsr_status compute_large(tsr_comm *comm, void *arg)
 
 static void large_results_have_the_same_bits(void **state)
 {
-    static const char *const sets[] = {"portable", "avx2", "avx512"};
     static float results[3][6 * LONG];
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-        tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
-        options.kernels = sets[i];
-        if (tsr_context_create(&options, &threads.context) != TSR_OK)
-            continue;
-        if (tsr_threads_run(1, compute_large, results[i], &threads) != TSR_OK)
-            fail_msg("%s: %s", sets[i], tsr_status_message());
-        tsr_context_destroy(threads.context);
-        assert_memory_equal(results[i], results[0], sizeof results[0]);
-    }
+    layers_run_sets(compute_large, results, sizeof results[0]);
     double sum = 0;
     for (int i = 0; i < LONG; i++)
         sum += (double)results[0][LONG + i];

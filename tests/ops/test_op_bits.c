@@ -153,24 +153,10 @@ static tsr_status compute_bits(tsr_comm *comm, void *arg)
 
 static void instruction_sets_give_the_same_bits(void **state)
 {
-    static const char *const sets[] = {"portable", "avx2", "avx512"};
     static bits all[3];
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-        tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
-        options.kernels = sets[i];
-        if (tsr_context_create(&options, &threads.context) != TSR_OK) {
-            assert_true(i > 0);
-            continue;
-        }
-        if (tsr_threads_run(1, compute_bits, &all[i], &threads) != TSR_OK)
-            fail_msg("%s: %s", sets[i], tsr_status_message());
-        tsr_context_destroy(threads.context);
-        assert_true(all[i].count > 20 * (COUNT - 5));
-        assert_int_equal(all[i].count, all[0].count);
-        assert_memory_equal(all[i].words, all[0].words, all[0].count * sizeof(uint32_t));
-    }
+    layers_run_sets(compute_bits, all, sizeof all[0]);
+    assert_true(all[0].count > 20 * (COUNT - 5));
 }
 
 int main(void)

@@ -1,5 +1,7 @@
 /* The cheapest layouts of operands, and what policies allow: compared with all placements of small
  * cases, each planned. */
+#include "wholes.h"
+
 #include <tessera/explain.h>
 #include <tessera/ops.h>
 
@@ -21,21 +23,6 @@ typedef struct ask {
     const char *result;             /* wanted, or NULL */
     const char *expected;           /* placements, apart by spaces */
 } ask;
-
-static tsr_layout *parse(const tsr_mesh *mesh, const char *text)
-{
-    int64_t shape[TSR_MAX_DIMS];
-    int ndim = 0;
-    tsr_layout *layout;
-    for (int length = 0; *text != ' '; text += length + (text[length] == 'x')) {
-        long long size;
-        assert_int_equal(sscanf(text, "%lld%n", &size, &length), 1);
-        shape[ndim++] = size;
-    }
-    if (tsr_layout_parse(mesh, text + 1, ndim, shape, TSR_F32, &layout) != TSR_OK)
-        fail_msg("%s: %s", text, tsr_status_message());
-    return layout;
-}
 
 static void print_all(tsr_layout *const *layouts, char *text, size_t capacity)
 {
@@ -93,7 +80,7 @@ static void cheapest_layouts_are_known(void **state)
         assert_int_equal(tsr_mesh_parse(NULL, NULL, a->mesh, &mesh), TSR_OK);
         assert_int_equal(tsr_op_find(NULL, a->op, &op), TSR_OK);
         for (int i = 0; i < OPERANDS && a->operands[i]; i++)
-            operands[i] = parse(mesh, a->operands[i]);
+            operands[i] = support_layout(mesh, a->operands[i]);
         if (a->result)
             assert_int_equal(tsr_placements_parse(a->result, wanted, TSR_MAX_DIMS, &count, numbers, 8, NULL), TSR_OK);
         const tsr_placement *const results[] = {wanted};
@@ -129,7 +116,7 @@ static tsr_layout *make(const tsr_mesh *mesh, const char *shape, int i)
 {
     char text[64];
     snprintf(text, sizeof text, tsr_mesh_ndim(mesh) == 1 ? "%s %s" : "%s %s,%s", shape, forms[i % 4], forms[i / 4]);
-    return parse(mesh, text);
+    return support_layout(mesh, text);
 }
 
 /* True if a mesh dim makes terms of operands none of which has terms: these are no candidates, as
@@ -252,7 +239,7 @@ static void policies_bound_what_moves(void **state)
     for (size_t i = 0; i < sizeof settlements / sizeof settlements[0]; i++) {
         const settlement *const s = &settlements[i];
         char text[256];
-        tsr_layout *operands[OPERANDS] = {parse(mesh, s->operands[0]), parse(mesh, s->operands[1])};
+        tsr_layout *operands[OPERANDS] = {support_layout(mesh, s->operands[0]), support_layout(mesh, s->operands[1])};
         tsr_layout *found[TSR_OP_MOST_OPERANDS] = {NULL};
         if (tsr_op_settle(op, 0, NULL, (const tsr_layout *const *)operands, s->policy, s->bytes, found) == TSR_OK) {
             print_all(found, text, sizeof text);
@@ -263,7 +250,7 @@ static void policies_bound_what_moves(void **state)
         destroy_all(found);
         destroy_all(operands);
     }
-    tsr_layout *const one[] = {parse(mesh, "4 R"), parse(mesh, "5 R")};
+    tsr_layout *const one[] = {support_layout(mesh, "4 R"), support_layout(mesh, "5 R")};
     tsr_layout *found[TSR_OP_MOST_OPERANDS];
     assert_int_equal(tsr_op_cheapest(op, 0, NULL, (const tsr_layout *const *)one, NULL, found), TSR_ERROR_ARGUMENT);
     assert_non_null(strstr(tsr_status_message(), "wants them equal"));

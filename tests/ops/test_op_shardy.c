@@ -1,4 +1,6 @@
 /* Rules as Shardy's text, there and back; what is lost, and hostile text. */
+#include "wholes.h"
+
 #include <tessera/ops.h>
 
 #include <setjmp.h>
@@ -54,20 +56,6 @@ static const writing writings[] = {
      "(i j) k l, i m l, i m n -> (i j) k n | l m whole"},
 };
 
-static tsr_layout *parse(const tsr_mesh *mesh, const char *text)
-{
-    int64_t shape[TSR_MAX_DIMS];
-    int ndim = 0;
-    tsr_layout *layout;
-    for (int length = 0; *text != ' '; text += length + (text[length] == 'x')) {
-        long long size;
-        assert_int_equal(sscanf(text, "%lld%n", &size, &length), 1);
-        shape[ndim++] = size;
-    }
-    assert_int_equal(tsr_layout_parse(mesh, text + 1, ndim, shape, TSR_F32, &layout), TSR_OK);
-    return layout;
-}
-
 static void rules_are_written_and_read(void **state)
 {
     tsr_mesh *mesh;
@@ -81,7 +69,7 @@ static void rules_are_written_and_read(void **state)
         tsr_layout *operands[TSR_OP_MOST_OPERANDS] = {NULL};
         assert_int_equal(tsr_op_find(NULL, w->op, &op), TSR_OK);
         for (int j = 0; j < OPERANDS && w->operands[j]; j++)
-            operands[j] = parse(mesh, w->operands[j]);
+            operands[j] = support_layout(mesh, w->operands[j]);
         if (tsr_op_sharding_rule(op, 0, NULL, (const tsr_layout *const *)operands, (tsr_text_room){text, sizeof text},
                                  (tsr_text_room){lost, sizeof lost}, &length, &lost_length) != TSR_OK)
             fail_msg("%s: %s", w->op, tsr_status_message());

@@ -1,5 +1,6 @@
 /* Each typed function is its row: the same bits and layouts as tsr_op_call(), tsr_op_call_into()
  * and tsr_op_backward() with the row's name and attributes. */
+#include "attribute_values.h"
 #include "layers.h"
 #include "wholes.h"
 
@@ -36,22 +37,6 @@ typedef struct typed_row {
 static const int64_t last[] = {1}, both[] = {0, 1}, turned[] = {1, 0}, one_dim[] = {16}, longer[] = {3, 4, 4};
 
 #define UNWRAP(...) __VA_ARGS__
-#define INT(attribute, value)                                                                                          \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_INT, .integer = value                                                 \
-    }
-#define INTS(attribute, n, ...)                                                                                        \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_INTS, .count = n, .list = { __VA_ARGS__ }                             \
-    }
-#define FLOAT(attribute, value)                                                                                        \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = value                                                \
-    }
-#define WORD(attribute, value)                                                                                         \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_WORD, .words = value                                                  \
-    }
 
 /* Ops with a gradient: the function's name, the row's, the operands, what the functions are given,
  * where gradients go, and the row's attributes. */

@@ -1,4 +1,6 @@
 /* The layouts of views: what stays where, and what is refused. */
+#include "attribute_values.h"
+
 #include <tessera/tessera.h>
 
 #include <setjmp.h>
@@ -20,18 +22,6 @@ typedef struct layout_case {
     tsr_attribute attributes[4];
 } layout_case;
 
-#define INT(attribute, value)                                                                                          \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_INT, .integer = value                                                 \
-    }
-#define INTS(attribute, n, ...)                                                                                        \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_INTS, .count = n, .list = { __VA_ARGS__ }                             \
-    }
-#define FLOAT(attribute, value)                                                                                        \
-    {                                                                                                                  \
-        .name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = value                                                \
-    }
 #define SLICE(from, to, by)                                                                                            \
     {                                                                                                                  \
         INT("start", from), INT("end", to), INT("step", by)                                                            \

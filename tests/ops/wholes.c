@@ -1,7 +1,28 @@
 #include "wholes.h"
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
+
+tsr_layout *support_layout(const tsr_mesh *mesh, const char *text)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    int ndim = 0;
+    tsr_layout *layout;
+    for (int length = 0; *text != ' '; text += length + (text[length] == 'x')) {
+        long long size;
+        assert_int_equal(sscanf(text, "%lld%n", &size, &length), 1);
+        shape[ndim++] = size;
+    }
+    if (tsr_layout_parse(mesh, text + 1, ndim, shape, TSR_F32, &layout) != TSR_OK)
+        fail_msg("%s: %s", text, tsr_status_message());
+    return layout;
+}
 
 tsr_status support_distribute(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim,
                               const int64_t *shape, const void *values, tsr_dtensor **out)

@@ -1,4 +1,4 @@
-/** Whole tensors of tests: made, read and compared as f64, whatever dtype they have. */
+/** Layouts and whole tensors of tests: made, read and compared. */
 #ifndef TESTS_OPS_WHOLES_H
 #define TESTS_OPS_WHOLES_H
 
@@ -11,6 +11,9 @@
 tsr_status support_make(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim, const int64_t *shape,
                         const double *values, tsr_dtensor **out);
 
+/** The layout of f32 that a text such as "4x6 S(0)" tells; fails the test if there is none. */
+tsr_layout *support_layout(const tsr_mesh *mesh, const char *text);
+
 /** Distributes values of `dtype` that all ranks have. */
 tsr_status support_distribute(const tsr_mesh *mesh, const char *placements, tsr_dtype dtype, int ndim,
                               const int64_t *shape, const void *values, tsr_dtensor **out);
@@ -22,7 +25,7 @@ tsr_status support_make_numbered(const tsr_mesh *mesh, const char *placements, i
 /** Copies `bytes` of the whole tensor, and destroys `x`. */
 tsr_status support_take(tsr_dtensor *x, void *to, size_t bytes);
 
-/** Reads the whole tensor. */
+/** Reads the whole tensor as f64. */
 tsr_status support_read(const tsr_dtensor *x, double *values);
 
 /** A gradient of 1 for each of up to 8 elements of a result. */
