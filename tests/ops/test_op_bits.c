@@ -144,7 +144,8 @@ static tsr_status compute_bits(tsr_comm *comm, void *arg)
             continue;
         TSR_TRY(tsr_op_call(op, 0, NULL, (const tsr_dtensor *const[]){x, x, x, x, x, x, x, x}, out));
         TSR_TRY(collect_bits(out[0], arg));
-        tsr_dtensor_destroy(out[0]);
+        for (int result = 0; info.results[result]; result++)
+            tsr_dtensor_destroy(out[result]);
     }
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);

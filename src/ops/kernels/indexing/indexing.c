@@ -183,8 +183,9 @@ static void make_nothing(tsr_dtype dtype, char element[16])
 /* Copies n elements; strides in elements. */
 static void copy_run(int64_t bytes, char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n)
 {
-    if ((to_stride == 1 && from_stride == 1) || n == 1) {
-        memcpy(to, from, (size_t)(n * bytes));
+    if (n <= 1 || (to_stride == 1 && from_stride == 1)) {
+        if (n > 0)
+            memcpy(to, from, (size_t)(n * bytes));
         return;
     }
     for (int64_t i = 0; i < n; i++)
