@@ -32,9 +32,9 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
 static tsr_status add_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     size_t bytes = 0;
-    if (step->kind == TSR_STEP_MOVE)
+    if (step->kind == TSR_DOES_MOVE)
         bytes = step->plan_bytes;
-    if (step->kind == TSR_STEP_KERNEL && step->inside)
+    if (step->kind == TSR_DOES_KERNEL && step->inside)
         bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
     return bytes ? tsr_executable_add_room(x, bytes, at, at, &step->scratch) : TSR_OK;
 }
@@ -46,9 +46,9 @@ tsr_status tsr_compile_memory(tsr_executable *x)
         for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
             if (step->operands[j] >= 0)
                 use(x, step->operands[j], (int)i);
-        if (step->kind == TSR_STEP_COPY)
+        if (step->kind == TSR_DOES_COPY)
             continue;
-        if (step->kind == TSR_STEP_KERNEL || step->kind == TSR_STEP_MOVE)
+        if (step->kind == TSR_DOES_KERNEL || step->kind == TSR_DOES_MOVE)
             TSR_TRY(add_results(x, step, (int)i));
         TSR_TRY(add_scratch(x, step, (int)i));
     }
@@ -59,7 +59,7 @@ tsr_status tsr_compile_scratch(tsr_executable *x)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_STEP_MOVE || !step->plan_bytes)
+        if (step->kind != TSR_DOES_MOVE || !step->plan_bytes)
             continue;
         if (step->scratch < 0)
             TSR_TRY(tsr_executable_add_room(x, step->plan_bytes, (int)i, (int)i, &step->scratch));

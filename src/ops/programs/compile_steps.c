@@ -108,7 +108,7 @@ static tsr_status try_view(tsr_executable *x, tsr_step *step)
     TSR_TRY(step->c.op->view(&step->call, &out, &fits));
     if (!fits)
         return TSR_OK;
-    step->kind = TSR_STEP_VIEW;
+    step->kind = TSR_DOES_VIEW;
     result->tensor = out;
     return TSR_OK;
 }
@@ -133,23 +133,23 @@ static tsr_status find_mesh(tsr_executable *x, tsr_step *step)
 
 static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
 {
-    step->kind = TSR_STEP_KERNEL;
+    step->kind = TSR_DOES_KERNEL;
     step->c.op = node->op;
     step->c.operands = step->layouts;
     step->exchanged = node->exchanged;
     TSR_TRY(copy_attributes(x, node, step));
     describe_call(x, step);
     if (is_named(node->op, "vary"))
-        step->kind = TSR_STEP_SAME;
+        step->kind = TSR_DOES_SAME;
     else
         TSR_TRY(try_view(x, step));
     if (step->exchanged)
         TSR_TRY(find_mesh(x, step));
     x->meets |= step->exchanged != 0;
     tsr_held *const result = &x->values[step->results[0]];
-    if (step->kind == TSR_STEP_SAME)
+    if (step->kind == TSR_DOES_SAME)
         result->tensor = step->inputs[0];
-    if (step->kind == TSR_STEP_KERNEL)
+    if (step->kind == TSR_DOES_KERNEL)
         return TSR_OK;
     result->place = step->inside ? TSR_PLACE_VIEW : TSR_PLACE_NOWHERE;
     result->base = x->values[step->operands[0]].base;
@@ -158,7 +158,7 @@ static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, t
 
 static tsr_status make_move(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
 {
-    step->kind = TSR_STEP_MOVE;
+    step->kind = TSR_DOES_MOVE;
     step->chosen = node->chosen;
     step->cause = node->cause;
     step->inside = true;
@@ -188,7 +188,7 @@ static void add_copy(tsr_executable *x, int value, int output)
         step->operands[j] = -1;
     for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
         step->results[j] = -1;
-    step->kind = TSR_STEP_COPY;
+    step->kind = TSR_DOES_COPY;
     step->node = step->cause = step->scratch = -1;
     step->inside = true;
     step->operands[0] = value;
@@ -237,7 +237,7 @@ tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr
     for (size_t i = 0; i < x->step_count; i++)
         for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
             if (x->steps[i].results[j] >= 0 &&
-                (x->steps[i].kind == TSR_STEP_KERNEL || x->steps[i].kind == TSR_STEP_MOVE))
+                (x->steps[i].kind == TSR_DOES_KERNEL || x->steps[i].kind == TSR_DOES_MOVE))
                 made[x->steps[i].results[j]] = true;
     place_outputs(x, made);
     tsr_release(x->context, made);

@@ -42,11 +42,11 @@ typedef struct tsr_held {
 
 /** What a step does. */
 typedef enum tsr_step_kind {
-    TSR_STEP_KERNEL,
-    TSR_STEP_MOVE, /**< a redistribution by `plan` */
-    TSR_STEP_VIEW, /**< nothing: its result is strides over its first operand's memory */
-    TSR_STEP_SAME, /**< nothing: its result is its operand */
-    TSR_STEP_COPY  /**< copies a value into an output */
+    TSR_DOES_KERNEL,
+    TSR_DOES_MOVE, /**< a redistribution by `plan` */
+    TSR_DOES_VIEW, /**< nothing: its result is strides over its first operand's memory */
+    TSR_DOES_SAME, /**< nothing: its result is its operand */
+    TSR_DOES_COPY  /**< copies a value into an output */
 } tsr_step_kind;
 
 /** A mesh on which ranks meet inside ops. */

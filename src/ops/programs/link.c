@@ -54,9 +54,9 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         if (step->operands[i] >= 0)
             step->inputs[i] = x->values[step->operands[i]].tensor;
-    if (step->kind == TSR_STEP_VIEW)
+    if (step->kind == TSR_DOES_VIEW)
         TSR_TRY(link_view(x, step, &x->values[step->results[0]]));
-    if (step->kind == TSR_STEP_SAME)
+    if (step->kind == TSR_DOES_SAME)
         x->values[step->results[0]].tensor = step->inputs[0];
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         if (step->results[i] >= 0)
@@ -71,10 +71,10 @@ tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, cons
         find_memory(x, &x->values[i], inputs, outputs, workspace);
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind == TSR_STEP_COPY) {
+        if (step->kind == TSR_DOES_COPY) {
             step->inputs[0] = x->values[step->operands[0]].tensor;
             step->outputs[0] = outputs[step->results[0]];
-        } else if (step->inside || step->kind == TSR_STEP_MOVE)
+        } else if (step->inside || step->kind == TSR_DOES_MOVE)
             TSR_TRY(link_step(x, step));
         if (step->scratch >= 0)
             step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;

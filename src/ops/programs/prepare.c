@@ -88,7 +88,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
     }
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_STEP_MOVE || (is_over(step->layouts[0], comm) && is_over(step->result_layouts[0], comm)))
+        if (step->kind != TSR_DOES_MOVE || (is_over(step->layouts[0], comm) && is_over(step->result_layouts[0], comm)))
             continue;
         TSR_TRY(plan_again(x, comm, step));
         changed = true;
@@ -111,9 +111,9 @@ static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind == TSR_STEP_MOVE)
+        if (step->kind == TSR_DOES_MOVE)
             TSR_TRY(tsr_plan_prepare(step->plan, comm));
-        if (step->kind == TSR_STEP_KERNEL && step->exchanged) {
+        if (step->kind == TSR_DOES_KERNEL && step->exchanged) {
             step->number = tsr_exchange_number(&step->c);
             TSR_TRY(meet_once(x, step));
         }

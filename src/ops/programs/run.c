@@ -117,22 +117,22 @@ static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
 static void meet_failed(running *r, tsr_step *step)
 {
-    if (step->kind == TSR_STEP_MOVE)
+    if (step->kind == TSR_DOES_MOVE)
         take_part(r, step);
-    else if (step->kind == TSR_STEP_KERNEL && step->exchanged && step->inside)
+    else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
 }
 
 static tsr_status run_step(running *r, tsr_step *step)
 {
     switch (step->kind) {
-    case TSR_STEP_KERNEL:
+    case TSR_DOES_KERNEL:
         if (!step->inside)
             return TSR_OK;
         return step->exchanged ? exchange(r, step, TSR_OK) : step->c.op->host(&step->call);
-    case TSR_STEP_MOVE:
+    case TSR_DOES_MOVE:
         return run_move(r, step);
-    case TSR_STEP_COPY:
+    case TSR_DOES_COPY:
         return step->c.op->host(&step->call);
     default:
         return TSR_OK;
