@@ -58,13 +58,19 @@ TSR_API const tsr_layout *tsr_executable_input_layout(const tsr_executable *exec
 TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
                                                        size_t index);
 
-/** Bytes of workspace that a run needs on this rank. */
+/** The name of an input, or of an output; borrowed; NULL: there is none. */
+TSR_API const char *tsr_executable_input_name(const tsr_executable *executable, size_t index);
+TSR_API const char *tsr_executable_output_name(const tsr_executable *executable, size_t index);
+
+/** Bytes of workspace that a run needs on this rank; they may grow when an executable over abstract
+ * meshes is prepared. */
 TSR_API size_t tsr_executable_workspace_bytes(const tsr_executable *executable);
 
 /**
  * Gives a parameter or state its tensor, in place of one that was given before. The dtensor is
  * retained; executables may share it. Does not communicate. TSR_ERROR_ARGUMENT: the program has no
- * such name, or the dtensor's layout is not the one that the program gives; the sentence tells both.
+ * such name, or the dtensor's layout is not the one that the program gives; the sentence tells
+ * both.
  */
 TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *name,
                                        tsr_dtensor *tensor);
@@ -83,13 +89,54 @@ TSR_API tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *
  * tsr_executable_workspace_bytes(), aligned to 64. Allocates and plans nothing. On the host
  * `stream` is NULL.
  *
- * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a tensor
- * does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that fails
- * goes on meeting the others, so that nobody hangs; `outputs` are then undefined.
+ * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a
+ * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
+ * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined.
  */
 TSR_API tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm,
                                       const tsr_tensor *inputs, const tsr_tensor *outputs,
                                       void *workspace, size_t bytes, tsr_stream stream);
+
+/** What a step of a run does on this rank. Pointers are borrowed from the executable. */
+typedef struct tsr_executable_step {
+    const char
+        *op; /**< the op's name; "move": a redistribution; "copy": of a value into an output */
+    const char *cause; /**< of a move that the policy put in, the op or output that needs it; NULL:
+                            the program says this step */
+    int operand_count, result_count;
+    tsr_value operands[TSR_OP_MOST_OPERANDS]; /**< the program's values; TSR_NONE: left out */
+    tsr_value results[TSR_OP_MOST_RESULTS];   /**< of a copy none */
+    const tsr_layout *operand_layouts[TSR_OP_MOST_OPERANDS];
+    const tsr_layout *result_layouts[TSR_OP_MOST_RESULTS];
+    int is_view;            /**< 1: it costs nothing, because its result lies over the operand's
+                                 memory */
+    int64_t bytes_received; /**< from other ranks */
+    int64_t bytes_touched;  /**< of operands read and results written */
+    int64_t flops;          /**< multiplications and additions of products; 0: of other ops */
+    double seconds;         /**< by the cost model */
+} tsr_executable_step;
+
+/** What a run costs this rank. */
+typedef struct tsr_executable_figures {
+    int64_t bytes_received; /**< from other ranks */
+    int64_t flops;          /**< of products */
+    size_t workspace_bytes; /**< tsr_executable_workspace_bytes() */
+    size_t parameter_bytes; /**< of this rank's shards of parameters and constants that are used */
+    size_t input_bytes, output_bytes; /**< of its shards of inputs and outputs */
+    size_t peak_bytes;                /**< of all of these together */
+    double seconds;                   /**< by the cost model: of all steps, one after the other */
+} tsr_executable_figures;
+
+/** The number of steps, the same on every rank. */
+TSR_API size_t tsr_executable_step_count(const tsr_executable *executable);
+
+/** Describes a step. TSR_ERROR_ARGUMENT: there is none. */
+TSR_API tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index,
+                                          tsr_executable_step *out);
+
+/** Adds up what all steps cost. */
+TSR_API tsr_status tsr_executable_figures_of(const tsr_executable *executable,
+                                             tsr_executable_figures *out);
 
 #ifdef __cplusplus
 }

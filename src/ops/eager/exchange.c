@@ -70,6 +70,17 @@ size_t tsr_exchange_scratch(const tsr_op_case *c, unsigned exchanged, tsr_kernel
     return p.workspace + p.sent + 2 * p.received;
 }
 
+int64_t tsr_exchange_received(const tsr_op_case *c, unsigned exchanged, tsr_kernel_call *call)
+{
+    int64_t bytes = 0;
+    const tsr_mesh *const mesh = tsr_layout_mesh(call->result_layouts[0]);
+    for (call->stage = 0; exchanged && call->stage < c->op->exchanges; call->stage++)
+        bytes += tsr_op_record_stride(c->op, call) *
+                 (find_meeting(c, mesh, call->coordinate, exchanged, call->stage).count - 1);
+    call->stage = TSR_STAGE_WHOLE;
+    return bytes;
+}
+
 static uint64_t mix_layout(uint64_t hash, const tsr_layout *layout)
 {
     char text[256];

@@ -21,6 +21,9 @@ uint64_t tsr_exchange_number(const tsr_op_case *c);
  * `call` has tensors with shapes. */
 size_t tsr_exchange_scratch(const tsr_op_case *c, unsigned exchanged, tsr_kernel_call *call);
 
+/** Bytes of records that this rank receives from others in a call; `call` is as above. */
+int64_t tsr_exchange_received(const tsr_op_case *c, unsigned exchanged, tsr_kernel_call *call);
+
 /** Collective over the mesh's communicator: makes the groups of ranks that meet after a stage. */
 tsr_status tsr_exchange_meet(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, int stage);
 

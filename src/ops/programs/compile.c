@@ -101,13 +101,15 @@ tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *op
     if (!program || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: %s is NULL", program ? "out" : "program");
     if (options && options->size != sizeof *options)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: options.size is %zu, but must be %zu; begin with "
-                                                  "TSR_COMPILE_OPTIONS_INIT",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_compile: options.size is %zu, but must be %zu; begin with "
+                              "TSR_COMPILE_OPTIONS_INIT",
                               options->size, sizeof *options);
     if (program->status != TSR_OK)
         return tsr_status_restore(&program->sentence, program->status);
     if (!program->output_count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: the program has no output; give it one by tsr_output()");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_compile: the program has no output; give it one by tsr_output()");
     TSR_TRY(find_rank(program, options, &rank));
     TSR_TRY(tsr_allocate(program->context, sizeof(tsr_executable), &memory));
     tsr_executable *const x = memset(memory, 0, sizeof *x);

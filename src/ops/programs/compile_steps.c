@@ -1,6 +1,5 @@
 /* Steps of an executable: kernels, moves, views, and copies into outputs. */
 #include "ops/programs/compile.h"
-
 #include "ops/rows/lookup.h"
 
 #include <tessera/sys/memory.h>

@@ -1,6 +1,5 @@
 /* Values of an executable, and where those lie that no step makes. */
 #include "ops/programs/compile.h"
-
 #include "ops/rows/lookup.h"
 
 #include <tessera/sys/memory.h>
@@ -133,7 +132,8 @@ static tsr_status hold_values(const tsr_program *program, const bool *used, tsr_
         tsr_held *const v = &x->values[i];
         v->room = -1;
         v->base = (int)i;
-        const bool is_given = program->values[i].kind == TSR_VALUE_INPUT || program->values[i].kind == TSR_VALUE_PARAMETER;
+        const bool is_given =
+            program->values[i].kind == TSR_VALUE_INPUT || program->values[i].kind == TSR_VALUE_PARAMETER;
         if (!used[i] && !is_given)
             continue;
         TSR_TRY(hold_value(x, &program->values[i], v));

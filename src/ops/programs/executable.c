@@ -41,7 +41,7 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps,  x->values, x->rooms,  x->inputs, x->outputs,
+    void *const memory[] = {x->steps, x->values,  x->rooms,  x->inputs, x->outputs,
                             x->bound, x->tensors, x->meshes, x->linked};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
@@ -70,6 +70,16 @@ const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
                                                            : NULL;
 }
 
+const char *tsr_executable_input_name(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_input_count(executable) ? executable->input_names[index] : NULL;
+}
+
+const char *tsr_executable_output_name(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_output_count(executable) ? executable->output_names[index] : NULL;
+}
+
 size_t tsr_executable_workspace_bytes(const tsr_executable *executable)
 {
     return executable ? executable->workspace_bytes : 0;
@@ -80,18 +90,21 @@ static tsr_status refuse_layout(const char *name, const tsr_layout *wanted, cons
     char ours[256], theirs[256];
     tsr_layout_print(wanted, ours, sizeof ours);
     tsr_layout_print(given, theirs, sizeof theirs);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_executable_bind: \"%.200s\" is %s of %d dims as \"%s\" in the program, with its shape and "
-                          "mesh, but the tensor is %s of %d dims as \"%s\"",
-                          name, tsr_dtype_name(tsr_layout_dtype(wanted)), tsr_layout_ndim(wanted), ours,
-                          tsr_dtype_name(tsr_layout_dtype(given)), tsr_layout_ndim(given), theirs);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_executable_bind: \"%.200s\" is %s of %d dims as \"%s\" in the program, with its shape and "
+        "mesh, but the tensor is %s of %d dims as \"%s\"",
+        name, tsr_dtype_name(tsr_layout_dtype(wanted)), tsr_layout_ndim(wanted), ours,
+        tsr_dtype_name(tsr_layout_dtype(given)), tsr_layout_ndim(given), theirs);
 }
 
 tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor *tensor)
 {
     if (!x || !name || !tensor)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_bind: %s is NULL",
-                              !x ? "executable" : name ? "tensor" : "name");
+                              !x     ? "executable"
+                              : name ? "tensor"
+                                     : "name");
     size_t at = 0;
     while (at < x->bound_count && strcmp(x->bound_names[at], name) != 0)
         at++;

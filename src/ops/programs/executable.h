@@ -58,13 +58,13 @@ typedef struct tsr_met_mesh {
 /** A step. */
 typedef struct tsr_step {
     tsr_step_kind kind;
-    int node; /**< of the program; -1: none */
-    int cause; /**< MOVE: the node that needs it; -1: none */
+    int node;    /**< of the program; -1: none */
+    int cause;   /**< MOVE: the node that needs it; -1: none */
     bool chosen; /**< MOVE: by the policy */
     bool inside; /**< this rank takes part */
     tsr_op_case c;
-    char *caller; /**< begins sentences; owned */
-    char *texts;  /**< of the attributes; owned */
+    char *caller;                                                     /**< begins sentences; owned */
+    char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS], *result_layouts[TSR_OP_MOST_RESULTS];
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS]; /**< as linked */
@@ -93,7 +93,7 @@ struct tsr_executable {
     tsr_met_mesh *meshes;
     size_t mesh_count, mesh_room;
     size_t workspace_bytes;
-    bool meets; /**< ranks meet in some step */
+    bool meets;           /**< ranks meet in some step */
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
     const tsr_comm *comm; /**< on which it was prepared; NULL: none */
     tsr_tensor *linked;   /**< inputs, then outputs, of the last run */
@@ -112,8 +112,7 @@ void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes);
 tsr_status tsr_executable_place_rooms(tsr_executable *x);
 
 /** Writes the addresses of a run's memory into all steps; views find their strides. */
-tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs,
-                               void *workspace);
+tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
 
 /** A zeroed array of `count` items; NULL where `count` is 0. */
 tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out);

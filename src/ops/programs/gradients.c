@@ -1,7 +1,6 @@
 /* The backward of a program: nodes from the last to the first, each by the formulas of its row, which
  * are applied as recorded ops. */
 #include "ops/programs/record.h"
-
 #include "ops/rows/formula.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/lookup.h"
@@ -139,10 +138,11 @@ static tsr_status refuse_terms(const backward *b, tsr_value value, const tsr_lay
 {
     char name[64], text[256];
     tsr_layout_print(made, text, sizeof text);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s leaves terms of the gradient by %s, \"%s\", which is invariant: every rank needs the sum; "
-                          "give the op tsr_op_vary(program, %s) instead, whose backward adds the terms",
-                          b->caller, name_value(b, value, name), text, name);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s leaves terms of the gradient by %s, \"%s\", which is invariant: every rank needs the sum; "
+        "give the op tsr_op_vary(program, %s) instead, whose backward adds the terms",
+        b->caller, name_value(b, value, name), text, name);
 }
 
 /* True if a made gradient needs no move: it is as expected, or Replicate where terms are expected,
@@ -402,8 +402,8 @@ void tsr_gradients(tsr_program *program, tsr_value loss, size_t count, const tsr
     if (!tsr_program_records(program))
         return;
     if (count && (!values || !out)) {
-        (void)tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_gradients: %s is NULL",
-                                                       values ? "out" : "values"));
+        (void)tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_gradients: %s is NULL", values ? "out" : "values"));
         return;
     }
     backward b = {.program = program, .value_count = program->value_count, .node_count = program->node_count};

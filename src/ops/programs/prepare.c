@@ -1,8 +1,7 @@
 /* Makes an executable ready for a communicator. */
-#include "ops/programs/compile.h"
-
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
+#include "ops/programs/compile.h"
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/comm.h>

@@ -102,8 +102,8 @@ static tsr_status make_room(tsr_program *program)
     void *items = program->nodes;
     if (program->node_count == INT32_MAX - 1)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "a program has at most %d nodes", INT32_MAX - 1);
-    TSR_TRY(tsr_program_grow(program->context, sizeof *program->nodes, program->node_count, &program->node_room,
-                             &items));
+    TSR_TRY(
+        tsr_program_grow(program->context, sizeof *program->nodes, program->node_count, &program->node_room, &items));
     program->nodes = items;
     return grow_table(program);
 }
@@ -138,7 +138,8 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
     tsr_program_value *const made = &program->values[node.results[0]];
     made->node = (int)program->node_count;
     /* Mesh dims mean the same on one mesh alone. */
-    const bool is_on_one = tsr_op_are_on_one_mesh(tsr_layout_mesh(program->values[value].layout), tsr_layout_mesh(layout));
+    const bool is_on_one =
+        tsr_op_are_on_one_mesh(tsr_layout_mesh(program->values[value].layout), tsr_layout_mesh(layout));
     for (int k = 0; is_on_one && k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
         if (tsr_layout_placements(layout)[k].kind == TSR_REPLICATE && program->values[value].varying >> k & 1)
             made->varying |= 1u << k;
@@ -354,8 +355,8 @@ tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t count, 
     if (!tsr_program_records(program))
         return TSR_NONE;
     if (!op || !operands)
-        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_apply: %s is NULL",
-                                                        op ? "operands" : "op"));
+        return tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_apply: %s is NULL", op ? "operands" : "op"));
     tsr_status status = tsr_op_find(program->context, op, &row);
     if (status == TSR_OK)
         status = tsr_program_record(program, row, count, attributes, operands, made);
@@ -373,17 +374,16 @@ tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_layout *la
         return TSR_NONE;
     const tsr_layout *const own = tsr_value_layout(program, x);
     if (!layout || !own)
-        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_to_mesh: %s",
-                                                        layout ? "x is not one of the program's values"
-                                                               : "layout is NULL"));
-    const bool is_same = tsr_layout_dtype(own) == tsr_layout_dtype(layout) &&
-                         tsr_layout_ndim(own) == tsr_layout_ndim(layout) &&
-                         (tsr_layout_ndim(own) == 0 ||
-                          memcmp(tsr_layout_shape(own), tsr_layout_shape(layout),
-                                 (size_t)tsr_layout_ndim(own) * sizeof(int64_t)) == 0);
+        return tsr_program_fail(program,
+                                tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_to_mesh: %s",
+                                               layout ? "x is not one of the program's values" : "layout is NULL"));
+    const bool is_same =
+        tsr_layout_dtype(own) == tsr_layout_dtype(layout) && tsr_layout_ndim(own) == tsr_layout_ndim(layout) &&
+        (tsr_layout_ndim(own) == 0 ||
+         memcmp(tsr_layout_shape(own), tsr_layout_shape(layout), (size_t)tsr_layout_ndim(own) * sizeof(int64_t)) == 0);
     if (!is_same)
-        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT,
-                                                        "tsr_op_to_mesh: layout has another shape or dtype than x"));
+        return tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_to_mesh: layout has another shape or dtype than x"));
     const tsr_status status = tsr_program_move(program, x, layout, (tsr_move_reason){false, -1}, &out);
     return status == TSR_OK ? out : tsr_program_fail(program, status);
 }

@@ -1,8 +1,7 @@
 /* Runs of executables. */
-#include "ops/programs/executable.h"
-
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
+#include "ops/programs/executable.h"
 
 #include <tessera/sys/comm.h>
 
@@ -30,11 +29,12 @@ static tsr_status refuse_tensor(const char *what, const char *name, const tsr_te
             length += (size_t)snprintf(shapes[i] + length, sizeof shapes[i] - length, "%s%lld", dim ? "x" : "",
                                        (long long)tensors[i]->shape[dim]);
     }
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_executable_run: %s \"%.64s\" is %s %s of %d dims, but its local shape on this rank is %s "
-                          "%s of %d dims",
-                          what, name, tsr_dtype_name(given->dtype), shapes[0], given->ndim,
-                          tsr_dtype_name(wanted->dtype), shapes[1], wanted->ndim);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_executable_run: %s \"%.64s\" is %s %s of %d dims, but its local shape on this rank is %s "
+        "%s of %d dims",
+        what, name, tsr_dtype_name(given->dtype), shapes[0], given->ndim, tsr_dtype_name(wanted->dtype), shapes[1],
+        wanted->ndim);
 }
 
 /* Checks a tensor against the layout's local shape. */
@@ -171,8 +171,8 @@ static tsr_status check_workspace(const tsr_executable *x, const void *workspace
                               stream);
     if (bytes < x->workspace_bytes || (!workspace && x->workspace_bytes))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_executable_run: workspace %p of %zu bytes; the executable wants %zu bytes", workspace,
-                              bytes, x->workspace_bytes);
+                              "tsr_executable_run: workspace %p of %zu bytes; the executable wants %zu bytes",
+                              workspace, bytes, x->workspace_bytes);
     if ((uintptr_t)workspace % TSR_ROOM_ALIGNMENT)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: workspace %p is not aligned to %d bytes",
                               workspace, TSR_ROOM_ALIGNMENT);

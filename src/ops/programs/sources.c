@@ -71,8 +71,8 @@ tsr_value tsr_input(tsr_program *program, const char *name, const tsr_mesh *mesh
         return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_input: mesh is NULL"));
     const tsr_status status = parse_layout(mesh, placements, dtype, ndim, shape, &layout);
     if (status != TSR_OK)
-        return tsr_program_fail(program, tsr_status_set(status, "tsr_input: %.200s: %s", name ? name : "NULL",
-                                                        tsr_status_message()));
+        return tsr_program_fail(
+            program, tsr_status_set(status, "tsr_input: %.200s: %s", name ? name : "NULL", tsr_status_message()));
     const tsr_value value = add_named(program, "tsr_input", TSR_VALUE_INPUT, name, layout);
     tsr_layout_destroy(layout);
     return value;
@@ -117,8 +117,8 @@ static tsr_status add_output(tsr_program *program, const char *name, tsr_value v
         if (strcmp(program->outputs[i].name, name) == 0)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_output: the program has an output \"%s\" already", name);
     }
-    TSR_TRY(tsr_program_grow(program->context, sizeof *program->outputs, program->output_count,
-                             &program->output_room, &items));
+    TSR_TRY(tsr_program_grow(program->context, sizeof *program->outputs, program->output_count, &program->output_room,
+                             &items));
     program->outputs = items;
     tsr_program_output *const made = &program->outputs[program->output_count];
     TSR_TRY(tsr_program_copy_text(program->context, name, &made->name));

@@ -53,13 +53,16 @@ static void record_mlp(tsr_program *p, const tsr_mesh *mesh, const void *arg)
         x = tsr_program_apply(p, "redistribute", 1, &to, &x, NULL);
     }
     const tsr_value v = apply(p, "vary", x, TSR_NONE, TSR_NONE);
-    const tsr_value h = apply(p, "relu", apply(p, "linear", v, apply(p, "vary", up, TSR_NONE, TSR_NONE),
-                                               apply(p, "vary", bias, TSR_NONE, TSR_NONE)),
-                              TSR_NONE, TSR_NONE);
+    const tsr_value h = apply(
+        p, "relu",
+        apply(p, "linear", v, apply(p, "vary", up, TSR_NONE, TSR_NONE), apply(p, "vary", bias, TSR_NONE, TSR_NONE)),
+        TSR_NONE, TSR_NONE);
     const tsr_value y =
         apply(p, "all_reduce", apply(p, "linear", h, apply(p, "vary", down, TSR_NONE, TSR_NONE), TSR_NONE), TSR_NONE,
               TSR_NONE);
-    const tsr_value loss = apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE);
+    const tsr_value loss =
+        apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE), TSR_NONE,
+              TSR_NONE);
     tsr_gradients(p, loss, 4, (const tsr_value[]){first, up, bias, down}, d);
     tsr_output(p, "y", y, NULL);
     tsr_output(p, "loss", loss, NULL);
@@ -93,9 +96,12 @@ static tsr_status run_mlp(tsr_comm *comm, void *arg)
 static void layouts_change_no_values(void **state)
 {
     static const mlp all[] = {
-        {"1", "R", "R", "R", "R", false},         {"2", "R", "S(0)", "S(0)", "S(1)", false},
-        {"3", "R", "S(0)", "S(0)", "S(1)", false}, {"2", "S(0)", "R", "R", "R", false},
-        {"4", "S(0)", "S(0)", "S(0)", "S(1)", true}, {"2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)", false},
+        {"1", "R", "R", "R", "R", false},
+        {"2", "R", "S(0)", "S(0)", "S(1)", false},
+        {"3", "R", "S(0)", "S(0)", "S(1)", false},
+        {"2", "S(0)", "R", "R", "R", false},
+        {"4", "S(0)", "S(0)", "S(0)", "S(1)", true},
+        {"2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
