@@ -1,11 +1,13 @@
 #include "ops/eager/compute.h"
 
+#include "ops/agreement.h"
 #include "ops/eager/launch.h"
 #include "ops/eager/mix.h"
 #include "ops/rows/exchange_bytes.h"
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/device.h>
+#include <tessera/sys/dtensor.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
@@ -103,6 +105,16 @@ static tsr_status check_trailers(const computing *k, uint64_t number)
     return TSR_OK;
 }
 
+/* Returns the failure of an exchange that failed on all ranks that meet: in the sentence of the
+ * rank that failed by itself, where one did. */
+static tsr_status hear(const tsr_mesh *mesh, const char *dims, int place, tsr_status failed)
+{
+    tsr_kept_sentence kept;
+    tsr_status_keep_returned(&kept, failed);
+    const tsr_status heard = tsr_agree_along(mesh, dims, place, failed == TSR_ERROR_PEER ? TSR_OK : failed);
+    return heard != TSR_OK ? heard : tsr_status_restore(&kept, failed);
+}
+
 /* Gathers the records of a stage from all ranks that meet. A rank without room for records gives
  * none, of which its peers hear. */
 static tsr_status exchange(computing *k, tsr_status local)
@@ -123,10 +135,15 @@ static tsr_status exchange(computing *k, tsr_status local)
     const tsr_status gathered =
         tsr_mesh_all_gather(mesh, dims, k->received ? k->sent : NULL, k->received, k->received ? k->stride : -1, NULL,
                             TSR_U8, tsr_device_host(), NULL);
-    if (local != TSR_OK)
-        return tsr_status_restore(&kept, local);
-    return gathered == TSR_OK ? check_trailers(k, number)
-                              : tsr_status_set(gathered, "%s: %s", k->given->c->caller, tsr_status_message());
+    if (local != TSR_OK) {
+        tsr_status_restore(&kept, local);
+        return tsr_agree_along(mesh, dims, k->met_place, local);
+    }
+    const tsr_status status = gathered == TSR_OK ? check_trailers(k, number)
+                              : gathered == TSR_ERROR_PEER
+                                  ? gathered
+                                  : tsr_status_set(gathered, "%s: %s", k->given->c->caller, tsr_status_message());
+    return status == TSR_OK ? TSR_OK : hear(mesh, dims, k->met_place, status);
 }
 
 /* Makes room for the records of a stage; those of the stage before are read until it has run. */
@@ -178,16 +195,25 @@ static tsr_status run_stages(computing *k, tsr_status local)
 }
 
 /* Makes the meetings of a rank outside the mesh, which only the first call of a mesh has. */
-static tsr_status attend(const computing *k)
+static tsr_status attend(const computing *k, tsr_status local)
 {
     char dims[TSR_MAX_DIMS * 40];
+    const tsr_mesh *const mesh = k->given->mesh;
+    tsr_kept_sentence kept;
+    tsr_status_keep_returned(&kept, local);
     for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
         const unsigned met = tsr_op_met(k->given->c, stage, k->given->exchanged);
-        list_dims(k->given->mesh, met, dims, sizeof dims);
+        list_dims(mesh, met, dims, sizeof dims);
+        tsr_status status = TSR_OK;
         if (met)
-            TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
+            status = tsr_mesh_all_gather(mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL);
+        if (status == TSR_OK)
+            continue;
+        status = hear(mesh, dims, 0, status);
+        if (!k->given->c->op->meets)
+            return local == TSR_OK ? status : tsr_status_restore(&kept, local);
     }
-    return TSR_OK;
+    return local == TSR_OK ? TSR_OK : tsr_status_restore(&kept, local);
 }
 
 static tsr_status allocate_workspace(computing *k)
@@ -248,11 +274,13 @@ static tsr_status refuse_exchange(const tsr_computation *given)
 static tsr_status move(const tsr_computation *given, tsr_status local)
 {
     tsr_kept_sentence kept;
+    tsr_placement placements[TSR_MAX_DIMS];
     if (local == TSR_OK)
         return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
     tsr_status_keep_returned(&kept, local);
-    (void)tsr_redistribute_into(given->operands[0], NULL, NULL);
-    return tsr_status_restore(&kept, local);
+    const bool known = given->c->op->moves_to(given->c, placements) == TSR_OK;
+    tsr_status_restore(&kept, local);
+    return tsr_redistribute_failed(given->operands[0], known ? placements : NULL, local);
 }
 
 tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
@@ -265,7 +293,7 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
         return local;
     computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
     if (!given->inside)
-        return given->exchanged && local == TSR_OK ? attend(&k) : local;
+        return given->exchanged ? attend(&k, local) : local;
     k.call.op = given->c->op->name;
     k.call.code = given->c->op->code;
     k.call.attributes = given->c->attributes;
