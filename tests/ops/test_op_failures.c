@@ -145,6 +145,12 @@ static tsr_status call(const drill *d, const scene *s)
     return status;
 }
 
+/* True if all allocations from the n-th on fail. Then the meeting may have another sentence. */
+static bool is_dry(int n)
+{
+    return n % 2 == 0;
+}
+
 /* Compares what ranks say with what rank FAILING says. `*noticed`: the number of other ranks that
  * failed. */
 static tsr_status judge(const drill *d, tsr_comm *comm, tsr_status status, tsr_status expected, int n, int *noticed)
@@ -162,6 +168,8 @@ static tsr_status judge(const drill *d, tsr_comm *comm, tsr_status status, tsr_s
     const size_t name = strlen(d->op);
     const bool named = strncmp(cause.text, d->op, name) == 0 && cause.text[name] == ':';
     snprintf(wanted, sizeof wanted, "%.100s", cause.text + (named ? name + 2 : 0));
+    if (strstr(cause.text, "there is no memory") && is_dry(n))
+        snprintf(wanted, sizeof wanted, "there is no memory for ");
     *noticed = all;
     /* Rank FAILING may do without what it asked for: a proposal in a sentence that is not told. */
     if (failing ? status == expected || status == TSR_OK : status == TSR_OK || (status == TSR_ERROR_PEER && strstr(own.text, "rank 1 failed: ") && strstr(own.text, wanted)))
@@ -171,13 +179,14 @@ static tsr_status judge(const drill *d, tsr_comm *comm, tsr_status status, tsr_s
                           failing ? tsr_status_name(expected) : wanted);
 }
 
-/* Rank FAILING's n-th allocation fails in the first call of a mesh; the second call works. */
+/* Rank FAILING's n-th allocation fails in the first call of a mesh, or all from then on; the second
+ * call works. */
 static tsr_status fail_nth(const drill *d, tsr_comm *comm, const scene *old, int n, bool *through, int *noticed)
 {
     scene s;
     const bool failing = tsr_comm_rank(comm) == FAILING;
     TSR_TRY(renew(d, comm, old, &s));
-    counted_fail_here(failing ? (size_t)n : 0, false);
+    counted_fail_here(failing ? (size_t)n : 0, is_dry(n));
     const tsr_status status = call(d, &s);
     int32_t hit = counted_fail_here(0, false) == 0 && failing, any;
     const tsr_status judged = judge(d, comm, status, hit ? TSR_ERROR_MEMORY : TSR_OK, n, noticed);

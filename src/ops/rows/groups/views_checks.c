@@ -57,15 +57,21 @@ static tsr_status check_dim(const tsr_op_case *c, int ndim)
                           c->caller, (long long)c->attributes[0].integer, ndim - 1, c->op->operands[0]);
 }
 
-/* Checks the attribute dim as a list of dims of the operand. */
-static tsr_status check_dims(const tsr_op_case *c, bool marked[TSR_MAX_DIMS])
+/* Checks the attribute dim as a list of dims of an operand. */
+static tsr_status check_dims_of(const tsr_op_case *c, int operand, bool marked[TSR_MAX_DIMS])
 {
     char text[TEXT];
+    const int ndim = tsr_layout_ndim(c->operands[operand]);
     const tsr_attribute *const dims = &c->attributes[0];
-    if (tsr_reduce_mark(dims->count, dims->list, dims_of(c), marked))
+    if (tsr_reduce_mark(dims->count, dims->list, ndim, marked))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dims are %s, but they must differ and be below %d, the dims of %s",
-                          c->caller, print_numbers(dims->count, dims->list, text), dims_of(c), c->op->operands[0]);
+                          c->caller, print_numbers(dims->count, dims->list, text), ndim, c->op->operands[operand]);
+}
+
+static tsr_status check_dims(const tsr_op_case *c, bool marked[TSR_MAX_DIMS])
+{
+    return check_dims_of(c, 0, marked);
 }
 
 tsr_status tsr_check_order(const tsr_op_case *c, tsr_dtype *results)
@@ -151,26 +157,71 @@ tsr_status tsr_shape_of_expand(const tsr_op_case *c, int result, int64_t shape[T
     return TSR_OK;
 }
 
-/* The dims that squeeze takes away: those of the list, or all of size 1. */
-static void mark_squeezed(const tsr_op_case *c, bool marked[TSR_MAX_DIMS])
+/* The dims that squeeze takes away from an operand: those of the list, or all of size 1. Their
+ * number. */
+static int mark_squeezed(const tsr_op_case *c, int operand, bool marked[TSR_MAX_DIMS])
 {
-    tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, dims_of(c), marked);
-    for (int dim = 0; dim < dims_of(c); dim++)
-        marked[dim] = marked[dim] && shape_of(c, 0)[dim] == 1;
+    int count = 0;
+    const int ndim = tsr_layout_ndim(c->operands[operand]);
+    tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
+    for (int dim = 0; dim < ndim; dim++) {
+        marked[dim] = marked[dim] && shape_of(c, operand)[dim] == 1;
+        count += marked[dim];
+    }
+    return count;
+}
+
+/* Checks that the list has dims of size 1 of an operand alone. */
+static tsr_status check_squeezed(const tsr_op_case *c, int operand)
+{
+    bool marked[TSR_MAX_DIMS];
+    TSR_TRY(check_dims_of(c, operand, marked));
+    for (int i = 0; i < c->attributes[0].count; i++) {
+        const int64_t dim = c->attributes[0].list[i], size = shape_of(c, operand)[dim];
+        if (size != 1)
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: dim %lld of %s has size %lld, but dims of size 1 go away alone", c->caller,
+                                  (long long)dim, c->op->operands[operand], (long long)size);
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_check_squeeze(const tsr_op_case *c, tsr_dtype *results)
 {
-    bool marked[TSR_MAX_DIMS];
     results[0] = tsr_layout_dtype(c->operands[0]);
-    TSR_TRY(check_dims(c, marked));
-    for (int i = 0; i < c->attributes[0].count; i++) {
-        const int64_t dim = c->attributes[0].list[i];
-        if (shape_of(c, 0)[dim] != 1)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: dim %lld of %s has size %lld, but dims of size 1 go away alone", c->caller,
-                                  (long long)dim, c->op->operands[0], (long long)shape_of(c, 0)[dim]);
+    return check_squeezed(c, 0);
+}
+
+tsr_status tsr_check_squeeze_back(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    const int ndim = tsr_layout_ndim(c->operands[1]);
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(check_squeezed(c, 1));
+    const int left = ndim - mark_squeezed(c, 1, marked);
+    if (dims_of(c) == left)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims, but %s leaves %d of its %d", c->caller,
+                          c->op->operands[0], dims_of(c), c->op->operands[1], left, ndim);
+}
+
+/* The dims that squeeze leaves have common factors, those that it took away are 1. */
+tsr_status tsr_rule_of_squeeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    tsr_rule_text rule = {text, 0};
+    const int ndim = tsr_layout_ndim(c->operands[1]);
+    mark_squeezed(c, 1, marked);
+    for (int term = 0; term < 3; term++) {
+        tsr_rule_append(&rule, term == 0 ? "" : term == 1 ? ", " : "-> ");
+        for (int dim = 0; dim < ndim; dim++) {
+            if (!marked[dim])
+                append_dim(&rule, dim);
+            else if (term > 0)
+                tsr_rule_append(&rule, "1 ");
+        }
     }
+    tsr_rule_append(&rule, MOVES);
     return TSR_OK;
 }
 
@@ -187,11 +238,10 @@ static void append_whole(tsr_rule_text *rule, const tsr_op_case *c, const bool *
     tsr_rule_append(rule, MOVES);
 }
 
-tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+/* Writes the rule of an op that takes marked dims away. */
+static void write_without(const tsr_op_case *c, const bool *marked, char text[TSR_OP_RULE_TEXT])
 {
-    bool marked[TSR_MAX_DIMS];
     tsr_rule_text rule = {text, 0};
-    mark_squeezed(c, marked);
     append_dims(&rule, dims_of(c));
     tsr_rule_append(&rule, "-> ");
     for (int dim = 0; dim < dims_of(c); dim++) {
@@ -199,6 +249,33 @@ tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
             append_dim(&rule, dim);
     }
     append_whole(&rule, c, marked);
+}
+
+tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    mark_squeezed(c, 0, marked);
+    write_without(c, marked, text);
+    return TSR_OK;
+}
+
+tsr_status tsr_check_unsqueeze_back(const tsr_op_case *c, tsr_dtype *results)
+{
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(check_dim(c, dims_of(c)));
+    const int dim = tsr_view_dim(&c->attributes[0], dims_of(c));
+    const int64_t size = shape_of(c, 0)[dim];
+    if (size == 1)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %d of %s has size %lld, but dims of size 1 go away alone",
+                          c->caller, dim, c->op->operands[0], (long long)size);
+}
+
+tsr_status tsr_rule_of_unsqueeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS] = {false};
+    marked[tsr_view_dim(&c->attributes[0], dims_of(c))] = true;
+    write_without(c, marked, text);
     return TSR_OK;
 }
 

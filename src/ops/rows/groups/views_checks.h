@@ -22,6 +22,13 @@ tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
 tsr_status tsr_check_unsqueeze(const tsr_op_case *c, tsr_dtype *results);
 tsr_status tsr_rule_of_unsqueeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
+/** Their gradients: the dims that squeeze took away from `like` come back, and the dim that
+ * unsqueeze put in goes away. So dims of size 1 beside them keep their cuts. */
+tsr_status tsr_check_squeeze_back(const tsr_op_case *c, tsr_dtype *results);
+tsr_status tsr_rule_of_squeeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+tsr_status tsr_check_unsqueeze_back(const tsr_op_case *c, tsr_dtype *results);
+tsr_status tsr_rule_of_unsqueeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+
 /** A range of a dim, by attributes or by the shape of a second operand. */
 tsr_status tsr_check_range(const tsr_op_case *c, tsr_dtype *results);
 tsr_status tsr_shape_of_range(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
