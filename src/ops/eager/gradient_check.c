@@ -4,7 +4,11 @@
 
 #include <tessera/sys/status.h>
 
+#include <stdio.h>
 #include <string.h>
+
+/* Bytes for a layout, or a shape. */
+#define TEXT 256
 
 /* The gradient layout of a result, varying: Partial(sum) on the mesh dims of `dims` on which the
  * result itself is Replicate. */
@@ -18,20 +22,44 @@ static tsr_status vary_layout(const tsr_layout *result, const tsr_layout *invari
     return tsr_layout_with(invariant, placements, out);
 }
 
+/* Prints dtype and shape, "f32 4x6 "; "f32 () " for a scalar. */
+static const char *print_tensor(const tsr_layout *layout, char text[TEXT])
+{
+    const int ndim = tsr_layout_ndim(layout);
+    size_t length = (size_t)snprintf(text, TEXT, "%s %s", tsr_dtype_name(tsr_layout_dtype(layout)), ndim ? "" : "()");
+    for (int dim = 0; dim < ndim && length < TEXT; dim++)
+        length += (size_t)snprintf(text + length, TEXT - length, "%s%lld", dim ? "x" : "",
+                                   (long long)tsr_layout_shape(layout)[dim]);
+    if (length < TEXT)
+        snprintf(text + length, TEXT - length, " ");
+    return text;
+}
+
+static bool are_one_tensor(const tsr_layout *a, const tsr_layout *b)
+{
+    const int ndim = tsr_layout_ndim(a);
+    return ndim == tsr_layout_ndim(b) && tsr_layout_dtype(a) == tsr_layout_dtype(b) &&
+           (ndim == 0 || memcmp(tsr_layout_shape(a), tsr_layout_shape(b), (size_t)ndim * sizeof(int64_t)) == 0);
+}
+
 static tsr_status refuse_gradient(const tsr_op_case *c, const tsr_layout *own, const tsr_layout *invariant,
                                   const tsr_layout *varying)
 {
-    char ours[256], theirs[256], terms[256];
+    char ours[TEXT], theirs[TEXT], terms[TEXT], given[TEXT] = "", wanted[TEXT] = "";
     tsr_layout_print(own, ours, sizeof ours);
     tsr_layout_print(invariant, theirs, sizeof theirs);
     tsr_layout_print(varying, terms, sizeof terms);
     const bool both = strcmp(theirs, terms) != 0;
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "%s: dout is \"%s\", but must have the result's shape and dtype %s in its gradient layout, \"%s\"%s%s%s",
-        c->caller, ours, tsr_dtype_name(tsr_layout_dtype(invariant)), theirs,
-        both ? ", or, if each rank has a term of it, \"" : "", both ? terms : "", both ? "\"" : "");
+    if (!are_one_tensor(own, invariant)) {
+        print_tensor(own, given);
+        print_tensor(invariant, wanted);
+    }
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: dout is %s\"%s\", but must be %sin the result's gradient layout, \"%s\"%s%s%s", c->caller,
+                          given, ours, wanted, theirs,
+                          both ? ", or, if each rank has a term of it, \"" : "", both ? terms : "", both ? "\"" : "");
 }
+
 
 tsr_status tsr_eager_check_gradient(const tsr_op_case *c, const tsr_layout *result, const tsr_layout *own)
 {
