@@ -2,7 +2,6 @@
 
 #include "ops/blas/processor.h"
 
-#include <tessera/mesh_comm.h>
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
@@ -44,28 +43,6 @@ tsr_status tsr_agree(tsr_comm *comm, tsr_status local)
 {
     int64_t values[1];
     return agree_on_values(comm, local, values, 1);
-}
-
-/* The failed rank at `first` along the dims broadcasts its sentence. */
-static tsr_status tell_along(const tsr_mesh *mesh, const char *dims, int first, int place, const char *sentence)
-{
-    tsr_kept_sentence told = {.text = ""};
-    if (place == first)
-        snprintf(told.text, sizeof told.text, "rank %d failed: %.900s", tsr_comm_rank(tsr_mesh_comm(mesh)), sentence);
-    if (tsr_mesh_broadcast(mesh, dims, told.text, sizeof told.text, TSR_U8, first, tsr_device_host(), NULL) != TSR_OK)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_PEER, "%s", told.text);
-}
-
-tsr_status tsr_agree_along(const tsr_mesh *mesh, const char *dims, int place, tsr_status local)
-{
-    tsr_kept_sentence own;
-    tsr_status heard = TSR_OK;
-    int64_t first = local == TSR_OK ? INT64_MAX : place;
-    tsr_status_keep_returned(&own, local);
-    if (tsr_mesh_all_reduce_i64(mesh, dims, &first, TSR_MIN) == TSR_OK && first != INT64_MAX)
-        heard = tell_along(mesh, dims, (int)first, place, own.text);
-    return local == TSR_OK ? heard : tsr_status_restore(&own, local);
 }
 
 tsr_status tsr_agree_on_moves(tsr_comm *comm, tsr_status local, unsigned moves)

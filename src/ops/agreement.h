@@ -13,15 +13,6 @@
  */
 tsr_status tsr_agree(tsr_comm *comm, tsr_status local);
 
-/**
- * Collective along mesh dims (mesh_comm.h), after a call there has failed on all ranks that meet:
- * they hear the sentence of the first of them that failed by itself, in TSR_ERROR_PEER. `place` is
- * this rank's position along the dims. `local` is its own failure, which it gets back with its
- * sentence; TSR_OK: it only heard that another rank failed. TSR_OK: no rank failed by itself, or
- * ranks do not meet any more.
- */
-tsr_status tsr_agree_along(const tsr_mesh *mesh, const char *dims, int place, tsr_status local);
-
 /** tsr_agree(), which also compares the moves that follow, a bit for each: no rank may begin one
  * that another lacks. TSR_ERROR_ARGUMENT on all ranks: they differ. */
 tsr_status tsr_agree_on_moves(tsr_comm *comm, tsr_status local, unsigned moves);

@@ -436,9 +436,10 @@ static tsr_status refuse_other_shapes(const tsr_mesh *mesh, const tsr_dtensor *x
     const tsr_tensor all = tsr_tensor_contiguous((double *)values, TSR_F64, 2, own);
     TSR_TRY(tsr_distribute(&few, mesh, "S(0)", &flat));
     TSR_TRY(tsr_distribute(&all, mesh, "S(0)", &wide));
-    snprintf(sentence, sizeof sentence,
-             "tsr_exp_backward: dout is f32 5x2 \"S(0)\", but must be f32 %dx%d in the result's gradient layout, \"S(0)\"",
-             (int)own[0], (int)own[1]);
+    snprintf(
+        sentence, sizeof sentence,
+        "tsr_exp_backward: dout is f32 5x2 \"S(0)\", but must be f32 %dx%d in the result's gradient layout, \"S(0)\"",
+        (int)own[0], (int)own[1]);
     TSR_TRY(layer_expect_refusal(tsr_exp_backward(x, flat, &out), sentence));
     snprintf(sentence, sizeof sentence,
              "tsr_exp_backward: dout is f64 %dx%d \"S(0)\", but must be f32 %dx%d in the result's gradient layout, "
@@ -582,9 +583,13 @@ static void names_of_other_libraries_lead_to_ours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_lists_are_refused),      cmocka_unit_test(elements_are_those_of_libm),
-        cmocka_unit_test(gelu_has_two_forms),         cmocka_unit_test(sums_over_cut_dims_are_partial),
-        cmocka_unit_test(choices_scales_and_casts),   cmocka_unit_test(softmax_is_along_a_dim), cmocka_unit_test(names_of_other_libraries_lead_to_ours),
+        cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(elements_are_those_of_libm),
+        cmocka_unit_test(gelu_has_two_forms),
+        cmocka_unit_test(sums_over_cut_dims_are_partial),
+        cmocka_unit_test(choices_scales_and_casts),
+        cmocka_unit_test(softmax_is_along_a_dim),
+        cmocka_unit_test(names_of_other_libraries_lead_to_ours),
         cmocka_unit_test(errors_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

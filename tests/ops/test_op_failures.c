@@ -172,7 +172,9 @@ static tsr_status judge(const drill *d, tsr_comm *comm, tsr_status status, tsr_s
         snprintf(wanted, sizeof wanted, "there is no memory for ");
     *noticed = all;
     /* Rank FAILING may do without what it asked for: a proposal in a sentence that is not told. */
-    if (failing ? status == expected || status == TSR_OK : status == TSR_OK || (status == TSR_ERROR_PEER && strstr(own.text, "rank 1 failed: ") && strstr(own.text, wanted)))
+    if (failing ? status == expected || status == TSR_OK
+                : status == TSR_OK ||
+                      (status == TSR_ERROR_PEER && strstr(own.text, "rank 1 failed: ") && strstr(own.text, wanted)))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s%s on %s, failure %d: %s: %.300s; not \"%s\"", d->op,
                           d->backward ? " backward" : "", d->mesh, n, tsr_status_name(status), own.text,
@@ -337,8 +339,9 @@ static void rows_that_redistribute(void **state)
     const operand x = BY(5, 7, "S(0)"), terms = BY(5, 7, "P");
     const tsr_attribute to = {.name = "placements", .kind = TSR_ATTRIBUTE_TEXT, .words = "S(1)"};
     for (int way = 0; way < 3; way++) {
-        drill_of((drill){.op = "redistribute", .attribute = to, .operands = {x}, .into = way == 1, .backward = way == 2},
-                 TSR_POLICY_FORBID);
+        drill_of(
+            (drill){.op = "redistribute", .attribute = to, .operands = {x}, .into = way == 1, .backward = way == 2},
+            TSR_POLICY_FORBID);
         drill_of((drill){.op = "all_reduce", .operands = {terms}, .into = way == 1, .backward = way == 2},
                  TSR_POLICY_FORBID);
     }
@@ -439,11 +442,14 @@ static void a_bad_id_fails_on_the_rank_that_has_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_without_meetings_fails_alone), cmocka_unit_test(operands_that_move),
-        cmocka_unit_test(gradients_that_move_back),            cmocka_unit_test(exchanges_inside),
-        cmocka_unit_test(moves_and_exchanges),                 cmocka_unit_test(meetings_along_two_dims),
-        cmocka_unit_test(rows_that_redistribute),              cmocka_unit_test(a_kernel_fails_on_one_rank),
-        cmocka_unit_test(a_bad_id_fails_on_the_rank_that_has_it)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_call_without_meetings_fails_alone),
+                                       cmocka_unit_test(operands_that_move),
+                                       cmocka_unit_test(gradients_that_move_back),
+                                       cmocka_unit_test(exchanges_inside),
+                                       cmocka_unit_test(moves_and_exchanges),
+                                       cmocka_unit_test(meetings_along_two_dims),
+                                       cmocka_unit_test(rows_that_redistribute),
+                                       cmocka_unit_test(a_kernel_fails_on_one_rank),
+                                       cmocka_unit_test(a_bad_id_fails_on_the_rank_that_has_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

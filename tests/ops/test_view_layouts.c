@@ -152,7 +152,8 @@ static void dims_of_size_1_keep_their_cuts_in_gradients(void **state)
         const bool wanted = true;
         tsr_layout *x, *dout, *dx = NULL;
         assert_int_equal(tsr_op_find(NULL, cases[i].op, &op), TSR_OK);
-        assert_int_equal(tsr_layout_parse(mesh, cases[i].placements, cases[i].ndim, cases[i].shape, TSR_F32, &x), TSR_OK);
+        assert_int_equal(tsr_layout_parse(mesh, cases[i].placements, cases[i].ndim, cases[i].shape, TSR_F32, &x),
+                         TSR_OK);
         const tsr_layout *const operands[] = {x};
         assert_int_equal(tsr_op_gradient_layout(op, 1, &cases[i].dim, operands, &dout), TSR_OK);
         if (tsr_op_propagate_gradients(op, 1, &cases[i].dim, operands, dout, &wanted, &dx) != TSR_OK)

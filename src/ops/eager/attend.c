@@ -28,7 +28,7 @@ static tsr_status attend_computation(const tsr_op_case *c, unsigned exchanged, c
     return tsr_eager_compute(&computation, failed);
 }
 
-tsr_status tsr_eager_attend_case(const tsr_op_case *c, const tsr_eager_outlook *outlook, const tsr_dtensor *x,
+tsr_status tsr_eager_attend_case(const tsr_op_case *c, const tsr_op_outlook *outlook, const tsr_dtensor *x,
                                  bool is_first, tsr_status failed, bool *all)
 {
     *all = outlook->settles || c->op->moves_to;
@@ -44,18 +44,18 @@ tsr_status tsr_eager_attend(const tsr_op_case *c, const tsr_dtensor *const *oper
     int some = 0;
     bool all;
     tsr_kept_sentence kept;
-    tsr_eager_shadow shadow;
-    tsr_eager_outlook outlook = {.settles = false};
+    tsr_op_shadow shadow;
+    tsr_op_outlook outlook = {.settles = false};
     tsr_status_keep_returned(&kept, failed);
     while (!operands[some])
         some++;
-    tsr_status status = tsr_eager_shadow_make(c, NULL, &shadow);
+    tsr_status status = tsr_op_shadow_make(c, NULL, &shadow);
     if (status == TSR_OK)
-        status = tsr_eager_foresee(&shadow.c, &outlook);
+        status = tsr_op_foresee(&shadow.c, &outlook);
     tsr_status_restore(&kept, failed);
     if (status == TSR_OK)
         tsr_eager_attend_case(&shadow.c, &outlook, operands[some], some == 0, failed, &all);
     tsr_op_inferred_clear(&outlook.inferred);
-    tsr_eager_shadow_clear(&shadow);
+    tsr_op_shadow_clear(&shadow);
     return tsr_status_restore(&kept, failed);
 }

@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_EAGER_ATTEND_H
 #define TSR_OPS_EAGER_ATTEND_H
 
-#include "ops/eager/shadow.h"
+#include "ops/rows/shadow.h"
 
 /** For a rank that failed before it knew what the call does: finds that out by a shadow, and goes
  * as failed to the meetings of its peers, if there are any. `failed` is this rank's status; returns
@@ -14,7 +14,7 @@ tsr_status tsr_eager_attend(const tsr_op_case *c, const tsr_dtensor *const *oper
  * `is_first`: it is operand 0. `*all`: all ranks of the mesh have heard of the failure, so that no
  * later meeting of them follows. Returns `failed`, with its sentence.
  */
-tsr_status tsr_eager_attend_case(const tsr_op_case *c, const tsr_eager_outlook *outlook, const tsr_dtensor *x,
+tsr_status tsr_eager_attend_case(const tsr_op_case *c, const tsr_op_outlook *outlook, const tsr_dtensor *x,
                                  bool is_first, tsr_status failed, bool *all);
 
 #endif

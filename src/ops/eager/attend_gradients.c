@@ -1,8 +1,8 @@
 #include "ops/eager/attend_gradients.h"
 
 #include "ops/eager/attend.h"
-#include "ops/eager/gradient_check.h"
 #include "ops/rows/formula.h"
+#include "ops/rows/gradient_check.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/table.h"
 
@@ -10,7 +10,7 @@
 
 /* The formulas once more, on layouts. */
 typedef struct replay {
-    const tsr_eager_shadow *shadow;
+    const tsr_op_shadow *shadow;
     const tsr_dtensor *gradient;
     int begun, row; /* rows that the failed rank had begun; rows so far */
     tsr_status failed;
@@ -43,7 +43,7 @@ static tsr_status make_like(void *operand, void **out)
 }
 
 /* Goes to the meetings of a row. A status other than TSR_OK ends the replay. */
-static tsr_status attend_row(replay *r, const tsr_op_case *c, const tsr_eager_outlook *outlook)
+static tsr_status attend_row(replay *r, const tsr_op_case *c, const tsr_op_outlook *outlook)
 {
     bool all;
     if (r->row++ < r->begun)
@@ -57,12 +57,12 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
                         void *const *operands, void **results)
 {
     tsr_op_case c;
-    tsr_eager_outlook outlook;
+    tsr_op_outlook outlook;
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
     for (int i = 0; op->operands[i]; i++)
         layouts[i] = operands[i];
     TSR_TRY(tsr_op_begin(caller, op, count, attributes, layouts, &c));
-    TSR_TRY(tsr_eager_foresee(&c, &outlook));
+    TSR_TRY(tsr_op_foresee(&c, &outlook));
     const tsr_status status = attend_row(user, &c, &outlook);
     if (status != TSR_OK) {
         tsr_op_inferred_clear(&outlook.inferred);
@@ -74,12 +74,12 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
 }
 
 /* Goes on as failed where peers go on, which they do if they take the gradient. */
-static void run_replay(replay *r, const tsr_eager_outlook *outlook, const bool *wanted)
+static void run_replay(replay *r, const tsr_op_outlook *outlook, const bool *wanted)
 {
     void *operands[TSR_OP_MOST_OPERANDS], *made[TSR_OP_MOST_OPERANDS] = {NULL};
     const tsr_formula_values layouts = {layout_of, retain, release, make_like, apply, r};
-    const tsr_eager_shadow *const s = r->shadow;
-    if (tsr_eager_check_gradient(&s->c, outlook->inferred.results[0], s->gradient) != TSR_OK)
+    const tsr_op_shadow *const s = r->shadow;
+    if (tsr_op_check_gradient(&s->c, outlook->inferred.results[0], s->gradient) != TSR_OK)
         return;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         operands[i] = s->copies[i];
@@ -93,19 +93,19 @@ tsr_status tsr_eager_attend_gradients(const tsr_op_case *c, const tsr_dtensor *g
                                       tsr_status failed)
 {
     bool all;
-    tsr_eager_shadow shadow;
-    tsr_eager_outlook outlook = {.settles = false};
+    tsr_op_shadow shadow;
+    tsr_op_outlook outlook = {.settles = false};
     replay r = {.shadow = &shadow, .gradient = gradient, .begun = begun, .failed = failed};
     tsr_status_keep_returned(&r.kept, failed);
-    tsr_status status = tsr_eager_shadow_make(c, tsr_dtensor_layout(gradient), &shadow);
+    tsr_status status = tsr_op_shadow_make(c, tsr_dtensor_layout(gradient), &shadow);
     if (status == TSR_OK)
-        status = tsr_eager_foresee(&shadow.c, &outlook);
+        status = tsr_op_foresee(&shadow.c, &outlook);
     tsr_status_restore(&r.kept, failed);
     if (status == TSR_OK && outlook.settles)
         tsr_eager_attend_case(&shadow.c, &outlook, gradient, false, failed, &all);
     else if (status == TSR_OK)
         run_replay(&r, &outlook, wanted);
     tsr_op_inferred_clear(&outlook.inferred);
-    tsr_eager_shadow_clear(&shadow);
+    tsr_op_shadow_clear(&shadow);
     return tsr_status_restore(&r.kept, failed);
 }

@@ -1,10 +1,10 @@
 #include "ops/eager/gradient.h"
 
 #include "ops/eager/attend_gradients.h"
-#include "ops/eager/gradient_check.h"
 #include "ops/eager/run.h"
 #include "ops/eager/settle.h"
 #include "ops/rows/formula.h"
+#include "ops/rows/gradient_check.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/table.h"
 
@@ -108,9 +108,8 @@ static tsr_status find_answer(const tsr_op_case *c, const tsr_dtensor *gradient,
     tsr_eager_cache *cache;
     TSR_TRY(tsr_eager_cache_of(layout_mesh(gradient), &cache));
     TSR_TRY(tsr_eager_answer_for(cache, c, answer));
-    return (*answer)->settles
-               ? TSR_OK
-               : tsr_eager_check_gradient(c, (*answer)->inferred.results[0], tsr_dtensor_layout(gradient));
+    return (*answer)->settles ? TSR_OK
+                              : tsr_op_check_gradient(c, (*answer)->inferred.results[0], tsr_dtensor_layout(gradient));
 }
 
 /* Makes gradients by the formulas. */

@@ -1,5 +1,6 @@
 #include "ops/kernels/views.h"
 
+#include "ops/rows/groups/ranges.h"
 #include "ops/rows/groups/views_checks.h"
 #include "ops/rows/reshape.h"
 #include "ops/rows/rows.h"

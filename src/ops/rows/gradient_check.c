@@ -1,4 +1,4 @@
-#include "ops/eager/gradient_check.h"
+#include "ops/rows/gradient_check.h"
 
 #include "ops/rows/gradient_layouts.h"
 
@@ -55,13 +55,12 @@ static tsr_status refuse_gradient(const tsr_op_case *c, const tsr_layout *own, c
         print_tensor(invariant, wanted);
     }
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: dout is %s\"%s\", but must be %sin the result's gradient layout, \"%s\"%s%s%s", c->caller,
-                          given, ours, wanted, theirs,
-                          both ? ", or, if each rank has a term of it, \"" : "", both ? terms : "", both ? "\"" : "");
+                          "%s: dout is %s\"%s\", but must be %sin the result's gradient layout, \"%s\"%s%s%s",
+                          c->caller, given, ours, wanted, theirs, both ? ", or, if each rank has a term of it, \"" : "",
+                          both ? terms : "", both ? "\"" : "");
 }
 
-
-tsr_status tsr_eager_check_gradient(const tsr_op_case *c, const tsr_layout *result, const tsr_layout *own)
+tsr_status tsr_op_check_gradient(const tsr_op_case *c, const tsr_layout *result, const tsr_layout *own)
 {
     unsigned terms = 0;
     tsr_layout *invariant = NULL, *varying = NULL, *most = NULL;

@@ -1,4 +1,4 @@
-#include "ops/eager/shadow.h"
+#include "ops/rows/shadow.h"
 
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
@@ -32,16 +32,16 @@ static tsr_status make_mesh(tsr_context *context, const tsr_mesh *mesh, tsr_mesh
     return tsr_mesh_create_abstract(context, tsr_mesh_ndim(mesh), shape, NULL, NULL, out);
 }
 
-static tsr_status copy_layout(const tsr_eager_shadow *s, const tsr_layout *layout, tsr_layout **out)
+static tsr_status copy_layout(const tsr_op_shadow *s, const tsr_layout *layout, tsr_layout **out)
 {
     return tsr_layout_create(s->mesh, tsr_layout_placements(layout), tsr_layout_ndim(layout), tsr_layout_shape(layout),
                              tsr_layout_dtype(layout), out);
 }
 
-tsr_status tsr_eager_shadow_make(const tsr_op_case *c, const tsr_layout *gradient, tsr_eager_shadow *out)
+tsr_status tsr_op_shadow_make(const tsr_op_case *c, const tsr_layout *gradient, tsr_op_shadow *out)
 {
     int some = 0;
-    *out = (tsr_eager_shadow){.c = *c};
+    *out = (tsr_op_shadow){.c = *c};
     while (!c->operands[some])
         some++;
     const tsr_mesh *const mesh = tsr_layout_mesh(c->operands[some]);
@@ -56,7 +56,7 @@ tsr_status tsr_eager_shadow_make(const tsr_op_case *c, const tsr_layout *gradien
     return gradient ? copy_layout(out, gradient, &out->gradient) : TSR_OK;
 }
 
-void tsr_eager_shadow_clear(tsr_eager_shadow *shadow)
+void tsr_op_shadow_clear(tsr_op_shadow *shadow)
 {
     tsr_layout_destroy(shadow->gradient);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
@@ -73,7 +73,7 @@ static tsr_context *context_of(const tsr_op_case *c)
     return tsr_mesh_context(tsr_layout_mesh(c->operands[some]));
 }
 
-tsr_status tsr_eager_foresee(const tsr_op_case *c, tsr_eager_outlook *out)
+tsr_status tsr_op_foresee(const tsr_op_case *c, tsr_op_outlook *out)
 {
     int64_t bytes;
     tsr_layout *fitted[TSR_OP_MOST_OPERANDS] = {NULL};
