@@ -1,5 +1,6 @@
 #include "ops/eager/compute.h"
 
+#include "ops/eager/exchange.h"
 #include "ops/eager/launch.h"
 #include "ops/eager/mix.h"
 #include "ops/rows/exchange_bytes.h"
@@ -104,42 +105,6 @@ static tsr_status check_trailers(const computing *k, uint64_t number)
     return TSR_OK;
 }
 
-/* The failed rank at `first` along the dims broadcasts its sentence. TSR_OK: ranks do not meet any
- * more. */
-static tsr_status tell_sentence(const tsr_mesh *mesh, const char *dims, int first, int place, const char *sentence)
-{
-    tsr_kept_sentence told = {.text = ""};
-    if (place == first)
-        snprintf(told.text, sizeof told.text, "rank %d failed: %.900s", tsr_comm_rank(tsr_mesh_comm(mesh)), sentence);
-    if (tsr_mesh_broadcast(mesh, dims, told.text, sizeof told.text, TSR_U8, first, tsr_device_host(), NULL) != TSR_OK)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_PEER, "%s", told.text);
-}
-
-/* After an exchange that failed on all ranks that meet: they hear the sentence of the first of them
- * that failed by itself. `place` is this rank's position along the dims; `local` its own failure,
- * which it gets back. TSR_OK: no rank failed by itself, or ranks do not meet any more. */
-static tsr_status agree_along(const tsr_mesh *mesh, const char *dims, int place, tsr_status local)
-{
-    tsr_kept_sentence own;
-    tsr_status heard = TSR_OK;
-    int64_t first = local == TSR_OK ? INT64_MAX : place;
-    tsr_status_keep_returned(&own, local);
-    if (tsr_mesh_all_reduce_i64(mesh, dims, &first, TSR_MIN) == TSR_OK && first != INT64_MAX)
-        heard = tell_sentence(mesh, dims, (int)first, place, own.text);
-    return local == TSR_OK ? heard : tsr_status_restore(&own, local);
-}
-
-/* Returns the failure of an exchange that failed on all ranks that meet: in the sentence of the
- * rank that failed by itself, where one did. */
-static tsr_status hear(const tsr_mesh *mesh, const char *dims, int place, tsr_status failed)
-{
-    tsr_kept_sentence kept;
-    tsr_status_keep_returned(&kept, failed);
-    const tsr_status heard = agree_along(mesh, dims, place, failed == TSR_ERROR_PEER ? TSR_OK : failed);
-    return heard != TSR_OK ? heard : tsr_status_restore(&kept, failed);
-}
-
 /* Gathers the records of a stage from all ranks that meet. A rank without room for records gives
  * none, of which its peers hear. */
 static tsr_status exchange(computing *k, tsr_status local)
@@ -160,15 +125,13 @@ static tsr_status exchange(computing *k, tsr_status local)
     const tsr_status gathered =
         tsr_mesh_all_gather(mesh, dims, k->received ? k->sent : NULL, k->received, k->received ? k->stride : -1, NULL,
                             TSR_U8, tsr_device_host(), NULL);
-    if (local != TSR_OK) {
-        tsr_status_restore(&kept, local);
-        return agree_along(mesh, dims, k->met_place, local);
-    }
+    if (local != TSR_OK)
+        return tsr_exchange_hear(mesh, dims, k->met_place, tsr_status_restore(&kept, local));
     const tsr_status status = gathered == TSR_OK ? check_trailers(k, number)
                               : gathered == TSR_ERROR_PEER
                                   ? gathered
                                   : tsr_status_set(gathered, "%s: %s", k->given->c->caller, tsr_status_message());
-    return status == TSR_OK ? TSR_OK : hear(mesh, dims, k->met_place, status);
+    return status == TSR_OK ? TSR_OK : tsr_exchange_hear(mesh, dims, k->met_place, status);
 }
 
 /* Makes room for the records of a stage; those of the stage before are read until it has run. */
@@ -234,7 +197,7 @@ static tsr_status attend(const computing *k, tsr_status local)
             status = tsr_mesh_all_gather(mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL);
         if (status == TSR_OK)
             continue;
-        status = hear(mesh, dims, 0, status);
+        status = tsr_exchange_hear(mesh, dims, 0, status);
         if (!k->given->c->op->meets)
             return local == TSR_OK ? status : tsr_status_restore(&kept, local);
     }

@@ -1,6 +1,6 @@
 #include "ops/eager/gradient.h"
 
-#include "ops/eager/attend_gradients.h"
+#include "ops/eager/attend.h"
 #include "ops/eager/run.h"
 #include "ops/eager/settle.h"
 #include "ops/rows/formula.h"
