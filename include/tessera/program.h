@@ -69,8 +69,8 @@ TSR_API tsr_value tsr_input(tsr_program *program, const char *name, const tsr_me
 TSR_API tsr_value tsr_parameter(tsr_program *program, const char *name, const tsr_layout *layout);
 
 /** A value that stays between runs and that tsr_op_store() changes: a key/value cache, a trained
- * weight, a step count. tsr_executable_bind() gives it. The layout, which is retained, has no Partial
- * dim; the name is as for tsr_input(). Ops recorded after a store see what it stored. */
+ * weight, a step count. tsr_executable_bind() gives it. The layout, which is retained, has no
+ * Partial dim; the name is as for tsr_input(). Ops recorded after a store see what it stored. */
 TSR_API tsr_value tsr_state(tsr_program *program, const char *name, const tsr_layout *layout);
 
 /**
@@ -101,10 +101,11 @@ TSR_API tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t
                                     const tsr_attribute *attributes, const tsr_value *operands,
                                     tsr_value *results);
 
-/** Writes a value into a state, in place, after all reads of it that are recorded before. `position`
- * TSR_NONE: the whole state; else one integer (i32 or i64, Replicate), from which on the value lies
- * in the dim in which it is shorter than the state, as keys in a cache. The value has the state's
- * dtype, and is brought to its placements as the policy allows; that dim of a state is not sharded. */
+/** Writes a value into a state, in place, after all reads of it that are recorded before.
+ * `position` TSR_NONE: the whole state; else one integer (i32 or i64, Replicate), from which on the
+ * value lies in the dim in which it is shorter than the state, as keys in a cache. The value has
+ * the state's dtype, and is brought to its placements as the policy allows; that dim of a state is
+ * not sharded. */
 TSR_API void tsr_op_store(tsr_program *program, tsr_value state, tsr_value value,
                           tsr_value position);
 

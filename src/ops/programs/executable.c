@@ -47,8 +47,8 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps, x->values,  x->rooms,  x->inputs, x->outputs,
-                            x->bound, x->tensors, x->meshes, x->linked, x->forms, x->plans};
+    void *const memory[] = {x->steps,   x->values, x->rooms,  x->inputs, x->outputs, x->bound,
+                            x->tensors, x->meshes, x->linked, x->forms,  x->plans};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);
@@ -67,7 +67,8 @@ size_t tsr_executable_output_count(const tsr_executable *executable)
 
 const tsr_layout *tsr_executable_input_layout(const tsr_executable *executable, size_t index)
 {
-    return index < tsr_executable_input_count(executable) ? tsr_form_of(executable, executable->inputs[index])->layout : NULL;
+    return index < tsr_executable_input_count(executable) ? tsr_form_of(executable, executable->inputs[index])->layout
+                                                          : NULL;
 }
 
 const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable, size_t index)

@@ -86,15 +86,15 @@ typedef struct tsr_met_mesh {
 /** A step. */
 typedef struct tsr_step {
     tsr_does kind;
-    int node;    /**< of the program; -1: none */
-    int cause;   /**< MOVE: the node that needs it; -1: none */
-    bool chosen; /**< MOVE: by the policy */
-    bool inside; /**< this rank takes part */
+    int node;         /**< of the program; -1: none */
+    int cause;        /**< MOVE: the node that needs it; -1: none */
+    bool chosen;      /**< MOVE: by the policy */
+    bool inside;      /**< this rank takes part */
     bool has_lengths; /**< in its attributes */
     tsr_op_case c;
-    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1]; /**< with lengths, if it has some */
-    char *caller;                                  /**< begins sentences; owned */
-    char *texts;                                   /**< of the attributes; owned */
+    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< with lengths, if it has some */
+    char *caller;                                                     /**< begins sentences; owned */
+    char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS], *result_layouts[TSR_OP_MOST_RESULTS];
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS]; /**< as linked */
@@ -178,8 +178,7 @@ tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm);
 tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
 
 /** Writes the addresses of a run's memory into all steps; views find their strides. */
-tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs,
-                               void *workspace);
+tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
 
 /** A zeroed array of `count` items; NULL where `count` is 0. */
 tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out);

@@ -51,7 +51,8 @@ tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
     TSR_TRY(tsr_program_grow(x->context, sizeof *x->forms, x->form_count, &x->form_room, &items));
     x->forms = items;
     tsr_form *const f = &x->forms[x->form_count];
-    *f = (tsr_form){.largest = tsr_layout_retain((tsr_layout *)layout), .layout = tsr_layout_retain((tsr_layout *)layout)};
+    *f = (tsr_form){.largest = tsr_layout_retain((tsr_layout *)layout),
+                    .layout = tsr_layout_retain((tsr_layout *)layout)};
     memcpy(f->factor, factor, sizeof f->factor);
     *out = (int)x->form_count++;
     return make_form(x, f);

@@ -91,9 +91,10 @@ static tsr_status make_like(void *operand, void **out)
 }
 
 /* Records a row of a formula. */
-static tsr_status apply(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
 {
+    (void)user;
     tsr_value taken[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
     handle *some = NULL;
     for (int i = 0; op->operands[i]; i++) {
@@ -112,7 +113,7 @@ static tsr_status apply(const char *caller, const tsr_op *op, size_t count, cons
     return TSR_OK;
 }
 
-static const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply};
+static const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply, NULL};
 
 /* The gradient layout of a value. */
 static tsr_status make_expected(const tsr_program_value *v, tsr_layout **out)

@@ -40,9 +40,10 @@ int64_t tsr_length(tsr_program *program, const char *name, int64_t maximum)
         return 1;
     tsr_status status = TSR_OK;
     if (!name || maximum < 1)
-        status = tsr_status_set(TSR_ERROR_ARGUMENT, name ? "tsr_length: maximum is %lld, but must be 1 or more"
-                                                         : "tsr_length: name is NULL",
-                                (long long)maximum);
+        status =
+            tsr_status_set(TSR_ERROR_ARGUMENT,
+                           name ? "tsr_length: maximum is %lld, but must be 1 or more" : "tsr_length: name is NULL",
+                           (long long)maximum);
     else if (program->length_count == TSR_LENGTHS)
         status = tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_length: a program has at most %d lengths", TSR_LENGTHS);
     for (size_t i = 0; i < program->length_count && status == TSR_OK; i++)

@@ -44,8 +44,8 @@ typedef struct tsr_program_value {
 /** What makes values. */
 typedef struct tsr_program_node {
     const tsr_op *op; /**< NULL: a move, or a store */
-    bool stores; /**< operands are a state, a value and the position; the result is the state */
-    int dim;     /**< of a store: the dim in which the position counts; -1: none */
+    bool stores;      /**< operands are a state, a value and the position; the result is the state */
+    int dim;          /**< of a store: the dim in which the position counts; -1: none */
     /** With lengths as recorded; tsr_program_resolve() puts numbers in. */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
     char *texts;                              /**< copies of the attributes' texts; NULL: none */

@@ -124,10 +124,10 @@ static tsr_status store(tsr_step *step)
         const int64_t position = at->dtype == TSR_I64 ? *(const int64_t *)at->data : *(const int32_t *)at->data;
         const int64_t most = step->state_size - part.shape[step->dim];
         if (position < 0 || position > most)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: position is %lld, but a value of %lld in a state of %lld must begin at 0 to %lld",
-                                  step->caller, (long long)position, (long long)part.shape[step->dim],
-                                  (long long)step->state_size, (long long)most);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "%s: position is %lld, but a value of %lld in a state of %lld must begin at 0 to %lld", step->caller,
+                (long long)position, (long long)part.shape[step->dim], (long long)step->state_size, (long long)most);
         part.data = (char *)part.data + position * part.strides[step->dim] * (int64_t)tsr_dtype_bytes(part.dtype);
     }
     call.outputs = &part;
@@ -182,7 +182,8 @@ static tsr_status check_run(const tsr_executable *x, const tsr_comm *comm, const
         return tsr_status_set(TSR_ERROR_STATE, "tsr_executable_run: the executable was not prepared on this "
                                                "communicator; call tsr_executable_prepare()");
     if ((x->input_count && !inputs) || (x->output_count && !outputs))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL", x->input_count && !inputs ? "inputs" : "outputs");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL",
+                              x->input_count && !inputs ? "inputs" : "outputs");
     return TSR_OK;
 }
 

@@ -1,7 +1,6 @@
 /* How sizes depend on lengths: ops are inferred again with other lengths, and sizes that differ are
  * found to be sums of multiples of them. */
 #include "ops/programs/compile.h"
-
 #include "ops/rows/table.h"
 
 #include <tessera/sys/memory.h>
@@ -125,9 +124,10 @@ static tsr_status find_factors(const tsr_program *program, size_t length, const 
         for (int dim = 0; dim < tsr_layout_ndim(layout); dim++) {
             const int64_t change = tsr_layout_shape(layout)[dim] - p->shapes[i][dim];
             if (change % step)
-                return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                      "tsr_compile: dim %d of value %zu does not grow by a multiple of length \"%.64s\"",
-                                      dim, i, program->lengths[length].name);
+                return tsr_status_set(
+                    TSR_ERROR_UNSUPPORTED,
+                    "tsr_compile: dim %d of value %zu does not grow by a multiple of length \"%.64s\"", dim, i,
+                    program->lengths[length].name);
             out[i].of[dim][length] = change / step;
         }
     }

@@ -69,7 +69,8 @@ tsr_value tsr_input(tsr_program *program, const char *name, const tsr_mesh *mesh
     if (!tsr_program_records(program))
         return TSR_NONE;
     if (!mesh || (ndim > 0 && !shape))
-        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_input: %s is NULL", mesh ? "shape" : "mesh"));
+        return tsr_program_fail(program,
+                                tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_input: %s is NULL", mesh ? "shape" : "mesh"));
     for (int dim = 0; dim < ndim && dim < TSR_MAX_DIMS; dim++) {
         const int length = tsr_program_length_of(program, shape[dim]);
         sizes[dim] = length < 0 ? shape[dim] : program->lengths[length].maximum;
