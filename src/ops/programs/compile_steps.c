@@ -175,14 +175,22 @@ static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, b
     return TSR_OK;
 }
 
-static tsr_status make_move(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
+static tsr_status make_move(tsr_executable *x, const tsr_program_node *node, bool may_view, tsr_step *step)
 {
+    tsr_held *const from = &x->values[step->operands[0]], *const to = &x->values[step->results[0]];
     step->kind = TSR_DOES_MOVE;
     step->chosen = node->chosen;
     step->cause = node->cause;
     step->inside = true;
-    x->meets = true;
-    return tsr_executable_add_plan(x, x->values[step->operands[0]].form, x->values[step->results[0]].form, &step->plan);
+    TSR_TRY(tsr_executable_add_plan(x, from->form, to->form, &step->plan));
+    x->meets |= !x->plans[step->plan].local;
+    if (!x->plans[step->plan].same || !may_view)
+        return TSR_OK;
+    step->kind = TSR_DOES_SAME;
+    to->place = TSR_PLACE_VIEW;
+    to->base = from->base;
+    to->tensor = from->tensor;
+    return TSR_OK;
 }
 
 /* Finds the dim in which a value is shorter than the state, or may be. */
@@ -228,7 +236,7 @@ static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int
     TSR_TRY(name_step(x, node, step));
     if (node->stores)
         return make_store(x, step);
-    return node->op ? make_kernel(x, node, may_view, step) : make_move(x, node, step);
+    return node->op ? make_kernel(x, node, may_view, step) : make_move(x, node, may_view, step);
 }
 
 /* Adds a step that copies a value into an output. */
@@ -274,7 +282,8 @@ static void find_last_reads(const tsr_program *program, int *last)
             if (node->operands[j] == TSR_NONE)
                 continue;
             int at = (int)i - 1;
-            if (node->op && j == 0 && (node->op->view || is_named(node->op, "vary")) && last[node->results[0]] > at)
+            if (!node->stores && j == 0 && (!node->op || node->op->view || is_named(node->op, "vary")) &&
+                last[node->results[0]] > at)
                 at = last[node->results[0]];
             last[node->operands[j]] = at > last[node->operands[j]] ? at : last[node->operands[j]];
         }
@@ -293,7 +302,7 @@ static int find_store(const tsr_program *program, int value)
 /* True if a node's result may be a view: nothing is stored below it while it is read. */
 static bool may_view(const tsr_program *program, const tsr_executable *x, const tsr_program_node *node, const int *last)
 {
-    return !node->op || node->operands[0] == TSR_NONE ||
+    return node->stores || node->operands[0] == TSR_NONE ||
            last[node->results[0]] < find_store(program, x->values[node->operands[0]].base);
 }
 

@@ -95,6 +95,7 @@ static const char *find_cause(const tsr_executable *x, int node)
 static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     tsr_plan_figures figures;
+    out->is_view = step->kind == TSR_DOES_SAME;
     TSR_TRY(tsr_plan_figures_of(x->plans[step->plan].now, &figures));
     out->op = "move";
     out->operand_count = out->result_count = 1;
@@ -146,7 +147,7 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
         out->results[i] = value;
         out->result_layouts[i] = value >= 0 ? tsr_form_of(executable, value)->layout : NULL;
     }
-    if (step->kind == TSR_DOES_MOVE)
+    if (!step->c.op)
         return describe_move(executable, step, out);
     if (step->kind == TSR_DOES_STORE)
         return describe_store(executable, step, &cost, out);

@@ -57,6 +57,8 @@ typedef struct tsr_held {
 typedef struct tsr_planned {
     int from, to;
     bool varies;
+    bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
     size_t bytes;  /**< of workspace, at the largest */
     tsr_plan *now; /**< one of the variants */
     int variant_count;

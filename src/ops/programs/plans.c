@@ -2,6 +2,7 @@
  * it had lately. */
 #include "ops/programs/executable.h"
 
+#include <tessera/explain.h>
 #include <tessera/sys/memory.h>
 
 #include <string.h>
@@ -81,6 +82,38 @@ static tsr_status add_variant(tsr_executable *x, tsr_comm *comm, tsr_planned *p)
     return TSR_OK;
 }
 
+/* The most intervals of a dim that are compared. */
+#define INTERVALS 64
+
+/* True if this rank has the same elements of a dim under both layouts. */
+static bool has_same(const tsr_form *from, const tsr_form *to, int dim)
+{
+    tsr_interval a[INTERVALS], b[INTERVALS];
+    size_t a_count, b_count;
+    return tsr_layout_intervals(from->layout, from->coordinate, dim, a, INTERVALS, &a_count) == TSR_OK &&
+           tsr_layout_intervals(to->layout, to->coordinate, dim, b, INTERVALS, &b_count) == TSR_OK &&
+           a_count == b_count && a_count <= INTERVALS && memcmp(a, b, a_count * sizeof *a) == 0;
+}
+
+/* Finds whether anything crosses ranks, which steps tell alike on every rank, and whether this rank
+ * keeps what it has. */
+static tsr_status look(const tsr_executable *x, tsr_planned *p)
+{
+    const tsr_form *const from = &x->forms[p->from], *const to = &x->forms[p->to];
+    bool copies = true;
+    p->local = true;
+    for (size_t i = 0; i < tsr_plan_step_count(p->now); i++) {
+        tsr_plan_step step;
+        TSR_TRY(tsr_plan_step_at(p->now, i, &step));
+        p->local &= step.op == TSR_STEP_COPY || step.op == TSR_STEP_FILL;
+        copies &= step.op == TSR_STEP_COPY;
+    }
+    p->same = p->local && copies && from->inside && to->inside;
+    for (int dim = 0; dim < tsr_layout_ndim(to->layout) && p->same; dim++)
+        p->same = has_same(from, to, dim);
+    return TSR_OK;
+}
+
 tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out)
 {
     void *items = x->plans;
@@ -97,7 +130,7 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
     *out = (int)x->plan_count++;
     TSR_TRY(add_variant(x, NULL, p));
     p->bytes = tsr_plan_workspace_bytes(p->now);
-    return TSR_OK;
+    return look(x, p);
 }
 
 static void forget(tsr_planned *p)

@@ -137,7 +137,7 @@ static tsr_status store(tsr_step *step)
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
 static void meet_failed(running *r, tsr_step *step)
 {
-    if (step->kind == TSR_DOES_MOVE)
+    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local)
         take_part(r, step);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
