@@ -169,8 +169,7 @@ tsr_status shards_compare(const shards_device *on, const char *what, const shard
     char *const got = malloc(bytes + 1);
     if (!got)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %zu bytes", bytes);
-    tsr_status status =
-        on->table->copy(on->self, on->device.index, got, from.data, bytes, TSR_COPY_TO_HOST, NULL);
+    tsr_status status = on->table->copy(on->self, on->device.index, got, from.data, bytes, TSR_COPY_TO_HOST, NULL);
     const tsr_status waited = on->table->stream_synchronize(on->self, on->device.index, NULL);
     status = status == TSR_OK ? waited : status;
     if (status == TSR_OK)

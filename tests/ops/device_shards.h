@@ -27,8 +27,7 @@ void shards_destroy(shards_pair *pair);
 /** Makes a pair of a layout with drawn elements, no NaN among them. `below` > 0: integers below it.
  * `turned`: its first two dims, if it has two, run the other way in memory, which one rank alone
  * can ask for. */
-tsr_status shards_make(const shards_device *on, const tsr_layout *layout, bool turned, int64_t below,
-                       shards_pair *out);
+tsr_status shards_make(const shards_device *on, const tsr_layout *layout, bool turned, int64_t below, shards_pair *out);
 
 /** Calls a row of one result on both, with operands up to NULL. `turned`: into results that are
  * turned. */

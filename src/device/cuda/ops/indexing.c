@@ -141,8 +141,7 @@ static tsr_status list_intervals(const indexing *x, const tsr_layout *layout, in
         return TSR_OK;
     TSR_TRY(tsr_allocate(x->cuda->context, list->count * sizeof *list->all, &list->memory));
     list->all = list->memory;
-    const tsr_status status =
-        tsr_layout_intervals(layout, coordinate, dim, list->memory, list->count, &list->count);
+    const tsr_status status = tsr_layout_intervals(layout, coordinate, dim, list->memory, list->count, &list->count);
     if (status != TSR_OK)
         tsr_release(x->cuda->context, list->memory);
     return status;
@@ -242,16 +241,15 @@ static tsr_status find_whole(const indexing *x, int dim, tsr_cuda_run runs[TSR_C
 /* Tells the host of the first id that is out of range, if there is one. */
 static tsr_status report_id(const indexing *x)
 {
-    tsr_cuda_report given = {
-        .view = view_of(x->ids),
-        .walk = walk_over(x->ids),
-        .firsts = x->firsts,
-        .blocks = x->blocks,
-        .code = x->code,
-        .rank = tsr_comm_rank(tsr_mesh_comm(tsr_layout_mesh(x->ids_layout))),
-        .is_whole = 1,
-        .size = tsr_layout_shape(x->table_layout)[x->dim],
-        .fault = tsr_cuda_faults_of(&x->cuda->gpu[x->index].faults, &x->cuda->mutex, x->stream)};
+    tsr_cuda_report given = {.view = view_of(x->ids),
+                             .walk = walk_over(x->ids),
+                             .firsts = x->firsts,
+                             .blocks = x->blocks,
+                             .code = x->code,
+                             .rank = tsr_comm_rank(tsr_mesh_comm(tsr_layout_mesh(x->ids_layout))),
+                             .is_whole = 1,
+                             .size = tsr_layout_shape(x->table_layout)[x->dim],
+                             .fault = tsr_cuda_faults_of(&x->cuda->gpu[x->index].faults, &x->cuda->mutex, x->stream)};
     for (int d = 0; d < x->ids->ndim; d++)
         TSR_TRY(find_whole(x, x->ids->ndim - 1 - d, given.runs[d], &given.is_whole));
     return launch(x, TSR_CUDA_REPORT_ID, 1, &given);
@@ -261,7 +259,8 @@ static tsr_status report_id(const indexing *x)
  * along the dim that is indexed. */
 static tsr_status link_ids(const indexing *x)
 {
-    tsr_cuda_links given = {.entries = x->entries, .count = (uint32_t)x->count, .length = (uint32_t)x->count, .inner = 1};
+    tsr_cuda_links given = {
+        .entries = x->entries, .count = (uint32_t)x->count, .length = (uint32_t)x->count, .inner = 1};
     if (x->is_elementwise) {
         given.length = (uint32_t)x->ids->shape[x->dim];
         given.inner = (uint32_t)product(x->ids->shape + x->dim + 1, x->ids->ndim - x->dim - 1);

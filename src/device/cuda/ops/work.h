@@ -242,8 +242,8 @@ typedef struct tsr_cuda_links {
 typedef struct tsr_cuda_slices {
     unsigned char *table, *other;
     const tsr_cuda_entry *entries;
-    int64_t first; /**< entry of the first element */
-    int64_t step;  /**< bytes from one place to the next */
+    int64_t first;                                                            /**< entry of the first element */
+    int64_t step;                                                             /**< bytes from one place to the next */
     int64_t table_strides[TSR_CUDA_OP_DIMS], other_strides[TSR_CUDA_OP_DIMS]; /**< in bytes */
     int64_t entry_strides[TSR_CUDA_OP_DIMS];
     tsr_cuda_walk walk;
