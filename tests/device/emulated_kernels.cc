@@ -86,8 +86,13 @@ void report_id(unsigned, void **arguments)
 
 void link_ids(unsigned blocks, void **arguments)
 {
-    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
-        tsr_cuda_link_id(*static_cast<const tsr_cuda_links *>(arguments[0]), i);
+    const tsr_cuda_links &given = *static_cast<const tsr_cuda_links *>(arguments[0]);
+    tsr_cuda_link_memory memory;
+    for (unsigned block = 0; block < blocks; block++)
+        for (unsigned chunk = tsr_cuda_chunks(given); chunk-- > 0;)
+            for (int phase = 0; phase < 3; phase++)
+                for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+                    tsr_cuda_link_chunk(given, block, chunk, thread, phase, &memory);
 }
 
 void read_slices(unsigned blocks, void **arguments)

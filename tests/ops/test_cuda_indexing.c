@@ -31,12 +31,12 @@ typedef struct indexing_case {
     "3,1,4,1,5,9,2,6,5,3,5,8,9,7,9,3,2,3,8,4,6,2,6,4,3,3,8,3,2,7,9,5,2,8,8,"                                           \
     "4,1,9,7,1,6,9,3,9,9,3,7,5,1,5,8,2,9,7,4,9,4,4,5,9,2,3,7,8,1,6,4,6,2,8"
 
-/* 7 rows over 4 ranks are 2, 2, 2 and 1; over 8 some have none. 300 ids are more than a block of
+/* 7 rows over 4 ranks are 2, 2, 2 and 1; over 8 some have none. 900 ids are more than a block of
  * threads has. Unequal
  * blocks are more runs than one launch takes. */
 static const indexing_case cases[] = {
     {"embedding", "embedding_gradient", "1", "R", "R", -2, 2, 2, {7, 3}, {2, 5}},
-    {"embedding", "embedding_gradient", "1", "R", "R", -2, 2, 1, {40, 16}, {300}},
+    {"embedding", "embedding_gradient", "1", "R", "R", -2, 2, 1, {40, 16}, {900}},
     {"embedding", "embedding_gradient", "1", "R", "R", -2, 2, 0, {7, 4}, {0}},
     {"embedding", "embedding_gradient", "1", "R", "R", -2, 2, 1, {7, 4}, {0}},
     {"embedding", "embedding_gradient", "1", "R", "R", -2, 2, 1, {7, 0}, {5}},
@@ -50,7 +50,7 @@ static const indexing_case cases[] = {
     {"embedding", "embedding_gradient", "3", "S(0;balanced)", "R", -2, 2, 2, {7, 3}, {2, 5}},
     {"embedding", "embedding_gradient", "3", "S(0;unit=2)", "R", -2, 2, 2, {23, 3}, {2, 25}},
     {"embedding", "embedding_gradient", "2", "S(0;interleave=3)", "R", -2, 2, 1, {25, 4}, {60}},
-    {"embedding", "embedding_gradient", "2", "S(0;blocks=2,9,1,4)", "R", -2, 2, 1, {16, 4}, {60}},
+    {"embedding", "embedding_gradient", "2", "S(0;blocks=2,9,1,4)", "R", -2, 2, 1, {16, 4}, {600}},
     {"embedding", "embedding_gradient", "2x3", "S(0),S(1)", "R,R", -2, 2, 2, {7, 5}, {2, 5}},
     {"embedding", "embedding_gradient", "2x3", "R,S(0)", "S(1),R", -2, 2, 2, {7, 5}, {2, 5}},
     {"embedding", "embedding_gradient", "2x2", "S(0;interleave=3),S(0;interleave=2)", "R,R", -2, 2, 1, {70, 2}, {400}},
@@ -68,7 +68,9 @@ static const indexing_case cases[] = {
     {"gather", "gather_gradient", "2", "S(0)", "S(0)", 1, 2, 2, {5, 6}, {5, 7}},
     {"gather", "gather_gradient", "2", "R", "S(0;interleave=2)", 1, 2, 2, {9, 6}, {7, 5}},
     {"gather", "gather_gradient", "2x2", "R,R", "S(0;interleave=2),S(2;interleave=2)", 1, 3, 3, {9, 6, 5}, {7, 5, 4}},
+    {"gather", "gather_gradient", "2", "S(1)", "S(1)", 0, 3, 3, {5, 3, 2}, {520, 3, 2}},
     {"scatter_add", NULL, "1", "R", "R", 0, 2, 2, {5, 4}, {9, 4}},
+    {"scatter_add", NULL, "1", "R", "R", 0, 3, 3, {300, 2, 3}, {700, 2, 2}},
     {"scatter_add", NULL, "1", "R", "R", 1, 3, 3, {4, 6, 5}, {3, 8, 2}},
     {"scatter_add", NULL, "2", "S(1)", "R", 1, 2, 2, {4, 5}, {4, 7}},
     {"scatter_add", NULL, "2", "S(0)", "S(0)", 1, 2, 2, {5, 6}, {5, 7}},

@@ -45,6 +45,8 @@ typedef struct indexing {
     uint32_t blocks;
     tsr_cuda_entry *entries;
     uint32_t *firsts;
+    tsr_cuda_links links; /* of entries, where the op adds */
+    int64_t last_count;   /* of links.last */
 } indexing;
 
 static int find_code(const char *op)
@@ -93,8 +95,32 @@ static void begin(indexing *x, const tsr_kernel_call *call)
     x->dim = dim_of(call, code, x->table->ndim);
     x->count = product(x->ids->shape, x->ids->ndim);
     x->blocks = (uint32_t)((x->count + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS);
-    x->entries = call->workspace;
-    x->firsts = call->workspace ? (uint32_t *)(x->entries + x->count) : NULL;
+}
+
+/* Ids of one place are linked within lines: those of a whole tensor of ids or, where ops go by
+ * elements, those along the dim that is indexed. */
+static void describe_links(indexing *x)
+{
+    x->links = (tsr_cuda_links){.length = (uint32_t)x->count, .inner = 1, .places = x->table->shape[x->dim]};
+    if (x->is_elementwise) {
+        x->links.length = (uint32_t)x->ids->shape[x->dim];
+        x->links.inner = (uint32_t)product(x->ids->shape + x->dim + 1, x->ids->ndim - x->dim - 1);
+    }
+    if (x->adds && x->links.length > TSR_CUDA_THREADS)
+        x->last_count = x->count / x->links.length * x->links.places;
+}
+
+/* Divides the workspace; returns its bytes. */
+static int64_t place_memory(indexing *x)
+{
+    const int64_t entries = x->count * (int64_t)sizeof *x->entries, firsts = (int64_t)(x->blocks * sizeof *x->firsts);
+    unsigned char *const memory = x->call->workspace;
+    if (memory) {
+        x->entries = x->links.entries = (tsr_cuda_entry *)memory;
+        x->firsts = (uint32_t *)(memory + entries);
+        x->links.last = x->last_count > 0 ? (int32_t *)(memory + entries + firsts) : NULL;
+    }
+    return entries + firsts + x->last_count * (int64_t)sizeof *x->links.last;
 }
 
 static bool is_aligned(const tsr_tensor *tensor)
@@ -117,7 +143,8 @@ int64_t tsr_cuda_indexing_bytes(const struct tsr_kernel_call *call)
     if (!known || !is_aligned(x.ids) || !is_aligned(x.table) || !is_aligned(x.other) || !is_apart(&x) ||
         x.count > TSR_CUDA_UNITS)
         return -1;
-    return x.count * (int64_t)sizeof *x.entries + (int64_t)(x.blocks * sizeof *x.firsts);
+    describe_links(&x);
+    return place_memory(&x);
 }
 
 /* The intervals that this rank has of a dim. */
@@ -255,17 +282,17 @@ static tsr_status report_id(const indexing *x)
     return launch(x, TSR_CUDA_REPORT_ID, 1, &given);
 }
 
-/* Links the ids of each place: those of a whole tensor of ids or, where ops go by elements, those
- * along the dim that is indexed. */
-static tsr_status link_ids(const indexing *x)
+static tsr_status link_ids(indexing *x)
 {
-    tsr_cuda_links given = {
-        .entries = x->entries, .count = (uint32_t)x->count, .length = (uint32_t)x->count, .inner = 1};
-    if (x->is_elementwise) {
-        given.length = (uint32_t)x->ids->shape[x->dim];
-        given.inner = (uint32_t)product(x->ids->shape + x->dim + 1, x->ids->ndim - x->dim - 1);
-    }
-    return launch(x, TSR_CUDA_LINK_IDS, x->count, &given);
+    const tsr_box_fill none = {.dst = x->links.last,
+                               .element_bytes = sizeof *x->links.last,
+                               .value = {0xff, 0xff, 0xff, 0xff},
+                               .ndim = 1,
+                               .shape = {x->last_count},
+                               .dst_strides = {1}};
+    if (x->links.last)
+        TSR_TRY(tsr_cuda_fill(x->cuda, x->index, &none, x->stream));
+    return launch(x, TSR_CUDA_LINK_IDS, x->count / x->links.length * TSR_CUDA_THREADS, &x->links);
 }
 
 /* A walk over slices before it is cut: sizes, innermost dim first. */
@@ -422,7 +449,7 @@ static tsr_status begin_sums(const indexing *x)
     return from->data == out->data ? TSR_OK : tsr_cuda_copy_boxes(x->cuda, x->index, &copy, 1, x->stream);
 }
 
-static tsr_status add_slices(const indexing *x)
+static tsr_status add_slices(indexing *x)
 {
     static const tsr_cuda_kernel kernels[TSR_CUDA_STORAGE_END] = {
         [TSR_CUDA_AS_F64] = TSR_CUDA_ADD_F64, [TSR_CUDA_AS_F32] = TSR_CUDA_ADD_F32,
@@ -443,6 +470,8 @@ tsr_status tsr_cuda_index_table(tsr_cuda *cuda, int index, const struct tsr_kern
     x.cuda = cuda;
     x.index = index;
     x.stream = stream;
+    describe_links(&x);
+    place_memory(&x);
     if (x.count > 0) {
         TSR_TRY(find_ids(&x));
         TSR_TRY(report_id(&x));

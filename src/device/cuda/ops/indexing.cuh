@@ -130,21 +130,59 @@ TSR_BOTH void tsr_cuda_report_id_in(const tsr_cuda_report &given, uint32_t threa
     memory->of[thread] = first;
 }
 
-/** Finds the next id of the same place in the row. One thread alone writes to each entry's link and
- * to each entry's mark. */
-TSR_BOTH void tsr_cuda_link_id(const tsr_cuda_links &given, uint32_t position)
+/** What the threads of a block share while they link entries: places, and whether an entry of the
+ * same place comes before. */
+struct tsr_cuda_link_memory {
+    int64_t place[TSR_CUDA_THREADS];
+    bool is_later[TSR_CUDA_THREADS];
+};
+
+/** Chunks of a line, each of an entry for every thread. */
+TSR_BOTH uint32_t tsr_cuda_chunks(const tsr_cuda_links &given)
 {
-    if (position >= given.count)
-        return;
-    const int64_t place = given.entries[position].place;
-    const uint32_t left = given.length - 1 - position / given.inner % given.length;
-    for (uint32_t i = 1; place >= 0 && i <= left; i++) {
-        tsr_cuda_entry *const later = &given.entries[position + i * given.inner];
-        if (later->place != place)
-            continue;
-        given.entries[position].next = (int32_t)(position + i * given.inner);
-        later->is_later = 1;
-        return;
+    return (given.length + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS;
+}
+
+TSR_BOTH int64_t tsr_cuda_entry_at(const tsr_cuda_links &given, uint32_t line, uint32_t at)
+{
+    const uint32_t outer = line / given.inner;
+    return ((int64_t)outer * given.length + at) * given.inner + (line - outer * given.inner);
+}
+
+/** Finds the next entry of the same place: in the chunk, else in those behind. Each entry is linked
+ * to by one thread alone. */
+TSR_BOTH void tsr_cuda_link_entry(const tsr_cuda_links &given, uint32_t line, uint32_t at, uint32_t thread,
+                                  tsr_cuda_link_memory *memory)
+{
+    const int64_t place = memory->place[thread];
+    uint32_t other = thread + 1;
+    while (other < TSR_CUDA_THREADS && memory->place[other] != place)
+        other++;
+    int64_t next = -1;
+    if (other < TSR_CUDA_THREADS) {
+        memory->is_later[other] = true;
+        next = tsr_cuda_entry_at(given, line, at + other - thread);
+    } else if (given.last) {
+        next = given.last[line * given.places + place];
+    }
+    given.entries[tsr_cuda_entry_at(given, line, at)].next = (int32_t)next;
+    if (next >= 0)
+        given.entries[next].is_later = 1;
+}
+
+/** Links the entries of a chunk. Chunks come from the last to the first; a block's threads
+ * synchronise between the phases, 0 to 2, and between chunks. */
+TSR_BOTH void tsr_cuda_link_chunk(const tsr_cuda_links &given, uint32_t line, uint32_t chunk, uint32_t thread,
+                                  int phase, tsr_cuda_link_memory *memory)
+{
+    const uint32_t at = chunk * TSR_CUDA_THREADS + thread;
+    if (phase == 0) {
+        memory->place[thread] = at < given.length ? given.entries[tsr_cuda_entry_at(given, line, at)].place : -1;
+        memory->is_later[thread] = false;
+    } else if (memory->place[thread] >= 0 && phase == 1) {
+        tsr_cuda_link_entry(given, line, at, thread, memory);
+    } else if (memory->place[thread] >= 0 && given.last && !memory->is_later[thread]) {
+        given.last[line * given.places + memory->place[thread]] = (int32_t)tsr_cuda_entry_at(given, line, at);
     }
 }
 

@@ -51,7 +51,12 @@ extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)
 extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)
     tsr_cuda_link_ids(const __grid_constant__ tsr_cuda_links given)
 {
-    tsr_cuda_link_id(given, blockIdx.x * TSR_CUDA_THREADS + threadIdx.x);
+    __shared__ tsr_cuda_link_memory memory;
+    for (uint32_t chunk = tsr_cuda_chunks(given); chunk-- > 0;)
+        for (int phase = 0; phase < 3; phase++) {
+            tsr_cuda_link_chunk(given, blockIdx.x, chunk, threadIdx.x, phase, &memory);
+            __syncthreads();
+        }
 }
 
 extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)

@@ -231,10 +231,14 @@ typedef struct tsr_cuda_report {
     tsr_cuda_run runs[TSR_CUDA_OP_DIMS][TSR_CUDA_INDEX_RUNS]; /**< of dims as the walk has them */
 } tsr_cuda_report;
 
-/** Entries in rows: `inner` apart, `length` in each. */
+/** Entries in lines, a block for each: `length` entries, `inner` apart. `last` has, for each line
+ * and place, the first entry of those that were linked; NULL where a line has no more entries than
+ * a block has threads. */
 typedef struct tsr_cuda_links {
     tsr_cuda_entry *entries;
-    uint32_t count, length, inner;
+    int32_t *last;
+    int64_t places;
+    uint32_t length, inner;
 } tsr_cuda_links;
 
 /** Elements of a table and those of another tensor, which are read from it or added to it. The walk
