@@ -131,6 +131,19 @@ static bool sums(tsr_dtype dtype)
            dtype == TSR_I32;
 }
 
+/* The sum in x's own memory. */
+static tsr_status add_into_x(const trial *t, shards_pair *made)
+{
+    const tsr_attribute dim = tsr_attribute_int("dim", t->c->dim);
+    const tsr_dtensor *const host[] = {made[0].host, made[1].host, made[2].host};
+    const tsr_dtensor *const device[] = {made[0].device, made[1].device, made[2].device};
+    const tsr_op *row;
+    TSR_TRY(tsr_op_find(NULL, t->c->op, &row));
+    TSR_TRY(tsr_op_call_into(row, 1, &dim, host, &made[0].host));
+    TSR_TRY(tsr_op_call_into(row, 1, &dim, device, &made[0].device));
+    return shards_compare(&t->on, "x", &made[0]);
+}
+
 static tsr_status check_case(trial *t, shards_pair *made)
 {
     const indexing_case *const c = t->c;
@@ -138,7 +151,8 @@ static tsr_status check_case(trial *t, shards_pair *made)
     TSR_TRY(make(t, c->ids, t->ids_dtype, c->ids_ndim, c->ids_shape, rows_of(c), &made[1]));
     if (!c->gradient) {
         TSR_TRY(make(t, c->ids, t->dtype, c->ids_ndim, c->ids_shape, 0, &made[2]));
-        return call_both(t, c->op, (shards_pair *const[]){&made[0], &made[1], &made[2], NULL}, &made[3]);
+        TSR_TRY(call_both(t, c->op, (shards_pair *const[]){&made[0], &made[1], &made[2], NULL}, &made[3]));
+        return add_into_x(t, made);
     }
     TSR_TRY(call_both(t, c->op, (shards_pair *const[]){&made[0], &made[1], NULL}, &made[3]));
     return sums(t->dtype) ? check_gradient(t, &made[0], &made[1], &made[3]) : TSR_OK;
@@ -339,6 +353,25 @@ static tsr_status report_elements(const trial *t, const bad_ids *b)
                         "scatter_add: index[0,0] is 6 on rank 0, but must be at least 0 and below 2" EARLIER);
 }
 
+/* A result in the memory that ids still read is refused. */
+static tsr_status refuse_own_memory(const trial *t)
+{
+    static const double values[4] = {1, 0, 1, 0};
+    static const int64_t shape[] = {2, 2};
+    const tsr_attribute dim = tsr_attribute_int("dim", 0);
+    const tsr_op *row;
+    tsr_dtensor *x = NULL;
+    tsr_status status = put(t, "R", TSR_I64, 2, shape, values, &x);
+    if (status == TSR_OK)
+        status = tsr_op_find(NULL, "gather", &row);
+    const tsr_dtensor *const operands[] = {x, x};
+    if (status == TSR_OK)
+        status = layer_expect_status("gather into x", tsr_op_call_into(row, 1, &dim, operands, &x),
+                                     TSR_ERROR_UNSUPPORTED, "device \"cuda\" has no kernel of gather");
+    tsr_dtensor_destroy(x);
+    return status;
+}
+
 static tsr_status begin(tsr_comm *comm, const gpus *g, const char *mesh, trial *t, tsr_mesh **out)
 {
     memset(t, 0, sizeof *t);
@@ -361,6 +394,8 @@ static tsr_status report_all(tsr_comm *comm, void *arg)
         status = report_by_waits(&t, &b);
     if (status == TSR_OK)
         status = report_elements(&t, &b);
+    if (status == TSR_OK)
+        status = refuse_own_memory(&t);
     bad_ids_destroy(&b);
     tsr_mesh_destroy(mesh);
     return status;
