@@ -319,7 +319,7 @@ static tsr_status report_by_calls(const trial *t, const bad_ids *b)
     return wait(t, NULL);
 }
 
-/* Waits report, those of the device and those of the library. Of several errors the first counts. */
+/* Waits report, those of the device and those of the library; of several errors the first. */
 static tsr_status report_by_waits(const trial *t, const bad_ids *b)
 {
     double sum;

@@ -406,8 +406,8 @@ static bool is_wider(const box *b, int64_t bytes)
            given->entry_strides[0] == 0 && b->sizes[0] % 2 == 0 && bits % (uint64_t)(2 * bytes) == 0;
 }
 
-/* Sets the element that is read where an id is another rank's: -0, of integers 0. The sign is in the
- * last byte of a number. */
+/* Sets the element that is read where an id is another rank's: -0, of integers 0. The sign is in
+ * the last byte of a number. */
 static void set_nothing(const indexing *x, tsr_cuda_pattern *nothing)
 {
     const tsr_dtype_info *const info = tsr_dtype_get(x->table->dtype);

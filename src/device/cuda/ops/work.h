@@ -162,7 +162,7 @@ typedef struct tsr_cuda_norm {
 #define TSR_CUDA_SUM_COLUMNS 32
 #define TSR_CUDA_SUM_LANES   (TSR_CUDA_THREADS / TSR_CUDA_SUM_COLUMNS)
 
-/** X(name, row, operand that is named) for each op that reads or adds at positions that ids name. */
+/** X(name, row, operand with ids) for each op that reads or adds where ids say. */
 #define TSR_CUDA_INDEXING(X)                                                                                           \
     X(EMBEDDING, "embedding", "ids")                                                                                   \
     X(EMBEDDING_GRADIENT, "embedding_gradient", "ids")                                                                 \
