@@ -1,5 +1,5 @@
-/** Errors of data, such as ids out of range, which kernels find and the host's next call on the same
- * stream reports. */
+/** Errors of data, such as ids out of range, which kernels find. The host's next call on the same
+ * stream reports them. */
 #ifndef TSR_DEVICE_CUDA_FAULTS_H
 #define TSR_DEVICE_CUDA_FAULTS_H
 
