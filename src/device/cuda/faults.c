@@ -40,7 +40,7 @@ static bool is_default(cudaStream_t stream)
 /* The word of a stream that has one; -1: it has none. */
 static int find(const tsr_cuda_faults *faults, cudaStream_t stream)
 {
-    for (int i = 1; i < TSR_CUDA_FAULT_STREAMS && i <= faults->count; i++)
+    for (int i = 1; i <= faults->count; i++)
         if (faults->streams[i] == stream)
             return i;
     return -1;
@@ -52,7 +52,9 @@ static int find_or_take(tsr_cuda_faults *faults, cudaStream_t stream)
     const int found = find(faults, stream);
     if (found > 0)
         return found;
-    const int taken = 1 + faults->count++ % (TSR_CUDA_FAULT_STREAMS - 1);
+    const bool is_free = faults->count < TSR_CUDA_FAULT_STREAMS - 1;
+    const int taken = 1 + (is_free ? faults->count++ : faults->turn++ % (TSR_CUDA_FAULT_STREAMS - 1));
+    faults->turn %= TSR_CUDA_FAULT_STREAMS - 1;
     faults->streams[taken] = stream;
     return taken;
 }

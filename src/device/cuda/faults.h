@@ -18,7 +18,8 @@
 typedef struct tsr_cuda_faults {
     tsr_cuda_fault *words;                        /**< memory of the host that the device reaches */
     cudaStream_t streams[TSR_CUDA_FAULT_STREAMS]; /**< whose words they are */
-    int count;                                    /**< streams that have had one, without the default stream */
+    int count;                                    /**< of words that are taken, without that of the default stream */
+    int turn;                                     /**< of the word that is taken over next, once all are taken */
 } tsr_cuda_faults;
 
 /** Makes the words of the thread's device. */
