@@ -57,6 +57,7 @@
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
+#include <tessera/executable.h>
 #include <tessera/explain.h>
 #include <tessera/indexing.h>
 #include <tessera/layout.h>
@@ -73,6 +74,7 @@
 #include <tessera/pointwise.h>
 #include <tessera/products.h>
 #include <tessera/profile.h>
+#include <tessera/program.h>
 #include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>

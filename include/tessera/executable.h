@@ -1,0 +1,145 @@
+/**
+ * @file
+ * Executables: a program compiled for one rank. Every layout is fixed, redistributions are planned
+ * and memory is assigned, so that a run decides nothing. XLA's executables, CUDA graphs.
+ */
+#ifndef TESSERA_EXECUTABLE_H
+#define TESSERA_EXECUTABLE_H
+
+#include <tessera/plan.h>
+#include <tessera/program.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One rank's part of a program. One run at a time; else immutable. */
+typedef struct tsr_executable tsr_executable;
+
+/** Options of tsr_compile(). */
+typedef struct tsr_compile_options {
+    size_t size;  /**< sizeof(tsr_compile_options) */
+    int64_t rank; /**< the rank whose part is made; TSR_RANK_DEFAULT: this process's rank in the
+                       communicator of the program's meshes */
+} tsr_compile_options;
+
+/** This process's own part. */
+#define TSR_COMPILE_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(tsr_compile_options), TSR_RANK_DEFAULT                                              \
+    }
+
+/**
+ * Compiles what the program's outputs need, for one rank. `options` may be NULL. The program may
+ * change, or go, afterwards. The caller owns `*out`. Pure: it neither communicates nor touches a
+ * device, and every rank derives the same sequence of meetings by itself.
+ *
+ * TSR_ERROR_ARGUMENT: the program's first error, or it has no output, or its meshes are abstract
+ * and no rank is given.
+ */
+TSR_API tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *options,
+                               tsr_executable **out);
+
+/** Frees an executable; NULL is fine. Does not communicate. */
+TSR_API void tsr_executable_destroy(tsr_executable *executable);
+
+/** The number of inputs, which tsr_executable_run() takes in the order of their recording, those
+ * that no output needs too. */
+TSR_API size_t tsr_executable_input_count(const tsr_executable *executable);
+
+/** The number of outputs. */
+TSR_API size_t tsr_executable_output_count(const tsr_executable *executable);
+
+/** The layout of an input, borrowed; NULL: there is none. */
+TSR_API const tsr_layout *tsr_executable_input_layout(const tsr_executable *executable,
+                                                      size_t index);
+
+/** The layout of an output, borrowed; NULL: there is none. */
+TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
+                                                       size_t index);
+
+/** The name of an input, or of an output; borrowed; NULL: there is none. */
+TSR_API const char *tsr_executable_input_name(const tsr_executable *executable, size_t index);
+TSR_API const char *tsr_executable_output_name(const tsr_executable *executable, size_t index);
+
+/** Bytes of workspace that a run needs on this rank; they may grow when an executable over abstract
+ * meshes is prepared. */
+TSR_API size_t tsr_executable_workspace_bytes(const tsr_executable *executable);
+
+/**
+ * Gives a parameter or state its tensor, in place of one that was given before. The dtensor is
+ * retained; executables may share it. Does not communicate. TSR_ERROR_ARGUMENT: the program has no
+ * such name, or the dtensor's layout is not the one that the program gives; the sentence tells
+ * both.
+ */
+TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *name,
+                                       tsr_dtensor *tensor);
+
+/**
+ * Collective over `comm`: compares the programs of all ranks, and makes the groups in which ranks
+ * meet. Once for each communicator. TSR_ERROR_PEER, on every rank: another rank has another
+ * program, or failed.
+ */
+TSR_API tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm);
+
+/**
+ * Collective over the ranks of `comm`: runs the program. `inputs` and `outputs` have a local tensor
+ * for each, of the local shape of its layout on this rank, with any strides; a rank outside a
+ * value's mesh gives any. Outputs overlap nothing. `workspace` has `bytes` >=
+ * tsr_executable_workspace_bytes(), aligned to 64. Allocates and plans nothing. On the host
+ * `stream` is NULL.
+ *
+ * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a
+ * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
+ * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined.
+ */
+TSR_API tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm,
+                                      const tsr_tensor *inputs, const tsr_tensor *outputs,
+                                      void *workspace, size_t bytes, tsr_stream stream);
+
+/** What a step of a run does on this rank. Pointers are borrowed from the executable. */
+typedef struct tsr_executable_step {
+    const char
+        *op; /**< the op's name; "move": a redistribution; "copy": of a value into an output */
+    const char *cause; /**< of a move that the policy put in, the op or output that needs it; NULL:
+                            the program says this step */
+    int operand_count, result_count;
+    tsr_value operands[TSR_OP_MOST_OPERANDS]; /**< the program's values; TSR_NONE: left out */
+    tsr_value results[TSR_OP_MOST_RESULTS];   /**< of a copy none */
+    const tsr_layout *operand_layouts[TSR_OP_MOST_OPERANDS];
+    const tsr_layout *result_layouts[TSR_OP_MOST_RESULTS];
+    int is_view;            /**< 1: it costs nothing, because its result lies over the operand's
+                                 memory */
+    int64_t bytes_received; /**< from other ranks */
+    int64_t bytes_touched;  /**< of operands read and results written */
+    int64_t flops;          /**< multiplications and additions of products; 0: of other ops */
+    double seconds;         /**< by the cost model */
+} tsr_executable_step;
+
+/** What a run costs this rank. */
+typedef struct tsr_executable_figures {
+    int64_t bytes_received; /**< from other ranks */
+    int64_t flops;          /**< of products */
+    size_t workspace_bytes; /**< tsr_executable_workspace_bytes() */
+    size_t parameter_bytes; /**< of this rank's shards of parameters and constants that are used */
+    size_t input_bytes, output_bytes; /**< of its shards of inputs and outputs */
+    size_t peak_bytes;                /**< of all of these together */
+    double seconds;                   /**< by the cost model: of all steps, one after the other */
+} tsr_executable_figures;
+
+/** The number of steps, the same on every rank. */
+TSR_API size_t tsr_executable_step_count(const tsr_executable *executable);
+
+/** Describes a step. TSR_ERROR_ARGUMENT: there is none. */
+TSR_API tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index,
+                                          tsr_executable_step *out);
+
+/** Adds up what all steps cost. */
+TSR_API tsr_status tsr_executable_figures_of(const tsr_executable *executable,
+                                             tsr_executable_figures *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,128 @@
+/* From a program to what one rank runs. */
+#include "ops/programs/compile.h"
+
+#include "ops/eager/mix.h"
+
+#include <tessera/sys/memory.h>
+#include <tessera/sys/mesh_attachment.h>
+
+#include <string.h>
+
+tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out)
+{
+    *out = NULL;
+    if (!count)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(context, count * bytes, out));
+    memset(*out, 0, count * bytes);
+    return TSR_OK;
+}
+
+/* The rank whose part is made: the one that is wanted, or this process's own. */
+static tsr_status find_rank(const tsr_program *program, const tsr_compile_options *options, int64_t *rank)
+{
+    *rank = options ? options->rank : TSR_RANK_DEFAULT;
+    if (*rank >= 0)
+        return TSR_OK;
+    if (*rank != TSR_RANK_DEFAULT)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: options.rank is %lld, but must be 0 or more",
+                              (long long)*rank);
+    for (size_t i = 0; i < program->value_count; i++) {
+        const tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(program->values[i].layout));
+        if (comm) {
+            *rank = tsr_comm_rank(comm);
+            return TSR_OK;
+        }
+    }
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_compile: the program's meshes have no communicator, so options.rank must say whose part "
+                          "is made");
+}
+
+/* Marks the nodes on which outputs depend. */
+static void mark_needed(const tsr_program *program, bool *needed)
+{
+    for (size_t i = 0; i < program->output_count; i++) {
+        const int node = program->values[program->outputs[i].value].node;
+        if (node >= 0)
+            needed[node] = true;
+    }
+    for (size_t i = program->node_count; i > 0; i--) {
+        const tsr_program_node *const node = &program->nodes[i - 1];
+        for (int j = 0; needed[i - 1] && j < TSR_OP_MOST_OPERANDS; j++) {
+            if (node->operands[j] != TSR_NONE && program->values[node->operands[j]].node >= 0)
+                needed[program->values[node->operands[j]].node] = true;
+        }
+    }
+}
+
+/* A number that programs which differ hardly share, the same in every process. */
+static uint64_t fingerprint(const tsr_program *program)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < program->value_count; i++) {
+        const tsr_program_value *const v = &program->values[i];
+        uint64_t bits;
+        memcpy(&bits, &v->constant, sizeof bits);
+        hash = tsr_mix(tsr_mix(tsr_mix(hash, (uint64_t)v->kind), tsr_layout_hash(v->layout)), bits);
+        hash = v->name ? tsr_mix_text(hash, v->name) : hash;
+    }
+    for (size_t i = 0; i < program->node_count; i++) {
+        const tsr_program_node *const node = &program->nodes[i];
+        hash = tsr_mix_attributes(tsr_mix_text(hash, node->op ? node->op->name : "move"), node->attributes);
+        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
+            hash = tsr_mix(hash, (uint64_t)(int64_t)node->operands[j]);
+    }
+    for (size_t i = 0; i < program->output_count; i++)
+        hash = tsr_mix(tsr_mix_text(hash, program->outputs[i].name), (uint64_t)program->outputs[i].value);
+    return hash;
+}
+
+static tsr_status compile(const tsr_program *program, tsr_executable *x)
+{
+    void *memory;
+    x->fingerprint = fingerprint(program);
+    TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &memory));
+    bool *const needed = memory;
+    mark_needed(program, needed);
+    tsr_status status = tsr_compile_values(program, needed, x);
+    if (status == TSR_OK)
+        status = tsr_compile_steps(program, needed, x);
+    if (status == TSR_OK)
+        status = tsr_compile_memory(x);
+    tsr_release(x->context, memory);
+    return status;
+}
+
+tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *options, tsr_executable **out)
+{
+    void *memory;
+    int64_t rank;
+    if (!program || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: %s is NULL", program ? "out" : "program");
+    if (options && options->size != sizeof *options)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_compile: options.size is %zu, but must be %zu; begin with "
+                              "TSR_COMPILE_OPTIONS_INIT",
+                              options->size, sizeof *options);
+    if (program->status != TSR_OK)
+        return tsr_status_restore(&program->sentence, program->status);
+    if (!program->output_count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_compile: the program has no output; give it one by tsr_output()");
+    TSR_TRY(find_rank(program, options, &rank));
+    TSR_TRY(tsr_allocate(program->context, sizeof(tsr_executable), &memory));
+    tsr_executable *const x = memset(memory, 0, sizeof *x);
+    x->context = tsr_context_retain(program->context);
+    x->rank = rank;
+    const tsr_status status = compile(program, x);
+    if (status == TSR_OK)
+        *out = x;
+    else {
+        tsr_kept_sentence kept;
+        tsr_status_keep(&kept);
+        tsr_executable_destroy(x);
+        return tsr_status_restore(&kept, status);
+    }
+    return TSR_OK;
+}

@@ -1,0 +1,122 @@
+#include "ops/programs/executable.h"
+
+#include "ops/agreement.h"
+#include "ops/programs/compile.h"
+
+#include <tessera/sys/memory.h>
+
+#include <string.h>
+
+static void destroy_step(tsr_context *context, tsr_step *step)
+{
+    tsr_release(context, step->caller);
+    tsr_release(context, step->texts);
+    tsr_plan_destroy(step->plan);
+}
+
+static void destroy_names(tsr_context *context, char **names, size_t count)
+{
+    for (size_t i = 0; names && i < count; i++)
+        tsr_release(context, names[i]);
+    tsr_release(context, names);
+}
+
+void tsr_executable_destroy(tsr_executable *x)
+{
+    if (!x)
+        return;
+    tsr_context *const context = x->context;
+    for (size_t i = 0; i < x->step_count; i++)
+        destroy_step(context, &x->steps[i]);
+    for (size_t i = 0; i < x->value_count; i++) {
+        tsr_layout_destroy(x->values[i].layout);
+        tsr_release(context, x->values[i].constant);
+    }
+    for (size_t i = 0; i < x->bound_count; i++)
+        tsr_dtensor_destroy(x->tensors ? x->tensors[i] : NULL);
+    for (size_t i = 0; i < x->mesh_count; i++) {
+        tsr_mesh_destroy(x->meshes[i].given);
+        tsr_mesh_destroy(x->meshes[i].open);
+    }
+    destroy_names(context, x->bound_names, x->bound_count);
+    destroy_names(context, x->input_names, x->input_count);
+    destroy_names(context, x->output_names, x->output_count);
+    void *const memory[] = {x->steps, x->values,  x->rooms,  x->inputs, x->outputs,
+                            x->bound, x->tensors, x->meshes, x->linked};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        tsr_release(context, memory[i]);
+    tsr_release(context, x);
+    tsr_context_destroy(context);
+}
+
+size_t tsr_executable_input_count(const tsr_executable *executable)
+{
+    return executable ? executable->input_count : 0;
+}
+
+size_t tsr_executable_output_count(const tsr_executable *executable)
+{
+    return executable ? executable->output_count : 0;
+}
+
+const tsr_layout *tsr_executable_input_layout(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_input_count(executable) ? executable->values[executable->inputs[index]].layout : NULL;
+}
+
+const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_output_count(executable) ? executable->values[executable->outputs[index]].layout
+                                                           : NULL;
+}
+
+const char *tsr_executable_input_name(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_input_count(executable) ? executable->input_names[index] : NULL;
+}
+
+const char *tsr_executable_output_name(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_output_count(executable) ? executable->output_names[index] : NULL;
+}
+
+size_t tsr_executable_workspace_bytes(const tsr_executable *executable)
+{
+    return executable ? executable->workspace_bytes : 0;
+}
+
+static tsr_status refuse_layout(const char *name, const tsr_layout *wanted, const tsr_layout *given)
+{
+    char ours[256], theirs[256];
+    tsr_layout_print(wanted, ours, sizeof ours);
+    tsr_layout_print(given, theirs, sizeof theirs);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_executable_bind: \"%.200s\" is %s of %d dims as \"%s\" in the program, with its shape and "
+        "mesh, but the tensor is %s of %d dims as \"%s\"",
+        name, tsr_dtype_name(tsr_layout_dtype(wanted)), tsr_layout_ndim(wanted), ours,
+        tsr_dtype_name(tsr_layout_dtype(given)), tsr_layout_ndim(given), theirs);
+}
+
+tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor *tensor)
+{
+    if (!x || !name || !tensor)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_bind: %s is NULL",
+                              !x     ? "executable"
+                              : name ? "tensor"
+                                     : "name");
+    size_t at = 0;
+    while (at < x->bound_count && strcmp(x->bound_names[at], name) != 0)
+        at++;
+    if (at == x->bound_count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_executable_bind: the program has no parameter or state \"%.200s\"", name);
+    const tsr_layout *const wanted = x->values[x->bound[at]].layout, *const given = tsr_dtensor_layout(tensor);
+    if (!tsr_layout_equal(wanted, given))
+        return refuse_layout(name, wanted, given);
+    tsr_dtensor_retain(tensor);
+    tsr_dtensor_destroy(x->tensors[at]);
+    x->tensors[at] = tensor;
+    x->is_linked = false;
+    return TSR_OK;
+}

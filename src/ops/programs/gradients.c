@@ -1,0 +1,420 @@
+/* The backward of a program: nodes from the last to the first, each by the formulas of its row, which
+ * are applied as recorded ops. */
+#include "ops/programs/record.h"
+#include "ops/rows/formula.h"
+#include "ops/rows/gradient_layouts.h"
+#include "ops/rows/lookup.h"
+
+#include <tessera/sys/memory.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for "the gradient of op 12, linear", which begins sentences. */
+#define CALLER 128
+
+/* A value as formulas take it. */
+typedef struct handle {
+    tsr_program *program;
+    tsr_value value;
+    struct handle *next;
+} handle;
+
+/* One call of tsr_gradients(). */
+typedef struct backward {
+    tsr_program *program;
+    size_t value_count, node_count; /* of the forward pass */
+    tsr_value *gradients;           /* by value; TSR_NONE: none yet */
+    bool *depends;                  /* values that depend on those by which gradients are wanted */
+    handle *handles;
+    char caller[CALLER];
+} backward;
+
+static tsr_status make_handle(backward *b, tsr_value value, void **out)
+{
+    void *room;
+    if (value == TSR_NONE) {
+        *out = NULL;
+        return TSR_OK;
+    }
+    TSR_TRY(tsr_allocate(b->program->context, sizeof(handle), &room));
+    handle *const made = room;
+    *made = (handle){b->program, value, b->handles};
+    b->handles = made;
+    *out = made;
+    return TSR_OK;
+}
+
+static const tsr_layout *layout_of(const void *value)
+{
+    const handle *const h = value;
+    return h->program->values[h->value].layout;
+}
+
+/* Handles live until the call ends. */
+static void *retain(void *value)
+{
+    return value;
+}
+
+static void release(void *value)
+{
+    (void)value;
+}
+
+/* A handle from another one: formulas know no backward. */
+static tsr_status derive_handle(handle *of, tsr_value value, void **out)
+{
+    void *room;
+    TSR_TRY(tsr_allocate(of->program->context, sizeof(handle), &room));
+    handle *const made = room;
+    *made = (handle){of->program, value, of->next};
+    of->next = made;
+    *out = made;
+    return TSR_OK;
+}
+
+/* The operand with other values, Replicate where it is Partial. */
+static tsr_status make_like(void *operand, void **out)
+{
+    handle *const x = operand;
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_layout *layout;
+    tsr_value value;
+    tsr_op_reduced(layout_of(x), placements);
+    TSR_TRY(tsr_layout_with(layout_of(x), placements, &layout));
+    tsr_status status = tsr_program_add_value(x->program, TSR_VALUE_LIKE, layout, &value);
+    tsr_layout_destroy(layout);
+    return status == TSR_OK ? derive_handle(x, value, out) : status;
+}
+
+/* Records a row of a formula. */
+static tsr_status apply(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                        void *const *operands, void **results)
+{
+    tsr_value taken[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
+    handle *some = NULL;
+    for (int i = 0; op->operands[i]; i++) {
+        handle *const h = operands[i];
+        taken[i] = h ? h->value : TSR_NONE;
+        some = h ? h : some;
+    }
+    const tsr_status status = tsr_program_record(some->program, op, count, attributes, taken, made);
+    if (status != TSR_OK) {
+        tsr_kept_sentence kept;
+        tsr_status_keep(&kept);
+        return tsr_status_set(status, "%s: %s", caller, kept.text);
+    }
+    for (int i = 0; op->results[i]; i++)
+        TSR_TRY(derive_handle(some, made[i], &results[i]));
+    return TSR_OK;
+}
+
+static const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply};
+
+/* The gradient layout of a value. */
+static tsr_status make_expected(const tsr_program_value *v, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_op_reduced(v->layout, placements);
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(v->layout)); k++)
+        if (v->varying >> k & 1)
+            placements[k] = tsr_partial(TSR_SUM);
+    return tsr_layout_with(v->layout, placements, out);
+}
+
+/* What a value is called in sentences. */
+static const char *name_value(const backward *b, tsr_value value, char text[64])
+{
+    const char *const name = b->program->values[value].name;
+    if (name)
+        snprintf(text, 64, "\"%.60s\"", name);
+    else
+        snprintf(text, 64, "value %d", value);
+    return text;
+}
+
+static tsr_status refuse_terms(const backward *b, tsr_value value, const tsr_layout *made)
+{
+    char name[64], text[256];
+    tsr_layout_print(made, text, sizeof text);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s leaves terms of the gradient by %s, \"%s\", which is invariant: every rank needs the sum; "
+        "give the op tsr_op_vary(program, %s) instead, whose backward adds the terms",
+        b->caller, name_value(b, value, name), text, name);
+}
+
+/* True if a made gradient needs no move: it is as expected, or Replicate where terms are expected,
+ * which are then added later. */
+static bool fits(const tsr_program_value *v, const tsr_layout *made, const tsr_layout *expected)
+{
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(v->layout)); k++) {
+        const tsr_placement *const a = &tsr_layout_placements(made)[k], *const b = &tsr_layout_placements(expected)[k];
+        const bool is_varying = v->varying >> k & 1;
+        if (tsr_mesh_size(tsr_layout_mesh(v->layout), k) > 1 && !tsr_placement_same(a, b) &&
+            !(is_varying && a->kind == TSR_REPLICATE))
+            return false;
+    }
+    return true;
+}
+
+/* True if the gradient differs from what is expected by terms alone. */
+static bool has_terms(const tsr_layout *made, const tsr_layout *expected)
+{
+    bool found = false;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(made)); k++) {
+        const tsr_placement *const a = &tsr_layout_placements(made)[k], *const b = &tsr_layout_placements(expected)[k];
+        if (a->kind == TSR_PARTIAL && b->kind == TSR_REPLICATE)
+            found = true;
+        else if (!tsr_placement_same(a, b))
+            return false;
+    }
+    return found;
+}
+
+/* Brings a gradient that was made for a value to the value's gradient layout. */
+static tsr_status bring(backward *b, tsr_value value, tsr_value *gradient)
+{
+    tsr_layout *expected;
+    const tsr_program_value *const v = &b->program->values[value];
+    const tsr_layout *const made = b->program->values[*gradient].layout;
+    const tsr_policy policy = tsr_context_policy(b->program->context, NULL);
+    TSR_TRY(make_expected(v, &expected));
+    tsr_status status = TSR_OK;
+    if (!fits(v, made, expected)) {
+        if (policy == TSR_POLICY_FORBID && has_terms(made, expected))
+            status = refuse_terms(b, value, made);
+        else
+            status = tsr_program_bring(b->program, b->caller, *gradient, expected, gradient);
+    }
+    tsr_layout_destroy(expected);
+    return status;
+}
+
+/* The layout of two gradients of a value: Partial where one is. */
+static tsr_status join_layouts(const tsr_layout *x, const tsr_layout *y, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(x)); k++)
+        placements[k] = tsr_layout_placements(tsr_layout_placements(x)[k].kind == TSR_PARTIAL ? x : y)[k];
+    return tsr_layout_with(x, placements, out);
+}
+
+/* Adds a gradient to those that a value has. */
+static tsr_status accumulate(backward *b, tsr_value value, tsr_value gradient)
+{
+    tsr_program *const program = b->program;
+    tsr_value *const sum = &b->gradients[value];
+    tsr_value made[TSR_OP_MOST_RESULTS], both[2] = {*sum, gradient};
+    tsr_layout *joint;
+    const tsr_move_reason reason = {true, -1};
+    if (*sum == TSR_NONE) {
+        *sum = gradient;
+        return TSR_OK;
+    }
+    TSR_TRY(join_layouts(program->values[both[0]].layout, program->values[both[1]].layout, &joint));
+    tsr_status status = tsr_program_move(program, both[0], joint, reason, &both[0]);
+    if (status == TSR_OK)
+        status = tsr_program_move(program, both[1], joint, reason, &both[1]);
+    tsr_layout_destroy(joint);
+    TSR_TRY(status);
+    TSR_TRY(tsr_program_record(program, tsr_op_lookup(NULL, "add", 3), 0, NULL, both, made));
+    *sum = made[0];
+    return TSR_OK;
+}
+
+/* The gradient of a move: the move back, terms left as they are where the operand varies. */
+static tsr_status reverse_move(backward *b, tsr_value operand, tsr_value gradient)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_layout *back;
+    const tsr_program_value *const x = &b->program->values[operand];
+    const tsr_layout *const own = b->program->values[gradient].layout;
+    const bool is_on_one = tsr_op_are_on_one_mesh(tsr_layout_mesh(own), tsr_layout_mesh(x->layout));
+    tsr_op_reduced(x->layout, placements);
+    for (int k = 0; is_on_one && k < tsr_mesh_ndim(tsr_layout_mesh(own)); k++)
+        if (x->varying >> k & 1)
+            placements[k] = tsr_layout_placements(own)[k].kind == TSR_PARTIAL ? tsr_partial(TSR_SUM) : tsr_replicate();
+    TSR_TRY(tsr_layout_with(x->layout, placements, &back));
+    tsr_status status = tsr_program_move(b->program, gradient, back, (tsr_move_reason){false, -1}, &gradient);
+    tsr_layout_destroy(back);
+    return status == TSR_OK ? accumulate(b, operand, gradient) : status;
+}
+
+static tsr_status refuse_result(const backward *b, const tsr_op *op, int result)
+{
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the loss depends on %s, and gradients go through %s, the first result, alone", b->caller,
+                          op->results[result], op->results[0]);
+}
+
+/* Finds which gradients of a node's operands are wanted; false: none. */
+static bool want(const backward *b, const tsr_program_node *node, bool *wanted)
+{
+    bool any = false;
+    for (int i = 0; node->op->operands[i]; i++) {
+        wanted[i] = node->operands[i] != TSR_NONE && b->depends[node->operands[i]];
+        any |= wanted[i];
+    }
+    return any;
+}
+
+/* Makes the gradients of an op's operands; the program's arrays may move meanwhile. */
+static tsr_status reverse_op(backward *b, const tsr_program_node *given)
+{
+    const tsr_program_node node = *given;
+    bool wanted[TSR_OP_MOST_OPERANDS] = {false};
+    void *operands[TSR_OP_MOST_OPERANDS] = {NULL}, *made[TSR_OP_MOST_OPERANDS] = {NULL}, *gradient;
+    const tsr_layout *layouts[TSR_OP_MOST_OPERANDS] = {NULL};
+    tsr_op_case c = {.caller = b->caller, .op = node.op, .operands = layouts};
+    tsr_layout *invariant;
+    if (!want(b, &node, wanted))
+        return TSR_OK;
+    for (int i = 1; i < TSR_OP_MOST_RESULTS && node.op->results[i]; i++)
+        if (b->gradients[node.results[i]] != TSR_NONE)
+            return refuse_result(b, node.op, i);
+    if (b->gradients[node.results[0]] == TSR_NONE)
+        return TSR_OK;
+    memcpy(c.attributes, node.attributes, sizeof c.attributes);
+    for (int i = 0; node.op->operands[i]; i++) {
+        layouts[i] = tsr_value_layout(b->program, node.operands[i]);
+        TSR_TRY(make_handle(b, node.operands[i], &operands[i]));
+    }
+    TSR_TRY(tsr_op_result_gradient(&c, b->program->values[node.results[0]].layout, &invariant));
+    tsr_layout_destroy(invariant);
+    TSR_TRY(make_handle(b, b->gradients[node.results[0]], &gradient));
+    TSR_TRY(tsr_formula_gradients(&recorded, &c, operands, gradient, wanted, made));
+    for (int i = 0; node.op->operands[i]; i++) {
+        if (!made[i])
+            continue;
+        tsr_value value = ((handle *)made[i])->value;
+        TSR_TRY(bring(b, node.operands[i], &value));
+        TSR_TRY(accumulate(b, node.operands[i], value));
+    }
+    return TSR_OK;
+}
+
+static tsr_status reverse_node(backward *b, size_t index)
+{
+    const tsr_program_node *const node = &b->program->nodes[index];
+    snprintf(b->caller, sizeof b->caller, "tsr_gradients: op %zu, %.60s", index, node->op ? node->op->name : "move");
+    if (node->op)
+        return reverse_op(b, node);
+    if (!b->depends[node->operands[0]] || b->gradients[node->results[0]] == TSR_NONE)
+        return TSR_OK;
+    return reverse_move(b, node->operands[0], b->gradients[node->results[0]]);
+}
+
+static tsr_status check_loss(const backward *b, tsr_value loss)
+{
+    const tsr_layout *const layout = tsr_value_layout(b->program, loss);
+    int64_t count = 1;
+    if (!layout)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_gradients: loss is value %d, which is not one of the program's",
+                              loss);
+    for (int dim = 0; dim < tsr_layout_ndim(layout); dim++)
+        count *= tsr_layout_shape(layout)[dim];
+    if (count != 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_gradients: loss has %lld elements, but must have 1",
+                              (long long)count);
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
+        const tsr_placement *const p = &tsr_layout_placements(layout)[k];
+        if (p->kind == TSR_SHARD || (p->kind == TSR_PARTIAL && p->op != TSR_SUM))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_gradients: loss is neither Replicate nor Partial(sum) on mesh dim %d", k);
+    }
+    return TSR_OK;
+}
+
+/* Marks the values on which gradients are wanted, and all that depend on them. */
+static tsr_status mark(backward *b, size_t count, const tsr_value *values)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!tsr_program_value_at(b->program, values[i]))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_gradients: values[%zu] is %d, which is not one of the program's values", i,
+                                  values[i]);
+        b->depends[values[i]] = true;
+    }
+    for (size_t i = 0; i < b->node_count; i++) {
+        const tsr_program_node *const node = &b->program->nodes[i];
+        bool depends = false;
+        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
+            depends |= node->operands[j] != TSR_NONE && b->depends[node->operands[j]];
+        for (int j = 0; depends && j < TSR_OP_MOST_RESULTS; j++)
+            if (node->results[j] != TSR_NONE)
+                b->depends[node->results[j]] = true;
+    }
+    return TSR_OK;
+}
+
+/* Records a constant in the layout, Replicate where that is Partial. */
+static tsr_status make_constant(backward *b, const tsr_layout *like, double value, tsr_value *out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_layout *layout;
+    tsr_op_reduced(like, placements);
+    TSR_TRY(tsr_layout_with(like, placements, &layout));
+    *out = tsr_constant(b->program, value, layout);
+    tsr_layout_destroy(layout);
+    return b->program->status;
+}
+
+/* Gives out the gradients by the values that are wanted, in their gradient layouts. */
+static tsr_status give(backward *b, size_t count, const tsr_value *values, tsr_value *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        tsr_layout *expected;
+        tsr_value gradient = b->gradients[values[i]];
+        if (gradient == TSR_NONE)
+            TSR_TRY(make_constant(b, b->program->values[values[i]].layout, 0, &gradient));
+        TSR_TRY(make_expected(&b->program->values[values[i]], &expected));
+        const tsr_status status =
+            tsr_program_move(b->program, gradient, expected, (tsr_move_reason){true, -1}, &out[i]);
+        tsr_layout_destroy(expected);
+        TSR_TRY(status);
+    }
+    return TSR_OK;
+}
+
+static tsr_status reverse_all(backward *b, tsr_value loss, size_t count, const tsr_value *values, tsr_value *out)
+{
+    void *room;
+    TSR_TRY(check_loss(b, loss));
+    TSR_TRY(tsr_allocate(b->program->context, b->value_count * sizeof *b->gradients, &room));
+    b->gradients = room;
+    for (size_t i = 0; i < b->value_count; i++)
+        b->gradients[i] = TSR_NONE;
+    TSR_TRY(tsr_allocate(b->program->context, b->value_count * sizeof *b->depends, &room));
+    b->depends = memset(room, 0, b->value_count * sizeof *b->depends);
+    TSR_TRY(mark(b, count, values));
+    TSR_TRY(make_constant(b, b->program->values[loss].layout, 1, &b->gradients[loss]));
+    for (size_t i = b->node_count; i > 0; i--)
+        TSR_TRY(reverse_node(b, i - 1));
+    return give(b, count, values, out);
+}
+
+void tsr_gradients(tsr_program *program, tsr_value loss, size_t count, const tsr_value *values, tsr_value *out)
+{
+    for (size_t i = 0; out && i < count; i++)
+        out[i] = TSR_NONE;
+    if (!tsr_program_records(program))
+        return;
+    if (count && (!values || !out)) {
+        (void)tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_gradients: %s is NULL", values ? "out" : "values"));
+        return;
+    }
+    backward b = {.program = program, .value_count = program->value_count, .node_count = program->node_count};
+    const tsr_status status = reverse_all(&b, loss, count, values, out);
+    tsr_release(program->context, b.gradients);
+    tsr_release(program->context, b.depends);
+    while (b.handles) {
+        handle *const h = b.handles;
+        b.handles = h->next;
+        tsr_release(program->context, h);
+    }
+    if (status != TSR_OK)
+        (void)tsr_program_fail(program, status);
+}

@@ -1,0 +1,89 @@
+/* Writes the addresses of a run's memory into the steps of an executable. */
+#include "ops/programs/executable.h"
+
+#include <string.h>
+
+/* The memory of a value that is no view. */
+static void find_memory(const tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,
+                        void *workspace)
+{
+    switch (v->place) {
+    case TSR_PLACE_INPUT:
+        v->tensor = inputs[v->index];
+        break;
+    case TSR_PLACE_OUTPUT:
+        v->tensor = outputs[v->index];
+        break;
+    case TSR_PLACE_BOUND:
+        v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
+        break;
+    case TSR_PLACE_CONSTANT:
+        v->tensor.data = v->constant;
+        break;
+    case TSR_PLACE_WORKSPACE:
+        v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
+        break;
+    case TSR_PLACE_UNREAD:
+        v->tensor.data = workspace;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Finds the strides of a view. */
+static tsr_status link_view(const tsr_executable *x, const tsr_step *step, tsr_held *result)
+{
+    bool fits = true;
+    tsr_tensor out = step->inputs[0];
+    out.ndim = result->tensor.ndim;
+    memcpy(out.shape, result->tensor.shape, sizeof out.shape);
+    TSR_TRY(step->c.op->view(&step->call, &out, &fits));
+    if (!fits)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: no strides over the operand's memory say the result; give the tensor from which it "
+                              "comes in contiguous memory",
+                              step->caller);
+    (void)x;
+    result->tensor = out;
+    return TSR_OK;
+}
+
+static tsr_status link_step(tsr_executable *x, tsr_step *step)
+{
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        if (step->operands[i] >= 0)
+            step->inputs[i] = x->values[step->operands[i]].tensor;
+    if (step->kind == TSR_DOES_VIEW)
+        TSR_TRY(link_view(x, step, &x->values[step->results[0]]));
+    if (step->kind == TSR_DOES_SAME)
+        x->values[step->results[0]].tensor = step->inputs[0];
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        if (step->results[i] >= 0)
+            step->outputs[i] = x->values[step->results[i]].tensor;
+    return TSR_OK;
+}
+
+tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
+{
+    x->is_linked = false;
+    for (size_t i = 0; i < x->value_count; i++)
+        find_memory(x, &x->values[i], inputs, outputs, workspace);
+    for (size_t i = 0; i < x->step_count; i++) {
+        tsr_step *const step = &x->steps[i];
+        if (step->kind == TSR_DOES_COPY) {
+            step->inputs[0] = x->values[step->operands[0]].tensor;
+            step->outputs[0] = outputs[step->results[0]];
+        } else if (step->inside || step->kind == TSR_DOES_MOVE)
+            TSR_TRY(link_step(x, step));
+        if (step->scratch >= 0)
+            step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+    }
+    if (x->input_count)
+        memcpy(x->linked, inputs, x->input_count * sizeof *inputs);
+    if (x->output_count)
+        memcpy(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs);
+    x->linked_workspace = workspace;
+    x->is_linked = true;
+    return TSR_OK;
+}

@@ -1,0 +1,389 @@
+#include "ops/programs/record.h"
+
+#include "ops/eager/mix.h"
+#include "ops/rows/lookup.h"
+#include "ops/rows/settle.h"
+#include "ops/rows/table.h"
+
+#include <tessera/sys/log.h>
+#include <tessera/sys/memory.h>
+#include <tessera/sys/mesh_attachment.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for "op 12, linear", which begins sentences. */
+#define CALLER 96
+
+/* An op that is being recorded. */
+typedef struct recording {
+    tsr_program *program;
+    const tsr_op *op;
+    size_t count;
+    const tsr_attribute *attributes;
+    tsr_value operands[TSR_OP_MOST_OPERANDS];
+    const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
+    tsr_op_case c;
+    char caller[CALLER];
+    unsigned exchanged;
+} recording;
+
+/* Finds the slot of a node with this hash for which `is_same` holds, or the free one for it. */
+static int *find_slot(tsr_program *program, const tsr_program_node *node,
+                      bool (*is_same)(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b))
+{
+    size_t at = (size_t)node->hash & (program->table_room - 1);
+    while (program->table[at] && !is_same(program, &program->nodes[program->table[at] - 1], node))
+        at = (at + 1) & (program->table_room - 1);
+    return &program->table[at];
+}
+
+static bool is_never(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
+{
+    (void)program, (void)a, (void)b;
+    return false;
+}
+
+/* Keeps the table at most half full. */
+static tsr_status grow_table(tsr_program *program)
+{
+    void *table;
+    const size_t room = program->table_room ? 2 * program->table_room : 32;
+    if (2 * (program->node_count + 1) < program->table_room)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(program->context, room * sizeof *program->table, &table));
+    tsr_release(program->context, program->table);
+    program->table = memset(table, 0, room * sizeof *program->table);
+    program->table_room = room;
+    for (size_t i = 0; i < program->node_count; i++)
+        *find_slot(program, &program->nodes[i], is_never) = (int)i + 1;
+    return TSR_OK;
+}
+
+static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
+{
+    for (; a->name; a++, b++) {
+        if (a->integer != b->integer || memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->count != b->count ||
+            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0) ||
+            (a->kind == TSR_ATTRIBUTE_TEXT && strcmp(a->words, b->words) != 0))
+            return false;
+    }
+    return true;
+}
+
+static bool are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
+{
+    return tsr_layout_equal(a, b) && tsr_op_are_on_one_mesh(tsr_layout_mesh(a), tsr_layout_mesh(b));
+}
+
+static bool is_same_op(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
+{
+    (void)program;
+    return a->hash == b->hash && a->op == b->op && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
+           are_equal(a->attributes, b->attributes);
+}
+
+/* The new node has its layout in the value that it will make, which is the program's last. */
+static bool is_same_move(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
+{
+    return a->hash == b->hash && !a->op && a->operands[0] == b->operands[0] &&
+           are_layouts_equal(program->values[a->results[0]].layout, program->values[b->results[0]].layout);
+}
+
+static tsr_status add_node(tsr_program *program, const tsr_program_node *node, int *slot)
+{
+    program->nodes[program->node_count++] = *node;
+    *slot = (int)program->node_count;
+    return TSR_OK;
+}
+
+static tsr_status make_room(tsr_program *program)
+{
+    void *items = program->nodes;
+    if (program->node_count == INT32_MAX - 1)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "a program has at most %d nodes", INT32_MAX - 1);
+    TSR_TRY(
+        tsr_program_grow(program->context, sizeof *program->nodes, program->node_count, &program->node_room, &items));
+    program->nodes = items;
+    return grow_table(program);
+}
+
+static void none(tsr_value *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        values[i] = TSR_NONE;
+}
+
+tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_layout *layout, tsr_move_reason reason,
+                            tsr_value *out)
+{
+    const tsr_layout *const own = program->values[value].layout;
+    tsr_program_node node = {.chosen = reason.chosen, .cause = reason.cause};
+    if (are_layouts_equal(own, layout)) {
+        *out = value;
+        return TSR_OK;
+    }
+    none(node.operands, TSR_OP_MOST_OPERANDS);
+    none(node.results, TSR_OP_MOST_RESULTS);
+    node.operands[0] = value;
+    node.hash = tsr_mix(tsr_layout_hash(layout), (uint64_t)value);
+    TSR_TRY(make_room(program));
+    TSR_TRY(tsr_program_add_value(program, TSR_VALUE_RESULT, (tsr_layout *)layout, &node.results[0]));
+    int *const slot = find_slot(program, &node, is_same_move);
+    if (*slot) {
+        tsr_layout_destroy(program->values[--program->value_count].layout);
+        *out = program->nodes[*slot - 1].results[0];
+        return TSR_OK;
+    }
+    tsr_program_value *const made = &program->values[node.results[0]];
+    made->node = (int)program->node_count;
+    /* Mesh dims mean the same on one mesh alone. */
+    const bool is_on_one =
+        tsr_op_are_on_one_mesh(tsr_layout_mesh(program->values[value].layout), tsr_layout_mesh(layout));
+    for (int k = 0; is_on_one && k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
+        if (tsr_layout_placements(layout)[k].kind == TSR_REPLICATE && program->values[value].varying >> k & 1)
+            made->varying |= 1u << k;
+    }
+    *out = node.results[0];
+    return add_node(program, &node, slot);
+}
+
+/* True if a policy lets a value be redistributed. */
+static bool is_allowed(tsr_policy policy, const tsr_layout *from, const tsr_layout *to)
+{
+    if (policy != TSR_POLICY_PARTIALS)
+        return policy != TSR_POLICY_FORBID;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(from)); k++) {
+        const tsr_placement *const a = &tsr_layout_placements(from)[k], *const b = &tsr_layout_placements(to)[k];
+        if (!tsr_placement_same(a, b) && (a->kind != TSR_PARTIAL || b->kind == TSR_PARTIAL))
+            return false;
+    }
+    return true;
+}
+
+static void warn(const tsr_program *program, const char *what, const tsr_layout *from, const tsr_layout *to)
+{
+    char ours[256], theirs[256];
+    if (tsr_context_policy(program->context, NULL) != TSR_POLICY_WARN)
+        return;
+    tsr_layout_print(from, ours, sizeof ours);
+    tsr_layout_print(to, theirs, sizeof theirs);
+    tsr_log(program->context, TSR_LOG_WARN, "%s is redistributed from \"%s\" to \"%s\"", what, ours, theirs);
+}
+
+tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
+                             tsr_value *out)
+{
+    const tsr_layout *const own = program->values[value].layout;
+    char ours[256], theirs[256];
+    if (are_layouts_equal(own, layout) || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
+        if (!are_layouts_equal(own, layout))
+            warn(program, what, own, layout);
+        return tsr_program_move(program, value, layout, (tsr_move_reason){true, -1}, out);
+    }
+    tsr_layout_print(own, ours, sizeof ours);
+    tsr_layout_print(layout, theirs, sizeof theirs);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the value is \"%s\", and the policy does not let it be brought to \"%s\"; write "
+                          "tsr_op_redistribute(program, value, \"%s\")",
+                          what, ours, theirs, theirs);
+}
+
+/* Copies the texts of a case's attributes, whose own text is the caller's. */
+static tsr_status keep_texts(tsr_program *program, const tsr_op_case *c, tsr_program_node *node)
+{
+    size_t bytes = 0;
+    void *room;
+    for (int i = 0; c->attributes[i].name; i++)
+        bytes += c->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(c->attributes[i].words) + 1 : 0;
+    if (!bytes)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(program->context, bytes, &room));
+    char *text = node->texts = room;
+    for (int i = 0; c->attributes[i].name; i++) {
+        if (c->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
+            continue;
+        node->attributes[i].words = strcpy(text, c->attributes[i].words);
+        text += strlen(text) + 1;
+    }
+    return TSR_OK;
+}
+
+static bool is_named(const tsr_op *op, const char *name)
+{
+    return strcmp(op->name, name) == 0;
+}
+
+/* The mesh dims on which a result varies: those on which an operand does, and what "vary" and
+ * "all_reduce" make. */
+static unsigned find_varying(const recording *r, const tsr_layout *result)
+{
+    unsigned varying = 0, whole = 0, terms = 0;
+    const tsr_layout *const first = r->layouts[0];
+    for (int i = 0; r->op->operands[i]; i++)
+        varying |= tsr_value_varying(r->program, r->operands[i]);
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++) {
+        whole |= tsr_layout_placements(result)[k].kind == TSR_REPLICATE ? 1u << k : 0;
+        terms |= first && tsr_layout_placements(first)[k].kind == TSR_PARTIAL ? 1u << k : 0;
+    }
+    if (is_named(r->op, "vary"))
+        varying |= whole;
+    if (is_named(r->op, "all_reduce") && r->c.attributes[0].integer == 1)
+        varying |= terms;
+    return varying & whole;
+}
+
+static tsr_status add_results(recording *r, tsr_layout *const *layouts, tsr_program_node *node)
+{
+    tsr_program *const program = r->program;
+    for (int i = 0; r->op->results[i]; i++) {
+        TSR_TRY(tsr_program_add_value(program, TSR_VALUE_RESULT, layouts[i], &node->results[i]));
+        tsr_program_value *const made = &program->values[node->results[i]];
+        made->node = (int)program->node_count;
+        made->result = i;
+        made->varying = find_varying(r, layouts[i]);
+    }
+    return TSR_OK;
+}
+
+/* Adds the node of a case whose results' layouts are known, or finds it. */
+static tsr_status add_case(recording *r, tsr_layout *const *layouts, tsr_value *results)
+{
+    tsr_program *const program = r->program;
+    tsr_program_node node = {.op = r->op, .exchanged = r->exchanged, .cause = -1};
+    none(node.operands, TSR_OP_MOST_OPERANDS);
+    none(node.results, TSR_OP_MOST_RESULTS);
+    node.hash = tsr_mix_attributes((uint64_t)(uintptr_t)r->op, r->c.attributes);
+    memset(node.attributes, 0, sizeof node.attributes);
+    for (int i = 0; r->c.attributes[i].name; i++)
+        node.attributes[i] = r->c.attributes[i];
+    for (int i = 0; r->op->operands[i]; i++) {
+        node.operands[i] = r->operands[i];
+        node.hash = tsr_mix(node.hash, (uint64_t)(int64_t)r->operands[i]);
+    }
+    TSR_TRY(make_room(program));
+    int *const slot = find_slot(program, &node, is_same_op);
+    if (*slot) {
+        memcpy(results, program->nodes[*slot - 1].results, sizeof node.results);
+        return TSR_OK;
+    }
+    TSR_TRY(keep_texts(program, &r->c, &node));
+    const tsr_status status = add_results(r, layouts, &node);
+    if (status != TSR_OK) {
+        tsr_release(program->context, node.texts);
+        return status;
+    }
+    memcpy(results, node.results, sizeof node.results);
+    return add_node(program, &node, slot);
+}
+
+static tsr_status begin(recording *r)
+{
+    for (int i = 0; r->op->operands[i]; i++) {
+        r->layouts[i] = tsr_value_layout(r->program, r->operands[i]);
+        if (r->operands[i] != TSR_NONE && !r->layouts[i])
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is value %d, which is not one of the program's",
+                                  r->caller, r->op->operands[i], r->operands[i]);
+    }
+    return tsr_op_begin(r->caller, r->op, r->count, r->attributes, r->layouts, &r->c);
+}
+
+/* Puts in the redistributions that the policy allows. */
+static tsr_status settle(recording *r)
+{
+    int64_t bytes;
+    tsr_layout *fitted[TSR_OP_MOST_OPERANDS] = {NULL};
+    const tsr_policy policy = tsr_context_policy(r->program->context, &bytes);
+    const tsr_move_reason reason = {true, -1};
+    TSR_TRY(tsr_op_settle_case(&r->c, policy, bytes, fitted));
+    tsr_status status = TSR_OK;
+    for (int i = 0; r->op->operands[i] && status == TSR_OK; i++) {
+        if (!fitted[i])
+            continue;
+        if (!tsr_layout_equal(fitted[i], r->layouts[i]))
+            warn(r->program, r->op->operands[i], r->layouts[i], fitted[i]);
+        status = tsr_program_move(r->program, r->operands[i], fitted[i], reason, &r->operands[i]);
+    }
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        tsr_layout_destroy(fitted[i]);
+    return status == TSR_OK ? begin(r) : status;
+}
+
+/* Records a move that an op says. */
+static tsr_status record_move(recording *r, tsr_layout *const *layouts, tsr_value *results)
+{
+    none(results, TSR_OP_MOST_RESULTS);
+    TSR_TRY(tsr_program_move(r->program, r->operands[0], layouts[0], (tsr_move_reason){false, -1}, &results[0]));
+    /* The value may be the operand itself. */
+    if (results[0] != r->operands[0])
+        r->program->values[results[0]].varying |= find_varying(r, layouts[0]);
+    return TSR_OK;
+}
+
+tsr_status tsr_program_record(tsr_program *program, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                              const tsr_value *operands, tsr_value *results)
+{
+    recording r = {.program = program, .op = op, .count = count, .attributes = attributes};
+    tsr_op_inferred inferred;
+    const size_t first = program->node_count;
+    snprintf(r.caller, sizeof r.caller, "op %zu, %.60s", program->node_count, op->name);
+    none(r.operands, TSR_OP_MOST_OPERANDS);
+    for (int i = 0; op->operands[i]; i++)
+        r.operands[i] = operands[i];
+    TSR_TRY(begin(&r));
+    tsr_status status = tsr_op_infer(&r.c, &inferred);
+    if (status == TSR_ERROR_ARGUMENT) {
+        TSR_TRY(settle(&r));
+        status = tsr_op_infer(&r.c, &inferred);
+    }
+    TSR_TRY(status);
+    r.exchanged = op->exchanges ? inferred.exchanged : 0;
+    status = op->moves_to ? record_move(&r, inferred.results, results) : add_case(&r, inferred.results, results);
+    tsr_op_inferred_clear(&inferred);
+    for (size_t i = first; i + 1 < program->node_count && status == TSR_OK && !op->moves_to; i++)
+        program->nodes[i].cause = program->values[results[0]].node;
+    return status;
+}
+
+tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t count, const tsr_attribute *attributes,
+                            const tsr_value *operands, tsr_value *results)
+{
+    tsr_value made[TSR_OP_MOST_RESULTS];
+    const tsr_op *row;
+    if (results)
+        none(results, TSR_OP_MOST_RESULTS);
+    if (!tsr_program_records(program))
+        return TSR_NONE;
+    if (!op || !operands)
+        return tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_apply: %s is NULL", op ? "operands" : "op"));
+    tsr_status status = tsr_op_find(program->context, op, &row);
+    if (status == TSR_OK)
+        status = tsr_program_record(program, row, count, attributes, operands, made);
+    if (status != TSR_OK)
+        return tsr_program_fail(program, status);
+    if (results)
+        memcpy(results, made, sizeof made);
+    return made[0];
+}
+
+tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_layout *layout)
+{
+    tsr_value out;
+    if (!tsr_program_records(program))
+        return TSR_NONE;
+    const tsr_layout *const own = tsr_value_layout(program, x);
+    if (!layout || !own)
+        return tsr_program_fail(program,
+                                tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_to_mesh: %s",
+                                               layout ? "x is not one of the program's values" : "layout is NULL"));
+    const bool is_same =
+        tsr_layout_dtype(own) == tsr_layout_dtype(layout) && tsr_layout_ndim(own) == tsr_layout_ndim(layout) &&
+        (tsr_layout_ndim(own) == 0 ||
+         memcmp(tsr_layout_shape(own), tsr_layout_shape(layout), (size_t)tsr_layout_ndim(own) * sizeof(int64_t)) == 0);
+    if (!is_same)
+        return tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_to_mesh: layout has another shape or dtype than x"));
+    const tsr_status status = tsr_program_move(program, x, layout, (tsr_move_reason){false, -1}, &out);
+    return status == TSR_OK ? out : tsr_program_fail(program, status);
+}

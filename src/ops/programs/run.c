@@ -1,0 +1,211 @@
+/* Runs of executables. */
+#include "ops/agreement.h"
+#include "ops/eager/exchange.h"
+#include "ops/programs/executable.h"
+
+#include <tessera/sys/comm.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One run. */
+typedef struct running {
+    tsr_executable *x;
+    tsr_comm *comm;
+    char *workspace;
+    tsr_stream stream;
+    tsr_status status; /* of this rank */
+    tsr_kept_sentence sentence;
+} running;
+
+static tsr_status refuse_tensor(const char *what, const char *name, const tsr_tensor *given, const tsr_tensor *wanted)
+{
+    char shapes[2][160] = {"", ""};
+    const tsr_tensor *const tensors[] = {given, wanted};
+    for (int i = 0; i < 2; i++) {
+        size_t length = 0;
+        for (int dim = 0; dim < tensors[i]->ndim && dim < TSR_MAX_DIMS; dim++)
+            length += (size_t)snprintf(shapes[i] + length, sizeof shapes[i] - length, "%s%lld", dim ? "x" : "",
+                                       (long long)tensors[i]->shape[dim]);
+    }
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_executable_run: %s \"%.64s\" is %s %s of %d dims, but its local shape on this rank is %s "
+        "%s of %d dims",
+        what, name, tsr_dtype_name(given->dtype), shapes[0], given->ndim, tsr_dtype_name(wanted->dtype), shapes[1],
+        wanted->ndim);
+}
+
+/* Checks a tensor against the layout's local shape. */
+static tsr_status check_tensor(const tsr_held *v, const char *what, const char *name, const tsr_tensor *given)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    if (!v->inside)
+        return TSR_OK;
+    TSR_TRY(tsr_layout_local(v->layout, v->coordinate, shape, NULL));
+    const tsr_tensor wanted =
+        tsr_tensor_contiguous(NULL, tsr_layout_dtype(v->layout), tsr_layout_ndim(v->layout), shape);
+    int64_t count = 0;
+    if (given->ndim != wanted.ndim || given->dtype != wanted.dtype ||
+        (wanted.ndim && memcmp(given->shape, wanted.shape, (size_t)wanted.ndim * sizeof shape[0]) != 0))
+        return refuse_tensor(what, name, given, &wanted);
+    TSR_TRY(tsr_tensor_count(given, &count));
+    if (!given->data && count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s \"%.64s\" has no data", what, name);
+    if (given->device.driver)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_executable_run: %s \"%.64s\" is not on the host, where programs run", what, name);
+    return TSR_OK;
+}
+
+/* True if the memory is that of the last run. */
+static bool is_linked(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs,
+                      const void *workspace)
+{
+    return x->is_linked && x->linked_workspace == workspace &&
+           (!x->input_count || memcmp(x->linked, inputs, x->input_count * sizeof *inputs) == 0) &&
+           (!x->output_count || memcmp(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs) == 0);
+}
+
+/* Checks a run's memory, and links the steps to it. */
+static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
+{
+    for (size_t i = 0; i < x->bound_count; i++)
+        if (x->values[x->bound[i]].place == TSR_PLACE_BOUND && !x->tensors[i])
+            return tsr_status_set(TSR_ERROR_STATE,
+                                  "tsr_executable_run: \"%.200s\" is not bound; give it by tsr_executable_bind()",
+                                  x->bound_names[i]);
+    for (size_t i = 0; i < x->input_count; i++)
+        TSR_TRY(check_tensor(&x->values[x->inputs[i]], "input", x->input_names[i], &inputs[i]));
+    for (size_t i = 0; i < x->output_count; i++) {
+        TSR_TRY(check_tensor(&x->values[x->outputs[i]], "output", x->output_names[i], &outputs[i]));
+        if (x->values[x->outputs[i]].inside && tsr_tensor_overlaps(&outputs[i]))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_executable_run: elements of output \"%.64s\" share memory, so it can only be "
+                                  "read",
+                                  x->output_names[i]);
+    }
+    return tsr_executable_link(x, inputs, outputs, workspace);
+}
+
+/* Takes part in a move as a rank that failed. */
+static void take_part(const running *r, const tsr_step *step)
+{
+    const tsr_tensor none = {.ndim = -1, .device = tsr_device_host()};
+    (void)tsr_plan_execute(step->plan, r->comm, NULL, &none, NULL, 0, r->stream);
+}
+
+static tsr_status run_move(const running *r, const tsr_step *step)
+{
+    const tsr_held *const from = &r->x->values[step->operands[0]], *const to = &r->x->values[step->results[0]];
+    return tsr_plan_execute(step->plan, r->comm, from->inside ? &step->inputs[0] : NULL,
+                            to->inside ? &step->outputs[0] : NULL, step->call.workspace, step->plan_bytes, r->stream);
+}
+
+static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
+{
+    const tsr_exchange e = {.c = &step->c,
+                            .mesh = r->x->meshes[step->mesh].open,
+                            .exchanged = step->exchanged,
+                            .coordinate = step->call.coordinate,
+                            .number = step->number,
+                            .call = &step->call};
+    return tsr_exchange_run(&e, local == TSR_OK ? r->workspace + r->x->rooms[step->scratch].offset : NULL, local);
+}
+
+/* Runs a step after another one failed: this rank goes on meeting its peers. */
+static void meet_failed(running *r, tsr_step *step)
+{
+    if (step->kind == TSR_DOES_MOVE)
+        take_part(r, step);
+    else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
+        (void)exchange(r, step, r->status);
+}
+
+static tsr_status run_step(running *r, tsr_step *step)
+{
+    switch (step->kind) {
+    case TSR_DOES_KERNEL:
+        if (!step->inside)
+            return TSR_OK;
+        return step->exchanged ? exchange(r, step, TSR_OK) : step->c.op->host(&step->call);
+    case TSR_DOES_MOVE:
+        return run_move(r, step);
+    case TSR_DOES_COPY:
+        return step->c.op->host(&step->call);
+    default:
+        return TSR_OK;
+    }
+}
+
+static void run_all(running *r)
+{
+    for (size_t i = 0; i < r->x->step_count; i++) {
+        tsr_step *const step = &r->x->steps[i];
+        if (r->status != TSR_OK) {
+            meet_failed(r, step);
+            continue;
+        }
+        r->status = run_step(r, step);
+        if (r->status != TSR_OK)
+            tsr_status_keep_returned(&r->sentence, r->status);
+    }
+}
+
+static tsr_status check_run(const tsr_executable *x, const tsr_comm *comm, const tsr_tensor *inputs,
+                            const tsr_tensor *outputs)
+{
+    if (x->comm != comm)
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_executable_run: the executable was not prepared on this "
+                                               "communicator; call tsr_executable_prepare()");
+    if ((x->input_count && !inputs) || !outputs)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL", outputs ? "inputs" : "outputs");
+    return TSR_OK;
+}
+
+static tsr_status check_workspace(const tsr_executable *x, const void *workspace, size_t bytes, tsr_stream stream)
+{
+    if (stream)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: stream is %p, but the host has one stream, NULL",
+                              stream);
+    if (bytes < x->workspace_bytes || (!workspace && x->workspace_bytes))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_executable_run: workspace %p of %zu bytes; the executable wants %zu bytes",
+                              workspace, bytes, x->workspace_bytes);
+    if ((uintptr_t)workspace % TSR_ROOM_ALIGNMENT)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: workspace %p is not aligned to %d bytes",
+                              workspace, TSR_ROOM_ALIGNMENT);
+    return TSR_OK;
+}
+
+tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const tsr_tensor *inputs,
+                              const tsr_tensor *outputs, void *workspace, size_t bytes, tsr_stream stream)
+{
+    running r;
+    if (!executable || !comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL", executable ? "comm" : "executable");
+    TSR_TRY(check_run(executable, comm, inputs, outputs));
+    r.x = executable;
+    r.comm = comm;
+    r.workspace = workspace;
+    r.stream = stream;
+    r.status = TSR_OK;
+    TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
+    if (!is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
+        r.status = check_workspace(executable, workspace, bytes, stream);
+        if (r.status == TSR_OK)
+            r.status = link_all(executable, inputs, outputs, workspace);
+        if (r.status != TSR_OK)
+            tsr_status_keep_returned(&r.sentence, r.status);
+    }
+    run_all(&r);
+    /* Where no step meets, one meeting at the end tells ranks of failures. */
+    if (!executable->meets && tsr_comm_size(comm) > 1) {
+        if (r.status != TSR_OK)
+            (void)tsr_status_restore(&r.sentence, r.status);
+        r.status = tsr_agree(comm, r.status);
+        return tsr_comm_let_go(comm, r.status);
+    }
+    return tsr_comm_let_go(comm, r.status == TSR_OK ? TSR_OK : tsr_status_restore(&r.sentence, r.status));
+}

@@ -1,0 +1,117 @@
+/* Programs: an MLP, forward and backward, is the same on every mesh and under every layout. */
+#include "layers.h"
+#include "running.h"
+#include "wholes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 6, HIDDEN = 5, WIDE = 7 };
+
+/* Layouts of an MLP. */
+typedef struct mlp {
+    const char *mesh, *x, *up, *bias, *down;
+    bool scattered; /* x is brought to Replicate before the first layer, and y back */
+} mlp;
+
+static tsr_layout *lay(const tsr_mesh *mesh, const char *placements, int ndim, int64_t rows, int64_t columns)
+{
+    tsr_layout *layout;
+    const int64_t shape[] = {rows, columns};
+    return tsr_layout_parse(mesh, placements, ndim, shape, TSR_F32, &layout) == TSR_OK ? layout : NULL;
+}
+
+static tsr_value parameter(tsr_program *p, const char *name, tsr_layout *layout)
+{
+    const tsr_value value = tsr_parameter(p, name, layout);
+    tsr_layout_destroy(layout);
+    return value;
+}
+
+static tsr_value apply(tsr_program *p, const char *op, tsr_value a, tsr_value b, tsr_value c)
+{
+    return tsr_program_apply(p, op, 0, NULL, (const tsr_value[]){a, b, c, TSR_NONE}, NULL);
+}
+
+static void record_mlp(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const mlp *const m = arg;
+    const int64_t shape[] = {ROWS, HIDDEN};
+    tsr_value d[4];
+    tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, m->x);
+    const tsr_value first = x;
+    const tsr_value up = parameter(p, "w.up", lay(mesh, m->up, 2, WIDE, HIDDEN));
+    const tsr_value bias = parameter(p, "w.bias", lay(mesh, m->bias, 1, WIDE, 0));
+    const tsr_value down = parameter(p, "w.down", lay(mesh, m->down, 2, HIDDEN, WIDE));
+    if (m->scattered) {
+        const tsr_attribute to = tsr_attribute_text("placements", "R");
+        x = tsr_program_apply(p, "redistribute", 1, &to, &x, NULL);
+    }
+    const tsr_value v = apply(p, "vary", x, TSR_NONE, TSR_NONE);
+    const tsr_value h = apply(
+        p, "relu",
+        apply(p, "linear", v, apply(p, "vary", up, TSR_NONE, TSR_NONE), apply(p, "vary", bias, TSR_NONE, TSR_NONE)),
+        TSR_NONE, TSR_NONE);
+    const tsr_value y =
+        apply(p, "all_reduce", apply(p, "linear", h, apply(p, "vary", down, TSR_NONE, TSR_NONE), TSR_NONE), TSR_NONE,
+              TSR_NONE);
+    const tsr_value loss =
+        apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE), TSR_NONE,
+              TSR_NONE);
+    tsr_gradients(p, loss, 4, (const tsr_value[]){first, up, bias, down}, d);
+    tsr_output(p, "y", y, NULL);
+    tsr_output(p, "loss", loss, NULL);
+    tsr_output(p, "d.x", d[0], NULL);
+    tsr_output(p, "d.up", d[1], NULL);
+    tsr_output(p, "d.bias", d[2], NULL);
+    tsr_output(p, "d.down", d[3], NULL);
+}
+
+static tsr_status run_mlp(tsr_comm *comm, void *arg)
+{
+    const mlp *const m = arg;
+    static const mlp alone = {"1", "R", "R", "R", "R", false};
+    static _Thread_local ran got, wanted;
+    tsr_mesh *mesh, *one;
+    tsr_comm *self;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, m->mesh, &mesh));
+    TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm), 0, &self));
+    TSR_TRY(tsr_mesh_parse(self, NULL, "1", &one));
+    TSR_TRY(ran_run(self, one, record_mlp, &alone, 0, &wanted));
+    TSR_TRY(ran_run(comm, mesh, record_mlp, m, 0, &got));
+    EXPECT(got.count == wanted.count, "%zu values instead of %zu", got.count, wanted.count);
+    for (size_t i = 0; i < got.count; i++)
+        EXPECT(got.values[i] == wanted.values[i], "value %zu is %g instead of %g", i, got.values[i], wanted.values[i]);
+    tsr_mesh_destroy(one);
+    tsr_mesh_destroy(mesh);
+    tsr_comm_destroy(self);
+    return TSR_OK;
+}
+
+static void layouts_change_no_values(void **state)
+{
+    static const mlp all[] = {
+        {"1", "R", "R", "R", "R", false},
+        {"2", "R", "S(0)", "S(0)", "S(1)", false},
+        {"3", "R", "S(0)", "S(0)", "S(1)", false},
+        {"2", "S(0)", "R", "R", "R", false},
+        {"4", "S(0)", "S(0)", "S(0)", "S(1)", true},
+        {"2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        layers_run(support_count_ranks(all[i].mesh), run_mlp, (void *)&all[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layouts_change_no_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
