@@ -172,9 +172,13 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
 /** Plans all moves on meshes over a communicator. Not collective. */
 tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
 
+/** Finds the workspace that moves want with shorter lengths, which may be more: small moves go
+ * through memory of their own. */
+tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm);
+
 /** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
- * those that are new. */
-tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm);
+ * those that are new. `*grown` becomes true if one wants more workspace than any before. */
+tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
 
 /** A mesh like `given` over the communicator; the caller owns it. */
 tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);

@@ -133,6 +133,40 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
     return look(x, p);
 }
 
+/* Raises the workspace of moves to what they want with the lengths of now. */
+static tsr_status raise_bytes(tsr_executable *x, tsr_comm *comm)
+{
+    TSR_TRY(tsr_executable_update_forms(x));
+    for (size_t i = 0; i < x->plan_count; i++) {
+        tsr_planned *const p = &x->plans[i];
+        tsr_plan *made;
+        if (!p->varies)
+            continue;
+        TSR_TRY(plan(x, comm, p, &made));
+        const size_t bytes = tsr_plan_workspace_bytes(made);
+        p->bytes = bytes > p->bytes ? bytes : p->bytes;
+        tsr_plan_destroy(made);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm)
+{
+    int64_t most = 1, now[TSR_LENGTHS];
+    memcpy(now, x->length, sizeof now);
+    tsr_status status = TSR_OK;
+    for (size_t i = 0; i < x->length_count; i++)
+        most = x->lengths[i].maximum > most ? x->lengths[i].maximum : most;
+    for (int64_t length = 1; length < most && status == TSR_OK; length *= 2) {
+        for (size_t i = 0; i < x->length_count; i++)
+            x->length[i] = length < x->lengths[i].maximum ? length : x->lengths[i].maximum;
+        status = raise_bytes(x, comm);
+    }
+    memcpy(x->length, now, sizeof now);
+    const tsr_status updated = tsr_executable_update_forms(x);
+    return status == TSR_OK ? updated : status;
+}
+
 static void forget(tsr_planned *p)
 {
     for (int i = 0; i < p->variant_count; i++)
@@ -170,7 +204,7 @@ static bool find_variant(const tsr_executable *x, tsr_planned *p)
     return false;
 }
 
-tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm)
+tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown)
 {
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
@@ -179,11 +213,9 @@ tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm)
         TSR_TRY(add_variant(x, comm, p));
         if (comm)
             TSR_TRY(tsr_plan_prepare(p->now, comm));
-        if (tsr_plan_workspace_bytes(p->now) > p->bytes)
-            return tsr_status_set(TSR_ERROR_INTERNAL,
-                                  "a move of shorter length wants %zu bytes of workspace, more than the %zu of the "
-                                  "maximum",
-                                  tsr_plan_workspace_bytes(p->now), p->bytes);
+        const size_t bytes = tsr_plan_workspace_bytes(p->now);
+        *grown |= bytes > p->bytes;
+        p->bytes = bytes > p->bytes ? bytes : p->bytes;
     }
     return TSR_OK;
 }

@@ -21,6 +21,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
     TSR_TRY(tsr_executable_open_plans(x, comm));
+    TSR_TRY(tsr_executable_probe_plans(x, comm));
     return tsr_compile_scratch(x);
 }
 
@@ -64,6 +65,7 @@ static tsr_status compare(const tsr_executable *x, tsr_comm *comm)
 
 static tsr_status prepare(tsr_executable *x, tsr_comm *comm)
 {
+    x->comm = NULL;
     TSR_TRY(tsr_agree(comm, open_all(x, comm)));
     TSR_TRY(compare(x, comm));
     TSR_TRY(prepare_steps(x, comm));
@@ -93,8 +95,10 @@ static tsr_status set_length(tsr_executable *x, size_t at, int64_t length)
     x->length[at] = length;
     x->is_linked = false;
     x->clock++;
+    bool grown = false;
     TSR_TRY(tsr_executable_update_forms(x));
-    return tsr_executable_update_plans(x, x->comm);
+    TSR_TRY(tsr_executable_update_plans(x, x->comm, &grown));
+    return grown ? tsr_compile_scratch(x) : TSR_OK;
 }
 
 tsr_status tsr_executable_set_length(tsr_executable *executable, const char *name, int64_t length)
