@@ -45,7 +45,8 @@ typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    int base; /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    bool is_state, is_used; /**< of parameters and states */
+    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
     int room; /**< of the workspace; -1: none */
     void *constant;
     tsr_tensor tensor; /**< as linked */
