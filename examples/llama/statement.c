@@ -37,7 +37,8 @@ static tsr_value linear(const statement *s, llama_linear_kind kind, tsr_value x)
     const tsr_value w = parameter(s, name, "weight", l.weight), scales = parameter(s, name, "scales", l.scales);
     const tsr_value b = parameter(s, name, "bias", l.bias);
     const tsr_value narrow[] = {x, w, scales, b};
-    return l.scales ? tsr_program_apply(s->p, "linear_q8", 0, NULL, narrow, NULL) : apply(s, "linear", 0, NULL, x, w, b);
+    return l.scales ? tsr_program_apply(s->p, "linear_q8", 0, NULL, narrow, NULL)
+                    : apply(s, "linear", 0, NULL, x, w, b);
 }
 
 static tsr_value scale_rows(const statement *s, tsr_value x, tsr_value weight)
@@ -72,7 +73,10 @@ static tsr_value split(const statement *s, tsr_value x, int64_t heads)
 {
     const tsr_attribute shape =
         tsr_attribute_ints("shape", 3, (const int64_t[]){s->tokens, heads, s->config->head_dim});
-    return apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE);
+    const tsr_value y = apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE);
+    /* A dim of one head is cut as its elements are, which moves nothing. */
+    const tsr_attribute by_heads = tsr_attribute_text("placements", "S(1)");
+    return heads == 1 && !s->on->spread ? apply(s, "redistribute", 1, &by_heads, y, TSR_NONE, TSR_NONE) : y;
 }
 
 static tsr_value join(const statement *s, tsr_value x)
