@@ -39,7 +39,8 @@ static tsr_status meet_once(const tsr_executable *x, const tsr_step *step)
 static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
     for (size_t i = 0; i < x->plan_count; i++)
-        TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
+        if (x->plans[i].is_used)
+            TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
         if (step->kind == TSR_DOES_KERNEL && step->exchanged) {
