@@ -2,9 +2,9 @@
  * @file
  * Ops of programs: each function records an op, as tsr_program_apply() does by its name. They are
  * the functions on dtensors, with values in place of dtensors: tsr_op_softmax(program, x, dim)
- * records what tsr_softmax(x, dim, &out) computes. Shapes, dtypes, layouts, exchanges, gradients and
- * numbers are told there, in pointwise.h, reductions.h, norms.h, products.h, attention.h, losses.h,
- * indexing.h, views.h, order.h, random.h and varying.h.
+ * records what tsr_softmax(x, dim, &out) computes. Shapes, dtypes, layouts, exchanges, gradients
+ * and numbers are told there, in pointwise.h, reductions.h, norms.h, products.h, attention.h,
+ * losses.h, indexing.h, views.h, order.h, random.h and varying.h.
  *
  * @par Values
  * A function returns the op's first result. TSR_NONE stands for an optional operand that is left

@@ -18,8 +18,7 @@ tsr_status tsr_settings_rope(const char *caller, const tsr_rope_options *given, 
     return tsr_options_read(caller, given, out, sizeof *out);
 }
 
-tsr_status tsr_settings_loss(const char *caller, const tsr_cross_entropy_options *given,
-                             tsr_cross_entropy_options *out)
+tsr_status tsr_settings_loss(const char *caller, const tsr_cross_entropy_options *given, tsr_cross_entropy_options *out)
 {
     *out = (tsr_cross_entropy_options)TSR_CROSS_ENTROPY_OPTIONS_INIT;
     TSR_TRY(tsr_options_read(caller, given, out, sizeof *out));

@@ -92,7 +92,7 @@
                tsr_attribute_float("high_freq_factor", o.high_freq_factor),                                            \
                tsr_attribute_int("original_max_position", o.original_max_position))
 #define LOSS                                                                                                           \
-    ATTRIBUTES(tsr_attribute_word("reduction", tsr_settings_reduction(o.reduction)),                                  \
+    ATTRIBUTES(tsr_attribute_word("reduction", tsr_settings_reduction(o.reduction)),                                   \
                tsr_attribute_int("ignore_index", o.ignore_index),                                                      \
                tsr_attribute_float("label_smoothing", o.label_smoothing))
 

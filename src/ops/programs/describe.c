@@ -1,7 +1,6 @@
 /* What an executable does, and what it costs. */
-#include "ops/programs/executable.h"
-
 #include "ops/eager/exchange.h"
+#include "ops/programs/executable.h"
 
 #include <tessera/cost.h>
 #include <tessera/explain.h>
@@ -41,8 +40,14 @@ static int64_t count_elements(const tsr_executable *x, int value)
  * group of dims; exact where each dim is in two of the three. */
 static int64_t count_flops(const tsr_executable *x, const tsr_step *step)
 {
-    static const char *const products[] = {"linear", "matmul", "einsum", "linear_gradient_x", "linear_gradient_w",
-                                           "matmul_gradient_a", "matmul_gradient_b", "linear_q8"};
+    static const char *const products[] = {"linear",
+                                           "matmul",
+                                           "einsum",
+                                           "linear_gradient_x",
+                                           "linear_gradient_w",
+                                           "matmul_gradient_a",
+                                           "matmul_gradient_b",
+                                           "linear_q8"};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         if (strcmp(step->c.op->name, products[i]) != 0 || step->operands[1] < 0)
             continue;
@@ -70,12 +75,13 @@ static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step,
     for (int i = 0; i < out->result_count; i++)
         out->bytes_touched += (int64_t)count_bytes(&x->values[step->results[i]]);
     out->flops = count_flops(x, step);
-    const double memory = (double)out->bytes_touched / cost->inside.bandwidth, work = (double)out->flops / FLOPS_A_SECOND;
+    const double memory = (double)out->bytes_touched / cost->inside.bandwidth,
+                 work = (double)out->flops / FLOPS_A_SECOND;
     out->seconds = memory > work ? memory : work;
     if (step->exchanged) {
         out->bytes_received = tsr_exchange_received(&step->c, step->exchanged, &call);
-        out->seconds += cost->inside.latency * step->c.op->exchanges +
-                        (double)out->bytes_received / cost->inside.bandwidth;
+        out->seconds +=
+            cost->inside.latency * step->c.op->exchanges + (double)out->bytes_received / cost->inside.bandwidth;
     }
     return TSR_OK;
 }
@@ -96,7 +102,8 @@ static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, t
     out->op = "move";
     out->operand_count = out->result_count = 1;
     out->bytes_received = figures.bytes_received;
-    out->bytes_touched = (int64_t)(count_bytes(&x->values[step->operands[0]]) + count_bytes(&x->values[step->results[0]]));
+    out->bytes_touched =
+        (int64_t)(count_bytes(&x->values[step->operands[0]]) + count_bytes(&x->values[step->results[0]]));
     out->seconds = figures.seconds;
     if (step->chosen)
         out->cause = find_cause(x, step->cause);
@@ -116,10 +123,11 @@ static tsr_status describe_copy(const tsr_executable *x, const tsr_step *step, c
 tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index, tsr_executable_step *out)
 {
     if (!executable || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: %s is NULL", executable ? "out" : "executable");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: %s is NULL",
+                              executable ? "out" : "executable");
     if (index >= executable->step_count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: index is %zu, but there are %zu steps", index,
-                              executable->step_count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: index is %zu, but there are %zu steps",
+                              index, executable->step_count);
     const tsr_step *const step = &executable->steps[index];
     const tsr_cost_profile cost = tsr_cost_default();
     memset(out, 0, sizeof *out);

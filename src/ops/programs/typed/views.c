@@ -42,9 +42,9 @@ static tsr_value split(tsr_program *program, tsr_value x, int dim, int count, co
     BEGIN("split");
     const tsr_layout *const layout = tsr_value_layout(program, x);
     if (!layout || !out)
-        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s", caller,
-                                                        layout ? "out is NULL"
-                                                               : "x is not one of the program's values"));
+        return tsr_program_fail(program,
+                                tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s", caller,
+                                               layout ? "out is NULL" : "x is not one of the program's values"));
     TRY(tsr_settings_check_sizes(caller, layout, &dim, count, sizes));
     int64_t start = 0;
     for (int i = 0; i < count; i++) {
