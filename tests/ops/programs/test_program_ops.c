@@ -77,10 +77,9 @@ static void expect(const fixture *f, tsr_value made, int result, const char *op,
         fail_msg("%s gave value %d, and by its name value %d", op, (int)made, (int)results[result]);
 }
 
-#define LIST(...)          ((const tsr_value[]){__VA_ARGS__, -2})
-#define SAME(value, op, a) expect(&f, value, 0, op, a, (const tsr_attribute[]){{.name = NULL}})
-#define SAME_WITH(value, op, a, ...)                                                                                   \
-    expect(&f, value, 0, op, a, (const tsr_attribute[]){__VA_ARGS__, {.name = NULL}})
+#define LIST(...)                    ((const tsr_value[]){__VA_ARGS__, -2})
+#define SAME(value, op, a)           expect(&f, value, 0, op, a, (const tsr_attribute[]){{.name = NULL}})
+#define SAME_WITH(value, op, a, ...) expect(&f, value, 0, op, a, (const tsr_attribute[]){__VA_ARGS__, {.name = NULL}})
 
 static void elements_are_recorded(void **state)
 {
@@ -148,8 +147,7 @@ static void products_are_recorded(void **state)
     SAME(tsr_op_matmul(f.p, f.x, f.square), "matmul", LIST(f.x, f.square));
     SAME(tsr_op_linear(f.p, f.x, f.square, TSR_NONE), "linear", LIST(f.x, f.square));
     SAME(tsr_op_linear(f.p, f.x, f.square, f.row), "linear", LIST(f.x, f.square, f.row));
-    const tsr_value sizes = input(&f, "sizes", TSR_I64, 1, 2, 0, 0, "R"),
-                    w = input(&f, "w", TSR_F32, 3, 2, 6, 3, "R");
+    const tsr_value sizes = input(&f, "sizes", TSR_I64, 1, 2, 0, 0, "R"), w = input(&f, "w", TSR_F32, 3, 2, 6, 3, "R");
     SAME(tsr_op_grouped_matmul(f.p, f.x, w, sizes), "grouped_matmul", LIST(f.x, w, sizes));
     const tsr_value wide = tsr_input(f.p, "wide", f.mesh, TSR_F32, 2, shape, NULL),
                     narrow = input(&f, "narrow", TSR_I8, 2, 5, 64, 0, "R"),
@@ -253,10 +251,11 @@ static void random_numbers_are_recorded(void **state)
     const tsr_attribute generator = tsr_attribute_word("generator", "philox"), of = tsr_attribute_ints("key", 2, words);
     (void)state;
     open(&f);
-    SAME_WITH(tsr_op_dropout(f.p, f.x, 0.25, &key), "dropout", LIST(f.x), generator, of, tsr_attribute_float("p", 0.25));
+    SAME_WITH(tsr_op_dropout(f.p, f.x, 0.25, &key), "dropout", LIST(f.x), generator, of,
+              tsr_attribute_float("p", 0.25));
     /* Those that fill have an operand that nobody reads: the same call gives the same value. */
     const tsr_layout *const floats = tsr_value_layout(f.p, f.x), *const integers = tsr_value_layout(f.p, f.integers),
-                           *const bools = tsr_value_layout(f.p, f.mask);
+                            *const bools = tsr_value_layout(f.p, f.mask);
 #define TWICE(call, like)                                                                                              \
     do {                                                                                                               \
         const tsr_value first = call;                                                                                  \
