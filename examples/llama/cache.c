@@ -16,10 +16,8 @@ static tsr_status create_one(const llama_layouts *layouts, int64_t a, int64_t b,
 static tsr_status create_layer(const llama_layouts *layouts, int64_t capacity, llama_layer_cache *out)
 {
     const int64_t dim = layouts->config->head_dim;
-    TSR_TRY(create_one(layouts, dim, capacity, &out->keys));
-    TSR_TRY(create_one(layouts, capacity, dim, &out->values));
-    out->local = (llama_cache){tsr_dtensor_to_local(out->keys).data, tsr_dtensor_to_local(out->values).data, capacity};
-    return TSR_OK;
+    TSR_TRY(create_one(layouts, capacity, dim, &out->keys));
+    return create_one(layouts, capacity, dim, &out->values);
 }
 
 tsr_status llama_caches_create(const llama_layouts *layouts, int64_t capacity, llama_layer_cache **out)

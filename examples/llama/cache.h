@@ -6,9 +6,7 @@
 #include "layouts.h"
 
 typedef struct llama_layer_cache {
-    tsr_dtensor *keys;   /**< (kv_heads, head_dim, capacity) */
-    tsr_dtensor *values; /**< (kv_heads, capacity, head_dim) */
-    llama_cache local;   /**< this rank's part of both */
+    tsr_dtensor *keys, *values; /**< (kv_heads, capacity, head_dim) */
 } llama_layer_cache;
 
 /** Makes one cache per layer, for `capacity` positions. */

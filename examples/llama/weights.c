@@ -137,6 +137,11 @@ static const struct {
     [LLAMA_DOWN] = {"mlp.down_proj", 1},
 };
 
+const char *llama_linear_name(llama_linear_kind kind)
+{
+    return LINEAR_NAMES[kind].name;
+}
+
 static tsr_status load_linear(const loader *from, int64_t index, llama_linear_kind kind, llama_linear *out)
 {
     const llama_config *const config = from->layouts->config;

@@ -19,6 +19,9 @@ typedef struct llama_source {
 /** The dtype in which a model with that source keeps matrices and biases. */
 tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *source);
 
+/** The name of a linear layer in checkpoints, such as "self_attn.q_proj". */
+const char *llama_linear_name(llama_linear_kind kind);
+
 typedef struct llama_linear {
     tsr_dtensor *weight; /**< (out, in) */
     tsr_dtensor *bias;   /**< (out), or NULL */

@@ -83,6 +83,15 @@ TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *n
 TSR_API tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm);
 
 /**
+ * Gives a length (tsr_length()) for the runs that follow; before, it is its maximum. Collective
+ * over the communicator of tsr_executable_prepare(), where a redistribution depends on the length
+ * and has not had it lately; every rank gives the same. TSR_ERROR_ARGUMENT: there is no such
+ * length, or it is not from 1 to the maximum. TSR_ERROR_STATE: not prepared.
+ */
+TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const char *name,
+                                             int64_t length);
+
+/**
  * Collective over the ranks of `comm`: runs the program. `inputs` and `outputs` have a local tensor
  * for each, of the local shape of its layout on this rank, with any strides; a rank outside a
  * value's mesh gives any. Outputs overlap nothing. `workspace` has `bytes` >=

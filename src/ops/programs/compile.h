@@ -4,15 +4,21 @@
 
 #include "ops/programs/executable.h"
 
+/** How sizes of a value depend on lengths: by multiples. */
+typedef struct tsr_factors {
+    int64_t of[TSR_MAX_DIMS][TSR_LENGTHS];
+} tsr_factors;
+
+/** Finds how the sizes of all values depend on lengths; `out` has zeros for each value. */
+tsr_status tsr_compile_factors(const tsr_program *program, tsr_factors *out);
+
 /** Copies the values that the needed nodes have, and gives those that no step makes their places.
  * `needed` has a flag for each node. */
-tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, tsr_executable *x);
+tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const tsr_factors *factors,
+                              tsr_executable *x);
 
 /** Makes the steps of the needed nodes, with their plans. */
 tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr_executable *x);
-
-/** Plans a move on the meshes of its layouts. */
-tsr_status tsr_compile_move(const tsr_executable *x, const tsr_layout *from, const tsr_layout *to, tsr_plan **out);
 
 /** Assigns memory to all values and steps. */
 tsr_status tsr_compile_memory(tsr_executable *x);

@@ -18,19 +18,16 @@ size_t tsr_executable_step_count(const tsr_executable *executable)
 }
 
 /* Bytes of a value's shard on this rank. */
-static size_t count_bytes(const tsr_held *v)
+static size_t count_bytes(const tsr_executable *x, int value)
 {
-    size_t bytes = 0;
-    if (v->inside && v->layout && tsr_layout_local_bytes(v->layout, v->coordinate, &bytes) != TSR_OK)
-        return 0;
-    return bytes;
+    return tsr_form_of(x, value)->bytes;
 }
 
 /* Elements of a local tensor. */
 static int64_t count_elements(const tsr_executable *x, int value)
 {
     int64_t count = 1;
-    const tsr_tensor *const t = &x->values[value].tensor;
+    const tsr_tensor *const t = &tsr_form_of(x, value)->local;
     for (int dim = 0; dim < t->ndim; dim++)
         count *= t->shape[dim];
     return t->ndim < 0 ? 0 : count;
@@ -71,9 +68,9 @@ static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step,
     if (out->is_view || !step->inside)
         return TSR_OK;
     for (int i = 0; i < out->operand_count; i++)
-        out->bytes_touched += step->operands[i] >= 0 ? (int64_t)count_bytes(&x->values[step->operands[i]]) : 0;
+        out->bytes_touched += step->operands[i] >= 0 ? (int64_t)count_bytes(x, step->operands[i]) : 0;
     for (int i = 0; i < out->result_count; i++)
-        out->bytes_touched += (int64_t)count_bytes(&x->values[step->results[i]]);
+        out->bytes_touched += (int64_t)count_bytes(x, step->results[i]);
     out->flops = count_flops(x, step);
     const double memory = (double)out->bytes_touched / cost->inside.bandwidth,
                  work = (double)out->flops / FLOPS_A_SECOND;
@@ -98,12 +95,12 @@ static const char *find_cause(const tsr_executable *x, int node)
 static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     tsr_plan_figures figures;
-    TSR_TRY(tsr_plan_figures_of(step->plan, &figures));
+    out->is_view = step->kind == TSR_DOES_SAME;
+    TSR_TRY(tsr_plan_figures_of(x->plans[step->plan].now, &figures));
     out->op = "move";
     out->operand_count = out->result_count = 1;
     out->bytes_received = figures.bytes_received;
-    out->bytes_touched =
-        (int64_t)(count_bytes(&x->values[step->operands[0]]) + count_bytes(&x->values[step->results[0]]));
+    out->bytes_touched = (int64_t)(count_bytes(x, step->operands[0]) + count_bytes(x, step->results[0]));
     out->seconds = figures.seconds;
     if (step->chosen)
         out->cause = find_cause(x, step->cause);
@@ -115,7 +112,17 @@ static tsr_status describe_copy(const tsr_executable *x, const tsr_step *step, c
 {
     out->op = "copy";
     out->operand_count = 1;
-    out->bytes_touched = 2 * (int64_t)count_bytes(&x->values[step->operands[0]]);
+    out->bytes_touched = 2 * (int64_t)count_bytes(x, step->operands[0]);
+    out->seconds = (double)out->bytes_touched / cost->inside.bandwidth;
+    return TSR_OK;
+}
+
+static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, const tsr_cost_profile *cost,
+                                 tsr_executable_step *out)
+{
+    out->op = "store";
+    out->operand_count = 3;
+    out->bytes_touched = 2 * (int64_t)count_bytes(x, step->operands[1]);
     out->seconds = (double)out->bytes_touched / cost->inside.bandwidth;
     return TSR_OK;
 }
@@ -133,15 +140,17 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     memset(out, 0, sizeof *out);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
-        out->operand_layouts[i] = step->operands[i] >= 0 ? executable->values[step->operands[i]].layout : NULL;
+        out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;
     }
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         const int value = step->kind == TSR_DOES_COPY ? TSR_NONE : step->results[i];
         out->results[i] = value;
-        out->result_layouts[i] = value >= 0 ? executable->values[value].layout : NULL;
+        out->result_layouts[i] = value >= 0 ? tsr_form_of(executable, value)->layout : NULL;
     }
-    if (step->kind == TSR_DOES_MOVE)
+    if (!step->c.op)
         return describe_move(executable, step, out);
+    if (step->kind == TSR_DOES_STORE)
+        return describe_store(executable, step, &cost, out);
     if (step->kind == TSR_DOES_COPY)
         return describe_copy(executable, step, &cost, out);
     return describe_kernel(executable, step, &cost, out);
@@ -152,7 +161,7 @@ static size_t add_bytes(const tsr_executable *x, const int *values, size_t count
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         if (place == TSR_PLACE_NOWHERE || x->values[values[i]].place == place)
-            bytes += count_bytes(&x->values[values[i]]);
+            bytes += count_bytes(x, values[i]);
     return bytes;
 }
 
@@ -175,7 +184,7 @@ tsr_status tsr_executable_figures_of(const tsr_executable *executable, tsr_execu
     f.parameter_bytes = add_bytes(executable, executable->bound, executable->bound_count, TSR_PLACE_BOUND);
     for (size_t i = 0; i < executable->value_count; i++)
         if (executable->values[i].place == TSR_PLACE_CONSTANT)
-            f.parameter_bytes += count_bytes(&executable->values[i]);
+            f.parameter_bytes += count_bytes(executable, (int)i);
     f.peak_bytes = f.workspace_bytes + f.input_bytes + f.output_bytes + f.parameter_bytes;
     *out = f;
     return TSR_OK;

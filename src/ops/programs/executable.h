@@ -1,4 +1,4 @@
-/** What an executable holds: places of values in memory, and the steps of a run. */
+/** What an executable holds: forms and places of values, plans, and the steps of a run. */
 #ifndef TSR_OPS_PROGRAMS_EXECUTABLE_H
 #define TSR_OPS_PROGRAMS_EXECUTABLE_H
 
@@ -9,15 +9,27 @@
 /** Memory is assigned in pieces of so many bytes. */
 #define TSR_ROOM_ALIGNMENT 64
 
+/** A layout that values have, on this rank: sizes are base + the sum of factor * length. */
+typedef struct tsr_form {
+    tsr_layout *largest; /**< with all lengths at their maxima */
+    tsr_layout *layout;  /**< with the lengths of now */
+    bool inside;         /**< this rank has a coordinate in its mesh */
+    bool varies;         /**< some size depends on a length */
+    int64_t coordinate[TSR_MAX_DIMS];
+    int64_t base[TSR_MAX_DIMS], factor[TSR_MAX_DIMS][TSR_LENGTHS];
+    tsr_tensor local; /**< contiguous, without data; ndim -1 outside the mesh */
+    size_t bytes;     /**< of the local tensor at its largest */
+} tsr_form;
+
 /** Where a value lies. */
 typedef enum tsr_place {
     TSR_PLACE_NOWHERE,   /**< no step needs it, or this rank is outside its mesh */
     TSR_PLACE_WORKSPACE, /**< `room` */
     TSR_PLACE_INPUT,     /**< input `index` */
     TSR_PLACE_OUTPUT,    /**< output `index` */
-    TSR_PLACE_BOUND,     /**< parameter `index` */
+    TSR_PLACE_BOUND,     /**< parameter or state `index` */
     TSR_PLACE_CONSTANT,  /**< memory of the executable */
-    TSR_PLACE_VIEW,      /**< strides over another value, that a step finds when memory is linked */
+    TSR_PLACE_VIEW,      /**< strides over another value, which a step finds when memory is linked */
     TSR_PLACE_UNREAD     /**< any memory */
 } tsr_place;
 
@@ -29,9 +41,7 @@ typedef struct tsr_room {
 
 /** A value that some step needs. */
 typedef struct tsr_held {
-    tsr_layout *layout;
-    bool inside; /**< this rank has a coordinate in its mesh */
-    int64_t coordinate[TSR_MAX_DIMS];
+    int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
     int base; /**< VIEW: over which value's memory it lies in the end; else the value itself */
@@ -40,14 +50,34 @@ typedef struct tsr_held {
     tsr_tensor tensor; /**< as linked */
 } tsr_held;
 
+/** The most plans that a move keeps for different lengths. */
+#define TSR_VARIANTS 8
+
+/** A redistribution between two forms, for all moves that are alike. */
+typedef struct tsr_planned {
+    int from, to;
+    bool varies;
+    bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
+    size_t bytes;  /**< of workspace, at the largest */
+    tsr_plan *now; /**< one of the variants */
+    int variant_count;
+    struct {
+        tsr_plan *plan;
+        int64_t lengths[TSR_LENGTHS];
+        uint64_t used; /**< when it was last wanted */
+    } variants[TSR_VARIANTS];
+} tsr_planned;
+
 /** What a step does. */
-typedef enum tsr_step_kind {
+typedef enum tsr_does {
     TSR_DOES_KERNEL,
-    TSR_DOES_MOVE, /**< a redistribution by `plan` */
-    TSR_DOES_VIEW, /**< nothing: its result is strides over its first operand's memory */
-    TSR_DOES_SAME, /**< nothing: its result is its operand */
-    TSR_DOES_COPY  /**< copies a value into an output */
-} tsr_step_kind;
+    TSR_DOES_MOVE,  /**< a redistribution */
+    TSR_DOES_VIEW,  /**< nothing: its result is strides over its first operand's memory */
+    TSR_DOES_SAME,  /**< nothing: its result is its operand */
+    TSR_DOES_STORE, /**< writes a value into a state */
+    TSR_DOES_COPY   /**< copies a value into an output */
+} tsr_does;
 
 /** A mesh on which ranks meet inside ops. */
 typedef struct tsr_met_mesh {
@@ -57,12 +87,14 @@ typedef struct tsr_met_mesh {
 
 /** A step. */
 typedef struct tsr_step {
-    tsr_step_kind kind;
-    int node;    /**< of the program; -1: none */
-    int cause;   /**< MOVE: the node that needs it; -1: none */
-    bool chosen; /**< MOVE: by the policy */
-    bool inside; /**< this rank takes part */
+    tsr_does kind;
+    int node;         /**< of the program; -1: none */
+    int cause;        /**< MOVE: the node that needs it; -1: none */
+    bool chosen;      /**< MOVE: by the policy */
+    bool inside;      /**< this rank takes part */
+    bool has_lengths; /**< in its attributes */
     tsr_op_case c;
+    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< with lengths, if it has some */
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
@@ -72,16 +104,21 @@ typedef struct tsr_step {
     unsigned exchanged; /**< mesh dims, by bits, along which ranks meet */
     int mesh;           /**< with `exchanged`: which of the executable's */
     uint64_t number;    /**< with `exchanged`: of the call, equal on ranks in the same one */
+    int dim;            /**< STORE: along which the position counts; -1: none */
+    int64_t state_size; /**< STORE: the state's size along it */
     int scratch;        /**< room of workspace and records; -1: none */
-    tsr_plan *plan;     /**< MOVE */
-    size_t plan_bytes;  /**< of workspace that the plan wants */
+    int plan;           /**< MOVE: which of the executable's */
 } tsr_step;
 
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
+    tsr_form *forms;
+    size_t form_count, form_room;
     tsr_held *values; /**< by the program's numbers */
     size_t value_count;
+    tsr_planned *plans;
+    size_t plan_count, plan_room;
     tsr_step *steps;
     size_t step_count;
     tsr_room *rooms;
@@ -92,14 +129,32 @@ struct tsr_executable {
     tsr_dtensor **tensors; /**< of `bound`; NULL: not yet */
     tsr_met_mesh *meshes;
     size_t mesh_count, mesh_room;
+    tsr_program_length lengths[TSR_LENGTHS];
+    int64_t length[TSR_LENGTHS]; /**< of now */
+    size_t length_count;
+    uint64_t clock; /**< counts changes of lengths */
     size_t workspace_bytes;
     bool meets;           /**< ranks meet in some step */
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
-    const tsr_comm *comm; /**< on which it was prepared; NULL: none */
+    tsr_comm *comm;       /**< on which it was prepared; NULL: none */
     tsr_tensor *linked;   /**< inputs, then outputs, of the last run */
     void *linked_workspace;
     bool is_linked;
 };
+
+/** The form of a value; `value` has one. */
+static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
+{
+    return &x->forms[x->values[value].form];
+}
+
+/** Finds or adds a form: sizes are those of `layout` where all lengths are at their maxima, and
+ * `factor` says how each depends on lengths. */
+tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
+                                   const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
+
+/** Gives forms the sizes of the lengths of now. */
+tsr_status tsr_executable_update_forms(tsr_executable *x);
 
 /** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
 tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
@@ -110,6 +165,23 @@ void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes);
 /** Gives each room its offset, so that rooms whose times overlap do not, and sets the size of the
  * workspace. */
 tsr_status tsr_executable_place_rooms(tsr_executable *x);
+
+/** Finds or adds the plan of a move between two forms. */
+tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out);
+
+/** Plans all moves on meshes over a communicator. Not collective. */
+tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Finds the workspace that moves want with shorter lengths, which may be more: small moves go
+ * through memory of their own. */
+tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
+ * those that are new. `*grown` becomes true if one wants more workspace than any before. */
+tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+
+/** A mesh like `given` over the communicator; the caller owns it. */
+tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
 
 /** Writes the addresses of a run's memory into all steps; views find their strides. */
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);

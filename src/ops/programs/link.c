@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The memory of a value that is no view. */
-static void find_memory(const tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,
+static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,
                         void *workspace)
 {
     switch (v->place) {
@@ -18,13 +18,16 @@ static void find_memory(const tsr_executable *x, tsr_held *v, const tsr_tensor *
         v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
         break;
     case TSR_PLACE_CONSTANT:
+        v->tensor = x->forms[v->form].local;
         v->tensor.data = v->constant;
         break;
     case TSR_PLACE_WORKSPACE:
+        v->tensor = x->forms[v->form].local;
         v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
         break;
     case TSR_PLACE_UNREAD:
-        v->tensor.data = workspace;
+        v->tensor = x->forms[v->form].local;
+        v->tensor.data = workspace ? workspace : (void *)x;
         break;
     default:
         break;
@@ -36,24 +39,41 @@ static tsr_status link_view(const tsr_executable *x, const tsr_step *step, tsr_h
 {
     bool fits = true;
     tsr_tensor out = step->inputs[0];
-    out.ndim = result->tensor.ndim;
-    memcpy(out.shape, result->tensor.shape, sizeof out.shape);
+    const tsr_tensor *const local = &x->forms[result->form].local;
+    out.ndim = local->ndim;
+    memcpy(out.shape, local->shape, sizeof out.shape);
     TSR_TRY(step->c.op->view(&step->call, &out, &fits));
     if (!fits)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: no strides over the operand's memory say the result; give the tensor from which it "
                               "comes in contiguous memory",
                               step->caller);
-    (void)x;
     result->tensor = out;
     return TSR_OK;
 }
 
+/* Puts the lengths of now into a step's attributes. */
+static void resolve(const tsr_executable *x, tsr_step *step)
+{
+    size_t count = 0;
+    for (; step->raw[count].name; count++)
+        step->c.attributes[count] = step->raw[count];
+    tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
+}
+
 static tsr_status link_step(tsr_executable *x, tsr_step *step)
 {
-    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
-        if (step->operands[i] >= 0)
-            step->inputs[i] = x->values[step->operands[i]].tensor;
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        if (step->operands[i] < 0)
+            continue;
+        step->inputs[i] = x->values[step->operands[i]].tensor;
+        step->layouts[i] = tsr_form_of(x, step->operands[i])->layout;
+    }
+    if (step->has_lengths)
+        resolve(x, step);
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        if (step->results[i] >= 0)
+            step->result_layouts[i] = tsr_form_of(x, step->results[i])->layout;
     if (step->kind == TSR_DOES_VIEW)
         TSR_TRY(link_view(x, step, &x->values[step->results[0]]));
     if (step->kind == TSR_DOES_SAME)
@@ -62,6 +82,19 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
         if (step->results[i] >= 0)
             step->outputs[i] = x->values[step->results[i]].tensor;
     return TSR_OK;
+}
+
+/* A store copies its value to its place in the state, which a run finds. */
+static void link_store(tsr_executable *x, tsr_step *step)
+{
+    step->inputs[0] = x->values[step->operands[1]].tensor;
+    step->outputs[0] = x->values[step->operands[0]].tensor;
+    if (step->operands[2] >= 0)
+        step->inputs[1] = x->values[step->operands[2]].tensor;
+    if (step->dim < 0)
+        return;
+    step->state_size = step->outputs[0].shape[step->dim];
+    step->outputs[0].shape[step->dim] = step->inputs[0].shape[step->dim];
 }
 
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
@@ -74,7 +107,10 @@ tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, cons
         if (step->kind == TSR_DOES_COPY) {
             step->inputs[0] = x->values[step->operands[0]].tensor;
             step->outputs[0] = outputs[step->results[0]];
-        } else if (step->inside || step->kind == TSR_DOES_MOVE)
+        } else if (step->kind == TSR_DOES_STORE) {
+            if (step->inside)
+                link_store(x, step);
+        } else if (step->inside)
             TSR_TRY(link_step(x, step));
         if (step->scratch >= 0)
             step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
