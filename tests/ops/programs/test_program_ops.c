@@ -339,14 +339,70 @@ static void errors_name_the_place(void **state)
     close(&f);
 }
 
+/* The gradient by `value` of the sum of y. */
+static tsr_value differentiate(const fixture *f, tsr_value y, tsr_value value)
+{
+    tsr_value made = TSR_NONE;
+    const tsr_value whole = tsr_op_all_reduce(f->p, y, 0);
+    tsr_gradients(f->p, tsr_op_all_reduce(f->p, tsr_op_sum(f->p, whole, 0, NULL, 0), 0), 1, &value, &made);
+    return made;
+}
+
+static void gradients_refuse_terms(void **state)
+{
+    fixture f;
+    (void)state;
+    open(&f);
+    const tsr_value w = input(&f, "w", TSR_F32, 2, 3, 6, 0, "S(0)");
+    expect_refusal(
+        &f, differentiate(&f, tsr_op_linear(f.p, f.x, w, TSR_NONE), f.x),
+        "tsr_gradients: op 0, linear leaves terms of the gradient by \"x\", \"P\", which is invariant: every "
+        "rank needs the sum; give the op tsr_op_vary(program, \"x\") instead, whose backward adds the "
+        "terms");
+    const tsr_value weight = input(&f, "weight", TSR_F32, 1, 6, 0, 0, "P");
+    expect_refusal(&f, differentiate(&f, tsr_op_rms_norm(f.p, f.x, weight, 1), weight),
+                   "tsr_gradients: op 0, rms_norm leaves terms of the gradient by \"weight\", \"P\", which is Partial "
+                   "itself: every rank needs the sum; give the op tsr_op_all_reduce(program, \"weight\", 1) instead, "
+                   "whose backward adds the terms");
+    const tsr_value again = input(&f, "weight", TSR_F32, 1, 6, 0, 0, "P");
+    const tsr_value made = differentiate(&f, tsr_op_rms_norm(f.p, f.x, tsr_op_all_reduce(f.p, again, 1), 1), again);
+    assert_int_equal(tsr_layout_placements(tsr_value_layout(f.p, made))[0].kind, TSR_REPLICATE);
+    close(&f);
+}
+
+/* Cuts with other names, where each rank has the same elements, are no reason to move: under the
+ * policy forbid gradients and outputs have them. */
+static void cuts_of_one_meaning_need_no_policy(void **state)
+{
+    fixture f;
+    char text[64];
+    (void)state;
+    open(&f);
+    const tsr_value x = input(&f, "cut", TSR_F32, 2, 4, 6, 0, "S(0;balanced)");
+    const tsr_value made = differentiate(&f, tsr_op_square(f.p, x), x);
+    tsr_layout_print(tsr_value_layout(f.p, made), text, sizeof text);
+    assert_string_equal(text, "S(0;balanced)");
+    tsr_output(f.p, "square", tsr_op_square(f.p, x), "S(0;unit=2)");
+    assert_int_equal(tsr_program_status(f.p, NULL), TSR_OK);
+    tsr_output(f.p, "whole", tsr_op_square(f.p, x), "R");
+    assert_int_not_equal(tsr_program_status(f.p, NULL), TSR_OK);
+    close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_recorded),       cmocka_unit_test(reductions_and_norms_are_recorded),
-        cmocka_unit_test(products_are_recorded),       cmocka_unit_test(transformers_are_recorded),
-        cmocka_unit_test(rows_by_id_are_recorded),     cmocka_unit_test(views_are_recorded),
-        cmocka_unit_test(random_numbers_are_recorded), cmocka_unit_test(layouts_are_recorded),
+        cmocka_unit_test(elements_are_recorded),
+        cmocka_unit_test(reductions_and_norms_are_recorded),
+        cmocka_unit_test(products_are_recorded),
+        cmocka_unit_test(transformers_are_recorded),
+        cmocka_unit_test(rows_by_id_are_recorded),
+        cmocka_unit_test(views_are_recorded),
+        cmocka_unit_test(random_numbers_are_recorded),
+        cmocka_unit_test(layouts_are_recorded),
         cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(gradients_refuse_terms),
+        cmocka_unit_test(cuts_of_one_meaning_need_no_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
