@@ -4,8 +4,8 @@
 
 #include "ops/eager/gradient.h"
 #include "ops/eager/run.h"
-#include "ops/eager/settings.h"
 #include "ops/rows/lookup.h"
+#include "ops/rows/settings.h"
 
 #include <string.h>
 
@@ -27,8 +27,9 @@ static inline const tsr_op *row(const char *name)
 #define OPERANDS(...) ((const tsr_dtensor *const[]){__VA_ARGS__})
 #define WANTED(...)   ((tsr_dtensor **const[]){__VA_ARGS__})
 
-/** The functions of an op with one operand and, behind it, `settings` (settings.h): three with gradients, two without.
- * Neither is made of the other, because that would take the commas of settings as its own. */
+/** The functions of an op with one operand and, behind it, `settings` (settings.h): three with
+ * gradients, two without. Neither is made of the other, because that would take the commas of
+ * settings as its own. */
 #define UNARY_WITH(name, op, settings, attributes)                                                                     \
     tsr_status tsr_##name(const tsr_dtensor *x settings, tsr_dtensor **out)                                            \
     {                                                                                                                  \

@@ -1,6 +1,6 @@
-/* Every row, recorded in a program, gives the bits of its call on dtensors, and so do gradients: by the
- * lists of lines of the proof (tests/ops/proof), from which operands, attributes and placements are
- * drawn. Arguments: a list's name, and how many times as many draws as usual. */
+/* Every row, recorded in a program, gives the bits of its call on dtensors, and so do gradients: by
+ * the lists of lines of the proof (tests/ops/proof), from which operands, attributes and placements
+ * are drawn. Arguments: a list's name, and how many times as many draws as usual. */
 #include "../proof/place.h"
 #include "elements.h"
 
@@ -128,7 +128,8 @@ static bool is_taken(const call *c)
     return status == TSR_OK;
 }
 
-/* The mesh dims, by bits, on which the gradient of the call is Partial and the operand is of `kind`. */
+/* The mesh dims, by bits, on which the gradient of the call is Partial and the operand is of
+ * `kind`. */
 static unsigned find_terms(const call *c, int operand, tsr_placement_kind kind)
 {
     unsigned found = 0;
@@ -327,7 +328,8 @@ static tsr_status compare(const char *what, const tsr_dtensor *got, const tsr_dt
     return TSR_OK;
 }
 
-/* Gradients of varying and moved operands lie otherwise than those of calls, which are then moved. */
+/* Gradients of varying and moved operands lie otherwise than those of calls, which are then
+ * moved. */
 static tsr_status compare_gradient(const char *what, const tsr_dtensor *got, const tsr_dtensor *wanted)
 {
     tsr_dtensor *moved;

@@ -2,8 +2,8 @@
 #ifndef TSR_OPS_PROGRAMS_TYPED_TYPED_H
 #define TSR_OPS_PROGRAMS_TYPED_TYPED_H
 
-#include "ops/eager/settings.h"
 #include "ops/programs/program.h"
+#include "ops/rows/settings.h"
 
 #include <tessera/program_ops.h>
 

@@ -1,8 +1,8 @@
-/** Settings of typed functions, those on dtensors and those that record programs, and the attributes
- * that they are. X_SETTING is a list of parameters that begins with a comma; X is a number of
- * attributes and their list. */
-#ifndef TSR_OPS_EAGER_SETTINGS_H
-#define TSR_OPS_EAGER_SETTINGS_H
+/** Settings of typed functions, those on dtensors and those that record programs, and the
+ * attributes that they are. X_SETTING is a list of parameters that begins with a comma; X is a
+ * number of attributes and their list. */
+#ifndef TSR_OPS_ROWS_SETTINGS_H
+#define TSR_OPS_ROWS_SETTINGS_H
 
 #include <tessera/attention.h>
 #include <tessera/losses.h>

@@ -1,4 +1,4 @@
-#include "ops/eager/settings.h"
+#include "ops/rows/settings.h"
 
 #include <tessera/sys/options.h>
 #include <tessera/sys/status.h>
