@@ -9,7 +9,8 @@
  * @par Values
  * A function returns the op's first result. TSR_NONE stands for an optional operand that is left
  * out. The same call again returns the value that is there already. Lists, texts, options and keys
- * are borrowed for the call.
+ * are borrowed for the call. Sizes and other integers may stand for lengths (tsr_length()), but for
+ * those of tsr_op_split().
  *
  * @par Errors
  * Those of the function on dtensors, and values that are none of the program's: the function then

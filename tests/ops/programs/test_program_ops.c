@@ -328,6 +328,11 @@ static void layouts_are_recorded(void **state)
     SAME(tsr_op_vary(f.p, f.x), "vary", LIST(f.x));
     assert_int_equal(tsr_value_varying(f.p, f.x), 0);
     assert_int_equal(tsr_value_varying(f.p, tsr_op_vary(f.p, f.x)), 1);
+    /* Of a state, what is stored. */
+    const tsr_value cache = tsr_state(f.p, "cache", tsr_value_layout(f.p, f.x));
+    tsr_op_store(f.p, cache, f.x, TSR_NONE);
+    SAME_WITH(tsr_op_redistribute(f.p, cache, "S(1)"), "redistribute", LIST(cache),
+              tsr_attribute_text("placements", "S(1)"));
     assert_int_equal(tsr_program_status(f.p, NULL), TSR_OK);
     close(&f);
 }
