@@ -110,18 +110,21 @@ static tsr_status parse_temperature(const char *text, double *out)
     return TSR_OK;
 }
 
-static tsr_status parse_weights(const char *text, tsr_dtype *out)
+static tsr_status parse_weights(const char *text, llama_options *out)
 {
     static const struct {
         const char *name;
         tsr_dtype dtype;
-    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE}, {"f32", TSR_F32}, {"bf16", TSR_BF16}};
+        bool is_q8;
+    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE, false}, {"f32", TSR_F32, false}, {"bf16", TSR_BF16, false},
+                 {"q8", TSR_DTYPE_NONE, true}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, text) == 0) {
-            *out = kinds[i].dtype;
+            out->weights = kinds[i].dtype;
+            out->is_q8 = kinds[i].is_q8;
             return TSR_OK;
         }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "--weights %s: weights are kept as checkpoint, f32 or bf16", text);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "--weights %s: weights are kept as checkpoint, f32, bf16 or q8", text);
 }
 
 static tsr_status take_option(int option, const char *value, llama_options *out)
@@ -153,7 +156,7 @@ static tsr_status take_option(int option, const char *value, llama_options *out)
         out->random = value;
         break;
     case OPTION_WEIGHTS:
-        return parse_weights(value, &out->weights);
+        return parse_weights(value, out);
     case OPTION_LOGITS:
         out->logits = value;
         break;

@@ -43,6 +43,7 @@ static void list_values(tsr_executable *x, const tsr_program_node *node, tsr_ste
 {
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         step->operands[i] = node->operands[i];
+        step->operand_count = node->operands[i] >= 0 ? i + 1 : step->operand_count;
         step->layouts[i] = node->operands[i] >= 0 ? tsr_form_of(x, node->operands[i])->layout : NULL;
         step->inputs[i] = node->operands[i] >= 0 ? x->values[node->operands[i]].tensor : (tsr_tensor){.ndim = -1};
         if (step->inputs[i].ndim >= 0 && !step->inputs[i].data)
@@ -50,6 +51,7 @@ static void list_values(tsr_executable *x, const tsr_program_node *node, tsr_ste
     }
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         step->results[i] = node->results[i];
+        step->result_count = node->results[i] >= 0 ? i + 1 : step->result_count;
         step->result_layouts[i] = node->results[i] >= 0 ? tsr_form_of(x, node->results[i])->layout : NULL;
         step->outputs[i] = node->results[i] >= 0 ? x->values[node->results[i]].tensor : (tsr_tensor){.ndim = -1};
     }
@@ -251,6 +253,7 @@ static void add_copy(tsr_executable *x, int value, int output)
     step->node = step->cause = step->scratch = -1;
     step->inside = true;
     step->operands[0] = value;
+    step->operand_count = 1;
     step->results[0] = output;
     describe_copy(x, step);
 }

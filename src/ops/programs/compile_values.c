@@ -123,6 +123,8 @@ static tsr_status hold_values(const tsr_program *program, const bool *used, cons
         const tsr_program_value *const from = &program->values[i];
         v->form = v->room = -1;
         v->base = (int)i;
+        v->is_state = from->kind == TSR_VALUE_STATE;
+        v->is_used = used[i];
         if (!used[i] && !is_input(from) && !is_bound(from))
             continue;
         TSR_TRY(tsr_executable_add_form(x, from->layout, factors[i].of, &v->form));
@@ -151,6 +153,8 @@ tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, co
     TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->values, &memory));
     x->values = memory;
     x->value_count = program->value_count;
+    TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->dirty, &memory));
+    x->dirty = memory;
     TSR_TRY(list_kind(x, program, is_input, &x->inputs, &x->input_names, &x->input_count));
     TSR_TRY(list_kind(x, program, is_bound, &x->bound, &x->bound_names, &x->bound_count));
     TSR_TRY(list_outputs(x, program));

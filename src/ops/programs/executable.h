@@ -19,6 +19,7 @@ typedef struct tsr_form {
     int64_t base[TSR_MAX_DIMS], factor[TSR_MAX_DIMS][TSR_LENGTHS];
     tsr_tensor local; /**< contiguous, without data; ndim -1 outside the mesh */
     size_t bytes;     /**< of the local tensor at its largest */
+    uint64_t changed; /**< when its sizes last changed, by the executable's clock */
 } tsr_form;
 
 /** Where a value lies. */
@@ -44,7 +45,8 @@ typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    int base; /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    bool is_state, is_used; /**< of parameters and states */
+    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
     int room; /**< of the workspace; -1: none */
     void *constant;
     tsr_tensor tensor; /**< as linked */
@@ -98,6 +100,7 @@ typedef struct tsr_step {
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
+    int operand_count, result_count; /**< up to the last that is a value */
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS], *result_layouts[TSR_OP_MOST_RESULTS];
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS]; /**< as linked */
     tsr_kernel_call call;
@@ -133,6 +136,8 @@ struct tsr_executable {
     int64_t length[TSR_LENGTHS]; /**< of now */
     size_t length_count;
     uint64_t clock; /**< counts changes of lengths */
+    uint64_t linked_clock; /**< of the lengths that steps are linked for */
+    bool *dirty;           /**< values whose memory or sizes a link changes */
     size_t workspace_bytes;
     bool meets;           /**< ranks meet in some step */
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
@@ -153,8 +158,8 @@ static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
 tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
                                    const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
 
-/** Gives forms the sizes of the lengths of now. */
-tsr_status tsr_executable_update_forms(tsr_executable *x);
+/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. */
+tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
 
 /** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
 tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
@@ -183,7 +188,8 @@ tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *
 /** A mesh like `given` over the communicator; the caller owns it. */
 tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
 
-/** Writes the addresses of a run's memory into all steps; views find their strides. */
+/** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
+ * link; views find their strides. */
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
 
 /** A zeroed array of `count` items; NULL where `count` is 0. */

@@ -71,13 +71,23 @@ static tsr_status update(const tsr_executable *x, tsr_form *f)
                               tsr_layout_ndim(f->largest), shape, tsr_layout_dtype(f->largest), &made));
     tsr_layout_destroy(f->layout);
     f->layout = made;
+    f->changed = x->clock;
     return describe(f, &f->local);
 }
 
-tsr_status tsr_executable_update_forms(tsr_executable *x)
+/* True if some size depends on a length. */
+static bool depends(const tsr_form *f, int length)
+{
+    bool found = length < 0;
+    for (int dim = 0; dim < tsr_layout_ndim(f->largest); dim++)
+        found |= length >= 0 && f->factor[dim][length] != 0;
+    return found;
+}
+
+tsr_status tsr_executable_update_forms(tsr_executable *x, int at)
 {
     for (size_t i = 0; i < x->form_count; i++)
-        if (x->forms[i].varies)
+        if (x->forms[i].varies && depends(&x->forms[i], at))
             TSR_TRY(update(x, &x->forms[i]));
     return TSR_OK;
 }

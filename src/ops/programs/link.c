@@ -98,29 +98,67 @@ static void link_store(tsr_executable *x, tsr_step *step)
     step->outputs[0].shape[step->dim] = step->inputs[0].shape[step->dim];
 }
 
+/* Marks the values whose memory or sizes changed since the last link. */
+static void mark(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, const void *workspace)
+{
+    const bool all = !x->is_linked || x->linked_workspace != workspace, sizes = x->linked_clock != x->clock;
+    for (size_t i = 0; i < x->value_count; i++) {
+        const tsr_held *const v = &x->values[i];
+        x->dirty[i] = all || (sizes && v->form >= 0 && x->forms[v->form].changed > x->linked_clock);
+    }
+    for (size_t i = 0; i < x->input_count; i++)
+        x->dirty[x->inputs[i]] |= memcmp(&x->linked[i], &inputs[i], sizeof *inputs) != 0;
+    for (size_t i = 0; i < x->output_count; i++)
+        if (x->values[x->outputs[i]].place == TSR_PLACE_OUTPUT)
+            x->dirty[x->outputs[i]] |= memcmp(&x->linked[x->input_count + i], &outputs[i], sizeof *outputs) != 0;
+}
+
+/* True if a step must be linked; marks its results then where they lie over what changed. */
+static bool is_dirty(const tsr_executable *x, const tsr_step *step)
+{
+    bool dirty = step->has_lengths && x->linked_clock != x->clock;
+    for (int i = 0; i < step->operand_count; i++)
+        dirty |= step->operands[i] >= 0 && x->dirty[step->operands[i]];
+    if (dirty && (step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME))
+        x->dirty[step->results[0]] = true;
+    for (int i = 0; i < step->result_count; i++)
+        dirty |= x->dirty[step->results[i]];
+    return dirty;
+}
+
+static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *outputs, void *workspace)
+{
+    if (step->kind == TSR_DOES_COPY) {
+        step->inputs[0] = x->values[step->operands[0]].tensor;
+        step->outputs[0] = outputs[step->results[0]];
+    } else if (step->kind == TSR_DOES_STORE && step->inside)
+        link_store(x, step);
+    else if (step->inside)
+        TSR_TRY(link_step(x, step));
+    if (step->scratch >= 0)
+        step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+    return TSR_OK;
+}
+
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
 {
+    mark(x, inputs, outputs, workspace);
+    const bool all = !x->is_linked;
     x->is_linked = false;
     for (size_t i = 0; i < x->value_count; i++)
-        find_memory(x, &x->values[i], inputs, outputs, workspace);
+        if (x->dirty[i])
+            find_memory(x, &x->values[i], inputs, outputs, workspace);
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind == TSR_DOES_COPY) {
-            step->inputs[0] = x->values[step->operands[0]].tensor;
-            step->outputs[0] = outputs[step->results[0]];
-        } else if (step->kind == TSR_DOES_STORE) {
-            if (step->inside)
-                link_store(x, step);
-        } else if (step->inside)
-            TSR_TRY(link_step(x, step));
-        if (step->scratch >= 0)
-            step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+        if (is_dirty(x, step) || all || step->kind == TSR_DOES_COPY)
+            TSR_TRY(link_any(x, step, outputs, workspace));
     }
     if (x->input_count)
         memcpy(x->linked, inputs, x->input_count * sizeof *inputs);
     if (x->output_count)
         memcpy(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs);
     x->linked_workspace = workspace;
+    x->linked_clock = x->clock;
     x->is_linked = true;
     return TSR_OK;
 }

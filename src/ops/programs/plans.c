@@ -136,7 +136,7 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
 /* Raises the workspace of moves to what they want with the lengths of now. */
 static tsr_status raise_bytes(tsr_executable *x, tsr_comm *comm)
 {
-    TSR_TRY(tsr_executable_update_forms(x));
+    TSR_TRY(tsr_executable_update_forms(x, -1));
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
         tsr_plan *made;
@@ -163,7 +163,7 @@ tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm)
         status = raise_bytes(x, comm);
     }
     memcpy(x->length, now, sizeof now);
-    const tsr_status updated = tsr_executable_update_forms(x);
+    const tsr_status updated = tsr_executable_update_forms(x, -1);
     return status == TSR_OK ? updated : status;
 }
 

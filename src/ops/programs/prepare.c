@@ -93,12 +93,14 @@ static tsr_status set_length(tsr_executable *x, size_t at, int64_t length)
     if (x->length[at] == length)
         return TSR_OK;
     x->length[at] = length;
-    x->is_linked = false;
     x->clock++;
     bool grown = false;
-    TSR_TRY(tsr_executable_update_forms(x));
+    TSR_TRY(tsr_executable_update_forms(x, (int)at));
     TSR_TRY(tsr_executable_update_plans(x, x->comm, &grown));
-    return grown ? tsr_compile_scratch(x) : TSR_OK;
+    if (!grown)
+        return TSR_OK;
+    x->is_linked = false;
+    return tsr_compile_scratch(x);
 }
 
 tsr_status tsr_executable_set_length(tsr_executable *executable, const char *name, int64_t length)

@@ -62,7 +62,7 @@ static tsr_status check_tensor(const tsr_form *form, const char *what, const cha
 static bool is_linked(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs,
                       const void *workspace)
 {
-    return x->is_linked && x->linked_workspace == workspace &&
+    return x->is_linked && x->linked_clock == x->clock && x->linked_workspace == workspace &&
            (!x->input_count || memcmp(x->linked, inputs, x->input_count * sizeof *inputs) == 0) &&
            (!x->output_count || memcmp(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs) == 0);
 }
