@@ -28,7 +28,8 @@ tsr_value tsr_op_redistribute(tsr_program *program, tsr_value x, const char *pla
     tsr_value out = TSR_NONE;
     BEGIN("redistribute");
     TRY(parse(caller, tsr_value_layout(program, x), placements, &layout));
-    const tsr_status status = tsr_program_move(program, tsr_program_now(program, x), layout, (tsr_move_reason){false, -1}, &out);
+    const tsr_status status =
+        tsr_program_move(program, tsr_program_now(program, x), layout, (tsr_move_reason){false, -1}, &out);
     tsr_layout_destroy(layout);
     TRY(status);
     return out;
