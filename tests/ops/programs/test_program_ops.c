@@ -63,7 +63,7 @@ static void expect(const fixture *f, tsr_value made, int result, const char *op,
     tsr_value all[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS];
     const char *sentence;
     for (int i = 0, ended = 0; i < TSR_OP_MOST_OPERANDS; i++) {
-        ended |= operands[i] == -2;
+        ended = ended || operands[i] == -2;
         all[i] = ended ? TSR_NONE : operands[i];
     }
     while (attributes[count].name)
