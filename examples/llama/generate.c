@@ -59,8 +59,7 @@ static tsr_status run_prompt(llama_model *model, const llama_request *request, l
     return keep_logits(model, request, logits, generation);
 }
 
-static tsr_status run_decode(llama_model *model, const llama_request *request, llama_generation *generation,
-                             bool going)
+static tsr_status run_decode(llama_model *model, const llama_request *request, llama_generation *generation, bool going)
 {
     const float *logits;
     tsr_status status = tsr_comm_barrier(model->comm);

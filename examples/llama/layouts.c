@@ -9,7 +9,7 @@
 static tsr_status make_attention_mesh(llama_layouts *layouts)
 {
     const int64_t ranks = tsr_mesh_count(layouts->ranks), kv_heads = layouts->config->kv_heads;
-    layouts->spread = ranks > kv_heads && ranks % kv_heads == 0;
+    layouts->spread = ranks > kv_heads && ranks % kv_heads == 0 && layouts->config->heads > kv_heads;
     if (!layouts->spread) {
         layouts->attention = tsr_mesh_retain(layouts->ranks);
         return TSR_OK;

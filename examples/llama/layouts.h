@@ -12,9 +12,9 @@
  * | down              | (hidden, intermediate)  | row-parallel: S(1)                           |
  * | norms             | (hidden), (dim)         | R                                            |
  *
- * If the number of ranks is a multiple of the key/value heads, and greater, attention sees the
- * ranks as a grid, kv x group. The heads of k and v are cut along kv and copied along group, and
- * the queries of each key/value head are spread over its group, so that all ranks work.
+ * If the number of ranks is a multiple of the key/value heads, and greater, and several queries share
+ * a key/value head, attention sees the ranks as a grid, kv x group. The heads of k and v are cut along kv and copied
+ * along group, and the queries of each key/value head are spread over its group, so that all ranks work.
  *
  * Weights of 8 bits have a scale for each 32 inputs, so that row-parallel cuts, and those of gate and
  * up, fall between 32 elements.

@@ -60,7 +60,8 @@ static tsr_status load(llama_model *model, const llama_source *source)
 static tsr_status fill(llama_model *model, const llama_source *source)
 {
     const size_t capacity = (size_t)model->capacity;
-    TSR_TRY(llama_layouts_init(&model->layouts, model->config, llama_weights_dtype(source), source->is_q8, model->comm));
+    TSR_TRY(
+        llama_layouts_init(&model->layouts, model->config, llama_weights_dtype(source), source->is_q8, model->comm));
     TSR_TRY(compile(model));
     TSR_TRY(load(model, source));
     TSR_TRY(tsr_executable_prepare(model->executable, model->comm));

@@ -30,7 +30,8 @@ const char *const llama_usage =
     "      --seed N           seed of drawing, and of random weights (default 0)\n"
     "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
     "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
-    "                         or in f32 or bf16; sums are in f32 always\n"
+    "                         in f32 or bf16, or in 8 bits with a scale for each 32 (q8); sums are\n"
+    "                         in f32 always\n"
     "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
     "      --json             print one JSON object instead of the text\n"
     "  -h, --help\n"
@@ -116,7 +117,9 @@ static tsr_status parse_weights(const char *text, llama_options *out)
         const char *name;
         tsr_dtype dtype;
         bool is_q8;
-    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE, false}, {"f32", TSR_F32, false}, {"bf16", TSR_BF16, false},
+    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE, false},
+                 {"f32", TSR_F32, false},
+                 {"bf16", TSR_BF16, false},
                  {"q8", TSR_DTYPE_NONE, true}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, text) == 0) {

@@ -71,8 +71,8 @@ void llama_report(const llama_job *job, const llama_outcome *outcome)
     if (generation->count > 0)
         fputc('\n', seen || !llama_is_text(job->config) ? stdout : stderr);
     fflush(stdout);
-    fprintf(stderr, "%d rank%s, weights in %s, loaded in %.3f s\n", job->ranks, plural(job->ranks),
-            weights_name(job), outcome->load_seconds);
+    fprintf(stderr, "%d rank%s, weights in %s, loaded in %.3f s\n", job->ranks, plural(job->ranks), weights_name(job),
+            outcome->load_seconds);
     if (job->source.is_q8)
         fprintf(stderr, "weights of 8 bits differ from f32 by %.2g of their root mean square\n", outcome->weight_error);
     if (job->source.checkpoint)
@@ -115,8 +115,8 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
     const llama_generation *const generation = &outcome->generation;
     return json_pack(
         "{s:i, s:s, s:s, s:f, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
-        job->processes ? "mpi" : "threads", "weights", weights_name(job),
-        "weight_error", outcome->weight_error, "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
+        job->processes ? "mpi" : "threads", "weights", weights_name(job), "weight_error", outcome->weight_error,
+        "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
         json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
         outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds,
         "tokens_per_second", "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",

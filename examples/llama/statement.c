@@ -37,7 +37,8 @@ static tsr_value linear(const statement *s, llama_linear_kind kind, tsr_value x)
     const tsr_value w = parameter(s, name, "weight", l.weight), scales = parameter(s, name, "scales", l.scales);
     const tsr_value b = parameter(s, name, "bias", l.bias);
     const tsr_value narrow[] = {x, w, scales, b};
-    return l.scales ? tsr_program_apply(s->p, "linear_q8", 0, NULL, narrow, NULL) : apply(s, "linear", 0, NULL, x, w, b);
+    return l.scales ? tsr_program_apply(s->p, "linear_q8", 0, NULL, narrow, NULL)
+                    : apply(s, "linear", 0, NULL, x, w, b);
 }
 
 static tsr_value scale_rows(const statement *s, tsr_value x, tsr_value weight)
@@ -67,18 +68,29 @@ static tsr_value gather(const statement *s, tsr_value x, const tsr_mesh *mesh)
     return whole;
 }
 
+/* Where there is one head, a rank has it or not: says so of its dim, by a redistribution that moves
+ * nothing, or of its elements. */
+static tsr_value say_one_head(const statement *s, int64_t heads, const char *placements, tsr_value x)
+{
+    char text[64];
+    snprintf(text, sizeof text, placements, (long long)s->config->head_dim);
+    const tsr_attribute attribute = tsr_attribute_text("placements", text);
+    return heads == 1 && !s->on->spread ? apply(s, "redistribute", 1, &attribute, x, TSR_NONE, TSR_NONE) : x;
+}
+
 /* (tokens, heads * dim) as (tokens, heads, dim). */
 static tsr_value split(const statement *s, tsr_value x, int64_t heads)
 {
-    const tsr_attribute shape =
-        tsr_attribute_ints("shape", 3, (const int64_t[]){s->tokens, heads, s->config->head_dim});
-    return apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE);
+    const int64_t sizes[] = {s->tokens, heads, s->config->head_dim};
+    const tsr_attribute shape = tsr_attribute_ints("shape", 3, sizes);
+    return say_one_head(s, heads, "S(1)", apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE));
 }
 
 static tsr_value join(const statement *s, tsr_value x)
 {
     const int64_t sizes[] = {s->tokens, s->config->heads * s->config->head_dim};
     const tsr_attribute shape = tsr_attribute_ints("shape", 2, sizes);
+    x = say_one_head(s, s->config->heads, "S(2;unit=%lld)", x);
     return apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE);
 }
 
