@@ -1,4 +1,5 @@
-/** The configuration of a Llama, Mistral or Qwen3, from a Hugging Face config.json. Pure: text in, numbers out. */
+/** The configuration of a Llama, Mistral or Qwen3, from a Hugging Face config.json. Pure: text in,
+ * numbers out. */
 #ifndef LLAMA_CONFIG_H
 #define LLAMA_CONFIG_H
 

@@ -97,7 +97,8 @@ static tsr_value project(const statement *s, llama_linear_kind kind, const char 
     return tsr_op_rope(s->p, y, s->positions, &options);
 }
 
-/* Adds keys or values (tokens, heads, dim) to their cache; returns all so far (heads, total, dim). */
+/* Adds keys or values (tokens, heads, dim) to their cache; returns all so far (heads, total,
+ * dim). */
 static tsr_value remember(const statement *s, const char *name, tsr_value x)
 {
     char text[64];

@@ -1,7 +1,7 @@
+
 #include "ops/programs/executable.h"
 
 #include "ops/agreement.h"
-#include "ops/programs/compile.h"
 
 #include <tessera/sys/memory.h>
 
