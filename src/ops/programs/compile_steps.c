@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Any address, from which views are found before memory is there. */
-static char somewhere[TSR_ROOM_ALIGNMENT];
-
 /* Copies a node's attributes, whose texts go with the program. */
 static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
 {
@@ -51,7 +48,7 @@ static void list_values(tsr_executable *x, const tsr_program_node *node, int fir
         step->layouts[i] = operand >= 0 ? tsr_form_of(x, operand)->layout : NULL;
         step->inputs[i] = operand >= 0 ? x->values[operand].tensor : (tsr_tensor){.ndim = -1};
         if (step->inputs[i].ndim >= 0 && !step->inputs[i].data)
-            step->inputs[i].data = somewhere;
+            step->inputs[i].data = x; /* any address, from which views are found before memory is there */
     }
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         step->results[i] = node->results[i];
