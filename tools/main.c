@@ -20,6 +20,7 @@ static const tool_command *const commands[] = {
     &redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
     &ops_command,
+    &program_command,
 #endif
     &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS

@@ -34,6 +34,7 @@ static const struct {
                    "f32"},
     [OPT_INPUT] = {"input", "X.npy", "the global tensor"},
     [OPT_INPUT_SHARDS] = {"input-shards", "DIR", "the folder in which rank-N.npy is rank N's local tensor"},
+    [OPT_INPUTS] = {"inputs", "DIR", "the folder in which NAME.npy is the whole tensor of each input and parameter"},
     [OPT_OUTPUT] = {"output", "PATH",
                     "where the result goes: a folder, made if need be, for rank-N.npy, each rank's local tensor"},
     [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},

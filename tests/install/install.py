@@ -186,7 +186,7 @@ endif()
 
 def targets(prefix):
     """The targets that the package has: one for each library."""
-    names = {"core": "tessera-core", "tessera": "tessera", "files": "tessera-files", "bench": "tessera-bench", "cuda": "tessera-cuda", "mpi-ompi": "tessera-mpi-ompi",
+    names = {"core": "tessera-core", "tessera": "tessera", "files": "tessera-files", "programs": "tessera-programs", "bench": "tessera-bench", "cuda": "tessera-cuda", "mpi-ompi": "tessera-mpi-ompi",
              "mpi-mpich": "tessera-mpi-mpich"}
     there = [name for name, library in names.items() if find(prefix, f"lib{library}.so")]
     return " ".join(there + ["mpi"] * any(name.startswith("mpi-") for name in there))
@@ -274,6 +274,7 @@ def installed_files(report, destination, source, build):
               "libtessera-bench.so", "libtessera-bench.a", "tessera-bench.pc",
               "cmake/tessera/tesseraConfig.cmake", "cmake/tessera/tesseraConfigVersion.cmake", "include/tessera/tessera.hpp",
               "libtessera-files.so", "libtessera-files.a", "tessera-files.pc",
+              "libtessera-programs.so", "libtessera-programs.a", "tessera-programs.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]

@@ -19,7 +19,8 @@ typedef enum tsr_value_kind {
 /** A value. */
 typedef struct tsr_program_value {
     tsr_value_kind kind;
-    char *name; /**< NULL: none */
+    char *name;  /**< NULL: none */
+    char *label; /**< for people; NULL: none */
     tsr_layout *layout;
     unsigned varying; /**< mesh dims, by bits, on which it is Replicate and its gradient Partial */
     int node;         /**< RESULT: the node that makes it */

@@ -1,0 +1,50 @@
+/* tessera program: what a program does and costs, and its run. */
+#include "cli/report.h"
+#include "program/count.h"
+
+#include <stdlib.h>
+
+static int answer(const tool_arguments *given, const program_count *c)
+{
+    text_buffer text = {0};
+    int status = given->value[OPT_JSON] ? program_to_json(c, &text) : program_to_text(c, &text);
+    char *const whole = text_buffer_take(&text, NULL);
+    if (status == EXIT_DONE) {
+        say_text(whole);
+        status = finish_stdout();
+    }
+    free(whole);
+    return status;
+}
+
+static int run_program(const tool_arguments *given)
+{
+    program_request r;
+    program_count c = {.count = 0};
+    int status = program_request_read(given, &r);
+    if (status == EXIT_DONE)
+        status = program_count_make(&r, &c);
+    if (status == EXIT_DONE)
+        status = answer(given, &c);
+    program_count_finish(&c);
+    program_request_finish(&r);
+    return status;
+}
+
+const tool_command program_command = {
+    .name = "program",
+    .summary = "what a program of ops does to layouts and costs, or its run",
+    .details =
+        "Reads a program as JSON: values, ops in order, outputs, gradients. Says for each op the layouts of its "
+        "results, and what is redistributed, for which op, with the bytes that ranks receive and the time by the cost "
+        "model; and memory. --policy says what the program may put in by itself. Nothing is run: the mesh may have any "
+        "size. Without --rank all ranks are counted, one after the other; the first alone where there are more than "
+        "4096.",
+    .examples = "  tessera program mlp.json --mesh dp=2,tp=2\n"
+                "  tessera program mlp.json --mesh 128x8192 --rank 77 --json\n",
+    .operands = "FILE.json",
+    .operand_count = 1,
+    .takes = TAKES(MESH) | TAKES(POLICY) | TAKES(RANK) | TAKES(JSON),
+    .requires_all = TAKES(MESH),
+    .run = run_program,
+};
