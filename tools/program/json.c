@@ -44,7 +44,8 @@ static json_t *step_to_json(const program_count *c, const program_step *step)
     return json_with_field(object, "seconds", json_real(step->seconds));
 }
 
-static json_t *move_to_json(const program_count *c, const program_step *step)
+/* `before` is the index, among the ops, of the one that it comes before. */
+static json_t *move_to_json(const program_count *c, const program_step *step, size_t before)
 {
     const tsr_executable_step *const what = &step->what;
     json_t *object = json_object();
@@ -52,6 +53,7 @@ static json_t *move_to_json(const program_count *c, const program_step *step)
     object = json_with_field(object, "from", placements_to_json(what->operand_layouts[0]));
     object = json_with_field(object, "to", placements_to_json(what->result_layouts[0]));
     object = json_with_field(object, "output", name_to_json(c, what->results[0]));
+    object = json_with_field(object, "before", json_integer((json_int_t)before));
     object = json_with_field(object, "cause", what->cause ? json_string(what->cause) : json_null());
     object = json_with_field(object, "bytes_received", sum_to_json(c, &step->bytes));
     return json_with_field(object, "seconds", json_real(step->seconds));
@@ -63,7 +65,7 @@ static json_t *answer_to_json(const program_count *c)
     json_t *flops = json_object();
     for (size_t i = 0; i < c->count; i++) {
         if (is_move(&c->steps[i].what))
-            moves = json_with_item(moves, move_to_json(c, &c->steps[i]));
+            moves = json_with_item(moves, move_to_json(c, &c->steps[i], json_array_size(ops)));
         else
             ops = json_with_item(ops, step_to_json(c, &c->steps[i]));
     }

@@ -1,6 +1,6 @@
 /* tessera program: what a program does and costs, and its run. */
 #include "cli/report.h"
-#include "program/count.h"
+#include "program/run.h"
 
 #include <stdlib.h>
 
@@ -17,13 +17,26 @@ static int answer(const tool_arguments *given, const program_count *c)
     return status;
 }
 
+static int check_options(const tool_arguments *given)
+{
+    if ((given->value[OPT_INPUTS] != NULL) != (given->value[OPT_OUTPUT] != NULL))
+        return complain(EXIT_USAGE, "program runs with --inputs and --output, or without both");
+    if (given->value[OPT_INPUTS] && given->value[OPT_RANK])
+        return complain(EXIT_USAGE, "--rank tells of one rank, but --inputs runs all; give one of them");
+    return EXIT_DONE;
+}
+
 static int run_program(const tool_arguments *given)
 {
-    program_request r;
     program_count c = {.count = 0};
-    int status = program_request_read(given, &r);
+    program_request r = {.path = NULL};
+    int status = check_options(given);
+    if (status == EXIT_DONE)
+        status = program_request_read(given, &r);
     if (status == EXIT_DONE)
         status = program_count_make(&r, &c);
+    if (status == EXIT_DONE && given->value[OPT_INPUTS])
+        status = program_run(given, &c);
     if (status == EXIT_DONE)
         status = answer(given, &c);
     program_count_finish(&c);
@@ -39,12 +52,15 @@ const tool_command program_command = {
         "results, and what is redistributed, for which op, with the bytes that ranks receive and the time by the cost "
         "model; and memory. --policy says what the program may put in by itself. Nothing is run: the mesh may have any "
         "size. Without --rank all ranks are counted, one after the other; the first alone where there are more than "
-        "4096.",
+        "4096.\n\nWith --inputs it also runs: the whole tensors NAME.npy of inputs and parameters are distributed by "
+        "their placements, and the whole outputs are written to --output as NAME.npy.",
     .examples = "  tessera program mlp.json --mesh dp=2,tp=2\n"
-                "  tessera program mlp.json --mesh 128x8192 --rank 77 --json\n",
+                "  tessera program mlp.json --mesh 128x8192 --rank 77 --json\n"
+                "  tessera program mlp.json --mesh 2 --inputs tensors --output results\n",
     .operands = "FILE.json",
     .operand_count = 1,
-    .takes = TAKES(MESH) | TAKES(POLICY) | TAKES(RANK) | TAKES(JSON),
+    .output = "a folder, made if need be, for NAME.npy, each whole output",
+    .takes = TAKES(MESH) | TAKES(INPUTS) | TAKES(OUTPUT) | TAKES(POLICY) | TAKES(RANK) | TAKES(JSON),
     .requires_all = TAKES(MESH),
     .run = run_program,
 };

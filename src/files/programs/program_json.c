@@ -54,7 +54,7 @@ tsr_status tsr_program_parse(const char *name, const void *text, size_t bytes, c
     json_t *object;
     if (!name || (!text && bytes) || !mesh || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_parse: %s is NULL",
-                              !name             ? "name"
+                              !name            ? "name"
                               : !text && bytes ? "text"
                               : mesh           ? "out"
                                                : "mesh");

@@ -59,8 +59,8 @@ static tsr_status read_attribute(const reading *a, tsr_attribute_kind kind, tsr_
     case TSR_ATTRIBUTE_INT:
         if (!json_is_integer(a->value) && !json_is_boolean(a->value))
             return refuse(a, "a whole number");
-        *out = tsr_attribute_int(a->name, json_is_boolean(a->value) ? json_is_true(a->value)
-                                                                     : json_integer_value(a->value));
+        *out = tsr_attribute_int(a->name,
+                                 json_is_boolean(a->value) ? json_is_true(a->value) : json_integer_value(a->value));
         return TSR_OK;
     case TSR_ATTRIBUTE_FLOAT:
         if (!json_is_number(a->value))

@@ -66,8 +66,8 @@ static tsr_status read_outputs(const tsr_program_reader *r, const json_t *object
     const size_t most = count_names(op->row.results);
     TSR_TRY(tsr_program_read_list(r, op->where, object, "outputs", &op->outputs));
     if (json_array_size(op->outputs) == 0 || json_array_size(op->outputs) > most)
-        return tsr_program_refuse(r, op->where, "it has %zu outputs, but %s gives %zu",
-                                  json_array_size(op->outputs), op->row.name, most);
+        return tsr_program_refuse(r, op->where, "it has %zu outputs, but %s gives %zu", json_array_size(op->outputs),
+                                  op->row.name, most);
     for (size_t i = 0; i < json_array_size(op->outputs); i++) {
         const json_t *const name = json_array_get(op->outputs, i);
         if (!json_is_string(name) && !json_is_null(name))

@@ -146,9 +146,8 @@ static bool is_name(const char *name)
 tsr_status tsr_program_name(const tsr_program_reader *r, const char *where, const char *name, tsr_value value)
 {
     if (!is_name(name))
-        return tsr_program_refuse(r, where,
-                                  "\"%.64s\" is not a name, which is 1 to %d letters, digits, '_', '.' and '-'", name,
-                                  NAME_LENGTH);
+        return tsr_program_refuse(
+            r, where, "\"%.64s\" is not a name, which is 1 to %d letters, digits, '_', '.' and '-'", name, NAME_LENGTH);
     if (json_object_get(r->names, name))
         return tsr_program_refuse(r, where, "there is a value \"%s\" already", name);
     if (json_object_set_new(r->names, name, json_integer(value)) != 0)

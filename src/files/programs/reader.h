@@ -20,8 +20,7 @@ typedef struct tsr_program_reader {
 #define TSR_PROGRAM_WHERE 400
 
 /** TSR_ERROR_IO: "NAME: WHERE: SENTENCE". */
-tsr_status tsr_program_refuse(const tsr_program_reader *r, const char *where, const char *format, ...)
-    TSR_PRINTF(3, 4);
+tsr_status tsr_program_refuse(const tsr_program_reader *r, const char *where, const char *format, ...) TSR_PRINTF(3, 4);
 
 /** TSR_OK, or the program's first error, its sentence behind "NAME: WHERE: ". */
 tsr_status tsr_program_check(const tsr_program_reader *r, const char *where);

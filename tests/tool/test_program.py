@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""`tessera program`: what it says of a program, what it refuses, and runs whose outputs are those of
+plain loops, under many layouts."""
+import json
+import sys
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+ROWS, HIDDEN, WIDE = 6, 5, 7
+
+
+def value(name, shape, placements=None, kind="parameter", **more):
+    return {"name": name, "kind": kind, "shape": shape, "dtype": "f32", "placements": placements, **more}
+
+
+def op(name, inputs, output, **attributes):
+    return {"op": name, "inputs": inputs, "outputs": [output], "attributes": attributes}
+
+
+def mlp(x, up, bias, down):
+    """An MLP and the sum of squares of its result, with gradients; weights are varying."""
+    placed = [texts.split(",") for texts in (x, up, bias, down)]
+    return {"values": [value("x", [ROWS, HIDDEN], placed[0], "input", gradient="P"), value("up", [WIDE, HIDDEN], placed[1], gradient="P"),
+                       value("bias", [WIDE], placed[2], gradient="P"), value("down", [HIDDEN, WIDE], placed[3], gradient="P"),
+                       value("half", [], None, "constant", value=0.5)],
+            "ops": [op("linear", ["x", "up", "bias"], "h"), op("relu", ["h"], "r"), op("linear", ["r", "down", None], "p"),
+                    op("all_reduce", ["p"], "y"), op("square", ["y"], "s"), op("sum", ["s"], "t", dim=[0, 1], keep=False),
+                    op("all_reduce", ["t"], "u"), op("mul", ["u", "half"], "loss")],
+            "outputs": [{"name": "y", "placements": None}, {"name": "loss"}],
+            "gradients": {"of": "loss", "to": ["x", "up", "bias", "down"]}}
+
+
+def save(program, name="program.json"):
+    path = tool.folder / name
+    path.write_text(program if isinstance(program, str) else json.dumps(program))
+    return path
+
+
+def numbers(seed, count):
+    return [(i * 7 + seed * 5 + i // 3) % 9 - 4 for i in range(count)]
+
+
+def rows(values, width):
+    return [values[i:i + width] for i in range(0, len(values), width)]
+
+
+def product(a, b):
+    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
+
+
+def turned(a):
+    return [list(column) for column in zip(*a)]
+
+
+def flat(a):
+    return [x for row in a for x in row]
+
+
+def expected(x, up, bias, down):
+    """The outputs of the MLP by plain loops over whole numbers."""
+    h = [[v + b for v, b in zip(row, bias)] for row in product(x, turned(up))]
+    r = [[max(v, 0) for v in row] for row in h]
+    y = product(r, turned(down))
+    dr = product(y, down)
+    dh = [[g if v > 0 else 0 for g, v in zip(a, b)] for a, b in zip(dr, h)]
+    return {"y": flat(y), "loss": [sum(v * v for v in flat(y)) / 2], "d.x": flat(product(dh, up)), "d.up": flat(product(turned(dh), x)),
+            "d.bias": [sum(column) for column in zip(*dh)], "d.down": flat(product(turned(y), r))}
+
+
+SHAPES = {"x": (ROWS, HIDDEN), "up": (WIDE, HIDDEN), "bias": (WIDE,), "down": (HIDDEN, WIDE), "y": (ROWS, HIDDEN), "loss": ()}
+
+
+def run(mesh, *placements):
+    inputs, output = tool.folder / "inputs", tool.folder / f"output-{mesh}"
+    inputs.mkdir(exist_ok=True)
+    given = {}
+    for seed, name in enumerate(["x", "up", "bias", "down"]):
+        shape = SHAPES[name]
+        given[name] = numbers(seed, shape[0] * (shape[1] if len(shape) > 1 else 1))
+        harness.write_npy(inputs / f"{name}.npy", "<f4", shape, given[name])
+    tool.json("program", save(mlp(*placements)), "--mesh", mesh, "--inputs", inputs, "--output", output)
+    wanted = expected(rows(given["x"], HIDDEN), rows(given["up"], HIDDEN), given["bias"], rows(given["down"], WIDE))
+    wrong = harness.different("files", sorted(path.name for path in output.iterdir()), sorted(f"{name}.npy" for name in wanted))
+    for name, values in wanted.items():
+        found = harness.read_npy(output / f"{name}.npy")
+        wrong += harness.different(name, found, ("<f4", SHAPES[name.removeprefix("d.")], values))
+    return wrong
+
+
+def told():
+    program = {"values": [value("x", [4, 8], ["S(0)"], "input"), value("w", [16, 8])],
+               "ops": [op("linear", ["x", "w", None], "y")], "outputs": [{"name": "y", "placements": None}]}
+    answer = tool.json("program", save(program), "--mesh", "2")
+    wanted = {"mesh": {"shape": [2], "names": None}, "moves": [], "bytes_received": {"max": 0, "total": 0},
+              "peak_bytes": {"max": 2 * 8 * 4 + 16 * 8 * 4 + 2 * 16 * 4}, "flops": {"max": 2 * 2 * 8 * 16}}
+    wrong = harness.different("answer", {key: answer.get(key) for key in wanted}, wanted)
+    wrong += harness.different("fields", set(answer), {*wanted, "ops", "seconds"})
+    wrong += harness.different("an op", {key: item for key, item in answer["ops"][0].items() if key != "seconds"},
+                               {"op": "linear", "inputs": ["x", "w", None], "outputs": ["y"], "placements": [["S(0)"]], "gradient": ["R"],
+                                "bytes_received": {"max": 0, "total": 0}, "view": False})
+    return wrong + harness.different("seconds", answer["ops"][0]["seconds"], answer["seconds"])
+
+
+# x is cut where the weight is: the product is Partial, and an output wants it whole.
+REDUCED = {"values": [value("x", [4, 8], ["S(1)"], "input"), value("w", [6, 8], ["S(1)"])],
+           "ops": [op("linear", ["x", "w"], "p"), op("relu", ["p"], "y")], "outputs": [{"name": "y", "placements": ["S(0)"]}]}
+
+
+def moved():
+    answer = tool.json("program", save(REDUCED), "--mesh", "4", "--policy", "allow")
+    moves = [{key: move[key] for key in ("value", "from", "to", "cause", "bytes_received")} for move in answer["moves"]]
+    # P -> S(0) by a reduce-scatter: each rank receives three terms of a row of 6 floats. P -> R: as much again.
+    wanted = {"value": "p", "from": ["P"], "cause": "relu"}
+    wrong = harness.different("a move", {key: moves[0][key] for key in wanted}, wanted)
+    total = {key: sum(move["bytes_received"][key] for move in moves) for key in ("max", "total")}
+    wrong += harness.different("bytes", answer["bytes_received"], total)
+    wrong += harness.different("layout", answer["ops"][-1]["placements"], [moves[0]["to"]])
+    return wrong + harness.different("ranks", moves[0]["bytes_received"]["total"], 4 * moves[0]["bytes_received"]["max"])
+
+
+def written():
+    """A redistribution that the program says has no cause."""
+    program = {"values": [value("x", [4, 8], ["S(0)"], "input")], "ops": [op("redistribute", ["x"], "y", placements=["R"])],
+               "outputs": [{"name": "y"}]}
+    answer = tool.json("program", save(program), "--mesh", "2")
+    move = dict(answer["moves"][0])
+    move.pop("seconds")
+    return harness.different("the move", move, {"value": "x", "from": ["S(0)"], "to": ["R"], "output": "y", "cause": None, "before": 0,
+                                                "bytes_received": {"max": 64, "total": 128}})
+
+
+def one_of_many():
+    wide = {"values": [value("x", [2048, 1024], ["S(0)", "R"], "input"), value("w", [8192, 1024], ["R", "S(0)"])],
+            "ops": [op("linear", ["x", "w"], "h"), op("redistribute", ["h"], "y", placements=["S(0)", "R"])], "outputs": [{"name": "y"}]}
+    path = save(wide)
+    mesh = ["--mesh", "dp=1024,tp=1024"]
+    answer, other = tool.json("program", path, *mesh), tool.json("program", path, *mesh, "--rank", "77")
+    received = 2 * (8192 - 8) * 4
+    return (harness.different("the first", answer["bytes_received"], {"max": received, "total": None})
+            + harness.different("of its move", answer["moves"][0]["bytes_received"], {"max": received, "total": None})
+            + harness.different("rank 77", other["bytes_received"], {"max": received, "total": received})
+            + harness.different("rank", (answer.get("rank"), other["rank"]), (None, 77)))
+
+
+def varying():
+    answer = tool.json("program", save(mlp("R", "S(0)", "S(0)", "S(1)")), "--mesh", "2")
+    made = {step["outputs"][0]: step["gradient"] for step in answer["ops"]}
+    return harness.different("gradients", [made[name] for name in ("x", "up", "h")], [["P"], ["R"], ["R"]])
+
+
+def people():
+    said = tool.run("program", save(REDUCED), "--mesh", "4", "--policy", "allow").stdout
+    return [f"{text!r} is not in:\n{said}" for text in ("linear", "move for relu", "4x6 f32", "P -> ", "a rank receives at most", "memory: ")
+            if text not in said]
+
+
+def left_alone():
+    """A run that fails leaves older files as they were."""
+    output = tool.folder / "older"
+    output.mkdir()
+    (output / "y.npy").write_text("older")
+    done = tool.run("program", save(REDUCED), "--mesh", "4", "--policy", "allow", "--inputs", tool.folder / "missing", "--output", output)
+    return harness.different("status", done.returncode, 1) + harness.different("file", (output / "y.npy").read_text(), "older")
+
+
+def ids():
+    """Integers go in, and two results of one op come out."""
+    program = {"values": [value("table", [5, 4], ["S(0)"]), {"name": "ids", "kind": "input", "shape": [3], "dtype": "i64"}],
+               "ops": [op("embedding", ["table", "ids"], "p"), op("all_reduce", ["p"], "e"),
+                       {"op": "topk", "inputs": ["e"], "outputs": ["values", "indices"], "attributes": {"k": 2, "dim": -1}}],
+               "outputs": [{"name": "values"}, {"name": "indices"}]}
+    inputs, output = tool.folder / "ids", tool.folder / "ids-out"
+    inputs.mkdir()
+    table, chosen = [7, 1, 8, 3, 2, 9, 4, 6, 5, 0, 11, 10, 1, 2, 3, 4, 4, 3, 2, 1], [4, 0, 2]
+    harness.write_npy(inputs / "table.npy", "<f4", (5, 4), table)
+    harness.write_npy(inputs / "ids.npy", "<i8", (3,), chosen)
+    tool.json("program", save(program), "--mesh", "3", "--inputs", inputs, "--output", output)
+    return (harness.different("values", harness.read_npy(output / "values.npy"), ("<f4", (3, 2), [4, 3, 8, 7, 11, 10]))
+            + harness.different("indices", harness.read_npy(output / "indices.npy"), ("<i8", (3, 2), [0, 1, 2, 0, 2, 3])))
+
+
+tool.case("ops are told with layouts and costs", told)
+tool.case("moves are told with causes and bytes", moved)
+tool.case("a move that the program says has no cause", written)
+tool.case("one rank of 2^20 is told", one_of_many)
+tool.case("varying values are told", varying)
+tool.case("people get a table", people)
+for case in (("1", "R", "R", "R", "R"), ("2", "R", "S(0)", "S(0)", "S(1)"), ("3", "R", "S(0)", "S(0)", "S(1)"), ("2", "S(0)", "R", "R", "R"),
+             ("4", "S(0)", "R", "R", "R"), ("4", "R", "S(0;balanced)", "S(0;balanced)", "S(1;balanced)"),
+             ("2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)"), ("2@1", "R", "S(0)", "S(0)", "S(1)"), ("2x2@[3,1,0,2]", "R,S(0)", "S(0),R", "S(0),R", "S(1),R")):
+    tool.case(f"an MLP on {case[0]} with x {case[1]}, up {case[2]}", run, *case)
+tool.case("integers and ops of two results run", ids)
+tool.case("older files stay where a run fails", left_alone)
+
+X = value("x", [4, 8], None, "input")
+
+
+def refuses(status, program, mentions, *options):
+    tool.refuses(status, ["program", save(program, f"refused-{refuses.count}.json"), "--mesh", "2", *options], mentions)
+    refuses.count += 1
+
+
+refuses.count = 0
+tool.refuses(1, ["program", "missing.json", "--mesh", "2"], ["missing.json"])
+tool.refuses(2, ["program", save({}), "--mesh", "2x"], ["--mesh"])
+tool.refuses(2, ["program", save({}), "--mesh", "2", "--inputs", "x"], ["--output"])
+refuses(2, "{", ["line 1"])
+refuses(2, [], ["values, ops, outputs, gradients"])
+refuses(2, {"value": []}, ["\"value\" is not one of its fields"])
+refuses(1, {}, ["has no output"])
+refuses(2, {"values": [{**X, "kind": "weight"}]}, ["values[0], \"x\"", "weight"])
+refuses(2, {"values": [{**X, "dtype": "f33"}]}, ["values[0], \"x\"", "f33"])
+refuses(2, {"values": [{**X, "shape": [2.5]}]}, ["values[0], \"x\"", "shape[0]"])
+refuses(2, {"values": [{**X, "gradient": "S"}]}, ["values[0], \"x\"", "gradient"])
+refuses(2, {"values": [X, {**X, "kind": "constant", "name": "c"}]}, ["values[1], \"c\"", "value is missing"])
+refuses(1, {"values": [{**X, "placements": ["S(2)"]}]}, ["values[0], \"x\"", "S(2)"])
+refuses(1, {"values": [X, X]}, ["values[1], \"x\"", "already"])
+refuses(1, {"values": [{**X, "kind": "state"}]}, ["values[0], \"x\"", "not supported"])
+refuses(1, {"values": [X], "ops": [{"op": "store", "inputs": ["x", "x", "x"], "outputs": []}]}, ["ops[0]", "not supported"])
+refuses(2, {"values": [X], "ops": [op("reluu", ["x"], "y")]}, ["ops[0]", "relu"])
+refuses(2, {"values": [X], "ops": [op("relu", ["z"], "y")]}, ["ops[0], relu", "\"z\""])
+refuses(2, {"values": [X], "ops": [op("relu", ["x", "x"], "y")]}, ["2 inputs", "takes 1"])
+refuses(2, {"values": [X], "ops": [op("relu", ["x"], "x")]}, ["ops[0], relu", "already"])
+refuses(2, {"values": [X], "ops": [op("softmax", ["x"], "y", dims=1)]}, ["ops[0], softmax", "\"dims\""])
+refuses(2, {"values": [X], "ops": [op("softmax", ["x"], "y", dim="1")]}, ["ops[0], softmax", "dim must be a whole number"])
+refuses(2, {"values": [X], "ops": [op("cast", ["x"], "y", dtype="f33")]}, ["ops[0], cast", "name of a dtype"])
+refuses(1, {"values": [X], "ops": [op("softmax", ["x"], "y", dim=5)]}, ["ops[0], softmax", "dim"])
+refuses(2, {"values": [X], "outputs": [{"name": "y"}]}, ["outputs[0], \"y\""])
+refuses(1, {"values": [X], "outputs": [{"name": "x", "placements": ["S(0)"]}]}, ["outputs[0], \"x\"", "policy"])
+refuses(2, {"values": [X], "gradients": {"of": "x", "to": []}}, ["gradients", "to must be"])
+refuses(1, {"values": [X], "gradients": {"of": "x", "to": ["x"]}}, ["gradients", "must have 1"])
+refuses(1, REDUCED, ["ops[1], relu"])
+refuses(1, REDUCED, ["--rank 2"], "--rank", "2")
+tool.report.finish()
