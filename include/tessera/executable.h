@@ -62,6 +62,9 @@ TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *exe
 TSR_API const char *tsr_executable_input_name(const tsr_executable *executable, size_t index);
 TSR_API const char *tsr_executable_output_name(const tsr_executable *executable, size_t index);
 
+/** The program's value of an output; TSR_NONE: there is none. */
+TSR_API tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t index);
+
 /** Bytes of workspace that a run needs on this rank; they may grow when an executable over abstract
  * meshes is prepared. */
 TSR_API size_t tsr_executable_workspace_bytes(const tsr_executable *executable);

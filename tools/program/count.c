@@ -59,6 +59,14 @@ static tsr_status add_rank(program_count *c, const tsr_executable *x)
     return TSR_OK;
 }
 
+/* An output without a label is called by its name. */
+static void label_outputs(const program_count *c)
+{
+    for (size_t i = 0; i < tsr_executable_output_count(c->first); i++)
+        tsr_value_set_label(c->request->program, tsr_executable_output_value(c->first, i),
+                            tsr_executable_output_name(c->first, i));
+}
+
 static tsr_status count_rank(program_count *c, int64_t rank)
 {
     tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
@@ -70,8 +78,10 @@ static tsr_status count_rank(program_count *c, int64_t rank)
         status = add_rank(c, x);
     if (c->first)
         tsr_executable_destroy(x);
-    else
+    else {
         c->first = x;
+        label_outputs(c);
+    }
     return status;
 }
 

@@ -1,19 +1,53 @@
 /* tessera program: what a program does and costs, and its run. */
 #include "cli/report.h"
+#include "files/file.h"
+#include "program/draw.h"
 #include "program/run.h"
 
 #include <stdlib.h>
 
-static int answer(const tool_arguments *given, const program_count *c)
+/* What the command prints, and the picture. */
+typedef struct products {
+    char *answer, *picture;
+    size_t picture_bytes;
+    tsr_new_file *file;
+} products;
+
+static int make_products(const tool_arguments *given, const program_count *c, products *p)
 {
     text_buffer text = {0};
     int status = given->value[OPT_JSON] ? program_to_json(c, &text) : program_to_text(c, &text);
-    char *const whole = text_buffer_take(&text, NULL);
+    p->answer = text_buffer_take(&text, NULL);
+    if (status == EXIT_DONE && given->value[OPT_SVG])
+        status = program_draw(c, &p->picture, &p->picture_bytes);
+    return status;
+}
+
+/* Writes the picture under another name, then standard output, then renames the picture. */
+static int write_products(const char *path, products *p)
+{
+    int status = path ? file_prepare("--svg", path, p->picture, p->picture_bytes, &p->file) : EXIT_DONE;
     if (status == EXIT_DONE) {
-        say_text(whole);
+        say_text(p->answer);
         status = finish_stdout();
     }
-    free(whole);
+    if (status == EXIT_DONE && path) {
+        tsr_new_file *const file = p->file;
+        p->file = NULL;
+        status = file_publish("--svg", path, file);
+    }
+    return status;
+}
+
+static int answer(const tool_arguments *given, const program_count *c)
+{
+    products p = {.answer = NULL};
+    int status = make_products(given, c, &p);
+    if (status == EXIT_DONE)
+        status = write_products(given->value[OPT_SVG], &p);
+    tsr_new_file_discard(p.file);
+    free(p.answer);
+    free(p.picture);
     return status;
 }
 
@@ -23,7 +57,7 @@ static int check_options(const tool_arguments *given)
         return complain(EXIT_USAGE, "program runs with --inputs and --output, or without both");
     if (given->value[OPT_INPUTS] && given->value[OPT_RANK])
         return complain(EXIT_USAGE, "--rank tells of one rank, but --inputs runs all; give one of them");
-    return EXIT_DONE;
+    return given->value[OPT_SVG] ? file_check_output("--svg", given->value[OPT_SVG]) : EXIT_DONE;
 }
 
 static int run_program(const tool_arguments *given)
@@ -53,14 +87,15 @@ const tool_command program_command = {
         "model; and memory. --policy says what the program may put in by itself. Nothing is run: the mesh may have any "
         "size. Without --rank all ranks are counted, one after the other; the first alone where there are more than "
         "4096.\n\nWith --inputs it also runs: the whole tensors NAME.npy of inputs and parameters are distributed by "
-        "their placements, and the whole outputs are written to --output as NAME.npy.",
+        "their placements, and the whole outputs are written to --output as NAME.npy. "
+        "--svg draws ops from top to bottom, with layouts, and what moves.",
     .examples = "  tessera program mlp.json --mesh dp=2,tp=2\n"
                 "  tessera program mlp.json --mesh 128x8192 --rank 77 --json\n"
                 "  tessera program mlp.json --mesh 2 --inputs tensors --output results\n",
     .operands = "FILE.json",
     .operand_count = 1,
     .output = "a folder, made if need be, for NAME.npy, each whole output",
-    .takes = TAKES(MESH) | TAKES(INPUTS) | TAKES(OUTPUT) | TAKES(POLICY) | TAKES(RANK) | TAKES(JSON),
+    .takes = TAKES(MESH) | TAKES(INPUTS) | TAKES(OUTPUT) | TAKES(POLICY) | TAKES(RANK) | TAKES(SVG) | TAKES(JSON),
     .requires_all = TAKES(MESH),
     .run = run_program,
 };

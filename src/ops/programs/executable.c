@@ -80,6 +80,11 @@ const char *tsr_executable_output_name(const tsr_executable *executable, size_t 
     return index < tsr_executable_output_count(executable) ? executable->output_names[index] : NULL;
 }
 
+tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_output_count(executable) ? executable->outputs[index] : TSR_NONE;
+}
+
 size_t tsr_executable_workspace_bytes(const tsr_executable *executable)
 {
     return executable ? executable->workspace_bytes : 0;
