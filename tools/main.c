@@ -27,6 +27,7 @@ static const tool_command *const commands[] = {
     &bench_linear_command,
     &bench_product_command,
     &bench_ops_command,
+    &bench_program_command,
 #endif
     &bench_dispatch_command,
     &bench_calibrate_command,

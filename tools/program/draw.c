@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN 28.0
+#define MARGIN      28.0
 #define LEAST_WIDTH 760.0
 
 /* How boxes of a kind look, and what the legend says of them. */
@@ -37,11 +37,11 @@ static void draw_join(svg *s, const graph *g, const join *j)
     const box *const from = &g->boxes[j->from], *const to = &g->boxes[j->to], *const source = &g->boxes[j->source];
     const box *const coloured = moves(to) ? to : source;
     const double width = moves(coloured) ? 2.2 : 1;
-    svg_flow(s, (svg_point){from->x, from->y + from->height}, (svg_point){to->x, to->y}, looks[coloured->kind].line, width,
-             to->kind != BOX_BEND, source->lines[source->line_count > 1 ? 1 : 0]);
+    svg_flow(s, (svg_point){from->x, from->y + from->height}, (svg_point){to->x, to->y}, looks[coloured->kind].line,
+             width, to->kind != BOX_BEND, source->lines[source->line_count > 1 ? 1 : 0]);
     if (to->kind == BOX_BEND)
-        svg_flow(s, (svg_point){to->x, to->y}, (svg_point){to->x, to->y + to->height}, looks[coloured->kind].line, width, 0,
-                 NULL);
+        svg_flow(s, (svg_point){to->x, to->y}, (svg_point){to->x, to->y + to->height}, looks[coloured->kind].line,
+                 width, 0, NULL);
 }
 
 static void draw_box(svg *s, const box *b)
@@ -74,7 +74,10 @@ static double draw_figures(svg *s, const program_count *c, double y, double widt
     print_short_bytes(c->peak_bytes, peak);
     print_seconds(c->seconds, seconds);
     snprintf(line, sizeof line, "%s receives%s %sB, and takes %sB of memory; %s by the cost model.",
-             c->request->one_rank ? "The rank" : c->has_totals ? "A rank" : "The first rank", c->request->one_rank || !c->has_totals ? "" : " at most", most, peak, seconds);
+             c->request->one_rank ? "The rank"
+             : c->has_totals      ? "A rank"
+                                  : "The first rank",
+             c->request->one_rank || !c->has_totals ? "" : " at most", most, peak, seconds);
     return svg_paragraph(s, MARGIN, y, width, 12, line) + 10;
 }
 
@@ -114,5 +117,6 @@ int program_draw(const program_count *c, char **text, size_t *bytes)
         return EXIT_DONE;
     free(*text);
     *text = NULL;
-    return status == TSR_OK ? complain(EXIT_REFUSED, "there is no memory for the picture") : complain_status(EXIT_REFUSED);
+    return status == TSR_OK ? complain(EXIT_REFUSED, "there is no memory for the picture")
+                            : complain_status(EXIT_REFUSED);
 }

@@ -124,7 +124,8 @@ static size_t find_level(const graph *g, const tsr_executable_step *what)
 static void describe_move(const program_step *step, box *b)
 {
     char bytes[BYTES_TEXT], seconds[BYTES_TEXT];
-    char *const from = layout_text(step->what.operand_layouts[0]), *const to = layout_text(step->what.result_layouts[0]);
+    char *const from = layout_text(step->what.operand_layouts[0]), *const to =
+                                                                       layout_text(step->what.result_layouts[0]);
     print_short_bytes(step->bytes.max, bytes);
     print_seconds(step->seconds, seconds);
     add_line(b, "%.40s -> %.40s", from ? from : "", to ? to : "");

@@ -12,8 +12,8 @@
 typedef enum box_kind {
     BOX_INPUT,
     BOX_OP,
-    BOX_VIEW, /**< an op that costs nothing */
-    BOX_MOVE, /**< a redistribution that the program says */
+    BOX_VIEW,   /**< an op that costs nothing */
+    BOX_MOVE,   /**< a redistribution that the program says */
     BOX_CHOSEN, /**< one that the policy put in */
     BOX_OUTPUT,
     BOX_BEND /**< nothing: a line that passes a level goes through it */
@@ -48,7 +48,7 @@ typedef struct graph {
     size_t **levels; /**< boxes of each level, from the left */
     size_t *sizes;   /**< the number of boxes of each level */
     size_t level_count;
-    int *maker; /**< by the program's value: the box that makes it; -1: none */
+    int *maker;      /**< by the program's value: the box that makes it; -1: none */
     tsr_value *same; /**< by the program's value: the value of which it is a varying copy */
     size_t value_count;
 } graph;
