@@ -90,7 +90,8 @@ static void give_weight(model *m, int given, const char *cut)
     tsr_layout *layout = NULL;
     const int64_t rows = model_rows(&m->sizes, given), shape[] = {rows, model_columns(&m->sizes, given)};
     print_placements(m, "R", cut, placements);
-    if (tsr_layout_parse(m->mesh, placements, rows > 1 ? 2 : 1, rows > 1 ? shape : shape + 1, TSR_F32, &layout) != TSR_OK)
+    if (tsr_layout_parse(m->mesh, placements, rows > 1 ? 2 : 1, rows > 1 ? shape : shape + 1, TSR_F32, &layout) !=
+        TSR_OK)
         layout = NULL;
     m->given[given] = tsr_parameter(m->program, names[given], layout);
     tsr_layout_destroy(layout);

@@ -13,8 +13,20 @@ typedef struct model_sizes {
 } model_sizes;
 
 /** Values that are given; the MLP takes the first four alone. */
-enum { MODEL_X, MODEL_GATE, MODEL_UP, MODEL_DOWN, MODEL_NORM, MODEL_WQ, MODEL_WK, MODEL_WV, MODEL_WO, MODEL_MLP_NORM,
-       MODEL_POSITIONS, MODEL_GIVEN };
+enum {
+    MODEL_X,
+    MODEL_GATE,
+    MODEL_UP,
+    MODEL_DOWN,
+    MODEL_NORM,
+    MODEL_WQ,
+    MODEL_WK,
+    MODEL_WV,
+    MODEL_WO,
+    MODEL_MLP_NORM,
+    MODEL_POSITIONS,
+    MODEL_GIVEN
+};
 
 /** The most ops of a model. */
 enum { MODEL_CALLS = 32, MODEL_ATTRIBUTES = 3 };

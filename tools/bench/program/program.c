@@ -59,8 +59,8 @@ static tsr_status measure_side(job *j, program_side *s)
     tsr_bench_result results[SUBJECTS];
     const int rank = tsr_comm_rank(s->comm);
     const tsr_bench_options options = bench_options(&j->settings, j->place, rank);
-    const tsr_bench_subject subjects[SUBJECTS] = {[PROGRAM] = {.call = run_program, .check = check, .arg = s},
-                                                  [KERNELS] = {.call = call_kernels, .arg = s}};
+    const tsr_bench_subject subjects[SUBJECTS] = {
+        [PROGRAM] = {.call = run_program, .check = check, .arg = s}, [KERNELS] = {.call = call_kernels, .arg = s}};
     TSR_TRY(tsr_executable_figures_of(s->x, &f));
     double figures[FIGURES] = {(double)f.bytes_received, (double)f.workspace_bytes, s->compile_seconds};
     TSR_TRY(tsr_comm_all_reduce(s->comm, figures, figures, FIGURES, TSR_F64, TSR_MAX, tsr_device_host(), NULL));
@@ -222,8 +222,8 @@ static int read_job(const tool_arguments *given, job *j)
     if (status == EXIT_DONE)
         status = place_count_ranks(j->place, j->mesh, NULL, &j->ranks);
     if (status == EXIT_DONE && j->ranks != tsr_mesh_count(j->mesh))
-        status = complain(EXIT_REFUSED, "--mesh %s: bench program takes a mesh of ranks 0, 1, ..",
-                          given->value[OPT_MESH]);
+        status =
+            complain(EXIT_REFUSED, "--mesh %s: bench program takes a mesh of ranks 0, 1, ..", given->value[OPT_MESH]);
     if (status == EXIT_DONE)
         j->c.sizes.sequences = tsr_mesh_count(j->mesh) / tsr_mesh_size(j->mesh, tsr_mesh_ndim(j->mesh) - 1);
     return status;
