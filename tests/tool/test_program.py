@@ -2,7 +2,9 @@
 """`tessera program`: what it says of a program, what it refuses, and runs whose outputs are those of
 plain loops, under many layouts."""
 import json
+import re
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import harness
 
@@ -155,6 +157,44 @@ def people():
             if text not in said]
 
 
+def drawn():
+    """The picture is XML, names every op and move, and keeps within its borders."""
+    path = tool.folder / "picture.svg"
+    answer = tool.json("program", save(REDUCED), "--mesh", "4", "--policy", "allow", "--svg", path)
+    root = ElementTree.fromstring(path.read_bytes())
+    svg = "{http://www.w3.org/2000/svg}"
+    texts = ["".join(text.itertext()) for text in root.iter(svg + "text")]
+    wanted = ["x 4x8 f32 S(1)", "with w 6x8 f32 S(1)", "p 4x6 f32 P", "output y", f"P -> {answer['moves'][0]['to'][0]}", "put in for relu"]
+    wrong = [f"{text!r} is not in {texts}" for text in wanted if text not in texts]
+    wrong += [f"no box of {step['op']}" for step in answer["ops"] if not any(text.startswith(step["op"] + ",") for text in texts)]
+    width, height = float(root.get("width")), float(root.get("height"))
+    for box in root.iter(svg + "rect"):
+        x, y, wide, high = (float(box.get(name)) for name in ("x", "y", "width", "height"))
+        if x < 0 or y < 0 or x + wide > width or y + high > height:
+            wrong.append(f"a box at {x}, {y}")
+    for flow in root.iter(svg + "path"):
+        corners = [float(number) for number in re.findall(r"-?\d+\.\d+", flow.get("d"))] if flow.get("stroke-width") != "0.6" else []
+        if any(x < 0 or x > width for x in corners[::2]) or any(y < 0 or y > height for y in corners[1::2]):
+            wrong.append(f"a line {flow.get('d')}")
+    return wrong
+
+
+def wide():
+    """Boxes of one level do not overlap, and far values are named in words."""
+    path = tool.folder / "wide.svg"
+    ops = [op("relu", ["x"], f"a{i}") for i in range(1)] + [op("scale", ["x"], f"b{i}", factor=i + 2) for i in range(7)]
+    ops += [op("neg", ["a0"], "c0")] + [op("neg", [f"c{i}"], f"c{i + 1}") for i in range(20)] + [op("add", ["c20", "a0"], "y")]
+    program = {"values": [value("x", [4, 8], None, "input")], "ops": ops, "outputs": [{"name": "y"}] + [{"name": f"b{i}"} for i in range(7)]}
+    tool.json("program", save(program), "--mesh", "2", "--svg", path)
+    root = ElementTree.fromstring(path.read_bytes())
+    svg = "{http://www.w3.org/2000/svg}"
+    boxes = [tuple(float(box.get(name)) for name in ("x", "y", "width", "height")) for box in root.iter(svg + "rect")][1:]
+    wrong = [f"{a} and {b} overlap" for i, a in enumerate(boxes) for b in boxes[:i]
+             if a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]]
+    texts = ["".join(text.itertext()) for text in root.iter(svg + "text")]
+    return wrong + harness.different("far", [text for text in texts if "from above" in text], ["with a0 from above"])
+
+
 def left_alone():
     """A run that fails leaves older files as they were."""
     output = tool.folder / "older"
@@ -186,6 +226,8 @@ tool.case("a move that the program says has no cause", written)
 tool.case("one rank of 2^20 is told", one_of_many)
 tool.case("varying values are told", varying)
 tool.case("people get a table", people)
+tool.case("a picture is drawn", drawn)
+tool.case("boxes of a picture lie apart", wide)
 for case in (("1", "R", "R", "R", "R"), ("2", "R", "S(0)", "S(0)", "S(1)"), ("3", "R", "S(0)", "S(0)", "S(1)"), ("2", "S(0)", "R", "R", "R"),
              ("4", "S(0)", "R", "R", "R"), ("4", "R", "S(0;balanced)", "S(0;balanced)", "S(1;balanced)"),
              ("2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)"), ("2@1", "R", "S(0)", "S(0)", "S(1)"), ("2x2@[3,1,0,2]", "R,S(0)", "S(0),R", "S(0),R", "S(1),R")):
