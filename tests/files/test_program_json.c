@@ -55,8 +55,10 @@ static void values_ops_and_gradients_are_recorded(void **state)
         "{\"values\": [" X ", " W ", " C "], \"ops\": ["
         "{\"op\": \"linear\", \"inputs\": [\"x\", \"w\", null], \"outputs\": [\"y\"], \"attributes\": {}},"
         "{\"op\": \"mul\", \"inputs\": [\"y\", \"c\"], \"outputs\": [\"z\"]},"
-        "{\"op\": \"sum\", \"inputs\": [\"z\"], \"outputs\": [\"t\"], \"attributes\": {\"dim\": [0, 1], \"keep\": false}},"
-        "{\"op\": \"all_reduce\", \"inputs\": [\"t\"], \"outputs\": [\"loss\"], \"attributes\": {\"gradient\": \"replicate\"}}],"
+        "{\"op\": \"sum\", \"inputs\": [\"z\"], \"outputs\": [\"t\"], \"attributes\": {\"dim\": [0, 1], \"keep\": "
+        "false}},"
+        "{\"op\": \"all_reduce\", \"inputs\": [\"t\"], \"outputs\": [\"loss\"], \"attributes\": {\"gradient\": "
+        "\"replicate\"}}],"
         "\"outputs\": [{\"name\": \"y\", \"placements\": null}], \"gradients\": {\"of\": \"loss\", \"to\": [\"w\"]}}";
     tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
     tsr_executable_figures figures;
@@ -116,18 +118,28 @@ static void texts_that_are_no_programs_are_io(void **state)
     refuse(TSR_ERROR_IO, "", "line 1");
     refuse(TSR_ERROR_IO, "{\"values\": {}}", "values must be a list");
     refuse(TSR_ERROR_IO, "{\"values\": [" X ", 3]}", "values[1]");
-    refuse(TSR_ERROR_IO, "{\"values\": [" X "], \"ops\": [{\"op\": \"relu\", \"inputs\": [\"x\"], \"outputs\": [\"a b\"]}]}", "ops[0], relu");
-    refuse(TSR_ERROR_IO, "{\"values\": [" X "], \"ops\": [{\"op\": \"relu\", \"inputs\": [3], \"outputs\": [\"y\"]}]}", "inputs[0]");
-    refuse(TSR_ERROR_IO, "{\"values\": [" X "], \"ops\": [{\"op\": \"relu\", \"inputs\": [\"x\"], \"outputs\": []}]}", "0 outputs");
+    refuse(TSR_ERROR_IO,
+           "{\"values\": [" X "], \"ops\": [{\"op\": \"relu\", \"inputs\": [\"x\"], \"outputs\": [\"a b\"]}]}",
+           "ops[0], relu");
+    refuse(TSR_ERROR_IO, "{\"values\": [" X "], \"ops\": [{\"op\": \"relu\", \"inputs\": [3], \"outputs\": [\"y\"]}]}",
+           "inputs[0]");
+    refuse(TSR_ERROR_IO, "{\"values\": [" X "], \"ops\": [{\"op\": \"relu\", \"inputs\": [\"x\"], \"outputs\": []}]}",
+           "0 outputs");
 }
 
 static void what_layouts_and_rules_refuse_is_theirs(void **state)
 {
     (void)state;
-    refuse(TSR_ERROR_ARGUMENT, "{\"values\": [" X "], \"ops\": [{\"op\": \"cumsum\", \"inputs\": [\"x\"], \"outputs\": [\"y\"], \"attributes\": {\"dim\": 2}}]}",
-           "ops[0], cumsum");
-    refuse(TSR_ERROR_ARGUMENT, "{\"values\": [" W "], \"outputs\": [{\"name\": \"w\", \"placements\": [\"S(0)\"]}]}", "outputs[0], \"w\"");
-    refuse(TSR_ERROR_UNSUPPORTED, "{\"values\": [{\"name\": \"s\", \"kind\": \"state\", \"shape\": [], \"dtype\": \"f32\"}]}", "values[0], \"s\"");
+    refuse(
+        TSR_ERROR_ARGUMENT,
+        "{\"values\": [" X
+        "], \"ops\": [{\"op\": \"cumsum\", \"inputs\": [\"x\"], \"outputs\": [\"y\"], \"attributes\": {\"dim\": 2}}]}",
+        "ops[0], cumsum");
+    refuse(TSR_ERROR_ARGUMENT, "{\"values\": [" W "], \"outputs\": [{\"name\": \"w\", \"placements\": [\"S(0)\"]}]}",
+           "outputs[0], \"w\"");
+    refuse(TSR_ERROR_UNSUPPORTED,
+           "{\"values\": [{\"name\": \"s\", \"kind\": \"state\", \"shape\": [], \"dtype\": \"f32\"}]}",
+           "values[0], \"s\"");
     refuse(TSR_ERROR_UNSUPPORTED, "{\"ops\": [{\"op\": \"store\", \"inputs\": [], \"outputs\": []}]}", "ops[0]");
 }
 

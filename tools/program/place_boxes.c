@@ -148,8 +148,8 @@ static double distance(const box *left, const box *right)
     return (left->width + right->width) / 2 + GAP;
 }
 
-/* Moves the boxes of a level to their wishes, as far as they do not overlap: the mean of pushing them
- * to the right and to the left. */
+/* Moves the boxes of a level to their wishes, as far as they do not overlap: the mean of pushing
+ * them to the right and to the left. */
 static void shift_level(graph *g, size_t level)
 {
     const size_t *const list = g->levels[level];

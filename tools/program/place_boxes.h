@@ -4,8 +4,8 @@
 
 #include "program/graph.h"
 
-/** Gives every box its place, the first at (left, top); lines that pass levels get bends. `*right` and
- * `*bottom` get the ends. TSR_ERROR_MEMORY. */
+/** Gives every box its place, the first at (left, top); lines that pass levels get bends. `*right`
+ * and `*bottom` get the ends. TSR_ERROR_MEMORY. */
 tsr_status place_boxes(graph *g, double left, double top, double *right, double *bottom);
 
 #endif

@@ -45,7 +45,8 @@ tsr_status tsr_program_read_list(const tsr_program_reader *r, const char *where,
 tsr_status tsr_program_read_numbers(const tsr_program_reader *r, const char *where, const char *what,
                                     const json_t *list, int64_t *out, int *count);
 
-/** The texts of a list as one, apart by commas, on the heap; NULL for a list that is missing or null. */
+/** The texts of a list as one, apart by commas, on the heap; NULL for a list that is missing or
+ * null. */
 tsr_status tsr_program_join(const tsr_program_reader *r, const char *where, const char *what, const json_t *list,
                             char **out);
 

@@ -82,8 +82,7 @@ static void give_input(model *m, int given, tsr_dtype dtype, int ndim, const int
     m->given[given] = tsr_input(m->program, names[given], m->mesh, dtype, ndim, shape, placements);
 }
 
-/* A weight, a matrix or, with one row, a vector; a layout that is refused makes the program fail when
- * it takes NULL. */
+/* A weight, a matrix or, with one row, a vector. */
 static void give_weight(model *m, int given, const char *cut)
 {
     char placements[256];

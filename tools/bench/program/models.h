@@ -1,4 +1,5 @@
-/** The models that `bench program` measures: an MLP with a gate, and a block of a Llama around it. */
+/** The models that `bench program` measures: an MLP with a gate, and a block of a Llama around
+ * it. */
 #ifndef TESSERA_TOOLS_BENCH_PROGRAM_MODELS_H
 #define TESSERA_TOOLS_BENCH_PROGRAM_MODELS_H
 

@@ -12,8 +12,8 @@
 #define ALIGNMENT 64
 
 /* Of a result, relative to the largest of 1 and its size. Sums of f32 over at most 2^14 terms of
- * random signs, a dozen one after the other, round by less than 2^-24 * 2^7 * 12; whatever lies in a
- * wrong place is off by about 1. */
+ * random signs, a dozen one after the other, round by less than 2^-24 * 2^7 * 12; whatever lies in
+ * a wrong place is off by about 1. */
 #define TOLERANCE 0x1p-12
 
 static double now(void)
