@@ -14,7 +14,9 @@
  * @par Ids
  * Ids are i64 or i32. One that is negative, or not below the size of the whole dim, is
  * TSR_ERROR_ARGUMENT on the ranks that have it; the sentence names the id, the rank and the index.
- * Then results of _into have unspecified values, but sums are as they were.
+ * Then results of _into have unspecified values, but sums are as they were. On a device other than
+ * the host the call succeeds, without these ids; the next op on the device's default stream, or the
+ * next wait of the library for it, is TSR_ERROR_STATE with the same sentence.
  *
  * @par Sums
  * Terms are added in ascending order of their positions in the ids, in the table's dtype, those of

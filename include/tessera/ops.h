@@ -105,8 +105,8 @@ typedef struct tsr_op_info {
 
 /** Finds the op called `name`, among the library's and those of the context's options. `context`
  * NULL: among the library's. The op lives as long as the context. TSR_ERROR_ARGUMENT: no op has
- * this name, and the sentence tells similar ones; or a row of the options is not one. Any thread.
- */
+ * this name, and the sentence tells similar ones, or what to use for a name of PyTorch or NumPy; or
+ * a row of the options is not one. Any thread. */
 TSR_API tsr_status tsr_op_find(tsr_context *context, const char *name, const tsr_op **out);
 
 /** The op at `index`, in the order of the table, the library's first; NULL past the last, or if the

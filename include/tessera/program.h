@@ -68,6 +68,19 @@ TSR_API tsr_value tsr_input(tsr_program *program, const char *name, const tsr_me
  * it. The layout is retained, and the name is as for tsr_input(). */
 TSR_API tsr_value tsr_parameter(tsr_program *program, const char *name, const tsr_layout *layout);
 
+/** A value that stays between runs and that tsr_op_store() changes: a key/value cache, a trained
+ * weight, a step count. tsr_executable_bind() gives it. The layout, which is retained, has no
+ * Partial dim; the name is as for tsr_input(). Ops recorded after a store see what it stored. */
+TSR_API tsr_value tsr_state(tsr_program *program, const char *name, const tsr_layout *layout);
+
+/**
+ * A length that each run gives by tsr_executable_set_length(), from 1 to `maximum`, such as the
+ * number of tokens: returns a number that stands for it in shapes of tsr_input() and in integer
+ * attributes. Executables have memory for the maximum. A dim of such a length is not sharded, and
+ * its sizes follow from lengths by sums and multiples. The name is copied. At most 8.
+ */
+TSR_API int64_t tsr_length(tsr_program *program, const char *name, int64_t maximum);
+
 /** A tensor all of whose elements are `value`, converted to the layout's dtype. The layout, which
  * is retained, has no Partial dim. */
 TSR_API tsr_value tsr_constant(tsr_program *program, double value, const tsr_layout *layout);
@@ -87,6 +100,14 @@ TSR_API void tsr_output(tsr_program *program, const char *name, tsr_value value,
 TSR_API tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t count,
                                     const tsr_attribute *attributes, const tsr_value *operands,
                                     tsr_value *results);
+
+/** Writes a value into a state, in place, after all reads of it that are recorded before.
+ * `position` TSR_NONE: the whole state; else one integer (i32 or i64, Replicate), from which on the
+ * value lies in the dim in which it is shorter than the state, as keys in a cache. The value has
+ * the state's dtype, and is brought to its placements as the policy allows; that dim of a state is
+ * not sharded. */
+TSR_API void tsr_op_store(tsr_program *program, tsr_value state, tsr_value value,
+                          tsr_value position);
 
 /** Redistributes a value to another layout of the same tensor, on its mesh or, with the ranks of
  * both in one communicator, on another. The layout is retained. */

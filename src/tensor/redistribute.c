@@ -6,6 +6,7 @@
 #include "tensor/dtensor.h"
 #include "tensor/plan_cache.h"
 
+#include <tessera/sys/dtensor.h>
 #include <tessera/sys/status.h>
 
 static tsr_status execute_entry(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst,
@@ -267,6 +268,32 @@ static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr
     }
     *out = y;
     return TSR_OK;
+}
+
+/* Takes part in the plan that peers execute, if the placements name it. */
+static tsr_status take_part_as_failed(const tsr_dtensor *x, const tsr_placement *placements, tsr_status failed)
+{
+    tsr_kept_sentence kept;
+    tsr_layout_probe to;
+    tsr_cached_plan *entry;
+    tsr_status_keep_returned(&kept, failed);
+    if (!placements || tsr_layout_probe_init(&to, x->layout, placements) != TSR_OK)
+        return tell_fault(x, tsr_status_restore(&kept, failed));
+    const tsr_status found = tsr_cache_find(x->layout, &to.layout, x->local.device, &entry);
+    tsr_status_restore(&kept, failed);
+    if (found == TSR_OK)
+        run_entry(entry, &x->local, NULL, NULL, failed);
+    return tsr_status_restore(&kept, failed);
+}
+
+tsr_status tsr_redistribute_failed(const tsr_dtensor *x, const tsr_placement *placements, tsr_status failed)
+{
+    tsr_kept_sentence kept;
+    tsr_status_keep_returned(&kept, failed);
+    if (tsr_comm_enter(x->comm, "tsr_redistribute_failed") != TSR_OK)
+        return tsr_status_restore(&kept, failed);
+    tsr_status_restore(&kept, failed);
+    return tsr_comm_leave(x->comm, take_part_as_failed(x, placements, failed));
 }
 
 tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)

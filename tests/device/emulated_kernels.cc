@@ -2,7 +2,7 @@
  * after it. */
 #include "device/cuda/convert.cuh"
 #include "device/cuda/copy.cuh"
-#include "device/cuda/ops/norms.cuh"
+#include "device/cuda/ops/indexing.cuh"
 #include "device/cuda/reduce.cuh"
 #include "emulated_gpu.h"
 
@@ -67,6 +67,46 @@ void norm_sums(unsigned blocks, void **arguments)
                 tsr_cuda_sum_rows(*static_cast<const tsr_cuda_norm *>(arguments[0]), block, thread, phase, &memory);
 }
 
+void find_ids(unsigned blocks, void **arguments)
+{
+    tsr_cuda_id_memory memory;
+    for (unsigned block = 0; block < blocks; block++)
+        for (int phase = 0; phase < 2; phase++)
+            for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+                tsr_cuda_find_ids_in(*static_cast<const tsr_cuda_ids *>(arguments[0]), block, thread, phase, &memory);
+}
+
+void report_id(unsigned, void **arguments)
+{
+    tsr_cuda_id_memory memory;
+    for (int phase = 0; phase < 2; phase++)
+        for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+            tsr_cuda_report_id_in(*static_cast<const tsr_cuda_report *>(arguments[0]), thread, phase, &memory);
+}
+
+void link_ids(unsigned blocks, void **arguments)
+{
+    const tsr_cuda_links &given = *static_cast<const tsr_cuda_links *>(arguments[0]);
+    tsr_cuda_link_memory memory;
+    for (unsigned block = 0; block < blocks; block++)
+        for (unsigned chunk = tsr_cuda_chunks(given); chunk-- > 0;)
+            for (int phase = 0; phase < 3; phase++)
+                for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+                    tsr_cuda_link_chunk(given, block, chunk, thread, phase, &memory);
+}
+
+void read_slices(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_read_slice(*static_cast<const tsr_cuda_slices *>(arguments[0]), i);
+}
+
+template <typename type> void add_slices(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_add_slice<type>(*static_cast<const tsr_cuda_slices *>(arguments[0]), i);
+}
+
 struct row {
     const char *name;
     void (*run)(unsigned blocks, void **arguments);
@@ -82,6 +122,8 @@ struct row {
 
 #define ELEMENTS(name, type) {"tsr_cuda_elements_" #name, elements<type>, {sizeof(tsr_cuda_elements), 0}},
 
+#define SUMS(name, type) {"tsr_cuda_add_slices_" #name, add_slices<type>, {sizeof(tsr_cuda_slices), 0}},
+
 const row rows[] = {
     {"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), 0}},
     {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), 0}},
@@ -89,7 +131,11 @@ const row rows[] = {
     {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
     TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)
         TSR_CUDA_ELEMENT_TYPES(ELEMENTS){"tsr_cuda_norm_rows", norm_rows, {sizeof(tsr_cuda_norm), 0}},
-    {"tsr_cuda_norm_sums", norm_sums, {sizeof(tsr_cuda_norm), 0}}};
+    {"tsr_cuda_norm_sums", norm_sums, {sizeof(tsr_cuda_norm), 0}},
+    {"tsr_cuda_find_ids", find_ids, {sizeof(tsr_cuda_ids), 0}},
+    {"tsr_cuda_report_id", report_id, {sizeof(tsr_cuda_report), 0}},
+    {"tsr_cuda_link_ids", link_ids, {sizeof(tsr_cuda_links), 0}},
+    TSR_CUDA_SUM_TYPES(SUMS){"tsr_cuda_read_slices", read_slices, {sizeof(tsr_cuda_slices), 0}}};
 } // namespace
 
 int emulated_kernel(const char *name, unsigned blocks, void **arguments)

@@ -345,6 +345,28 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
     return refused == cudaSuccess ? error : refused;
 }
 
+/* Memory of the host that kernels reach, with the same address. */
+cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
+{
+    EMULATED_TURN();
+    if (bytes == 0 || flags != (cudaHostAllocPortable | cudaHostAllocMapped))
+        emulated_misuse("cudaHostAlloc: memory that devices do not reach");
+    void *const made = malloc(bytes);
+    if (!made)
+        return cudaErrorMemoryAllocation;
+    memset(made, 0xa5, bytes);
+    count(&gpu.alive, 1);
+    *out = made;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    count(&gpu.alive, -1);
+    free(memory);
+    return emulated_turn(__func__);
+}
+
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values,
                                 unsigned jit_count, enum cudaLibraryOption *options, void **values,
                                 unsigned option_count)

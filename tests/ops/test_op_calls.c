@@ -425,6 +425,32 @@ static void softmax_is_along_a_dim(void **state)
     layers_run(2, check_softmax, NULL);
 }
 
+/* A gradient of another shape, and one of another dtype. */
+static tsr_status refuse_other_shapes(const tsr_mesh *mesh, const tsr_dtensor *x)
+{
+    const int64_t shape[] = {5, 2}, *const own = tsr_layout_shape(tsr_dtensor_layout(x));
+    const double values[64] = {0};
+    tsr_dtensor *flat, *wide, *out = NULL;
+    char sentence[160];
+    const tsr_tensor few = tsr_tensor_contiguous((float *)values, TSR_F32, 2, shape);
+    const tsr_tensor all = tsr_tensor_contiguous((double *)values, TSR_F64, 2, own);
+    TSR_TRY(tsr_distribute(&few, mesh, "S(0)", &flat));
+    TSR_TRY(tsr_distribute(&all, mesh, "S(0)", &wide));
+    snprintf(
+        sentence, sizeof sentence,
+        "tsr_exp_backward: dout is f32 5x2 \"S(0)\", but must be f32 %dx%d in the result's gradient layout, \"S(0)\"",
+        (int)own[0], (int)own[1]);
+    TSR_TRY(layer_expect_refusal(tsr_exp_backward(x, flat, &out), sentence));
+    snprintf(sentence, sizeof sentence,
+             "tsr_exp_backward: dout is f64 %dx%d \"S(0)\", but must be f32 %dx%d in the result's gradient layout, "
+             "\"S(0)\"",
+             (int)own[0], (int)own[1], (int)own[0], (int)own[1]);
+    TSR_TRY(layer_expect_refusal(tsr_exp_backward(x, wide, &out), sentence));
+    tsr_dtensor_destroy(wide);
+    tsr_dtensor_destroy(flat);
+    return TSR_OK;
+}
+
 static tsr_status check_errors(tsr_comm *comm, void *arg)
 {
     static const int64_t column = 2;
@@ -457,8 +483,8 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
                                  "tsr_sum: dims are 2, but they must differ and be below 2, the dims of the tensor"));
     TSR_TRY(
         layer_expect_refusal(tsr_exp_backward(cut, wrong, &out),
-                             "tsr_exp_backward: dout is \"R\", but must have the result's shape and dtype f32 in its "
-                             "gradient layout, \"S(0)\""));
+                             "tsr_exp_backward: dout is \"R\", but must be in the result's gradient layout, \"S(0)\""));
+    TSR_TRY(refuse_other_shapes(mesh, cut));
     TSR_TRY(tsr_op_find(NULL, "gelu", &op));
     const tsr_attribute word = tsr_attribute_word("approximate", "sigmoid"),
                         number = tsr_attribute_int("approximate", 1), other = tsr_attribute_float("beta", 1);
@@ -532,12 +558,38 @@ static void bad_lists_are_refused(void **state)
     layers_run(2, give_bad_lists, NULL);
 }
 
+static void names_of_other_libraries_lead_to_ours(void **state)
+{
+    static const struct {
+        const char *name, *sentence;
+    } names[] = {{"mm", "no op is called \"mm\"; use matmul"},
+                 {"bmm", "no op is called \"bmm\"; use matmul"},
+                 {"addmm", "no op is called \"addmm\"; use linear, or add of a matmul"},
+                 {"cat", "no op is called \"cat\"; use concat"},
+                 {"concatenate", "no op is called \"concatenate\"; use concat"},
+                 {"sum_to_size", "no op is called \"sum_to_size\"; use sum_to"},
+                 {"view", "no op is called \"view\"; use reshape"},
+                 {"stack", "no op is called \"stack\"; use tsr_stack()"},
+                 {"zzz", "no op is called \"zzz\"; tsr_op_get() lists all"}};
+    const tsr_op *op = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(tsr_op_find(NULL, names[i].name, &op), TSR_ERROR_ARGUMENT);
+        assert_null(op);
+        assert_string_equal(tsr_status_message(), names[i].sentence);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_lists_are_refused),      cmocka_unit_test(elements_are_those_of_libm),
-        cmocka_unit_test(gelu_has_two_forms),         cmocka_unit_test(sums_over_cut_dims_are_partial),
-        cmocka_unit_test(choices_scales_and_casts),   cmocka_unit_test(softmax_is_along_a_dim),
+        cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(elements_are_those_of_libm),
+        cmocka_unit_test(gelu_has_two_forms),
+        cmocka_unit_test(sums_over_cut_dims_are_partial),
+        cmocka_unit_test(choices_scales_and_casts),
+        cmocka_unit_test(softmax_is_along_a_dim),
+        cmocka_unit_test(names_of_other_libraries_lead_to_ours),
         cmocka_unit_test(errors_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,8 +151,8 @@ static tsr_status fail_on_one(tsr_comm *comm, void *arg)
     const tsr_attribute second = tsr_attribute_int("fails", 1), own = tsr_attribute_int("fails", -1 - rank);
     const tsr_status failed = tsr_op_call(c->op, 1, &second, (const tsr_dtensor *const[]){x}, &out);
     assert_int_equal(failed, rank == 1 ? TSR_ERROR_STATE : TSR_ERROR_PEER);
-    assert_string_equal(tsr_status_message(),
-                        rank == 1 ? "counting: this element is wrong" : "counting: rank 1 failed (state)");
+    assert_string_equal(tsr_status_message(), rank == 1 ? "counting: this element is wrong"
+                                                        : "rank 1 failed: counting: this element is wrong");
     assert_int_equal(tsr_op_call(c->op, 1, &own, (const tsr_dtensor *const[]){x}, &out), TSR_ERROR_PEER);
     assert_non_null(strstr(tsr_status_message(), "is in another call, or has other attributes or layouts"));
     assert_null(out);

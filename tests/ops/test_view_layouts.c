@@ -126,6 +126,49 @@ static void check_layout_case(const layout_case *line)
     tsr_mesh_destroy(mesh);
 }
 
+/* Gradients of x, of which x's cuts of dims of size 1 must come back, on two ranks of which one has
+ * no element. */
+static void dims_of_size_1_keep_their_cuts_in_gradients(void **state)
+{
+    static const struct {
+        const char *op, *placements;
+        int ndim;
+        int64_t shape[4];
+        tsr_attribute dim;
+    } cases[] = {{"squeeze", "S(0)", 3, {1, 1, 6}, INTS("dim", 1, 1)},
+                 {"squeeze", "S(1)", 3, {1, 1, 6}, INTS("dim", 1, 0)},
+                 {"squeeze", "S(2)", 4, {1, 6, 1, 1}, INTS("dim", 2, 0, 3)},
+                 {"squeeze", "S(2)", 3, {1, 1, 6}, INTS("dim", 0, 0)},
+                 {"unsqueeze", "S(0)", 2, {1, 6}, INT("dim", 0)},
+                 {"unsqueeze", "S(0)", 2, {1, 6}, INT("dim", 1)},
+                 {"unsqueeze", "S(1)", 2, {6, 1}, INT("dim", -1)},
+                 {"unsqueeze", "S(1)", 3, {1, 1, 1}, INT("dim", 1)}};
+    tsr_mesh *mesh;
+    (void)state;
+    assert_int_equal(tsr_mesh_parse(NULL, NULL, "2", &mesh), TSR_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        const tsr_op *op;
+        const bool wanted = true;
+        tsr_layout *x, *dout, *dx = NULL;
+        assert_int_equal(tsr_op_find(NULL, cases[i].op, &op), TSR_OK);
+        assert_int_equal(tsr_layout_parse(mesh, cases[i].placements, cases[i].ndim, cases[i].shape, TSR_F32, &x),
+                         TSR_OK);
+        const tsr_layout *const operands[] = {x};
+        assert_int_equal(tsr_op_gradient_layout(op, 1, &cases[i].dim, operands, &dout), TSR_OK);
+        if (tsr_op_propagate_gradients(op, 1, &cases[i].dim, operands, dout, &wanted, &dx) != TSR_OK)
+            fail_msg("%s of %s: %s", cases[i].op, cases[i].placements, tsr_status_message());
+        tsr_layout_print(dx, text, sizeof text);
+        assert_string_equal(text, cases[i].placements);
+        assert_int_equal(tsr_layout_ndim(dx), cases[i].ndim);
+        assert_memory_equal(tsr_layout_shape(dx), cases[i].shape, (size_t)cases[i].ndim * sizeof(int64_t));
+        tsr_layout_destroy(dx);
+        tsr_layout_destroy(dout);
+        tsr_layout_destroy(x);
+    }
+    tsr_mesh_destroy(mesh);
+}
+
 static void placements_say_where_elements_stay(void **state)
 {
     (void)state;
@@ -135,6 +178,7 @@ static void placements_say_where_elements_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(placements_say_where_elements_stay)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(placements_say_where_elements_stay),
+                                       cmocka_unit_test(dims_of_size_1_keep_their_cuts_in_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

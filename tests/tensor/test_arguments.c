@@ -3,6 +3,8 @@
 #include "ranks.h"
 #include "support.h"
 
+#include <tessera/sys/dtensor.h>
+#include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
 #include <setjmp.h>
@@ -111,6 +113,21 @@ static tsr_status full_without_out(const fixture *f, bool at_fault)
     return drop(status, out);
 }
 
+/* The rank at fault has failed before the call. */
+static tsr_status after_a_failure(const fixture *f, bool at_fault)
+{
+    if (!at_fault)
+        return without_out(f, false);
+    return tsr_redistribute_failed(f->x, &by_columns, tsr_status_set(TSR_ERROR_ARGUMENT, "the flag is upside down"));
+}
+
+static tsr_status after_a_failure_to_somewhere(const fixture *f, bool at_fault)
+{
+    if (!at_fault)
+        return without_out(f, false);
+    return tsr_redistribute_failed(f->x, NULL, tsr_status_set(TSR_ERROR_ARGUMENT, "the compass is lost"));
+}
+
 static const struct {
     operation *run;
     const char *words; /* of the sentence, on every rank */
@@ -127,6 +144,8 @@ static const struct {
     {in_place_without_placements, "tsr_redistribute_in_place: placements is NULL"},
     {back_without_layout, "tsr_redistribute_backward: x_layout is NULL"},
     {full_without_out, "tsr_full_tensor: out is NULL"},
+    {after_a_failure, "the flag is upside down"},
+    {after_a_failure_to_somewhere, "the compass is lost"},
 };
 
 static tsr_status make(const tsr_mesh *mesh, const char *placements, int64_t rows, tsr_dtensor **out)

@@ -138,6 +138,7 @@ for line in GOLDEN.read_text().splitlines():
 ADD = ["ops", "add", "--mesh", "2"]
 X = ["--operand", "4x8:f32:S(0)"]
 tool.refuses(2, ["ops", "ad"], ["no op is called \"ad\""])
+tool.refuses(2, ["ops", "mm"], ["no op is called \"mm\"; use matmul"])
 tool.refuses(2, [*ADD[:2], "mul", "--mesh", "2", *X, *X], ["one op"])
 tool.refuses(1, [*ADD, *X], ["y is NULL"])
 tool.refuses(2, [*ADD, *X, *X, *X], ["add has 2 operands"])

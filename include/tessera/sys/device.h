@@ -178,6 +178,11 @@ typedef struct tsr_device_table {
      * and coordinate are read during the call, elements in stream order. The stage is always
      * TSR_STAGE_WHOLE. Results are written in whole, also where strides leave holes; a result has
      * its own memory, or exactly that of an operand.
+     *
+     * Where a kernel finds data that are wrong, such as ids out of range, the next `launch` on the
+     * stream without `query`, which then enqueues nothing, or the next `stream_synchronize` of it,
+     * after the wait, returns TSR_ERROR_STATE. Its sentence names op, rank, index and value. Each
+     * error is told once; of those that come before it is told, the first.
      */
     tsr_status (*launch)(void *self, int index, const struct tsr_kernel_call *call,
                          tsr_stream stream);

@@ -76,6 +76,7 @@ static tsr_status set_up(tsr_cuda *cuda, int index)
     tsr_cuda_gpu *const gpu = &cuda->gpu[index];
     TSR_TRY(make_pool(gpu, index));
     TSR_CUDA_TRY(cudaStreamCreateWithFlags(&gpu->unordered, cudaStreamNonBlocking), "making a stream");
+    TSR_TRY(tsr_cuda_faults_create(&gpu->faults));
     if (!cuda->kernels.loaded)
         TSR_TRY(tsr_cuda_kernels_load(&cuda->kernels));
     return meet_peers(cuda, index);
@@ -87,6 +88,7 @@ static void take_down(tsr_cuda_gpu *gpu)
         (void)cudaStreamDestroy(gpu->unordered);
     if (gpu->pool)
         (void)cudaMemPoolDestroy(gpu->pool);
+    tsr_cuda_faults_destroy(&gpu->faults);
     gpu->unordered = NULL;
     gpu->pool = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef TSR_DEVICE_CUDA_GPU_H
 #define TSR_DEVICE_CUDA_GPU_H
 
+#include "device/cuda/faults.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/runtime.h"
 
@@ -15,11 +16,12 @@
 
 typedef struct tsr_cuda_gemms tsr_cuda_gemms;
 
-/** One device. Once it is open, nothing here changes until the driver is destroyed. */
+/** One device. Once it is open, nothing but `faults` changes until the driver is destroyed. */
 typedef struct tsr_cuda_gpu {
     atomic_bool open;
     cudaMemPool_t pool;
     cudaStream_t unordered; /**< orders allocations that are made without a stream */
+    tsr_cuda_faults faults; /**< errors of data that its kernels find */
 } tsr_cuda_gpu;
 
 typedef struct tsr_cuda {
@@ -27,7 +29,7 @@ typedef struct tsr_cuda {
     bool tf32;
     int count;
     char reason[512];      /**< why count is 0 */
-    pthread_mutex_t mutex; /**< held while a device is opened or kernels are loaded */
+    pthread_mutex_t mutex; /**< held while a device is opened, kernels are loaded or faults are looked for */
     tsr_cuda_kernels kernels;
     tsr_cuda_gemms *gemms;
     /** refused[index * count + owner]: the hardware had no room for `owner` as a peer of `index` */

@@ -48,6 +48,14 @@ static const struct {
     [TSR_CUDA_ELEMENTS_BOOL] = {4, "tsr_cuda_elements_bool"},
     [TSR_CUDA_NORM_ROWS] = {4, "tsr_cuda_norm_rows"},
     [TSR_CUDA_NORM_SUMS] = {4, "tsr_cuda_norm_sums"},
+    [TSR_CUDA_FIND_IDS] = {4, "tsr_cuda_find_ids"},
+    [TSR_CUDA_REPORT_ID] = {4, "tsr_cuda_report_id"},
+    [TSR_CUDA_LINK_IDS] = {4, "tsr_cuda_link_ids"},
+    [TSR_CUDA_READ_SLICES] = {4, "tsr_cuda_read_slices"},
+    [TSR_CUDA_ADD_F64] = {4, "tsr_cuda_add_slices_f64"},
+    [TSR_CUDA_ADD_F32] = {4, "tsr_cuda_add_slices_f32"},
+    [TSR_CUDA_ADD_I64] = {4, "tsr_cuda_add_slices_i64"},
+    [TSR_CUDA_ADD_I32] = {4, "tsr_cuda_add_slices_i32"},
 };
 
 static tsr_status load_images(tsr_cuda_kernels *kernels)

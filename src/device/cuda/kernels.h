@@ -48,6 +48,15 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_ELEMENTS_BOOL,
     TSR_CUDA_NORM_ROWS,
     TSR_CUDA_NORM_SUMS,
+    TSR_CUDA_FIND_IDS,
+    TSR_CUDA_REPORT_ID,
+    TSR_CUDA_LINK_IDS,
+    TSR_CUDA_READ_SLICES,
+    /** sums of slices, by the type in which they are added */
+    TSR_CUDA_ADD_F64,
+    TSR_CUDA_ADD_F32,
+    TSR_CUDA_ADD_I64,
+    TSR_CUDA_ADD_I32,
     TSR_CUDA_KERNEL_END
 } tsr_cuda_kernel;
 

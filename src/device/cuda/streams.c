@@ -27,12 +27,15 @@ void tsr_cuda_stream_destroy(void *self, int index, tsr_stream stream)
     tsr_cuda_leave(previous);
 }
 
+/* Errors of data that the awaited kernels have found are reported by the wait. */
 tsr_status tsr_cuda_stream_synchronize(void *self, int index, tsr_stream stream)
 {
+    tsr_cuda *const cuda = self;
     int previous;
-    TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status =
-        tsr_cuda_status(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "waiting for a stream");
+    TSR_TRY(tsr_cuda_enter(cuda, index, &previous));
+    tsr_status status = tsr_cuda_status(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "waiting for a stream");
+    if (status == TSR_OK)
+        status = tsr_cuda_faults_report(&cuda->gpu[index].faults, &cuda->mutex, stream);
     tsr_cuda_leave(previous);
     return status;
 }

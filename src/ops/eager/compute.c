@@ -1,213 +1,51 @@
 #include "ops/eager/compute.h"
 
+#include "ops/eager/exchange.h"
 #include "ops/eager/launch.h"
-#include "ops/eager/mix.h"
-#include "ops/rows/exchange_bytes.h"
 
-#include <tessera/mesh_comm.h>
 #include <tessera/sys/device.h>
+#include <tessera/sys/dtensor.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
-
-#include <stdio.h>
-#include <string.h>
-
-/* What stands behind each record of an exchange. */
-typedef struct trailer {
-    uint64_t call; /* a number of the call, equal on ranks in the same one */
-    int32_t status, rank;
-    char unused[TSR_RECORD_ALIGNMENT - sizeof(uint64_t) - 2 * sizeof(int32_t)];
-} trailer;
 
 /* A call that is computed on this rank. */
 typedef struct computing {
     const tsr_computation *given;
     tsr_context *context;
-    void *workspace, *sent, *received; /* allocated, or NULL */
-    int64_t stride;                    /* of the records of this stage, trailers included */
-    uint64_t number;                   /* of the call, equal on ranks in the same one */
-    unsigned met;                      /* mesh dims along which ranks meet after this stage */
-    int met_count, met_place;          /* the ranks along them, and this one's place */
+    void *scratch; /* allocated, or NULL */
     tsr_kernel_call call;
 } computing;
 
-/* The text of mesh dims, as tsr_mesh_slice() reads it. */
-static void list_dims(const tsr_mesh *mesh, unsigned dims, char *text, size_t capacity)
+/* Allocates the kernel's workspace, and the records of an exchange. */
+static tsr_status allocate_scratch(computing *k)
 {
-    size_t length = 0;
-    text[0] = '\0';
-    for (int k = 0; k < tsr_mesh_ndim(mesh) && length < capacity; k++) {
-        if (!(dims >> k & 1))
-            continue;
-        const char *const name = tsr_mesh_name(mesh, k);
-        length += name ? (size_t)snprintf(text + length, capacity - length, "%s%s", length ? "," : "", name)
-                       : (size_t)snprintf(text + length, capacity - length, "%s%d", length ? "," : "", k);
-    }
-}
-
-/* Counts the ranks that meet after a stage, and finds this one's place among them. */
-static void find_place(computing *k, int stage)
-{
-    k->met = tsr_op_met(k->given->c, stage, k->given->exchanged);
-    k->met_count = 1;
-    k->met_place = 0;
-    for (int dim = 0; dim < tsr_mesh_ndim(k->given->mesh); dim++) {
-        if (!(k->met >> dim & 1))
-            continue;
-        const int size = (int)tsr_mesh_size(k->given->mesh, dim);
-        k->met_place = k->met_place * size + (int)k->given->coordinate[dim];
-        k->met_count *= size;
-    }
-}
-
-static uint64_t mix_layout(uint64_t hash, const tsr_layout *layout)
-{
-    char text[256];
-    hash = tsr_mix(hash, (uint64_t)tsr_layout_dtype(layout));
-    for (int dim = 0; dim < tsr_layout_ndim(layout); dim++)
-        hash = tsr_mix(hash, (uint64_t)tsr_layout_shape(layout)[dim]);
-    tsr_layout_print(layout, text, sizeof text);
-    return tsr_mix_text(hash, text);
-}
-
-/* A number that ranks in different calls, stages included, hardly share. */
-static uint64_t number_call(const tsr_op_case *c)
-{
-    uint64_t hash = tsr_mix_attributes(tsr_mix_text(0, c->op->name), c->attributes);
-    for (int i = 0; c->op->operands[i]; i++)
-        hash = c->operands[i] ? mix_layout(hash, c->operands[i]) : tsr_mix(hash, 1);
-    return hash;
-}
-
-static tsr_status fail_exchange(const computing *k, const trailer *other)
-{
-    const char *const caller = k->given->c->caller;
-    if (other->status != TSR_OK)
-        return tsr_status_set(TSR_ERROR_PEER, "%s: rank %d failed (%s)", caller, other->rank,
-                              tsr_status_name((tsr_status)other->status));
-    return tsr_status_set(TSR_ERROR_PEER,
-                          "%s: rank %d is in another call, or has other attributes or layouts; all ranks must make "
-                          "the same call",
-                          caller, other->rank);
-}
-
-/* Checks what came with the records. */
-static tsr_status check_trailers(const computing *k, uint64_t number)
-{
-    for (int i = 0; i < k->met_count; i++) {
-        trailer t;
-        memcpy(&t, (const char *)k->received + (i + 1) * k->stride - TSR_RECORD_ALIGNMENT, sizeof t);
-        if (t.status != TSR_OK || t.call != number)
-            return fail_exchange(k, &t);
-    }
-    return TSR_OK;
-}
-
-/* Gathers the records of a stage from all ranks that meet. A rank without room for records gives
- * none, of which its peers hear. */
-static tsr_status exchange(computing *k, tsr_status local)
-{
-    char dims[TSR_MAX_DIMS * 40];
-    tsr_kept_sentence kept;
-    if (!k->met && local == TSR_OK)
-        memcpy(k->received, k->sent, (size_t)k->stride);
-    if (!k->met)
-        return local;
-    tsr_status_keep_returned(&kept, local);
-    const uint64_t number = tsr_mix(k->number, (uint64_t)k->call.stage);
-    const tsr_mesh *const mesh = k->given->mesh;
-    const trailer own = {.call = number, .status = (int32_t)local, .rank = tsr_comm_rank(tsr_mesh_comm(mesh))};
-    list_dims(mesh, k->met, dims, sizeof dims);
-    if (k->received)
-        memcpy((char *)k->sent + k->stride - TSR_RECORD_ALIGNMENT, &own, sizeof own);
-    const tsr_status gathered =
-        tsr_mesh_all_gather(mesh, dims, k->received ? k->sent : NULL, k->received, k->received ? k->stride : -1, NULL,
-                            TSR_U8, tsr_device_host(), NULL);
-    if (local != TSR_OK)
-        return tsr_status_restore(&kept, local);
-    return gathered == TSR_OK ? check_trailers(k, number)
-                              : tsr_status_set(gathered, "%s: %s", k->given->c->caller, tsr_status_message());
-}
-
-/* Makes room for the records of a stage; those of the stage before are read until it has run. */
-static tsr_status make_room(computing *k, void **received)
-{
-    k->stride = tsr_op_record_stride(k->given->c->op, &k->call);
-    tsr_release(k->context, k->sent);
-    k->sent = NULL;
-    TSR_TRY(tsr_allocate(k->context, (size_t)k->stride, &k->sent));
-    memset(k->sent, 0, (size_t)k->stride);
-    k->call.record = k->sent;
-    return tsr_allocate(k->context, (size_t)(k->stride * k->met_count), received);
-}
-
-/* Runs one stage that fills a record, and exchanges it. */
-static tsr_status run_stage(computing *k, int stage, tsr_status local)
-{
-    void *received = NULL;
-    k->call.stage = stage;
-    find_place(k, stage);
-    tsr_status status = k->call.inputs ? make_room(k, &received) : local;
-    if (local != TSR_OK)
-        status = local;
-    if (status == TSR_OK)
-        status = k->given->c->op->host(&k->call);
-    tsr_release(k->context, k->received);
-    k->received = received;
-    k->call.records = received;
-    k->call.record_stride = k->stride;
-    k->call.record_count = k->met_count;
-    k->call.own_record = k->met_place;
-    return exchange(k, status);
-}
-
-/* Runs all stages. A rank that has failed goes to the next meeting, where its peers hear of it;
- * where stages meet along dims of their own, to all meetings. */
-static tsr_status run_stages(computing *k, tsr_status local)
-{
-    for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
-        local = run_stage(k, stage, local);
-        if (local != TSR_OK && !k->given->c->op->meets)
-            return local;
-    }
-    if (local != TSR_OK)
-        return local;
-    k->call.stage = k->given->c->op->exchanges;
-    k->call.record = NULL;
-    return k->given->c->op->host(&k->call);
-}
-
-/* Makes the meetings of a rank outside the mesh, which only the first call of a mesh has. */
-static tsr_status attend(const computing *k)
-{
-    char dims[TSR_MAX_DIMS * 40];
-    for (int stage = 0; stage < k->given->c->op->exchanges; stage++) {
-        const unsigned met = tsr_op_met(k->given->c, stage, k->given->exchanged);
-        list_dims(k->given->mesh, met, dims, sizeof dims);
-        if (met)
-            TSR_TRY(tsr_mesh_all_gather(k->given->mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL));
-    }
-    return TSR_OK;
-}
-
-static tsr_status allocate_workspace(computing *k)
-{
-    const int64_t bytes = k->given->c->op->workspace_bytes ? k->given->c->op->workspace_bytes(&k->call) : 0;
+    const size_t bytes = tsr_exchange_scratch(k->given->c, k->given->exchanged, &k->call);
     if (bytes == 0)
         return TSR_OK;
-    TSR_TRY(tsr_allocate_data(k->context, (size_t)bytes, &k->workspace));
-    k->call.workspace = k->workspace;
+    TSR_TRY(tsr_allocate_data(k->context, bytes, &k->scratch));
+    k->call.workspace = k->scratch;
     return TSR_OK;
+}
+
+static tsr_status run_exchange(computing *k, tsr_status local)
+{
+    const tsr_exchange x = {.c = k->given->c,
+                            .mesh = k->given->mesh,
+                            .exchanged = k->given->exchanged,
+                            .coordinate = k->given->coordinate,
+                            .number = tsr_exchange_number(k->given->c),
+                            .call = &k->call};
+    return tsr_exchange_run(&x, local == TSR_OK ? k->scratch : NULL, local);
 }
 
 static tsr_status run_kernel(computing *k, tsr_status local)
 {
     const bool on_host = !k->given->device.driver;
-    if (local == TSR_OK && on_host)
-        local = allocate_workspace(k);
-    if (k->given->exchanged)
-        return run_stages(k, local);
     k->call.stage = TSR_STAGE_WHOLE;
+    if (local == TSR_OK && on_host)
+        local = allocate_scratch(k);
+    if (k->given->exchanged)
+        return run_exchange(k, local);
     if (!on_host)
         return local == TSR_OK ? tsr_eager_launch(k->given->c, k->given->device, &k->call) : local;
     return local == TSR_OK ? k->given->c->op->host(&k->call) : local;
@@ -248,11 +86,13 @@ static tsr_status refuse_exchange(const tsr_computation *given)
 static tsr_status move(const tsr_computation *given, tsr_status local)
 {
     tsr_kept_sentence kept;
+    tsr_placement placements[TSR_MAX_DIMS];
     if (local == TSR_OK)
         return tsr_redistribute_into(given->operands[0], given->results[0], NULL);
     tsr_status_keep_returned(&kept, local);
-    (void)tsr_redistribute_into(given->operands[0], NULL, NULL);
-    return tsr_status_restore(&kept, local);
+    const bool known = given->c->op->moves_to(given->c, placements) == TSR_OK;
+    tsr_status_restore(&kept, local);
+    return tsr_redistribute_failed(given->operands[0], known ? placements : NULL, local);
 }
 
 tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
@@ -265,7 +105,7 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
         return local;
     computing k = {.given = given, .context = tsr_mesh_context(given->mesh)};
     if (!given->inside)
-        return given->exchanged && local == TSR_OK ? attend(&k) : local;
+        return given->exchanged ? tsr_exchange_attend(given->c, given->mesh, given->exchanged, local) : local;
     k.call.op = given->c->op->name;
     k.call.code = given->c->op->code;
     k.call.attributes = given->c->attributes;
@@ -277,11 +117,7 @@ tsr_status tsr_eager_compute(const tsr_computation *given, tsr_status local)
         local = refuse_exchange(given);
     if (local == TSR_OK)
         list_tensors(given, inputs, outputs, layouts, &k.call);
-    if (given->exchanged)
-        k.number = number_call(given->c);
     const tsr_status status = run_kernel(&k, local);
-    tsr_release(k.context, k.workspace);
-    tsr_release(k.context, k.sent);
-    tsr_release(k.context, k.received);
+    tsr_release(k.context, k.scratch);
     return status;
 }

@@ -136,6 +136,40 @@ static tsr_status check_trailers(const tsr_exchange *x, const meeting *m, const 
     return TSR_OK;
 }
 
+/* The failed rank at `first` along the dims broadcasts its sentence. TSR_OK: ranks do not meet any
+ * more. */
+static tsr_status tell_sentence(const tsr_mesh *mesh, const char *dims, int first, int place, const char *sentence)
+{
+    tsr_kept_sentence told = {.text = ""};
+    if (place == first)
+        snprintf(told.text, sizeof told.text, "rank %d failed: %.900s", tsr_comm_rank(tsr_mesh_comm(mesh)), sentence);
+    if (tsr_mesh_broadcast(mesh, dims, told.text, sizeof told.text, TSR_U8, first, tsr_device_host(), NULL) != TSR_OK)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_PEER, "%s", told.text);
+}
+
+/* After an exchange that failed on all ranks that meet: they hear the sentence of the first of them
+ * that failed by itself. `place` is this rank's position along the dims; `local` its own failure,
+ * which it gets back. TSR_OK: no rank failed by itself, or ranks do not meet any more. */
+static tsr_status agree_along(const tsr_mesh *mesh, const char *dims, int place, tsr_status local)
+{
+    tsr_kept_sentence own;
+    tsr_status heard = TSR_OK;
+    int64_t first = local == TSR_OK ? INT64_MAX : place;
+    tsr_status_keep_returned(&own, local);
+    if (tsr_mesh_all_reduce_i64(mesh, dims, &first, TSR_MIN) == TSR_OK && first != INT64_MAX)
+        heard = tell_sentence(mesh, dims, (int)first, place, own.text);
+    return local == TSR_OK ? heard : tsr_status_restore(&own, local);
+}
+
+static tsr_status hear(const tsr_mesh *mesh, const char *dims, int place, tsr_status failed)
+{
+    tsr_kept_sentence kept;
+    tsr_status_keep_returned(&kept, failed);
+    const tsr_status heard = agree_along(mesh, dims, place, failed == TSR_ERROR_PEER ? TSR_OK : failed);
+    return heard != TSR_OK ? heard : tsr_status_restore(&kept, failed);
+}
+
 /* Gathers the records of a stage from all ranks that meet. A rank without memory gives none, of
  * which its peers hear. */
 static tsr_status gather(const tsr_exchange *x, int stage, const meeting *m, char *sent, char *received,
@@ -156,9 +190,12 @@ static tsr_status gather(const tsr_exchange *x, int stage, const meeting *m, cha
     const tsr_status gathered = tsr_mesh_all_gather(x->mesh, dims, sent, received, sent ? m->stride : -1, NULL, TSR_U8,
                                                     tsr_device_host(), NULL);
     if (local != TSR_OK)
-        return tsr_status_restore(&kept, local);
-    return gathered == TSR_OK ? check_trailers(x, m, received, number)
-                              : tsr_status_set(gathered, "%s: %s", x->c->caller, tsr_status_message());
+        return hear(x->mesh, dims, m->place, tsr_status_restore(&kept, local));
+    const tsr_status status = gathered == TSR_OK ? check_trailers(x, m, received, number)
+                              : gathered == TSR_ERROR_PEER
+                                  ? gathered
+                                  : tsr_status_set(gathered, "%s: %s", x->c->caller, tsr_status_message());
+    return status == TSR_OK ? TSR_OK : hear(x->mesh, dims, m->place, status);
 }
 
 tsr_status tsr_exchange_meet(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, int stage)
@@ -167,6 +204,26 @@ tsr_status tsr_exchange_meet(const tsr_op_case *c, const tsr_mesh *mesh, unsigne
     const unsigned met = tsr_op_met(c, stage, exchanged);
     list_dims(mesh, met, dims, sizeof dims);
     return met ? tsr_mesh_all_gather(mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL) : TSR_OK;
+}
+
+tsr_status tsr_exchange_attend(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, tsr_status local)
+{
+    char dims[TSR_MAX_DIMS * 40];
+    tsr_kept_sentence kept;
+    tsr_status_keep_returned(&kept, local);
+    for (int stage = 0; stage < c->op->exchanges; stage++) {
+        const unsigned met = tsr_op_met(c, stage, exchanged);
+        list_dims(mesh, met, dims, sizeof dims);
+        tsr_status status = TSR_OK;
+        if (met)
+            status = tsr_mesh_all_gather(mesh, dims, NULL, NULL, 0, NULL, TSR_U8, tsr_device_host(), NULL);
+        if (status == TSR_OK)
+            continue;
+        status = hear(mesh, dims, 0, status);
+        if (!c->op->meets)
+            return local == TSR_OK ? status : tsr_status_restore(&kept, local);
+    }
+    return local == TSR_OK ? TSR_OK : tsr_status_restore(&kept, local);
 }
 
 /* Runs one stage that fills a record, and exchanges it. */

@@ -24,6 +24,10 @@ size_t tsr_exchange_scratch(const tsr_op_case *c, unsigned exchanged, tsr_kernel
 /** Bytes of records that this rank receives from others in a call; `call` is as above. */
 int64_t tsr_exchange_received(const tsr_op_case *c, unsigned exchanged, tsr_kernel_call *call);
 
+/** Makes the meetings of a rank outside the mesh, which only the first call of a mesh has. `local` is
+ * its status, which it gets back. */
+tsr_status tsr_exchange_attend(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, tsr_status local);
+
 /** Collective over the mesh's communicator: makes the groups of ranks that meet after a stage. */
 tsr_status tsr_exchange_meet(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, int stage);
 

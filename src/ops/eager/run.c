@@ -1,5 +1,6 @@
 #include "ops/eager/run.h"
 
+#include "ops/eager/attend.h"
 #include "ops/eager/cache.h"
 #include "ops/eager/compute.h"
 #include "ops/eager/settle.h"
@@ -49,7 +50,14 @@ static tsr_status begin_call(eager_call *e, const char *caller, const tsr_op *op
         if (operands[i])
             TSR_TRY(check_device(e, operands[i], op->operands[i]));
     }
-    return tsr_eager_cache_of(e->mesh, &e->cache);
+    return TSR_OK;
+}
+
+/* Finds the answer for a call that has begun. */
+static tsr_status find_answer(eager_call *e)
+{
+    TSR_TRY(tsr_eager_cache_of(e->mesh, &e->cache));
+    return tsr_eager_answer_for(e->cache, &e->c, &e->answer);
 }
 
 static tsr_computation describe(const eager_call *e, const tsr_dtensor *const *operands, tsr_dtensor *const *results)
@@ -115,10 +123,11 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
     if (!results)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", caller);
     TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
-    TSR_TRY(tsr_eager_answer_for(e.cache, &e.c, &e.answer));
+    tsr_status status = find_answer(&e);
+    if (status != TSR_OK)
+        return status == TSR_ERROR_MEMORY ? tsr_eager_attend(&e.c, operands, status) : status;
     if (e.answer->settles)
         return run_settled(&e, count, attributes, operands, results, NULL);
-    tsr_status status = TSR_OK;
     bool done = false;
     for (int i = 0; i < e.answer->result_count && status == TSR_OK; i++)
         status = make_result(&e, i, operands, &made[i], &done);
@@ -178,6 +187,7 @@ static tsr_status check_writable(const eager_call *e, int result, const tsr_dten
 static tsr_status check_results(eager_call *e, tsr_dtensor *const *results)
 {
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
+    TSR_TRY(tsr_eager_cache_of(e->mesh, &e->cache));
     for (int i = 0; e->c.op->results[i]; i++) {
         /* The answer tells whether peers wait for this rank. */
         if (!results || !results[i])
@@ -201,7 +211,9 @@ tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count
     const tsr_status status = check_results(&e, results);
     if (e.answer && e.answer->settles)
         return run_settled(&e, count, attributes, operands, NULL, results);
-    return e.answer ? compute(&e, operands, results, status) : status;
+    if (e.answer)
+        return compute(&e, operands, results, status);
+    return status == TSR_ERROR_MEMORY ? tsr_eager_attend(&e.c, operands, status) : status;
 }
 
 tsr_status tsr_op_call(const tsr_op *op, size_t count, const tsr_attribute *attributes,

@@ -39,7 +39,7 @@ static tsr_status find_rank(const tsr_program *program, const tsr_compile_option
                           "is made");
 }
 
-/* Marks the nodes on which outputs depend. */
+/* Marks the nodes on which outputs and states depend. */
 static void mark_needed(const tsr_program *program, bool *needed)
 {
     for (size_t i = 0; i < program->output_count; i++) {
@@ -49,6 +49,7 @@ static void mark_needed(const tsr_program *program, bool *needed)
     }
     for (size_t i = program->node_count; i > 0; i--) {
         const tsr_program_node *const node = &program->nodes[i - 1];
+        needed[i - 1] |= node->stores;
         for (int j = 0; needed[i - 1] && j < TSR_OP_MOST_OPERANDS; j++) {
             if (node->operands[j] != TSR_NONE && program->values[node->operands[j]].node >= 0)
                 needed[program->values[node->operands[j]].node] = true;
@@ -78,20 +79,53 @@ static uint64_t fingerprint(const tsr_program *program)
     return hash;
 }
 
+static tsr_status copy_lengths(const tsr_program *program, tsr_executable *x)
+{
+    for (size_t i = 0; i < program->length_count; i++) {
+        TSR_TRY(tsr_program_copy_text(x->context, program->lengths[i].name, &x->lengths[i].name));
+        x->lengths[i].maximum = x->length[i] = program->lengths[i].maximum;
+        x->length_count++;
+    }
+    return TSR_OK;
+}
+
+static tsr_status compile_with(const tsr_program *program, bool *needed, int *operand, tsr_factors *factors,
+                               tsr_executable *x)
+{
+    mark_needed(program, needed);
+    TSR_TRY(copy_lengths(program, x));
+    TSR_TRY(tsr_compile_factors(program, factors));
+    TSR_TRY(tsr_compile_chains(program, needed, operand));
+    TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
+    TSR_TRY(tsr_compile_steps(program, needed, operand, x));
+    TSR_TRY(tsr_compile_batches(x));
+    TSR_TRY(tsr_compile_memory(x));
+    TSR_TRY(tsr_compile_probe(x, NULL));
+    return tsr_compile_scratch(x);
+}
+
 static tsr_status compile(const tsr_program *program, tsr_executable *x)
 {
-    void *memory;
+    void *needed, *operand = NULL, *factors = NULL;
     x->fingerprint = fingerprint(program);
-    TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &memory));
-    bool *const needed = memory;
-    mark_needed(program, needed);
-    tsr_status status = tsr_compile_values(program, needed, x);
+    TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &needed));
+    tsr_status status = tsr_executable_array(x->context, program->node_count, sizeof(int), &operand);
     if (status == TSR_OK)
-        status = tsr_compile_steps(program, needed, x);
+        status = tsr_executable_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
     if (status == TSR_OK)
-        status = tsr_compile_memory(x);
-    tsr_release(x->context, memory);
+        status = compile_with(program, needed, operand, factors, x);
+    tsr_release(x->context, needed);
+    tsr_release(x->context, operand);
+    tsr_release(x->context, factors);
     return status;
+}
+
+static bool has_effect(const tsr_program *program)
+{
+    bool found = program->output_count > 0;
+    for (size_t i = 0; i < program->node_count; i++)
+        found |= program->nodes[i].stores;
+    return found;
 }
 
 tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *options, tsr_executable **out)
@@ -107,9 +141,9 @@ tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *op
                               options->size, sizeof *options);
     if (program->status != TSR_OK)
         return tsr_status_restore(&program->sentence, program->status);
-    if (!program->output_count)
+    if (!has_effect(program))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_compile: the program has no output; give it one by tsr_output()");
+                              "tsr_compile: the program has neither outputs nor stores; add one by tsr_output()");
     TSR_TRY(find_rank(program, options, &rank));
     TSR_TRY(tsr_allocate(program->context, sizeof(tsr_executable), &memory));
     tsr_executable *const x = memset(memory, 0, sizeof *x);

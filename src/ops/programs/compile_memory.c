@@ -14,14 +14,12 @@ static void use(tsr_executable *x, int value, int step)
 static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
 {
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
-        size_t bytes;
         if (step->results[i] < 0)
             continue;
         tsr_held *const v = &x->values[step->results[i]];
-        if (!v->inside || v->place != TSR_PLACE_NOWHERE)
+        if (!x->forms[v->form].inside || v->place != TSR_PLACE_NOWHERE)
             continue;
-        TSR_TRY(tsr_layout_local_bytes(v->layout, v->coordinate, &bytes));
-        TSR_TRY(tsr_executable_add_room(x, bytes, at, at, &v->room));
+        TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, at, at, &v->room));
         v->place = TSR_PLACE_WORKSPACE;
     }
     return TSR_OK;
@@ -31,8 +29,8 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
 static tsr_status add_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     size_t bytes = 0;
-    if (step->kind == TSR_DOES_MOVE)
-        bytes = step->plan_bytes;
+    if (step->kind == TSR_DOES_MOVE && step->place == 0)
+        bytes = x->plans[step->plan].bytes;
     if (step->kind == TSR_DOES_KERNEL && step->inside)
         bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
     return bytes ? tsr_executable_add_room(x, bytes, at, at, &step->scratch) : TSR_OK;
@@ -51,19 +49,20 @@ tsr_status tsr_compile_memory(tsr_executable *x)
             TSR_TRY(add_results(x, step, (int)i));
         TSR_TRY(add_scratch(x, step, (int)i));
     }
-    return tsr_executable_place_rooms(x);
+    return TSR_OK;
 }
 
 tsr_status tsr_compile_scratch(tsr_executable *x)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_DOES_MOVE || !step->plan_bytes)
+        if (step->kind != TSR_DOES_MOVE || step->place > 0 || !x->plans[step->plan].bytes)
             continue;
         if (step->scratch < 0)
-            TSR_TRY(tsr_executable_add_room(x, step->plan_bytes, (int)i, (int)i, &step->scratch));
+            TSR_TRY(tsr_executable_add_room(x, x->plans[step->plan].bytes, (int)i, (int)i, &step->scratch));
         else
-            tsr_executable_resize_room(x, step->scratch, step->plan_bytes);
+            tsr_executable_resize_room(x, step->scratch, x->plans[step->plan].bytes);
     }
+    x->has_grown = false;
     return tsr_executable_place_rooms(x);
 }

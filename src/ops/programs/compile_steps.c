@@ -4,27 +4,27 @@
 
 #include <tessera/sys/memory.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Any address, from which views are found before memory is there. */
 static char somewhere[TSR_ROOM_ALIGNMENT];
 
-tsr_status tsr_compile_move(const tsr_executable *x, const tsr_layout *from, const tsr_layout *to, tsr_plan **out)
-{
-    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    options.rank = x->rank;
-    return tsr_plan_create(from, to, &options, out);
-}
-
 /* Copies a node's attributes, whose texts go with the program. */
 static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
 {
     size_t bytes = 0;
     void *room;
+    size_t count = 0;
     memcpy(step->c.attributes, node->attributes, sizeof step->c.attributes);
+    while (node->attributes[count].name)
+        count++;
     for (int i = 0; node->attributes[i].name; i++)
         bytes += node->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(node->attributes[i].words) + 1 : 0;
+    step->has_lengths = tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
+    if (step->has_lengths)
+        memcpy(step->raw, node->attributes, sizeof step->raw);
     if (!bytes)
         return TSR_OK;
     TSR_TRY(tsr_allocate(x->context, bytes, &room));
@@ -32,25 +32,28 @@ static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *nod
     for (int i = 0; node->attributes[i].name; i++) {
         if (node->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
             continue;
-        step->c.attributes[i].words = strcpy(text, node->attributes[i].words);
+        step->c.attributes[i].words = step->raw[i].words = strcpy(text, node->attributes[i].words);
         text += strlen(text) + 1;
     }
     return TSR_OK;
 }
 
 /* Lists a step's values. */
-static void list_values(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
+static void list_values(tsr_executable *x, const tsr_program_node *node, int first, tsr_step *step)
 {
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
-        step->operands[i] = node->operands[i];
-        step->layouts[i] = node->operands[i] >= 0 ? x->values[node->operands[i]].layout : NULL;
-        step->inputs[i] = node->operands[i] >= 0 ? x->values[node->operands[i]].tensor : (tsr_tensor){.ndim = -1};
+        const int operand = i ? node->operands[i] : first;
+        step->operands[i] = operand;
+        step->operand_count = operand >= 0 ? i + 1 : step->operand_count;
+        step->layouts[i] = operand >= 0 ? tsr_form_of(x, operand)->layout : NULL;
+        step->inputs[i] = operand >= 0 ? x->values[operand].tensor : (tsr_tensor){.ndim = -1};
         if (step->inputs[i].ndim >= 0 && !step->inputs[i].data)
             step->inputs[i].data = somewhere;
     }
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         step->results[i] = node->results[i];
-        step->result_layouts[i] = node->results[i] >= 0 ? x->values[node->results[i]].layout : NULL;
+        step->result_count = node->results[i] >= 0 ? i + 1 : step->result_count;
+        step->result_layouts[i] = node->results[i] >= 0 ? tsr_form_of(x, node->results[i])->layout : NULL;
         step->outputs[i] = node->results[i] >= 0 ? x->values[node->results[i]].tensor : (tsr_tensor){.ndim = -1};
     }
 }
@@ -58,7 +61,8 @@ static void list_values(tsr_executable *x, const tsr_program_node *node, tsr_ste
 static tsr_status name_step(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
 {
     char text[96];
-    snprintf(text, sizeof text, "op %d, %.60s", step->node, node->op ? node->op->name : "move");
+    const char *const name = node->op ? node->op->name : node->stores ? "store" : "move";
+    snprintf(text, sizeof text, "op %d, %.60s", step->node, name);
     TSR_TRY(tsr_program_copy_text(x->context, text, &step->caller));
     step->c.caller = step->caller;
     return TSR_OK;
@@ -73,7 +77,7 @@ static void describe_call(const tsr_executable *x, tsr_step *step)
         inputs++;
     while (op->results[outputs])
         outputs++;
-    const tsr_held *const first = &x->values[step->results[0]];
+    const tsr_form *const first = tsr_form_of(x, step->results[0]);
     step->call = (tsr_kernel_call){.op = step->caller,
                                    .code = op->code,
                                    .attributes = step->c.attributes,
@@ -94,22 +98,18 @@ static bool is_named(const tsr_op *op, const char *name)
     return strcmp(op->name, name) == 0;
 }
 
-/* Tries to make the result a view of the first operand. */
-static tsr_status try_view(tsr_executable *x, tsr_step *step)
+/* The result as a view of the first operand; `*fits` false: no strides say it. */
+static tsr_status try_view(const tsr_executable *x, tsr_step *step, tsr_tensor *out, bool *fits)
 {
-    tsr_held *const result = &x->values[step->results[0]];
-    bool fits = true;
-    tsr_tensor out = step->inputs[0];
+    *fits = false;
     if (!step->c.op->view || !step->inside)
         return TSR_OK;
-    out.ndim = result->tensor.ndim;
-    memcpy(out.shape, result->tensor.shape, sizeof out.shape);
-    TSR_TRY(step->c.op->view(&step->call, &out, &fits));
-    if (!fits)
-        return TSR_OK;
-    step->kind = TSR_DOES_VIEW;
-    result->tensor = out;
-    return TSR_OK;
+    *out = step->inputs[0];
+    const tsr_tensor *const result = &tsr_form_of(x, step->results[0])->local;
+    out->ndim = result->ndim;
+    memcpy(out->shape, result->shape, sizeof out->shape);
+    *fits = true;
+    return step->c.op->view(&step->call, out, fits);
 }
 
 /* Finds the place of the mesh on which ranks meet among the executable's. */
@@ -130,68 +130,10 @@ static tsr_status find_mesh(tsr_executable *x, tsr_step *step)
     return TSR_OK;
 }
 
-static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
+/* Describes the call that copies inputs[0] to outputs[0], by the kernel of "vary", whose result is
+ * its operand. */
+static void describe_copy(const tsr_executable *x, tsr_step *step)
 {
-    step->kind = TSR_DOES_KERNEL;
-    step->c.op = node->op;
-    step->c.operands = step->layouts;
-    step->exchanged = node->exchanged;
-    TSR_TRY(copy_attributes(x, node, step));
-    describe_call(x, step);
-    if (is_named(node->op, "vary"))
-        step->kind = TSR_DOES_SAME;
-    else
-        TSR_TRY(try_view(x, step));
-    if (step->exchanged)
-        TSR_TRY(find_mesh(x, step));
-    x->meets |= step->exchanged != 0;
-    tsr_held *const result = &x->values[step->results[0]];
-    if (step->kind == TSR_DOES_SAME)
-        result->tensor = step->inputs[0];
-    if (step->kind == TSR_DOES_KERNEL)
-        return TSR_OK;
-    result->place = step->inside ? TSR_PLACE_VIEW : TSR_PLACE_NOWHERE;
-    result->base = x->values[step->operands[0]].base;
-    return TSR_OK;
-}
-
-static tsr_status make_move(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
-{
-    step->kind = TSR_DOES_MOVE;
-    step->chosen = node->chosen;
-    step->cause = node->cause;
-    step->inside = true;
-    x->meets = true;
-    TSR_TRY(tsr_compile_move(x, step->layouts[0], step->result_layouts[0], &step->plan));
-    step->plan_bytes = tsr_plan_workspace_bytes(step->plan);
-    return TSR_OK;
-}
-
-static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int index)
-{
-    tsr_step *const step = &x->steps[x->step_count++];
-    step->node = index;
-    step->cause = -1;
-    step->scratch = -1;
-    list_values(x, node, step);
-    TSR_TRY(name_step(x, node, step));
-    return node->op ? make_kernel(x, node, step) : make_move(x, node, step);
-}
-
-/* Adds a step that copies a value into an output, by the kernel of "vary", whose result is its
- * operand. */
-static void add_copy(tsr_executable *x, int value, int output)
-{
-    tsr_step *const step = &x->steps[x->step_count++];
-    for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
-        step->operands[j] = -1;
-    for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
-        step->results[j] = -1;
-    step->kind = TSR_DOES_COPY;
-    step->node = step->cause = step->scratch = -1;
-    step->inside = true;
-    step->operands[0] = value;
-    step->results[0] = output;
     step->c.op = tsr_op_lookup(NULL, "vary", 4);
     step->call = (tsr_kernel_call){.op = step->c.op->name,
                                    .code = step->c.op->code,
@@ -204,12 +146,126 @@ static void add_copy(tsr_executable *x, int value, int output)
                                    .stage = TSR_STAGE_WHOLE};
 }
 
+/* Makes the step's result lie over its first operand's memory. */
+static void make_view(tsr_executable *x, tsr_step *step, const tsr_tensor *result)
+{
+    tsr_held *const made = &x->values[step->results[0]];
+    const tsr_held *const base = &x->values[step->operands[0]];
+    step->kind = is_named(step->c.op, "vary") ? TSR_DOES_SAME : TSR_DOES_VIEW;
+    made->tensor = *result;
+    made->place = step->inside ? TSR_PLACE_VIEW : TSR_PLACE_NOWHERE;
+    made->base = base->base;
+}
+
+static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, bool may_view, tsr_step *step)
+{
+    bool fits = is_named(node->op, "vary");
+    tsr_tensor view = step->inputs[0];
+    step->kind = TSR_DOES_KERNEL;
+    step->c.op = node->op;
+    step->c.operands = step->layouts;
+    step->exchanged = node->exchanged;
+    TSR_TRY(copy_attributes(x, node, step));
+    describe_call(x, step);
+    if (step->exchanged) {
+        TSR_TRY(find_mesh(x, step));
+        x->meets = true;
+    }
+    if (!fits)
+        TSR_TRY(try_view(x, step, &view, &fits));
+    if (fits && may_view)
+        make_view(x, step, &view);
+    return TSR_OK;
+}
+
+static tsr_status make_move(tsr_executable *x, const tsr_program_node *node, bool may_view, tsr_step *step)
+{
+    tsr_held *const from = &x->values[step->operands[0]], *const to = &x->values[step->results[0]];
+    step->kind = TSR_DOES_MOVE;
+    step->chosen = node->chosen;
+    step->cause = node->cause;
+    step->inside = true;
+    TSR_TRY(tsr_executable_add_plan(x, 1, &from->form, &to->form, &step->plan));
+    x->meets |= !x->plans[step->plan].local;
+    if (!x->plans[step->plan].same || !may_view)
+        return TSR_OK;
+    step->kind = TSR_DOES_SAME;
+    to->place = TSR_PLACE_VIEW;
+    to->base = from->base;
+    to->tensor = from->tensor;
+    return TSR_OK;
+}
+
+/* Finds the dim in which a value is shorter than the state, or may be. */
+static tsr_status find_dim(const tsr_executable *x, tsr_step *step)
+{
+    const tsr_form *const state = tsr_form_of(x, step->operands[0]), *const value = tsr_form_of(x, step->operands[1]);
+    step->dim = -1;
+    for (int dim = 0; dim < tsr_layout_ndim(state->largest); dim++) {
+        if (state->base[dim] == value->base[dim] &&
+            memcmp(state->factor[dim], value->factor[dim], sizeof state->factor[dim]) == 0)
+            continue;
+        if (step->dim >= 0 || step->operands[2] < 0)
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: value must have the state's shape, but for one dim if there is a position",
+                                  step->caller);
+        step->dim = dim;
+    }
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(state->largest)); k++) {
+        const tsr_placement *const at = &tsr_layout_placements(state->largest)[k];
+        if (at->kind == TSR_SHARD && at->dim == step->dim)
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: dim %d, in which the position counts, is cut by mesh dim %d; it must be whole",
+                                  step->caller, step->dim, k);
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_store(tsr_executable *x, tsr_step *step)
+{
+    step->kind = TSR_DOES_STORE;
+    step->inside = tsr_form_of(x, step->operands[0])->inside;
+    describe_copy(x, step);
+    return find_dim(x, step);
+}
+
+static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int index, int first, bool may_view)
+{
+    tsr_step *const step = &x->steps[x->step_count++];
+    step->node = index;
+    step->cause = -1;
+    step->scratch = -1;
+    step->batch = -1;
+    list_values(x, node, first, step);
+    TSR_TRY(name_step(x, node, step));
+    if (node->stores)
+        return make_store(x, step);
+    return node->op ? make_kernel(x, node, may_view, step) : make_move(x, node, may_view, step);
+}
+
+/* Adds a step that copies a value into an output. */
+static void add_copy(tsr_executable *x, int value, int output)
+{
+    tsr_step *const step = &x->steps[x->step_count++];
+    for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
+        step->operands[j] = -1;
+    for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
+        step->results[j] = -1;
+    step->kind = TSR_DOES_COPY;
+    step->node = step->cause = step->scratch = step->batch = -1;
+    step->inside = true;
+    step->operands[0] = value;
+    step->operand_count = 1;
+    step->results[0] = output;
+    describe_copy(x, step);
+}
+
 /* Places values in the outputs' memory where a kernel or move makes them, else copies them there. */
 static void place_outputs(tsr_executable *x, const bool *made)
 {
     for (size_t i = 0; i < x->output_count; i++) {
         tsr_held *const v = &x->values[x->outputs[i]];
-        if (!v->inside)
+        if (!x->forms[v->form].inside)
             continue;
         if (made[x->outputs[i]] && v->place == TSR_PLACE_NOWHERE) {
             v->place = TSR_PLACE_OUTPUT;
@@ -220,25 +276,74 @@ static void place_outputs(tsr_executable *x, const bool *made)
     }
 }
 
-tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr_executable *x)
+/* Finds the last node that reads each value, or what may be a view of it; `last` has -1 for each. */
+static void find_last_reads(const tsr_program *program, int *last)
 {
-    void *memory;
-    size_t count = x->output_count;
-    for (size_t i = 0; i < program->node_count; i++)
-        count += needed[i];
-    TSR_TRY(tsr_executable_array(x->context, count, sizeof *x->steps, &memory));
-    x->steps = memory;
+    for (size_t i = 0; i < program->output_count; i++)
+        last[program->outputs[i].value] = INT_MAX;
+    for (size_t i = program->node_count; i > 0; i--) {
+        const tsr_program_node *const node = &program->nodes[i - 1];
+        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++) {
+            if (node->operands[j] == TSR_NONE)
+                continue;
+            int at = (int)i - 1;
+            if (!node->stores && j == 0 && (!node->op || node->op->view || is_named(node->op, "vary")) &&
+                last[node->results[0]] > at)
+                at = last[node->results[0]];
+            last[node->operands[j]] = at > last[node->operands[j]] ? at : last[node->operands[j]];
+        }
+    }
+}
+
+/* The node that stores into a state after it had this value; INT_MAX: none. */
+static int find_store(const tsr_program *program, int value)
+{
+    for (size_t i = 0; program->values[value].kind == TSR_VALUE_STATE && i < program->node_count; i++)
+        if (program->nodes[i].stores && program->nodes[i].operands[0] == value)
+            return (int)i;
+    return INT_MAX;
+}
+
+/* True if a node's result may be a view: nothing is stored below it while it is read. */
+static bool may_view(const tsr_program *program, const tsr_executable *x, const tsr_program_node *node, int first,
+                     const int *last)
+{
+    return node->stores || first == TSR_NONE || last[node->results[0]] < find_store(program, x->values[first].base);
+}
+
+static tsr_status make_steps(const tsr_program *program, const bool *needed, const int *operand, const int *last,
+                             bool *made, tsr_executable *x)
+{
     for (size_t i = 0; i < program->node_count; i++)
         if (needed[i])
-            TSR_TRY(make_step(x, &program->nodes[i], (int)i));
-    TSR_TRY(tsr_executable_array(x->context, x->value_count, sizeof(bool), &memory));
-    bool *const made = memory;
+            TSR_TRY(make_step(x, &program->nodes[i], (int)i, operand[i],
+                              may_view(program, x, &program->nodes[i], operand[i], last)));
     for (size_t i = 0; i < x->step_count; i++)
         for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
             if (x->steps[i].results[j] >= 0 &&
                 (x->steps[i].kind == TSR_DOES_KERNEL || x->steps[i].kind == TSR_DOES_MOVE))
                 made[x->steps[i].results[j]] = true;
     place_outputs(x, made);
-    tsr_release(x->context, made);
     return TSR_OK;
+}
+
+tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, const int *operand, tsr_executable *x)
+{
+    void *memory, *made = NULL;
+    size_t count = x->output_count;
+    for (size_t i = 0; i < program->node_count; i++)
+        count += needed[i];
+    TSR_TRY(tsr_executable_array(x->context, count, sizeof *x->steps, &memory));
+    x->steps = memory;
+    TSR_TRY(tsr_executable_array(x->context, x->value_count, sizeof(int), &memory));
+    int *const last = memory;
+    for (size_t i = 0; i < x->value_count; i++)
+        last[i] = -1;
+    find_last_reads(program, last);
+    tsr_status status = tsr_executable_array(x->context, x->value_count, sizeof(bool), &made);
+    if (status == TSR_OK)
+        status = make_steps(program, needed, operand, last, made, x);
+    tsr_release(x->context, made);
+    tsr_release(x->context, memory);
+    return status;
 }

@@ -6,37 +6,15 @@
 
 #include <string.h>
 
-/* The local tensor of a layout, contiguous, without memory. */
-static tsr_status describe(const tsr_held *v, tsr_tensor *out)
-{
-    int64_t shape[TSR_MAX_DIMS];
-    TSR_TRY(tsr_layout_local(v->layout, v->coordinate, shape, NULL));
-    *out = tsr_tensor_contiguous(NULL, tsr_layout_dtype(v->layout), tsr_layout_ndim(v->layout), shape);
-    return TSR_OK;
-}
-
-static tsr_status hold_value(tsr_executable *x, const tsr_program_value *from, tsr_held *v)
-{
-    int inside;
-    v->layout = tsr_layout_retain(from->layout);
-    TSR_TRY(tsr_mesh_coordinate_of(tsr_layout_mesh(v->layout), x->rank, v->coordinate, &inside));
-    v->inside = inside;
-    if (inside)
-        return describe(v, &v->tensor);
-    v->tensor = (tsr_tensor){.ndim = -1};
-    return TSR_OK;
-}
-
 /* Fills a constant's memory: the op "cast" of one f64 that is repeated by strides of 0. */
 static tsr_status make_constant(tsr_executable *x, double value, tsr_held *v)
 {
-    size_t bytes;
-    tsr_tensor source = v->tensor, made = v->tensor;
+    const tsr_form *const form = &x->forms[v->form];
+    tsr_tensor source = form->local, made = form->local;
     const tsr_op *const cast = tsr_op_lookup(NULL, "cast", 4);
     const tsr_attribute attributes[] = {tsr_attribute_dtype("dtype", made.dtype), {.name = NULL}};
     v->place = TSR_PLACE_CONSTANT;
-    TSR_TRY(tsr_layout_local_bytes(v->layout, v->coordinate, &bytes));
-    TSR_TRY(tsr_allocate(x->context, bytes, &v->constant));
+    TSR_TRY(tsr_allocate(x->context, form->bytes, &v->constant));
     made.data = v->constant;
     source.dtype = TSR_F64;
     source.data = &value;
@@ -49,7 +27,7 @@ static tsr_status make_constant(tsr_executable *x, double value, tsr_held *v)
                                   .output_count = 1,
                                   .inputs = &source,
                                   .outputs = &made,
-                                  .coordinate = v->coordinate,
+                                  .coordinate = form->coordinate,
                                   .stage = TSR_STAGE_WHOLE};
     return cast->host(&call);
 }
@@ -57,7 +35,7 @@ static tsr_status make_constant(tsr_executable *x, double value, tsr_held *v)
 /* Puts a value that no step makes where it lies. */
 static tsr_status place_source(tsr_executable *x, const tsr_program_value *from, tsr_held *v)
 {
-    if (!v->inside)
+    if (!x->forms[v->form].inside)
         return TSR_OK;
     if (from->kind == TSR_VALUE_CONSTANT)
         return make_constant(x, from->constant, v);
@@ -65,20 +43,31 @@ static tsr_status place_source(tsr_executable *x, const tsr_program_value *from,
     return TSR_OK;
 }
 
+static bool is_input(const tsr_program_value *v)
+{
+    return v->kind == TSR_VALUE_INPUT;
+}
+
+/* True of parameters, and of states as runs find them. */
+static bool is_bound(const tsr_program_value *v)
+{
+    return v->kind == TSR_VALUE_PARAMETER || (v->kind == TSR_VALUE_STATE && v->node < 0);
+}
+
 /* Lists the values of a kind, in the order of recording. */
-static tsr_status list_kind(tsr_executable *x, const tsr_program *program, tsr_value_kind kind, int **list,
-                            char ***names, size_t *count)
+static tsr_status list_kind(tsr_executable *x, const tsr_program *program, bool (*is_kind)(const tsr_program_value *v),
+                            int **list, char ***names, size_t *count)
 {
     void *memory;
     size_t found = 0;
     for (size_t i = 0; i < program->value_count; i++)
-        found += program->values[i].kind == kind;
+        found += is_kind(&program->values[i]);
     TSR_TRY(tsr_executable_array(x->context, found, sizeof **list, &memory));
     *list = memory;
     TSR_TRY(tsr_executable_array(x->context, found, sizeof **names, &memory));
     *names = memory;
     for (size_t i = 0; i < program->value_count; i++) {
-        if (program->values[i].kind != kind)
+        if (!is_kind(&program->values[i]))
             continue;
         TSR_TRY(tsr_program_copy_text(x->context, program->values[i].name, &(*names)[*count]));
         (*list)[(*count)++] = (int)i;
@@ -101,10 +90,12 @@ static tsr_status list_outputs(tsr_executable *x, const tsr_program *program)
 }
 
 /* Marks the values that needed nodes and outputs have. */
-static void mark_values(const tsr_program *program, const bool *needed, bool *used)
+static void mark_values(const tsr_program *program, const bool *needed, const int *operand, bool *used)
 {
     for (size_t i = 0; i < program->node_count; i++) {
-        for (int j = 0; needed[i] && j < TSR_OP_MOST_OPERANDS; j++)
+        if (needed[i] && operand[i] != TSR_NONE)
+            used[operand[i]] = true;
+        for (int j = 1; needed[i] && j < TSR_OP_MOST_OPERANDS; j++)
             if (program->nodes[i].operands[j] != TSR_NONE)
                 used[program->nodes[i].operands[j]] = true;
         for (int j = 0; needed[i] && j < TSR_OP_MOST_RESULTS; j++)
@@ -121,35 +112,53 @@ static void place_given(tsr_executable *x, const bool *used, const int *list, si
     for (size_t i = 0; i < count; i++) {
         tsr_held *const v = &x->values[list[i]];
         v->index = i;
-        if (used[list[i]] && v->inside)
+        if (used[list[i]] && x->forms[v->form].inside)
             v->place = place;
     }
 }
 
-static tsr_status hold_values(const tsr_program *program, const bool *used, tsr_executable *x)
+static tsr_status hold_values(const tsr_program *program, const bool *used, const tsr_factors *factors,
+                              tsr_executable *x)
 {
     for (size_t i = 0; i < program->value_count; i++) {
         tsr_held *const v = &x->values[i];
-        v->room = -1;
+        const tsr_program_value *const from = &program->values[i];
+        v->form = v->room = -1;
         v->base = (int)i;
-        const bool is_given =
-            program->values[i].kind == TSR_VALUE_INPUT || program->values[i].kind == TSR_VALUE_PARAMETER;
-        if (!used[i] && !is_given)
+        v->is_state = from->kind == TSR_VALUE_STATE;
+        v->is_used = used[i];
+        if (!used[i] && !is_input(from) && !is_bound(from))
             continue;
-        TSR_TRY(hold_value(x, &program->values[i], v));
-        TSR_TRY(place_source(x, &program->values[i], v));
+        TSR_TRY(tsr_executable_add_form(x, from->layout, factors[i].of, &v->form));
+        v->tensor = x->forms[v->form].local;
+        TSR_TRY(place_source(x, from, v));
     }
     return TSR_OK;
 }
 
-tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, tsr_executable *x)
+/* A state that a store leaves lies where the state does. */
+static void place_stored(const tsr_program *program, tsr_executable *x)
+{
+    for (size_t i = 0; i < program->value_count; i++) {
+        const tsr_program_value *const from = &program->values[i];
+        if (from->kind != TSR_VALUE_STATE || from->node < 0 || x->values[i].form < 0)
+            continue;
+        x->values[i].place = x->values[from->first].place;
+        x->values[i].index = x->values[from->first].index;
+    }
+}
+
+tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const int *operand,
+                              const tsr_factors *factors, tsr_executable *x)
 {
     void *memory;
     TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->values, &memory));
     x->values = memory;
     x->value_count = program->value_count;
-    TSR_TRY(list_kind(x, program, TSR_VALUE_INPUT, &x->inputs, &x->input_names, &x->input_count));
-    TSR_TRY(list_kind(x, program, TSR_VALUE_PARAMETER, &x->bound, &x->bound_names, &x->bound_count));
+    TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->dirty, &memory));
+    x->dirty = memory;
+    TSR_TRY(list_kind(x, program, is_input, &x->inputs, &x->input_names, &x->input_count));
+    TSR_TRY(list_kind(x, program, is_bound, &x->bound, &x->bound_names, &x->bound_count));
     TSR_TRY(list_outputs(x, program));
     TSR_TRY(tsr_executable_array(x->context, x->bound_count, sizeof(tsr_dtensor *), &memory));
     x->tensors = memory;
@@ -157,10 +166,13 @@ tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, ts
     x->linked = memory;
     TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof(bool), &memory));
     bool *const used = memory;
-    mark_values(program, needed, used);
-    const tsr_status status = hold_values(program, used, x);
-    place_given(x, used, x->inputs, x->input_count, TSR_PLACE_INPUT);
-    place_given(x, used, x->bound, x->bound_count, TSR_PLACE_BOUND);
+    mark_values(program, needed, operand, used);
+    const tsr_status status = hold_values(program, used, factors, x);
+    if (status == TSR_OK) {
+        place_given(x, used, x->inputs, x->input_count, TSR_PLACE_INPUT);
+        place_given(x, used, x->bound, x->bound_count, TSR_PLACE_BOUND);
+        place_stored(program, x);
+    }
     tsr_release(x->context, used);
     return status;
 }

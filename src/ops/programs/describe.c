@@ -1,7 +1,6 @@
 /* What an executable does, and what it costs. */
-#include "ops/programs/executable.h"
-
 #include "ops/eager/exchange.h"
+#include "ops/programs/executable.h"
 
 #include <tessera/cost.h>
 #include <tessera/explain.h>
@@ -19,19 +18,16 @@ size_t tsr_executable_step_count(const tsr_executable *executable)
 }
 
 /* Bytes of a value's shard on this rank. */
-static size_t count_bytes(const tsr_held *v)
+static size_t count_bytes(const tsr_executable *x, int value)
 {
-    size_t bytes = 0;
-    if (v->inside && v->layout && tsr_layout_local_bytes(v->layout, v->coordinate, &bytes) != TSR_OK)
-        return 0;
-    return bytes;
+    return tsr_form_of(x, value)->bytes;
 }
 
 /* Elements of a local tensor. */
 static int64_t count_elements(const tsr_executable *x, int value)
 {
     int64_t count = 1;
-    const tsr_tensor *const t = &x->values[value].tensor;
+    const tsr_tensor *const t = &tsr_form_of(x, value)->local;
     for (int dim = 0; dim < t->ndim; dim++)
         count *= t->shape[dim];
     return t->ndim < 0 ? 0 : count;
@@ -41,8 +37,14 @@ static int64_t count_elements(const tsr_executable *x, int value)
  * group of dims; exact where each dim is in two of the three. */
 static int64_t count_flops(const tsr_executable *x, const tsr_step *step)
 {
-    static const char *const products[] = {"linear", "matmul", "einsum", "linear_gradient_x", "linear_gradient_w",
-                                           "matmul_gradient_a", "matmul_gradient_b", "linear_q8"};
+    static const char *const products[] = {"linear",
+                                           "matmul",
+                                           "einsum",
+                                           "linear_gradient_x",
+                                           "linear_gradient_w",
+                                           "matmul_gradient_a",
+                                           "matmul_gradient_b",
+                                           "linear_q8"};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         if (strcmp(step->c.op->name, products[i]) != 0 || step->operands[1] < 0)
             continue;
@@ -66,16 +68,17 @@ static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step,
     if (out->is_view || !step->inside)
         return TSR_OK;
     for (int i = 0; i < out->operand_count; i++)
-        out->bytes_touched += step->operands[i] >= 0 ? (int64_t)count_bytes(&x->values[step->operands[i]]) : 0;
+        out->bytes_touched += step->operands[i] >= 0 ? (int64_t)count_bytes(x, step->operands[i]) : 0;
     for (int i = 0; i < out->result_count; i++)
-        out->bytes_touched += (int64_t)count_bytes(&x->values[step->results[i]]);
+        out->bytes_touched += (int64_t)count_bytes(x, step->results[i]);
     out->flops = count_flops(x, step);
-    const double memory = (double)out->bytes_touched / cost->inside.bandwidth, work = (double)out->flops / FLOPS_A_SECOND;
+    const double memory = (double)out->bytes_touched / cost->inside.bandwidth,
+                 work = (double)out->flops / FLOPS_A_SECOND;
     out->seconds = memory > work ? memory : work;
     if (step->exchanged) {
         out->bytes_received = tsr_exchange_received(&step->c, step->exchanged, &call);
-        out->seconds += cost->inside.latency * step->c.op->exchanges +
-                        (double)out->bytes_received / cost->inside.bandwidth;
+        out->seconds +=
+            cost->inside.latency * step->c.op->exchanges + (double)out->bytes_received / cost->inside.bandwidth;
     }
     return TSR_OK;
 }
@@ -89,15 +92,34 @@ static const char *find_cause(const tsr_executable *x, int node)
     return "output";
 }
 
+/* Bytes that one move of a batch receives. */
+typedef struct item_bytes {
+    size_t item;
+    int64_t bytes;
+} item_bytes;
+
+static tsr_status add_transfer(const tsr_plan_transfer *transfer, void *user)
+{
+    item_bytes *const of = user;
+    of->bytes += transfer->item == of->item ? transfer->bytes : 0;
+    return TSR_OK;
+}
+
+/* The seconds of a batch are those of its first move. */
 static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     tsr_plan_figures figures;
-    TSR_TRY(tsr_plan_figures_of(step->plan, &figures));
+    item_bytes of = {.item = (size_t)step->place};
+    const tsr_plan *const plan = x->plans[step->plan].now;
+    out->is_view = step->kind == TSR_DOES_SAME;
+    TSR_TRY(tsr_plan_figures_of(plan, &figures));
+    TSR_TRY(tsr_plan_visit_receives(plan, add_transfer, &of));
     out->op = "move";
     out->operand_count = out->result_count = 1;
-    out->bytes_received = figures.bytes_received;
-    out->bytes_touched = (int64_t)(count_bytes(&x->values[step->operands[0]]) + count_bytes(&x->values[step->results[0]]));
-    out->seconds = figures.seconds;
+    out->bytes_received = of.bytes;
+    out->bytes_touched = (int64_t)(count_bytes(x, step->operands[0]) + count_bytes(x, step->results[0]));
+    out->seconds = step->place == 0 ? figures.seconds : 0;
+    out->shares = step->place > 0;
     if (step->chosen)
         out->cause = find_cause(x, step->cause);
     return TSR_OK;
@@ -108,7 +130,17 @@ static tsr_status describe_copy(const tsr_executable *x, const tsr_step *step, c
 {
     out->op = "copy";
     out->operand_count = 1;
-    out->bytes_touched = 2 * (int64_t)count_bytes(&x->values[step->operands[0]]);
+    out->bytes_touched = 2 * (int64_t)count_bytes(x, step->operands[0]);
+    out->seconds = (double)out->bytes_touched / cost->inside.bandwidth;
+    return TSR_OK;
+}
+
+static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, const tsr_cost_profile *cost,
+                                 tsr_executable_step *out)
+{
+    out->op = "store";
+    out->operand_count = 3;
+    out->bytes_touched = 2 * (int64_t)count_bytes(x, step->operands[1]);
     out->seconds = (double)out->bytes_touched / cost->inside.bandwidth;
     return TSR_OK;
 }
@@ -116,24 +148,27 @@ static tsr_status describe_copy(const tsr_executable *x, const tsr_step *step, c
 tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index, tsr_executable_step *out)
 {
     if (!executable || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: %s is NULL", executable ? "out" : "executable");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: %s is NULL",
+                              executable ? "out" : "executable");
     if (index >= executable->step_count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: index is %zu, but there are %zu steps", index,
-                              executable->step_count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: index is %zu, but there are %zu steps",
+                              index, executable->step_count);
     const tsr_step *const step = &executable->steps[index];
     const tsr_cost_profile cost = tsr_cost_default();
     memset(out, 0, sizeof *out);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
-        out->operand_layouts[i] = step->operands[i] >= 0 ? executable->values[step->operands[i]].layout : NULL;
+        out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;
     }
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         const int value = step->kind == TSR_DOES_COPY ? TSR_NONE : step->results[i];
         out->results[i] = value;
-        out->result_layouts[i] = value >= 0 ? executable->values[value].layout : NULL;
+        out->result_layouts[i] = value >= 0 ? tsr_form_of(executable, value)->layout : NULL;
     }
-    if (step->kind == TSR_DOES_MOVE)
+    if (!step->c.op)
         return describe_move(executable, step, out);
+    if (step->kind == TSR_DOES_STORE)
+        return describe_store(executable, step, &cost, out);
     if (step->kind == TSR_DOES_COPY)
         return describe_copy(executable, step, &cost, out);
     return describe_kernel(executable, step, &cost, out);
@@ -144,7 +179,7 @@ static size_t add_bytes(const tsr_executable *x, const int *values, size_t count
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         if (place == TSR_PLACE_NOWHERE || x->values[values[i]].place == place)
-            bytes += count_bytes(&x->values[values[i]]);
+            bytes += count_bytes(x, values[i]);
     return bytes;
 }
 
@@ -167,7 +202,7 @@ tsr_status tsr_executable_figures_of(const tsr_executable *executable, tsr_execu
     f.parameter_bytes = add_bytes(executable, executable->bound, executable->bound_count, TSR_PLACE_BOUND);
     for (size_t i = 0; i < executable->value_count; i++)
         if (executable->values[i].place == TSR_PLACE_CONSTANT)
-            f.parameter_bytes += count_bytes(&executable->values[i]);
+            f.parameter_bytes += count_bytes(executable, (int)i);
     f.peak_bytes = f.workspace_bytes + f.input_bytes + f.output_bytes + f.parameter_bytes;
     *out = f;
     return TSR_OK;

@@ -11,7 +11,6 @@ static void destroy_step(tsr_context *context, tsr_step *step)
 {
     tsr_release(context, step->caller);
     tsr_release(context, step->texts);
-    tsr_plan_destroy(step->plan);
 }
 
 static void destroy_names(tsr_context *context, char **names, size_t count)
@@ -28,10 +27,17 @@ void tsr_executable_destroy(tsr_executable *x)
     tsr_context *const context = x->context;
     for (size_t i = 0; i < x->step_count; i++)
         destroy_step(context, &x->steps[i]);
-    for (size_t i = 0; i < x->value_count; i++) {
-        tsr_layout_destroy(x->values[i].layout);
+    for (size_t i = 0; i < x->value_count; i++)
         tsr_release(context, x->values[i].constant);
+    for (size_t i = 0; i < x->form_count; i++) {
+        tsr_layout_destroy(x->forms[i].largest);
+        tsr_layout_destroy(x->forms[i].layout);
     }
+    for (size_t i = 0; i < x->plan_count; i++)
+        for (int j = 0; j < x->plans[i].variant_count; j++)
+            tsr_plan_destroy(x->plans[i].variants[j].plan);
+    for (size_t i = 0; i < x->length_count; i++)
+        tsr_release(context, x->lengths[i].name);
     for (size_t i = 0; i < x->bound_count; i++)
         tsr_dtensor_destroy(x->tensors ? x->tensors[i] : NULL);
     for (size_t i = 0; i < x->mesh_count; i++) {
@@ -41,8 +47,8 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps, x->values,  x->rooms,  x->inputs, x->outputs,
-                            x->bound, x->tensors, x->meshes, x->linked};
+    void *const memory[] = {x->steps,   x->values, x->rooms,  x->inputs, x->outputs, x->bound,
+                            x->tensors, x->meshes, x->linked, x->forms,  x->plans};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);
@@ -61,12 +67,13 @@ size_t tsr_executable_output_count(const tsr_executable *executable)
 
 const tsr_layout *tsr_executable_input_layout(const tsr_executable *executable, size_t index)
 {
-    return index < tsr_executable_input_count(executable) ? executable->values[executable->inputs[index]].layout : NULL;
+    return index < tsr_executable_input_count(executable) ? tsr_form_of(executable, executable->inputs[index])->layout
+                                                          : NULL;
 }
 
 const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable, size_t index)
 {
-    return index < tsr_executable_output_count(executable) ? executable->values[executable->outputs[index]].layout
+    return index < tsr_executable_output_count(executable) ? tsr_form_of(executable, executable->outputs[index])->layout
                                                            : NULL;
 }
 
@@ -88,6 +95,28 @@ tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t i
 size_t tsr_executable_workspace_bytes(const tsr_executable *executable)
 {
     return executable ? executable->workspace_bytes : 0;
+}
+
+size_t tsr_executable_binding_count(const tsr_executable *executable)
+{
+    return executable ? executable->bound_count : 0;
+}
+
+tsr_status tsr_executable_binding_at(const tsr_executable *executable, size_t index, tsr_executable_binding *out)
+{
+    if (!executable || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_binding_at: %s is NULL",
+                              executable ? "out" : "executable");
+    if (index >= executable->bound_count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_executable_binding_at: index is %zu, but there are %zu parameters and states", index,
+                              executable->bound_count);
+    const int value = executable->bound[index];
+    *out = (tsr_executable_binding){.name = executable->bound_names[index],
+                                    .layout = tsr_form_of(executable, value)->largest,
+                                    .is_state = executable->values[value].is_state,
+                                    .is_needed = executable->values[value].is_used};
+    return TSR_OK;
 }
 
 static tsr_status refuse_layout(const char *name, const tsr_layout *wanted, const tsr_layout *given)
@@ -116,7 +145,7 @@ tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor 
     if (at == x->bound_count)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_executable_bind: the program has no parameter or state \"%.200s\"", name);
-    const tsr_layout *const wanted = x->values[x->bound[at]].layout, *const given = tsr_dtensor_layout(tensor);
+    const tsr_layout *const wanted = tsr_form_of(x, x->bound[at])->largest, *const given = tsr_dtensor_layout(tensor);
     if (!tsr_layout_equal(wanted, given))
         return refuse_layout(name, wanted, given);
     tsr_dtensor_retain(tensor);

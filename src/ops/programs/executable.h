@@ -1,4 +1,4 @@
-/** What an executable holds: places of values in memory, and the steps of a run. */
+/** What an executable holds: forms and places of values, plans, and the steps of a run. */
 #ifndef TSR_OPS_PROGRAMS_EXECUTABLE_H
 #define TSR_OPS_PROGRAMS_EXECUTABLE_H
 
@@ -9,15 +9,28 @@
 /** Memory is assigned in pieces of so many bytes. */
 #define TSR_ROOM_ALIGNMENT 64
 
+/** A layout that values have, on this rank: sizes are base + the sum of factor * length. */
+typedef struct tsr_form {
+    tsr_layout *largest; /**< with all lengths at their maxima */
+    tsr_layout *layout;  /**< with the lengths of now */
+    bool inside;         /**< this rank has a coordinate in its mesh */
+    bool varies;         /**< some size depends on a length */
+    int64_t coordinate[TSR_MAX_DIMS];
+    int64_t base[TSR_MAX_DIMS], factor[TSR_MAX_DIMS][TSR_LENGTHS];
+    tsr_tensor local; /**< contiguous, without data; ndim -1 outside the mesh */
+    size_t bytes;     /**< of the local tensor at its largest */
+    uint64_t changed; /**< when its sizes last changed, by the executable's clock */
+} tsr_form;
+
 /** Where a value lies. */
 typedef enum tsr_place {
     TSR_PLACE_NOWHERE,   /**< no step needs it, or this rank is outside its mesh */
     TSR_PLACE_WORKSPACE, /**< `room` */
     TSR_PLACE_INPUT,     /**< input `index` */
     TSR_PLACE_OUTPUT,    /**< output `index` */
-    TSR_PLACE_BOUND,     /**< parameter `index` */
+    TSR_PLACE_BOUND,     /**< parameter or state `index` */
     TSR_PLACE_CONSTANT,  /**< memory of the executable */
-    TSR_PLACE_VIEW,      /**< strides over another value, that a step finds when memory is linked */
+    TSR_PLACE_VIEW,      /**< strides over another value, which a step finds when memory is linked */
     TSR_PLACE_UNREAD     /**< any memory */
 } tsr_place;
 
@@ -29,25 +42,49 @@ typedef struct tsr_room {
 
 /** A value that some step needs. */
 typedef struct tsr_held {
-    tsr_layout *layout;
-    bool inside; /**< this rank has a coordinate in its mesh */
-    int64_t coordinate[TSR_MAX_DIMS];
+    int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    int base; /**< VIEW: over which value's memory it lies in the end; else the value itself */
-    int room; /**< of the workspace; -1: none */
+    bool is_state, is_used; /**< of parameters and states */
+    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    int room;               /**< of the workspace; -1: none */
     void *constant;
     tsr_tensor tensor; /**< as linked */
 } tsr_held;
 
+/** The most plans that a move keeps for different lengths. */
+#define TSR_VARIANTS 8
+
+/** The most moves that share an exchange. */
+#define TSR_BATCH 16
+
+/** A redistribution between two forms, or several that share an exchange, for all that are alike. */
+typedef struct tsr_planned {
+    int count;
+    int from[TSR_BATCH], to[TSR_BATCH];
+    bool is_used; /**< by some step */
+    bool varies;
+    bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
+    size_t bytes;  /**< of workspace, at the largest */
+    tsr_plan *now; /**< one of the variants */
+    int variant_count;
+    struct {
+        tsr_plan *plan;
+        int64_t lengths[TSR_LENGTHS];
+        uint64_t used; /**< when it was last wanted */
+    } variants[TSR_VARIANTS];
+} tsr_planned;
+
 /** What a step does. */
-typedef enum tsr_step_kind {
+typedef enum tsr_does {
     TSR_DOES_KERNEL,
-    TSR_DOES_MOVE, /**< a redistribution by `plan` */
-    TSR_DOES_VIEW, /**< nothing: its result is strides over its first operand's memory */
-    TSR_DOES_SAME, /**< nothing: its result is its operand */
-    TSR_DOES_COPY  /**< copies a value into an output */
-} tsr_step_kind;
+    TSR_DOES_MOVE,  /**< a redistribution */
+    TSR_DOES_VIEW,  /**< nothing: its result is strides over its first operand's memory */
+    TSR_DOES_SAME,  /**< nothing: its result is its operand */
+    TSR_DOES_STORE, /**< writes a value into a state */
+    TSR_DOES_COPY   /**< copies a value into an output */
+} tsr_does;
 
 /** A mesh on which ranks meet inside ops. */
 typedef struct tsr_met_mesh {
@@ -57,33 +94,50 @@ typedef struct tsr_met_mesh {
 
 /** A step. */
 typedef struct tsr_step {
-    tsr_step_kind kind;
-    int node;    /**< of the program; -1: none */
-    int cause;   /**< MOVE: the node that needs it; -1: none */
-    bool chosen; /**< MOVE: by the policy */
-    bool inside; /**< this rank takes part */
+    tsr_does kind;
+    int node;         /**< of the program; -1: none */
+    int cause;        /**< MOVE: the node that needs it; -1: none */
+    bool chosen;      /**< MOVE: by the policy */
+    bool inside;      /**< this rank takes part */
+    bool has_lengths; /**< in its attributes */
     tsr_op_case c;
+    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< with lengths, if it has some */
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
+    int operand_count, result_count;                                  /**< up to the last that is a value */
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS], *result_layouts[TSR_OP_MOST_RESULTS];
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS]; /**< as linked */
     tsr_kernel_call call;
     unsigned exchanged; /**< mesh dims, by bits, along which ranks meet */
     int mesh;           /**< with `exchanged`: which of the executable's */
     uint64_t number;    /**< with `exchanged`: of the call, equal on ranks in the same one */
+    int dim;            /**< STORE: along which the position counts; -1: none */
+    int64_t state_size; /**< STORE: the state's size along it */
     int scratch;        /**< room of workspace and records; -1: none */
-    tsr_plan *plan;     /**< MOVE */
-    size_t plan_bytes;  /**< of workspace that the plan wants */
+    int plan;           /**< MOVE: which of the executable's */
+    int batch;          /**< MOVE: of several; -1: alone */
+    int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
 } tsr_step;
+
+/** Moves that share an exchange, one after the other among the steps. */
+typedef struct tsr_batch {
+    tsr_tensor inputs[TSR_BATCH], outputs[TSR_BATCH]; /**< as linked */
+} tsr_batch;
 
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
+    tsr_form *forms;
+    size_t form_count, form_room;
     tsr_held *values; /**< by the program's numbers */
     size_t value_count;
+    tsr_planned *plans;
+    size_t plan_count, plan_room;
     tsr_step *steps;
     size_t step_count;
+    tsr_batch *batches; /**< for each step that begins one, by `tsr_step.batch` */
+    size_t batch_count, batch_room;
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */
@@ -92,14 +146,35 @@ struct tsr_executable {
     tsr_dtensor **tensors; /**< of `bound`; NULL: not yet */
     tsr_met_mesh *meshes;
     size_t mesh_count, mesh_room;
+    tsr_program_length lengths[TSR_LENGTHS];
+    int64_t length[TSR_LENGTHS]; /**< of now */
+    size_t length_count;
+    uint64_t clock;        /**< counts changes of lengths */
+    uint64_t linked_clock; /**< of the lengths that steps are linked for */
+    bool *dirty;           /**< values whose memory or sizes a link changes */
     size_t workspace_bytes;
+    bool has_grown;       /**< rooms have, and must be placed again */
     bool meets;           /**< ranks meet in some step */
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
-    const tsr_comm *comm; /**< on which it was prepared; NULL: none */
+    tsr_comm *comm;       /**< on which it was prepared; NULL: none */
     tsr_tensor *linked;   /**< inputs, then outputs, of the last run */
     void *linked_workspace;
     bool is_linked;
 };
+
+/** The form of a value; `value` has one. */
+static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
+{
+    return &x->forms[x->values[value].form];
+}
+
+/** Finds or adds a form: sizes are those of `layout` where all lengths are at their maxima, and
+ * `factor` says how each depends on lengths. */
+tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
+                                   const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
+
+/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. */
+tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
 
 /** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
 tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
@@ -111,7 +186,25 @@ void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes);
  * workspace. */
 tsr_status tsr_executable_place_rooms(tsr_executable *x);
 
-/** Writes the addresses of a run's memory into all steps; views find their strides. */
+/** Finds or adds the plan of `count` moves between forms. */
+tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out);
+
+/** Plans all moves on meshes over a communicator. Not collective. */
+tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Raises the workspace of moves to what they want with the lengths of now. */
+tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
+ * those that are new. `*grown` becomes true if one wants more workspace than any before. */
+tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+
+/** A mesh like `given` over the communicator; the caller owns it. */
+tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
+
+/** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
+ * link; views find their strides. `x->has_grown` becomes true if a kernel wants more scratch, with
+ * these sizes and strides, than its room has. */
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
 
 /** A zeroed array of `count` items; NULL where `count` is 0. */

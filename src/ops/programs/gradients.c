@@ -84,14 +84,17 @@ static tsr_status make_like(void *operand, void **out)
     tsr_op_reduced(layout_of(x), placements);
     TSR_TRY(tsr_layout_with(layout_of(x), placements, &layout));
     tsr_status status = tsr_program_add_value(x->program, TSR_VALUE_LIKE, layout, &value);
+    if (status == TSR_OK)
+        x->program->values[value].like = x->value;
     tsr_layout_destroy(layout);
     return status == TSR_OK ? derive_handle(x, value, out) : status;
 }
 
 /* Records a row of a formula. */
-static tsr_status apply(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
 {
+    (void)user;
     tsr_value taken[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
     handle *some = NULL;
     for (int i = 0; op->operands[i]; i++) {
@@ -110,7 +113,7 @@ static tsr_status apply(const char *caller, const tsr_op *op, size_t count, cons
     return TSR_OK;
 }
 
-static const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply};
+static const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply, NULL};
 
 /* The gradient layout of a value. */
 static tsr_status make_expected(const tsr_program_value *v, tsr_layout **out)
@@ -260,6 +263,19 @@ static bool want(const backward *b, const tsr_program_node *node, bool *wanted)
     return any;
 }
 
+/* The attributes of a case, with the maxima of lengths. */
+static void resolve(const tsr_program *program, const tsr_attribute *attributes, tsr_op_case *c)
+{
+    size_t count = 0;
+    int64_t lengths[TSR_LENGTHS];
+    memcpy(c->attributes, attributes, sizeof c->attributes);
+    while (c->attributes[count].name)
+        count++;
+    for (size_t i = 0; i < program->length_count; i++)
+        lengths[i] = program->lengths[i].maximum;
+    tsr_program_resolve(program->length_count, lengths, c->attributes, count);
+}
+
 /* Makes the gradients of an op's operands; the program's arrays may move meanwhile. */
 static tsr_status reverse_op(backward *b, const tsr_program_node *given)
 {
@@ -276,13 +292,15 @@ static tsr_status reverse_op(backward *b, const tsr_program_node *given)
             return refuse_result(b, node.op, i);
     if (b->gradients[node.results[0]] == TSR_NONE)
         return TSR_OK;
-    memcpy(c.attributes, node.attributes, sizeof c.attributes);
+    resolve(b->program, node.attributes, &c);
     for (int i = 0; node.op->operands[i]; i++) {
         layouts[i] = tsr_value_layout(b->program, node.operands[i]);
         TSR_TRY(make_handle(b, node.operands[i], &operands[i]));
     }
     TSR_TRY(tsr_op_result_gradient(&c, b->program->values[node.results[0]].layout, &invariant));
     tsr_layout_destroy(invariant);
+    /* Formulas give attributes to rows that are recorded, with lengths. */
+    memcpy(c.attributes, node.attributes, sizeof c.attributes);
     TSR_TRY(make_handle(b, b->gradients[node.results[0]], &gradient));
     TSR_TRY(tsr_formula_gradients(&recorded, &c, operands, gradient, wanted, made));
     for (int i = 0; node.op->operands[i]; i++) {
@@ -298,9 +316,19 @@ static tsr_status reverse_op(backward *b, const tsr_program_node *given)
 static tsr_status reverse_node(backward *b, size_t index)
 {
     const tsr_program_node *const node = &b->program->nodes[index];
-    snprintf(b->caller, sizeof b->caller, "tsr_gradients: op %zu, %.60s", index, node->op ? node->op->name : "move");
+    snprintf(b->caller, sizeof b->caller, "tsr_gradients: op %zu, %.60s", index,
+             node->op       ? node->op->name
+             : node->stores ? "store"
+                            : "move");
     if (node->op)
         return reverse_op(b, node);
+    if (node->stores)
+        return b->depends[node->results[0]] && b->gradients[node->results[0]] != TSR_NONE
+                   ? tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                                    "%s: the loss depends on a state that was stored from a value by which a gradient "
+                                    "is wanted; gradients do not go through stores",
+                                    b->caller)
+                   : TSR_OK;
     if (!b->depends[node->operands[0]] || b->gradients[node->results[0]] == TSR_NONE)
         return TSR_OK;
     return reverse_move(b, node->operands[0], b->gradients[node->results[0]]);
@@ -349,15 +377,18 @@ static tsr_status mark(backward *b, size_t count, const tsr_value *values)
     return TSR_OK;
 }
 
-/* Records a constant in the layout, Replicate where that is Partial. */
-static tsr_status make_constant(backward *b, const tsr_layout *like, double value, tsr_value *out)
+/* Records a constant of a value's shape in its layout, Replicate where that is Partial. */
+static tsr_status make_constant(backward *b, tsr_value like, double value, tsr_value *out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     tsr_layout *layout;
-    tsr_op_reduced(like, placements);
-    TSR_TRY(tsr_layout_with(like, placements, &layout));
+    const tsr_layout *const own = b->program->values[like].layout;
+    tsr_op_reduced(own, placements);
+    TSR_TRY(tsr_layout_with(own, placements, &layout));
     *out = tsr_constant(b->program, value, layout);
     tsr_layout_destroy(layout);
+    if (*out != TSR_NONE)
+        b->program->values[*out].like = like;
     return b->program->status;
 }
 
@@ -368,7 +399,7 @@ static tsr_status give(backward *b, size_t count, const tsr_value *values, tsr_v
         tsr_layout *expected;
         tsr_value gradient = b->gradients[values[i]];
         if (gradient == TSR_NONE)
-            TSR_TRY(make_constant(b, b->program->values[values[i]].layout, 0, &gradient));
+            TSR_TRY(make_constant(b, values[i], 0, &gradient));
         TSR_TRY(make_expected(&b->program->values[values[i]], &expected));
         const tsr_status status =
             tsr_program_move(b->program, gradient, expected, (tsr_move_reason){true, -1}, &out[i]);
@@ -389,7 +420,7 @@ static tsr_status reverse_all(backward *b, tsr_value loss, size_t count, const t
     TSR_TRY(tsr_allocate(b->program->context, b->value_count * sizeof *b->depends, &room));
     b->depends = memset(room, 0, b->value_count * sizeof *b->depends);
     TSR_TRY(mark(b, count, values));
-    TSR_TRY(make_constant(b, b->program->values[loss].layout, 1, &b->gradients[loss]));
+    TSR_TRY(make_constant(b, loss, 1, &b->gradients[loss]));
     for (size_t i = b->node_count; i > 0; i--)
         TSR_TRY(reverse_node(b, i - 1));
     return give(b, count, values, out);

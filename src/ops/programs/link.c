@@ -1,10 +1,11 @@
 /* Writes the addresses of a run's memory into the steps of an executable. */
+#include "ops/eager/exchange.h"
 #include "ops/programs/executable.h"
 
 #include <string.h>
 
 /* The memory of a value that is no view. */
-static void find_memory(const tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,
+static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,
                         void *workspace)
 {
     switch (v->place) {
@@ -15,16 +16,20 @@ static void find_memory(const tsr_executable *x, tsr_held *v, const tsr_tensor *
         v->tensor = outputs[v->index];
         break;
     case TSR_PLACE_BOUND:
-        v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
+        if (x->tensors[v->index])
+            v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
         break;
     case TSR_PLACE_CONSTANT:
+        v->tensor = x->forms[v->form].local;
         v->tensor.data = v->constant;
         break;
     case TSR_PLACE_WORKSPACE:
+        v->tensor = x->forms[v->form].local;
         v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
         break;
     case TSR_PLACE_UNREAD:
-        v->tensor.data = workspace;
+        v->tensor = x->forms[v->form].local;
+        v->tensor.data = workspace ? workspace : (void *)x;
         break;
     default:
         break;
@@ -36,24 +41,41 @@ static tsr_status link_view(const tsr_executable *x, const tsr_step *step, tsr_h
 {
     bool fits = true;
     tsr_tensor out = step->inputs[0];
-    out.ndim = result->tensor.ndim;
-    memcpy(out.shape, result->tensor.shape, sizeof out.shape);
+    const tsr_tensor *const local = &x->forms[result->form].local;
+    out.ndim = local->ndim;
+    memcpy(out.shape, local->shape, sizeof out.shape);
     TSR_TRY(step->c.op->view(&step->call, &out, &fits));
     if (!fits)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: no strides over the operand's memory say the result; give the tensor from which it "
                               "comes in contiguous memory",
                               step->caller);
-    (void)x;
     result->tensor = out;
     return TSR_OK;
 }
 
+/* Puts the lengths of now into a step's attributes. */
+static void resolve(const tsr_executable *x, tsr_step *step)
+{
+    size_t count = 0;
+    for (; step->raw[count].name; count++)
+        step->c.attributes[count] = step->raw[count];
+    tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
+}
+
 static tsr_status link_step(tsr_executable *x, tsr_step *step)
 {
-    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
-        if (step->operands[i] >= 0)
-            step->inputs[i] = x->values[step->operands[i]].tensor;
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        if (step->operands[i] < 0)
+            continue;
+        step->inputs[i] = x->values[step->operands[i]].tensor;
+        step->layouts[i] = tsr_form_of(x, step->operands[i])->layout;
+    }
+    if (step->has_lengths)
+        resolve(x, step);
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        if (step->results[i] >= 0)
+            step->result_layouts[i] = tsr_form_of(x, step->results[i])->layout;
     if (step->kind == TSR_DOES_VIEW)
         TSR_TRY(link_view(x, step, &x->values[step->results[0]]));
     if (step->kind == TSR_DOES_SAME)
@@ -61,29 +83,104 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         if (step->results[i] >= 0)
             step->outputs[i] = x->values[step->results[i]].tensor;
+    if (step->batch >= 0) {
+        x->batches[step->batch].inputs[step->place] = step->inputs[0];
+        x->batches[step->batch].outputs[step->place] = step->outputs[0];
+    }
+    return TSR_OK;
+}
+
+/* A store copies its value to its place in the state, which a run finds. */
+static void link_store(tsr_executable *x, tsr_step *step)
+{
+    step->inputs[0] = x->values[step->operands[1]].tensor;
+    step->outputs[0] = x->values[step->operands[0]].tensor;
+    if (step->operands[2] >= 0)
+        step->inputs[1] = x->values[step->operands[2]].tensor;
+    if (step->dim < 0)
+        return;
+    step->state_size = step->outputs[0].shape[step->dim];
+    step->outputs[0].shape[step->dim] = step->inputs[0].shape[step->dim];
+}
+
+/* Marks the values whose memory or sizes changed since the last link. */
+static void mark(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, const void *workspace)
+{
+    const bool all = !x->is_linked || x->linked_workspace != workspace, sizes = x->linked_clock != x->clock;
+    for (size_t i = 0; i < x->value_count; i++) {
+        const tsr_held *const v = &x->values[i];
+        x->dirty[i] = all || (sizes && v->form >= 0 && x->forms[v->form].changed > x->linked_clock);
+    }
+    for (size_t i = 0; i < x->input_count; i++)
+        x->dirty[x->inputs[i]] |= memcmp(&x->linked[i], &inputs[i], sizeof *inputs) != 0;
+    for (size_t i = 0; i < x->output_count; i++)
+        if (x->values[x->outputs[i]].place == TSR_PLACE_OUTPUT)
+            x->dirty[x->outputs[i]] |= memcmp(&x->linked[x->input_count + i], &outputs[i], sizeof *outputs) != 0;
+}
+
+/* True if a step must be linked; marks its results then where they lie over what changed. */
+static bool is_dirty(const tsr_executable *x, const tsr_step *step)
+{
+    bool dirty = step->has_lengths && x->linked_clock != x->clock;
+    for (int i = 0; i < step->operand_count; i++)
+        dirty |= step->operands[i] >= 0 && x->dirty[step->operands[i]];
+    if (dirty && (step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME))
+        x->dirty[step->results[0]] = true;
+    for (int i = 0; i < step->result_count; i++)
+        dirty |= x->dirty[step->results[i]];
+    return dirty;
+}
+
+/* Raises a kernel's room to what it wants: more, where strides are not those that compiling assumed. */
+static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
+{
+    if (step->kind != TSR_DOES_KERNEL || !step->inside || (!step->c.op->workspace_bytes && !step->exchanged))
+        return TSR_OK;
+    const size_t bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+    if (bytes == 0 || (step->scratch >= 0 && bytes <= x->rooms[step->scratch].bytes))
+        return TSR_OK;
+    x->has_grown = true;
+    if (step->scratch < 0)
+        return tsr_executable_add_room(x, bytes, at, at, &step->scratch);
+    tsr_executable_resize_room(x, step->scratch, bytes);
+    return TSR_OK;
+}
+
+static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *outputs, void *workspace)
+{
+    if (step->kind == TSR_DOES_COPY) {
+        step->inputs[0] = x->values[step->operands[0]].tensor;
+        step->outputs[0] = outputs[step->results[0]];
+    } else if (step->kind == TSR_DOES_STORE && step->inside)
+        link_store(x, step);
+    else if (step->inside)
+        TSR_TRY(link_step(x, step));
+    if (step->scratch >= 0)
+        step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
     return TSR_OK;
 }
 
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
 {
+    mark(x, inputs, outputs, workspace);
+    const bool all = !x->is_linked;
     x->is_linked = false;
     for (size_t i = 0; i < x->value_count; i++)
-        find_memory(x, &x->values[i], inputs, outputs, workspace);
+        if (x->dirty[i])
+            find_memory(x, &x->values[i], inputs, outputs, workspace);
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind == TSR_DOES_COPY) {
-            step->inputs[0] = x->values[step->operands[0]].tensor;
-            step->outputs[0] = outputs[step->results[0]];
-        } else if (step->inside || step->kind == TSR_DOES_MOVE)
-            TSR_TRY(link_step(x, step));
-        if (step->scratch >= 0)
-            step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+        if (!is_dirty(x, step) && !all && step->kind != TSR_DOES_COPY)
+            continue;
+        TSR_TRY(link_any(x, step, outputs, workspace));
+        TSR_TRY(raise_scratch(x, step, (int)i));
     }
     if (x->input_count)
         memcpy(x->linked, inputs, x->input_count * sizeof *inputs);
     if (x->output_count)
         memcpy(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs);
     x->linked_workspace = workspace;
+    x->linked_clock = x->clock;
     x->is_linked = true;
     return TSR_OK;
 }

@@ -5,77 +5,12 @@
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/comm.h>
-#include <tessera/sys/memory.h>
 
 #include <string.h>
-
-/* The mesh over the communicator. */
-static tsr_status open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out)
-{
-    int64_t shape[TSR_MAX_DIMS], coordinate[TSR_MAX_DIMS] = {0};
-    const char *names[TSR_MAX_DIMS];
-    void *memory;
-    const int ndim = tsr_mesh_ndim(given);
-    const int64_t count = tsr_mesh_count(given);
-    if (tsr_mesh_comm(given) == comm) {
-        *out = tsr_mesh_retain((tsr_mesh *)given);
-        return TSR_OK;
-    }
-    for (int k = 0; k < ndim; k++) {
-        shape[k] = tsr_mesh_size(given, k);
-        names[k] = tsr_mesh_name(given, k);
-    }
-    TSR_TRY(tsr_executable_array(x->context, (size_t)count, sizeof(int64_t), &memory));
-    int64_t *const ranks = memory;
-    tsr_status status = TSR_OK;
-    for (int64_t i = 0; i < count && status == TSR_OK; i++) {
-        status = tsr_mesh_rank_at(given, coordinate, &ranks[i]);
-        for (int k = ndim - 1; k >= 0 && ++coordinate[k] == shape[k]; k--)
-            coordinate[k] = 0;
-    }
-    if (status == TSR_OK)
-        status = tsr_mesh_create(comm, ndim, shape, names[0] ? names : NULL, ranks, out);
-    tsr_release(x->context, memory);
-    return status;
-}
-
-/* Plans a move again on meshes over the communicator, which knows how bytes may travel. */
-static tsr_status plan_again(tsr_executable *x, tsr_comm *comm, tsr_step *step)
-{
-    const tsr_layout *const layouts[] = {step->layouts[0], step->result_layouts[0]};
-    tsr_layout *open[2] = {NULL};
-    tsr_plan *plan = NULL;
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < 2 && status == TSR_OK; i++) {
-        tsr_mesh *mesh;
-        const tsr_layout *const own = layouts[i];
-        status = open_mesh(x, comm, tsr_layout_mesh(own), &mesh);
-        if (status != TSR_OK)
-            break;
-        status = tsr_layout_create(mesh, tsr_layout_placements(own), tsr_layout_ndim(own), tsr_layout_shape(own),
-                                   tsr_layout_dtype(own), &open[i]);
-        tsr_mesh_destroy(mesh);
-    }
-    if (status == TSR_OK)
-        status = tsr_compile_move(x, open[0], open[1], &plan);
-    tsr_layout_destroy(open[0]);
-    tsr_layout_destroy(open[1]);
-    TSR_TRY(status);
-    tsr_plan_destroy(step->plan);
-    step->plan = plan;
-    step->plan_bytes = tsr_plan_workspace_bytes(plan);
-    return TSR_OK;
-}
-
-static bool is_over(const tsr_layout *layout, const tsr_comm *comm)
-{
-    return tsr_mesh_comm(tsr_layout_mesh(layout)) == comm;
-}
 
 /* What a rank does by itself: meshes over the communicator, and plans where a mesh was abstract. */
 static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
 {
-    bool changed = false;
     if (tsr_comm_rank(comm) != x->rank)
         return tsr_status_set(TSR_ERROR_STATE,
                               "tsr_executable_prepare: the executable is the part of rank %lld, but this is rank %d",
@@ -83,16 +18,11 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
     for (size_t i = 0; i < x->mesh_count; i++) {
         tsr_mesh_destroy(x->meshes[i].open);
         x->meshes[i].open = NULL;
-        TSR_TRY(open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
+        TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
-    for (size_t i = 0; i < x->step_count; i++) {
-        tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_DOES_MOVE || (is_over(step->layouts[0], comm) && is_over(step->result_layouts[0], comm)))
-            continue;
-        TSR_TRY(plan_again(x, comm, step));
-        changed = true;
-    }
-    return changed ? tsr_compile_scratch(x) : TSR_OK;
+    TSR_TRY(tsr_executable_open_plans(x, comm));
+    TSR_TRY(tsr_compile_probe(x, comm));
+    return tsr_compile_scratch(x);
 }
 
 /* The groups of an op that meets inside are made by a meeting. */
@@ -108,12 +38,13 @@ static tsr_status meet_once(const tsr_executable *x, const tsr_step *step)
 /* The same steps on every rank, so that all meet in the same order. */
 static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
+    for (size_t i = 0; i < x->plan_count; i++)
+        if (x->plans[i].is_used)
+            TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind == TSR_DOES_MOVE)
-            TSR_TRY(tsr_plan_prepare(step->plan, comm));
         if (step->kind == TSR_DOES_KERNEL && step->exchanged) {
-            step->number = tsr_exchange_number(&step->c);
+            step->number = x->fingerprint + i;
             TSR_TRY(meet_once(x, step));
         }
     }
@@ -135,6 +66,7 @@ static tsr_status compare(const tsr_executable *x, tsr_comm *comm)
 
 static tsr_status prepare(tsr_executable *x, tsr_comm *comm)
 {
+    x->comm = NULL;
     TSR_TRY(tsr_agree(comm, open_all(x, comm)));
     TSR_TRY(compare(x, comm));
     TSR_TRY(prepare_steps(x, comm));
@@ -150,4 +82,35 @@ tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm)
                               executable ? "comm" : "executable");
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_prepare"));
     return tsr_comm_let_go(comm, prepare(executable, comm));
+}
+
+/* Gives a length, and what depends on it: sizes, and plans of moves. */
+static tsr_status set_length(tsr_executable *x, size_t at, int64_t length)
+{
+    if (length < 1 || length > x->lengths[at].maximum)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_executable_set_length: \"%.64s\" is %lld, but must be from 1 to %lld",
+                              x->lengths[at].name, (long long)length, (long long)x->lengths[at].maximum);
+    if (x->length[at] == length)
+        return TSR_OK;
+    x->length[at] = length;
+    x->clock++;
+    bool grown = false;
+    TSR_TRY(tsr_executable_update_forms(x, (int)at));
+    TSR_TRY(tsr_executable_update_plans(x, x->comm, &grown));
+    if (!grown)
+        return TSR_OK;
+    x->is_linked = false;
+    return tsr_compile_scratch(x);
+}
+
+tsr_status tsr_executable_set_length(tsr_executable *executable, const char *name, int64_t length)
+{
+    if (!executable || !name)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_set_length: %s is NULL",
+                              executable ? "name" : "executable");
+    for (size_t i = 0; i < executable->length_count; i++)
+        if (strcmp(executable->lengths[i].name, name) == 0)
+            return set_length(executable, i, length);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_set_length: the program has no length \"%.64s\"", name);
 }

@@ -30,6 +30,8 @@ void tsr_program_destroy(tsr_program *program)
         tsr_release(context, program->nodes[i].texts);
     for (size_t i = 0; i < program->output_count; i++)
         tsr_release(context, program->outputs[i].name);
+    for (size_t i = 0; i < program->length_count; i++)
+        tsr_release(context, program->lengths[i].name);
     tsr_release(context, program->values);
     tsr_release(context, program->nodes);
     tsr_release(context, program->outputs);
@@ -93,8 +95,12 @@ tsr_status tsr_program_add_value(tsr_program *program, tsr_value_kind kind, tsr_
     TSR_TRY(tsr_program_grow(program->context, sizeof *program->values, program->value_count, &program->value_room,
                              &items));
     program->values = items;
-    program->values[program->value_count] =
-        (tsr_program_value){.kind = kind, .layout = tsr_layout_retain(layout), .node = -1};
+    program->values[program->value_count] = (tsr_program_value){.kind = kind,
+                                                                .layout = tsr_layout_retain(layout),
+                                                                .node = -1,
+                                                                .like = TSR_NONE,
+                                                                .first = TSR_NONE,
+                                                                .now = TSR_NONE};
     *out = (tsr_value)program->value_count++;
     return TSR_OK;
 }

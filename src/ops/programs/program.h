@@ -11,10 +11,20 @@
 typedef enum tsr_value_kind {
     TSR_VALUE_INPUT,
     TSR_VALUE_PARAMETER,
+    TSR_VALUE_STATE, /**< as a run finds it, or as a store leaves it */
     TSR_VALUE_CONSTANT,
     TSR_VALUE_RESULT, /**< of a node */
     TSR_VALUE_LIKE    /**< has a layout, and values that nobody reads */
 } tsr_value_kind;
+
+/** The most lengths of a program. */
+#define TSR_LENGTHS 8
+
+/** A length that runs give: of dims that are compiled for its maximum. */
+typedef struct tsr_program_length {
+    char *name;
+    int64_t maximum;
+} tsr_program_length;
 
 /** A value. */
 typedef struct tsr_program_value {
@@ -23,14 +33,21 @@ typedef struct tsr_program_value {
     char *label; /**< for people; NULL: none */
     tsr_layout *layout;
     unsigned varying; /**< mesh dims, by bits, on which it is Replicate and its gradient Partial */
-    int node;         /**< RESULT: the node that makes it */
-    int result;       /**< RESULT: which of the node's it is */
+    int node;         /**< the node that makes it; -1: none */
+    int result;       /**< with `node`: which of the node's it is */
     double constant;
+    int64_t shape[TSR_MAX_DIMS]; /**< INPUT: as recorded, with lengths */
+    tsr_value like;              /**< LIKE, and CONSTANT: a value of its shape; TSR_NONE: none */
+    tsr_value first;             /**< STATE: the state as runs find it */
+    tsr_value now;               /**< STATE, of the first: as the last store leaves it */
 } tsr_program_value;
 
 /** What makes values. */
 typedef struct tsr_program_node {
-    const tsr_op *op; /**< NULL: a move */
+    const tsr_op *op; /**< NULL: a move, or a store */
+    bool stores;      /**< operands are a state, a value and the position; the result is the state */
+    int dim;          /**< of a store: the dim in which the position counts; -1: none */
+    /** With lengths as recorded; tsr_program_resolve() puts numbers in. */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
     char *texts;                              /**< copies of the attributes' texts; NULL: none */
     tsr_value operands[TSR_OP_MOST_OPERANDS]; /**< of a move the first alone */
@@ -55,6 +72,8 @@ struct tsr_program {
     size_t node_count, node_room;
     tsr_program_output *outputs;
     size_t output_count, output_room;
+    tsr_program_length lengths[TSR_LENGTHS];
+    size_t length_count;
     int *table; /**< nodes by hash, plus 1; 0: free */
     size_t table_room;
     tsr_status status; /**< the first error */
@@ -64,6 +83,12 @@ struct tsr_program {
 /** Notes a failure, whose sentence is this thread's last, as the program's first error, unless there
  * is one. Returns TSR_NONE. */
 tsr_value tsr_program_fail(tsr_program *program, tsr_status status);
+
+/** The length that a number of a shape or an attribute stands for; -1: the number is itself. */
+int tsr_program_length_of(const tsr_program *program, int64_t number);
+
+/** Puts lengths into attributes; false: there is none in them. */
+bool tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count);
 
 /** True if recording goes on; `program` may be NULL. */
 bool tsr_program_records(const tsr_program *program);

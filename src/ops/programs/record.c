@@ -24,6 +24,7 @@ typedef struct recording {
     tsr_value operands[TSR_OP_MOST_OPERANDS];
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
     tsr_op_case c;
+    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1]; /* with lengths */
     char caller[CALLER];
     unsigned exchanged;
 } recording;
@@ -86,7 +87,7 @@ static bool is_same_op(const tsr_program *program, const tsr_program_node *a, co
 /* The new node has its layout in the value that it will make, which is the program's last. */
 static bool is_same_move(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
-    return a->hash == b->hash && !a->op && a->operands[0] == b->operands[0] &&
+    return a->hash == b->hash && !a->op && !a->stores && a->operands[0] == b->operands[0] &&
            are_layouts_equal(program->values[a->results[0]].layout, program->values[b->results[0]].layout);
 }
 
@@ -253,10 +254,8 @@ static tsr_status add_case(recording *r, tsr_layout *const *layouts, tsr_value *
     tsr_program_node node = {.op = r->op, .exchanged = r->exchanged, .cause = -1};
     none(node.operands, TSR_OP_MOST_OPERANDS);
     none(node.results, TSR_OP_MOST_RESULTS);
-    node.hash = tsr_mix_attributes((uint64_t)(uintptr_t)r->op, r->c.attributes);
-    memset(node.attributes, 0, sizeof node.attributes);
-    for (int i = 0; r->c.attributes[i].name; i++)
-        node.attributes[i] = r->c.attributes[i];
+    node.hash = tsr_mix_attributes((uint64_t)(uintptr_t)r->op, r->raw);
+    memcpy(node.attributes, r->raw, sizeof node.attributes);
     for (int i = 0; r->op->operands[i]; i++) {
         node.operands[i] = r->operands[i];
         node.hash = tsr_mix(node.hash, (uint64_t)(int64_t)r->operands[i]);
@@ -285,7 +284,15 @@ static tsr_status begin(recording *r)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is value %d, which is not one of the program's",
                                   r->caller, r->op->operands[i], r->operands[i]);
     }
-    return tsr_op_begin(r->caller, r->op, r->count, r->attributes, r->layouts, &r->c);
+    TSR_TRY(tsr_op_begin(r->caller, r->op, r->count, r->attributes, r->layouts, &r->c));
+    size_t count = 0;
+    for (; r->c.attributes[count].name; count++)
+        r->raw[count] = r->c.attributes[count];
+    int64_t lengths[TSR_LENGTHS];
+    for (size_t i = 0; i < r->program->length_count; i++)
+        lengths[i] = r->program->lengths[i].maximum;
+    tsr_program_resolve(r->program->length_count, lengths, r->c.attributes, count);
+    return TSR_OK;
 }
 
 /* Puts in the redistributions that the policy allows. */
@@ -329,7 +336,7 @@ tsr_status tsr_program_record(tsr_program *program, const tsr_op *op, size_t cou
     snprintf(r.caller, sizeof r.caller, "op %zu, %.60s", program->node_count, op->name);
     none(r.operands, TSR_OP_MOST_OPERANDS);
     for (int i = 0; op->operands[i]; i++)
-        r.operands[i] = operands[i];
+        r.operands[i] = tsr_program_now(program, operands[i]);
     TSR_TRY(begin(&r));
     tsr_status status = tsr_op_infer(&r.c, &inferred);
     if (status == TSR_ERROR_ARGUMENT) {
@@ -367,6 +374,98 @@ tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t count, 
     return made[0];
 }
 
+tsr_value tsr_program_now(const tsr_program *program, tsr_value value)
+{
+    const tsr_program_value *const v = tsr_program_value_at(program, value);
+    return v && v->now != TSR_NONE ? v->now : value;
+}
+
+static tsr_status refuse_store(const tsr_program *program, const char *why, tsr_value state, tsr_value value)
+{
+    char ours[256], theirs[256];
+    tsr_layout_print(program->values[state].layout, ours, sizeof ours);
+    tsr_layout_print(program->values[value].layout, theirs, sizeof theirs);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "op %zu, store: %s; state \"%.64s\" is \"%s\", value is \"%s\"",
+                          program->node_count, why, program->values[state].name, ours, theirs);
+}
+
+/* Checks the shapes of a store. */
+static tsr_status check_store(const tsr_program *program, tsr_value state, tsr_value value, tsr_value position)
+{
+    const tsr_layout *const to = program->values[state].layout, *const from = program->values[value].layout;
+    int differing = 0;
+    if (tsr_layout_dtype(to) != tsr_layout_dtype(from) || tsr_layout_ndim(to) != tsr_layout_ndim(from))
+        return refuse_store(program, "value must have the state's dtype and number of dims", state, value);
+    for (int dim = 0; dim < tsr_layout_ndim(to); dim++) {
+        differing += tsr_layout_shape(to)[dim] != tsr_layout_shape(from)[dim];
+        if (tsr_layout_shape(from)[dim] > tsr_layout_shape(to)[dim])
+            return refuse_store(program, "value is longer than the state", state, value);
+    }
+    if (differing > (position != TSR_NONE))
+        return refuse_store(program, "value must have the state's shape, but for one dim if there is a position", state,
+                            value);
+    if (position == TSR_NONE)
+        return TSR_OK;
+    const tsr_layout *const at = program->values[position].layout;
+    const bool is_integer = tsr_layout_dtype(at) == TSR_I64 || tsr_layout_dtype(at) == TSR_I32;
+    bool is_one = is_integer;
+    for (int dim = 0; dim < tsr_layout_ndim(at); dim++)
+        is_one &= tsr_layout_shape(at)[dim] == 1;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(at)); k++)
+        is_one &= tsr_layout_placements(at)[k].kind == TSR_REPLICATE;
+    return is_one ? TSR_OK
+                  : tsr_status_set(TSR_ERROR_ARGUMENT,
+                                   "op %zu, store: position must be one integer, i32 or i64, Replicate",
+                                   program->node_count);
+}
+
+/* Brings the value to the state's placements, and adds the node. */
+static tsr_status record_store(tsr_program *program, tsr_value state, tsr_value value, tsr_value position)
+{
+    tsr_layout *placed;
+    char what[48];
+    tsr_program_node node = {.stores = true, .cause = -1, .dim = -1};
+    TSR_TRY(check_store(program, state, value, position));
+    const tsr_layout *const to = program->values[state].layout, *const from = program->values[value].layout;
+    TSR_TRY(tsr_layout_create(tsr_layout_mesh(to), tsr_layout_placements(to), tsr_layout_ndim(from),
+                              tsr_layout_shape(from), tsr_layout_dtype(from), &placed));
+    snprintf(what, sizeof what, "op %zu, store", program->node_count);
+    tsr_status status = tsr_program_bring(program, what, value, placed, &value);
+    tsr_layout_destroy(placed);
+    TSR_TRY(status);
+    none(node.operands, TSR_OP_MOST_OPERANDS);
+    none(node.results, TSR_OP_MOST_RESULTS);
+    node.operands[0] = tsr_program_now(program, state);
+    node.operands[1] = value;
+    node.operands[2] = position;
+    node.hash = tsr_mix((uint64_t)node.operands[0], 1);
+    TSR_TRY(make_room(program));
+    TSR_TRY(tsr_program_add_value(program, TSR_VALUE_STATE, program->values[state].layout, &node.results[0]));
+    program->values[node.results[0]].node = (int)program->node_count;
+    program->values[node.results[0]].first = state;
+    program->values[state].now = node.results[0];
+    return add_node(program, &node, find_slot(program, &node, is_never));
+}
+
+void tsr_op_store(tsr_program *program, tsr_value state, tsr_value value, tsr_value position)
+{
+    if (!tsr_program_records(program))
+        return;
+    tsr_status status = TSR_OK;
+    const tsr_program_value *const s = tsr_program_value_at(program, state);
+    if (!s || s->kind != TSR_VALUE_STATE || s->first != state)
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_store: state is value %d, which is not one of tsr_state()",
+                                state);
+    else if (!tsr_program_value_at(program, value) ||
+             (position != TSR_NONE && !tsr_program_value_at(program, position)))
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_store: value %d or position %d is not one of the program's",
+                                value, position);
+    else
+        status = record_store(program, state, tsr_program_now(program, value), tsr_program_now(program, position));
+    if (status != TSR_OK)
+        (void)tsr_program_fail(program, status);
+}
+
 tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_layout *layout)
 {
     tsr_value out;
@@ -384,6 +483,7 @@ tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_layout *la
     if (!is_same)
         return tsr_program_fail(
             program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_op_to_mesh: layout has another shape or dtype than x"));
+    x = tsr_program_now(program, x);
     const tsr_status status = tsr_program_move(program, x, layout, (tsr_move_reason){false, -1}, &out);
     return status == TSR_OK ? out : tsr_program_fail(program, status);
 }

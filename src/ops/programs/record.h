@@ -23,4 +23,7 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
 tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
                              tsr_value *out);
 
+/** A value as the last store leaves it; itself where it is no state. */
+tsr_value tsr_program_now(const tsr_program *program, tsr_value value);
+
 #endif

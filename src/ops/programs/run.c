@@ -1,6 +1,8 @@
 /* Runs of executables. */
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
+#include "ops/eager/mix.h"
+#include "ops/programs/compile.h"
 #include "ops/programs/executable.h"
 
 #include <tessera/sys/comm.h>
@@ -15,6 +17,7 @@ typedef struct running {
     tsr_comm *comm;
     char *workspace;
     tsr_stream stream;
+    uint64_t number;   /* of the lengths */
     tsr_status status; /* of this rank */
     tsr_kept_sentence sentence;
 } running;
@@ -38,18 +41,15 @@ static tsr_status refuse_tensor(const char *what, const char *name, const tsr_te
 }
 
 /* Checks a tensor against the layout's local shape. */
-static tsr_status check_tensor(const tsr_held *v, const char *what, const char *name, const tsr_tensor *given)
+static tsr_status check_tensor(const tsr_form *form, const char *what, const char *name, const tsr_tensor *given)
 {
-    int64_t shape[TSR_MAX_DIMS];
-    if (!v->inside)
-        return TSR_OK;
-    TSR_TRY(tsr_layout_local(v->layout, v->coordinate, shape, NULL));
-    const tsr_tensor wanted =
-        tsr_tensor_contiguous(NULL, tsr_layout_dtype(v->layout), tsr_layout_ndim(v->layout), shape);
+    const tsr_tensor *const wanted = &form->local;
     int64_t count = 0;
-    if (given->ndim != wanted.ndim || given->dtype != wanted.dtype ||
-        (wanted.ndim && memcmp(given->shape, wanted.shape, (size_t)wanted.ndim * sizeof shape[0]) != 0))
-        return refuse_tensor(what, name, given, &wanted);
+    if (!form->inside)
+        return TSR_OK;
+    if (given->ndim != wanted->ndim || given->dtype != wanted->dtype ||
+        (wanted->ndim && memcmp(given->shape, wanted->shape, (size_t)wanted->ndim * sizeof given->shape[0]) != 0))
+        return refuse_tensor(what, name, given, wanted);
     TSR_TRY(tsr_tensor_count(given, &count));
     if (!given->data && count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s \"%.64s\" has no data", what, name);
@@ -63,7 +63,7 @@ static tsr_status check_tensor(const tsr_held *v, const char *what, const char *
 static bool is_linked(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs,
                       const void *workspace)
 {
-    return x->is_linked && x->linked_workspace == workspace &&
+    return x->is_linked && x->linked_clock == x->clock && x->linked_workspace == workspace &&
            (!x->input_count || memcmp(x->linked, inputs, x->input_count * sizeof *inputs) == 0) &&
            (!x->output_count || memcmp(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs) == 0);
 }
@@ -77,10 +77,10 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
                                   "tsr_executable_run: \"%.200s\" is not bound; give it by tsr_executable_bind()",
                                   x->bound_names[i]);
     for (size_t i = 0; i < x->input_count; i++)
-        TSR_TRY(check_tensor(&x->values[x->inputs[i]], "input", x->input_names[i], &inputs[i]));
+        TSR_TRY(check_tensor(tsr_form_of(x, x->inputs[i]), "input", x->input_names[i], &inputs[i]));
     for (size_t i = 0; i < x->output_count; i++) {
-        TSR_TRY(check_tensor(&x->values[x->outputs[i]], "output", x->output_names[i], &outputs[i]));
-        if (x->values[x->outputs[i]].inside && tsr_tensor_overlaps(&outputs[i]))
+        TSR_TRY(check_tensor(tsr_form_of(x, x->outputs[i]), "output", x->output_names[i], &outputs[i]));
+        if (tsr_form_of(x, x->outputs[i])->inside && tsr_tensor_overlaps(&outputs[i]))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "tsr_executable_run: elements of output \"%.64s\" share memory, so it can only be "
                                   "read",
@@ -92,15 +92,24 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
 /* Takes part in a move as a rank that failed. */
 static void take_part(const running *r, const tsr_step *step)
 {
-    const tsr_tensor none = {.ndim = -1, .device = tsr_device_host()};
-    (void)tsr_plan_execute(step->plan, r->comm, NULL, &none, NULL, 0, r->stream);
+    tsr_tensor none[TSR_BATCH];
+    for (int i = 0; i < TSR_BATCH; i++)
+        none[i] = (tsr_tensor){.ndim = -1, .device = tsr_device_host()};
+    (void)tsr_plan_execute(r->x->plans[step->plan].now, r->comm, NULL, none, NULL, 0, r->stream);
 }
 
-static tsr_status run_move(const running *r, const tsr_step *step)
+static tsr_status run_move(const running *r, tsr_step *step)
 {
-    const tsr_held *const from = &r->x->values[step->operands[0]], *const to = &r->x->values[step->results[0]];
-    return tsr_plan_execute(step->plan, r->comm, from->inside ? &step->inputs[0] : NULL,
-                            to->inside ? &step->outputs[0] : NULL, step->call.workspace, step->plan_bytes, r->stream);
+    const tsr_planned *const p = &r->x->plans[step->plan];
+    const tsr_tensor *inputs = step->inputs, *outputs = step->outputs;
+    if (step->place > 0)
+        return TSR_OK;
+    if (step->batch >= 0) {
+        inputs = r->x->batches[step->batch].inputs;
+        outputs = r->x->batches[step->batch].outputs;
+    }
+    return tsr_plan_execute(p->now, r->comm, r->x->forms[p->from[0]].inside ? inputs : NULL,
+                            r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
 }
 
 static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
@@ -109,15 +118,35 @@ static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
                             .mesh = r->x->meshes[step->mesh].open,
                             .exchanged = step->exchanged,
                             .coordinate = step->call.coordinate,
-                            .number = step->number,
+                            .number = r->number + step->number,
                             .call = &step->call};
     return tsr_exchange_run(&e, local == TSR_OK ? r->workspace + r->x->rooms[step->scratch].offset : NULL, local);
+}
+
+/* Writes a value into a state. */
+static tsr_status store(tsr_step *step)
+{
+    tsr_tensor part = step->outputs[0];
+    tsr_kernel_call call = step->call;
+    const tsr_tensor *const at = &step->inputs[1];
+    if (step->dim >= 0) {
+        const int64_t position = at->dtype == TSR_I64 ? *(const int64_t *)at->data : *(const int32_t *)at->data;
+        const int64_t most = step->state_size - part.shape[step->dim];
+        if (position < 0 || position > most)
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "%s: position is %lld, but a value of %lld in a state of %lld must begin at 0 to %lld", step->caller,
+                (long long)position, (long long)part.shape[step->dim], (long long)step->state_size, (long long)most);
+        part.data = (char *)part.data + position * part.strides[step->dim] * (int64_t)tsr_dtype_bytes(part.dtype);
+    }
+    call.outputs = &part;
+    return step->c.op->host(&call);
 }
 
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
 static void meet_failed(running *r, tsr_step *step)
 {
-    if (step->kind == TSR_DOES_MOVE)
+    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
         take_part(r, step);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
@@ -132,6 +161,8 @@ static tsr_status run_step(running *r, tsr_step *step)
         return step->exchanged ? exchange(r, step, TSR_OK) : step->c.op->host(&step->call);
     case TSR_DOES_MOVE:
         return run_move(r, step);
+    case TSR_DOES_STORE:
+        return step->inside ? store(step) : TSR_OK;
     case TSR_DOES_COPY:
         return step->c.op->host(&step->call);
     default:
@@ -159,8 +190,9 @@ static tsr_status check_run(const tsr_executable *x, const tsr_comm *comm, const
     if (x->comm != comm)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_executable_run: the executable was not prepared on this "
                                                "communicator; call tsr_executable_prepare()");
-    if ((x->input_count && !inputs) || !outputs)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL", outputs ? "inputs" : "outputs");
+    if ((x->input_count && !inputs) || (x->output_count && !outputs))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL",
+                              x->input_count && !inputs ? "inputs" : "outputs");
     return TSR_OK;
 }
 
@@ -179,6 +211,21 @@ static tsr_status check_workspace(const tsr_executable *x, const void *workspace
     return TSR_OK;
 }
 
+/* Checks and links a run's memory. Where strides make kernels want more scratch than there was, rooms
+ * are placed again. */
+static tsr_status begin(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace,
+                        size_t bytes, tsr_stream stream)
+{
+    TSR_TRY(check_workspace(x, workspace, bytes, stream));
+    TSR_TRY(link_all(x, inputs, outputs, workspace));
+    if (!x->has_grown)
+        return TSR_OK;
+    x->is_linked = false;
+    TSR_TRY(tsr_compile_scratch(x));
+    TSR_TRY(check_workspace(x, workspace, bytes, stream));
+    return link_all(x, inputs, outputs, workspace);
+}
+
 tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const tsr_tensor *inputs,
                               const tsr_tensor *outputs, void *workspace, size_t bytes, tsr_stream stream)
 {
@@ -191,11 +238,12 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     r.workspace = workspace;
     r.stream = stream;
     r.status = TSR_OK;
+    r.number = 0;
+    for (size_t i = 0; i < executable->length_count; i++)
+        r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
     if (!is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
-        r.status = check_workspace(executable, workspace, bytes, stream);
-        if (r.status == TSR_OK)
-            r.status = link_all(executable, inputs, outputs, workspace);
+        r.status = begin(executable, inputs, outputs, workspace, bytes, stream);
         if (r.status != TSR_OK)
             tsr_status_keep_returned(&r.sentence, r.status);
     }

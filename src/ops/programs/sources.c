@@ -65,15 +65,23 @@ tsr_value tsr_input(tsr_program *program, const char *name, const tsr_mesh *mesh
                     const int64_t *shape, const char *placements)
 {
     tsr_layout *layout;
+    int64_t sizes[TSR_MAX_DIMS] = {0};
     if (!tsr_program_records(program))
         return TSR_NONE;
-    if (!mesh)
-        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_input: mesh is NULL"));
-    const tsr_status status = parse_layout(mesh, placements, dtype, ndim, shape, &layout);
+    if (!mesh || (ndim > 0 && !shape))
+        return tsr_program_fail(program,
+                                tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_input: %s is NULL", mesh ? "shape" : "mesh"));
+    for (int dim = 0; dim < ndim && dim < TSR_MAX_DIMS; dim++) {
+        const int length = tsr_program_length_of(program, shape[dim]);
+        sizes[dim] = length < 0 ? shape[dim] : program->lengths[length].maximum;
+    }
+    const tsr_status status = parse_layout(mesh, placements, dtype, ndim, sizes, &layout);
     if (status != TSR_OK)
         return tsr_program_fail(
             program, tsr_status_set(status, "tsr_input: %.200s: %s", name ? name : "NULL", tsr_status_message()));
     const tsr_value value = add_named(program, "tsr_input", TSR_VALUE_INPUT, name, layout);
+    if (value != TSR_NONE && ndim > 0)
+        memcpy(program->values[value].shape, shape, (size_t)ndim * sizeof *shape);
     tsr_layout_destroy(layout);
     return value;
 }
@@ -85,6 +93,24 @@ tsr_value tsr_parameter(tsr_program *program, const char *name, const tsr_layout
     if (!layout)
         return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_parameter: layout is NULL"));
     return add_named(program, "tsr_parameter", TSR_VALUE_PARAMETER, name, layout);
+}
+
+tsr_value tsr_state(tsr_program *program, const char *name, const tsr_layout *layout)
+{
+    if (!tsr_program_records(program))
+        return TSR_NONE;
+    if (!layout)
+        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_state: layout is NULL"));
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++)
+        if (tsr_layout_placements(layout)[k].kind == TSR_PARTIAL)
+            return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT,
+                                                            "tsr_state: layout is Partial on mesh dim %d; a state is "
+                                                            "Replicate or Shard",
+                                                            k));
+    const tsr_value value = add_named(program, "tsr_state", TSR_VALUE_STATE, name, layout);
+    if (value != TSR_NONE)
+        program->values[value].first = value;
+    return value;
 }
 
 tsr_value tsr_constant(tsr_program *program, double value, const tsr_layout *layout)
@@ -146,6 +172,12 @@ void tsr_output(tsr_program *program, const char *name, tsr_value value, const c
     tsr_status status = TSR_OK;
     if (!tsr_program_value_at(program, value))
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_output: value %d is not one of the program's", value);
+    value = tsr_program_now(program, value);
+    /* A state's value may be overwritten before outputs are: "vary" then copies it. */
+    if (status == TSR_OK && program->values[value].kind == TSR_VALUE_STATE)
+        value = tsr_program_apply(program, "vary", 0, NULL, &value, NULL);
+    if (program->status != TSR_OK)
+        return;
     if (status == TSR_OK && placements)
         status = place_output(program, name ? name : "NULL", &value, placements);
     if (status == TSR_OK)

@@ -156,7 +156,7 @@ static void drop_shared(formula *f)
 static tsr_status apply_row(formula *f, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                             void *const *operands, void **results)
 {
-    return f->values->apply(f->caller, op, count, attributes, operands, results);
+    return f->values->apply(f->values->user, f->caller, op, count, attributes, operands, results);
 }
 
 /* Takes the result that ".0", ".1", .. names from those of the last row. */

@@ -14,8 +14,9 @@ typedef struct tsr_formula_values {
     /** The operand with other values, Replicate where it is Partial; the caller owns it. */
     tsr_status (*like)(void *operand, void **out);
     /** Applies a row; the caller owns the results. `caller` begins sentences. */
-    tsr_status (*apply)(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+    tsr_status (*apply)(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results);
+    void *user; /**< given to `apply` */
 } tsr_formula_values;
 
 /**

@@ -40,9 +40,10 @@ static tsr_status make_like(void *operand, void **out)
     return TSR_OK;
 }
 
-static tsr_status apply(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
 {
+    (void)user;
     tsr_op_case c;
     tsr_op_inferred inferred;
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS];
@@ -101,7 +102,7 @@ tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count, const tsr_
                                       const tsr_layout *const *operands, const tsr_layout *gradient, const bool *wanted,
                                       tsr_layout **gradients)
 {
-    static const tsr_formula_values values = {layout_of, retain, release, make_like, apply};
+    static const tsr_formula_values values = {layout_of, retain, release, make_like, apply, NULL};
     tsr_op_case c;
     tsr_layout *found = NULL;
     void *taken[TSR_OP_MOST_OPERANDS], *made[TSR_OP_MOST_OPERANDS] = {NULL};

@@ -210,9 +210,64 @@ const tsr_op *tsr_op_get(tsr_context *context, size_t index)
     return own < table->own_count ? &table->own[own] : NULL;
 }
 
-/* Names that begin as `name` does, of which there are few. */
+/* Names of PyTorch and NumPy, and what has them here (docs/pytorch-ops.md). */
+static const struct {
+    const char *name, *ours;
+} known[] = {
+    {"mm", "matmul"},
+    {"bmm", "matmul"},
+    {"dot", "matmul"},
+    {"mv", "matmul"},
+    {"addmm", "linear, or add of a matmul"},
+    {"baddbmm", "add of a matmul"},
+    {"cat", "concat"},
+    {"concatenate", "concat"},
+    {"vstack", "concat"},
+    {"hstack", "concat"},
+    {"stack", "tsr_stack()"},
+    {"split", "tsr_split()"},
+    {"chunk", "tsr_split()"},
+    {"sum_to_size", "sum_to"},
+    {"amax", "max"},
+    {"amin", "min"},
+    {"view", "reshape"},
+    {"flatten", "reshape"},
+    {"ravel", "reshape"},
+    {"t", "transpose"},
+    {"swapaxes", "transpose"},
+    {"movedim", "permute"},
+    {"expand_dims", "unsqueeze"},
+    {"broadcast_to", "expand"},
+    {"repeat", "unsqueeze, expand and reshape"},
+    {"select", "narrow and squeeze"},
+    {"take", "index_select"},
+    {"subtract", "sub"},
+    {"multiply", "mul"},
+    {"divide", "div"},
+    {"true_divide", "div"},
+    {"negative", "neg"},
+    {"absolute", "abs"},
+    {"power", "pow"},
+    {"clip", "clamp"},
+    {"astype", "cast"},
+    {"to", "cast for another dtype, redistribute for another layout"},
+    {"scaled_dot_product_attention", "attention"},
+    {"nll_loss", "cross_entropy, of logits"},
+    {"swish", "silu"},
+};
+
+static tsr_status refuse_known(const char *name, const char *ours)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "no op is called \"%.64s\"; use %s", name, ours);
+}
+
+/* Names another name for the op, or those that begin as `name` does, of which there are few. */
 static tsr_status refuse_name(tsr_context *context, const char *name)
 {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(name, known[i].name) == 0)
+            return refuse_known(name, known[i].ours);
+    }
     char names[256] = "";
     size_t length = 0;
     for (size_t i = 0; tsr_op_get(context, i) && length < sizeof names; i++) {

@@ -88,8 +88,9 @@ tsr_status tsr_op_settle_case(const tsr_op_case *c, tsr_policy policy, int64_t b
     }
     if (status != TSR_ERROR_ARGUMENT || c->op->moves_to)
         return tsr_status_restore(&kept, status);
-    if (policy != TSR_POLICY_FORBID && find(c, &wish, made, &found) != TSR_OK)
-        return tsr_status_restore(&kept, status);
+    const tsr_status searched = policy == TSR_POLICY_FORBID ? TSR_OK : find(c, &wish, made, &found);
+    if (searched != TSR_OK)
+        return searched == TSR_ERROR_ARGUMENT ? tsr_status_restore(&kept, status) : searched;
     if (!found)
         return refuse_policy(c, &kept, policy, bytes);
     memcpy(out, made, sizeof made);

@@ -56,7 +56,7 @@ static void draw_placement(draw *d, proof *p, int i, int k, const cut *c)
     *at = tsr_replicate();
     if (c->together == 3 && draw_below(d, 2) && number)
         *at = tsr_partial(proof_is_integer(p, i) && c->op == TSR_AVG ? TSR_SUM : c->op);
-    else if (c->together < 3 && dim >= 0 && dim < w->ndim && !(repeated && (p->line->whole_ones || draw_below(d, 4))) &&
+    else if (c->together < 3 && dim >= 0 && dim < w->ndim && !(repeated && draw_below(d, 4)) &&
              (c->together < 2 || draw_below(d, 2))) {
         *at = tsr_shard(dim);
         modify(c, w->shape[dim], tsr_mesh_size(p->mesh, k), p->drawn[i][k], at);

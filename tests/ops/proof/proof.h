@@ -35,8 +35,6 @@ typedef struct proof_case {
     int draws;            /**< for each mesh; 0: PROOF_DRAWS */
     /** NULL, or why placements are refused under which results are right: a STRICT_ of below. */
     const char *strict;
-    /** Dims of size 1 are not cut: the gradient's reshape_like cannot tell which. */
-    bool whole_ones;
     /** NULL, or why gradients are not those of finite differences. */
     const char *no_differences;
 } proof_case;

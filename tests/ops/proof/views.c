@@ -117,6 +117,36 @@ static void unsqueeze(draw *d, proof *p)
     draw_operand(d, &p->operands[0], full.ndim, full.shape, dtypes[draw_below(d, 4)]);
 }
 
+/* The gradient of a squeeze, and what was squeezed. */
+static void squeeze_back(draw *d, proof *p)
+{
+    bool listed[TSR_MAX_DIMS] = {false};
+    int64_t left[TSR_MAX_DIMS];
+    int count = 0;
+    squeeze(d, p);
+    const whole x = p->operands[0];
+    const tsr_attribute *const dims = proof_attribute(p, "dim");
+    for (int i = 0; i < dims->count; i++)
+        listed[dims->list[i]] = true;
+    for (int dim = 0; dim < x.ndim; dim++) {
+        if (x.shape[dim] != 1 || (dims->count > 0 && !listed[dim]))
+            left[count++] = x.shape[dim];
+    }
+    draw_operand(d, &p->operands[1], x.ndim, x.shape, x.dtype);
+    draw_operand(d, &p->operands[0], count, left, x.dtype);
+}
+
+/* The gradient of an unsqueeze. */
+static void unsqueeze_back(draw *d, proof *p)
+{
+    whole full;
+    draw_some(d, &full, 1);
+    const int dim = draw_below(d, full.ndim);
+    full.shape[dim] = 1;
+    proof_attribute(p, "dim")->integer = dim == full.ndim - 1 && draw_below(d, 2) ? -1 : dim;
+    draw_operand(d, &p->operands[0], full.ndim, full.shape, dtypes[draw_below(d, 4)]);
+}
+
 /* A dim, and a range of it. */
 typedef struct range {
     whole full;
@@ -266,8 +296,8 @@ const proof_case proof_views[] = {
     {"transpose", two_dims, EXACT},
     {"permute", order, EXACT},
     {"expand", expand, EXACT},
-    {"squeeze", squeeze, EXACT, .whole_ones = true},
-    {"unsqueeze", unsqueeze, EXACT, .whole_ones = true},
+    {"squeeze", squeeze, EXACT},
+    {"unsqueeze", unsqueeze, EXACT},
     {"slice", slice, EXACT, .strict = STRICT_VALUES},
     {"narrow", narrow, EXACT, .strict = STRICT_VALUES},
     {"concat", concat, EXACT, .strict = STRICT_VALUES},
@@ -277,6 +307,8 @@ const proof_case proof_views[] = {
     {"tril", mask, EXACT, .strict = STRICT_VALUES},
     {"triu", mask, EXACT, .strict = STRICT_VALUES},
     {"reshape_like", shapes, EXACT, .strict = STRICT_LIKE},
+    {"squeeze_back", squeeze_back, EXACT, .strict = STRICT_LIKE},
+    {"unsqueeze_back", unsqueeze_back, EXACT, .strict = STRICT_LIKE},
     {"permute_back", order, EXACT, .strict = STRICT_LIKE},
     {"roll_back", roll, EXACT, .strict = STRICT_LIKE},
     {"slice_gradient", slice, EXACT, .strict = STRICT_LIKE},

@@ -3,7 +3,8 @@
 
 #include "device/cuda/batch.h"
 #include "device/cuda/launch.h"
-#include "device/cuda/ops/work.h"
+#include "device/cuda/ops/indexing.h"
+#include "device/cuda/ops/storage.h"
 
 #include <tessera/layout.h>
 #include <tessera/sys/ops.h>
@@ -24,12 +25,6 @@ static const struct {
     TSR_CUDA_NORMS(ROW)
 #undef ROW
 };
-
-/* Per dtype: 1 + its tsr_cuda_storage; 0: ops have no kernels for it. */
-static const unsigned char storages[TSR_DTYPE_END] = {
-    [TSR_F64] = 1 + TSR_CUDA_AS_F64,   [TSR_F32] = 1 + TSR_CUDA_AS_F32, [TSR_F16] = 1 + TSR_CUDA_AS_F16,
-    [TSR_BF16] = 1 + TSR_CUDA_AS_BF16, [TSR_I64] = 1 + TSR_CUDA_AS_I64, [TSR_I32] = 1 + TSR_CUDA_AS_I32,
-    [TSR_BOOL] = 1 + TSR_CUDA_AS_BOOL};
 
 /* Per storage: the kernel that computes pointwise ops. */
 static const tsr_cuda_kernel element_kernels[TSR_CUDA_STORAGE_END] = {
@@ -65,7 +60,7 @@ static int find_norm(const char *op)
 static bool is_taken(const tsr_tensor *tensor)
 {
     return tensor->ndim < 0 ||
-           (storages[tensor->dtype] && (uintptr_t)tensor->data % tsr_dtype_bytes(tensor->dtype) == 0);
+           (tsr_cuda_storage_of(tensor->dtype) >= 0 && (uintptr_t)tensor->data % tsr_dtype_bytes(tensor->dtype) == 0);
 }
 
 static bool are_taken(const tsr_kernel_call *call)
@@ -147,7 +142,7 @@ static tsr_status launch_box(const op_launch *op, tsr_cuda_kernel kernel, const 
 
 static tsr_cuda_view view_of(const tsr_tensor *tensor)
 {
-    return (tsr_cuda_view){.data = tensor->data, .storage = storages[tensor->dtype] - 1};
+    return (tsr_cuda_view){.data = tensor->data, .storage = tsr_cuda_storage_of(tensor->dtype)};
 }
 
 static tsr_status launch_pointwise(const op_launch *op, int code)
@@ -168,7 +163,7 @@ static tsr_status launch_pointwise(const op_launch *op, int code)
     }
     for (int dim = out->ndim - 1; dim >= 0; dim--)
         add_dim(&b, op, dim);
-    return launch_box(op, element_kernels[storages[by_input ? call->inputs[0].dtype : out->dtype] - 1], &b);
+    return launch_box(op, element_kernels[tsr_cuda_storage_of(by_input ? call->inputs[0].dtype : out->dtype)], &b);
 }
 
 static bool is_softmax(int code)
@@ -275,7 +270,7 @@ static tsr_status launch_norm(const op_launch *op, int code)
     const int elements = is_gradient(code) ? 2 : 1;
     tsr_cuda_norm given = {.epsilon = is_softmax(code) ? 0 : call->attributes[0].number,
                            .code = code,
-                           .storage = storages[call->inputs[0].dtype] - 1,
+                           .storage = tsr_cuda_storage_of(call->inputs[0].dtype),
                            .statistics = norm_rows[code].statistics,
                            .across = walk_of(call, code, false),
                            .along = walk_of(call, code, true)};
@@ -299,23 +294,36 @@ static tsr_status launch_norm(const op_launch *op, int code)
 /* Answers the bytes of workspace of a call. */
 static tsr_status answer(const tsr_kernel_call *call, int pointwise, int norm)
 {
-    const bool known = pointwise >= 0 || norm >= 0;
     const int64_t rows = norm >= 0 ? count(call, norm, false) : 0;
-    if (!known || !are_taken(call) || rows > TSR_CUDA_UNITS || (norm >= 0 && count(call, norm, true) > TSR_CUDA_UNITS))
+    int64_t bytes = call->output_count > 1 ? rows * TSR_CUDA_STATISTICS * (int64_t)sizeof(double) : 0;
+    if (tsr_cuda_indexes(call))
+        bytes = tsr_cuda_indexing_bytes(call);
+    else if ((pointwise < 0 && norm < 0) || !are_taken(call) || rows > TSR_CUDA_UNITS ||
+             (norm >= 0 && count(call, norm, true) > TSR_CUDA_UNITS))
+        bytes = -1;
+    if (bytes < 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: no kernel takes this call of %s", call->op);
-    *call->query = call->output_count > 1 ? rows * TSR_CUDA_STATISTICS * (int64_t)sizeof(double) : 0;
+    *call->query = bytes;
     return TSR_OK;
+}
+
+static tsr_status launch(const op_launch *op, tsr_cuda *cuda, int index)
+{
+    const int pointwise = find_pointwise(op->call->op);
+    TSR_TRY(tsr_cuda_faults_report(&cuda->gpu[index].faults, &cuda->mutex, op->stream));
+    if (tsr_cuda_indexes(op->call))
+        return tsr_cuda_index_table(cuda, index, op->call, op->stream);
+    return pointwise >= 0 ? launch_pointwise(op, pointwise) : launch_norm(op, find_norm(op->call->op));
 }
 
 tsr_status tsr_cuda_run_op(void *self, int index, const struct tsr_kernel_call *call, tsr_stream stream)
 {
     const op_launch op = {.cuda = self, .call = call, .stream = stream};
-    const int pointwise = find_pointwise(call->op), norm = find_norm(call->op);
     int previous;
     if (call->query)
-        return answer(call, pointwise, norm);
+        return answer(call, find_pointwise(call->op), find_norm(call->op));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status = pointwise >= 0 ? launch_pointwise(&op, pointwise) : launch_norm(&op, norm);
+    const tsr_status status = launch(&op, self, index);
     tsr_cuda_leave(previous);
     return status;
 }

@@ -162,4 +162,100 @@ typedef struct tsr_cuda_norm {
 #define TSR_CUDA_SUM_COLUMNS 32
 #define TSR_CUDA_SUM_LANES   (TSR_CUDA_THREADS / TSR_CUDA_SUM_COLUMNS)
 
+/** X(name, row, operand with ids) for each op that reads or adds where ids say. */
+#define TSR_CUDA_INDEXING(X)                                                                                           \
+    X(EMBEDDING, "embedding", "ids")                                                                                   \
+    X(EMBEDDING_GRADIENT, "embedding_gradient", "ids")                                                                 \
+    X(INDEX_SELECT, "index_select", "index")                                                                           \
+    X(INDEX_SELECT_GRADIENT, "index_select_gradient", "index")                                                         \
+    X(GATHER, "gather", "index")                                                                                       \
+    X(GATHER_GRADIENT, "gather_gradient", "index")                                                                     \
+    X(SCATTER_ADD, "scatter_add", "index")
+
+typedef enum tsr_cuda_indexing_code {
+#define CODE(name, row, ids) TSR_CUDA_INDEX_##name,
+    TSR_CUDA_INDEXING(CODE)
+#undef CODE
+        TSR_CUDA_INDEX_END
+} tsr_cuda_indexing_code;
+
+/** Positions of a dim that this rank has: `count` times `length` of them, from `begin` on and every
+ * `period`. They follow one another in its memory, from `local` on. */
+typedef struct tsr_cuda_run {
+    int64_t begin, length, period, count, local;
+} tsr_cuda_run;
+
+/** Runs that one launch takes, and those that tell where an id is in its whole tensor. */
+#define TSR_CUDA_RUNS       32
+#define TSR_CUDA_INDEX_RUNS 2
+
+/** What is known of an id: its place in this rank's part of the table, or -1; the next id of the
+ * same place, or -1; and whether one of the same place comes before it. */
+typedef struct tsr_cuda_entry {
+    int64_t place;
+    int32_t next, is_later;
+} tsr_cuda_entry;
+
+/** The first position of a block of which the ids are all in range. */
+#define TSR_CUDA_NO_POSITION UINT32_MAX
+
+/** Ids whose entries are made. The first launch of several makes them all, later ones complete
+ * those whose places are in runs of their own. */
+typedef struct tsr_cuda_ids {
+    tsr_cuda_view view;
+    tsr_cuda_walk walk;
+    tsr_cuda_entry *entries;
+    uint32_t *firsts; /**< of each block, the first position of an id that is out of range */
+    int64_t size;     /**< ids are below it */
+    int32_t run_count, is_later;
+    tsr_cuda_run runs[TSR_CUDA_RUNS];
+} tsr_cuda_ids;
+
+/** An id that is out of range, in memory that the host reads. */
+typedef struct tsr_cuda_fault {
+    int32_t is_set; /**< written last by the device, and cleared by the host */
+    int32_t code, rank, ndim;
+    int32_t is_whole; /**< 0: the index is that in the rank's shard */
+    int64_t id, size, index[TSR_CUDA_OP_DIMS];
+} tsr_cuda_fault;
+
+/** What is told of the first id that is out of range. */
+typedef struct tsr_cuda_report {
+    tsr_cuda_view view;
+    tsr_cuda_walk walk;
+    const uint32_t *firsts;
+    uint32_t blocks;
+    int32_t code, rank, is_whole;
+    int64_t size;
+    tsr_cuda_fault *fault;
+    tsr_cuda_run runs[TSR_CUDA_OP_DIMS][TSR_CUDA_INDEX_RUNS]; /**< of dims as the walk has them */
+} tsr_cuda_report;
+
+/** Entries in lines, a block for each: `length` entries, `inner` apart. `last` has, for each line
+ * and place, the first entry of those that were linked; NULL where a line has no more entries than
+ * a block has threads. */
+typedef struct tsr_cuda_links {
+    tsr_cuda_entry *entries;
+    int32_t *last;
+    int64_t places;
+    uint32_t length, inner;
+} tsr_cuda_links;
+
+/** Elements of a table and those of another tensor, which are read from it or added to it. The walk
+ * is over the other tensor; an element's place in the dim that is indexed is that of its entry. */
+typedef struct tsr_cuda_slices {
+    unsigned char *table, *other;
+    const tsr_cuda_entry *entries;
+    int64_t first;                                                            /**< entry of the first element */
+    int64_t step;                                                             /**< bytes from one place to the next */
+    int64_t table_strides[TSR_CUDA_OP_DIMS], other_strides[TSR_CUDA_OP_DIMS]; /**< in bytes */
+    int64_t entry_strides[TSR_CUDA_OP_DIMS];
+    tsr_cuda_walk walk;
+    tsr_cuda_pattern nothing; /**< read where an id is another rank's */
+    int32_t log_width;        /**< of units that are read */
+    int32_t storage;          /**< of elements that are added */
+    tsr_cuda_walk chain;      /**< over entries: where in the other tensor the elements lie */
+    int64_t chain_strides[TSR_CUDA_OP_DIMS];
+} tsr_cuda_slices;
+
 #endif

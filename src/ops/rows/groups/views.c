@@ -1,5 +1,6 @@
 #include "ops/kernels/views.h"
 
+#include "ops/rows/groups/ranges.h"
 #include "ops/rows/groups/views_checks.h"
 #include "ops/rows/reshape.h"
 #include "ops/rows/rows.h"
@@ -78,7 +79,7 @@ const tsr_op tsr_rows_views[] = {
      .check = tsr_check_squeeze,
      .rule_of = tsr_rule_of_squeeze,
      .view = tsr_view_make,
-     .gradients = {"reshape_like(dout, like x)"}},
+     .gradients = {"squeeze_back(dout, like x)"}},
     {.name = "unsqueeze",
      .rule = "v ... -> v 1 ... | linear {0} | monotone {0}",
      .operands = {"x"},
@@ -87,7 +88,7 @@ const tsr_op tsr_rows_views[] = {
      .check = tsr_check_unsqueeze,
      .rule_of = tsr_rule_of_unsqueeze,
      .view = tsr_view_make,
-     .gradients = {"reshape_like(dout, like x)"}},
+     .gradients = {"unsqueeze_back(dout)"}},
     {.name = "slice",
      .rule = "... v ... -> ... v ... | v permute | linear {0} | monotone {0}",
      .operands = {"x"},
@@ -159,6 +160,22 @@ const tsr_op tsr_rows_views[] = {
      .rule = "(v w) x ..., v (w x) ... -> v (w x) ... | linear {0} | monotone {0}",
      .operands = {"x", "like"},
      RESHAPES},
+    {.name = "squeeze_back",
+     .rule = "... ..., ... 1 ... -> ... 1 ... | linear {0} | monotone {0}",
+     .operands = {"dout", "like"},
+     RESULT(RESHAPE),
+     .attributes = {INTS("dim")},
+     .check = tsr_check_squeeze_back,
+     .rule_of = tsr_rule_of_squeeze_back,
+     .view = tsr_view_make},
+    {.name = "unsqueeze_back",
+     .rule = "... v ... -> ... ... | v whole | linear {0} | monotone {0}",
+     .operands = {"dout"},
+     RESULT(RESHAPE),
+     .attributes = {INT("dim", 0)},
+     .check = tsr_check_unsqueeze_back,
+     .rule_of = tsr_rule_of_unsqueeze_back,
+     .view = tsr_view_make},
     {.name = "permute_back",
      .rule = "... w v -> v w ... | linear {0} | monotone {0}",
      .operands = {"x"},

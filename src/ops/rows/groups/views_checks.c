@@ -45,8 +45,7 @@ static const char *print_numbers(int count, const int64_t *numbers, char text[TE
     return text;
 }
 
-/* Checks the attribute dim of an operand of `ndim` dims. */
-static tsr_status check_dim(const tsr_op_case *c, int ndim)
+tsr_status tsr_check_view_dim(const tsr_op_case *c, int ndim)
 {
     if (tsr_view_dim(&c->attributes[0], ndim) >= 0)
         return TSR_OK;
@@ -57,15 +56,21 @@ static tsr_status check_dim(const tsr_op_case *c, int ndim)
                           c->caller, (long long)c->attributes[0].integer, ndim - 1, c->op->operands[0]);
 }
 
-/* Checks the attribute dim as a list of dims of the operand. */
-static tsr_status check_dims(const tsr_op_case *c, bool marked[TSR_MAX_DIMS])
+/* Checks the attribute dim as a list of dims of an operand. */
+static tsr_status check_dims_of(const tsr_op_case *c, int operand, bool marked[TSR_MAX_DIMS])
 {
     char text[TEXT];
+    const int ndim = tsr_layout_ndim(c->operands[operand]);
     const tsr_attribute *const dims = &c->attributes[0];
-    if (tsr_reduce_mark(dims->count, dims->list, dims_of(c), marked))
+    if (tsr_reduce_mark(dims->count, dims->list, ndim, marked))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dims are %s, but they must differ and be below %d, the dims of %s",
-                          c->caller, print_numbers(dims->count, dims->list, text), dims_of(c), c->op->operands[0]);
+                          c->caller, print_numbers(dims->count, dims->list, text), ndim, c->op->operands[operand]);
+}
+
+static tsr_status check_dims(const tsr_op_case *c, bool marked[TSR_MAX_DIMS])
+{
+    return check_dims_of(c, 0, marked);
 }
 
 tsr_status tsr_check_order(const tsr_op_case *c, tsr_dtype *results)
@@ -151,26 +156,71 @@ tsr_status tsr_shape_of_expand(const tsr_op_case *c, int result, int64_t shape[T
     return TSR_OK;
 }
 
-/* The dims that squeeze takes away: those of the list, or all of size 1. */
-static void mark_squeezed(const tsr_op_case *c, bool marked[TSR_MAX_DIMS])
+/* The dims that squeeze takes away from an operand: those of the list, or all of size 1. Their
+ * number. */
+static int mark_squeezed(const tsr_op_case *c, int operand, bool marked[TSR_MAX_DIMS])
 {
-    tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, dims_of(c), marked);
-    for (int dim = 0; dim < dims_of(c); dim++)
-        marked[dim] = marked[dim] && shape_of(c, 0)[dim] == 1;
+    int count = 0;
+    const int ndim = tsr_layout_ndim(c->operands[operand]);
+    tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
+    for (int dim = 0; dim < ndim; dim++) {
+        marked[dim] = marked[dim] && shape_of(c, operand)[dim] == 1;
+        count += marked[dim];
+    }
+    return count;
+}
+
+/* Checks that the list has dims of size 1 of an operand alone. */
+static tsr_status check_squeezed(const tsr_op_case *c, int operand)
+{
+    bool marked[TSR_MAX_DIMS];
+    TSR_TRY(check_dims_of(c, operand, marked));
+    for (int i = 0; i < c->attributes[0].count; i++) {
+        const int64_t dim = c->attributes[0].list[i], size = shape_of(c, operand)[dim];
+        if (size != 1)
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: dim %lld of %s has size %lld, but dims of size 1 go away alone", c->caller,
+                                  (long long)dim, c->op->operands[operand], (long long)size);
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_check_squeeze(const tsr_op_case *c, tsr_dtype *results)
 {
-    bool marked[TSR_MAX_DIMS];
     results[0] = tsr_layout_dtype(c->operands[0]);
-    TSR_TRY(check_dims(c, marked));
-    for (int i = 0; i < c->attributes[0].count; i++) {
-        const int64_t dim = c->attributes[0].list[i];
-        if (shape_of(c, 0)[dim] != 1)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: dim %lld of %s has size %lld, but dims of size 1 go away alone", c->caller,
-                                  (long long)dim, c->op->operands[0], (long long)shape_of(c, 0)[dim]);
+    return check_squeezed(c, 0);
+}
+
+tsr_status tsr_check_squeeze_back(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    const int ndim = tsr_layout_ndim(c->operands[1]);
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(check_squeezed(c, 1));
+    const int left = ndim - mark_squeezed(c, 1, marked);
+    if (dims_of(c) == left)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims, but %s leaves %d of its %d", c->caller,
+                          c->op->operands[0], dims_of(c), c->op->operands[1], left, ndim);
+}
+
+/* The dims that squeeze leaves have common factors, those that it took away are 1. */
+tsr_status tsr_rule_of_squeeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    tsr_rule_text rule = {text, 0};
+    const int ndim = tsr_layout_ndim(c->operands[1]);
+    mark_squeezed(c, 1, marked);
+    for (int term = 0; term < 3; term++) {
+        tsr_rule_append(&rule, term == 0 ? "" : term == 1 ? ", " : "-> ");
+        for (int dim = 0; dim < ndim; dim++) {
+            if (!marked[dim])
+                append_dim(&rule, dim);
+            else if (term > 0)
+                tsr_rule_append(&rule, "1 ");
+        }
     }
+    tsr_rule_append(&rule, MOVES);
     return TSR_OK;
 }
 
@@ -187,11 +237,10 @@ static void append_whole(tsr_rule_text *rule, const tsr_op_case *c, const bool *
     tsr_rule_append(rule, MOVES);
 }
 
-tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+/* Writes the rule of an op that takes marked dims away. */
+static void write_without(const tsr_op_case *c, const bool *marked, char text[TSR_OP_RULE_TEXT])
 {
-    bool marked[TSR_MAX_DIMS];
     tsr_rule_text rule = {text, 0};
-    mark_squeezed(c, marked);
     append_dims(&rule, dims_of(c));
     tsr_rule_append(&rule, "-> ");
     for (int dim = 0; dim < dims_of(c); dim++) {
@@ -199,6 +248,33 @@ tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
             append_dim(&rule, dim);
     }
     append_whole(&rule, c, marked);
+}
+
+tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS];
+    mark_squeezed(c, 0, marked);
+    write_without(c, marked, text);
+    return TSR_OK;
+}
+
+tsr_status tsr_check_unsqueeze_back(const tsr_op_case *c, tsr_dtype *results)
+{
+    results[0] = tsr_layout_dtype(c->operands[0]);
+    TSR_TRY(tsr_check_view_dim(c, dims_of(c)));
+    const int dim = tsr_view_dim(&c->attributes[0], dims_of(c));
+    const int64_t size = shape_of(c, 0)[dim];
+    if (size == 1)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %d of %s has size %lld, but dims of size 1 go away alone",
+                          c->caller, dim, c->op->operands[0], (long long)size);
+}
+
+tsr_status tsr_rule_of_unsqueeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
+{
+    bool marked[TSR_MAX_DIMS] = {false};
+    marked[tsr_view_dim(&c->attributes[0], dims_of(c))] = true;
+    write_without(c, marked, text);
     return TSR_OK;
 }
 
@@ -265,117 +341,11 @@ tsr_status tsr_rule_of_permuted(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT
     return TSR_OK;
 }
 
-static bool is_gradient(const tsr_op_case *c)
-{
-    return c->op->code == TSR_VIEW_SLICE_GRADIENT || c->op->code == TSR_VIEW_NARROW_GRADIENT;
-}
-
-/* The operand of which the op takes, or fills, a range. */
-static int whole_operand(const tsr_op_case *c)
-{
-    return is_gradient(c) ? 1 : 0;
-}
-
-static tsr_view_range range_of(const tsr_op_case *c)
-{
-    const tsr_layout *const like = c->op->operands[1] ? c->operands[1] : NULL;
-    return tsr_view_range_of(c->op->code, c->attributes, dims_of(c), shape_of(c, whole_operand(c)),
-                             like ? tsr_layout_shape(like) : NULL);
-}
-
-static int64_t count_range(const tsr_view_range *range)
-{
-    return (range->end - range->start + range->step - 1) / range->step;
-}
-
-/* Checks that operand 1, where there is one, has the dims of operand 0. */
-static tsr_status check_like(const tsr_op_case *c)
-{
-    const tsr_layout *const like = c->op->operands[1] ? c->operands[1] : NULL;
-    if (!like || tsr_layout_ndim(like) == dims_of(c))
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims but %s has %d", c->caller, c->op->operands[0],
-                          dims_of(c), c->op->operands[1], tsr_layout_ndim(like));
-}
-
-/* The end of a range as the attributes say, which need not be in the dim; it does not overflow. */
-static int64_t end_of_range(const tsr_op_case *c, int64_t start, int64_t size)
-{
-    const tsr_attribute *const a = c->attributes;
-    const int dim = tsr_view_dim(&a[0], dims_of(c));
-    int64_t end = size, length = 0;
-    switch (c->op->code) {
-    case TSR_VIEW_SLICE:
-    case TSR_VIEW_SLICE_GRADIENT:
-        return a[2].integer == INT64_MAX ? size : a[2].integer;
-    case TSR_VIEW_NARROW:
-    case TSR_VIEW_NARROW_GRADIENT:
-        length = a[2].integer;
-        break;
-    case TSR_VIEW_SLICE_LIKE:
-        length = shape_of(c, 1)[dim];
-        break;
-    default:
-        return size;
-    }
-    return __builtin_add_overflow(start, length, &end) ? INT64_MAX : end;
-}
-
-tsr_status tsr_check_range(const tsr_op_case *c, tsr_dtype *results)
-{
-    results[0] = tsr_layout_dtype(c->operands[0]);
-    TSR_TRY(check_dim(c, dims_of(c)));
-    TSR_TRY(check_like(c));
-    const int code = c->op->code, whole = whole_operand(c), dim = tsr_view_dim(&c->attributes[0], dims_of(c));
-    const bool steps = code == TSR_VIEW_SLICE || code == TSR_VIEW_SLICE_GRADIENT;
-    if (steps && c->attributes[3].integer < 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: step is %lld, but must be 1 or more", c->caller,
-                              (long long)c->attributes[3].integer);
-    const int64_t size = shape_of(c, whole)[dim];
-    const int64_t start = code != TSR_VIEW_REST ? c->attributes[1].integer : c->operands[1] ? shape_of(c, 1)[dim] : 0;
-    const int64_t end = end_of_range(c, start, size);
-    if (start < 0 || start > end || end > size)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "%s: elements %lld to %lld, but dim %d of %s has elements 0 to %lld; the end is not among them", c->caller,
-            (long long)start, (long long)end, dim, c->op->operands[whole], (long long)size);
-    const tsr_view_range range = range_of(c);
-    if (!is_gradient(c) || count_range(&range) == shape_of(c, 0)[dim])
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim %d of %s has size %lld, but the range has %lld elements",
-                          c->caller, dim, c->op->operands[0], (long long)shape_of(c, 0)[dim],
-                          (long long)count_range(&range));
-}
-
-tsr_status tsr_shape_of_range(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS])
-{
-    (void)result;
-    const tsr_view_range range = range_of(c);
-    shape[range.dim] = is_gradient(c) ? shape_of(c, 1)[range.dim] : count_range(&range);
-    return TSR_OK;
-}
-
-void tsr_place_of_range(const tsr_op_case *c, tsr_op_placing *out)
-{
-    const int whole = whole_operand(c);
-    const tsr_view_range range = range_of(c);
-    *out = (tsr_op_placing){.count = 1, .size = count_range(&range), .target = -1, .like = -1};
-    out->parts[0] = (tsr_op_part){.operand = whole,
-                                  .size = shape_of(c, whole)[range.dim],
-                                  .start = range.start,
-                                  .end = range.end,
-                                  .step = range.step};
-    if (is_gradient(c) || c->op->code == TSR_VIEW_SLICE_LIKE) {
-        out->target = is_gradient(c) ? 0 : 1;
-        out->like = 1;
-    }
-}
-
 tsr_status tsr_check_concat(const tsr_op_case *c, tsr_dtype *results)
 {
     const int ndim = dims_of(c);
     results[0] = tsr_layout_dtype(c->operands[0]);
-    TSR_TRY(check_dim(c, ndim));
+    TSR_TRY(tsr_check_view_dim(c, ndim));
     for (int i = 1; c->op->operands[i]; i++) {
         if (!c->operands[i])
             continue;
@@ -438,7 +408,7 @@ tsr_status tsr_check_pad(const tsr_op_case *c, tsr_dtype *results)
 {
     const tsr_attribute *const a = c->attributes;
     results[0] = tsr_layout_dtype(c->operands[0]);
-    TSR_TRY(check_dim(c, dims_of(c)));
+    TSR_TRY(tsr_check_view_dim(c, dims_of(c)));
     for (int i = 1; i <= 2; i++) {
         if (a[i].integer < 0 || a[i].integer > INT64_MAX / 4)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %lld, but must be 0 or more, and no more than %lld",
@@ -508,7 +478,7 @@ tsr_status tsr_rule_of_flip(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
 tsr_status tsr_check_roll(const tsr_op_case *c, tsr_dtype *results)
 {
     results[0] = tsr_layout_dtype(c->operands[0]);
-    return check_dim(c, dims_of(c));
+    return tsr_check_view_dim(c, dims_of(c));
 }
 
 tsr_status tsr_rule_of_roll(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])

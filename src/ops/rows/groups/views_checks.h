@@ -5,6 +5,9 @@
 
 #include "ops/rows/row.h"
 
+/** Checks the attribute dim, the first, of operand 0, of which it counts `ndim` dims. */
+tsr_status tsr_check_view_dim(const tsr_op_case *c, int ndim);
+
 /** The attributes name an order of dims. */
 tsr_status tsr_check_order(const tsr_op_case *c, tsr_dtype *results);
 tsr_status tsr_rule_of_order(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
@@ -22,10 +25,12 @@ tsr_status tsr_rule_of_squeeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
 tsr_status tsr_check_unsqueeze(const tsr_op_case *c, tsr_dtype *results);
 tsr_status tsr_rule_of_unsqueeze(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
-/** A range of a dim, by attributes or by the shape of a second operand. */
-tsr_status tsr_check_range(const tsr_op_case *c, tsr_dtype *results);
-tsr_status tsr_shape_of_range(const tsr_op_case *c, int result, int64_t shape[TSR_MAX_DIMS]);
-void tsr_place_of_range(const tsr_op_case *c, tsr_op_placing *out);
+/** Their gradients: the dims that squeeze took away from `like` come back, and the dim that
+ * unsqueeze put in goes away. So dims of size 1 beside them keep their cuts. */
+tsr_status tsr_check_squeeze_back(const tsr_op_case *c, tsr_dtype *results);
+tsr_status tsr_rule_of_squeeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
+tsr_status tsr_check_unsqueeze_back(const tsr_op_case *c, tsr_dtype *results);
+tsr_status tsr_rule_of_unsqueeze_back(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]);
 
 /** Operands that differ along the dim that `dim` names alone. */
 tsr_status tsr_check_concat(const tsr_op_case *c, tsr_dtype *results);

@@ -1,0 +1,93 @@
+/* Forms: layouts that values share, so that a change of a length makes few layouts. */
+#include "ops/programs/executable.h"
+
+#include <string.h>
+
+/* The local tensor of a form's layout. */
+static tsr_status describe(const tsr_form *f, tsr_tensor *out)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    *out = (tsr_tensor){.ndim = -1};
+    if (!f->inside)
+        return TSR_OK;
+    TSR_TRY(tsr_layout_local(f->layout, f->coordinate, shape, NULL));
+    *out = tsr_tensor_contiguous(NULL, tsr_layout_dtype(f->layout), tsr_layout_ndim(f->layout), shape);
+    return TSR_OK;
+}
+
+static bool is_same(const tsr_form *f, const tsr_layout *layout, const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS])
+{
+    return memcmp(f->factor, factor, sizeof f->factor) == 0 && tsr_layout_equal(f->largest, layout) &&
+           tsr_op_are_on_one_mesh(tsr_layout_mesh(f->largest), tsr_layout_mesh(layout));
+}
+
+static tsr_status make_form(const tsr_executable *x, tsr_form *f)
+{
+    int inside;
+    for (int dim = 0; dim < tsr_layout_ndim(f->largest); dim++) {
+        f->base[dim] = tsr_layout_shape(f->largest)[dim];
+        for (size_t i = 0; i < x->length_count; i++) {
+            f->base[dim] -= f->factor[dim][i] * x->lengths[i].maximum;
+            f->varies |= f->factor[dim][i] != 0;
+        }
+    }
+    TSR_TRY(tsr_mesh_coordinate_of(tsr_layout_mesh(f->largest), x->rank, f->coordinate, &inside));
+    f->inside = inside;
+    if (inside)
+        TSR_TRY(tsr_layout_local_bytes(f->largest, f->coordinate, &f->bytes));
+    return describe(f, &f->local);
+}
+
+tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
+                                   const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out)
+{
+    void *items = x->forms;
+    for (size_t i = 0; i < x->form_count; i++) {
+        if (is_same(&x->forms[i], layout, factor)) {
+            *out = (int)i;
+            return TSR_OK;
+        }
+    }
+    TSR_TRY(tsr_program_grow(x->context, sizeof *x->forms, x->form_count, &x->form_room, &items));
+    x->forms = items;
+    tsr_form *const f = &x->forms[x->form_count];
+    *f = (tsr_form){.largest = tsr_layout_retain((tsr_layout *)layout),
+                    .layout = tsr_layout_retain((tsr_layout *)layout)};
+    memcpy(f->factor, factor, sizeof f->factor);
+    *out = (int)x->form_count++;
+    return make_form(x, f);
+}
+
+static tsr_status update(const tsr_executable *x, tsr_form *f)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    tsr_layout *made;
+    for (int dim = 0; dim < tsr_layout_ndim(f->largest); dim++) {
+        shape[dim] = f->base[dim];
+        for (size_t i = 0; i < x->length_count; i++)
+            shape[dim] += f->factor[dim][i] * x->length[i];
+    }
+    TSR_TRY(tsr_layout_create(tsr_layout_mesh(f->largest), tsr_layout_placements(f->largest),
+                              tsr_layout_ndim(f->largest), shape, tsr_layout_dtype(f->largest), &made));
+    tsr_layout_destroy(f->layout);
+    f->layout = made;
+    f->changed = x->clock;
+    return describe(f, &f->local);
+}
+
+/* True if some size depends on a length. */
+static bool depends(const tsr_form *f, int length)
+{
+    bool found = length < 0;
+    for (int dim = 0; dim < tsr_layout_ndim(f->largest); dim++)
+        found |= length >= 0 && f->factor[dim][length] != 0;
+    return found;
+}
+
+tsr_status tsr_executable_update_forms(tsr_executable *x, int at)
+{
+    for (size_t i = 0; i < x->form_count; i++)
+        if (x->forms[i].varies && depends(&x->forms[i], at))
+            TSR_TRY(update(x, &x->forms[i]));
+    return TSR_OK;
+}

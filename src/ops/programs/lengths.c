@@ -1,0 +1,61 @@
+/* Lengths that runs give: numbers of shapes and attributes that stand for them. */
+#include "ops/programs/program.h"
+
+#include <tessera/sys/memory.h>
+
+#include <string.h>
+
+/* The number that stands for length 0; those for the others follow it. */
+#define FIRST INT64_MIN
+
+int tsr_program_length_of(const tsr_program *program, int64_t number)
+{
+    return number < FIRST + (int64_t)program->length_count ? (int)(number - FIRST) : -1;
+}
+
+static bool resolve(size_t count, const int64_t *lengths, int64_t *number)
+{
+    if (*number >= FIRST + (int64_t)count)
+        return false;
+    *number = lengths[*number - FIRST];
+    return true;
+}
+
+bool tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        tsr_attribute *const a = &attributes[i];
+        if (a->kind == TSR_ATTRIBUTE_INT)
+            found |= resolve(length_count, lengths, &a->integer);
+        for (int j = 0; a->kind == TSR_ATTRIBUTE_INTS && j < a->count; j++)
+            found |= resolve(length_count, lengths, &a->list[j]);
+    }
+    return found;
+}
+
+int64_t tsr_length(tsr_program *program, const char *name, int64_t maximum)
+{
+    if (!tsr_program_records(program))
+        return 1;
+    tsr_status status = TSR_OK;
+    if (!name || maximum < 1)
+        status =
+            tsr_status_set(TSR_ERROR_ARGUMENT,
+                           name ? "tsr_length: maximum is %lld, but must be 1 or more" : "tsr_length: name is NULL",
+                           (long long)maximum);
+    else if (program->length_count == TSR_LENGTHS)
+        status = tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_length: a program has at most %d lengths", TSR_LENGTHS);
+    for (size_t i = 0; i < program->length_count && status == TSR_OK; i++)
+        if (strcmp(program->lengths[i].name, name) == 0)
+            status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_length: the program has a length \"%.64s\" already", name);
+    tsr_program_length *const made = &program->lengths[program->length_count];
+    if (status == TSR_OK)
+        status = tsr_program_copy_text(program->context, name, &made->name);
+    if (status != TSR_OK) {
+        (void)tsr_program_fail(program, status);
+        return 1;
+    }
+    made->maximum = maximum;
+    return FIRST + (int64_t)program->length_count++;
+}

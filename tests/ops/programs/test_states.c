@@ -1,0 +1,163 @@
+/* States, stores and lengths: one program serves a prompt and each step after it. */
+#include "layers.h"
+#include "running.h"
+#include "wholes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { HEADS = 3, WIDTH = 2, MOST = 9, TOTAL = 8 };
+
+static tsr_value apply(tsr_program *p, const char *op, size_t count, const tsr_attribute *attributes, tsr_value a,
+                       tsr_value b)
+{
+    return tsr_program_apply(p, op, count, attributes, (const tsr_value[]){a, b, TSR_NONE, TSR_NONE}, NULL);
+}
+
+static tsr_value multiply(tsr_program *p, const char *equation, tsr_value a, tsr_value b)
+{
+    const tsr_attribute attribute = tsr_attribute_text("equation", equation);
+    return apply(p, "einsum", 1, &attribute, a, b);
+}
+
+/* Sums over heads of (x k') k, where k are all keys so far; the heads are cut. */
+static tsr_status record(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_layout *layout;
+    const int64_t keys[] = {HEADS, MOST, WIDTH};
+    const int64_t tokens = tsr_length(p, "tokens", MOST), total = tsr_length(p, "total", MOST);
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 3, (const int64_t[]){HEADS, tokens, WIDTH}, "S(0)");
+    const tsr_value position = tsr_input(p, "position", mesh, TSR_I64, 0, NULL, NULL);
+    TSR_TRY(tsr_layout_parse(mesh, "S(0)", 3, keys, TSR_F32, &layout));
+    const tsr_value cache = tsr_state(p, "cache", layout);
+    tsr_layout_destroy(layout);
+    const tsr_attribute dim0 = tsr_attribute_ints("dim", 1, (const int64_t[]){0});
+    tsr_op_store(p, cache, x, position);
+    const tsr_attribute range[] = {tsr_attribute_int("dim", 1), tsr_attribute_int("end", total)};
+    const tsr_value k = apply(p, "slice", 2, range, cache, TSR_NONE);
+    const tsr_value y = multiply(p, "hqk,hkd->hqd", multiply(p, "hqd,hkd->hqk", x, k), k);
+    const tsr_value sum = apply(p, "sum", 1, &dim0, y, TSR_NONE);
+    tsr_output(p, "y", apply(p, "all_reduce", 0, NULL, sum, TSR_NONE), NULL);
+    return tsr_program_status(p, NULL);
+}
+
+static float value_of(int64_t head, int64_t token, int64_t i)
+{
+    return (float)((head * 5 + token * 3 + i * 7) % 5 - 2);
+}
+
+/* What the program computes for a token when there are `total`. */
+static float expected(int64_t token, int64_t i, int64_t total)
+{
+    float sum = 0;
+    for (int64_t h = 0; h < HEADS; h++)
+        for (int64_t t = 0; t < total; t++) {
+            float product = 0;
+            for (int64_t d = 0; d < WIDTH; d++)
+                product += value_of(h, token, d) * value_of(h, t, d);
+            sum += product * value_of(h, t, i);
+        }
+    return sum;
+}
+
+/* Runs `tokens` tokens from `position` on, of `total`. */
+static tsr_status run(tsr_executable *x, tsr_comm *comm, const tsr_mesh *mesh, int64_t position, int64_t tokens,
+                      int64_t total, void *workspace)
+{
+    float all[HEADS * MOST * WIDTH], y[MOST * WIDTH];
+    const int64_t shape[] = {HEADS, tokens, WIDTH}, out[] = {tokens, WIDTH};
+    tsr_dtensor *given;
+    for (int64_t i = 0; i < HEADS * tokens * WIDTH; i++)
+        all[i] = value_of(i / (tokens * WIDTH), position + i / WIDTH % tokens, i % WIDTH);
+    TSR_TRY(support_distribute(mesh, "S(0)", TSR_F32, 3, shape, all, &given));
+    const tsr_tensor inputs[] = {tsr_dtensor_to_local(given), tsr_tensor_contiguous(&position, TSR_I64, 0, NULL)};
+    const tsr_tensor outputs[] = {tsr_tensor_contiguous(y, TSR_F32, 2, out)};
+    TSR_TRY(tsr_executable_set_length(x, "tokens", tokens));
+    TSR_TRY(tsr_executable_set_length(x, "total", total));
+    const tsr_status status =
+        tsr_executable_run(x, comm, inputs, outputs, workspace, tsr_executable_workspace_bytes(x), NULL);
+    tsr_dtensor_destroy(given);
+    TSR_TRY(status);
+    for (int64_t i = 0; i < tokens * WIDTH; i++) {
+        const float wanted = expected(position + i / WIDTH, i % WIDTH, total);
+        TSR_TRY(support_expect_held(y[i] == wanted, "y", i, y[i], wanted));
+    }
+    return TSR_OK;
+}
+
+static tsr_status step(tsr_executable *x, tsr_comm *comm, const tsr_mesh *mesh, int64_t position, int64_t tokens,
+                       void *workspace)
+{
+    return run(x, comm, mesh, position, tokens, position + tokens, workspace);
+}
+
+/* Rank 0 stores past the end of the cache; its peers hear of it. */
+static tsr_status expect_bad_position(tsr_executable *x, tsr_comm *comm, const tsr_mesh *mesh, void *workspace)
+{
+    const bool is_bad = tsr_comm_rank(comm) == 0;
+    const tsr_status status = run(x, comm, mesh, is_bad ? MOST - 1 : 1, 2, 3, workspace);
+    EXPECT(status == (is_bad ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER), "%s: %s", tsr_status_name(status),
+           tsr_status_message());
+    if (is_bad)
+        EXPECT(strstr(tsr_status_message(), "position is 8, but a value of 2 in a state of 9 must begin at 0 to 7"),
+               "%s", tsr_status_message());
+    return run(x, comm, mesh, 0, 3, 3, workspace);
+}
+
+static tsr_status serve(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *x;
+    tsr_dtensor *cache;
+    char text[8];
+    (void)arg;
+    snprintf(text, sizeof text, "%d", tsr_comm_size(comm));
+    TSR_TRY(tsr_mesh_parse(comm, NULL, text, &mesh));
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    TSR_TRY(record(p, mesh));
+    TSR_TRY(tsr_compile(p, NULL, &x));
+    tsr_program_destroy(p);
+    TSR_TRY(tsr_executable_prepare(x, comm));
+    TSR_TRY(support_make_numbered(mesh, "S(0)", 3, (const int64_t[]){HEADS, MOST, WIDTH}, 1, &cache));
+    TSR_TRY(tsr_executable_bind(x, "cache", cache));
+    void *const workspace = aligned_alloc(64, tsr_executable_workspace_bytes(x));
+    for (int round = 0; round < 2; round++) {
+        TSR_TRY(step(x, comm, mesh, 0, 5, workspace));
+        for (int64_t at = 5; at < TOTAL; at++)
+            TSR_TRY(step(x, comm, mesh, at, 1, workspace));
+    }
+    /* More lengths than plans are kept for. */
+    for (int64_t tokens = MOST; tokens >= 1; tokens--)
+        TSR_TRY(step(x, comm, mesh, 0, tokens, workspace));
+    EXPECT(tsr_executable_set_length(x, "tokens", MOST + 1) == TSR_ERROR_ARGUMENT, "a length past the maximum");
+    EXPECT(tsr_executable_set_length(x, "width", 1) == TSR_ERROR_ARGUMENT, "a length that is not there");
+    TSR_TRY(expect_bad_position(x, comm, mesh, workspace));
+    free(workspace);
+    tsr_dtensor_destroy(cache);
+    tsr_executable_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void one_program_serves_prompts_and_steps(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 4; ranks++)
+        layers_run(ranks, serve, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_program_serves_prompts_and_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
