@@ -250,7 +250,7 @@ tool.refuses(2, ["program", save({}), "--mesh", "2", "--inputs", "x"], ["--outpu
 refuses(2, "{", ["line 1"])
 refuses(2, [], ["values, ops, outputs, gradients"])
 refuses(2, {"value": []}, ["\"value\" is not one of its fields"])
-refuses(1, {}, ["has no output"])
+refuses(1, {}, ["neither outputs nor stores"])
 refuses(2, {"values": [{**X, "kind": "weight"}]}, ["values[0], \"x\"", "weight"])
 refuses(2, {"values": [{**X, "dtype": "f33"}]}, ["values[0], \"x\"", "f33"])
 refuses(2, {"values": [{**X, "shape": [2.5]}]}, ["values[0], \"x\"", "shape[0]"])
