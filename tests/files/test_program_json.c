@@ -137,10 +137,14 @@ static void what_layouts_and_rules_refuse_is_theirs(void **state)
         "ops[0], cumsum");
     refuse(TSR_ERROR_ARGUMENT, "{\"values\": [" W "], \"outputs\": [{\"name\": \"w\", \"placements\": [\"S(0)\"]}]}",
            "outputs[0], \"w\"");
-    refuse(TSR_ERROR_UNSUPPORTED,
-           "{\"values\": [{\"name\": \"s\", \"kind\": \"state\", \"shape\": [], \"dtype\": \"f32\"}]}",
+    refuse(TSR_ERROR_ARGUMENT,
+           "{\"values\": [{\"name\": \"s\", \"kind\": \"state\", \"shape\": [4], \"dtype\": \"f32\", \"placements\": "
+           "[\"P\"]}]}",
            "values[0], \"s\"");
-    refuse(TSR_ERROR_UNSUPPORTED, "{\"ops\": [{\"op\": \"store\", \"inputs\": [], \"outputs\": []}]}", "ops[0]");
+    refuse(TSR_ERROR_ARGUMENT,
+           "{\"values\": [" X ", {\"name\": \"s\", \"kind\": \"state\", \"shape\": [4], \"dtype\": \"f32\"}], "
+           "\"ops\": [{\"op\": \"store\", \"inputs\": [\"s\", \"x\"], \"outputs\": []}]}",
+           "ops[0], store");
 }
 
 static void null_arguments_are_named(void **state)

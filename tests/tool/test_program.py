@@ -128,7 +128,7 @@ def written():
     answer = tool.json("program", save(program), "--mesh", "2")
     move = dict(answer["moves"][0])
     move.pop("seconds")
-    return harness.different("the move", move, {"value": "x", "from": ["S(0)"], "to": ["R"], "output": "y", "cause": None, "before": 0,
+    return harness.different("the move", move, {"value": "x", "from": ["S(0)"], "to": ["R"], "output": "y", "cause": None, "before": 0, "shares": False,
                                                 "bytes_received": {"max": 64, "total": 128}})
 
 
@@ -195,6 +195,40 @@ def wide():
     return wrong + harness.different("far", [text for text in texts if "from above" in text], ["with a0 from above"])
 
 
+CACHE = {"values": [value("k", [1, 4], ["R"], "input"), {"name": "at", "kind": "input", "shape": [], "dtype": "i64"},
+                    value("cache", [3, 4], ["S(1)"], "state"), value("steps", [], ["R"], "state"), value("one", [], ["R"], "constant", value=1)],
+         "ops": [{"op": "store", "inputs": ["cache", "k", "at"], "outputs": []}, op("add", ["cache", "cache"], "twice"),
+                 op("add", ["steps", "one"], "next"), {"op": "store", "inputs": ["steps", "next"], "outputs": []}],
+         "outputs": [{"name": "twice", "placements": None}]}
+
+
+def stored():
+    """Ops below a store see what it stored, and states are written after the run."""
+    inputs, output = tool.folder / "state-in", tool.folder / "state-out"
+    inputs.mkdir()
+    harness.write_npy(inputs / "k.npy", "<f4", (1, 4), [10, 11, 12, 13])
+    harness.write_npy(inputs / "at.npy", "<i8", (), [1])
+    harness.write_npy(inputs / "cache.npy", "<f4", (3, 4), list(range(12)))
+    harness.write_npy(inputs / "steps.npy", "<f4", (), [6])
+    answer = tool.json("program", save(CACHE), "--mesh", "2", "--policy", "allow", "--inputs", inputs, "--output", output)
+    cache = [0, 1, 2, 3, 10, 11, 12, 13, 8, 9, 10, 11]
+    wrong = [f"{name}: {found!r} instead of {wanted}" for name, wanted in (
+                 ("cache", ("<f4", (3, 4), cache)), ("twice", ("<f4", (3, 4), [2 * x for x in cache])), ("steps", ("<f4", (), [7])))
+             if (found := harness.read_npy(output / f"{name}.npy")) != wanted]
+    wrong += harness.different("files", len(list(output.iterdir())), 3)
+    stores = [step for step in answer["ops"] if step["op"] == "store"]
+    return wrong + harness.different("stores", [(s["inputs"][0], s["inputs"][2], s["outputs"]) for s in stores], [("cache", "at", []), ("steps", None, [])])
+
+
+def trained():
+    """A step of gradient descent: the weight is a varying state, and its name is new after the store."""
+    step = {"values": [value("x", [4, 2], ["S(0)"], "input"), value("w", [3, 2], ["R"], "state", gradient="P"), value("rate", [], None, "constant", value=-0.5)],
+            "ops": [op("linear", ["x", "w", None], "y"), op("square", ["y"], "s"), op("sum", ["s"], "t", dim=[0, 1], keep=False), op("all_reduce", ["t"], "loss")],
+            "outputs": [{"name": "loss"}], "gradients": {"of": "loss", "to": ["w"]}}
+    answer = tool.json("program", save(step), "--mesh", "2")
+    return harness.different("layout", [s["placements"] for s in answer["ops"] if s["outputs"] == ["d.w"]], [[["P"]]])
+
+
 def left_alone():
     """A run that fails leaves older files as they were."""
     output = tool.folder / "older"
@@ -233,6 +267,8 @@ for case in (("1", "R", "R", "R", "R"), ("2", "R", "S(0)", "S(0)", "S(1)"), ("3"
              ("2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)"), ("2@1", "R", "S(0)", "S(0)", "S(1)"), ("2x2@[3,1,0,2]", "R,S(0)", "S(0),R", "S(0),R", "S(1),R")):
     tool.case(f"an MLP on {case[0]} with x {case[1]}, up {case[2]}", run, *case)
 tool.case("integers and ops of two results run", ids)
+tool.case("stores are told, and states are written", stored)
+tool.case("a varying state has a gradient", trained)
 tool.case("older files stay where a run fails", left_alone)
 
 X = value("x", [4, 8], None, "input")
@@ -258,8 +294,9 @@ refuses(2, {"values": [{**X, "gradient": "S"}]}, ["values[0], \"x\"", "gradient"
 refuses(2, {"values": [X, {**X, "kind": "constant", "name": "c"}]}, ["values[1], \"c\"", "value is missing"])
 refuses(1, {"values": [{**X, "placements": ["S(2)"]}]}, ["values[0], \"x\"", "S(2)"])
 refuses(1, {"values": [X, X]}, ["values[1], \"x\"", "already"])
-refuses(1, {"values": [{**X, "kind": "state"}]}, ["values[0], \"x\"", "not supported"])
-refuses(1, {"values": [X], "ops": [{"op": "store", "inputs": ["x", "x", "x"], "outputs": []}]}, ["ops[0]", "not supported"])
+refuses(2, {"values": [X], "ops": [{"op": "store", "inputs": ["x", "x", None], "outputs": []}]}, ["ops[0], store", "not the name of a state"])
+refuses(2, {"values": [{**X, "kind": "state"}], "ops": [{"op": "store", "inputs": ["x", "x"], "outputs": ["y"]}]}, ["ops[0], store", "no outputs"])
+refuses(1, {"values": [{**X, "kind": "state"}], "ops": [{"op": "store", "inputs": ["x"], "outputs": []}]}, ["ops[0], store"])
 refuses(2, {"values": [X], "ops": [op("reluu", ["x"], "y")]}, ["ops[0]", "relu"])
 refuses(2, {"values": [X], "ops": [op("relu", ["z"], "y")]}, ["ops[0], relu", "\"z\""])
 refuses(2, {"values": [X], "ops": [op("relu", ["x", "x"], "y")]}, ["2 inputs", "takes 1"])

@@ -27,6 +27,10 @@ static tsr_status make_steps(program_count *c, const tsr_executable *x)
         TSR_TRY(tsr_executable_step_at(x, i, &step));
         if (!is_copy(&step))
             c->steps[c->count++].what = step;
+        /* What a store leaves is called by the state's name. */
+        if (strcmp(step.op, "store") == 0)
+            tsr_value_set_label(c->request->program, step.results[0],
+                                tsr_value_label(c->request->program, step.operands[0]));
     }
     return TSR_OK;
 }

@@ -178,8 +178,9 @@ static tsr_status add_step(graph *g, const program_step *step)
     for (int i = 0; i < what->operand_count; i++)
         if (what->operands[i] != TSR_NONE)
             TSR_TRY(join_operand(g, made, g->same[what->operands[i]]));
-    for (int i = 0; i < what->result_count; i++)
-        g->maker[what->results[i]] = (int)made;
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        if (what->results[i] != TSR_NONE)
+            g->maker[what->results[i]] = (int)made;
     return TSR_OK;
 }
 

@@ -54,6 +54,7 @@ static json_t *move_to_json(const program_count *c, const program_step *step, si
     object = json_with_field(object, "to", placements_to_json(what->result_layouts[0]));
     object = json_with_field(object, "output", name_to_json(c, what->results[0]));
     object = json_with_field(object, "before", json_integer((json_int_t)before));
+    object = json_with_field(object, "shares", json_boolean(what->shares));
     object = json_with_field(object, "cause", what->cause ? json_string(what->cause) : json_null());
     object = json_with_field(object, "bytes_received", sum_to_json(c, &step->bytes));
     return json_with_field(object, "seconds", json_real(step->seconds));

@@ -86,8 +86,8 @@ const tool_command program_command = {
         "results, and what is redistributed, for which op, with the bytes that ranks receive and the time by the cost "
         "model; and memory. --policy says what the program may put in by itself. Nothing is run: the mesh may have any "
         "size. Without --rank all ranks are counted, one after the other; the first alone where there are more than "
-        "4096.\n\nWith --inputs it also runs: the whole tensors NAME.npy of inputs and parameters are distributed by "
-        "their placements, and the whole outputs are written to --output as NAME.npy. "
+        "4096.\n\nWith --inputs it also runs: the whole tensors NAME.npy of inputs, parameters and states are "
+        "distributed by their placements, and the whole outputs and states are written to --output as NAME.npy. "
         "--svg draws ops from top to bottom, with layouts, and what moves.",
     .examples = "  tessera program mlp.json --mesh dp=2,tp=2\n"
                 "  tessera program mlp.json --mesh 128x8192 --rank 77 --json\n"

@@ -33,12 +33,14 @@ static tsr_status load(const char *name, const void *text, size_t bytes, json_t 
 
 static tsr_status read_program(const char *name, const tsr_mesh *mesh, json_t *object, tsr_program **out)
 {
-    tsr_program_reader r = {.name = name, .mesh = mesh, .names = json_object()};
-    tsr_status status = r.names ? tsr_program_create(tsr_mesh_context(mesh), &r.program)
-                                : tsr_status_set(TSR_ERROR_MEMORY, "%.200s: there is no memory for names", name);
+    tsr_program_reader r = {.name = name, .mesh = mesh, .names = json_object(), .states = json_object()};
+    tsr_status status = r.names && r.states
+                            ? tsr_program_create(tsr_mesh_context(mesh), &r.program)
+                            : tsr_status_set(TSR_ERROR_MEMORY, "%.200s: there is no memory for names", name);
     if (status == TSR_OK)
         status = read_members(&r, object);
     json_decref(r.names);
+    json_decref(r.states);
     if (status == TSR_OK) {
         *out = r.program;
         return TSR_OK;

@@ -2,6 +2,7 @@
 
 #include "files/programs/read_attributes.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,10 +28,6 @@ static tsr_status find_row(const tsr_program_reader *r, const json_t *object, wr
     const char *name;
     const tsr_op *row;
     TSR_TRY(tsr_program_read_text(r, op->where, object, "op", &name));
-    if (strcmp(name, "store") == 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%.200s: %s: the op \"store\" is not supported; make what it stores an output", r->name,
-                              op->where);
     if (tsr_op_find(tsr_mesh_context(r->mesh), name, &row) != TSR_OK)
         return tsr_program_pass(r, op->where, TSR_ERROR_IO);
     tsr_op_describe(row, &op->row);
@@ -94,12 +91,48 @@ static tsr_status record(const tsr_program_reader *r, const written *op)
     return name_results(r, op, results);
 }
 
+/* A store: the state, the value, and a position or null. */
+static tsr_status read_store(const tsr_program_reader *r, const json_t *object, size_t index)
+{
+    const json_t *inputs, *outputs;
+    tsr_value state, values[2] = {TSR_NONE, TSR_NONE};
+    char where[TSR_PROGRAM_WHERE];
+    snprintf(where, sizeof where, "ops[%zu], store", index);
+    TSR_TRY(tsr_program_read_list(r, where, object, "inputs", &inputs));
+    TSR_TRY(tsr_program_read_list(r, where, object, "outputs", &outputs));
+    const char *const name = json_string_value(json_array_get(inputs, 0));
+    if (!name || json_array_size(inputs) > 3 || json_array_size(outputs) > 0 ||
+        json_object_size(json_object_get(object, "attributes")) > 0)
+        return tsr_program_refuse(r, where,
+                                  "its inputs are a state, a value, and a position or null; it has no "
+                                  "outputs and attributes");
+    TSR_TRY(tsr_program_find_state(r, where, name, &state));
+    for (size_t i = 1; i < json_array_size(inputs); i++) {
+        const json_t *const input = json_array_get(inputs, i);
+        if (json_is_string(input))
+            TSR_TRY(tsr_program_find(r, where, json_string_value(input), &values[i - 1]));
+        else if (!json_is_null(input))
+            return tsr_program_refuse(r, where, "inputs[%zu] must be the name of a value, or null", i);
+    }
+    tsr_op_store(r->program, state, values[0], values[1]);
+    TSR_TRY(tsr_program_check(r, where));
+    return tsr_program_renew_state(r, where, name);
+}
+
+static bool is_store(const json_t *object)
+{
+    const char *const name = json_string_value(json_object_get(object, "op"));
+    return name && strcmp(name, "store") == 0;
+}
+
 static tsr_status read_op(const tsr_program_reader *r, json_t *object, size_t index)
 {
     static const char *const keys[] = {"op", "inputs", "outputs", "attributes", NULL};
     written op = {.outputs = NULL};
     snprintf(op.where, sizeof op.where, "ops[%zu]", index);
     TSR_TRY(tsr_program_check_keys(r, op.where, object, keys));
+    if (is_store(object))
+        return read_store(r, object, index);
     TSR_TRY(find_row(r, object, &op));
     TSR_TRY(read_inputs(r, object, &op));
     TSR_TRY(read_outputs(r, object, &op));

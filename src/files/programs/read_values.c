@@ -20,18 +20,18 @@ typedef struct written {
     double constant;
 } written;
 
+static bool is_kind(const written *v, const char *kind)
+{
+    return strcmp(v->kind, kind) == 0;
+}
+
 static tsr_status read_kind(const tsr_program_reader *r, const json_t *object, written *v)
 {
-    static const char *const kinds[] = {"input", "parameter", "constant"};
+    static const char *const kinds[] = {"input", "parameter", "state", "constant"};
     TSR_TRY(tsr_program_read_text(r, v->where, object, "kind", &v->kind));
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(v->kind, kinds[i]) == 0)
+        if (is_kind(v, kinds[i]))
             return TSR_OK;
-    if (strcmp(v->kind, "state") == 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%.200s: %s: values of kind \"state\" are not supported; give what the state holds as an "
-                              "input, and what it shall hold as an output",
-                              r->name, v->where);
     return tsr_program_refuse(r, v->where, "kind is \"%.40s\", but must be input, parameter, state or constant",
                               v->kind);
 }
@@ -59,7 +59,7 @@ static tsr_status read_gradient(const tsr_program_reader *r, const json_t *objec
 static tsr_status read_constant(const tsr_program_reader *r, const json_t *object, written *v)
 {
     const json_t *const value = json_object_get(object, "value");
-    const bool is_constant = strcmp(v->kind, "constant") == 0;
+    const bool is_constant = is_kind(v, "constant");
     if (is_constant && !json_is_number(value))
         return tsr_program_refuse(r, v->where, "value %s", value ? "must be a number" : "is missing; it is a number");
     if (!is_constant && value && !json_is_null(value))
@@ -96,25 +96,27 @@ static tsr_status record_laid_out(const tsr_program_reader *r, const written *v,
                                   : tsr_layout_create(r->mesh, whole, v->ndim, v->shape, v->dtype, &layout);
     if (status != TSR_OK)
         return tsr_program_pass(r, v->where, status);
-    *out = strcmp(v->kind, "parameter") == 0 ? tsr_parameter(r->program, v->name, layout)
-                                             : tsr_constant(r->program, v->constant, layout);
+    if (is_kind(v, "parameter"))
+        *out = tsr_parameter(r->program, v->name, layout);
+    else if (is_kind(v, "state"))
+        *out = tsr_state(r->program, v->name, layout);
+    else
+        *out = tsr_constant(r->program, v->constant, layout);
     tsr_layout_destroy(layout);
     return TSR_OK;
 }
 
 static tsr_status record(const tsr_program_reader *r, const written *v)
 {
-    tsr_value value = TSR_NONE;
-    if (strcmp(v->kind, "input") == 0)
-        value = tsr_input(r->program, v->name, r->mesh, v->dtype, v->ndim, v->shape, v->placements);
+    tsr_value made = TSR_NONE;
+    if (is_kind(v, "input"))
+        made = tsr_input(r->program, v->name, r->mesh, v->dtype, v->ndim, v->shape, v->placements);
     else
-        TSR_TRY(record_laid_out(r, v, &value));
-    if (v->varies) {
-        const tsr_value operands[TSR_OP_MOST_OPERANDS] = {value};
-        value = tsr_program_apply(r->program, "vary", 0, NULL, operands, NULL);
-    }
+        TSR_TRY(record_laid_out(r, v, &made));
+    const tsr_value value = v->varies ? tsr_program_vary(r, made) : made;
     TSR_TRY(tsr_program_check(r, v->where));
-    return tsr_program_name(r, v->where, v->name, value);
+    return is_kind(v, "state") ? tsr_program_name_state(r, v->where, v->name, made, value)
+                               : tsr_program_name(r, v->where, v->name, value);
 }
 
 static tsr_status read_value(const tsr_program_reader *r, json_t *object, size_t index)

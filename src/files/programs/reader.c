@@ -164,3 +164,36 @@ tsr_status tsr_program_find(const tsr_program_reader *r, const char *where, cons
     *out = (tsr_value)json_integer_value(value);
     return TSR_OK;
 }
+
+tsr_value tsr_program_vary(const tsr_program_reader *r, tsr_value value)
+{
+    const tsr_value operands[TSR_OP_MOST_OPERANDS] = {value};
+    return tsr_program_apply(r->program, "vary", 0, NULL, operands, NULL);
+}
+
+tsr_status tsr_program_name_state(const tsr_program_reader *r, const char *where, const char *name, tsr_value state,
+                                  tsr_value value)
+{
+    TSR_TRY(tsr_program_name(r, where, name, value));
+    return json_object_set_new(r->states, name, json_integer(state)) == 0 ? TSR_OK : lack(r);
+}
+
+tsr_status tsr_program_find_state(const tsr_program_reader *r, const char *where, const char *name, tsr_value *out)
+{
+    const json_t *const state = json_object_get(r->states, name);
+    if (!state)
+        return tsr_program_refuse(r, where, "\"%.64s\" is not the name of a state", name);
+    *out = (tsr_value)json_integer_value(state);
+    return TSR_OK;
+}
+
+tsr_status tsr_program_renew_state(const tsr_program_reader *r, const char *where, const char *name)
+{
+    const json_t *const state = json_object_get(r->states, name), *const value = json_object_get(r->names, name);
+    if (json_equal(state, value))
+        return TSR_OK;
+    const tsr_value stored = tsr_program_vary(r, (tsr_value)json_integer_value(state));
+    TSR_TRY(tsr_program_check(r, where));
+    tsr_value_set_label(r->program, stored, name);
+    return json_object_set_new(r->names, name, json_integer(stored)) == 0 ? TSR_OK : lack(r);
+}

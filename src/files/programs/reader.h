@@ -13,7 +13,8 @@ typedef struct tsr_program_reader {
     const char *name; /**< begins sentences */
     const tsr_mesh *mesh;
     tsr_program *program;
-    json_t *names; /**< an object: the value of each name */
+    json_t *names;  /**< an object: the value of each name */
+    json_t *states; /**< an object: the state of each name of one */
 } tsr_program_reader;
 
 /** Room for what a sentence is about: `ops[3], which makes "y"`. */
@@ -52,6 +53,19 @@ tsr_status tsr_program_join(const tsr_program_reader *r, const char *where, cons
 
 /** Gives a value a name, which no other value has. */
 tsr_status tsr_program_name(const tsr_program_reader *r, const char *where, const char *name, tsr_value value);
+
+/** Gives a state a name; `value` is the state, or a varying copy of it. */
+tsr_status tsr_program_name_state(const tsr_program_reader *r, const char *where, const char *name, tsr_value state,
+                                  tsr_value value);
+
+/** The state of a name. */
+tsr_status tsr_program_find_state(const tsr_program_reader *r, const char *where, const char *name, tsr_value *out);
+
+/** After a store, lets the name of a varying state stand for what was stored. */
+tsr_status tsr_program_renew_state(const tsr_program_reader *r, const char *where, const char *name);
+
+/** A varying copy of a value. */
+tsr_value tsr_program_vary(const tsr_program_reader *r, tsr_value value);
 
 /** The value of a name. */
 tsr_status tsr_program_find(const tsr_program_reader *r, const char *where, const char *name, tsr_value *out);
