@@ -1,6 +1,8 @@
 /* Memory of an executable: when each value is needed, and where it lies. */
+#include "ops/programs/compile_memory.h"
+
 #include "ops/eager/exchange.h"
-#include "ops/programs/compile.h"
+#include "ops/programs/rooms.h"
 
 /* Extends the time of a value, or of that over whose memory it is a view, to a step. */
 static void use(tsr_executable *x, int value, int step)

@@ -1,5 +1,8 @@
 /* Steps of an executable: kernels, moves, views, and copies into outputs. */
-#include "ops/programs/compile.h"
+#include "ops/programs/compile_steps.h"
+
+#include "ops/programs/lengths.h"
+#include "ops/programs/plans.h"
 #include "ops/rows/lookup.h"
 
 #include <tessera/sys/memory.h>
@@ -260,7 +263,8 @@ static void add_copy(tsr_executable *x, int value, int output)
     describe_copy(x, step);
 }
 
-/* Places values in the outputs' memory where a kernel or move makes them, else copies them there. */
+/* Places values in the outputs' memory where a kernel or move makes them, else copies them
+ * there. */
 static void place_outputs(tsr_executable *x, const bool *made)
 {
     for (size_t i = 0; i < x->output_count; i++) {
@@ -276,7 +280,8 @@ static void place_outputs(tsr_executable *x, const bool *made)
     }
 }
 
-/* Finds the last node that reads each value, or what may be a view of it; `last` has -1 for each. */
+/* Finds the last node that reads each value, or what may be a view of it; `last` has -1 for
+ * each. */
 static void find_last_reads(const tsr_program *program, int *last)
 {
     for (size_t i = 0; i < program->output_count; i++)
@@ -333,14 +338,14 @@ tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, con
     size_t count = x->output_count;
     for (size_t i = 0; i < program->node_count; i++)
         count += needed[i];
-    TSR_TRY(tsr_executable_array(x->context, count, sizeof *x->steps, &memory));
+    TSR_TRY(tsr_program_array(x->context, count, sizeof *x->steps, &memory));
     x->steps = memory;
-    TSR_TRY(tsr_executable_array(x->context, x->value_count, sizeof(int), &memory));
+    TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &memory));
     int *const last = memory;
     for (size_t i = 0; i < x->value_count; i++)
         last[i] = -1;
     find_last_reads(program, last);
-    tsr_status status = tsr_executable_array(x->context, x->value_count, sizeof(bool), &made);
+    tsr_status status = tsr_program_array(x->context, x->value_count, sizeof(bool), &made);
     if (status == TSR_OK)
         status = make_steps(program, needed, operand, last, made, x);
     tsr_release(x->context, made);

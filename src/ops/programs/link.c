@@ -1,6 +1,10 @@
 /* Writes the addresses of a run's memory into the steps of an executable. */
+#include "ops/programs/link.h"
+
 #include "ops/eager/exchange.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/lengths.h"
+#include "ops/programs/rooms.h"
 
 #include <string.h>
 
@@ -29,7 +33,8 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
         break;
     case TSR_PLACE_UNREAD:
         v->tensor = x->forms[v->form].local;
-        v->tensor.data = workspace ? workspace : (void *)x;
+        /* An address of no other value: kernels compare those of operands and results. */
+        v->tensor.data = x;
         break;
     default:
         break;
@@ -131,7 +136,8 @@ static bool is_dirty(const tsr_executable *x, const tsr_step *step)
     return dirty;
 }
 
-/* Raises a kernel's room to what it wants: more, where strides are not those that compiling assumed. */
+/* Raises a kernel's room to what it wants: more, where strides are not those that compiling
+ * assumed. */
 static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     if (step->kind != TSR_DOES_KERNEL || !step->inside || (!step->c.op->workspace_bytes && !step->exchanged))
