@@ -172,8 +172,10 @@ tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm)
 
 static void forget(tsr_planned *p)
 {
-    for (int i = 0; i < p->variant_count; i++)
+    for (int i = 0; i < p->variant_count; i++) {
         tsr_plan_destroy(p->variants[i].plan);
+        p->variants[i].plan = NULL;
+    }
     p->variant_count = 0;
     p->now = NULL;
 }

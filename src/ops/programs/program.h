@@ -29,7 +29,8 @@ typedef struct tsr_program_length {
 /** A value. */
 typedef struct tsr_program_value {
     tsr_value_kind kind;
-    char *name; /**< NULL: none */
+    char *name;  /**< NULL: none */
+    char *label; /**< for people; NULL: none */
     tsr_layout *layout;
     unsigned varying; /**< mesh dims, by bits, on which it is Replicate and its gradient Partial */
     int node;         /**< the node that makes it; -1: none */
