@@ -21,7 +21,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
     TSR_TRY(tsr_executable_open_plans(x, comm));
-    TSR_TRY(tsr_executable_probe_plans(x, comm));
+    TSR_TRY(tsr_compile_probe(x, comm));
     return tsr_compile_scratch(x);
 }
 
@@ -39,7 +39,8 @@ static tsr_status meet_once(const tsr_executable *x, const tsr_step *step)
 static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
     for (size_t i = 0; i < x->plan_count; i++)
-        TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
+        if (x->plans[i].is_used)
+            TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
         if (step->kind == TSR_DOES_KERNEL && step->exchanged) {

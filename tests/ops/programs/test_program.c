@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -108,10 +109,61 @@ static void layouts_change_no_values(void **state)
         layers_run(support_count_ranks(all[i].mesh), run_mlp, (void *)&all[i]);
 }
 
+/* Lists the moves of a compiled program, as "P>S(0)" and so on, with "+" before those that share an
+ * exchange. */
+static void list_moves(const tsr_executable *x, char *text, size_t capacity)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < tsr_executable_step_count(x); i++) {
+        tsr_executable_step step;
+        char from[64], to[64];
+        assert_int_equal(tsr_executable_step_at(x, i, &step), TSR_OK);
+        if (strcmp(step.op, "move") != 0)
+            continue;
+        tsr_layout_print(step.operand_layouts[0], from, sizeof from);
+        tsr_layout_print(step.result_layouts[0], to, sizeof to);
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s%s>%s", length ? " " : "",
+                                   step.shares ? "+" : "", from, to);
+    }
+}
+
+static void expect_moves(const mlp *m, const char *wanted)
+{
+    char text[512];
+    tsr_context *context;
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *x;
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    options.rank = 1;
+    assert_int_equal(tsr_context_create(NULL, &context), TSR_OK);
+    assert_int_equal(tsr_mesh_parse(NULL, context, m->mesh, &mesh), TSR_OK);
+    assert_int_equal(tsr_program_create(context, &p), TSR_OK);
+    record_mlp(p, mesh, m);
+    assert_int_equal(tsr_compile(p, &options, &x), TSR_OK);
+    list_moves(x, text, sizeof text);
+    assert_string_equal(text, wanted);
+    tsr_executable_destroy(x);
+    tsr_program_destroy(p);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+}
+
+/* The transpose of a gather whose result varies is one reduce-scatter, and gradients that nothing
+ * waits for share an exchange. */
+static void moves_are_joined(void **state)
+{
+    (void)state;
+    expect_moves(&(mlp){"4", "S(0)", "S(0)", "S(0)", "S(1)", true}, "S(0)>R P>R P>S(0)");
+    expect_moves(&(mlp){"2", "S(0)", "R", "R", "R", false}, "P>R +P>R +P>R +P>R");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_change_no_values),
+        cmocka_unit_test(moves_are_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
