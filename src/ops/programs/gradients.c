@@ -180,12 +180,11 @@ static bool has_terms(const tsr_layout *made, const tsr_layout *expected)
 static tsr_status bring(backward *b, tsr_value value, tsr_value *gradient)
 {
     tsr_layout *expected;
-    const tsr_program_value *const v = &b->program->values[value];
-    const tsr_layout *const made = b->program->values[*gradient].layout;
     const tsr_policy policy = tsr_context_policy(b->program->context, NULL);
-    TSR_TRY(make_expected(v, &expected));
-    tsr_status status = TSR_OK;
-    if (!fits(v, made, expected)) {
+    TSR_TRY(make_expected(&b->program->values[value], &expected));
+    tsr_status status = tsr_program_rename(b->program, expected, gradient);
+    const tsr_layout *const made = b->program->values[*gradient].layout;
+    if (status == TSR_OK && !fits(&b->program->values[value], made, expected)) {
         if (policy == TSR_POLICY_FORBID && has_terms(made, expected))
             status = refuse_terms(b, value, made);
         else

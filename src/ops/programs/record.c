@@ -1,6 +1,7 @@
 #include "ops/programs/record.h"
 
 #include "ops/eager/mix.h"
+#include "ops/programs/rename.h"
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
@@ -172,11 +173,25 @@ static void warn(const tsr_program *program, const char *what, const tsr_layout 
     tsr_log(program->context, TSR_LOG_WARN, "%s is redistributed from \"%s\" to \"%s\"", what, ours, theirs);
 }
 
+tsr_status tsr_program_rename(tsr_program *program, const tsr_layout *layout, tsr_value *value)
+{
+    tsr_layout *renamed;
+    if (!tsr_op_are_on_one_mesh(tsr_layout_mesh(program->values[*value].layout), tsr_layout_mesh(layout)))
+        return TSR_OK;
+    TSR_TRY(tsr_layout_renamed(program->values[*value].layout, layout, &renamed));
+    if (!renamed)
+        return TSR_OK;
+    const tsr_status status = tsr_program_move(program, *value, renamed, (tsr_move_reason){false, -1}, value);
+    tsr_layout_destroy(renamed);
+    return status;
+}
+
 tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
                              tsr_value *out)
 {
-    const tsr_layout *const own = program->values[value].layout;
     char ours[256], theirs[256];
+    TSR_TRY(tsr_program_rename(program, layout, &value));
+    const tsr_layout *const own = program->values[value].layout;
     if (are_layouts_equal(own, layout) || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
         if (!are_layouts_equal(own, layout))
             warn(program, what, own, layout);

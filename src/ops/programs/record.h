@@ -19,6 +19,10 @@ typedef struct tsr_move_reason {
 tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_layout *layout, tsr_move_reason reason,
                             tsr_value *out);
 
+/** Calls a value's cuts as `layout` does, where every rank owns the same under both: a move that
+ * changes nothing, under any policy. */
+tsr_status tsr_program_rename(tsr_program *program, const tsr_layout *layout, tsr_value *value);
+
 /** tsr_program_move(), if the policy allows it; `what` is the value's name in the error. */
 tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
                              tsr_value *out);
