@@ -180,8 +180,8 @@ TSR_API tsr_value tsr_parallel_plan_input(const tsr_parallel_plan *plan, tsr_pro
 
 /** The output `x` of the module called `module`, as others get it: reduced or gathered along the
  * plan's mesh dims where its rule says so. Of TSR_PARALLEL_OUTPUT_LAST it returns all features but
- * the last, and gives those to `last`, varying; else `last`, which may be NULL there, gets TSR_NONE.
- * Without a rule, x. Errors stick to the program. */
+ * the last, and gives those to `last`, varying; else `last`, which may be NULL there, gets
+ * TSR_NONE. Without a rule, x. Errors stick to the program. */
 TSR_API tsr_value tsr_parallel_plan_output(const tsr_parallel_plan *plan, tsr_program *program,
                                            const char *module, tsr_value x, tsr_value *last);
 

@@ -30,7 +30,8 @@ typedef struct tsr_parallel_rules tsr_parallel_rules;
  */
 TSR_API tsr_status tsr_parallel_rules_open(const char *path, tsr_parallel_rules **out);
 
-/** tsr_parallel_rules_open() of a text of `bytes` bytes; `name` stands for the file in sentences. */
+/** tsr_parallel_rules_open() of a text of `bytes` bytes; `name` stands for the file in sentences.
+ */
 TSR_API tsr_status tsr_parallel_rules_parse(const char *name, const char *text, size_t bytes,
                                             tsr_parallel_rules **out);
 

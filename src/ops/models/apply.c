@@ -170,14 +170,16 @@ static tsr_status part_last(const use *u, tsr_value *out, tsr_value *last)
     const int ndim = tsr_layout_ndim(u->own);
     const int64_t size = ndim ? tsr_layout_shape(u->own)[ndim - 1] : 0, rope = u->plan->options.rope_dim;
     if (!last)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_parallel_plan_output: last is NULL, but \"%.128s\" of style \"%.80s\" has two outputs",
-                              u->name, u->module.rule->style);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_parallel_plan_output: last is NULL, but \"%.128s\" of style \"%.80s\" has two outputs", u->name,
+            u->module.rule->style);
     if (rope < 1 || rope >= size)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_parallel_plan_output: \"%.128s\", style \"%.80s\": rope_dim of the plan is %lld, but "
-                              "must be at least 1, and less than the %lld features of the output",
-                              u->name, u->module.rule->style, (long long)rope, (long long)size);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_parallel_plan_output: \"%.128s\", style \"%.80s\": rope_dim of the plan is %lld, but "
+            "must be at least 1, and less than the %lld features of the output",
+            u->name, u->module.rule->style, (long long)rope, (long long)size);
     *out = narrow(u, 0, size - rope);
     const tsr_value parted = narrow(u, size - rope, rope);
     *last = parted == TSR_NONE ? TSR_NONE : vary(u->program, parted);

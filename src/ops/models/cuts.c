@@ -28,11 +28,11 @@ static const struct {
     tsr_style_cut cut;
     head_kind kind;
 } projections[] = {
-    {"q_proj", TSR_STYLE_OUT, QUERIES},      {"k_proj", TSR_STYLE_OUT, KEYS},
-    {"v_proj", TSR_STYLE_OUT, KEYS},         {"o_proj", TSR_STYLE_IN, QUERIES},
-    {"out_proj", TSR_STYLE_IN, QUERIES},     {"attention.dense", TSR_STYLE_IN, QUERIES},
-    {"qkv_proj", TSR_STYLE_OUT, FUSED},      {"in_proj_weight", TSR_STYLE_OUT, FUSED},
-    {"in_proj_bias", TSR_STYLE_OUT, FUSED},  {"query_key_value", TSR_STYLE_OUT, GROUPED},
+    {"q_proj", TSR_STYLE_OUT, QUERIES},     {"k_proj", TSR_STYLE_OUT, KEYS},
+    {"v_proj", TSR_STYLE_OUT, KEYS},        {"o_proj", TSR_STYLE_IN, QUERIES},
+    {"out_proj", TSR_STYLE_IN, QUERIES},    {"attention.dense", TSR_STYLE_IN, QUERIES},
+    {"qkv_proj", TSR_STYLE_OUT, FUSED},     {"in_proj_weight", TSR_STYLE_OUT, FUSED},
+    {"in_proj_bias", TSR_STYLE_OUT, FUSED}, {"query_key_value", TSR_STYLE_OUT, GROUPED},
 };
 
 /* True if the first `length` characters of a name end in whole components `end`. */

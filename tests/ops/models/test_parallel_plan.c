@@ -256,7 +256,7 @@ static void expect_rule(const tsr_parallel_plan *plan, const char *name, const c
 static void the_nearest_rule_counts(void **state)
 {
     static const tsr_parallel_rule rules[] = {
-        {"layers.*.q", "colwise"},        {"layers.0.q", "replicate"},    {"layers.*.q.bias", "R"},
+        {"layers.*.q", "colwise"},         {"layers.0.q", "replicate"},       {"layers.*.q.bias", "R"},
         {"layers.*.experts.*.w1", "S(0)"}, {"layers.1.experts.*.w1", "S(1)"}, {"layers.*.experts.1.w1", "R"},
         {"head", "colwise_rep"},
     };
@@ -303,19 +303,29 @@ static tsr_parallel_plan_options heads_of(int64_t heads, int64_t kv_heads, int64
 }
 
 static const tsr_parallel_rule attention_rules[] = {
-    {"*.q_proj", "colwise"},          {"*.k_proj", "colwise"}, {"*.v_proj", "colwise"},
-    {"*.o_proj", "rowwise"},          {"*.up", "colwise"},     {"*.qkv_proj", "colwise"},
-    {"*.query_key_value", "colwise"}, {"*.attention.dense", "rowwise"},
-    {"fixed.q_proj", "colwise;unit=5"}, {"whole.qkv_proj", "colwise_gather_output"},
+    {"*.q_proj", "colwise"},
+    {"*.k_proj", "colwise"},
+    {"*.v_proj", "colwise"},
+    {"*.o_proj", "rowwise"},
+    {"*.up", "colwise"},
+    {"*.qkv_proj", "colwise"},
+    {"*.query_key_value", "colwise"},
+    {"*.attention.dense", "rowwise"},
+    {"fixed.q_proj", "colwise;unit=5"},
+    {"whole.qkv_proj", "colwise_gather_output"},
 };
 
 static void cuts_fall_between_heads(void **state)
 {
     static const expectation on_one[] = {
-        {"0.q_proj.weight", 2, {24, 5}, "S(0;unit=12)"}, {"0.q_proj.bias", 1, {24}, "S(0;unit=12)"},
-        {"0.k_proj.weight", 2, {8, 5}, "S(0;unit=4)"},   {"0.v_proj.bias", 1, {8}, "S(0;unit=4)"},
-        {"0.o_proj.weight", 2, {5, 24}, "S(1;unit=12)"}, {"0.o_proj.bias", 1, {5}, "R"},
-        {"0.up.weight", 2, {9, 5}, "S(0)"},              {"0.query_key_value.weight", 2, {40, 5}, "S(0;unit=20)"},
+        {"0.q_proj.weight", 2, {24, 5}, "S(0;unit=12)"},
+        {"0.q_proj.bias", 1, {24}, "S(0;unit=12)"},
+        {"0.k_proj.weight", 2, {8, 5}, "S(0;unit=4)"},
+        {"0.v_proj.bias", 1, {8}, "S(0;unit=4)"},
+        {"0.o_proj.weight", 2, {5, 24}, "S(1;unit=12)"},
+        {"0.o_proj.bias", 1, {5}, "R"},
+        {"0.up.weight", 2, {9, 5}, "S(0)"},
+        {"0.query_key_value.weight", 2, {40, 5}, "S(0;unit=20)"},
         {"0.attention.dense.weight", 2, {5, 24}, "S(1;unit=12)"},
         {"fixed.q_proj.weight", 2, {25, 5}, "S(0;unit=5)"},
         {"whole.qkv_proj.weight", 2, {41, 5}, "S(0)"},
@@ -472,8 +482,10 @@ static void bad_plans_are_refused(void **state)
 static void a_check_finds_unused_patterns_and_free_parameters(void **state)
 {
     static const tsr_parallel_parameter model[] = {
-        {"model.embed.weight", TSR_F32, 2, {10, 4}},           {"model.layers.0.attn.q_proj.weight", TSR_F32, 2, {8, 4}},
-        {"model.layers.0.attn.o_proj.weight", TSR_F32, 2, {4, 8}}, {"model.layers.0.norm.weight", TSR_F32, 1, {4}},
+        {"model.embed.weight", TSR_F32, 2, {10, 4}},
+        {"model.layers.0.attn.q_proj.weight", TSR_F32, 2, {8, 4}},
+        {"model.layers.0.attn.o_proj.weight", TSR_F32, 2, {4, 8}},
+        {"model.layers.0.norm.weight", TSR_F32, 1, {4}},
         {"model.layers.1.attn.q_proj.weight", TSR_F32, 2, {7, 4}},
     };
     static const tsr_parallel_rule good[] = {{"model.layers.*.attn.q_proj", "colwise"},
