@@ -1,4 +1,6 @@
 /* Plans for models: patterns, styles, layouts, heads, and checks against a model's names. */
+#include "counted_memory.h"
+
 #include <tessera/tessera.h>
 
 #include <setjmp.h>
@@ -525,6 +527,125 @@ static void a_check_finds_unused_patterns_and_free_parameters(void **state)
     tsr_mesh_destroy(mesh);
 }
 
+/* The n-th allocation fails, for every n. */
+static void a_lack_of_memory_is_told(void **state)
+{
+    (void)state;
+    tsr_parallel_plan_options options = heads_of(6, 2, 4);
+    options.dim = "tp";
+    size_t failed = 0;
+    for (size_t nth = 1;; nth++) {
+        counted_memory memory = {0};
+        tsr_parallel_plan *plan = NULL;
+        tsr_context *const counted = counted_context(&memory);
+        memory.fail_at = memory.allocations + nth;
+        const tsr_status status = tsr_parallel_plan_create(counted, COUNT(every_style), every_style, &options, &plan);
+        assert_int_equal(status, plan ? TSR_OK : TSR_ERROR_MEMORY);
+        const bool is_made = plan != NULL;
+        tsr_parallel_plan_destroy(plan);
+        tsr_context_destroy(counted);
+        assert_nothing_leaked(&memory);
+        if (is_made)
+            break;
+        failed++;
+    }
+    assert_true(failed >= 4);
+}
+
+/* A program that was given a value "x" of `ndim` dims, on a mesh. */
+typedef struct recorded {
+    tsr_mesh *mesh;
+    tsr_program *program;
+    tsr_value x;
+} recorded;
+
+static recorded record(const char *on, int ndim)
+{
+    const int64_t shape[] = {6, 4};
+    recorded r = {.mesh = mesh_of(on)};
+    assert_int_equal(tsr_program_create(context, &r.program), TSR_OK);
+    r.x = tsr_input(r.program, "x", r.mesh, TSR_F32, ndim, shape, NULL);
+    return r;
+}
+
+/* Expects that the program has failed, that its values are none, and forgets it. */
+static void expect_failed(recorded *r, tsr_value made, tsr_status wanted, const char *part)
+{
+    const char *sentence;
+    assert_int_equal(made, TSR_NONE);
+    assert_int_equal(tsr_program_status(r->program, &sentence), wanted);
+    if (!strstr(sentence, part))
+        fail_msg("\"%s\" does not say \"%s\"", sentence, part);
+    tsr_program_destroy(r->program);
+    tsr_mesh_destroy(r->mesh);
+}
+
+static void errors_stick_to_programs(void **state)
+{
+    const int64_t shape[] = {7, 4};
+    tsr_value parameter, last = 0;
+    (void)state;
+    tsr_parallel_plan *const plan = plan_of(COUNT(every_style), every_style, NULL);
+    recorded r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_input(plan, r.program, "moe_tp_experts", r.x), TSR_ERROR_UNSUPPORTED,
+                  "spreads experts");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_output(plan, r.program, "ep_dispatch_experts", r.x, NULL),
+                  TSR_ERROR_UNSUPPORTED, "spreads experts");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_output(plan, r.program, "mla_kv_a_proj", r.x, NULL), TSR_ERROR_ARGUMENT,
+                  "has two outputs");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_output(plan, r.program, "mla_kv_a_proj", r.x, &last), TSR_ERROR_ARGUMENT,
+                  "rope_dim of the plan is 0");
+    assert_int_equal(last, TSR_NONE);
+    r = record("tp=2", 1);
+    expect_failed(&r, tsr_parallel_plan_input(plan, r.program, "sequence_parallel", r.x), TSR_ERROR_ARGUMENT,
+                  "the input has 1 dims, but must have 2 or more");
+    r = record("2x2", 2);
+    expect_failed(&r, tsr_parallel_plan_input(plan, r.program, "colwise", r.x), TSR_ERROR_ARGUMENT,
+                  "has no dim \"tp\"");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_input(NULL, r.program, "colwise", r.x), TSR_ERROR_ARGUMENT, "plan is NULL");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_output(plan, r.program, NULL, r.x, NULL), TSR_ERROR_ARGUMENT, "module is NULL");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_input(plan, r.program, "colwise", 5), TSR_ERROR_ARGUMENT,
+                  "value 5 is not one of the program's");
+    r = record("tp=2", 2);
+    expect_failed(
+        &r, tsr_parallel_plan_parameter(plan, r.program, "packed_colwise.w", r.mesh, TSR_F32, 2, shape, &parameter),
+        TSR_ERROR_ARGUMENT, "are not 2 equal parts");
+    assert_int_equal(parameter, TSR_NONE);
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_parameter(plan, r.program, "colwise.w", r.mesh, TSR_F32, 9, shape, NULL),
+                  TSR_ERROR_ARGUMENT, "ndim is 9");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_parameter(plan, r.program, "colwise.w", NULL, TSR_F32, 2, shape, NULL),
+                  TSR_ERROR_ARGUMENT, "mesh is NULL");
+    r = record("tp=2", 2);
+    expect_failed(&r, tsr_parallel_plan_parameter(plan, r.program, "x", r.mesh, TSR_F32, 2, shape, NULL),
+                  TSR_ERROR_ARGUMENT, "has a value \"x\" already");
+    tsr_parallel_plan_destroy(plan);
+}
+
+static void modules_without_a_rule_pass_values_on(void **state)
+{
+    tsr_value last = 0;
+    (void)state;
+    tsr_parallel_plan *const plan = plan_of(COUNT(every_style), every_style, NULL);
+    recorded r = record("tp=2", 2);
+    assert_int_equal(tsr_parallel_plan_input(plan, r.program, "other", r.x), r.x);
+    assert_int_equal(tsr_parallel_plan_output(plan, r.program, "other", r.x, &last), r.x);
+    assert_int_equal(last, TSR_NONE);
+    assert_int_equal(tsr_parallel_plan_input(plan, r.program, "replicate", r.x), r.x);
+    assert_int_equal(tsr_parallel_plan_input(plan, NULL, "replicate", r.x), TSR_NONE);
+    assert_int_equal(tsr_program_status(r.program, NULL), TSR_OK);
+    tsr_program_destroy(r.program);
+    tsr_mesh_destroy(r.mesh);
+    tsr_parallel_plan_destroy(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,6 +659,9 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(bad_plans_are_refused),
         cmocka_unit_test(a_check_finds_unused_patterns_and_free_parameters),
+        cmocka_unit_test(a_lack_of_memory_is_told),
+        cmocka_unit_test(errors_stick_to_programs),
+        cmocka_unit_test(modules_without_a_rule_pass_values_on),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
