@@ -112,6 +112,54 @@ static void layouts_change_no_values(void **state)
         layers_run(support_count_ranks(all[i].mesh), run_mlp, (void *)&all[i]);
 }
 
+enum { LAYERS = 8, WIDTH = 16 };
+
+/* Layers of tanh(x w), whose results are kept, or computed again but for every second one. */
+static void record_deep(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const bool *const again = arg;
+    const int64_t shape[] = {WIDTH, WIDTH};
+    tsr_value d[2];
+    tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)");
+    const tsr_value first = x,
+                    w = apply(p, "vary", parameter(p, "w", lay(mesh, "R", 2, WIDTH, WIDTH)), TSR_NONE, TSR_NONE);
+    const tsr_attribute half = tsr_attribute_float("factor", 0.03125);
+    for (int i = 0; i < LAYERS; i++) {
+        const tsr_value product = apply(p, "matmul", x, w, TSR_NONE);
+        const tsr_value y = tsr_program_apply(
+            p, "scale", 1, &half, (const tsr_value[]){*again ? tsr_op_recompute(p, product) : product}, NULL);
+        x = apply(p, "tanh", *again ? tsr_op_recompute(p, y) : y, TSR_NONE, TSR_NONE);
+        if (*again && i % 2 == 0)
+            x = apply(p, "recompute", x, TSR_NONE, TSR_NONE);
+    }
+    const tsr_value loss = apply(p, "all_reduce", apply(p, "sum", x, TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE);
+    tsr_gradients(p, loss, 1, &first, d);
+    tsr_output(p, "d.x", d[0], NULL);
+}
+
+/* Values that are computed again have the same bits, and need not be kept. */
+static tsr_status compare_again(tsr_comm *comm, void *arg)
+{
+    static const bool kept = false, again = true;
+    static _Thread_local ran got, wanted;
+    tsr_mesh *mesh;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(ran_run(comm, mesh, record_deep, &kept, 0, &wanted));
+    TSR_TRY(ran_run(comm, mesh, record_deep, &again, 0, &got));
+    EXPECT(got.count == wanted.count && memcmp(got.values, wanted.values, got.count * sizeof got.values[0]) == 0,
+           "other values");
+    EXPECT(got.workspace < wanted.workspace, "%zu bytes, not less than %zu", got.workspace, wanted.workspace);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void marked_values_are_computed_again(void **state)
+{
+    (void)state;
+    layers_run(2, compare_again, NULL);
+}
+
 /* Lists the moves of a compiled program, as "P>S(0)" and so on, with "+" before those that share an
  * exchange. */
 static void list_moves(const tsr_executable *x, char *text, size_t capacity)
@@ -167,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_change_no_values),
         cmocka_unit_test(moves_are_joined),
+        cmocka_unit_test(marked_values_are_computed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
