@@ -159,10 +159,8 @@ static void files_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_are_read),
-        cmocka_unit_test(a_configuration_has_the_plan_of_its_base_model),
-        cmocka_unit_test(other_texts_are_refused),
-        cmocka_unit_test(hostile_texts_are_refused),
+        cmocka_unit_test(plans_are_read),          cmocka_unit_test(a_configuration_has_the_plan_of_its_base_model),
+        cmocka_unit_test(other_texts_are_refused), cmocka_unit_test(hostile_texts_are_refused),
         cmocka_unit_test(files_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

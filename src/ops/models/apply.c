@@ -2,6 +2,7 @@
 #include "ops/models/cuts.h"
 #include "ops/programs/program.h"
 
+#include <tessera/program_ops.h>
 #include <tessera/sys/status.h>
 
 #include <string.h>
@@ -9,11 +10,6 @@
 static tsr_value fail_null(tsr_program *program, const char *call, const char *missing)
 {
     return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, missing));
-}
-
-static tsr_value vary(tsr_program *program, tsr_value x)
-{
-    return tsr_program_apply(program, "vary", 0, NULL, (const tsr_value[]){x, TSR_NONE}, NULL);
 }
 
 tsr_value tsr_parallel_plan_parameter(const tsr_parallel_plan *plan, tsr_program *program, const char *name,
@@ -41,7 +37,7 @@ tsr_value tsr_parallel_plan_parameter(const tsr_parallel_plan *plan, tsr_program
     tsr_layout_destroy(layout);
     if (parameter)
         *parameter = value;
-    return varies && value != TSR_NONE ? vary(program, value) : value;
+    return varies ? tsr_op_vary(program, value) : value;
 }
 
 /* A module's value, and what its rule says. */
@@ -135,7 +131,7 @@ static tsr_status take_input(const use *u, tsr_value *out)
     switch (u->module.input) {
     case TSR_PARALLEL_INPUT_WHOLE:
         TSR_TRY(make_whole(u, true, out));
-        *out = *out == TSR_NONE ? TSR_NONE : vary(u->program, *out);
+        *out = tsr_op_vary(u->program, *out);
         return TSR_OK;
     case TSR_PARALLEL_INPUT_SPLIT:
         return make_split(u, out);
@@ -156,14 +152,6 @@ tsr_value tsr_parallel_plan_input(const tsr_parallel_plan *plan, tsr_program *pr
     return status == TSR_OK ? out : tsr_program_fail(program, status);
 }
 
-/* Features from `start` on. */
-static tsr_value narrow(const use *u, int64_t start, int64_t length)
-{
-    const tsr_attribute range[] = {tsr_attribute_int("dim", tsr_layout_ndim(u->own) - 1),
-                                   tsr_attribute_int("start", start), tsr_attribute_int("length", length)};
-    return tsr_program_apply(u->program, "narrow", 3, range, (const tsr_value[]){u->x, TSR_NONE}, NULL);
-}
-
 /* Parts the last features off, which vary. */
 static tsr_status part_last(const use *u, tsr_value *out, tsr_value *last)
 {
@@ -180,9 +168,8 @@ static tsr_status part_last(const use *u, tsr_value *out, tsr_value *last)
             "tsr_parallel_plan_output: \"%.128s\", style \"%.80s\": rope_dim of the plan is %lld, but "
             "must be at least 1, and less than the %lld features of the output",
             u->name, u->module.rule->style, (long long)rope, (long long)size);
-    *out = narrow(u, 0, size - rope);
-    const tsr_value parted = narrow(u, size - rope, rope);
-    *last = parted == TSR_NONE ? TSR_NONE : vary(u->program, parted);
+    *out = tsr_op_narrow(u->program, u->x, ndim - 1, 0, size - rope);
+    *last = tsr_op_vary(u->program, tsr_op_narrow(u->program, u->x, ndim - 1, size - rope, rope));
     return TSR_OK;
 }
 
