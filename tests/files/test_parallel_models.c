@@ -1,4 +1,4 @@
-/* Plans of transformers' models put parameters where transformers does (tests/golden/parallel_plans). */
+/* Plans of transformers put parameters where it does itself (tests/golden/parallel_plans). */
 #include <tessera/parallel_rules.h>
 #include <tessera/tessera.h>
 

@@ -1,4 +1,4 @@
-/* Modules by plans: for every style, forward and gradients on any number of ranks are those of one. */
+/* Modules by plans: whatever the style, forward and gradients are those of one rank. */
 #include "layers.h"
 #include "running.h"
 #include "wholes.h"
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COUNT(array) (sizeof array / sizeof array[0])
 
 enum { ROWS = 5, IN = 6, OUT = 10, HEADS = 6, KEYS = 2, HEAD = 4 };
 
