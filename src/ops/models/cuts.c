@@ -106,13 +106,14 @@ static void word_caller(const tsr_plan_tensor *tensor, char *text)
 static tsr_status check_features(const tsr_plan_tensor *tensor, const cut *c, int64_t heads, int64_t size)
 {
     const tsr_parallel_plan_options *const o = &tensor->plan->options;
-    if (size == heads * o->head_dim)
+    const int64_t wanted = heads * o->head_dim;
+    if (size == wanted)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: dim %d has %lld features, but %lld heads of %lld have %lld; correct heads, kv_heads and "
                           "head_dim of the plan, or write modifiers, such as \"%s;unit=%lld\"",
                           c->caller, c->dim, (long long)size, (long long)heads, (long long)o->head_dim,
-                          (long long)(heads * o->head_dim), tensor->rule->style.style->name, (long long)o->head_dim);
+                          (long long)wanted, tensor->rule->style.style->name, (long long)o->head_dim);
 }
 
 /* With a group, heads of a rank along the plan's dim must belong to one key/value head. */
@@ -156,18 +157,19 @@ static tsr_status cut_heads(const tsr_plan_tensor *tensor, const tsr_plan_dims *
                             cut *c)
 {
     const tsr_parallel_plan_options *const o = &tensor->plan->options;
-    const int64_t group = o->heads / o->kv_heads;
+    const int64_t group = o->heads / o->kv_heads, together = kind == GROUPED ? group + 2 : kind == KEYS ? 1 : group;
+    const int64_t unit = together * o->head_dim;
     if (kind == FUSED)
         return cut_fused(tensor, dims, size, c);
     if (kind == GROUPED) {
         TSR_TRY(check_features(tensor, c, o->heads + 2 * o->kv_heads, size));
-        snprintf(c->modifiers[0], TSR_PLAN_TEXT, ";unit=%lld", (long long)((group + 2) * o->head_dim));
+        snprintf(c->modifiers[0], TSR_PLAN_TEXT, ";unit=%lld", (long long)unit);
         return TSR_OK;
     }
     TSR_TRY(check_features(tensor, c, kind == KEYS ? o->kv_heads : o->heads, size));
     TSR_TRY(check_group(tensor, c, dims));
     c->copied = kind == KEYS;
-    snprintf(c->modifiers[0], TSR_PLAN_TEXT, ";unit=%lld", (long long)((kind == KEYS ? 1 : group) * o->head_dim));
+    snprintf(c->modifiers[0], TSR_PLAN_TEXT, ";unit=%lld", (long long)unit);
     snprintf(c->modifiers[1], TSR_PLAN_TEXT, ";unit=%lld", (long long)o->head_dim);
     return TSR_OK;
 }

@@ -78,7 +78,7 @@ static void finish(recorded *r, tsr_value y)
     tsr_output(r->p, "y", y, NULL);
     tsr_output(r->p, "loss", loss, NULL);
     for (size_t i = 0; i < r->count; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "d.%zu", i);
         tsr_output(r->p, name, gradients[i], NULL);
     }
