@@ -19,7 +19,7 @@ ROOMS = {
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/ops": {"blas": [], ".": ["blas", "rules"], "rules": [], "kernels": [".", "blas"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
-                "programs": [".", "eager", "rows", "rules", "kernels"]},
+                "programs": [".", "eager", "rows", "rules", "kernels"], "models": ["programs"]},
     "src/ops/programs": {".": [], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},
