@@ -195,7 +195,7 @@ static bool find_rows(const tsr_tensor *x, const tsr_tensor *y, tsr_gemm *g)
 static bool describe_few(const tsr_kernel_call *call, tsr_gemm *out)
 {
     const tsr_tensor *const x = &call->inputs[0], *const w = &call->inputs[1], *const b = &call->inputs[2],
-                     *const y = &call->outputs[0];
+                            *const y = &call->outputs[0];
     if (call->code != TSR_PRODUCT_LINEAR || x->dtype != TSR_F32 || w->strides[1] != 1 || overwrites(call))
         return false;
     *out = (tsr_gemm){.size = sizeof *out,
