@@ -190,8 +190,9 @@ static bool find_rows(const tsr_tensor *x, const tsr_tensor *y, tsr_gemm *g)
     return x->strides[last] == 1 && y->strides[last] == 1;
 }
 
-/* Describes a linear layer of few rows, as in decoding, which the kernels of rows.h compute with its
- * operands where they lie: neither a BLAS nor memory is wanted. False: it is another product. */
+/* Describes a linear layer of few rows, as in decoding, which the kernels of rows.h compute with
+ * its operands where they lie: neither a BLAS nor memory is wanted. False: it is another
+ * product. */
 static bool describe_few(const tsr_kernel_call *call, tsr_gemm *out)
 {
     const tsr_tensor *const x = &call->inputs[0], *const w = &call->inputs[1], *const b = &call->inputs[2],
