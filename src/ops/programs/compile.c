@@ -1,22 +1,16 @@
 /* From a program to what one rank runs. */
-#include "ops/programs/compile.h"
-
 #include "ops/eager/mix.h"
+#include "ops/programs/compile_memory.h"
+#include "ops/programs/compile_steps.h"
+#include "ops/programs/compile_values.h"
+#include "ops/programs/merge.h"
+#include "ops/programs/probe.h"
+#include "ops/programs/shapes.h"
 
 #include <tessera/sys/memory.h>
 #include <tessera/sys/mesh_attachment.h>
 
 #include <string.h>
-
-tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out)
-{
-    *out = NULL;
-    if (!count)
-        return TSR_OK;
-    TSR_TRY(tsr_allocate(context, count * bytes, out));
-    memset(*out, 0, count * bytes);
-    return TSR_OK;
-}
 
 /* The rank whose part is made: the one that is wanted, or this process's own. */
 static tsr_status find_rank(const tsr_program *program, const tsr_compile_options *options, int64_t *rank)
@@ -89,26 +83,33 @@ static tsr_status copy_lengths(const tsr_program *program, tsr_executable *x)
     return TSR_OK;
 }
 
-static tsr_status compile_with(const tsr_program *program, bool *needed, tsr_factors *factors, tsr_executable *x)
+static tsr_status compile_with(const tsr_program *program, bool *needed, int *operand, tsr_factors *factors,
+                               tsr_executable *x)
 {
     mark_needed(program, needed);
     TSR_TRY(copy_lengths(program, x));
     TSR_TRY(tsr_compile_factors(program, factors));
-    TSR_TRY(tsr_compile_values(program, needed, factors, x));
-    TSR_TRY(tsr_compile_steps(program, needed, x));
-    TSR_TRY(tsr_executable_probe_plans(x, NULL));
-    return tsr_compile_memory(x);
+    TSR_TRY(tsr_compile_chains(program, needed, operand));
+    TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
+    TSR_TRY(tsr_compile_steps(program, needed, operand, x));
+    TSR_TRY(tsr_compile_batches(x));
+    TSR_TRY(tsr_compile_memory(x));
+    TSR_TRY(tsr_compile_probe(x, NULL));
+    return tsr_compile_scratch(x);
 }
 
 static tsr_status compile(const tsr_program *program, tsr_executable *x)
 {
-    void *needed, *factors = NULL;
+    void *needed, *operand = NULL, *factors = NULL;
     x->fingerprint = fingerprint(program);
-    TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &needed));
-    tsr_status status = tsr_executable_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
+    TSR_TRY(tsr_program_array(x->context, program->node_count, sizeof(bool), &needed));
+    tsr_status status = tsr_program_array(x->context, program->node_count, sizeof(int), &operand);
     if (status == TSR_OK)
-        status = compile_with(program, needed, factors, x);
+        status = tsr_program_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
+    if (status == TSR_OK)
+        status = compile_with(program, needed, operand, factors, x);
     tsr_release(x->context, needed);
+    tsr_release(x->context, operand);
     tsr_release(x->context, factors);
     return status;
 }

@@ -1,6 +1,8 @@
 /* Memory of an executable: when each value is needed, and where it lies. */
+#include "ops/programs/compile_memory.h"
+
 #include "ops/eager/exchange.h"
-#include "ops/programs/compile.h"
+#include "ops/programs/rooms.h"
 
 /* Extends the time of a value, or of that over whose memory it is a view, to a step. */
 static void use(tsr_executable *x, int value, int step)
@@ -29,7 +31,7 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
 static tsr_status add_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     size_t bytes = 0;
-    if (step->kind == TSR_DOES_MOVE)
+    if (step->kind == TSR_DOES_MOVE && step->place == 0)
         bytes = x->plans[step->plan].bytes;
     if (step->kind == TSR_DOES_KERNEL && step->inside)
         bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
@@ -49,19 +51,20 @@ tsr_status tsr_compile_memory(tsr_executable *x)
             TSR_TRY(add_results(x, step, (int)i));
         TSR_TRY(add_scratch(x, step, (int)i));
     }
-    return tsr_executable_place_rooms(x);
+    return TSR_OK;
 }
 
 tsr_status tsr_compile_scratch(tsr_executable *x)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_DOES_MOVE || !x->plans[step->plan].bytes)
+        if (step->kind != TSR_DOES_MOVE || step->place > 0 || !x->plans[step->plan].bytes)
             continue;
         if (step->scratch < 0)
             TSR_TRY(tsr_executable_add_room(x, x->plans[step->plan].bytes, (int)i, (int)i, &step->scratch));
         else
             tsr_executable_resize_room(x, step->scratch, x->plans[step->plan].bytes);
     }
+    x->has_grown = false;
     return tsr_executable_place_rooms(x);
 }

@@ -1,7 +1,7 @@
+
 #include "ops/programs/executable.h"
 
 #include "ops/agreement.h"
-#include "ops/programs/compile.h"
 
 #include <tessera/sys/memory.h>
 
@@ -48,7 +48,7 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
     void *const memory[] = {x->steps,   x->values, x->rooms,  x->inputs, x->outputs, x->bound,
-                            x->tensors, x->meshes, x->linked, x->forms,  x->plans};
+                            x->tensors, x->meshes, x->linked, x->forms,  x->plans,   x->dirty};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);
@@ -90,6 +90,28 @@ const char *tsr_executable_output_name(const tsr_executable *executable, size_t 
 size_t tsr_executable_workspace_bytes(const tsr_executable *executable)
 {
     return executable ? executable->workspace_bytes : 0;
+}
+
+size_t tsr_executable_binding_count(const tsr_executable *executable)
+{
+    return executable ? executable->bound_count : 0;
+}
+
+tsr_status tsr_executable_binding_at(const tsr_executable *executable, size_t index, tsr_executable_binding *out)
+{
+    if (!executable || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_binding_at: %s is NULL",
+                              executable ? "out" : "executable");
+    if (index >= executable->bound_count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_executable_binding_at: index is %zu, but there are %zu parameters and states", index,
+                              executable->bound_count);
+    const int value = executable->bound[index];
+    *out = (tsr_executable_binding){.name = executable->bound_names[index],
+                                    .layout = tsr_form_of(executable, value)->largest,
+                                    .is_state = executable->values[value].is_state,
+                                    .is_needed = executable->values[value].is_used};
+    return TSR_OK;
 }
 
 static tsr_status refuse_layout(const char *name, const tsr_layout *wanted, const tsr_layout *given)

@@ -45,8 +45,9 @@ typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    int base; /**< VIEW: over which value's memory it lies in the end; else the value itself */
-    int room; /**< of the workspace; -1: none */
+    bool is_state, is_used; /**< of parameters and states */
+    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    int room;               /**< of the workspace; -1: none */
     void *constant;
     tsr_tensor tensor; /**< as linked */
 } tsr_held;
@@ -54,9 +55,14 @@ typedef struct tsr_held {
 /** The most plans that a move keeps for different lengths. */
 #define TSR_VARIANTS 8
 
-/** A redistribution between two forms, for all moves that are alike. */
+/** The most moves that share an exchange. */
+#define TSR_BATCH 16
+
+/** Redistributions between forms that share an exchange, or one; for all that are alike. */
 typedef struct tsr_planned {
-    int from, to;
+    int count;
+    int from[TSR_BATCH], to[TSR_BATCH];
+    bool is_used; /**< by some step */
     bool varies;
     bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
     bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
@@ -99,7 +105,7 @@ typedef struct tsr_step {
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
-    int operand_count, result_count; /**< up to the last that is a value */
+    int operand_count, result_count;                                  /**< up to the last that is a value */
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS], *result_layouts[TSR_OP_MOST_RESULTS];
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS]; /**< as linked */
     tsr_kernel_call call;
@@ -110,7 +116,14 @@ typedef struct tsr_step {
     int64_t state_size; /**< STORE: the state's size along it */
     int scratch;        /**< room of workspace and records; -1: none */
     int plan;           /**< MOVE: which of the executable's */
+    int batch;          /**< MOVE: of several; -1: alone */
+    int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
 } tsr_step;
+
+/** Moves that share an exchange, one after the other among the steps. */
+typedef struct tsr_batch {
+    tsr_tensor inputs[TSR_BATCH], outputs[TSR_BATCH]; /**< as linked */
+} tsr_batch;
 
 struct tsr_executable {
     tsr_context *context;
@@ -123,6 +136,8 @@ struct tsr_executable {
     size_t plan_count, plan_room;
     tsr_step *steps;
     size_t step_count;
+    tsr_batch *batches; /**< for each step that begins one, by `tsr_step.batch` */
+    size_t batch_count, batch_room;
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */
@@ -134,10 +149,11 @@ struct tsr_executable {
     tsr_program_length lengths[TSR_LENGTHS];
     int64_t length[TSR_LENGTHS]; /**< of now */
     size_t length_count;
-    uint64_t clock; /**< counts changes of lengths */
+    uint64_t clock;        /**< counts changes of lengths */
     uint64_t linked_clock; /**< of the lengths that steps are linked for */
     bool *dirty;           /**< values whose memory or sizes a link changes */
     size_t workspace_bytes;
+    bool has_grown;       /**< rooms have, and must be placed again */
     bool meets;           /**< ranks meet in some step */
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
     tsr_comm *comm;       /**< on which it was prepared; NULL: none */
@@ -151,47 +167,5 @@ static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
 {
     return &x->forms[x->values[value].form];
 }
-
-/** Finds or adds a form: sizes are those of `layout` where all lengths are at their maxima, and
- * `factor` says how each depends on lengths. */
-tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
-                                   const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
-
-/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. */
-tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
-
-/** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
-tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
-
-/** Changes the size of a room. */
-void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes);
-
-/** Gives each room its offset, so that rooms whose times overlap do not, and sets the size of the
- * workspace. */
-tsr_status tsr_executable_place_rooms(tsr_executable *x);
-
-/** Finds or adds the plan of a move between two forms. */
-tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out);
-
-/** Plans all moves on meshes over a communicator. Not collective. */
-tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
-
-/** Finds the workspace that moves want with shorter lengths, which may be more: small moves go
- * through memory of their own. */
-tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm);
-
-/** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
- * those that are new. `*grown` becomes true if one wants more workspace than any before. */
-tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
-
-/** A mesh like `given` over the communicator; the caller owns it. */
-tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
-
-/** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
- * link; views find their strides. */
-tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
-
-/** A zeroed array of `count` items; NULL where `count` is 0. */
-tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out);
 
 #endif

@@ -1,7 +1,10 @@
 /* Makes an executable ready for a communicator. */
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
-#include "ops/programs/compile.h"
+#include "ops/programs/compile_memory.h"
+#include "ops/programs/forms.h"
+#include "ops/programs/plans.h"
+#include "ops/programs/probe.h"
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/comm.h>
@@ -21,7 +24,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
     TSR_TRY(tsr_executable_open_plans(x, comm));
-    TSR_TRY(tsr_executable_probe_plans(x, comm));
+    TSR_TRY(tsr_compile_probe(x, comm));
     return tsr_compile_scratch(x);
 }
 
@@ -39,7 +42,8 @@ static tsr_status meet_once(const tsr_executable *x, const tsr_step *step)
 static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
     for (size_t i = 0; i < x->plan_count; i++)
-        TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
+        if (x->plans[i].is_used)
+            TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
         if (step->kind == TSR_DOES_KERNEL && step->exchanged) {

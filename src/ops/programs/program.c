@@ -1,3 +1,4 @@
+
 #include "ops/programs/program.h"
 
 #include <tessera/sys/memory.h>
@@ -75,6 +76,16 @@ tsr_status tsr_program_grow(tsr_context *context, size_t bytes, size_t count, si
     tsr_release(context, *items);
     *items = larger;
     *room = wanted;
+    return TSR_OK;
+}
+
+tsr_status tsr_program_array(tsr_context *context, size_t count, size_t bytes, void **out)
+{
+    *out = NULL;
+    if (!count)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(context, count * bytes, out));
+    memset(*out, 0, count * bytes);
     return TSR_OK;
 }
 

@@ -35,6 +35,7 @@ typedef struct tsr_program_value {
     int node;         /**< the node that makes it; -1: none */
     int result;       /**< with `node`: which of the node's it is */
     double constant;
+    bool again;                  /**< RESULT: the backward computes it again rather than keep it */
     int64_t shape[TSR_MAX_DIMS]; /**< INPUT: as recorded, with lengths */
     tsr_value like;              /**< LIKE, and CONSTANT: a value of its shape; TSR_NONE: none */
     tsr_value first;             /**< STATE: the state as runs find it */
@@ -46,13 +47,14 @@ typedef struct tsr_program_node {
     const tsr_op *op; /**< NULL: a move, or a store */
     bool stores;      /**< operands are a state, a value and the position; the result is the state */
     int dim;          /**< of a store: the dim in which the position counts; -1: none */
-    /** With lengths as recorded; tsr_program_resolve() puts numbers in. */
+    /** With lengths as recorded; lengths.h puts numbers in. */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
     char *texts;                              /**< copies of the attributes' texts; NULL: none */
     tsr_value operands[TSR_OP_MOST_OPERANDS]; /**< of a move the first alone */
     tsr_value results[TSR_OP_MOST_RESULTS];
     unsigned exchanged; /**< mesh dims, by bits, along which ranks meet inside the op */
     uint64_t hash;      /**< of op, attributes and operands, or of a move's layout */
+    int round;          /**< nodes are shared within a round: the forward pass, or computing again */
     bool chosen;        /**< a move that the policy put in */
     int cause;          /**< the node for which the policy put the move in; -1: an output, or the program wrote it */
 } tsr_program_node;
@@ -75,25 +77,23 @@ struct tsr_program {
     size_t length_count;
     int *table; /**< nodes by hash, plus 1; 0: free */
     size_t table_room;
+    int round;         /**< of the nodes that are recorded now */
     tsr_status status; /**< the first error */
     tsr_kept_sentence sentence;
 };
 
-/** Notes a failure, whose sentence is this thread's last, as the program's first error, unless there
- * is one. Returns TSR_NONE. */
+/** Notes a failure, whose sentence is this thread's last, as the program's first error, unless
+ * there is one. Returns TSR_NONE. */
 tsr_value tsr_program_fail(tsr_program *program, tsr_status status);
-
-/** The length that a number of a shape or an attribute stands for; -1: the number is itself. */
-int tsr_program_length_of(const tsr_program *program, int64_t number);
-
-/** Puts lengths into attributes; false: there is none in them. */
-bool tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count);
 
 /** True if recording goes on; `program` may be NULL. */
 bool tsr_program_records(const tsr_program *program);
 
 /** Doubles the room of an array of items of `bytes` that has no room for one more. */
 tsr_status tsr_program_grow(tsr_context *context, size_t bytes, size_t count, size_t *room, void **items);
+
+/** A zeroed array of `count` items; NULL where `count` is 0. */
+tsr_status tsr_program_array(tsr_context *context, size_t count, size_t bytes, void **out);
 
 /** A copy of a text. */
 tsr_status tsr_program_copy_text(tsr_context *context, const char *text, char **out);

@@ -1,9 +1,12 @@
+
 #include "ops/programs/record.h"
 
 #include "ops/eager/mix.h"
+#include "ops/programs/lengths.h"
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
+#include "ops/rules/alike.h"
 
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
@@ -80,14 +83,14 @@ static bool are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
 static bool is_same_op(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
     (void)program;
-    return a->hash == b->hash && a->op == b->op && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
-           are_equal(a->attributes, b->attributes);
+    return a->hash == b->hash && a->round == b->round && a->op == b->op &&
+           memcmp(a->operands, b->operands, sizeof a->operands) == 0 && are_equal(a->attributes, b->attributes);
 }
 
 /* The new node has its layout in the value that it will make, which is the program's last. */
 static bool is_same_move(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
-    return a->hash == b->hash && !a->op && !a->stores && a->operands[0] == b->operands[0] &&
+    return a->hash == b->hash && a->round == b->round && !a->op && !a->stores && a->operands[0] == b->operands[0] &&
            are_layouts_equal(program->values[a->results[0]].layout, program->values[b->results[0]].layout);
 }
 
@@ -119,7 +122,7 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
                             tsr_value *out)
 {
     const tsr_layout *const own = program->values[value].layout;
-    tsr_program_node node = {.chosen = reason.chosen, .cause = reason.cause};
+    tsr_program_node node = {.chosen = reason.chosen, .cause = reason.cause, .round = program->round};
     if (are_layouts_equal(own, layout)) {
         *out = value;
         return TSR_OK;
@@ -147,6 +150,34 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
     }
     *out = node.results[0];
     return add_node(program, &node, slot);
+}
+
+/* The cuts of a tensor's dim, as cuts of a tensor of one dim. */
+static void take_cuts(const tsr_layout *layout, int dim, tsr_placement *cuts)
+{
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
+        cuts[k] = tsr_layout_placements(layout)[k];
+        if (cuts[k].kind != TSR_SHARD || cuts[k].dim != dim)
+            cuts[k] = tsr_replicate();
+        cuts[k].dim = 0;
+    }
+}
+
+tsr_status tsr_program_compare(const tsr_layout *a, const tsr_layout *b, bool *alike)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(a);
+    *alike = tsr_op_are_on_one_mesh(mesh, tsr_layout_mesh(b));
+    for (int k = 0; *alike && k < tsr_mesh_ndim(mesh); k++) {
+        const tsr_placement *const x = &tsr_layout_placements(a)[k], *const y = &tsr_layout_placements(b)[k];
+        *alike = tsr_mesh_size(mesh, k) == 1 || (x->kind == y->kind && (x->kind != TSR_PARTIAL || x->op == y->op));
+    }
+    for (int dim = 0; *alike && dim < tsr_layout_ndim(a); dim++) {
+        tsr_placement ours[TSR_MAX_DIMS], theirs[TSR_MAX_DIMS];
+        take_cuts(a, dim, ours);
+        take_cuts(b, dim, theirs);
+        TSR_TRY(tsr_cuts_alike(mesh, tsr_layout_shape(a)[dim], ours, theirs, alike));
+    }
+    return TSR_OK;
 }
 
 /* True if a policy lets a value be redistributed. */
@@ -177,8 +208,10 @@ tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value v
 {
     const tsr_layout *const own = program->values[value].layout;
     char ours[256], theirs[256];
-    if (are_layouts_equal(own, layout) || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
-        if (!are_layouts_equal(own, layout))
+    bool alike;
+    TSR_TRY(tsr_program_compare(own, layout, &alike));
+    if (alike || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
+        if (!alike)
             warn(program, what, own, layout);
         return tsr_program_move(program, value, layout, (tsr_move_reason){true, -1}, out);
     }
@@ -251,7 +284,7 @@ static tsr_status add_results(recording *r, tsr_layout *const *layouts, tsr_prog
 static tsr_status add_case(recording *r, tsr_layout *const *layouts, tsr_value *results)
 {
     tsr_program *const program = r->program;
-    tsr_program_node node = {.op = r->op, .exchanged = r->exchanged, .cause = -1};
+    tsr_program_node node = {.op = r->op, .exchanged = r->exchanged, .cause = -1, .round = program->round};
     none(node.operands, TSR_OP_MOST_OPERANDS);
     none(node.results, TSR_OP_MOST_RESULTS);
     node.hash = tsr_mix_attributes((uint64_t)(uintptr_t)r->op, r->raw);
@@ -364,6 +397,8 @@ tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t count, 
     if (!op || !operands)
         return tsr_program_fail(
             program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_apply: %s is NULL", op ? "operands" : "op"));
+    if (strcmp(op, "recompute") == 0)
+        return tsr_op_recompute(program, operands[0]);
     tsr_status status = tsr_op_find(program->context, op, &row);
     if (status == TSR_OK)
         status = tsr_program_record(program, row, count, attributes, operands, made);
@@ -464,6 +499,20 @@ void tsr_op_store(tsr_program *program, tsr_value state, tsr_value value, tsr_va
         status = record_store(program, state, tsr_program_now(program, value), tsr_program_now(program, position));
     if (status != TSR_OK)
         (void)tsr_program_fail(program, status);
+}
+
+tsr_value tsr_op_recompute(tsr_program *program, tsr_value x)
+{
+    if (!tsr_program_records(program))
+        return TSR_NONE;
+    tsr_program_value *const v = tsr_program_value_at(program, x);
+    if (!v)
+        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT,
+                                                        "tsr_op_recompute: x is value %d, which is not one of the "
+                                                        "program's",
+                                                        x));
+    v->again = v->kind == TSR_VALUE_RESULT;
+    return x;
 }
 
 tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_layout *layout)

@@ -2,7 +2,9 @@
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
 #include "ops/eager/mix.h"
+#include "ops/programs/compile_memory.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/link.h"
 
 #include <tessera/sys/comm.h>
 
@@ -91,16 +93,24 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
 /* Takes part in a move as a rank that failed. */
 static void take_part(const running *r, const tsr_step *step)
 {
-    const tsr_tensor none = {.ndim = -1, .device = tsr_device_host()};
-    (void)tsr_plan_execute(r->x->plans[step->plan].now, r->comm, NULL, &none, NULL, 0, r->stream);
+    tsr_tensor none[TSR_BATCH];
+    for (int i = 0; i < TSR_BATCH; i++)
+        none[i] = (tsr_tensor){.ndim = -1, .device = tsr_device_host()};
+    (void)tsr_plan_execute(r->x->plans[step->plan].now, r->comm, NULL, none, NULL, 0, r->stream);
 }
 
-static tsr_status run_move(const running *r, const tsr_step *step)
+static tsr_status run_move(const running *r, tsr_step *step)
 {
     const tsr_planned *const p = &r->x->plans[step->plan];
-    return tsr_plan_execute(p->now, r->comm, r->x->forms[p->from].inside ? &step->inputs[0] : NULL,
-                            r->x->forms[p->to].inside ? &step->outputs[0] : NULL, step->call.workspace, p->bytes,
-                            r->stream);
+    const tsr_tensor *inputs = step->inputs, *outputs = step->outputs;
+    if (step->place > 0)
+        return TSR_OK;
+    if (step->batch >= 0) {
+        inputs = r->x->batches[step->batch].inputs;
+        outputs = r->x->batches[step->batch].outputs;
+    }
+    return tsr_plan_execute(p->now, r->comm, r->x->forms[p->from[0]].inside ? inputs : NULL,
+                            r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
 }
 
 static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
@@ -137,7 +147,7 @@ static tsr_status store(tsr_step *step)
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
 static void meet_failed(running *r, tsr_step *step)
 {
-    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local)
+    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
         take_part(r, step);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
@@ -202,6 +212,21 @@ static tsr_status check_workspace(const tsr_executable *x, const void *workspace
     return TSR_OK;
 }
 
+/* Checks and links a run's memory. Where strides make kernels want more scratch than there was,
+ * rooms are placed again. */
+static tsr_status begin(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace,
+                        size_t bytes, tsr_stream stream)
+{
+    TSR_TRY(check_workspace(x, workspace, bytes, stream));
+    TSR_TRY(link_all(x, inputs, outputs, workspace));
+    if (!x->has_grown)
+        return TSR_OK;
+    x->is_linked = false;
+    TSR_TRY(tsr_compile_scratch(x));
+    TSR_TRY(check_workspace(x, workspace, bytes, stream));
+    return link_all(x, inputs, outputs, workspace);
+}
+
 tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const tsr_tensor *inputs,
                               const tsr_tensor *outputs, void *workspace, size_t bytes, tsr_stream stream)
 {
@@ -219,9 +244,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
         r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
     if (!is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
-        r.status = check_workspace(executable, workspace, bytes, stream);
-        if (r.status == TSR_OK)
-            r.status = link_all(executable, inputs, outputs, workspace);
+        r.status = begin(executable, inputs, outputs, workspace, bytes, stream);
         if (r.status != TSR_OK)
             tsr_status_keep_returned(&r.sentence, r.status);
     }

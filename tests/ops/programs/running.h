@@ -31,8 +31,8 @@ typedef struct ran {
 typedef void tsr_recorder(tsr_program *program, const tsr_mesh *mesh, const void *arg);
 
 /** Records, compiles, binds, prepares and runs twice, on this rank; inputs and parameters get
- * values of seeds 1, 2, .. in the order of recording; ids where they are integers. The two runs must
- * give the same bits. Collective over the mesh's communicator. */
+ * values of seeds 1, 2, .. in the order of recording; ids where they are integers. The two runs
+ * must give the same bits. Collective over the mesh's communicator. */
 tsr_status ran_run(tsr_comm *comm, const tsr_mesh *mesh, tsr_recorder *record, const void *arg, int64_t limit,
                    ran *out);
 

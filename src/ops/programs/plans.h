@@ -1,0 +1,23 @@
+/** Plans of an executable's moves. */
+#ifndef TSR_OPS_PROGRAMS_PLANS_H
+#define TSR_OPS_PROGRAMS_PLANS_H
+
+#include "ops/programs/executable.h"
+
+/** A mesh like `given` over the communicator; the caller owns it. */
+tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
+
+/** Finds or adds the plan of `count` moves between forms. */
+tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out);
+
+/** Plans all moves on meshes over a communicator. Not collective. */
+tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Raises the workspace of moves to what they want with the lengths of now. */
+tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
+ * those that are new. `*grown` becomes true if one wants more workspace than any before. */
+tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+
+#endif
