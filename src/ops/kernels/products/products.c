@@ -218,6 +218,15 @@ static bool describe_few(const tsr_kernel_call *call, tsr_gemm *out)
     return b->strides[0] == 1;
 }
 
+/* The BLAS libraries of a call; a layer of few rows with weights of 8 bits needs none. */
+static tsr_status choose(const tsr_kernel_call *call, tsr_choice *out)
+{
+    *out = (tsr_choice){.kernels = call->kernels};
+    if (call->code == TSR_PRODUCT_Q8 && tsr_q8_is_few(call, &call->outputs[0]))
+        return TSR_OK;
+    return tsr_choice_own(tsr_mesh_context(tsr_layout_mesh(call->result_layouts[0])), out);
+}
+
 tsr_status tsr_product_run(const tsr_kernel_call *call)
 {
     tsr_matmul_needs needs;
@@ -227,7 +236,7 @@ tsr_status tsr_product_run(const tsr_kernel_call *call)
     if (describe_few(call, &few))
         return tsr_rows_run(tsr_rows_kernels_for(call->kernels), &few);
     TSR_TRY(measure(call, &needs, &beside));
-    TSR_TRY(tsr_choice_own(tsr_mesh_context(tsr_layout_mesh(call->result_layouts[0])), &choice));
+    TSR_TRY(choose(call, &choice));
     const tsr_matmul_site site = tsr_layer_site(tsr_device_host(), &choice, &needs, call->workspace, NULL);
     tsr_arena arena = {beside ? (char *)call->workspace + tsr_layer_needs_bytes(&needs) : NULL, 0};
     tsr_choice_hold(&choice);
