@@ -2,6 +2,7 @@
 #include "ops/programs/compile.h"
 
 #include "ops/eager/mix.h"
+#include "ops/programs/saved/save.h"
 
 #include <tessera/sys/memory.h>
 #include <tessera/sys/mesh_attachment.h>
@@ -104,6 +105,7 @@ static tsr_status compile(const tsr_program *program, tsr_executable *x)
 {
     void *needed, *factors = NULL;
     x->fingerprint = fingerprint(program);
+    TSR_TRY(tsr_program_to_bytes(program, &x->saved, &x->saved_bytes));
     TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &needed));
     tsr_status status = tsr_executable_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
     if (status == TSR_OK)

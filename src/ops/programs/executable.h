@@ -139,6 +139,8 @@ struct tsr_executable {
     bool *dirty;           /**< values whose memory or sizes a link changes */
     size_t workspace_bytes;
     bool meets;           /**< ranks meet in some step */
+    void *saved;          /**< the program as bytes; owned */
+    size_t saved_bytes;
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
     tsr_comm *comm;       /**< on which it was prepared; NULL: none */
     tsr_tensor *linked;   /**< inputs, then outputs, of the last run */
