@@ -85,7 +85,7 @@ static tsr_status read_sizes(source from, llama_config *config)
     TSR_TRY(read_integer(from, "vocab_size", 1, TOKEN_LIMIT, &config->vocab_size));
     TSR_TRY(read_size(from, "hidden_size", &config->hidden_size));
     TSR_TRY(read_size(from, "intermediate_size", &config->intermediate_size));
-    TSR_TRY(read_integer(from, "num_hidden_layers", 1, 1 << 16, &config->layers));
+    TSR_TRY(read_integer(from, "num_hidden_layers", 1, LLAMA_MAX_LAYERS, &config->layers));
     TSR_TRY(read_size(from, "num_attention_heads", &config->heads));
     config->kv_heads = config->heads;
     if (!missing(from, "num_key_value_heads"))
@@ -224,9 +224,62 @@ static tsr_status read_rope(source from, llama_rope_config *rope)
     return read_rope_object(from, missing(from, "rope_parameters") ? "rope_scaling" : "rope_parameters", rope);
 }
 
+static bool is_text(source from, const char *key, const char *wanted)
+{
+    const json_t *const value = json_object_get(from.object, key);
+    return json_is_string(value) && strcmp(json_string_value(value), wanted) == 0;
+}
+
+/* Reads which layers have a sliding window from layer_types. */
+static tsr_status read_layer_types(source from, llama_config *config)
+{
+    const json_t *const types = json_object_get(from.object, "layer_types");
+    if (!json_is_array(types) || (int64_t)json_array_size(types) != config->layers)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: layer_types must be a list of num_hidden_layers, %lld, texts",
+                              from.name, (long long)config->layers);
+    for (int64_t i = 0; i < config->layers; i++) {
+        const char *const type = json_string_value(json_array_get(types, (size_t)i));
+        const bool slides = type && strcmp(type, "sliding_attention") == 0;
+        if (!slides && (!type || strcmp(type, "full_attention") != 0))
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                                  "%s: layer_types[%lld] is \"%.80s\"; this program runs full_attention and "
+                                  "sliding_attention",
+                                  from.name, (long long)i, type ? type : "");
+        config->sliding[i / 8] |= (uint8_t)(slides << i % 8);
+    }
+    return TSR_OK;
+}
+
+/* Reads the sliding window: Mistral's layers all have it, Qwen3's from max_window_layers on if
+ * use_sliding_window says so; layer_types, where it is there, says which. */
+static tsr_status read_window(source from, bool is_mistral, llama_config *config)
+{
+    bool used = is_mistral;
+    int64_t first = 0;
+    if (!is_mistral)
+        TSR_TRY(read_bool(from, "use_sliding_window", &used));
+    if (missing(from, "sliding_window") || !used)
+        return TSR_OK;
+    TSR_TRY(read_integer(from, "sliding_window", 1, TOKEN_LIMIT, &config->window));
+    if (!missing(from, "layer_types"))
+        return read_layer_types(from, config);
+    if (!is_mistral && !missing(from, "max_window_layers"))
+        TSR_TRY(read_integer(from, "max_window_layers", 0, LLAMA_MAX_LAYERS, &first));
+    for (int64_t i = first; i < config->layers; i++)
+        config->sliding[i / 8] |= (uint8_t)(1 << i % 8);
+    return TSR_OK;
+}
+
+int64_t llama_config_window(const llama_config *config, int64_t layer)
+{
+    return config->sliding[layer / 8] >> layer % 8 & 1 ? config->window : 0;
+}
+
 static tsr_status read_config(source from, llama_config *config)
 {
-    TSR_TRY(expect_text(from, "model_type", "llama"));
+    const bool is_qwen3 = is_text(from, "model_type", "qwen3"), is_mistral = is_text(from, "model_type", "mistral");
+    if (!is_qwen3 && !is_mistral)
+        TSR_TRY(expect_text(from, "model_type", "llama"));
     if (!missing(from, "quantization_config"))
         return tsr_status_set(
             TSR_ERROR_UNSUPPORTED,
@@ -240,6 +293,9 @@ static tsr_status read_config(source from, llama_config *config)
     TSR_TRY(read_bool(from, "attention_bias", &config->attention_bias));
     TSR_TRY(read_bool(from, "mlp_bias", &config->mlp_bias));
     TSR_TRY(read_tokens(from, config));
+    config->has_head_norms = is_qwen3;
+    if (is_qwen3 || is_mistral)
+        TSR_TRY(read_window(from, is_mistral, config));
     return read_rope(from, &config->rope);
 }
 

@@ -1,4 +1,4 @@
-/** A Llama's configuration, from a Hugging Face config.json. Pure: text in, numbers out. */
+/** The configuration of a Llama, Mistral or Qwen3, from a Hugging Face config.json. Pure: text in, numbers out. */
 #ifndef LLAMA_CONFIG_H
 #define LLAMA_CONFIG_H
 
@@ -20,6 +20,7 @@ typedef struct llama_rope_config {
 } llama_rope_config;
 
 #define LLAMA_MAX_END_TOKENS 32
+#define LLAMA_MAX_LAYERS     (1 << 16)
 
 typedef struct llama_config {
     int64_t vocab_size, hidden_size, intermediate_size, layers;
@@ -30,6 +31,9 @@ typedef struct llama_config {
     double norm_epsilon;
     bool tied_embeddings; /**< the output weight is the embedding */
     bool attention_bias, mlp_bias;
+    bool has_head_norms; /**< Qwen3: queries and keys are normed, head by head */
+    int64_t window;      /**< positions that a layer with a sliding window sees; 0: no layer has one */
+    uint8_t sliding[LLAMA_MAX_LAYERS / 8]; /**< which layers have it, a bit each */
     llama_rope_config rope;
     int64_t begin_token; /**< -1: none */
     int64_t end_tokens[LLAMA_MAX_END_TOKENS];
@@ -45,6 +49,9 @@ tsr_status llama_config_parse(const char *name, const char *text, size_t length,
 
 /** llama_config_parse() of a file. TSR_ERROR_IO: it cannot be read. */
 tsr_status llama_config_load(const char *path, llama_config *out);
+
+/** Positions that a layer sees, its own included; 0: all before it. */
+int64_t llama_config_window(const llama_config *config, int64_t layer);
 
 /** True if `token` ends the text. */
 bool llama_config_ends(const llama_config *config, int64_t token);

@@ -46,54 +46,44 @@ static tsr_status keep_logits(const llama_model *model, const llama_request *req
 }
 
 /* Runs all tokens of the prompt at once; `*going` says whether to generate more. */
-static tsr_status run_prompt(llama_pass *pass, const llama_model *model, const llama_request *request,
-                             llama_generation *generation, bool *going)
+static tsr_status run_prompt(llama_model *model, const llama_request *request, llama_generation *generation,
+                             bool *going)
 {
     const int64_t logit_rows = request->all_logits ? request->prompt_count : 1;
     const float *logits;
     TSR_TRY(tsr_comm_barrier(model->comm));
     const double start = llama_seconds();
-    TSR_TRY(llama_pass_run(pass, request->prompt, request->prompt_count, 0, logit_rows, &logits));
+    TSR_TRY(llama_model_run(model, request->prompt, request->prompt_count, 0, logit_rows, &logits));
     *going = take(model, request, logits + (logit_rows - 1) * model->config->vocab_size, generation);
     generation->prompt_seconds = llama_seconds() - start;
     return keep_logits(model, request, logits, generation);
 }
 
-static tsr_status run_decode(llama_pass *pass, const llama_model *model, const llama_request *request,
-                             llama_generation *generation, bool going)
+static tsr_status run_decode(llama_model *model, const llama_request *request, llama_generation *generation, bool going)
 {
     const float *logits;
     tsr_status status = tsr_comm_barrier(model->comm);
     const double start = llama_seconds();
     while (status == TSR_OK && going) {
         const int64_t position = request->prompt_count + generation->count - 1;
-        status = llama_pass_run(pass, &generation->ids[generation->count - 1], 1, position, 1, &logits);
+        status = llama_model_run(model, &generation->ids[generation->count - 1], 1, position, 1, &logits);
         if (status == TSR_OK)
             going = take(model, request, logits, generation);
     }
     generation->decode_seconds = llama_seconds() - start;
-    generation->bytes_received_per_token = llama_pass_bytes_received(pass);
+    generation->bytes_received_per_token = llama_model_bytes_received(model);
     return status;
 }
 
-static tsr_status run(const llama_model *model, const llama_request *request, llama_generation *generation)
-{
-    llama_pass *pass;
-    bool going = false;
-    TSR_TRY(llama_pass_create(model, &pass));
-    tsr_status status = run_prompt(pass, model, request, generation, &going);
-    if (status == TSR_OK)
-        status = run_decode(pass, model, request, generation, going);
-    llama_pass_destroy(pass);
-    return status;
-}
-
-tsr_status llama_generate(const llama_model *model, const llama_request *request, llama_generation *out)
+tsr_status llama_generate(llama_model *model, const llama_request *request, llama_generation *out)
 {
     llama_generation generation = {.ids = malloc((size_t)(request->tokens + 1) * sizeof(int64_t))};
     if (!generation.ids)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld tokens", (long long)request->tokens);
-    const tsr_status status = run(model, request, &generation);
+    bool going = false;
+    tsr_status status = run_prompt(model, request, &generation, &going);
+    if (status == TSR_OK)
+        status = run_decode(model, request, &generation, going);
     if (status == TSR_OK)
         *out = generation;
     else

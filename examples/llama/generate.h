@@ -2,7 +2,7 @@
 #ifndef LLAMA_GENERATE_H
 #define LLAMA_GENERATE_H
 
-#include "pass.h"
+#include "model.h"
 #include "sample.h"
 
 /** A request, which is the same on every rank. */
@@ -30,7 +30,7 @@ typedef struct llama_generation {
 int64_t llama_request_positions(const llama_request *request);
 
 /** Collective: generates text. Free `*out` with llama_generation_finish(). */
-tsr_status llama_generate(const llama_model *model, const llama_request *request, llama_generation *out);
+tsr_status llama_generate(llama_model *model, const llama_request *request, llama_generation *out);
 void llama_generation_finish(llama_generation *generation);
 
 /** Seconds of a monotonic clock. */

@@ -9,7 +9,7 @@
 static tsr_status make_attention_mesh(llama_layouts *layouts)
 {
     const int64_t ranks = tsr_mesh_count(layouts->ranks), kv_heads = layouts->config->kv_heads;
-    layouts->spread = ranks > kv_heads && ranks % kv_heads == 0;
+    layouts->spread = ranks > kv_heads && ranks % kv_heads == 0 && layouts->config->heads > kv_heads;
     if (!layouts->spread) {
         layouts->attention = tsr_mesh_retain(layouts->ranks);
         return TSR_OK;
@@ -19,11 +19,12 @@ static tsr_status make_attention_mesh(llama_layouts *layouts)
     return tsr_mesh_unflatten(layouts->ranks, "tp", 2, shape, names, &layouts->attention);
 }
 
-tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, tsr_comm *comm)
+tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, bool is_q8,
+                              tsr_comm *comm)
 {
     const int64_t ranks = tsr_comm_size(comm);
     const char *const names[] = {"tp"};
-    *layouts = (llama_layouts){.config = config, .dtype = dtype};
+    *layouts = (llama_layouts){.config = config, .dtype = dtype, .is_q8 = is_q8};
     TSR_TRY(tsr_mesh_create(comm, 1, &ranks, names, NULL, &layouts->ranks));
     const tsr_status status = make_attention_mesh(layouts);
     if (status != TSR_OK)
@@ -38,12 +39,15 @@ void llama_layouts_finish(llama_layouts *layouts)
     *layouts = (llama_layouts){0};
 }
 
-/* Writes the placements that cut query heads along tensor dim `dim`: into whole groups, or, on a
- * grid, into single heads of each group. */
-static void cut_queries(const llama_layouts *layouts, int dim, char *text)
+/* Elements of a weight that share a scale. */
+#define SCALED 32
+
+/* Writes the placements that cut query heads along tensor dim `dim`, in whole groups, or, on a grid,
+ * in single heads of each group; `of` elements count as one. */
+static void cut_queries(const llama_layouts *layouts, int dim, int64_t of, char *text)
 {
     const llama_config *const config = layouts->config;
-    const long long head = config->head_dim, group = config->heads / config->kv_heads * head;
+    const long long head = config->head_dim / of, group = config->heads / config->kv_heads * config->head_dim / of;
     if (layouts->spread)
         snprintf(text, TEXT_BYTES, "S(%d;unit=%lld),S(%d;unit=%lld)", dim, group, dim, head);
     else
@@ -57,58 +61,96 @@ static void cut_keys(const llama_layouts *layouts, int64_t size, char *text)
     snprintf(text, TEXT_BYTES, "S(0;unit=%lld)%s", (long long)size, layouts->spread ? ",R" : "");
 }
 
-/* A linear layer's mesh, sizes and placements. */
+/* Writes the placement that cuts the inner features of the MLP. */
+static void cut_inner(const llama_layouts *layouts, int dim, int64_t of, char *text)
+{
+    if (layouts->is_q8)
+        snprintf(text, TEXT_BYTES, "S(%d;unit=%d)", dim, (int)(SCALED / of));
+    else
+        snprintf(text, TEXT_BYTES, "S(%d)", dim);
+}
+
+/* A linear layer's mesh, sizes and placements; those of scales where SCALED elements count as
+ * one. */
 typedef struct cut {
     const tsr_mesh *mesh;
     int64_t out, in;
-    char weight[TEXT_BYTES], bias[TEXT_BYTES];
+    bool has_bias;
+    char weight[TEXT_BYTES], scales[TEXT_BYTES], bias[TEXT_BYTES];
 } cut;
 
-static void cut_linear(const llama_layouts *layouts, llama_linear_kind kind, cut *out)
+static void cut_attention(const llama_layouts *layouts, llama_linear_kind kind, cut *c)
 {
     const llama_config *const config = layouts->config;
-    const int64_t queries = config->heads * config->head_dim, keys = config->kv_heads * config->head_dim;
-    const char *const whole = layouts->spread ? "R,R" : "R";
-    switch (kind) {
-    case LLAMA_QUERY:
-        *out = (cut){layouts->attention, queries, config->hidden_size, "", ""};
-        cut_queries(layouts, 0, out->weight);
-        cut_queries(layouts, 0, out->bias);
-        break;
-    case LLAMA_KEY:
-    case LLAMA_VALUE:
-        *out = (cut){layouts->attention, keys, config->hidden_size, "", ""};
-        cut_keys(layouts, config->head_dim, out->weight);
-        cut_keys(layouts, config->head_dim, out->bias);
-        break;
-    case LLAMA_ATTENTION_OUTPUT:
-        *out = (cut){layouts->attention, config->hidden_size, queries, "", ""};
-        cut_queries(layouts, 1, out->weight);
-        snprintf(out->bias, TEXT_BYTES, "%s", whole);
-        break;
-    case LLAMA_GATE:
-    case LLAMA_UP:
-        *out = (cut){layouts->ranks, config->intermediate_size, config->hidden_size, "S(0)", "S(0)"};
-        break;
-    default: /* LLAMA_DOWN */
-        *out = (cut){layouts->ranks, config->hidden_size, config->intermediate_size, "S(1)", "R"};
-        break;
+    c->mesh = layouts->attention;
+    c->has_bias = config->attention_bias;
+    if (kind == LLAMA_ATTENTION_OUTPUT) {
+        c->out = config->hidden_size;
+        c->in = config->heads * config->head_dim;
+        cut_queries(layouts, 1, 1, c->weight);
+        cut_queries(layouts, 1, SCALED, c->scales);
+        snprintf(c->bias, TEXT_BYTES, "%s", layouts->spread ? "R,R" : "R");
+        return;
     }
+    c->in = config->hidden_size;
+    c->out = (kind == LLAMA_QUERY ? config->heads : config->kv_heads) * config->head_dim;
+    if (kind == LLAMA_QUERY)
+        cut_queries(layouts, 0, 1, c->weight);
+    else
+        cut_keys(layouts, config->head_dim, c->weight);
+    snprintf(c->scales, TEXT_BYTES, "%s", c->weight);
+    snprintf(c->bias, TEXT_BYTES, "%s", c->weight);
 }
 
-tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight,
-                                tsr_layout **bias)
+static void cut_mlp(const llama_layouts *layouts, llama_linear_kind kind, cut *c)
 {
-    cut linear = {0};
-    cut_linear(layouts, kind, &linear);
-    tsr_layout *made;
-    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, layouts->dtype,
-                             &made));
-    const tsr_status status = tsr_layout_parse(linear.mesh, linear.bias, 1, &linear.out, layouts->dtype, bias);
-    if (status == TSR_OK)
-        *weight = made;
+    const llama_config *const config = layouts->config;
+    const bool is_down = kind == LLAMA_DOWN;
+    c->mesh = layouts->ranks;
+    c->has_bias = config->mlp_bias;
+    c->out = is_down ? config->hidden_size : config->intermediate_size;
+    c->in = is_down ? config->intermediate_size : config->hidden_size;
+    cut_inner(layouts, is_down, 1, c->weight);
+    cut_inner(layouts, is_down, is_down ? SCALED : 1, c->scales);
+    snprintf(c->bias, TEXT_BYTES, "%s", is_down ? "R" : c->weight);
+}
+
+const char *llama_linear_name(llama_linear_kind kind)
+{
+    static const char *const names[LLAMA_LINEAR_KINDS] = {
+        [LLAMA_QUERY] = "self_attn.q_proj", [LLAMA_KEY] = "self_attn.k_proj",
+        [LLAMA_VALUE] = "self_attn.v_proj", [LLAMA_ATTENTION_OUTPUT] = "self_attn.o_proj",
+        [LLAMA_GATE] = "mlp.gate_proj",     [LLAMA_UP] = "mlp.up_proj",
+        [LLAMA_DOWN] = "mlp.down_proj",
+    };
+    return names[kind];
+}
+
+static tsr_status make_linear(const llama_layouts *layouts, const cut *c, llama_linear_layouts *out)
+{
+    const int64_t shape[] = {c->out, c->in}, scales[] = {c->out, c->in / SCALED};
+    const tsr_dtype weight = layouts->is_q8 ? TSR_I8 : layouts->dtype, bias = layouts->is_q8 ? TSR_F32 : layouts->dtype;
+    TSR_TRY(tsr_layout_parse(c->mesh, c->weight, 2, shape, weight, &out->weight));
+    if (layouts->is_q8)
+        TSR_TRY(tsr_layout_parse(c->mesh, c->scales, 2, scales, TSR_F32, &out->scales));
+    return c->has_bias ? tsr_layout_parse(c->mesh, c->bias, 1, &c->out, bias, &out->bias) : TSR_OK;
+}
+
+tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, llama_linear_layouts *out)
+{
+    cut c = {0};
+    const bool is_mlp = kind == LLAMA_GATE || kind == LLAMA_UP || kind == LLAMA_DOWN;
+    *out = (llama_linear_layouts){NULL};
+    if (is_mlp)
+        cut_mlp(layouts, kind, &c);
     else
-        tsr_layout_destroy(made);
+        cut_attention(layouts, kind, &c);
+    const tsr_status status = make_linear(layouts, &c, out);
+    if (status != TSR_OK) {
+        tsr_layout_destroy(out->weight);
+        tsr_layout_destroy(out->scales);
+        *out = (llama_linear_layouts){NULL};
+    }
     return status;
 }
 
@@ -124,40 +166,10 @@ tsr_status llama_layouts_replicated(const tsr_mesh *mesh, int ndim, const int64_
     return tsr_layout_create(mesh, whole, ndim, shape, TSR_F32, out);
 }
 
-tsr_status llama_layouts_partial_hidden(const llama_layouts *layouts, int64_t rows, tsr_layout **out)
+tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t capacity, tsr_layout **out)
 {
-    const int64_t shape[] = {rows, layouts->config->hidden_size};
-    return tsr_layout_parse(layouts->ranks, "P", 2, shape, TSR_F32, out);
-}
-
-tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t a, int64_t b, tsr_layout **out)
-{
-    const int64_t shape[] = {layouts->config->kv_heads, a, b};
+    const int64_t shape[] = {layouts->config->kv_heads, capacity, layouts->config->head_dim};
     char text[TEXT_BYTES];
     cut_keys(layouts, 1, text);
     return tsr_layout_parse(layouts->attention, text, 3, shape, TSR_F32, out);
-}
-
-/* Counts the heads in this rank's rows of a layer; cuts fall between heads. */
-static tsr_status count_heads(const llama_layouts *layouts, llama_linear_kind kind, int64_t *out)
-{
-    tsr_layout *weight, *bias;
-    int64_t shape[2];
-    TSR_TRY(llama_layouts_linear(layouts, kind, &weight, &bias));
-    const tsr_status status = tsr_layout_local(weight, NULL, shape, NULL);
-    tsr_layout_destroy(weight);
-    tsr_layout_destroy(bias);
-    if (status == TSR_OK)
-        *out = shape[0] / layouts->config->head_dim;
-    return status;
-}
-
-tsr_status llama_layouts_heads(const llama_layouts *layouts, llama_heads *out)
-{
-    llama_heads heads = {.group = layouts->config->heads / layouts->config->kv_heads,
-                         .head_dim = layouts->config->head_dim};
-    TSR_TRY(count_heads(layouts, LLAMA_QUERY, &heads.count));
-    TSR_TRY(count_heads(layouts, LLAMA_KEY, &heads.kv_count));
-    *out = heads;
-    return TSR_OK;
 }

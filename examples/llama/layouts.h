@@ -1,25 +1,32 @@
 /**
  * How a Llama's weights lie on the ranks. Tensor parallelism needs nothing else from a model: the
- * layouts of the activations follow from the rules of the layers (tsr_linear_propagate()).
+ * layouts of activations follow from the rules of ops.
  *
- *     embedding, output   (vocab, hidden)         vocabulary-parallel: S(0)
- *     q                   (heads*dim, hidden)     column-parallel, whole groups:
- * S(0;unit=group*dim) k, v                (kv_heads*dim, hidden)  column-parallel, whole heads:
- * S(0;unit=dim) o                   (hidden, heads*dim)     row-parallel, cut as q:
- * S(1;unit=group*dim) gate, up            (intermediate, hidden)  column-parallel: S(0) down
- * (hidden, intermediate)  row-parallel: S(1) norms               (hidden)                R
+ * | weight            | shape                   | placement                                    |
+ * | ----------------- | ----------------------- | -------------------------------------------- |
+ * | embedding, output | (vocab, hidden)         | vocabulary-parallel: S(0)                    |
+ * | q                 | (heads*dim, hidden)     | column-parallel, whole groups: S(0;unit=group*dim) |
+ * | k, v              | (kv_heads*dim, hidden)  | column-parallel, whole heads: S(0;unit=dim)  |
+ * | o                 | (hidden, heads*dim)     | row-parallel, cut as q: S(1;unit=group*dim)  |
+ * | gate, up          | (intermediate, hidden)  | column-parallel: S(0)                        |
+ * | down              | (hidden, intermediate)  | row-parallel: S(1)                           |
+ * | norms             | (hidden), (dim)         | R                                            |
  *
- * If the number of ranks is a multiple of the key/value heads, and greater, attention sees the
- * ranks as a grid, kv x group. The heads of k and v are cut along kv and copied along group, and
- * the queries of each key/value head are spread over its group, so that all ranks work.
+ * If the number of ranks is a multiple of the key/value heads, and greater, and several queries share
+ * a key/value head, attention sees the ranks as a grid, kv x group. The heads of k and v are cut along kv and copied
+ * along group, and the queries of each key/value head are spread over its group, so that all ranks work.
+ *
+ * Weights of 8 bits have a scale for each 32 inputs, so that row-parallel cuts, and those of gate and
+ * up, fall between 32 elements.
  */
 #ifndef LLAMA_LAYOUTS_H
 #define LLAMA_LAYOUTS_H
 
-#include "attention.h"
 #include "config.h"
 
 #include <tessera/tessera.h>
+
+#include <stdbool.h>
 
 typedef enum llama_linear_kind {
     LLAMA_QUERY,
@@ -38,31 +45,34 @@ typedef struct llama_layouts {
     tsr_mesh *attention;        /**< all ranks, in the shape that attention needs */
     int spread;                 /**< 1: `attention` is a grid, kv x group */
     tsr_dtype dtype;            /**< of all matrices and biases; norms and activations are f32 */
+    bool is_q8;                 /**< matrices of linear layers have 8 bits, and biases are f32 */
 } llama_layouts;
 
 /** Meshes over all ranks of `comm`, for matrices of `dtype`. `config` is borrowed. */
-tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, tsr_comm *comm);
+tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, bool is_q8,
+                              tsr_comm *comm);
 void llama_layouts_finish(llama_layouts *layouts);
 
-/** Layouts of a linear layer's weight (out, in) and bias (out); the caller owns both. */
-tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight,
-                                tsr_layout **bias);
+/** The name of a linear layer in checkpoints, such as "self_attn.q_proj". */
+const char *llama_linear_name(llama_linear_kind kind);
+
+/** Layouts of a linear layer's tensors. */
+typedef struct llama_linear_layouts {
+    tsr_layout *weight; /**< (out, in) */
+    tsr_layout *scales; /**< (out, in / 32); NULL: the weight has none */
+    tsr_layout *bias;   /**< (out); NULL: there is none */
+} llama_linear_layouts;
+
+/** Makes a linear layer's layouts; the caller owns them. */
+tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, llama_linear_layouts *out);
 
 /** The layout of the embedding and of the output weight; the caller owns it. */
 tsr_status llama_layouts_vocabulary(const llama_layouts *layouts, tsr_layout **out);
 
-/** The layout of a tensor that every rank of `mesh` holds whole: norms and the hidden state (rows,
- * hidden). */
+/** The layout of a tensor of f32 that every rank of `mesh` holds whole. */
 tsr_status llama_layouts_replicated(const tsr_mesh *mesh, int ndim, const int64_t *shape, tsr_layout **out);
 
-/** The layout of the embedding's result: terms of the hidden state (rows, hidden) that are still to
- * be summed over all ranks. */
-tsr_status llama_layouts_partial_hidden(const llama_layouts *layouts, int64_t rows, tsr_layout **out);
-
-/** A cache (kv_heads, a, b), cut by heads as k and v are. */
-tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t a, int64_t b, tsr_layout **out);
-
-/** This rank's heads. */
-tsr_status llama_layouts_heads(const llama_layouts *layouts, llama_heads *out);
+/** Keys or values (kv_heads, capacity, head_dim), cut by heads as k and v are. */
+tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t capacity, tsr_layout **out);
 
 #endif

@@ -146,7 +146,7 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     TSR_TRY(read_prompt(options, config, &prompt));
     llama_job job = {
         .config = config,
-        .source = {checkpoint, options->seed, options->weights},
+        .source = {checkpoint, options->seed, options->weights, options->is_q8},
         .ranks = processes ? llama_processes_count(processes) : options->ranks,
         .processes = processes,
         .request = {.prompt = prompt.ids,

@@ -1,17 +1,76 @@
 #include "model.h"
 
+#include "statement.h"
+
 #include <tessera/sys/status.h>
 
 #include <stdlib.h>
 
+/* States the model, and compiles it. */
+static tsr_status compile(llama_model *model)
+{
+    tsr_program *program;
+    TSR_TRY(tsr_program_create(tsr_comm_context(model->comm), &program));
+    tsr_status status = llama_state(&model->layouts, model->capacity, program);
+    /* Tells the program's first error with its place. */
+    status = tsr_compile(program, NULL, &model->executable);
+    tsr_program_destroy(program);
+    return status;
+}
+
+/* Loads a weight, and binds it with its scales. */
+static tsr_status load_weight(llama_model *model, const llama_source *source, const tsr_executable_binding *wanted)
+{
+    char name[128];
+    tsr_dtensor *tensor, *scales;
+    TSR_TRY(llama_weights_load(source, wanted->name, wanted->layout, &model->loaded, &tensor, &scales));
+    tsr_status status = tsr_executable_bind(model->executable, wanted->name, tensor);
+    if (scales && status == TSR_OK) {
+        llama_weights_scales(wanted->name, name, sizeof name);
+        status = tsr_executable_bind(model->executable, name, scales);
+    }
+    tsr_dtensor_destroy(tensor);
+    tsr_dtensor_destroy(scales);
+    return status;
+}
+
+static tsr_status make_cache(llama_model *model, const tsr_executable_binding *wanted)
+{
+    tsr_dtensor *cache;
+    TSR_TRY(tsr_dtensor_create(wanted->layout, tsr_device_host(), &cache));
+    const tsr_status status = tsr_executable_bind(model->executable, wanted->name, cache);
+    tsr_dtensor_destroy(cache);
+    return status;
+}
+
+/* Loads what the program asks for. */
+static tsr_status load(llama_model *model, const llama_source *source)
+{
+    for (size_t i = 0; i < tsr_executable_binding_count(model->executable); i++) {
+        tsr_executable_binding wanted;
+        TSR_TRY(tsr_executable_binding_at(model->executable, i, &wanted));
+        if (wanted.is_state)
+            TSR_TRY(make_cache(model, &wanted));
+        else if (!llama_weights_are_scales(wanted.name))
+            TSR_TRY(load_weight(model, source, &wanted));
+    }
+    return TSR_OK;
+}
+
 static tsr_status fill(llama_model *model, const llama_source *source)
 {
-    const llama_config *const config = model->config;
-    TSR_TRY(llama_layouts_init(&model->layouts, config, llama_weights_dtype(config, source), model->comm));
-    TSR_TRY(llama_layouts_heads(&model->layouts, &model->heads));
-    TSR_TRY(llama_weights_load(&model->layouts, source, &model->weights));
-    TSR_TRY(llama_rope_init(&model->rope, &config->rope, config->head_dim, model->capacity));
-    return llama_caches_create(&model->layouts, model->capacity, &model->caches);
+    const size_t capacity = (size_t)model->capacity;
+    TSR_TRY(
+        llama_layouts_init(&model->layouts, model->config, llama_weights_dtype(source), source->is_q8, model->comm));
+    TSR_TRY(compile(model));
+    TSR_TRY(load(model, source));
+    TSR_TRY(tsr_executable_prepare(model->executable, model->comm));
+    model->positions = calloc(capacity, sizeof *model->positions);
+    model->wanted = calloc(capacity, sizeof *model->wanted);
+    if (!model->positions || !model->wanted)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %zu positions", capacity);
+    model->workspace_bytes = tsr_executable_workspace_bytes(model->executable);
+    return tsr_comm_alloc(model->comm, model->workspace_bytes, &model->workspace);
 }
 
 tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
@@ -35,9 +94,54 @@ void llama_model_destroy(llama_model *model)
 {
     if (!model)
         return;
-    llama_caches_destroy(model->caches, model->config->layers);
-    llama_rope_finish(&model->rope);
-    llama_weights_finish(&model->weights);
+    tsr_executable_destroy(model->executable);
+    if (model->workspace)
+        tsr_comm_free(model->comm, model->workspace, model->workspace_bytes);
     llama_layouts_finish(&model->layouts);
+    free(model->positions);
+    free(model->wanted);
+    free(model->logits);
     free(model);
+}
+
+/* Makes room for logits. */
+static tsr_status keep_room(llama_model *model, int64_t logit_rows)
+{
+    if (model->logit_rows == logit_rows)
+        return TSR_OK;
+    free(model->logits);
+    model->logits = malloc((size_t)(logit_rows * model->config->vocab_size) * sizeof(float));
+    model->logit_rows = model->logits ? logit_rows : 0;
+    return model->logits
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_MEMORY, "no memory for the logits of %lld tokens", (long long)logit_rows);
+}
+
+tsr_status llama_model_run(llama_model *model, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
+                           const float **logits)
+{
+    tsr_executable *const x = model->executable;
+    const int64_t shape[] = {logit_rows, model->config->vocab_size};
+    TSR_TRY(keep_room(model, logit_rows));
+    TSR_TRY(tsr_executable_set_length(x, "tokens", rows));
+    TSR_TRY(tsr_executable_set_length(x, "wanted", logit_rows));
+    TSR_TRY(tsr_executable_set_length(x, "total", first + rows));
+    for (int64_t i = 0; i < rows; i++)
+        model->positions[i] = first + i;
+    for (int64_t i = 0; i < logit_rows; i++)
+        model->wanted[i] = rows - logit_rows + i;
+    const tsr_tensor inputs[] = {tsr_tensor_contiguous((void *)tokens, TSR_I64, 1, &rows),
+                                 tsr_tensor_contiguous(model->positions, TSR_I64, 1, &rows),
+                                 tsr_tensor_contiguous(&first, TSR_I64, 0, NULL),
+                                 tsr_tensor_contiguous(model->wanted, TSR_I64, 1, &logit_rows)};
+    const tsr_tensor output = tsr_tensor_contiguous(model->logits, TSR_F32, 2, shape);
+    TSR_TRY(tsr_executable_run(x, model->comm, inputs, &output, model->workspace, model->workspace_bytes, NULL));
+    *logits = model->logits;
+    return TSR_OK;
+}
+
+int64_t llama_model_bytes_received(const llama_model *model)
+{
+    tsr_executable_figures figures;
+    return tsr_executable_figures_of(model->executable, &figures) == TSR_OK ? figures.bytes_received : 0;
 }

@@ -1,27 +1,35 @@
-/** A Llama on this rank: layouts, and the rank's part of the weights and of the cache. */
+/** A Llama on this rank: its program, compiled, with the rank's part of weights and caches. */
 #ifndef LLAMA_MODEL_H
 #define LLAMA_MODEL_H
 
-#include "cache.h"
-#include "rope.h"
 #include "weights.h"
 
 typedef struct llama_model {
     tsr_comm *comm;             /**< borrowed */
     const llama_config *config; /**< borrowed */
     llama_layouts layouts;
-    llama_heads heads;
-    llama_weights weights;
-    llama_rope rope;
-    llama_layer_cache *caches; /**< one per layer */
-    int64_t capacity;          /**< in positions */
+    tsr_executable *executable;
+    int64_t capacity; /**< in positions */
+    llama_loaded loaded;
+    int64_t *positions, *wanted; /**< (capacity) */
+    float *logits;               /**< (logit_rows, vocab_size) of the last run */
+    int64_t logit_rows;
+    void *workspace;
+    size_t workspace_bytes;
 } llama_model;
 
-/**
- * Loads a model with room for `capacity` positions. Every rank calls it; it does not communicate.
- */
+/** Collective: loads a model with room for `capacity` positions. */
 tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
                               llama_model **out);
 void llama_model_destroy(llama_model *model);
+
+/** Collective: runs `rows` tokens at positions first, first + 1, .. Earlier positions are read from
+ * the cache, and these are added to it. `*logits` is (logit_rows, vocab_size), those of the last
+ * `logit_rows` tokens, the same on every rank, borrowed until the next run. */
+tsr_status llama_model_run(llama_model *model, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
+                           const float **logits);
+
+/** Bytes that this rank receives from other ranks in a run of as many tokens as in the last. */
+int64_t llama_model_bytes_received(const llama_model *model);
 
 #endif

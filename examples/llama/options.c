@@ -30,7 +30,8 @@ const char *const llama_usage =
     "      --seed N           seed of drawing, and of random weights (default 0)\n"
     "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
     "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
-    "                         or in f32 or bf16; sums are in f32 always\n"
+    "                         in f32 or bf16, or in 8 bits with a scale for each 32 (q8); sums are\n"
+    "                         in f32 always\n"
     "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
     "      --json             print one JSON object instead of the text\n"
     "  -h, --help\n"
@@ -110,18 +111,23 @@ static tsr_status parse_temperature(const char *text, double *out)
     return TSR_OK;
 }
 
-static tsr_status parse_weights(const char *text, tsr_dtype *out)
+static tsr_status parse_weights(const char *text, llama_options *out)
 {
     static const struct {
         const char *name;
         tsr_dtype dtype;
-    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE}, {"f32", TSR_F32}, {"bf16", TSR_BF16}};
+        bool is_q8;
+    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE, false},
+                 {"f32", TSR_F32, false},
+                 {"bf16", TSR_BF16, false},
+                 {"q8", TSR_DTYPE_NONE, true}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, text) == 0) {
-            *out = kinds[i].dtype;
+            out->weights = kinds[i].dtype;
+            out->is_q8 = kinds[i].is_q8;
             return TSR_OK;
         }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "--weights %s: weights are kept as checkpoint, f32 or bf16", text);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "--weights %s: weights are kept as checkpoint, f32, bf16 or q8", text);
 }
 
 static tsr_status take_option(int option, const char *value, llama_options *out)
@@ -153,7 +159,7 @@ static tsr_status take_option(int option, const char *value, llama_options *out)
         out->random = value;
         break;
     case OPTION_WEIGHTS:
-        return parse_weights(value, &out->weights);
+        return parse_weights(value, out);
     case OPTION_LOGITS:
         out->logits = value;
         break;

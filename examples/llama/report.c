@@ -53,6 +53,11 @@ static void report_reading(const int64_t *bytes, int ranks)
                 (long long)least, (long long)most);
 }
 
+static const char *weights_name(const llama_job *job)
+{
+    return job->source.is_q8 ? "q8" : tsr_dtype_name(llama_weights_dtype(&job->source));
+}
+
 void llama_report(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
@@ -66,8 +71,10 @@ void llama_report(const llama_job *job, const llama_outcome *outcome)
     if (generation->count > 0)
         fputc('\n', seen || !llama_is_text(job->config) ? stdout : stderr);
     fflush(stdout);
-    fprintf(stderr, "%d rank%s, weights in %s, loaded in %.3f s\n", job->ranks, plural(job->ranks),
-            tsr_dtype_name(llama_weights_dtype(job->config, &job->source)), outcome->load_seconds);
+    fprintf(stderr, "%d rank%s, weights in %s, loaded in %.3f s\n", job->ranks, plural(job->ranks), weights_name(job),
+            outcome->load_seconds);
+    if (job->source.is_q8)
+        fprintf(stderr, "weights of 8 bits differ from f32 by %.2g of their root mean square\n", outcome->weight_error);
     if (job->source.checkpoint)
         report_reading(outcome->bytes_read, job->ranks);
     fprintf(stderr, "prompt: %lld token%s in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count,
@@ -107,8 +114,8 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
     return json_pack(
-        "{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
-        job->processes ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
+        "{s:i, s:s, s:s, s:f, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
+        job->processes ? "mpi" : "threads", "weights", weights_name(job), "weight_error", outcome->weight_error,
         "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
         json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
         outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds,

@@ -4,6 +4,7 @@
 
 #include <tessera/sys/status.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Shared by ranks that are threads; only rank 0 writes the outcome. */
@@ -16,11 +17,16 @@ typedef struct shared {
 static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
 {
     int64_t total = generation->bytes_received_per_token;
-    TSR_TRY(tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0,
+    TSR_TRY(tsr_comm_gather(model->comm, &model->loaded.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0,
                             tsr_device_host(), NULL));
+    llama_error error = model->loaded.error;
     TSR_TRY(tsr_mesh_all_reduce_i64(model->layouts.ranks, "tp", &total, TSR_SUM));
-    if (tsr_comm_rank(model->comm) == 0)
+    TSR_TRY(tsr_mesh_all_reduce_f64(model->layouts.ranks, "tp", &error.lost, TSR_SUM));
+    TSR_TRY(tsr_mesh_all_reduce_f64(model->layouts.ranks, "tp", &error.whole, TSR_SUM));
+    if (tsr_comm_rank(model->comm) == 0) {
         outcome->bytes_received_per_token = total;
+        outcome->weight_error = error.whole > 0 ? sqrt(error.lost / error.whole) : 0;
+    }
     return TSR_OK;
 }
 

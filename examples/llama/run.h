@@ -19,6 +19,8 @@ typedef struct llama_outcome {
     double load_seconds;              /**< until the slowest rank had loaded */
     int64_t *bytes_read;              /**< bytes of files that each rank read */
     int64_t bytes_received_per_token; /**< by all ranks together, per decoding step */
+    double weight_error;              /**< of weights of 8 bits: the root of the sum of squares of what they
+                                           lost over that of what they were; else 0 */
 } llama_outcome;
 
 /** Runs the job and returns when all ranks have returned; `*out` is rank 0's. Free it with

@@ -4,10 +4,11 @@
 
 /* What is being stated. */
 typedef struct statement {
-    const llama_model *model;
+    const llama_layouts *on;
+    const llama_config *config;
     tsr_program *p;
     tsr_value positions, first;
-    int64_t tokens, total; /* lengths */
+    int64_t tokens, total, capacity; /* two lengths, and their maximum */
     int64_t layer;
 } statement;
 
@@ -17,45 +18,45 @@ static tsr_value apply(const statement *s, const char *op, size_t count, const t
     return tsr_program_apply(s->p, op, count, attributes, (const tsr_value[]){a, b, c, TSR_NONE}, NULL);
 }
 
-static tsr_value reshape(const statement *s, tsr_value x, int64_t heads, int64_t width)
-{
-    const int64_t shape[] = {s->tokens, heads, width};
-    const tsr_attribute attribute = tsr_attribute_ints("shape", heads ? 3 : 2, heads ? shape : (int64_t[]){s->tokens, width});
-    return apply(s, "reshape", 1, &attribute, x, TSR_NONE, TSR_NONE);
-}
-
-/* (tokens, heads, dim) to (heads, tokens, dim), or back. */
-static tsr_value swap(const statement *s, tsr_value x)
-{
-    const tsr_attribute dims[] = {tsr_attribute_int("dim0", 0), tsr_attribute_int("dim1", 1)};
-    return apply(s, "transpose", 2, dims, x, TSR_NONE, TSR_NONE);
-}
-
-static tsr_value parameter(const statement *s, const char *name, const tsr_dtensor *tensor)
+/* A parameter of the layer that is stated; the layout, which may be NULL, goes to the program. */
+static tsr_value parameter(const statement *s, const char *name, const char *part, tsr_layout *layout)
 {
     char text[128];
-    snprintf(text, sizeof text, name, (long long)s->layer);
-    return tensor ? tsr_parameter(s->p, text, tsr_dtensor_layout(tensor)) : TSR_NONE;
+    snprintf(text, sizeof text, "model.layers.%lld.%s.%s", (long long)s->layer, name, part);
+    const tsr_value value = layout ? tsr_parameter(s->p, text, layout) : TSR_NONE;
+    tsr_layout_destroy(layout);
+    return value;
 }
 
-/* A linear layer of the layer that is stated. */
 static tsr_value linear(const statement *s, llama_linear_kind kind, tsr_value x)
 {
-    char name[128];
-    const llama_linear *const layer = &s->model->weights.layers[s->layer].linear[kind];
-    snprintf(name, sizeof name, "model.layers.%%lld.%s.weight", llama_linear_name(kind));
-    const tsr_value w = parameter(s, name, layer->weight);
-    snprintf(name, sizeof name, "model.layers.%%lld.%s.bias", llama_linear_name(kind));
-    return apply(s, "linear", 0, NULL, x, w, parameter(s, name, layer->bias));
+    llama_linear_layouts l;
+    const char *const name = llama_linear_name(kind);
+    if (llama_layouts_linear(s->on, kind, &l) != TSR_OK)
+        return TSR_NONE;
+    const tsr_value w = parameter(s, name, "weight", l.weight), scales = parameter(s, name, "scales", l.scales);
+    const tsr_value b = parameter(s, name, "bias", l.bias);
+    const tsr_value narrow[] = {x, w, scales, b};
+    return l.scales ? tsr_program_apply(s->p, "linear_q8", 0, NULL, narrow, NULL)
+                    : apply(s, "linear", 0, NULL, x, w, b);
 }
 
-static tsr_value norm(const statement *s, const char *name, const tsr_dtensor *weight, tsr_value x)
+static tsr_value scale_rows(const statement *s, tsr_value x, tsr_value weight)
 {
-    const tsr_attribute epsilon = tsr_attribute_float("epsilon", s->model->config->norm_epsilon);
-    return apply(s, "rms_norm", 1, &epsilon, x, parameter(s, name, weight), TSR_NONE);
+    const tsr_attribute epsilon = tsr_attribute_float("epsilon", s->config->norm_epsilon);
+    return apply(s, "rms_norm", 1, &epsilon, x, weight, TSR_NONE);
 }
 
-/* Whole on every rank of the mesh. */
+/* A norm whose weight every rank of the mesh has. */
+static tsr_value norm(const statement *s, const char *name, const tsr_mesh *mesh, int64_t width, tsr_value x)
+{
+    tsr_layout *layout;
+    if (llama_layouts_replicated(mesh, 1, &width, &layout) != TSR_OK)
+        return TSR_NONE;
+    return scale_rows(s, x, parameter(s, name, "weight", layout));
+}
+
+/* The value, whole on every rank of the mesh. */
 static tsr_value gather(const statement *s, tsr_value x, const tsr_mesh *mesh)
 {
     tsr_layout *layout;
@@ -67,9 +68,41 @@ static tsr_value gather(const statement *s, tsr_value x, const tsr_mesh *mesh)
     return whole;
 }
 
+/* Where there is one head, a rank has it or not: says so of its dim, by a redistribution that moves
+ * nothing, or of its elements. */
+static tsr_value say_one_head(const statement *s, int64_t heads, const char *placements, tsr_value x)
+{
+    char text[64];
+    snprintf(text, sizeof text, placements, (long long)s->config->head_dim);
+    const tsr_attribute attribute = tsr_attribute_text("placements", text);
+    return heads == 1 && !s->on->spread ? apply(s, "redistribute", 1, &attribute, x, TSR_NONE, TSR_NONE) : x;
+}
+
+/* (tokens, heads * dim) as (tokens, heads, dim). */
+static tsr_value split(const statement *s, tsr_value x, int64_t heads)
+{
+    const int64_t sizes[] = {s->tokens, heads, s->config->head_dim};
+    const tsr_attribute shape = tsr_attribute_ints("shape", 3, sizes);
+    return say_one_head(s, heads, "S(1)", apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE));
+}
+
+static tsr_value join(const statement *s, tsr_value x)
+{
+    const int64_t sizes[] = {s->tokens, s->config->heads * s->config->head_dim};
+    const tsr_attribute shape = tsr_attribute_ints("shape", 2, sizes);
+    x = say_one_head(s, s->config->heads, "S(2;unit=%lld)", x);
+    return apply(s, "reshape", 1, &shape, x, TSR_NONE, TSR_NONE);
+}
+
+/* (tokens, heads, dim) as (heads, tokens, dim), or back. */
+static tsr_value swap(const statement *s, tsr_value x)
+{
+    return apply(s, "transpose", 0, NULL, x, TSR_NONE, TSR_NONE);
+}
+
 static tsr_value rope(const statement *s, tsr_value x)
 {
-    const llama_rope_config *const r = &s->model->config->rope;
+    const llama_rope_config *const r = &s->config->rope;
     const bool is_llama3 = r->type == LLAMA_ROPE_LLAMA3;
     const tsr_attribute attributes[] = {
         tsr_attribute_float("base", r->theta),
@@ -80,77 +113,104 @@ static tsr_value rope(const statement *s, tsr_value x)
     return apply(s, "rope", 5, attributes, x, s->positions, TSR_NONE);
 }
 
-/* Adds keys or values (tokens, heads, dim) to their cache, and returns all so far (heads, total, dim). */
-static tsr_value remember(const statement *s, const char *name, const tsr_dtensor *cache, tsr_value x)
+/* Queries or keys (tokens, heads, dim), turned to their positions. */
+static tsr_value project(const statement *s, llama_linear_kind kind, const char *norm_name, int64_t heads, tsr_value x)
+{
+    tsr_value y = split(s, linear(s, kind, x), heads);
+    if (s->config->has_head_norms)
+        y = norm(s, norm_name, s->on->attention, s->config->head_dim, y);
+    return rope(s, y);
+}
+
+/* Adds keys or values (tokens, heads, dim) to their cache; returns all so far (heads, total, dim). */
+static tsr_value remember(const statement *s, const char *name, tsr_value x)
 {
     char text[64];
+    tsr_layout *layout;
     const tsr_attribute range[] = {tsr_attribute_int("dim", 1), tsr_attribute_int("end", s->total)};
-    snprintf(text, sizeof text, name, (long long)s->layer);
-    const tsr_value state = tsr_state(s->p, text, tsr_dtensor_layout(cache));
-    tsr_op_store(s->p, state, swap(s, x), s->first);
-    return apply(s, "slice", 2, range, state, TSR_NONE, TSR_NONE);
+    if (llama_layouts_cache(s->on, s->capacity, &layout) != TSR_OK)
+        return TSR_NONE;
+    snprintf(text, sizeof text, "cache.%lld.%s", (long long)s->layer, name);
+    const tsr_value cache = tsr_state(s->p, text, layout);
+    tsr_layout_destroy(layout);
+    tsr_op_store(s->p, cache, swap(s, x), s->first);
+    return apply(s, "slice", 2, range, cache, TSR_NONE, TSR_NONE);
 }
 
 /* Attention of the rank's own heads; only the sum of o communicates. */
 static tsr_value attend(const statement *s, tsr_value x)
 {
-    const llama_config *const c = s->model->config;
-    const llama_layer_cache *const cache = &s->model->caches[s->layer];
-    const tsr_attribute causal = tsr_attribute_int("causal", 1);
-    const tsr_value q = rope(s, reshape(s, linear(s, LLAMA_QUERY, x), c->heads, c->head_dim));
-    const tsr_value k = rope(s, reshape(s, linear(s, LLAMA_KEY, x), c->kv_heads, c->head_dim));
-    const tsr_value v = reshape(s, linear(s, LLAMA_VALUE, x), c->kv_heads, c->head_dim);
-    const tsr_value keys = remember(s, "cache.%lld.keys", cache->keys, k);
-    const tsr_value values = remember(s, "cache.%lld.values", cache->values, v);
-    const tsr_value y = swap(s, apply(s, "attention", 1, &causal, swap(s, q), keys, values));
-    return linear(s, LLAMA_ATTENTION_OUTPUT, reshape(s, y, 0, c->heads * c->head_dim));
+    const llama_config *const c = s->config;
+    const tsr_attribute attributes[] = {tsr_attribute_int("causal", 1),
+                                        tsr_attribute_int("window", llama_config_window(c, s->layer))};
+    const tsr_value q = project(s, LLAMA_QUERY, "self_attn.q_norm", c->heads, x);
+    const tsr_value k = remember(s, "keys", project(s, LLAMA_KEY, "self_attn.k_norm", c->kv_heads, x));
+    const tsr_value v = remember(s, "values", split(s, linear(s, LLAMA_VALUE, x), c->kv_heads));
+    return linear(s, LLAMA_ATTENTION_OUTPUT, join(s, swap(s, apply(s, "attention", 2, attributes, swap(s, q), k, v))));
 }
 
 /* The gated MLP; only the sum of down communicates. */
-static tsr_value mlp(const statement *s, tsr_value x)
+static tsr_value transform(const statement *s, tsr_value x)
 {
-    return linear(s, LLAMA_DOWN,
-                  apply(s, "silu_mul", 0, NULL, linear(s, LLAMA_GATE, x), linear(s, LLAMA_UP, x), TSR_NONE));
+    const tsr_value gate = linear(s, LLAMA_GATE, x), up = linear(s, LLAMA_UP, x);
+    return linear(s, LLAMA_DOWN, apply(s, "silu_mul", 0, NULL, gate, up, TSR_NONE));
 }
 
 static tsr_value layer(const statement *s, tsr_value x)
 {
-    const llama_layer *const w = &s->model->weights.layers[s->layer];
-    const llama_layouts *const on = &s->model->layouts;
-    const tsr_value y = gather(s, norm(s, "model.layers.%lld.input_layernorm.weight", w->attention_norm, x), on->attention);
-    x = apply(s, "add", 0, NULL, x, gather(s, attend(s, y), on->ranks), TSR_NONE);
-    const tsr_value z = norm(s, "model.layers.%lld.post_attention_layernorm.weight", w->mlp_norm, x);
-    return apply(s, "add", 0, NULL, x, gather(s, mlp(s, z), on->ranks), TSR_NONE);
+    const tsr_mesh *const ranks = s->on->ranks;
+    const tsr_value y = norm(s, "input_layernorm", ranks, s->config->hidden_size, x);
+    x = apply(s, "add", 0, NULL, x, gather(s, attend(s, gather(s, y, s->on->attention)), ranks), TSR_NONE);
+    const tsr_value z = norm(s, "post_attention_layernorm", ranks, s->config->hidden_size, x);
+    return apply(s, "add", 0, NULL, x, gather(s, transform(s, z), ranks), TSR_NONE);
 }
 
-/* The embeddings of tokens in f32: each rank has those of its part of the vocabulary. */
-static tsr_value embed(const statement *s, tsr_value tokens, tsr_value weight)
+/* The embedding, or the output's weight. */
+static tsr_value vocabulary(const statement *s, const char *name)
+{
+    tsr_layout *layout;
+    if (llama_layouts_vocabulary(s->on, &layout) != TSR_OK)
+        return TSR_NONE;
+    const tsr_value weight = tsr_parameter(s->p, name, layout);
+    tsr_layout_destroy(layout);
+    return weight;
+}
+
+/* The embeddings of tokens in f32: each rank adds those of its part of the vocabulary. */
+static tsr_value embed(const statement *s, tsr_value weight, tsr_value tokens)
 {
     const tsr_attribute dtype = tsr_attribute_dtype("dtype", TSR_F32);
     const tsr_value x = apply(s, "embedding", 0, NULL, weight, tokens, TSR_NONE);
-    return gather(s, apply(s, "cast", 1, &dtype, x, TSR_NONE, TSR_NONE), s->model->layouts.ranks);
+    return gather(s, apply(s, "cast", 1, &dtype, x, TSR_NONE, TSR_NONE), s->on->ranks);
 }
 
-tsr_status llama_state(const llama_model *model, tsr_program *p)
+static tsr_value model_norm(const statement *s, tsr_value x)
 {
-    const llama_layouts *const on = &model->layouts;
-    const llama_weights *const w = &model->weights;
-    statement s = {.model = model, .p = p};
-    s.tokens = tsr_length(p, "tokens", model->capacity);
-    s.total = tsr_length(p, "total", model->capacity);
-    const int64_t kept = tsr_length(p, "wanted", model->capacity);
+    tsr_layout *layout;
+    if (llama_layouts_replicated(s->on->ranks, 1, &s->config->hidden_size, &layout) != TSR_OK)
+        return TSR_NONE;
+    const tsr_value weight = tsr_parameter(s->p, "model.norm.weight", layout);
+    tsr_layout_destroy(layout);
+    return scale_rows(s, x, weight);
+}
+
+tsr_status llama_state(const llama_layouts *on, int64_t capacity, tsr_program *p)
+{
+    statement s = {.on = on, .config = on->config, .p = p, .capacity = capacity};
+    const tsr_attribute dim = tsr_attribute_int("dim", 0);
+    s.tokens = tsr_length(p, "tokens", capacity);
+    s.total = tsr_length(p, "total", capacity);
+    const int64_t kept = tsr_length(p, "wanted", capacity);
     const tsr_value tokens = tsr_input(p, "tokens", on->ranks, TSR_I64, 1, &s.tokens, NULL);
     s.positions = tsr_input(p, "positions", on->attention, TSR_I64, 1, &s.tokens, NULL);
     s.first = tsr_input(p, "first", on->attention, TSR_I64, 0, NULL, NULL);
     const tsr_value wanted = tsr_input(p, "wanted", on->ranks, TSR_I64, 1, &kept, NULL);
-    const tsr_value embedding = parameter(&s, "model.embed_tokens.weight", w->embedding);
-    tsr_value x = embed(&s, tokens, embedding);
-    for (; s.layer < model->config->layers; s.layer++)
+    const tsr_value embedding = vocabulary(&s, "model.embed_tokens.weight");
+    tsr_value x = embed(&s, embedding, tokens);
+    for (; s.layer < on->config->layers; s.layer++)
         x = layer(&s, x);
-    const tsr_attribute dim = tsr_attribute_int("dim", 0);
-    x = norm(&s, "model.norm.weight", w->norm, apply(&s, "index_select", 1, &dim, x, wanted, TSR_NONE));
-    const bool tied = model->config->tied_embeddings;
-    const tsr_value output = tied ? embedding : parameter(&s, "lm_head.weight", w->output.weight);
+    x = model_norm(&s, apply(&s, "index_select", 1, &dim, x, wanted, TSR_NONE));
+    const tsr_value output = on->config->tied_embeddings ? embedding : vocabulary(&s, "lm_head.weight");
     tsr_output(p, "logits", gather(&s, apply(&s, "linear", 0, NULL, x, output, TSR_NONE), on->ranks), NULL);
     return tsr_program_status(p, NULL);
 }

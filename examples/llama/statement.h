@@ -1,15 +1,16 @@
-/** The model, stated once over whole tensors: what it computes, and which values of it lie where. */
+/** The model, stated once over whole tensors. */
 #ifndef LLAMA_STATEMENT_H
 #define LLAMA_STATEMENT_H
 
-#include "model.h"
+#include "layouts.h"
 
 /**
  * Records the model: inputs "tokens" and "positions" (tokens), "first" (the first position) and
- * "wanted" (those tokens of which logits are wanted), states for keys and values, and the output
- * "logits" (wanted, vocab_size). Lengths are "tokens", "total" (positions so far) and "wanted", up to
- * the model's capacity. Parameters have the names of checkpoints. Does not communicate.
+ * "wanted" (of which of the tokens logits are wanted), states for keys and values of `capacity`
+ * positions, and the output "logits" (wanted, vocab_size). Lengths are "tokens", "total" (positions
+ * so far) and "wanted", up to `capacity`. Parameters have the names of checkpoints. Does not
+ * communicate.
  */
-tsr_status llama_state(const llama_model *model, tsr_program *program);
+tsr_status llama_state(const llama_layouts *layouts, int64_t capacity, tsr_program *program);
 
 #endif

@@ -14,44 +14,37 @@ typedef struct llama_source {
     const tsr_safetensors *checkpoint;
     uint64_t seed;
     tsr_dtype dtype;
+    bool is_q8; /**< matrices of linear layers are kept in 8 bits with scales */
 } llama_source;
 
-/** The dtype in which a model with that source keeps matrices and biases. */
-tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *source);
+/** The dtype in which a model with that source keeps matrices and biases; with 8 bits, that of the
+ * embedding and the output. */
+tsr_dtype llama_weights_dtype(const llama_source *source);
 
-/** The name of a linear layer in checkpoints, such as "self_attn.q_proj". */
-const char *llama_linear_name(llama_linear_kind kind);
+/** Sums over weights of 8 bits: of squares of what they lost, and of squares of what they were. */
+typedef struct llama_error {
+    double lost, whole;
+} llama_error;
 
-typedef struct llama_linear {
-    tsr_dtensor *weight; /**< (out, in) */
-    tsr_dtensor *bias;   /**< (out), or NULL */
-} llama_linear;
-
-typedef struct llama_layer {
-    tsr_dtensor *attention_norm, *mlp_norm; /**< (hidden) */
-    llama_linear linear[LLAMA_LINEAR_KINDS];
-} llama_layer;
-
-typedef struct llama_weights {
-    tsr_dtensor *embedding; /**< (vocab, hidden) */
-    tsr_dtensor *norm;      /**< (hidden) */
-    llama_linear output;    /**< its weight is the embedding if they are tied */
-    llama_layer *layers;
-    int64_t layer_count;
-    int64_t bytes_read; /**< bytes of files that this rank read */
-} llama_weights;
+/** What loading counts on this rank. */
+typedef struct llama_loaded {
+    int64_t bytes_read;
+    llama_error error;
+} llama_loaded;
 
 /**
- * Loads this rank's part. Does not communicate. TSR_ERROR_ARGUMENT: a tensor is missing, or its
- * shape does not fit the configuration. TSR_ERROR_UNSUPPORTED: its dtype is not f32, f16 or bf16.
+ * Makes a tensor in its layout; weights of i8 come with `*scales`. The caller owns both. Does not
+ * communicate. TSR_ERROR_ARGUMENT: a tensor is missing, its shape is not the layout's, or its parts
+ * are not multiples of 32 columns, which 8 bits want. TSR_ERROR_UNSUPPORTED: its dtype is not f32,
+ * f16 or bf16.
  */
-tsr_status llama_weights_load(const llama_layouts *layouts, const llama_source *source, llama_weights *out);
-void llama_weights_finish(llama_weights *weights);
+tsr_status llama_weights_load(const llama_source *source, const char *name, const tsr_layout *layout,
+                              llama_loaded *loaded, tsr_dtensor **out, tsr_dtensor **scales);
 
-/** This rank's elements of an f32 dtensor; not for matrices and biases, which may be narrow. */
-static inline float *llama_local(const tsr_dtensor *dtensor)
-{
-    return tsr_dtensor_to_local(dtensor).data;
-}
+/** The name of the scales of the weight `name`, whose ".weight" becomes ".scales". */
+void llama_weights_scales(const char *name, char *out, size_t capacity);
+
+/** True if the name is that of scales. */
+bool llama_weights_are_scales(const char *name);
 
 #endif

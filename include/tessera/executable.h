@@ -62,9 +62,26 @@ TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *exe
 TSR_API const char *tsr_executable_input_name(const tsr_executable *executable, size_t index);
 TSR_API const char *tsr_executable_output_name(const tsr_executable *executable, size_t index);
 
-/** Bytes of workspace that a run needs on this rank; they may grow when an executable over abstract
- * meshes is prepared. */
+/** Bytes of workspace that a run needs on this rank. They may grow when an executable over abstract
+ * meshes is prepared, when a length is set, and when a run is given tensors with strides, for which
+ * some kernels want memory: then tsr_executable_run() refuses less and says how many. */
 TSR_API size_t tsr_executable_workspace_bytes(const tsr_executable *executable);
+
+/** A parameter or state of an executable. Pointers are borrowed. */
+typedef struct tsr_executable_binding {
+    const char *name;
+    const tsr_layout *layout; /**< on the program's mesh */
+    int is_state;             /**< 1: stores may change it */
+    int is_needed;            /**< 0: no output or store depends on it, so it need not be bound */
+} tsr_executable_binding;
+
+/** The number of parameters and states, in the order of recording. */
+TSR_API size_t tsr_executable_binding_count(const tsr_executable *executable);
+
+/** Tells of a parameter or state what tsr_executable_bind() wants, so that weights can be loaded as
+ * the program asks for them. TSR_ERROR_ARGUMENT: there is none at `index`. */
+TSR_API tsr_status tsr_executable_binding_at(const tsr_executable *executable, size_t index,
+                                             tsr_executable_binding *out);
 
 /**
  * Gives a parameter or state its tensor, in place of one that was given before. The dtensor is

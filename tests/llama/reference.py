@@ -1,4 +1,4 @@
-"""A Llama in plain Python and double precision, written apart from the program that it tests: slow, short, for tiny models."""
+"""A Llama, Mistral or Qwen3 in plain Python and double precision, written apart from the program that it tests: slow, short, for tiny models."""
 import math
 import random
 
@@ -32,6 +32,8 @@ def shapes(config):
             found[f"{prefix}{name}.weight"] = sizes[name]
             if config.get(bias):
                 found[f"{prefix}{name}.bias"] = sizes[name][:1]
+        if config["model_type"] == "qwen3":
+            found[prefix + "self_attn.q_norm.weight"] = found[prefix + "self_attn.k_norm.weight"] = (head_dim(config),)
     found["model.norm.weight"] = (hidden,)
     if not config.get("tie_word_embeddings"):
         found["lm_head.weight"] = (vocab, hidden)
@@ -47,6 +49,14 @@ def make_weights(config, dtype, seed):
         center = 1 if "norm" in name else 0
         weights[name] = shape, [round_to(center + draw.uniform(-2, 2) * spread, dtype) for _ in range(count)]
     return weights
+
+
+def window(config, layer):
+    """Positions that a layer sees, or None for all."""
+    types = config.get("layer_types")
+    used = config["model_type"] == "mistral" or (config["model_type"] == "qwen3" and config.get("use_sliding_window"))
+    slides = types[layer] == "sliding_attention" if types else layer >= (config.get("max_window_layers") or 0)
+    return config.get("sliding_window") if used and slides else None
 
 
 def frequencies(config):
@@ -106,16 +116,23 @@ class Reference:
         dim = head_dim(self.config)
         return [flat[i:i + dim] for i in range(0, len(flat), dim)]
 
-    def attention(self, prefix, x, cache, position):
+    def project(self, prefix, name, x, angles):
+        heads = self.heads(self.linear(f"{prefix}{name}_proj", x))
+        if self.config["model_type"] == "qwen3":
+            heads = [norm(h, self.weights[f"{prefix}{name}_norm.weight"], self.config.get("rms_norm_eps", 1e-6)) for h in heads]
+        return [rotate(h, angles) for h in heads]
+
+    def attention(self, prefix, x, cache, position, seen):
         angles = [position * f for f in self.frequencies]
-        queries = [rotate(h, angles) for h in self.heads(self.linear(prefix + "q_proj", x))]
-        cache[0].append([rotate(h, angles) for h in self.heads(self.linear(prefix + "k_proj", x))])
+        queries = self.project(prefix, "q", x, angles)
+        cache[0].append(self.project(prefix, "k", x, angles))
         cache[1].append(self.heads(self.linear(prefix + "v_proj", x)))
         group, out = len(queries) // kv_heads(self.config), []
+        first = 0 if seen is None else max(0, position + 1 - seen)
         for h, query in enumerate(queries):
-            scores = [sum(a * b for a, b in zip(query, keys[h // group])) / math.sqrt(len(query)) for keys in cache[0]]
+            scores = [sum(a * b for a, b in zip(query, keys[h // group])) / math.sqrt(len(query)) for keys in cache[0][first:]]
             weights = [math.exp(s - max(scores)) for s in scores]
-            out += [sum(w * values[h // group][d] for w, values in zip(weights, cache[1])) / sum(weights) for d in range(len(query))]
+            out += [sum(w * values[h // group][d] for w, values in zip(weights, cache[1][first:])) / sum(weights) for d in range(len(query))]
         return self.linear(prefix + "o_proj", out)
 
     def mlp(self, prefix, x):
@@ -128,7 +145,7 @@ class Reference:
         for layer, cache in enumerate(self.cache):
             prefix = f"model.layers.{layer}."
             y = norm(x, self.weights[prefix + "input_layernorm.weight"], epsilon)
-            x = [a + b for a, b in zip(x, self.attention(prefix + "self_attn.", y, cache, len(cache[0])))]
+            x = [a + b for a, b in zip(x, self.attention(prefix + "self_attn.", y, cache, len(cache[0]), window(self.config, layer)))]
             y = norm(x, self.weights[prefix + "post_attention_layernorm.weight"], epsilon)
             x = [a + b for a, b in zip(x, self.mlp(prefix + "mlp.", y))]
         output = "model.embed_tokens" if self.config.get("tie_word_embeddings") else "lm_head"

@@ -1,6 +1,5 @@
 /* Which config.json is understood, and how others are refused. */
 #include "config.h"
-#include "rope.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -101,7 +100,7 @@ static void end_tokens_are_a_number_or_a_list(void **state)
 static void other_models_are_refused(void **state)
 {
     (void)state;
-    expect_refused("{\"model_type\": \"mistral\", " SIZES "}", TSR_ERROR_UNSUPPORTED, "mistral");
+    expect_refused("{\"model_type\": \"gemma\", " SIZES "}", TSR_ERROR_UNSUPPORTED, "gemma");
     expect_refused("{" SIZES "}", TSR_ERROR_ARGUMENT, "model_type");
     expect_refused(LLAMA ", \"hidden_act\": \"gelu\"}", TSR_ERROR_UNSUPPORTED, "gelu");
     expect_refused(LLAMA ", \"quantization_config\": {\"bits\": 4}}", TSR_ERROR_UNSUPPORTED, "quantization_config");
@@ -168,37 +167,49 @@ static void scaling_that_lacks_a_number_is_refused(void **state)
                    TSR_ERROR_ARGUMENT, "high_freq_factor");
 }
 
-/* Llama 3.1's own numbers: theta 500000, head_dim 128, factor 8, 1 and 4 over 8192 positions. */
-static void llama3_keeps_fast_pairs_and_slows_down_slow_ones(void **state)
+/* Layers that see a window, as bits from layer 0 on. */
+static unsigned list_windows(const llama_config *config)
 {
-    (void)state;
-    const llama_rope_config scaled = {LLAMA_ROPE_LLAMA3, 500000, 8, 1, 4, 8192}, plain = {.theta = 500000};
-    float with[64], without[64];
-    llama_rope_frequencies(&scaled, 128, with);
-    llama_rope_frequencies(&plain, 128, without);
-    int blended = 0;
-    for (int i = 0; i < 64; i++) {
-        const double wave = 2 * acos(-1.0) / without[i];
-        if (wave < 8192.0 / 4)
-            assert_true(with[i] == without[i]);
-        else if (wave > 8192.0)
-            assert_true(fabsf(with[i] * 8 - without[i]) <= 1e-6f * without[i]);
-        else
-            blended += with[i] < without[i] && with[i] * 8 > without[i];
-    }
-    /* 2 pi 500000^(i/64) passes 2048 between pairs 28 and 29, and 8192 between 34 and 35. */
-    assert_int_equal(blended, 6);
+    unsigned found = 0;
+    for (int64_t i = 0; i < config->layers; i++)
+        found |= llama_config_window(config, i) == config->window && config->window ? 1u << i : 0;
+    return found;
 }
 
-static void linear_scaling_divides_every_frequency(void **state)
+static void mistral_slides_in_every_layer(void **state)
 {
     (void)state;
-    const llama_rope_config scaled = {.type = LLAMA_ROPE_LINEAR, .theta = 10000, .factor = 4}, plain = {.theta = 10000};
-    float with[16], without[16];
-    llama_rope_frequencies(&scaled, 32, with);
-    llama_rope_frequencies(&plain, 32, without);
-    for (int i = 0; i < 16; i++)
-        assert_true(with[i] == without[i] / 4);
+    llama_config config;
+    assert_int_equal(parse("{\"model_type\": \"mistral\", " SIZES ", \"sliding_window\": 5}", &config), TSR_OK);
+    assert_true(!config.has_head_norms && config.window == 5);
+    assert_int_equal(list_windows(&config), (1u << config.layers) - 1);
+    assert_int_equal(parse("{\"model_type\": \"mistral\", " SIZES ", \"sliding_window\": null}", &config), TSR_OK);
+    assert_int_equal(list_windows(&config), 0);
+    expect_refused("{\"model_type\": \"mistral\", " SIZES ", \"sliding_window\": 0}", TSR_ERROR_ARGUMENT,
+                   "sliding_window");
+}
+
+static void qwen3_norms_heads_and_slides_where_it_says(void **state)
+{
+    (void)state;
+    llama_config config;
+    const char *const qwen = "{\"model_type\": \"qwen3\", " SIZES ", \"sliding_window\": 7%s}";
+    char text[512];
+    snprintf(text, sizeof text, qwen, "");
+    assert_int_equal(parse(text, &config), TSR_OK);
+    assert_true(config.has_head_norms);
+    assert_int_equal(list_windows(&config), 0);
+    snprintf(text, sizeof text, qwen, ", \"use_sliding_window\": true, \"max_window_layers\": 1");
+    assert_int_equal(parse(text, &config), TSR_OK);
+    assert_int_equal(list_windows(&config), (1u << config.layers) - 2);
+    snprintf(text, sizeof text, qwen,
+             ", \"use_sliding_window\": true, \"layer_types\": [\"sliding_attention\", \"full_attention\"]");
+    assert_int_equal(parse(text, &config), TSR_OK);
+    assert_int_equal(list_windows(&config), 1);
+    snprintf(text, sizeof text, qwen, ", \"use_sliding_window\": true, \"layer_types\": [\"chunked\", \"x\"]");
+    expect_refused(text, TSR_ERROR_UNSUPPORTED, "layer_types[0] is \"chunked\"");
+    snprintf(text, sizeof text, qwen, ", \"use_sliding_window\": true, \"layer_types\": [\"full_attention\"]");
+    expect_refused(text, TSR_ERROR_ARGUMENT, "layer_types must be a list");
 }
 
 int main(void)
@@ -213,8 +224,8 @@ int main(void)
         cmocka_unit_test(text_that_is_no_configuration_is_refused),
         cmocka_unit_test(fields_of_the_wrong_type_or_size_are_named),
         cmocka_unit_test(scaling_that_lacks_a_number_is_refused),
-        cmocka_unit_test(llama3_keeps_fast_pairs_and_slows_down_slow_ones),
-        cmocka_unit_test(linear_scaling_divides_every_frequency),
+        cmocka_unit_test(mistral_slides_in_every_layer),
+        cmocka_unit_test(qwen3_norms_heads_and_slides_where_it_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

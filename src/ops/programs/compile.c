@@ -97,8 +97,9 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, tsr_fac
     TSR_TRY(tsr_compile_factors(program, factors));
     TSR_TRY(tsr_compile_values(program, needed, factors, x));
     TSR_TRY(tsr_compile_steps(program, needed, x));
-    TSR_TRY(tsr_executable_probe_plans(x, NULL));
-    return tsr_compile_memory(x);
+    TSR_TRY(tsr_compile_memory(x));
+    TSR_TRY(tsr_compile_probe(x, NULL));
+    return tsr_compile_scratch(x);
 }
 
 static tsr_status compile(const tsr_program *program, tsr_executable *x)

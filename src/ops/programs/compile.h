@@ -23,6 +23,9 @@ tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr
 /** Assigns memory to all values and steps. */
 tsr_status tsr_compile_memory(tsr_executable *x);
 
+/** Raises rooms to what shorter lengths want; `comm` NULL: over the program's meshes. */
+tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm);
+
 /** Assigns memory again after plans of moves have changed. */
 tsr_status tsr_compile_scratch(tsr_executable *x);
 

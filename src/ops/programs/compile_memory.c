@@ -49,7 +49,7 @@ tsr_status tsr_compile_memory(tsr_executable *x)
             TSR_TRY(add_results(x, step, (int)i));
         TSR_TRY(add_scratch(x, step, (int)i));
     }
-    return tsr_executable_place_rooms(x);
+    return TSR_OK;
 }
 
 tsr_status tsr_compile_scratch(tsr_executable *x)
@@ -63,5 +63,6 @@ tsr_status tsr_compile_scratch(tsr_executable *x)
         else
             tsr_executable_resize_room(x, step->scratch, x->plans[step->plan].bytes);
     }
+    x->has_grown = false;
     return tsr_executable_place_rooms(x);
 }

@@ -123,6 +123,8 @@ static tsr_status hold_values(const tsr_program *program, const bool *used, cons
         const tsr_program_value *const from = &program->values[i];
         v->form = v->room = -1;
         v->base = (int)i;
+        v->is_state = from->kind == TSR_VALUE_STATE;
+        v->is_used = used[i];
         if (!used[i] && !is_input(from) && !is_bound(from))
             continue;
         TSR_TRY(tsr_executable_add_form(x, from->layout, factors[i].of, &v->form));

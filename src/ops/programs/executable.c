@@ -92,6 +92,28 @@ size_t tsr_executable_workspace_bytes(const tsr_executable *executable)
     return executable ? executable->workspace_bytes : 0;
 }
 
+size_t tsr_executable_binding_count(const tsr_executable *executable)
+{
+    return executable ? executable->bound_count : 0;
+}
+
+tsr_status tsr_executable_binding_at(const tsr_executable *executable, size_t index, tsr_executable_binding *out)
+{
+    if (!executable || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_binding_at: %s is NULL",
+                              executable ? "out" : "executable");
+    if (index >= executable->bound_count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_executable_binding_at: index is %zu, but there are %zu parameters and states", index,
+                              executable->bound_count);
+    const int value = executable->bound[index];
+    *out = (tsr_executable_binding){.name = executable->bound_names[index],
+                                    .layout = tsr_form_of(executable, value)->largest,
+                                    .is_state = executable->values[value].is_state,
+                                    .is_needed = executable->values[value].is_used};
+    return TSR_OK;
+}
+
 static tsr_status refuse_layout(const char *name, const tsr_layout *wanted, const tsr_layout *given)
 {
     char ours[256], theirs[256];

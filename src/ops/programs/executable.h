@@ -45,8 +45,9 @@ typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    int base; /**< VIEW: over which value's memory it lies in the end; else the value itself */
-    int room; /**< of the workspace; -1: none */
+    bool is_state, is_used; /**< of parameters and states */
+    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    int room;               /**< of the workspace; -1: none */
     void *constant;
     tsr_tensor tensor; /**< as linked */
 } tsr_held;
@@ -99,7 +100,7 @@ typedef struct tsr_step {
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
-    int operand_count, result_count; /**< up to the last that is a value */
+    int operand_count, result_count;                                  /**< up to the last that is a value */
     const tsr_layout *layouts[TSR_OP_MOST_OPERANDS], *result_layouts[TSR_OP_MOST_RESULTS];
     tsr_tensor inputs[TSR_OP_MOST_OPERANDS], outputs[TSR_OP_MOST_RESULTS]; /**< as linked */
     tsr_kernel_call call;
@@ -134,10 +135,11 @@ struct tsr_executable {
     tsr_program_length lengths[TSR_LENGTHS];
     int64_t length[TSR_LENGTHS]; /**< of now */
     size_t length_count;
-    uint64_t clock; /**< counts changes of lengths */
+    uint64_t clock;        /**< counts changes of lengths */
     uint64_t linked_clock; /**< of the lengths that steps are linked for */
     bool *dirty;           /**< values whose memory or sizes a link changes */
     size_t workspace_bytes;
+    bool has_grown;       /**< rooms have, and must be placed again */
     bool meets;           /**< ranks meet in some step */
     void *saved;          /**< the program as bytes; owned */
     size_t saved_bytes;
@@ -178,9 +180,8 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
 /** Plans all moves on meshes over a communicator. Not collective. */
 tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
 
-/** Finds the workspace that moves want with shorter lengths, which may be more: small moves go
- * through memory of their own. */
-tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm);
+/** Raises the workspace of moves to what they want with the lengths of now. */
+tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
 
 /** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
  * those that are new. `*grown` becomes true if one wants more workspace than any before. */
@@ -190,7 +191,8 @@ tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *
 tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
 
 /** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
- * link; views find their strides. */
+ * link; views find their strides. `x->has_grown` becomes true if a kernel wants more scratch, with
+ * these sizes and strides, than its room has. */
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
 
 /** A zeroed array of `count` items; NULL where `count` is 0. */

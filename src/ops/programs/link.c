@@ -1,4 +1,5 @@
 /* Writes the addresses of a run's memory into the steps of an executable. */
+#include "ops/eager/exchange.h"
 #include "ops/programs/executable.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
         v->tensor = outputs[v->index];
         break;
     case TSR_PLACE_BOUND:
-        v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
+        if (x->tensors[v->index])
+            v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
         break;
     case TSR_PLACE_CONSTANT:
         v->tensor = x->forms[v->form].local;
@@ -125,6 +127,21 @@ static bool is_dirty(const tsr_executable *x, const tsr_step *step)
     return dirty;
 }
 
+/* Raises a kernel's room to what it wants: more, where strides are not those that compiling assumed. */
+static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
+{
+    if (step->kind != TSR_DOES_KERNEL || !step->inside || (!step->c.op->workspace_bytes && !step->exchanged))
+        return TSR_OK;
+    const size_t bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+    if (bytes == 0 || (step->scratch >= 0 && bytes <= x->rooms[step->scratch].bytes))
+        return TSR_OK;
+    x->has_grown = true;
+    if (step->scratch < 0)
+        return tsr_executable_add_room(x, bytes, at, at, &step->scratch);
+    tsr_executable_resize_room(x, step->scratch, bytes);
+    return TSR_OK;
+}
+
 static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *outputs, void *workspace)
 {
     if (step->kind == TSR_DOES_COPY) {
@@ -149,8 +166,10 @@ tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, cons
             find_memory(x, &x->values[i], inputs, outputs, workspace);
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (is_dirty(x, step) || all || step->kind == TSR_DOES_COPY)
-            TSR_TRY(link_any(x, step, outputs, workspace));
+        if (!is_dirty(x, step) && !all && step->kind != TSR_DOES_COPY)
+            continue;
+        TSR_TRY(link_any(x, step, outputs, workspace));
+        TSR_TRY(raise_scratch(x, step, (int)i));
     }
     if (x->input_count)
         memcpy(x->linked, inputs, x->input_count * sizeof *inputs);

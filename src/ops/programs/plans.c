@@ -133,10 +133,8 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
     return look(x, p);
 }
 
-/* Raises the workspace of moves to what they want with the lengths of now. */
-static tsr_status raise_bytes(tsr_executable *x, tsr_comm *comm)
+tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm)
 {
-    TSR_TRY(tsr_executable_update_forms(x, -1));
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
         tsr_plan *made;
@@ -148,23 +146,6 @@ static tsr_status raise_bytes(tsr_executable *x, tsr_comm *comm)
         tsr_plan_destroy(made);
     }
     return TSR_OK;
-}
-
-tsr_status tsr_executable_probe_plans(tsr_executable *x, tsr_comm *comm)
-{
-    int64_t most = 1, now[TSR_LENGTHS];
-    memcpy(now, x->length, sizeof now);
-    tsr_status status = TSR_OK;
-    for (size_t i = 0; i < x->length_count; i++)
-        most = x->lengths[i].maximum > most ? x->lengths[i].maximum : most;
-    for (int64_t length = 1; length < most && status == TSR_OK; length *= 2) {
-        for (size_t i = 0; i < x->length_count; i++)
-            x->length[i] = length < x->lengths[i].maximum ? length : x->lengths[i].maximum;
-        status = raise_bytes(x, comm);
-    }
-    memcpy(x->length, now, sizeof now);
-    const tsr_status updated = tsr_executable_update_forms(x, -1);
-    return status == TSR_OK ? updated : status;
 }
 
 static void forget(tsr_planned *p)

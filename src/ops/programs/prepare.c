@@ -21,7 +21,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
     TSR_TRY(tsr_executable_open_plans(x, comm));
-    TSR_TRY(tsr_executable_probe_plans(x, comm));
+    TSR_TRY(tsr_compile_probe(x, comm));
     return tsr_compile_scratch(x);
 }
 

@@ -2,6 +2,7 @@
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
 #include "ops/eager/mix.h"
+#include "ops/programs/compile.h"
 #include "ops/programs/executable.h"
 
 #include <tessera/sys/comm.h>
@@ -202,6 +203,21 @@ static tsr_status check_workspace(const tsr_executable *x, const void *workspace
     return TSR_OK;
 }
 
+/* Checks and links a run's memory. Where strides make kernels want more scratch than there was, rooms
+ * are placed again. */
+static tsr_status begin(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace,
+                        size_t bytes, tsr_stream stream)
+{
+    TSR_TRY(check_workspace(x, workspace, bytes, stream));
+    TSR_TRY(link_all(x, inputs, outputs, workspace));
+    if (!x->has_grown)
+        return TSR_OK;
+    x->is_linked = false;
+    TSR_TRY(tsr_compile_scratch(x));
+    TSR_TRY(check_workspace(x, workspace, bytes, stream));
+    return link_all(x, inputs, outputs, workspace);
+}
+
 tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const tsr_tensor *inputs,
                               const tsr_tensor *outputs, void *workspace, size_t bytes, tsr_stream stream)
 {
@@ -219,9 +235,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
         r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
     if (!is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
-        r.status = check_workspace(executable, workspace, bytes, stream);
-        if (r.status == TSR_OK)
-            r.status = link_all(executable, inputs, outputs, workspace);
+        r.status = begin(executable, inputs, outputs, workspace, bytes, stream);
         if (r.status != TSR_OK)
             tsr_status_keep_returned(&r.sentence, r.status);
     }

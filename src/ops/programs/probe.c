@@ -1,0 +1,84 @@
+/* Finds the scratch that shorter lengths want, which may be more than their maxima do: small moves go
+ * through memory of their own, and parts of longer tensors are not contiguous. */
+#include "ops/programs/compile.h"
+
+#include <tessera/sys/memory.h>
+
+#include <string.h>
+
+/* Memory that steps are linked to while nothing runs. */
+typedef struct stand_in {
+    tsr_tensor *inputs, *outputs;
+} stand_in;
+
+static void describe(const tsr_executable *x, const int *values, size_t count, tsr_tensor *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = tsr_form_of(x, values[i])->local;
+        out[i].data = x->values;
+    }
+}
+
+/* Raises rooms to what the lengths of now want. */
+static tsr_status raise_rooms(tsr_executable *x, tsr_comm *comm, const stand_in *memory)
+{
+    x->clock++;
+    TSR_TRY(tsr_executable_update_forms(x, -1));
+    TSR_TRY(tsr_executable_raise_plans(x, comm));
+    describe(x, x->inputs, x->input_count, memory->inputs);
+    describe(x, x->outputs, x->output_count, memory->outputs);
+    x->is_linked = false;
+    return tsr_executable_link(x, memory->inputs, memory->outputs, x->values);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Tries all lengths at `length`, then each alone there and each alone at 1. */
+static tsr_status try_length(tsr_executable *x, tsr_comm *comm, int64_t length, const stand_in *memory)
+{
+    const size_t count = x->length_count;
+    for (size_t i = 0; i < count; i++)
+        x->length[i] = least(length, x->lengths[i].maximum);
+    TSR_TRY(raise_rooms(x, comm, memory));
+    for (size_t one = 0; one < count && count > 1; one++) {
+        for (size_t i = 0; i < count; i++)
+            x->length[i] = i == one ? least(length, x->lengths[i].maximum) : x->lengths[i].maximum;
+        TSR_TRY(raise_rooms(x, comm, memory));
+        for (size_t i = 0; i < count; i++)
+            x->length[i] = i == one ? 1 : least(length, x->lengths[i].maximum);
+        TSR_TRY(raise_rooms(x, comm, memory));
+    }
+    return TSR_OK;
+}
+
+static tsr_status try_lengths(tsr_executable *x, tsr_comm *comm, const stand_in *memory)
+{
+    int64_t most = 1;
+    for (size_t i = 0; i < x->length_count; i++)
+        most = x->lengths[i].maximum > most ? x->lengths[i].maximum : most;
+    for (int64_t length = 1; length < most; length *= 2)
+        TSR_TRY(try_length(x, comm, length, memory));
+    return TSR_OK;
+}
+
+tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm)
+{
+    void *memory;
+    int64_t now[TSR_LENGTHS];
+    if (!x->length_count)
+        return TSR_OK;
+    memcpy(now, x->length, sizeof now);
+    TSR_TRY(tsr_executable_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
+    const stand_in in = {memory, (tsr_tensor *)memory + x->input_count};
+    tsr_status status = try_lengths(x, comm, &in);
+    tsr_release(x->context, memory);
+    memcpy(x->length, now, sizeof now);
+    x->clock++;
+    x->is_linked = false;
+    if (status == TSR_OK)
+        status = tsr_executable_update_forms(x, -1);
+    return status;
+}
