@@ -32,6 +32,7 @@ void tsr_executable_destroy(tsr_executable *x)
     for (size_t i = 0; i < x->form_count; i++) {
         tsr_layout_destroy(x->forms[i].largest);
         tsr_layout_destroy(x->forms[i].layout);
+        tsr_layout_destroy(x->forms[i].before);
     }
     for (size_t i = 0; i < x->plan_count; i++)
         for (int j = 0; j < x->plans[i].variant_count; j++)

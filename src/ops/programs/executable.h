@@ -13,6 +13,7 @@
 typedef struct tsr_form {
     tsr_layout *largest; /**< with all lengths at their maxima */
     tsr_layout *layout;  /**< with the lengths of now */
+    tsr_layout *before;  /**< while lengths change: with those before; NULL: the same */
     bool inside;         /**< this rank has a coordinate in its mesh */
     bool varies;         /**< some size depends on a length */
     int64_t coordinate[TSR_MAX_DIMS];
@@ -62,7 +63,8 @@ typedef struct tsr_planned {
     bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
     bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
     size_t bytes;  /**< of workspace, at the largest */
-    tsr_plan *now; /**< one of the variants */
+    tsr_plan *now;  /**< one of the variants */
+    tsr_plan *next; /**< while lengths change: for the lengths that are new; NULL: a variant fits */
     int variant_count;
     struct {
         tsr_plan *plan;
@@ -161,8 +163,13 @@ static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
 tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
                                    const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
 
-/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. */
+/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. What was
+ * before stays, also after a failure, until tsr_executable_settle_forms(). */
 tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
+
+/** Frees the layouts of the lengths before; with `back` those of the lengths after, so that forms are
+ * as they were. */
+void tsr_executable_settle_forms(tsr_executable *x, bool back);
 
 /** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
 tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
@@ -183,9 +190,19 @@ tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
 /** Raises the workspace of moves to what they want with the lengths of now. */
 tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
 
-/** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
- * those that are new. `*grown` becomes true if one wants more workspace than any before. */
-tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+/** Gives moves the plans that they have for the lengths of now. True: some have none, which all
+ * ranks find alike. */
+bool tsr_executable_find_plans(tsr_executable *x);
+
+/** Plans the moves that have no plan for the lengths of now. Not collective. `*grown` becomes true
+ * if one wants more workspace than any before. */
+tsr_status tsr_executable_make_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+
+/** Collective, where all ranks have made their plans: prepares those that are new. */
+tsr_status tsr_executable_prepare_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Keeps the plans that are new; without `keep` they go. */
+void tsr_executable_settle_plans(tsr_executable *x, bool keep);
 
 /** A mesh like `given` over the communicator; the caller owns it. */
 tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
