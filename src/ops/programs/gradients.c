@@ -90,6 +90,18 @@ static tsr_status make_like(void *operand, void **out)
     return status == TSR_OK ? derive_handle(x, value, out) : status;
 }
 
+/* Refuses a value of a state over which a later store wrote: formulas read what the op read. */
+static tsr_status check_now(const char *caller, const tsr_program *program, tsr_value value)
+{
+    const tsr_program_value *const v = &program->values[value];
+    if (v->kind != TSR_VALUE_STATE || tsr_program_now(program, v->first) == value)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the gradient reads state \"%.64s\" as it was before a store; record the store after "
+                          "tsr_gradients()",
+                          caller, program->values[v->first].name);
+}
+
 /* Records a row of a formula. */
 static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
@@ -99,6 +111,8 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
     handle *some = NULL;
     for (int i = 0; op->operands[i]; i++) {
         handle *const h = operands[i];
+        if (h)
+            TSR_TRY(check_now(caller, h->program, h->value));
         taken[i] = h ? h->value : TSR_NONE;
         some = h ? h : some;
     }

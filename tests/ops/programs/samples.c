@@ -2,7 +2,6 @@
 
 #include "wholes.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +67,7 @@ static void record_mlp(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "d.down", d[2], NULL);
 }
 
-/* A cache, two lengths, and a position. */
+/* A cache, two lengths, and a position; a move that depends on a length, and an exchange. */
 static void record_states(tsr_program *p, const tsr_mesh *mesh)
 {
     const int64_t tokens = tsr_length(p, "tokens", 9), total = tsr_length(p, "total", 9);
@@ -104,18 +103,29 @@ static void record_exchanges(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "z", with(p, "cast", tsr_attribute_dtype("dtype", TSR_F64), NO_ATTRIBUTE, z, TSR_NONE), NULL);
 }
 
+/* A mesh over the communicator of another one, which may have none. */
+static tsr_status make_mesh(const tsr_mesh *like, int64_t count, const char *const *names, const int64_t *ranks,
+                            tsr_mesh **out)
+{
+    tsr_comm *const comm = tsr_mesh_comm(like);
+    return comm ? tsr_mesh_create(comm, 1, &count, names, ranks, out)
+                : tsr_mesh_create_abstract(tsr_mesh_context(like), 1, &count, names, ranks, out);
+}
+
 /* Values on the mesh, on its ranks in another order, and on rank 0 alone. */
 static void record_meshes(tsr_program *p, const tsr_mesh *mesh)
 {
     tsr_mesh *turned = NULL, *first = NULL;
     int64_t ranks[16];
-    const int64_t count = tsr_mesh_count(mesh), one = 1, shape[] = {4, 6};
+    const int64_t count = tsr_mesh_count(mesh), shape[] = {4, 6};
     const char *const names[] = {"turned"};
     for (int64_t i = 0; i < count; i++)
         ranks[i] = count - 1 - i;
-    if (tsr_mesh_create(tsr_mesh_comm(mesh), 1, &count, names, ranks, &turned) != TSR_OK ||
-        tsr_mesh_create(tsr_mesh_comm(mesh), 1, &one, NULL, NULL, &first) != TSR_OK)
+    if (make_mesh(mesh, count, names, ranks, &turned) != TSR_OK || make_mesh(mesh, 1, NULL, NULL, &first) != TSR_OK) {
+        tsr_mesh_destroy(turned);
+        tsr_output(p, "y", TSR_NONE, NULL);
         return;
+    }
     tsr_layout *const over = lay(turned, "S(1)", 2, shape), *const alone = lay(first, "R", 2, shape);
     const tsr_value x = input(p, "x", mesh, "S(0),R", 4, 6);
     const tsr_value y = apply(p, "sample.twice", tsr_op_to_mesh(p, x, over), TSR_NONE);
@@ -145,23 +155,51 @@ static void record_policy(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "d.z", d[2], NULL);
 }
 
+/* Kernels that may fail before a move, an exchange, a store and a reduction, and after all of them. */
+static void record_kernels(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_layout *const layout = lay(mesh, "S(1)", 2, (const int64_t[]){4, 6});
+    const tsr_value state = tsr_state(p, "state", layout);
+    tsr_layout_destroy(layout);
+    tsr_value x = apply(p, "sample.twice", input(p, "x", mesh, "S(0)", 4, 6), TSR_NONE);
+    x = with(p, "redistribute", tsr_attribute_text("placements", "S(1)"), NO_ATTRIBUTE, x, TSR_NONE);
+    x = apply(p, "sample.twice", x, TSR_NONE);
+    x = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, x, TSR_NONE);
+    x = apply(p, "sample.twice", x, TSR_NONE);
+    tsr_op_store(p, state, x, TSR_NONE);
+    x = apply(p, "all_reduce", apply(p, "sum", x, TSR_NONE), TSR_NONE);
+    tsr_output(p, "y", apply(p, "mul", x, x), NULL);
+    tsr_output(p, "z", apply(p, "sample.twice", state, TSR_NONE), NULL);
+}
+
+/* Ranks never meet. */
+static void record_alone(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_output(p, "y", apply(p, "sample.twice", input(p, "x", mesh, "S(0)", 4, 6), TSR_NONE), NULL);
+}
+
 const sample samples[] = {
-    {"mlp", "2", TSR_POLICY_FORBID, record_mlp, 0, 0},
-    {"mlp", "3", TSR_POLICY_FORBID, record_mlp, 0, 0},
-    {"states", "2", TSR_POLICY_FORBID, record_states, 2, 5},
-    {"exchanges", "2", TSR_POLICY_FORBID, record_exchanges, 0, 0},
-    {"exchanges", "1", TSR_POLICY_FORBID, record_exchanges, 0, 0},
-    {"meshes", "a=2,b=1", TSR_POLICY_FORBID, record_meshes, 0, 0},
-    {"meshes", "a=2,b=2", TSR_POLICY_FORBID, record_meshes, 0, 0},
-    {"policy", "2", TSR_POLICY_ALLOW, record_policy, 0, 0},
+    {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0},
+    {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0},
+    {"states", "2", 2, TSR_POLICY_FORBID, record_states, 2, 5},
+    {"exchanges", "2", 2, TSR_POLICY_FORBID, record_exchanges, 0, 0},
+    {"exchanges", "1", 1, TSR_POLICY_FORBID, record_exchanges, 0, 0},
+    {"meshes", "a=2,b=1", 2, TSR_POLICY_FORBID, record_meshes, 0, 0},
+    {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0},
+    {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0},
+    {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0},
+    {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
+    {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
     {.name = NULL},
 };
 
-static atomic_int failing = -1;
+static _Thread_local int left;
 
-void samples_fail(int rank)
+int samples_fail_here(int nth)
 {
-    atomic_store(&failing, rank);
+    const int before = left;
+    left = nth;
+    return before;
 }
 
 static tsr_status check_twice(const tsr_op_case *c, tsr_dtype *results)
@@ -174,12 +212,8 @@ static tsr_status run_twice(const tsr_kernel_call *call)
 {
     int64_t count;
     TSR_TRY(tsr_tensor_count(&call->inputs[0], &count));
-    if (call->result_layouts && atomic_load(&failing) >= 0) {
-        int64_t rank;
-        TSR_TRY(tsr_mesh_rank_at(tsr_layout_mesh(call->result_layouts[0]), call->coordinate, &rank));
-        if (rank == atomic_load(&failing))
-            return tsr_status_set(TSR_ERROR_IO, "%s: the disk is gone", call->op);
-    }
+    if (left > 0 && --left == 0)
+        return tsr_status_set(TSR_ERROR_IO, "%s: the disk is gone", call->op);
     for (int64_t i = 0; i < count; i++)
         ((float *)call->outputs[0].data)[i] = 2 * ((const float *)call->inputs[0].data)[i];
     return TSR_OK;

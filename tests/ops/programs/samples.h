@@ -10,6 +10,7 @@
 /** A program, and how it runs. */
 typedef struct sample {
     const char *name, *mesh;
+    int ranks;
     tsr_policy policy; /**< that recording needs */
     void (*record)(tsr_program *program, const tsr_mesh *mesh);
     int64_t tokens, total; /**< lengths; 0: the program has none */
@@ -18,12 +19,12 @@ typedef struct sample {
 /** All samples, up to one without a name. */
 extern const sample samples[];
 
-/** The row "sample.twice" of a program's own, which samples use: x -> 2 x. It fails on the rank
- * whose number samples_fail() gave. */
+/** The row "sample.twice" of a program's own, which samples use: x -> 2 x. */
 extern const tsr_op *const sample_rows[1];
 
-/** The rank on which "sample.twice" fails from now on; -1: none. */
-void samples_fail(int rank);
+/** The calling thread's `nth` call of "sample.twice" from now fails with TSR_ERROR_IO; 0: none.
+ * Returns how many calls were left of the last number: 0 if it failed. */
+int samples_fail_here(int nth);
 
 /** Options of a context that counts nothing: the policy of a sample, and the row. */
 tsr_context_options sample_options(const sample *s);

@@ -194,12 +194,6 @@ static tsr_status trip_on_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-static int count_ranks(const sample *s)
-{
-    return strchr(s->mesh, '=') ? support_count_ranks(strchr(s->mesh, 'b')[2] == '1' ? "2" : "4")
-                                : support_count_ranks(s->mesh);
-}
-
 static void what_is_loaded_runs_as_what_was_saved(void **state)
 {
     (void)state;
@@ -209,7 +203,7 @@ static void what_is_loaded_runs_as_what_was_saved(void **state)
         tsr_context_options options = sample_options(s);
         options.allocator = counted_allocator(&memory);
         assert_int_equal(tsr_context_create(&options, &threads.context), TSR_OK);
-        const tsr_status status = tsr_threads_run(count_ranks(s), trip_on_rank, (void *)s, &threads);
+        const tsr_status status = tsr_threads_run(s->ranks, trip_on_rank, (void *)s, &threads);
         if (status != TSR_OK)
             fail_msg("%s on %s: %s: %s", s->name, s->mesh, tsr_status_name(status), tsr_status_message());
         tsr_context_destroy(threads.context);
