@@ -136,6 +136,8 @@ typedef struct tsr_executable_step {
     const tsr_layout *result_layouts[TSR_OP_MOST_RESULTS];
     int is_view;            /**< 1: it costs nothing, because its result lies over the operand's
                                  memory */
+    int shares;             /**< 1: a move that shares the exchange of the step before it, whose
+                                 seconds are those of both */
     int64_t bytes_received; /**< from other ranks */
     int64_t bytes_touched;  /**< of operands read and results written */
     int64_t flops;          /**< multiplications and additions of products; 0: of other ops */

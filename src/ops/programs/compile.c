@@ -90,13 +90,16 @@ static tsr_status copy_lengths(const tsr_program *program, tsr_executable *x)
     return TSR_OK;
 }
 
-static tsr_status compile_with(const tsr_program *program, bool *needed, tsr_factors *factors, tsr_executable *x)
+static tsr_status compile_with(const tsr_program *program, bool *needed, int *operand, tsr_factors *factors,
+                               tsr_executable *x)
 {
     mark_needed(program, needed);
     TSR_TRY(copy_lengths(program, x));
     TSR_TRY(tsr_compile_factors(program, factors));
-    TSR_TRY(tsr_compile_values(program, needed, factors, x));
-    TSR_TRY(tsr_compile_steps(program, needed, x));
+    TSR_TRY(tsr_compile_chains(program, needed, operand));
+    TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
+    TSR_TRY(tsr_compile_steps(program, needed, operand, x));
+    TSR_TRY(tsr_compile_batches(x));
     TSR_TRY(tsr_compile_memory(x));
     TSR_TRY(tsr_compile_probe(x, NULL));
     return tsr_compile_scratch(x);
@@ -104,14 +107,17 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, tsr_fac
 
 static tsr_status compile(const tsr_program *program, tsr_executable *x)
 {
-    void *needed, *factors = NULL;
+    void *needed, *operand = NULL, *factors = NULL;
     x->fingerprint = fingerprint(program);
     TSR_TRY(tsr_program_to_bytes(program, &x->saved, &x->saved_bytes));
     TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &needed));
-    tsr_status status = tsr_executable_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
+    tsr_status status = tsr_executable_array(x->context, program->node_count, sizeof(int), &operand);
     if (status == TSR_OK)
-        status = compile_with(program, needed, factors, x);
+        status = tsr_executable_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
+    if (status == TSR_OK)
+        status = compile_with(program, needed, operand, factors, x);
     tsr_release(x->context, needed);
+    tsr_release(x->context, operand);
     tsr_release(x->context, factors);
     return status;
 }

@@ -13,12 +13,19 @@ typedef struct tsr_factors {
 tsr_status tsr_compile_factors(const tsr_program *program, tsr_factors *out);
 
 /** Copies the values that the needed nodes have, and gives those that no step makes their places.
- * `needed` has a flag for each node. */
-tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const tsr_factors *factors,
-                              tsr_executable *x);
+ * `needed` has a flag for each node, and `operand` its first operand. */
+tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const int *operand,
+                              const tsr_factors *factors, tsr_executable *x);
 
-/** Makes the steps of the needed nodes, with their plans. */
-tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr_executable *x);
+/** Lets moves that follow one another become one: for each node the operand that it takes in the end.
+ * Nodes that are passed over are not needed any more. */
+tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand);
+
+/** Makes the steps of the needed nodes, with their plans; `operand` has the first of each node. */
+tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, const int *operand, tsr_executable *x);
+
+/** Puts moves off until a step needs one of them, and lets those that wait share an exchange. */
+tsr_status tsr_compile_batches(tsr_executable *x);
 
 /** Assigns memory to all values and steps. */
 tsr_status tsr_compile_memory(tsr_executable *x);

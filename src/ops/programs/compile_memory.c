@@ -29,7 +29,7 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
 static tsr_status add_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     size_t bytes = 0;
-    if (step->kind == TSR_DOES_MOVE)
+    if (step->kind == TSR_DOES_MOVE && step->place == 0)
         bytes = x->plans[step->plan].bytes;
     if (step->kind == TSR_DOES_KERNEL && step->inside)
         bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
@@ -56,7 +56,7 @@ tsr_status tsr_compile_scratch(tsr_executable *x)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_DOES_MOVE || !x->plans[step->plan].bytes)
+        if (step->kind != TSR_DOES_MOVE || step->place > 0 || !x->plans[step->plan].bytes)
             continue;
         if (step->scratch < 0)
             TSR_TRY(tsr_executable_add_room(x, x->plans[step->plan].bytes, (int)i, (int)i, &step->scratch));

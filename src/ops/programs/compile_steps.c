@@ -39,13 +39,14 @@ static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *nod
 }
 
 /* Lists a step's values. */
-static void list_values(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
+static void list_values(tsr_executable *x, const tsr_program_node *node, int first, tsr_step *step)
 {
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
-        step->operands[i] = node->operands[i];
-        step->operand_count = node->operands[i] >= 0 ? i + 1 : step->operand_count;
-        step->layouts[i] = node->operands[i] >= 0 ? tsr_form_of(x, node->operands[i])->layout : NULL;
-        step->inputs[i] = node->operands[i] >= 0 ? x->values[node->operands[i]].tensor : (tsr_tensor){.ndim = -1};
+        const int operand = i ? node->operands[i] : first;
+        step->operands[i] = operand;
+        step->operand_count = operand >= 0 ? i + 1 : step->operand_count;
+        step->layouts[i] = operand >= 0 ? tsr_form_of(x, operand)->layout : NULL;
+        step->inputs[i] = operand >= 0 ? x->values[operand].tensor : (tsr_tensor){.ndim = -1};
         if (step->inputs[i].ndim >= 0 && !step->inputs[i].data)
             step->inputs[i].data = somewhere;
     }
@@ -184,7 +185,7 @@ static tsr_status make_move(tsr_executable *x, const tsr_program_node *node, boo
     step->chosen = node->chosen;
     step->cause = node->cause;
     step->inside = true;
-    TSR_TRY(tsr_executable_add_plan(x, from->form, to->form, &step->plan));
+    TSR_TRY(tsr_executable_add_plan(x, 1, &from->form, &to->form, &step->plan));
     x->meets |= !x->plans[step->plan].local;
     if (!x->plans[step->plan].same || !may_view)
         return TSR_OK;
@@ -228,13 +229,14 @@ static tsr_status make_store(tsr_executable *x, tsr_step *step)
     return find_dim(x, step);
 }
 
-static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int index, bool may_view)
+static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int index, int first, bool may_view)
 {
     tsr_step *const step = &x->steps[x->step_count++];
     step->node = index;
     step->cause = -1;
     step->scratch = -1;
-    list_values(x, node, step);
+    step->batch = -1;
+    list_values(x, node, first, step);
     TSR_TRY(name_step(x, node, step));
     if (node->stores)
         return make_store(x, step);
@@ -250,7 +252,7 @@ static void add_copy(tsr_executable *x, int value, int output)
     for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
         step->results[j] = -1;
     step->kind = TSR_DOES_COPY;
-    step->node = step->cause = step->scratch = -1;
+    step->node = step->cause = step->scratch = step->batch = -1;
     step->inside = true;
     step->operands[0] = value;
     step->operand_count = 1;
@@ -303,18 +305,19 @@ static int find_store(const tsr_program *program, int value)
 }
 
 /* True if a node's result may be a view: nothing is stored below it while it is read. */
-static bool may_view(const tsr_program *program, const tsr_executable *x, const tsr_program_node *node, const int *last)
+static bool may_view(const tsr_program *program, const tsr_executable *x, const tsr_program_node *node, int first,
+                     const int *last)
 {
-    return node->stores || node->operands[0] == TSR_NONE ||
-           last[node->results[0]] < find_store(program, x->values[node->operands[0]].base);
+    return node->stores || first == TSR_NONE || last[node->results[0]] < find_store(program, x->values[first].base);
 }
 
-static tsr_status make_steps(const tsr_program *program, const bool *needed, const int *last, bool *made,
-                             tsr_executable *x)
+static tsr_status make_steps(const tsr_program *program, const bool *needed, const int *operand, const int *last,
+                             bool *made, tsr_executable *x)
 {
     for (size_t i = 0; i < program->node_count; i++)
         if (needed[i])
-            TSR_TRY(make_step(x, &program->nodes[i], (int)i, may_view(program, x, &program->nodes[i], last)));
+            TSR_TRY(make_step(x, &program->nodes[i], (int)i, operand[i],
+                              may_view(program, x, &program->nodes[i], operand[i], last)));
     for (size_t i = 0; i < x->step_count; i++)
         for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
             if (x->steps[i].results[j] >= 0 &&
@@ -324,7 +327,7 @@ static tsr_status make_steps(const tsr_program *program, const bool *needed, con
     return TSR_OK;
 }
 
-tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr_executable *x)
+tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, const int *operand, tsr_executable *x)
 {
     void *memory, *made = NULL;
     size_t count = x->output_count;
@@ -339,7 +342,7 @@ tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, tsr
     find_last_reads(program, last);
     tsr_status status = tsr_executable_array(x->context, x->value_count, sizeof(bool), &made);
     if (status == TSR_OK)
-        status = make_steps(program, needed, last, made, x);
+        status = make_steps(program, needed, operand, last, made, x);
     tsr_release(x->context, made);
     tsr_release(x->context, memory);
     return status;

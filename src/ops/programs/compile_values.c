@@ -90,10 +90,12 @@ static tsr_status list_outputs(tsr_executable *x, const tsr_program *program)
 }
 
 /* Marks the values that needed nodes and outputs have. */
-static void mark_values(const tsr_program *program, const bool *needed, bool *used)
+static void mark_values(const tsr_program *program, const bool *needed, const int *operand, bool *used)
 {
     for (size_t i = 0; i < program->node_count; i++) {
-        for (int j = 0; needed[i] && j < TSR_OP_MOST_OPERANDS; j++)
+        if (needed[i] && operand[i] != TSR_NONE)
+            used[operand[i]] = true;
+        for (int j = 1; needed[i] && j < TSR_OP_MOST_OPERANDS; j++)
             if (program->nodes[i].operands[j] != TSR_NONE)
                 used[program->nodes[i].operands[j]] = true;
         for (int j = 0; needed[i] && j < TSR_OP_MOST_RESULTS; j++)
@@ -146,8 +148,8 @@ static void place_stored(const tsr_program *program, tsr_executable *x)
     }
 }
 
-tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const tsr_factors *factors,
-                              tsr_executable *x)
+tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const int *operand,
+                              const tsr_factors *factors, tsr_executable *x)
 {
     void *memory;
     TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->values, &memory));
@@ -164,7 +166,7 @@ tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, co
     x->linked = memory;
     TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof(bool), &memory));
     bool *const used = memory;
-    mark_values(program, needed, used);
+    mark_values(program, needed, operand, used);
     const tsr_status status = hold_values(program, used, factors, x);
     if (status == TSR_OK) {
         place_given(x, used, x->inputs, x->input_count, TSR_PLACE_INPUT);

@@ -92,16 +92,34 @@ static const char *find_cause(const tsr_executable *x, int node)
     return "output";
 }
 
+/* Bytes that one move of a batch receives. */
+typedef struct item_bytes {
+    size_t item;
+    int64_t bytes;
+} item_bytes;
+
+static tsr_status add_transfer(const tsr_plan_transfer *transfer, void *user)
+{
+    item_bytes *const of = user;
+    of->bytes += transfer->item == of->item ? transfer->bytes : 0;
+    return TSR_OK;
+}
+
+/* The seconds of a batch are those of its first move. */
 static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     tsr_plan_figures figures;
+    item_bytes of = {.item = (size_t)step->place};
+    const tsr_plan *const plan = x->plans[step->plan].now;
     out->is_view = step->kind == TSR_DOES_SAME;
-    TSR_TRY(tsr_plan_figures_of(x->plans[step->plan].now, &figures));
+    TSR_TRY(tsr_plan_figures_of(plan, &figures));
+    TSR_TRY(tsr_plan_visit_receives(plan, add_transfer, &of));
     out->op = "move";
     out->operand_count = out->result_count = 1;
-    out->bytes_received = figures.bytes_received;
+    out->bytes_received = of.bytes;
     out->bytes_touched = (int64_t)(count_bytes(x, step->operands[0]) + count_bytes(x, step->results[0]));
-    out->seconds = figures.seconds;
+    out->seconds = step->place == 0 ? figures.seconds : 0;
+    out->shares = step->place > 0;
     if (step->chosen)
         out->cause = find_cause(x, step->cause);
     return TSR_OK;

@@ -56,9 +56,14 @@ typedef struct tsr_held {
 /** The most plans that a move keeps for different lengths. */
 #define TSR_VARIANTS 8
 
-/** A redistribution between two forms, for all moves that are alike. */
+/** The most moves that share an exchange. */
+#define TSR_BATCH 16
+
+/** A redistribution between two forms, or several that share an exchange, for all that are alike. */
 typedef struct tsr_planned {
-    int from, to;
+    int count;
+    int from[TSR_BATCH], to[TSR_BATCH];
+    bool is_used; /**< by some step */
     bool varies;
     bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
     bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
@@ -113,7 +118,14 @@ typedef struct tsr_step {
     int64_t state_size; /**< STORE: the state's size along it */
     int scratch;        /**< room of workspace and records; -1: none */
     int plan;           /**< MOVE: which of the executable's */
+    int batch;          /**< MOVE: of several; -1: alone */
+    int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
 } tsr_step;
+
+/** Moves that share an exchange, one after the other among the steps. */
+typedef struct tsr_batch {
+    tsr_tensor inputs[TSR_BATCH], outputs[TSR_BATCH]; /**< as linked */
+} tsr_batch;
 
 struct tsr_executable {
     tsr_context *context;
@@ -126,6 +138,8 @@ struct tsr_executable {
     size_t plan_count, plan_room;
     tsr_step *steps;
     size_t step_count;
+    tsr_batch *batches; /**< for each step that begins one, by `tsr_step.batch` */
+    size_t batch_count, batch_room;
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */
@@ -181,8 +195,8 @@ void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes);
  * workspace. */
 tsr_status tsr_executable_place_rooms(tsr_executable *x);
 
-/** Finds or adds the plan of a move between two forms. */
-tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out);
+/** Finds or adds the plan of `count` moves between forms. */
+tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out);
 
 /** Plans all moves on meshes over a communicator. Not collective. */
 tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);

@@ -4,11 +4,15 @@
 #include "ops/rows/formula.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/lookup.h"
+#include "ops/rows/table.h"
 
 #include <tessera/sys/memory.h>
 
 #include <stdio.h>
 #include <string.h>
+
+/* The most values that are computed again one from the other. */
+#define MOST_AGAIN 256
 
 /* Room for "the gradient of op 12, linear", which begins sentences. */
 #define CALLER 128
@@ -24,7 +28,9 @@ typedef struct handle {
 typedef struct backward {
     tsr_program *program;
     size_t value_count, node_count; /* of the forward pass */
+    int round;                      /* of nodes that are computed again */
     tsr_value *gradients;           /* by value; TSR_NONE: none yet */
+    tsr_value *again;               /* by value: as computed again; TSR_NONE: not yet */
     bool *depends;                  /* values that depend on those by which gradients are wanted */
     handle *handles;
     char caller[CALLER];
@@ -89,45 +95,6 @@ static tsr_status make_like(void *operand, void **out)
     tsr_layout_destroy(layout);
     return status == TSR_OK ? derive_handle(x, value, out) : status;
 }
-
-/* Refuses a value of a state over which a later store wrote: formulas read what the op read. */
-static tsr_status check_now(const char *caller, const tsr_program *program, tsr_value value)
-{
-    const tsr_program_value *const v = &program->values[value];
-    if (v->kind != TSR_VALUE_STATE || tsr_program_now(program, v->first) == value)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "%s: the gradient reads state \"%.64s\" as it was before a store; record the store after "
-                          "tsr_gradients()",
-                          caller, program->values[v->first].name);
-}
-
-/* Records a row of a formula. */
-static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
-                        void *const *operands, void **results)
-{
-    (void)user;
-    tsr_value taken[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
-    handle *some = NULL;
-    for (int i = 0; op->operands[i]; i++) {
-        handle *const h = operands[i];
-        if (h)
-            TSR_TRY(check_now(caller, h->program, h->value));
-        taken[i] = h ? h->value : TSR_NONE;
-        some = h ? h : some;
-    }
-    const tsr_status status = tsr_program_record(some->program, op, count, attributes, taken, made);
-    if (status != TSR_OK) {
-        tsr_kept_sentence kept;
-        tsr_status_keep(&kept);
-        return tsr_status_set(status, "%s: %s", caller, kept.text);
-    }
-    for (int i = 0; op->results[i]; i++)
-        TSR_TRY(derive_handle(some, made[i], &results[i]));
-    return TSR_OK;
-}
-
-static const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply, NULL};
 
 /* The gradient layout of a value. */
 static tsr_status make_expected(const tsr_program_value *v, tsr_layout **out)
@@ -277,6 +244,93 @@ static bool want(const backward *b, const tsr_program_node *node, bool *wanted)
     return any;
 }
 
+static tsr_status compute_again(backward *b, tsr_value value, int depth, tsr_value *out);
+
+/* Refuses a value of a state over which a later store wrote: formulas read what the op read. */
+static tsr_status check_now(const char *caller, const tsr_program *program, tsr_value value)
+{
+    const tsr_program_value *const v = &program->values[value];
+    if (v->kind != TSR_VALUE_STATE || tsr_program_now(program, v->first) == value)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the gradient reads state \"%.64s\" as it was before a store; record the store after "
+                          "tsr_gradients()",
+                          caller, program->values[v->first].name);
+}
+
+/* Records a node once more, on operands that are computed again where they are marked. */
+static tsr_status record_again(backward *b, const tsr_program_node *given, int depth, tsr_value *results)
+{
+    const tsr_program_node node = *given;
+    tsr_value operands[TSR_OP_MOST_OPERANDS];
+    size_t count = 0;
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        operands[i] = node.operands[i];
+        if (operands[i] == TSR_NONE)
+            continue;
+        TSR_TRY(check_now(b->caller, b->program, operands[i]));
+        TSR_TRY(compute_again(b, node.operands[i], depth + 1, &operands[i]));
+    }
+    if (!node.op)
+        return tsr_program_move(b->program, operands[0], b->program->values[node.results[0]].layout,
+                                (tsr_move_reason){node.chosen, node.cause}, &results[0]);
+    for (; node.attributes[count].name; count++)
+        attributes[count] = tsr_attribute_given(&node.attributes[count]);
+    return tsr_program_record(b->program, node.op, count, attributes, operands, results);
+}
+
+/* The value, computed again if it is marked. */
+static tsr_status compute_again(backward *b, tsr_value value, int depth, tsr_value *out)
+{
+    tsr_value results[TSR_OP_MOST_RESULTS];
+    const tsr_program_value *const v = &b->program->values[value];
+    *out = value;
+    if (!v->again || (size_t)value >= b->value_count)
+        return TSR_OK;
+    if (depth > MOST_AGAIN)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: more than %d marked values follow one another; leave every so many unmarked",
+                              b->caller, MOST_AGAIN);
+    if (b->again[value] == TSR_NONE) {
+        const int result = v->result, round = b->program->round;
+        b->program->round = b->round;
+        const tsr_status status = record_again(b, &b->program->nodes[v->node], depth, results);
+        b->program->round = round;
+        TSR_TRY(status);
+        b->again[value] = results[result];
+    }
+    *out = b->again[value];
+    return TSR_OK;
+}
+
+/* Records a row of a formula. */
+static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                        void *const *operands, void **results)
+{
+    tsr_value taken[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
+    handle *some = NULL;
+    for (int i = 0; op->operands[i]; i++) {
+        handle *const h = operands[i];
+        if (h)
+            TSR_TRY(check_now(caller, h->program, h->value));
+        taken[i] = h ? h->value : TSR_NONE;
+        some = h ? h : some;
+    }
+    const tsr_status status = tsr_program_record(some->program, op, count, attributes, taken, made);
+    if (status != TSR_OK) {
+        tsr_kept_sentence kept;
+        tsr_status_keep(&kept);
+        return tsr_status_set(status, "%s: %s", caller, kept.text);
+    }
+    for (int i = 0; op->results[i]; i++) {
+        TSR_TRY(compute_again(user, made[i], 0, &made[i]));
+        TSR_TRY(derive_handle(some, made[i], &results[i]));
+    }
+    return TSR_OK;
+}
+
+
 /* The attributes of a case, with the maxima of lengths. */
 static void resolve(const tsr_program *program, const tsr_attribute *attributes, tsr_op_case *c)
 {
@@ -308,14 +362,18 @@ static tsr_status reverse_op(backward *b, const tsr_program_node *given)
         return TSR_OK;
     resolve(b->program, node.attributes, &c);
     for (int i = 0; node.op->operands[i]; i++) {
-        layouts[i] = tsr_value_layout(b->program, node.operands[i]);
-        TSR_TRY(make_handle(b, node.operands[i], &operands[i]));
+        tsr_value operand = node.operands[i];
+        if (operand != TSR_NONE)
+            TSR_TRY(compute_again(b, operand, 0, &operand));
+        layouts[i] = tsr_value_layout(b->program, operand);
+        TSR_TRY(make_handle(b, operand, &operands[i]));
     }
     TSR_TRY(tsr_op_result_gradient(&c, b->program->values[node.results[0]].layout, &invariant));
     tsr_layout_destroy(invariant);
     /* Formulas give attributes to rows that are recorded, with lengths. */
     memcpy(c.attributes, node.attributes, sizeof c.attributes);
     TSR_TRY(make_handle(b, b->gradients[node.results[0]], &gradient));
+    const tsr_formula_values recorded = {layout_of, retain, release, make_like, apply, b};
     TSR_TRY(tsr_formula_gradients(&recorded, &c, operands, gradient, wanted, made));
     for (int i = 0; node.op->operands[i]; i++) {
         if (!made[i])
@@ -433,6 +491,10 @@ static tsr_status reverse_all(backward *b, tsr_value loss, size_t count, const t
         b->gradients[i] = TSR_NONE;
     TSR_TRY(tsr_allocate(b->program->context, b->value_count * sizeof *b->depends, &room));
     b->depends = memset(room, 0, b->value_count * sizeof *b->depends);
+    TSR_TRY(tsr_allocate(b->program->context, b->value_count * sizeof *b->again, &room));
+    b->again = room;
+    for (size_t i = 0; i < b->value_count; i++)
+        b->again[i] = TSR_NONE;
     TSR_TRY(mark(b, count, values));
     TSR_TRY(make_constant(b, loss, 1, &b->gradients[loss]));
     for (size_t i = b->node_count; i > 0; i--)
@@ -452,9 +514,12 @@ void tsr_gradients(tsr_program *program, tsr_value loss, size_t count, const tsr
         return;
     }
     backward b = {.program = program, .value_count = program->value_count, .node_count = program->node_count};
+    for (size_t i = 0; i < program->node_count; i++)
+        b.round = program->nodes[i].round >= b.round ? program->nodes[i].round + 1 : b.round;
     const tsr_status status = reverse_all(&b, loss, count, values, out);
     tsr_release(program->context, b.gradients);
     tsr_release(program->context, b.depends);
+    tsr_release(program->context, b.again);
     while (b.handles) {
         handle *const h = b.handles;
         b.handles = h->next;

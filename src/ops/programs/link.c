@@ -85,6 +85,10 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         if (step->results[i] >= 0)
             step->outputs[i] = x->values[step->results[i]].tensor;
+    if (step->batch >= 0) {
+        x->batches[step->batch].inputs[step->place] = step->inputs[0];
+        x->batches[step->batch].outputs[step->place] = step->outputs[0];
+    }
     return TSR_OK;
 }
 

@@ -48,19 +48,28 @@ static tsr_status open_layout(const tsr_executable *x, tsr_comm *comm, int form,
     return status;
 }
 
-/* Plans a move for the lengths of now. */
-static tsr_status plan(const tsr_executable *x, tsr_comm *comm, const tsr_planned *p, tsr_plan **out)
+static tsr_status make_plan(const tsr_executable *x, tsr_comm *comm, const tsr_planned *p, tsr_layout **from,
+                            tsr_layout **to, tsr_plan **out)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    tsr_layout *from, *to;
     options.rank = x->rank;
-    TSR_TRY(open_layout(x, comm, p->from, &from));
-    tsr_status status = open_layout(x, comm, p->to, &to);
-    if (status == TSR_OK) {
-        status = tsr_plan_create(from, to, &options, out);
-        tsr_layout_destroy(to);
+    for (int i = 0; i < p->count; i++) {
+        TSR_TRY(open_layout(x, comm, p->from[i], &from[i]));
+        TSR_TRY(open_layout(x, comm, p->to[i], &to[i]));
     }
-    tsr_layout_destroy(from);
+    return tsr_plan_create_batch((size_t)p->count, (const tsr_layout *const *)from, (const tsr_layout *const *)to,
+                                 &options, out);
+}
+
+/* Plans moves for the lengths of now. */
+static tsr_status plan(const tsr_executable *x, tsr_comm *comm, const tsr_planned *p, tsr_plan **out)
+{
+    tsr_layout *from[TSR_BATCH] = {NULL}, *to[TSR_BATCH] = {NULL};
+    const tsr_status status = make_plan(x, comm, p, from, to, out);
+    for (int i = 0; i < p->count; i++) {
+        tsr_layout_destroy(from[i]);
+        tsr_layout_destroy(to[i]);
+    }
     return status;
 }
 
@@ -94,11 +103,11 @@ static bool has_same(const tsr_form *from, const tsr_form *to, int dim)
 }
 
 /* Finds whether anything crosses ranks, which steps tell alike on every rank, and whether this rank
- * keeps what it has. */
+ * keeps what it has in a single move. */
 static tsr_status look(const tsr_executable *x, tsr_planned *p)
 {
-    const tsr_form *const from = &x->forms[p->from], *const to = &x->forms[p->to];
-    bool copies = true;
+    const tsr_form *const from = &x->forms[p->from[0]], *const to = &x->forms[p->to[0]];
+    bool copies = p->count == 1;
     p->local = true;
     for (size_t i = 0; i < tsr_plan_step_count(p->now); i++) {
         tsr_plan_step step;
@@ -112,11 +121,17 @@ static tsr_status look(const tsr_executable *x, tsr_planned *p)
     return TSR_OK;
 }
 
-tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out)
+static bool is_between(const tsr_planned *p, int count, const int *from, const int *to)
+{
+    return p->count == count && memcmp(p->from, from, (size_t)count * sizeof *from) == 0 &&
+           memcmp(p->to, to, (size_t)count * sizeof *to) == 0;
+}
+
+tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out)
 {
     void *items = x->plans;
     for (size_t i = 0; i < x->plan_count; i++) {
-        if (x->plans[i].from == from && x->plans[i].to == to) {
+        if (is_between(&x->plans[i], count, from, to)) {
             *out = (int)i;
             return TSR_OK;
         }
@@ -124,7 +139,12 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int from, int to, int *out
     TSR_TRY(tsr_program_grow(x->context, sizeof *x->plans, x->plan_count, &x->plan_room, &items));
     x->plans = items;
     tsr_planned *const p = &x->plans[x->plan_count];
-    *p = (tsr_planned){.from = from, .to = to, .varies = x->forms[from].varies || x->forms[to].varies};
+    *p = (tsr_planned){.count = count};
+    for (int i = 0; i < count; i++) {
+        p->from[i] = from[i];
+        p->to[i] = to[i];
+        p->varies |= x->forms[from[i]].varies || x->forms[to[i]].varies;
+    }
     *out = (int)x->plan_count++;
     tsr_plan *made;
     TSR_TRY(plan(x, NULL, p, &made));
@@ -138,7 +158,7 @@ tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm)
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
         tsr_plan *made;
-        if (!p->varies)
+        if (!p->varies || !p->is_used)
             continue;
         TSR_TRY(plan(x, comm, p, &made));
         const size_t bytes = tsr_plan_workspace_bytes(made);
@@ -156,13 +176,21 @@ static void forget(tsr_planned *p)
     p->now = NULL;
 }
 
+/* True if all meshes of a plan are over the communicator. */
+static bool is_over(const tsr_executable *x, const tsr_planned *p, const tsr_comm *comm)
+{
+    bool over = true;
+    for (int i = 0; i < p->count; i++)
+        over &= tsr_mesh_comm(tsr_layout_mesh(x->forms[p->from[i]].layout)) == comm &&
+                tsr_mesh_comm(tsr_layout_mesh(x->forms[p->to[i]].layout)) == comm;
+    return over;
+}
+
 tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm)
 {
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
-        const tsr_mesh *const from = tsr_layout_mesh(x->forms[p->from].layout);
-        const tsr_mesh *const to = tsr_layout_mesh(x->forms[p->to].layout);
-        if (tsr_mesh_comm(from) == comm && tsr_mesh_comm(to) == comm)
+        if (!p->is_used || is_over(x, p, comm))
             continue;
         tsr_plan *made;
         TSR_TRY(plan(x, comm, p, &made));
@@ -191,7 +219,7 @@ bool tsr_executable_find_plans(tsr_executable *x)
 {
     bool lacks = false;
     for (size_t i = 0; i < x->plan_count; i++)
-        if (x->plans[i].varies && !find_variant(x, &x->plans[i]))
+        if (x->plans[i].varies && x->plans[i].is_used && !find_variant(x, &x->plans[i]))
             lacks = true;
     return lacks;
 }
@@ -200,7 +228,7 @@ tsr_status tsr_executable_make_plans(tsr_executable *x, tsr_comm *comm, bool *gr
 {
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
-        if (!p->varies || find_variant(x, p))
+        if (!p->varies || !p->is_used || find_variant(x, p))
             continue;
         TSR_TRY(plan(x, comm, p, &p->next));
         const size_t bytes = tsr_plan_workspace_bytes(p->next);

@@ -52,7 +52,8 @@ static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
     outcome o = {.status = TSR_OK};
     for (size_t i = 0; i < x->plan_count; i++)
-        note(&o, tsr_plan_prepare(o.status == TSR_OK ? x->plans[i].now : NULL, comm));
+        if (x->plans[i].is_used)
+            note(&o, tsr_plan_prepare(o.status == TSR_OK ? x->plans[i].now : NULL, comm));
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
         if (step->kind == TSR_DOES_KERNEL && step->exchanged) {

@@ -35,6 +35,7 @@ typedef struct tsr_program_value {
     int node;         /**< the node that makes it; -1: none */
     int result;       /**< with `node`: which of the node's it is */
     double constant;
+    bool again; /**< RESULT: the backward computes it again rather than keep it */
     int64_t shape[TSR_MAX_DIMS]; /**< INPUT: as recorded, with lengths */
     tsr_value like;              /**< LIKE, and CONSTANT: a value of its shape; TSR_NONE: none */
     tsr_value first;             /**< STATE: the state as runs find it */
@@ -53,6 +54,7 @@ typedef struct tsr_program_node {
     tsr_value results[TSR_OP_MOST_RESULTS];
     unsigned exchanged; /**< mesh dims, by bits, along which ranks meet inside the op */
     uint64_t hash;      /**< of op, attributes and operands, or of a move's layout */
+    int round;          /**< nodes are shared within a round: the forward pass, or computing again */
     bool chosen;        /**< a move that the policy put in */
     int cause;          /**< the node for which the policy put the move in; -1: an output, or the program wrote it */
 } tsr_program_node;
@@ -75,6 +77,7 @@ struct tsr_program {
     size_t length_count;
     int *table; /**< nodes by hash, plus 1; 0: free */
     size_t table_room;
+    int round;         /**< of the nodes that are recorded now */
     tsr_status status; /**< the first error */
     tsr_kept_sentence sentence;
 };

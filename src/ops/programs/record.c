@@ -80,14 +80,14 @@ static bool are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
 static bool is_same_op(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
     (void)program;
-    return a->hash == b->hash && a->op == b->op && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
+    return a->hash == b->hash && a->round == b->round && a->op == b->op && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
            are_equal(a->attributes, b->attributes);
 }
 
 /* The new node has its layout in the value that it will make, which is the program's last. */
 static bool is_same_move(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
-    return a->hash == b->hash && !a->op && !a->stores && a->operands[0] == b->operands[0] &&
+    return a->hash == b->hash && a->round == b->round && !a->op && !a->stores && a->operands[0] == b->operands[0] &&
            are_layouts_equal(program->values[a->results[0]].layout, program->values[b->results[0]].layout);
 }
 
@@ -119,7 +119,7 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
                             tsr_value *out)
 {
     const tsr_layout *const own = program->values[value].layout;
-    tsr_program_node node = {.chosen = reason.chosen, .cause = reason.cause};
+    tsr_program_node node = {.chosen = reason.chosen, .cause = reason.cause, .round = program->round};
     if (are_layouts_equal(own, layout)) {
         *out = value;
         return TSR_OK;
@@ -251,7 +251,7 @@ static tsr_status add_results(recording *r, tsr_layout *const *layouts, tsr_prog
 static tsr_status add_case(recording *r, tsr_layout *const *layouts, tsr_value *results)
 {
     tsr_program *const program = r->program;
-    tsr_program_node node = {.op = r->op, .exchanged = r->exchanged, .cause = -1};
+    tsr_program_node node = {.op = r->op, .exchanged = r->exchanged, .cause = -1, .round = program->round};
     none(node.operands, TSR_OP_MOST_OPERANDS);
     none(node.results, TSR_OP_MOST_RESULTS);
     node.hash = tsr_mix_attributes((uint64_t)(uintptr_t)r->op, r->raw);
@@ -384,6 +384,8 @@ tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t count, 
     if (!op || !operands)
         return tsr_program_fail(
             program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_apply: %s is NULL", op ? "operands" : "op"));
+    if (strcmp(op, "recompute") == 0)
+        return tsr_op_recompute(program, operands[0]);
     tsr_status status = tsr_op_find(program->context, op, &row);
     if (status == TSR_OK)
         status = tsr_program_record(program, row, count, attributes, operands, made);
@@ -484,6 +486,20 @@ void tsr_op_store(tsr_program *program, tsr_value state, tsr_value value, tsr_va
         status = record_store(program, state, tsr_program_now(program, value), tsr_program_now(program, position));
     if (status != TSR_OK)
         (void)tsr_program_fail(program, status);
+}
+
+tsr_value tsr_op_recompute(tsr_program *program, tsr_value x)
+{
+    if (!tsr_program_records(program))
+        return TSR_NONE;
+    tsr_program_value *const v = tsr_program_value_at(program, x);
+    if (!v)
+        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT,
+                                                        "tsr_op_recompute: x is value %d, which is not one of the "
+                                                        "program's",
+                                                        x));
+    v->again = v->kind == TSR_VALUE_RESULT;
+    return x;
 }
 
 tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_layout *layout)

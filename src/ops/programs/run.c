@@ -92,16 +92,24 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
 /* Takes part in a move as a rank that failed. */
 static void take_part(const running *r, const tsr_step *step)
 {
-    const tsr_tensor none = {.ndim = -1, .device = tsr_device_host()};
-    (void)tsr_plan_execute(r->x->plans[step->plan].now, r->comm, NULL, &none, NULL, 0, r->stream);
+    tsr_tensor none[TSR_BATCH];
+    for (int i = 0; i < TSR_BATCH; i++)
+        none[i] = (tsr_tensor){.ndim = -1, .device = tsr_device_host()};
+    (void)tsr_plan_execute(r->x->plans[step->plan].now, r->comm, NULL, none, NULL, 0, r->stream);
 }
 
-static tsr_status run_move(const running *r, const tsr_step *step)
+static tsr_status run_move(const running *r, tsr_step *step)
 {
     const tsr_planned *const p = &r->x->plans[step->plan];
-    return tsr_plan_execute(p->now, r->comm, r->x->forms[p->from].inside ? &step->inputs[0] : NULL,
-                            r->x->forms[p->to].inside ? &step->outputs[0] : NULL, step->call.workspace, p->bytes,
-                            r->stream);
+    const tsr_tensor *inputs = step->inputs, *outputs = step->outputs;
+    if (step->place > 0)
+        return TSR_OK;
+    if (step->batch >= 0) {
+        inputs = r->x->batches[step->batch].inputs;
+        outputs = r->x->batches[step->batch].outputs;
+    }
+    return tsr_plan_execute(p->now, r->comm, r->x->forms[p->from[0]].inside ? inputs : NULL,
+                            r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
 }
 
 static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
@@ -139,7 +147,7 @@ static tsr_status store(tsr_step *step)
 static void meet_failed(running *r, tsr_step *step)
 {
     (void)tsr_status_restore(&r->sentence, r->status);
-    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local)
+    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
         take_part(r, step);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);

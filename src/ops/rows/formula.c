@@ -88,11 +88,7 @@ static void inherit_attributes(const formula *f, application *a)
         for (int j = 0; f->c->attributes[j].name; j++) {
             if (strcmp(a->op->attributes[i].name, f->c->attributes[j].name) != 0)
                 continue;
-            tsr_attribute value = f->c->attributes[j];
-            if (value.kind == TSR_ATTRIBUTE_WORD)
-                for (int64_t place = value.integer; place > 0; place--)
-                    value.words = strchr(value.words, '|') + 1;
-            a->attributes[a->attribute_count++] = value;
+            a->attributes[a->attribute_count++] = tsr_attribute_given(&f->c->attributes[j]);
         }
     }
 }

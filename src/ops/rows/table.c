@@ -118,6 +118,15 @@ static tsr_status read_attribute(const char *caller, const tsr_op *op, const tsr
     return TSR_OK;
 }
 
+tsr_attribute tsr_attribute_given(const tsr_attribute *of_case)
+{
+    tsr_attribute given = *of_case;
+    if (given.kind == TSR_ATTRIBUTE_WORD)
+        for (int64_t place = given.integer; place > 0; place--)
+            given.words = strchr(given.words, '|') + 1;
+    return given;
+}
+
 tsr_status tsr_op_refuse_null(const char *caller, const void *op, const void *operands, const char *last)
 {
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, !op ? "op" : operands ? last : "operands");

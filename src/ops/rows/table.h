@@ -15,6 +15,9 @@ tsr_status tsr_op_refuse_null(const char *caller, const void *op, const void *op
 tsr_status tsr_op_begin(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         const tsr_layout *const *operands, tsr_op_case *out);
 
+/** An attribute as tsr_op_begin() takes it, from one of a case, which has all words of a row. */
+tsr_attribute tsr_attribute_given(const tsr_attribute *of_case);
+
 /** The rule of a case, and what its row adds to it. */
 typedef struct tsr_op_ruling {
     char text[TSR_OP_RULE_TEXT]; /**< of the rule, if the row writes it */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -108,10 +109,107 @@ static void layouts_change_no_values(void **state)
         layers_run(support_count_ranks(all[i].mesh), run_mlp, (void *)&all[i]);
 }
 
+enum { LAYERS = 8, WIDTH = 16 };
+
+/* Layers of tanh(x w), whose results are kept, or computed again but for every second one. */
+static void record_deep(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const bool *const again = arg;
+    const int64_t shape[] = {WIDTH, WIDTH};
+    tsr_value d[2];
+    tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)");
+    const tsr_value first = x, w = apply(p, "vary", parameter(p, "w", lay(mesh, "R", 2, WIDTH, WIDTH)), TSR_NONE, TSR_NONE);
+    const tsr_attribute half = tsr_attribute_float("factor", 0.03125);
+    for (int i = 0; i < LAYERS; i++) {
+        const tsr_value y = tsr_program_apply(p, "scale", 1, &half, (const tsr_value[]){apply(p, "matmul", x, w, TSR_NONE)}, NULL);
+        x = apply(p, "tanh", *again ? tsr_op_recompute(p, y) : y, TSR_NONE, TSR_NONE);
+        if (*again && i % 2 == 0)
+            x = apply(p, "recompute", x, TSR_NONE, TSR_NONE);
+    }
+    const tsr_value loss = apply(p, "all_reduce", apply(p, "sum", x, TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE);
+    tsr_gradients(p, loss, 1, &first, d);
+    tsr_output(p, "d.x", d[0], NULL);
+}
+
+/* Values that are computed again have the same bits, and need not be kept. */
+static tsr_status compare_again(tsr_comm *comm, void *arg)
+{
+    static const bool kept = false, again = true;
+    static _Thread_local ran got, wanted;
+    tsr_mesh *mesh;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(ran_run(comm, mesh, record_deep, &kept, 0, &wanted));
+    TSR_TRY(ran_run(comm, mesh, record_deep, &again, 0, &got));
+    EXPECT(got.count == wanted.count && memcmp(got.values, wanted.values, got.count * sizeof got.values[0]) == 0,
+           "other values");
+    EXPECT(got.workspace < wanted.workspace, "%zu bytes, not less than %zu", got.workspace, wanted.workspace);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void marked_values_are_computed_again(void **state)
+{
+    (void)state;
+    layers_run(2, compare_again, NULL);
+}
+
+/* Lists the moves of a compiled program, as "P>S(0)" and so on, with "+" before those that share an
+ * exchange. */
+static void list_moves(const tsr_executable *x, char *text, size_t capacity)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < tsr_executable_step_count(x); i++) {
+        tsr_executable_step step;
+        char from[64], to[64];
+        assert_int_equal(tsr_executable_step_at(x, i, &step), TSR_OK);
+        if (strcmp(step.op, "move") != 0)
+            continue;
+        tsr_layout_print(step.operand_layouts[0], from, sizeof from);
+        tsr_layout_print(step.result_layouts[0], to, sizeof to);
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s%s>%s", length ? " " : "",
+                                   step.shares ? "+" : "", from, to);
+    }
+}
+
+static void expect_moves(const mlp *m, const char *wanted)
+{
+    char text[512];
+    tsr_context *context;
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *x;
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    options.rank = 1;
+    assert_int_equal(tsr_context_create(NULL, &context), TSR_OK);
+    assert_int_equal(tsr_mesh_parse(NULL, context, m->mesh, &mesh), TSR_OK);
+    assert_int_equal(tsr_program_create(context, &p), TSR_OK);
+    record_mlp(p, mesh, m);
+    assert_int_equal(tsr_compile(p, &options, &x), TSR_OK);
+    list_moves(x, text, sizeof text);
+    assert_string_equal(text, wanted);
+    tsr_executable_destroy(x);
+    tsr_program_destroy(p);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+}
+
+/* The transpose of a gather whose result varies is one reduce-scatter, and gradients that nothing
+ * waits for share an exchange. */
+static void moves_are_joined(void **state)
+{
+    (void)state;
+    expect_moves(&(mlp){"4", "S(0)", "S(0)", "S(0)", "S(1)", true}, "S(0)>R P>R P>S(0)");
+    expect_moves(&(mlp){"2", "S(0)", "R", "R", "R", false}, "P>R +P>R +P>R +P>R");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_change_no_values),
+        cmocka_unit_test(moves_are_joined),
+        cmocka_unit_test(marked_values_are_computed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

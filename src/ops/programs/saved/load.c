@@ -30,6 +30,7 @@ typedef struct entry {
     tsr_value first; /* of its values */
     const tsr_layout *layouts[TSR_OP_MOST_RESULTS];
     unsigned varying[TSR_OP_MOST_RESULTS];
+    bool again[TSR_OP_MOST_RESULTS];
 } entry;
 
 static tsr_status check_end(const loader *l)
@@ -233,11 +234,21 @@ static tsr_status read_operands(loader *l, const tsr_op *op, tsr_value *out)
     return TSR_OK;
 }
 
+/* The round in which a node is recorded: within one, equal nodes are shared. */
+static tsr_status read_round(loader *l)
+{
+    const uint32_t round = tsr_unpack_u32(&l->in);
+    TSR_TRY(check_below(l, "its round", round, INT_MAX));
+    l->program->round = (int)round;
+    return TSR_OK;
+}
+
 static tsr_status load_op(loader *l)
 {
     const tsr_op *op;
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
     tsr_value operands[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
+    TSR_TRY(read_round(l));
     const char *const name = tsr_unpack_text(&l->in);
     const uint32_t count = tsr_unpack_u32(&l->in);
     TSR_TRY(check_below(l, "the number of attributes", count, TSR_OP_MOST_ATTRIBUTES + 1));
@@ -255,6 +266,7 @@ static tsr_status load_move(loader *l, const entry *e)
     tsr_value x;
     const size_t node = l->program->node_count;
     TSR_TRY(read_operand(l, "the value that is moved", false, &x));
+    TSR_TRY(read_round(l));
     const uint32_t chosen = tsr_unpack_u32(&l->in), cause = tsr_unpack_u32(&l->in);
     TSR_TRY(check_end(l));
     (void)tsr_op_to_mesh(l->program, x, e->layouts[0]);
@@ -319,20 +331,22 @@ static tsr_status refuse_layout(const loader *l, const tsr_layout *made, const t
                           l->place, ours, theirs);
 }
 
-/* Gives a value the layout and the varying mesh dims that were saved. */
-static tsr_status finish_value(const loader *l, tsr_program_value *v, const tsr_layout *layout, unsigned varying)
+/* Gives a value what was saved of it beside what makes it. */
+static tsr_status finish_value(const loader *l, tsr_program_value *v, const entry *e, uint32_t result)
 {
     unsigned whole = 0;
+    const tsr_layout *const layout = e->layouts[result];
     if (!are_placed_alike(v->layout, layout))
         return refuse_layout(l, v->layout, layout);
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++)
         whole |= tsr_layout_placements(layout)[k].kind == TSR_REPLICATE ? 1u << k : 0;
-    if (varying & ~whole)
+    if (e->varying[result] & ~whole)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a value varies on mesh dims on which it is not Replicate",
                               l->place);
     tsr_layout_destroy(v->layout);
     v->layout = tsr_layout_retain((tsr_layout *)layout);
-    v->varying = varying;
+    v->varying = e->varying[result];
+    v->again = e->again[result] && v->kind == TSR_VALUE_RESULT;
     return TSR_OK;
 }
 
@@ -350,6 +364,7 @@ static tsr_status read_entry(loader *l, entry *e)
         const tsr_layout *to;
         const uint32_t number = tsr_unpack_u32(&l->in);
         e->varying[i] = tsr_unpack_u32(&l->in);
+        e->again[i] = tsr_unpack_u32(&l->in) != 0;
         TSR_TRY(check_below(l, "a layout", number, layout_count));
         TSR_TRY(tsr_plan_layouts(l->layouts, number, &e->layouts[i], &to));
     }
@@ -362,17 +377,18 @@ static tsr_status load_entry(loader *l)
     tsr_program *const program = l->program;
     TSR_TRY(read_entry(l, &e));
     TSR_TRY(load_kind(l, &e));
+    l->program->round = 0;
     TSR_TRY(tell_program(l));
     if (program->value_count != (size_t)e.first + e.count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: it makes %zu values, but was saved with %lu", l->place,
                               program->value_count - (size_t)e.first, (unsigned long)e.count);
     for (uint32_t i = 0; i < e.count; i++)
-        TSR_TRY(finish_value(l, &program->values[(size_t)e.first + i], e.layouts[i], e.varying[i]));
+        TSR_TRY(finish_value(l, &program->values[(size_t)e.first + i], &e, i));
     return TSR_OK;
 }
 
 /* The fewest bytes of an entry: a value with a name of one letter. */
-#define LEAST_ENTRY_BYTES 18
+#define LEAST_ENTRY_BYTES 22
 
 static tsr_status load_entries(loader *l)
 {

@@ -179,6 +179,7 @@ static void write_op(tsr_packer *out, const tsr_program_node *node)
 static void write_node(tsr_packer *out, const tsr_program_node *node)
 {
     if (node->op) {
+        tsr_pack_u32(out, (uint32_t)node->round);
         write_op(out, node);
         return;
     }
@@ -188,6 +189,7 @@ static void write_node(tsr_packer *out, const tsr_program_node *node)
         write_value(out, node->operands[2]);
         return;
     }
+    tsr_pack_u32(out, (uint32_t)node->round);
     tsr_pack_u32(out, node->chosen);
     write_value(out, node->cause);
 }
@@ -232,6 +234,7 @@ static size_t write_entry(const saving *s, tsr_packer *out, size_t first)
     for (size_t i = first; i < first + count; i++) {
         tsr_pack_u32(out, s->of[i]);
         tsr_pack_u32(out, s->program->values[i].varying);
+        tsr_pack_u32(out, s->program->values[i].again);
     }
     if (v->node < 0)
         write_source(out, v);
