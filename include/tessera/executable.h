@@ -58,9 +58,11 @@ TSR_API const tsr_layout *tsr_executable_input_layout(const tsr_executable *exec
 TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
                                                        size_t index);
 
+/** @{ */
 /** The name of an input, or of an output; borrowed; NULL: there is none. */
 TSR_API const char *tsr_executable_input_name(const tsr_executable *executable, size_t index);
 TSR_API const char *tsr_executable_output_name(const tsr_executable *executable, size_t index);
+/** @} */
 
 /** Bytes of workspace that a run needs on this rank. They may grow when an executable over abstract
  * meshes is prepared, when a length is set, and when a run is given tensors with strides, for which

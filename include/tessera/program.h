@@ -109,9 +109,9 @@ TSR_API tsr_value tsr_program_apply(tsr_program *program, const char *op, size_t
 TSR_API void tsr_op_store(tsr_program *program, tsr_value state, tsr_value value,
                           tsr_value position);
 
-/** Marks a value, and returns it: tsr_gradients() then uses it as computed again from its operands, and
- * these again where they are marked too, so that it need not be kept until the backward. PyTorch's
- * checkpoint(), jax.checkpoint. tsr_program_apply() takes it by the name "recompute". */
+/** Marks a value, and returns it: tsr_gradients() then uses it as computed again from its operands,
+ * and these again where they are marked too, so that it need not be kept until the backward.
+ * PyTorch's checkpoint(), jax.checkpoint. tsr_program_apply() takes it by the name "recompute". */
 TSR_API tsr_value tsr_op_recompute(tsr_program *program, tsr_value x);
 
 /** Redistributes a value to another layout of the same tensor, on its mesh or, with the ranks of

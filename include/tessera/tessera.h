@@ -75,6 +75,7 @@
 #include <tessera/products.h>
 #include <tessera/profile.h>
 #include <tessera/program.h>
+#include <tessera/program_ops.h>
 #include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>

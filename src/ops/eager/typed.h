@@ -5,6 +5,7 @@
 #include "ops/eager/gradient.h"
 #include "ops/eager/run.h"
 #include "ops/rows/lookup.h"
+#include "ops/rows/settings.h"
 
 #include <string.h>
 
@@ -22,39 +23,36 @@ static inline const tsr_op *row(const char *name)
     return row_by(name, NULL);
 }
 
-/** Lists of operands, attributes and wanted gradients. */
+/** Lists of operands and wanted gradients. */
 #define OPERANDS(...) ((const tsr_dtensor *const[]){__VA_ARGS__})
-#define ATTRIBUTES(...)                                                                                                \
-    (sizeof((const tsr_attribute[]){__VA_ARGS__}) / sizeof(tsr_attribute)), ((const tsr_attribute[]){__VA_ARGS__})
-#define NO_ATTRIBUTES 0, NULL
 #define WANTED(...)   ((tsr_dtensor **const[]){__VA_ARGS__})
 
-/** The functions of an op with one operand and, behind it, `settings`, a list of parameters that
- * ends in a comma: three with gradients, two without. Neither is made of the other, because that
- * would take the commas of settings as its own. */
+/** The functions of an op with one operand and, behind it, `settings` (settings.h): three with
+ * gradients, two without. Neither is made of the other, because that would take the commas of
+ * settings as its own. */
 #define UNARY_WITH(name, op, settings, attributes)                                                                     \
-    tsr_status tsr_##name(const tsr_dtensor *x, settings tsr_dtensor **out)                                            \
+    tsr_status tsr_##name(const tsr_dtensor *x settings, tsr_dtensor **out)                                            \
     {                                                                                                                  \
         return tsr_eager_run("tsr_" #name, row_by(op, x), attributes, OPERANDS(x), out);                               \
     }                                                                                                                  \
-    tsr_status tsr_##name##_into(const tsr_dtensor *x, settings tsr_dtensor *out)                                      \
+    tsr_status tsr_##name##_into(const tsr_dtensor *x settings, tsr_dtensor *out)                                      \
     {                                                                                                                  \
         return tsr_eager_run_into("tsr_" #name "_into", row_by(op, x), attributes, OPERANDS(x), &out);                 \
     }                                                                                                                  \
-    tsr_status tsr_##name##_backward(const tsr_dtensor *x, settings const tsr_dtensor *dout, tsr_dtensor **dx)         \
+    tsr_status tsr_##name##_backward(const tsr_dtensor *x settings, const tsr_dtensor *dout, tsr_dtensor **dx)         \
     {                                                                                                                  \
         return tsr_eager_backward("tsr_" #name "_backward", row_by(op, x), attributes, OPERANDS(x), dout, WANTED(dx)); \
     }
 #define WITHOUT_GRADIENT(name, op, settings, attributes)                                                               \
-    tsr_status tsr_##name(const tsr_dtensor *x, settings tsr_dtensor **out)                                            \
+    tsr_status tsr_##name(const tsr_dtensor *x settings, tsr_dtensor **out)                                            \
     {                                                                                                                  \
         return tsr_eager_run("tsr_" #name, row_by(op, x), attributes, OPERANDS(x), out);                               \
     }                                                                                                                  \
-    tsr_status tsr_##name##_into(const tsr_dtensor *x, settings tsr_dtensor *out)                                      \
+    tsr_status tsr_##name##_into(const tsr_dtensor *x settings, tsr_dtensor *out)                                      \
     {                                                                                                                  \
         return tsr_eager_run_into("tsr_" #name "_into", row_by(op, x), attributes, OPERANDS(x), &out);                 \
     }
-#define UNARY(name, op) UNARY_WITH(name, op, , NO_ATTRIBUTES)
+#define UNARY(name, op) UNARY_WITH(name, op, NO_SETTING, NO_ATTRIBUTES)
 
 /** The three functions of an op with the operands `a` and `b`. */
 #define BINARY(name, a, b)                                                                                             \

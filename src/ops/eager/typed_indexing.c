@@ -2,25 +2,18 @@
 
 #include <tessera/indexing.h>
 
-/* Settings, and the attributes that they are. */
-#define NO_SETTING
-#define DIM_SETTING int dim,
-#define DIM         ATTRIBUTES(tsr_attribute_int("dim", dim))
-#define CLASSES     ATTRIBUTES(tsr_attribute_int("classes", classes))
-#define LENGTH      ATTRIBUTES(tsr_attribute_int("length", length))
-
 /* The three functions of an op that reads `table` where `ids` say. */
 #define READ(name, table, ids, settings, attributes)                                                                   \
-    tsr_status tsr_##name(const tsr_dtensor *table, const tsr_dtensor *ids, settings tsr_dtensor **out)                \
+    tsr_status tsr_##name(const tsr_dtensor *table, const tsr_dtensor *ids settings, tsr_dtensor **out)                \
     {                                                                                                                  \
         return tsr_eager_run("tsr_" #name, row_by(#name, table), attributes, OPERANDS(table, ids), out);               \
     }                                                                                                                  \
-    tsr_status tsr_##name##_into(const tsr_dtensor *table, const tsr_dtensor *ids, settings tsr_dtensor *out)          \
+    tsr_status tsr_##name##_into(const tsr_dtensor *table, const tsr_dtensor *ids settings, tsr_dtensor *out)          \
     {                                                                                                                  \
         return tsr_eager_run_into("tsr_" #name "_into", row_by(#name, table), attributes, OPERANDS(table, ids), &out); \
     }                                                                                                                  \
-    tsr_status tsr_##name##_backward(const tsr_dtensor *table, const tsr_dtensor *ids,                                 \
-                                     settings const tsr_dtensor *dout, tsr_dtensor **d##table)                         \
+    tsr_status tsr_##name##_backward(const tsr_dtensor *table, const tsr_dtensor *ids settings,                        \
+                                     const tsr_dtensor *dout, tsr_dtensor **d##table)                                  \
     {                                                                                                                  \
         return tsr_eager_backward("tsr_" #name "_backward", row_by(#name, table), attributes, OPERANDS(table, ids),    \
                                   dout, WANTED(d##table, NULL));                                                       \
@@ -61,10 +54,10 @@ tsr_status tsr_one_hot_into(const tsr_dtensor *ids, int64_t classes, tsr_dtensor
 
 tsr_status tsr_bincount(const tsr_dtensor *ids, int64_t length, tsr_dtensor **out)
 {
-    return tsr_eager_run("tsr_bincount", row_by("bincount", ids), LENGTH, OPERANDS(ids), out);
+    return tsr_eager_run("tsr_bincount", row_by("bincount", ids), COUNTS, OPERANDS(ids), out);
 }
 
 tsr_status tsr_bincount_into(const tsr_dtensor *ids, int64_t length, tsr_dtensor *out)
 {
-    return tsr_eager_run_into("tsr_bincount_into", row_by("bincount", ids), LENGTH, OPERANDS(ids), &out);
+    return tsr_eager_run_into("tsr_bincount_into", row_by("bincount", ids), COUNTS, OPERANDS(ids), &out);
 }

@@ -2,19 +2,9 @@
 
 #include <tessera/norms.h>
 
-/* Settings, and the attributes that they are. */
-#define DIM_SETTING  int dim,
-#define DIM          ATTRIBUTES(tsr_attribute_int("dim", dim))
-#define OF_DIMS      tsr_attribute_ints("dim", count, dims), tsr_attribute_int("keep", keep)
-#define DIMS_SETTING int count, const int64_t *dims, int keep,
-#define DIMS         ATTRIBUTES(OF_DIMS)
-#define P_SETTING    double p, int count, const int64_t *dims, int keep,
-#define P            ATTRIBUTES(OF_DIMS, tsr_attribute_float("p", p))
-#define EPSILON      ATTRIBUTES(tsr_attribute_float("epsilon", epsilon))
-
 UNARY_WITH(softmax, "softmax", DIM_SETTING, DIM)
 UNARY_WITH(log_softmax, "log_softmax", DIM_SETTING, DIM)
-UNARY_WITH(logsumexp, "logsumexp", DIMS_SETTING, DIMS)
+UNARY_WITH(logsumexp, "logsumexp", REDUCED_SETTING, REDUCED)
 UNARY_WITH(norm, "norm", P_SETTING, P)
 
 tsr_status tsr_rms_norm(const tsr_dtensor *x, const tsr_dtensor *weight, double epsilon, tsr_dtensor **out)

@@ -3,12 +3,6 @@
 #include <tessera/order.h>
 #include <tessera/sys/status.h>
 
-/* Settings, and the attributes that they are. */
-#define DIM_SETTING int dim,
-#define DIM         ATTRIBUTES(tsr_attribute_int("dim", dim))
-#define SORT        ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("descending", descending))
-#define TOP         ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("k", k))
-
 UNARY_WITH(cumsum, "cumsum", DIM_SETTING, DIM)
 
 /* Runs an op of two results, of which either may be dropped. */

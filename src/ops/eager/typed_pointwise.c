@@ -2,21 +2,6 @@
 
 #include <tessera/pointwise.h>
 
-/* Settings, and the attributes that they are. */
-#define APPROXIMATE_SETTING int tanh,
-#define APPROXIMATE         ATTRIBUTES(tsr_attribute_word("approximate", tanh ? "tanh" : "none"))
-#define FACTOR_SETTING      double factor,
-#define FACTOR              ATTRIBUTES(tsr_attribute_float("factor", factor))
-#define DTYPE_SETTING       tsr_dtype dtype,
-#define DTYPE               ATTRIBUTES(tsr_attribute_dtype("dtype", dtype))
-
-#define BOUNDS_SETTING double min, double max,
-#define BOUNDS         ATTRIBUTES(tsr_attribute_float("min", min), tsr_attribute_float("max", max))
-#define SLOPE_SETTING  double slope,
-#define SLOPE          ATTRIBUTES(tsr_attribute_float("slope", slope))
-#define ALPHA_SETTING  double alpha,
-#define ALPHA          ATTRIBUTES(tsr_attribute_float("alpha", alpha))
-
 /* The two functions of an op without a gradient. */
 #define UNARY_ALONE(name)                                                                                              \
     tsr_status tsr_##name(const tsr_dtensor *x, tsr_dtensor **out)                                                     \
@@ -90,21 +75,18 @@ BINARY_ALONE(logical_or)
 
 tsr_status tsr_masked_fill(const tsr_dtensor *x, const tsr_dtensor *mask, double value, tsr_dtensor **out)
 {
-    return tsr_eager_run("tsr_masked_fill", row_by("masked_fill", x), ATTRIBUTES(tsr_attribute_float("value", value)),
-                         OPERANDS(x, mask), out);
+    return tsr_eager_run("tsr_masked_fill", row_by("masked_fill", x), VALUE, OPERANDS(x, mask), out);
 }
 
 tsr_status tsr_masked_fill_into(const tsr_dtensor *x, const tsr_dtensor *mask, double value, tsr_dtensor *out)
 {
-    return tsr_eager_run_into("tsr_masked_fill_into", row_by("masked_fill", x),
-                              ATTRIBUTES(tsr_attribute_float("value", value)), OPERANDS(x, mask), &out);
+    return tsr_eager_run_into("tsr_masked_fill_into", row_by("masked_fill", x), VALUE, OPERANDS(x, mask), &out);
 }
 
 tsr_status tsr_masked_fill_backward(const tsr_dtensor *x, const tsr_dtensor *mask, double value,
                                     const tsr_dtensor *dout, tsr_dtensor **dx)
 {
-    return tsr_eager_backward("tsr_masked_fill_backward", row_by("masked_fill", x),
-                              ATTRIBUTES(tsr_attribute_float("value", value)), OPERANDS(x, mask), dout,
+    return tsr_eager_backward("tsr_masked_fill_backward", row_by("masked_fill", x), VALUE, OPERANDS(x, mask), dout,
                               WANTED(dx, NULL));
 }
 

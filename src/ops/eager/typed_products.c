@@ -8,17 +8,11 @@
 
 BINARY(matmul, a, b)
 
-#define EQUATION ATTRIBUTES(tsr_attribute_text("equation", equation))
-
 /* Operands of the row: those that are given, then NULL. */
 static tsr_status take_operands(const char *caller, int count, const tsr_dtensor *const *operands,
                                 const tsr_dtensor *all[EINSUM_OPERANDS])
 {
-    if (count < 1 || count > EINSUM_OPERANDS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: count is %d, but einsum takes 1 to %d operands", caller, count,
-                              EINSUM_OPERANDS);
-    if (!operands)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: operands is NULL", caller);
+    TSR_TRY(tsr_settings_check_count(caller, count, EINSUM_OPERANDS, "operands", operands));
     for (int i = 0; i < EINSUM_OPERANDS; i++) {
         all[i] = i < count ? operands[i] : NULL;
         if (i < count && !operands[i])

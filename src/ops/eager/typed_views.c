@@ -4,33 +4,6 @@
 #include <tessera/values.h>
 #include <tessera/views.h>
 
-/* Settings, and the attributes that they are. */
-#define SHAPE_SETTING    int ndim, const int64_t *shape,
-#define SHAPE            ATTRIBUTES(tsr_attribute_ints("shape", ndim, shape))
-#define TWO_DIMS_SETTING int dim0, int dim1,
-#define TWO_DIMS         ATTRIBUTES(tsr_attribute_int("dim0", dim0), tsr_attribute_int("dim1", dim1))
-#define ORDER_SETTING    int count, const int64_t *dims,
-#define ORDER            ATTRIBUTES(tsr_attribute_ints("dims", count, dims))
-#define DIMS_SETTING     int count, const int64_t *dims,
-#define DIMS             ATTRIBUTES(tsr_attribute_ints("dim", count, dims))
-#define DIM_SETTING      int dim,
-#define DIM              ATTRIBUTES(tsr_attribute_int("dim", dim))
-#define RANGE_SETTING    int dim, int64_t start, int64_t end, int64_t step,
-#define RANGE                                                                                                          \
-    ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("start", start), tsr_attribute_int("end", end),        \
-               tsr_attribute_int("step", step))
-#define LENGTH_SETTING int dim, int64_t start, int64_t length,
-#define LENGTH                                                                                                         \
-    ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("start", start), tsr_attribute_int("length", length))
-#define PADS_SETTING int dim, int64_t before, int64_t after, double value,
-#define PADS                                                                                                           \
-    ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("before", before), tsr_attribute_int("after", after),  \
-               tsr_attribute_float("value", value))
-#define SHIFT_SETTING    int dim, int64_t shift,
-#define SHIFT            ATTRIBUTES(tsr_attribute_int("dim", dim), tsr_attribute_int("shift", shift))
-#define DIAGONAL_SETTING int64_t diagonal,
-#define DIAGONAL         ATTRIBUTES(tsr_attribute_int("diagonal", diagonal))
-
 UNARY_WITH(reshape, "reshape", SHAPE_SETTING, SHAPE)
 UNARY_WITH(transpose, "transpose", TWO_DIMS_SETTING, TWO_DIMS)
 UNARY_WITH(permute, "permute", ORDER_SETTING, ORDER)
@@ -49,10 +22,7 @@ UNARY_WITH(triu, "triu", DIAGONAL_SETTING, DIAGONAL)
 static tsr_status take_operands(const char *caller, int count, const tsr_dtensor *const *x,
                                 const tsr_dtensor *operands[TSR_OP_MOST_OPERANDS])
 {
-    if (!x || count < 1 || count > TSR_OP_MOST_OPERANDS)
-        return x ? tsr_status_set(TSR_ERROR_ARGUMENT, "%s: count is %d, but must be 1 to %d", caller, count,
-                                  TSR_OP_MOST_OPERANDS)
-                 : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is NULL", caller);
+    TSR_TRY(tsr_settings_check_count(caller, count, TSR_OP_MOST_OPERANDS, "x", x));
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         operands[i] = i < count ? x[i] : NULL;
         if (i < count && !x[i])
@@ -165,32 +135,12 @@ tsr_status tsr_stack_backward(int count, const tsr_dtensor *const *x, int dim, c
     return status;
 }
 
-/* Checks that `count` sizes are those of a dim of x. */
-static tsr_status check_sizes(const char *caller, const tsr_dtensor *x, int *dim, int count, const int64_t *sizes,
+static tsr_status check_split(const char *caller, const tsr_dtensor *x, int *dim, int count, const int64_t *sizes,
                               const void *list)
 {
-    if (!x || !sizes || !list)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller,
-                              !x      ? "x"
-                              : sizes ? "the list of results"
-                                      : "sizes");
-    const tsr_layout *const layout = tsr_dtensor_layout(x);
-    const int ndim = tsr_layout_ndim(layout);
-    int64_t left;
-    if (*dim < -1 || *dim >= ndim || ndim == 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dim is %d, but x has %d dims, of which -1 is the last", caller,
-                              *dim, ndim);
-    *dim = *dim == -1 ? ndim - 1 : *dim;
-    left = tsr_layout_shape(layout)[*dim];
-    bool fit = count >= 1;
-    for (int i = 0; i < count && fit; i++) {
-        fit = sizes[i] >= 0 && sizes[i] <= left;
-        left -= fit ? sizes[i] : 0;
-    }
-    return fit && left == 0
-               ? TSR_OK
-               : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: sizes must be 0 or more and sum to %lld, the size of dim %d",
-                                caller, (long long)tsr_layout_shape(layout)[*dim], *dim);
+    if (!x || !list)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, x ? "the list of results" : "x");
+    return tsr_settings_check_sizes(caller, tsr_dtensor_layout(x), dim, count, sizes);
 }
 
 static tsr_status take_part(const char *caller, const tsr_dtensor *x, int dim, int64_t start, int64_t length,
@@ -202,7 +152,7 @@ static tsr_status take_part(const char *caller, const tsr_dtensor *x, int dim, i
 tsr_status tsr_split(const tsr_dtensor *x, int dim, int count, const int64_t *sizes, tsr_dtensor **out)
 {
     static const char caller[] = "tsr_split";
-    TSR_TRY(check_sizes(caller, x, &dim, count, sizes, out));
+    TSR_TRY(check_split(caller, x, &dim, count, sizes, out));
     int64_t start = 0;
     for (int i = 0; i < count; i++) {
         const tsr_status status = take_part(caller, x, dim, start, sizes[i], &out[i]);
@@ -257,7 +207,7 @@ tsr_status tsr_split_backward(const tsr_dtensor *x, int dim, int count, const in
     static const char caller[] = "tsr_split_backward";
     tsr_layout *layout;
     tsr_dtensor *whole;
-    TSR_TRY(check_sizes(caller, x, &dim, count, sizes, dout));
+    TSR_TRY(check_split(caller, x, &dim, count, sizes, dout));
     if (!dx)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dx is NULL", caller);
     TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(x), &layout));

@@ -1,5 +1,5 @@
-/* The backward of a program: nodes from the last to the first, each by the formulas of its row, which
- * are applied as recorded ops. */
+/* The backward of a program: nodes from the last to the first, each by the formulas of its row,
+ * which are applied as recorded ops. */
 #include "ops/programs/record.h"
 #include "ops/rows/formula.h"
 #include "ops/rows/gradient_layouts.h"
@@ -121,37 +121,43 @@ static const char *name_value(const backward *b, tsr_value value, char text[64])
 static tsr_status refuse_terms(const backward *b, tsr_value value, const tsr_layout *made)
 {
     char name[64], text[256];
+    const tsr_layout *const own = b->program->values[value].layout;
+    bool reduces = false;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(own)); k++)
+        reduces |=
+            tsr_layout_placements(made)[k].kind == TSR_PARTIAL && tsr_layout_placements(own)[k].kind == TSR_PARTIAL;
     tsr_layout_print(made, text, sizeof text);
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "%s leaves terms of the gradient by %s, \"%s\", which is invariant: every rank needs the sum; "
-        "give the op tsr_op_vary(program, %s) instead, whose backward adds the terms",
-        b->caller, name_value(b, value, name), text, name);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s leaves terms of the gradient by %s, \"%s\", which is %s: every rank needs the sum; "
+                          "give the op %s(program, %s%s) instead, whose backward adds the terms",
+                          b->caller, name_value(b, value, name), text, reduces ? "Partial itself" : "invariant",
+                          reduces ? "tsr_op_all_reduce" : "tsr_op_vary", name, reduces ? ", 1" : "");
 }
 
-/* True if a made gradient needs no move: it is as expected, or Replicate where terms are expected,
- * which are then added later. */
-static bool fits(const tsr_program_value *v, const tsr_layout *made, const tsr_layout *expected)
+/* The layout to which a made gradient must be brought: the value's gradient layout, but Replicate,
+ * or terms of a mean, may stay where terms are expected, which are then added later. */
+static tsr_status make_wanted(const tsr_program_value *v, const tsr_layout *made, tsr_layout **out)
 {
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_op_reduced(v->layout, placements);
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(v->layout)); k++) {
-        const tsr_placement *const a = &tsr_layout_placements(made)[k], *const b = &tsr_layout_placements(expected)[k];
-        const bool is_varying = v->varying >> k & 1;
-        if (tsr_mesh_size(tsr_layout_mesh(v->layout), k) > 1 && !tsr_placement_same(a, b) &&
-            !(is_varying && a->kind == TSR_REPLICATE))
-            return false;
+        const tsr_placement *const own = &tsr_layout_placements(made)[k];
+        const bool stays = own->kind == TSR_REPLICATE || (own->kind == TSR_PARTIAL && own->op == TSR_AVG);
+        if (v->varying >> k & 1)
+            placements[k] = stays ? *own : tsr_partial(TSR_SUM);
     }
-    return true;
+    return tsr_layout_with(v->layout, placements, out);
 }
 
-/* True if the gradient differs from what is expected by terms alone. */
-static bool has_terms(const tsr_layout *made, const tsr_layout *expected)
+/* True if the gradient differs from what is wanted by terms alone. */
+static bool has_terms(const tsr_layout *made, const tsr_layout *wanted)
 {
     bool found = false;
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(made)); k++) {
-        const tsr_placement *const a = &tsr_layout_placements(made)[k], *const b = &tsr_layout_placements(expected)[k];
+        const tsr_placement *const a = &tsr_layout_placements(made)[k], *const b = &tsr_layout_placements(wanted)[k];
         if (a->kind == TSR_PARTIAL && b->kind == TSR_REPLICATE)
             found = true;
-        else if (!tsr_placement_same(a, b))
+        else if (a->kind != b->kind)
             return false;
     }
     return found;
@@ -160,19 +166,17 @@ static bool has_terms(const tsr_layout *made, const tsr_layout *expected)
 /* Brings a gradient that was made for a value to the value's gradient layout. */
 static tsr_status bring(backward *b, tsr_value value, tsr_value *gradient)
 {
-    tsr_layout *expected;
-    const tsr_program_value *const v = &b->program->values[value];
+    tsr_layout *wanted;
+    bool alike;
     const tsr_layout *const made = b->program->values[*gradient].layout;
     const tsr_policy policy = tsr_context_policy(b->program->context, NULL);
-    TSR_TRY(make_expected(v, &expected));
-    tsr_status status = TSR_OK;
-    if (!fits(v, made, expected)) {
-        if (policy == TSR_POLICY_FORBID && has_terms(made, expected))
-            status = refuse_terms(b, value, made);
-        else
-            status = tsr_program_bring(b->program, b->caller, *gradient, expected, gradient);
-    }
-    tsr_layout_destroy(expected);
+    TSR_TRY(make_wanted(&b->program->values[value], made, &wanted));
+    tsr_status status = tsr_program_compare(made, wanted, &alike);
+    if (status == TSR_OK && !alike && policy == TSR_POLICY_FORBID && has_terms(made, wanted))
+        status = refuse_terms(b, value, made);
+    if (status == TSR_OK)
+        status = tsr_program_bring(b->program, b->caller, *gradient, wanted, gradient);
+    tsr_layout_destroy(wanted);
     return status;
 }
 
@@ -329,7 +333,6 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
     }
     return TSR_OK;
 }
-
 
 /* The attributes of a case, with the maxima of lengths. */
 static void resolve(const tsr_program *program, const tsr_attribute *attributes, tsr_op_case *c)

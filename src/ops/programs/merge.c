@@ -141,7 +141,8 @@ static tsr_status take(ordering *o, const tsr_step *step)
         TSR_TRY(flush(o));
     if (step->kind == TSR_DOES_MOVE && !o->x->plans[step->plan].local)
         return put_off(o, step);
-    if (step->kind == TSR_DOES_MOVE)
+    /* Ranks that keep what they have prepare the plan with those that do not. */
+    if (step->kind == TSR_DOES_MOVE || (step->kind == TSR_DOES_SAME && !step->c.op))
         o->x->plans[step->plan].is_used = true;
     o->steps[o->count++] = *step;
     return TSR_OK;

@@ -35,7 +35,7 @@ typedef struct tsr_program_value {
     int node;         /**< the node that makes it; -1: none */
     int result;       /**< with `node`: which of the node's it is */
     double constant;
-    bool again; /**< RESULT: the backward computes it again rather than keep it */
+    bool again;                  /**< RESULT: the backward computes it again rather than keep it */
     int64_t shape[TSR_MAX_DIMS]; /**< INPUT: as recorded, with lengths */
     tsr_value like;              /**< LIKE, and CONSTANT: a value of its shape; TSR_NONE: none */
     tsr_value first;             /**< STATE: the state as runs find it */

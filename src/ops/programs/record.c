@@ -4,6 +4,7 @@
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
+#include "ops/rules/alike.h"
 
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
@@ -80,8 +81,8 @@ static bool are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
 static bool is_same_op(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
     (void)program;
-    return a->hash == b->hash && a->round == b->round && a->op == b->op && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
-           are_equal(a->attributes, b->attributes);
+    return a->hash == b->hash && a->round == b->round && a->op == b->op &&
+           memcmp(a->operands, b->operands, sizeof a->operands) == 0 && are_equal(a->attributes, b->attributes);
 }
 
 /* The new node has its layout in the value that it will make, which is the program's last. */
@@ -149,6 +150,34 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
     return add_node(program, &node, slot);
 }
 
+/* The cuts of a tensor's dim, as cuts of a tensor of one dim. */
+static void take_cuts(const tsr_layout *layout, int dim, tsr_placement *cuts)
+{
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
+        cuts[k] = tsr_layout_placements(layout)[k];
+        if (cuts[k].kind != TSR_SHARD || cuts[k].dim != dim)
+            cuts[k] = tsr_replicate();
+        cuts[k].dim = 0;
+    }
+}
+
+tsr_status tsr_program_compare(const tsr_layout *a, const tsr_layout *b, bool *alike)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(a);
+    *alike = tsr_op_are_on_one_mesh(mesh, tsr_layout_mesh(b));
+    for (int k = 0; *alike && k < tsr_mesh_ndim(mesh); k++) {
+        const tsr_placement *const x = &tsr_layout_placements(a)[k], *const y = &tsr_layout_placements(b)[k];
+        *alike = tsr_mesh_size(mesh, k) == 1 || (x->kind == y->kind && (x->kind != TSR_PARTIAL || x->op == y->op));
+    }
+    for (int dim = 0; *alike && dim < tsr_layout_ndim(a); dim++) {
+        tsr_placement ours[TSR_MAX_DIMS], theirs[TSR_MAX_DIMS];
+        take_cuts(a, dim, ours);
+        take_cuts(b, dim, theirs);
+        TSR_TRY(tsr_cuts_alike(mesh, tsr_layout_shape(a)[dim], ours, theirs, alike));
+    }
+    return TSR_OK;
+}
+
 /* True if a policy lets a value be redistributed. */
 static bool is_allowed(tsr_policy policy, const tsr_layout *from, const tsr_layout *to)
 {
@@ -177,8 +206,10 @@ tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value v
 {
     const tsr_layout *const own = program->values[value].layout;
     char ours[256], theirs[256];
-    if (are_layouts_equal(own, layout) || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
-        if (!are_layouts_equal(own, layout))
+    bool alike;
+    TSR_TRY(tsr_program_compare(own, layout, &alike));
+    if (alike || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
+        if (!alike)
             warn(program, what, own, layout);
         return tsr_program_move(program, value, layout, (tsr_move_reason){true, -1}, out);
     }

@@ -193,8 +193,8 @@ static tsr_status expand_operand(const expansion *e, int operand)
     return TSR_OK;
 }
 
-tsr_status tsr_op_expand(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
-                         tsr_cut_lists *lists, tsr_op_expanded out[TSR_OP_OPERANDS], tsr_op_misfit *misfit)
+tsr_status tsr_op_expand_form(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
+                              tsr_cut_lists *lists, tsr_op_expanded out[TSR_OP_OPERANDS], tsr_op_misfit *misfit)
 {
     const expansion e = {form, mesh, (const tsr_op_placements *)operands, tsr_mesh_ndim(mesh), lists, out, misfit};
     for (int i = 0; i < form->rule->operand_count && misfit->kind == TSR_OP_FITS; i++) {

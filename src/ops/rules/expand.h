@@ -18,8 +18,8 @@ typedef struct tsr_op_expanded {
  * that have only a part reduce or exchange the others, and the cuts of factors come first. Misfits:
  * TSR_OP_CUT_ACROSS.
  */
-tsr_status tsr_op_expand(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
-                         tsr_cut_lists *lists, tsr_op_expanded out[TSR_OP_OPERANDS], tsr_op_misfit *misfit);
+tsr_status tsr_op_expand_form(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_op_placements operands,
+                              tsr_cut_lists *lists, tsr_op_expanded out[TSR_OP_OPERANDS], tsr_op_misfit *misfit);
 
 /** The marks of what `dims` lacks of a factor or compound; `*same` false: its factors differ in
  * them. */

@@ -374,7 +374,7 @@ tsr_status tsr_op_fit(const tsr_op_form *form, const tsr_mesh *mesh, const tsr_o
                  .out = out,
                  .misfit = &out->misfit};
     const tsr_op_misfit *const misfit = &out->misfit;
-    TSR_TRY(tsr_op_expand(form, mesh, operands, &out->lists, f.own, &out->misfit));
+    TSR_TRY(tsr_op_expand_form(form, mesh, operands, &out->lists, f.own, &out->misfit));
     for (int k = 0; k < f.mesh_ndim && misfit->kind == TSR_OP_FITS; k++)
         TSR_TRY(fit_mesh_dim(&f, k));
     for (int i = 0; i < form->rule->result_count && misfit->kind == TSR_OP_FITS; i++)

@@ -118,10 +118,13 @@ static void record_deep(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     const int64_t shape[] = {WIDTH, WIDTH};
     tsr_value d[2];
     tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)");
-    const tsr_value first = x, w = apply(p, "vary", parameter(p, "w", lay(mesh, "R", 2, WIDTH, WIDTH)), TSR_NONE, TSR_NONE);
+    const tsr_value first = x,
+                    w = apply(p, "vary", parameter(p, "w", lay(mesh, "R", 2, WIDTH, WIDTH)), TSR_NONE, TSR_NONE);
     const tsr_attribute half = tsr_attribute_float("factor", 0.03125);
     for (int i = 0; i < LAYERS; i++) {
-        const tsr_value y = tsr_program_apply(p, "scale", 1, &half, (const tsr_value[]){apply(p, "matmul", x, w, TSR_NONE)}, NULL);
+        const tsr_value product = apply(p, "matmul", x, w, TSR_NONE);
+        const tsr_value y = tsr_program_apply(
+            p, "scale", 1, &half, (const tsr_value[]){*again ? tsr_op_recompute(p, product) : product}, NULL);
         x = apply(p, "tanh", *again ? tsr_op_recompute(p, y) : y, TSR_NONE, TSR_NONE);
         if (*again && i % 2 == 0)
             x = apply(p, "recompute", x, TSR_NONE, TSR_NONE);

@@ -132,9 +132,10 @@ static void gradients_of_invariant_values_need_vary(void **state)
     fixture f = begin(TSR_POLICY_FORBID);
     tsr_value x = input(&f, "x", "R", 4, 6), w = input(&f, "w", "S(1)", 6, 2);
     tsr_gradients(f.p, record_loss(&f, x, w), 2, (const tsr_value[]){x, w}, d);
-    expect_error(&f, TSR_ERROR_ARGUMENT,
-                 "tsr_gradients: op 0, matmul leaves terms of the gradient by \"x\", \"P\", which is invariant: every rank "
-                 "needs the sum; give the op tsr_op_vary(program, \"x\") instead, whose backward adds the terms");
+    expect_error(
+        &f, TSR_ERROR_ARGUMENT,
+        "tsr_gradients: op 0, matmul leaves terms of the gradient by \"x\", \"P\", which is invariant: every rank "
+        "needs the sum; give the op tsr_op_vary(program, \"x\") instead, whose backward adds the terms");
     f = begin(TSR_POLICY_FORBID);
     x = input(&f, "x", "R", 4, 6);
     w = input(&f, "w", "S(1)", 6, 2);
