@@ -49,7 +49,8 @@ static tsr_value linear(tsr_program *p, tsr_value x, tsr_value w)
                              NULL);
 }
 
-/* An MLP with weights that are cut, and its gradients. */
+/* An MLP with weights that are cut, and its gradients, for which the hidden values are computed
+ * again. */
 static void record_mlp(tsr_program *p, const tsr_mesh *mesh)
 {
     tsr_value d[3];
@@ -57,7 +58,7 @@ static void record_mlp(tsr_program *p, const tsr_mesh *mesh)
                     down = parameter(p, "down", mesh, "S(1)", 5, 7);
     const tsr_value h = with(p, "gelu", tsr_attribute_word("approximate", "tanh"), NO_ATTRIBUTE,
                              linear(p, apply(p, "vary", x, TSR_NONE), up), TSR_NONE);
-    const tsr_value y = apply(p, "all_reduce", linear(p, h, down), TSR_NONE);
+    const tsr_value y = apply(p, "all_reduce", linear(p, tsr_op_recompute(p, h), down), TSR_NONE);
     const tsr_value loss =
         apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
     tsr_gradients(p, loss, 3, (const tsr_value[]){x, up, down}, d);

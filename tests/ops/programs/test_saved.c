@@ -239,6 +239,34 @@ static tsr_program *record_small(tsr_context *context)
     return p;
 }
 
+/* The format cannot change unnoticed: the small program's bytes are kept. */
+static void the_format_is_kept(void **state)
+{
+    char line[256];
+    bytes saved;
+    size_t at = 0;
+    tsr_context *context;
+    (void)state;
+    assert_int_equal(tsr_context_create(NULL, &context), TSR_OK);
+    tsr_program *const p = record_small(context);
+    assert_int_equal(save_program(p, &saved), TSR_OK);
+    FILE *const file = fopen(GOLDEN_DIR "/saved_program.hex", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        unsigned byte;
+        int used = 0;
+        for (const char *from = line; sscanf(from, " %2x%n", &byte, &used) == 1; from += used) {
+            assert_true(at < saved.count);
+            assert_int_equal(saved.at[at++], byte);
+        }
+    }
+    fclose(file);
+    assert_int_equal(at, saved.count);
+    free(saved.at);
+    tsr_program_destroy(p);
+    tsr_context_destroy(context);
+}
+
 /* Loads bytes, as a program and its parts on both ranks: refused with a sentence, or a program that
  * is saved as the same bytes. */
 static tsr_status try_bytes(tsr_context *context, counted_memory *memory, const unsigned char *at, size_t count)
@@ -447,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_loaded_runs_as_what_was_saved),
+        cmocka_unit_test(the_format_is_kept),
         cmocka_unit_test(other_bytes_are_refused_or_are_programs),
         cmocka_unit_test(loading_survives_every_failing_allocation),
         cmocka_unit_test(ops_are_found_by_name),
