@@ -28,11 +28,14 @@ typedef enum tool_option {
     OPT_DTYPE,
     OPT_INPUT,
     OPT_INPUT_SHARDS,
+    OPT_INPUTS,
     OPT_OUTPUT,
     OPT_TOKENS,
     OPT_HIDDEN,
     OPT_INTERMEDIATE,
     OPT_WEIGHTS,
+    OPT_HEADS,
+    OPT_KV_HEADS,
     OPT_BEGIN,
     OPT_END,
     OPT_FACTOR,
@@ -120,7 +123,7 @@ typedef struct tool_command {
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command,
     bench_linear_command, bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command,
     bench_plan_command, bench_compare_command, bench_simulate_command, bench_suite_command, bench_kernels_command,
-    ops_command, bench_ops_command;
+    ops_command, bench_ops_command, program_command, bench_program_command;
 
 /** Reads a subcommand's arguments, argv[1] to argv[argc - 1]. `*help`: --help is among them.
  * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`,

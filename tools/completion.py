@@ -14,6 +14,7 @@ WORDS = {
     "KERNEL": "copy reduce reduce-to-all",
     "WHAT": "bytes time",
     "DTYPE": "f32 f16 bf16",
+    "POLICY": "forbid partials warn allow",
     "PLACEMENTS": r"R P S\(0\) S\(1\)",
 }
 

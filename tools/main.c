@@ -20,12 +20,14 @@ static const tool_command *const commands[] = {
     &redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
     &ops_command,
+    &program_command,
 #endif
     &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
     &bench_linear_command,
     &bench_product_command,
     &bench_ops_command,
+    &bench_program_command,
 #endif
     &bench_dispatch_command,
     &bench_calibrate_command,

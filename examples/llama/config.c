@@ -224,6 +224,21 @@ static tsr_status read_rope(source from, llama_rope_config *rope)
     return read_rope_object(from, missing(from, "rope_parameters") ? "rope_scaling" : "rope_parameters", rope);
 }
 
+tsr_rope_options llama_config_rope(const llama_config *config)
+{
+    const llama_rope_config *const from = &config->rope;
+    tsr_rope_options options = TSR_ROPE_OPTIONS_INIT;
+    options.base = from->theta;
+    if (from->type != LLAMA_ROPE_DEFAULT)
+        options.factor = from->factor;
+    if (from->type == LLAMA_ROPE_LLAMA3) {
+        options.low_freq_factor = from->low_frequency_factor;
+        options.high_freq_factor = from->high_frequency_factor;
+        options.original_max_position = (int64_t)from->original_positions;
+    }
+    return options;
+}
+
 static bool is_text(source from, const char *key, const char *wanted)
 {
     const json_t *const value = json_object_get(from.object, key);

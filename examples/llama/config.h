@@ -1,8 +1,9 @@
-/** The configuration of a Llama, Mistral or Qwen3, from a Hugging Face config.json. Pure: text in, numbers out. */
+/** The configuration of a Llama, Mistral or Qwen3, from a Hugging Face config.json. Pure: text in,
+ * numbers out. */
 #ifndef LLAMA_CONFIG_H
 #define LLAMA_CONFIG_H
 
-#include <tessera/status.h>
+#include <tessera/attention.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,9 @@ tsr_status llama_config_load(const char *path, llama_config *out);
 
 /** Positions that a layer sees, its own included; 0: all before it. */
 int64_t llama_config_window(const llama_config *config, int64_t layer);
+
+/** How queries and keys are turned to their positions. */
+tsr_rope_options llama_config_rope(const llama_config *config);
 
 /** True if `token` ends the text. */
 bool llama_config_ends(const llama_config *config, int64_t token);

@@ -42,8 +42,8 @@ void llama_layouts_finish(llama_layouts *layouts)
 /* Elements of a weight that share a scale. */
 #define SCALED 32
 
-/* Writes the placements that cut query heads along tensor dim `dim`, in whole groups, or, on a grid,
- * in single heads of each group; `of` elements count as one. */
+/* Writes the placements that cut query heads along tensor dim `dim`, in whole groups, or, on a
+ * grid, in single heads of each group; `of` elements count as one. */
 static void cut_queries(const llama_layouts *layouts, int dim, int64_t of, char *text)
 {
     const llama_config *const config = layouts->config;

@@ -1,23 +1,24 @@
 /**
- * How a Llama's weights lie on the ranks. Tensor parallelism needs nothing else from a model: the
- * layouts of activations follow from the rules of ops.
+ * How a Llama's weights lie on the ranks. Tensor parallelism needs nothing else from a model:
+ * the layouts of activations follow from the rules of ops.
  *
  * | weight            | shape                   | placement                                    |
  * | ----------------- | ----------------------- | -------------------------------------------- |
  * | embedding, output | (vocab, hidden)         | vocabulary-parallel: S(0)                    |
- * | q                 | (heads*dim, hidden)     | column-parallel, whole groups: S(0;unit=group*dim) |
+ * | q                 | (heads*dim, hidden)     | by whole groups: S(0;unit=group*dim)         |
  * | k, v              | (kv_heads*dim, hidden)  | column-parallel, whole heads: S(0;unit=dim)  |
  * | o                 | (hidden, heads*dim)     | row-parallel, cut as q: S(1;unit=group*dim)  |
  * | gate, up          | (intermediate, hidden)  | column-parallel: S(0)                        |
  * | down              | (hidden, intermediate)  | row-parallel: S(1)                           |
  * | norms             | (hidden), (dim)         | R                                            |
  *
- * If the number of ranks is a multiple of the key/value heads, and greater, and several queries share
- * a key/value head, attention sees the ranks as a grid, kv x group. The heads of k and v are cut along kv and copied
- * along group, and the queries of each key/value head are spread over its group, so that all ranks work.
+ * If the number of ranks is a multiple of the key/value heads, and greater, and several queries
+ * share a key/value head, attention sees the ranks as a grid, kv x group. The heads of k and v
+ * are cut along kv and copied along group, and the queries of each key/value head are spread
+ * over its group, so that all ranks work.
  *
- * Weights of 8 bits have a scale for each 32 inputs, so that row-parallel cuts, and those of gate and
- * up, fall between 32 elements.
+ * Weights of 8 bits have a scale for each 32 inputs, so that row-parallel cuts, and those of
+ * gate and up, fall between 32 elements.
  */
 #ifndef LLAMA_LAYOUTS_H
 #define LLAMA_LAYOUTS_H

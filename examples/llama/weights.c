@@ -88,7 +88,8 @@ static tsr_status make_random(uint64_t seed, const char *name, const tsr_layout 
     return status;
 }
 
-/* Norms are about 1, and matrices keep the norm of vectors: a uniform deviation of variance 1 / in. */
+/* Norms are about 1, and matrices keep the norm of vectors: a uniform deviation of variance 1 /
+ * in. */
 static spread spread_of(const char *name, const tsr_layout *layout)
 {
     if (tsr_layout_ndim(layout) > 1)

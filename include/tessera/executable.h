@@ -64,6 +64,9 @@ TSR_API const char *tsr_executable_input_name(const tsr_executable *executable, 
 TSR_API const char *tsr_executable_output_name(const tsr_executable *executable, size_t index);
 /** @} */
 
+/** The program's value of an output; TSR_NONE: there is none. */
+TSR_API tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t index);
+
 /** Bytes of workspace that a run needs on this rank. They may grow when an executable over abstract
  * meshes is prepared, when a length is set, and when a run is given tensors with strides, for which
  * some kernels want memory: then tsr_executable_run() refuses less and says how many. */

@@ -137,6 +137,13 @@ TSR_API unsigned tsr_value_varying(const tsr_program *program, tsr_value value);
 /** The name of an input, parameter or state, borrowed from the program; NULL: it has none. */
 TSR_API const char *tsr_value_name(const tsr_program *program, tsr_value value);
 
+/** Gives a value a label, which is copied, for people who read what the program does. The first
+ * label of a value stays; labels change nothing else. Does not communicate. */
+TSR_API void tsr_value_set_label(tsr_program *program, tsr_value value, const char *label);
+
+/** The label of a value, else its name; borrowed from the program; NULL: it has neither. */
+TSR_API const char *tsr_value_label(const tsr_program *program, tsr_value value);
+
 #ifdef __cplusplus
 }
 #endif

@@ -69,6 +69,7 @@
 #include <tessera/norms.h>
 #include <tessera/ops.h>
 #include <tessera/order.h>
+#include <tessera/parallel_plan.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/pointwise.h>

@@ -171,7 +171,7 @@ ASK = """cmake_minimum_required(VERSION 3.13)
 project(ask LANGUAGES NONE)
 find_package({call})
 set(there "")
-foreach(name core tessera files bench cuda mpi-ompi mpi-mpich mpi)
+foreach(name core tessera files programs bench cuda mpi-ompi mpi-mpich mpi)
     if(TARGET tessera::${{name}})
         string(APPEND there " ${{name}}")
     endif()
@@ -186,7 +186,7 @@ endif()
 
 def targets(prefix):
     """The targets that the package has: one for each library."""
-    names = {"core": "tessera-core", "tessera": "tessera", "files": "tessera-files", "bench": "tessera-bench", "cuda": "tessera-cuda", "mpi-ompi": "tessera-mpi-ompi",
+    names = {"core": "tessera-core", "tessera": "tessera", "files": "tessera-files", "programs": "tessera-programs", "bench": "tessera-bench", "cuda": "tessera-cuda", "mpi-ompi": "tessera-mpi-ompi",
              "mpi-mpich": "tessera-mpi-mpich"}
     there = [name for name, library in names.items() if find(prefix, f"lib{library}.so")]
     return " ".join(there + ["mpi"] * any(name.startswith("mpi-") for name in there))
@@ -237,6 +237,11 @@ def cmake_package(report, prefix, place, source, version, cxx):
         for static in ("OFF", "ON"):
             report.check(f"a C program builds with tessera::files, archives {static}", attempt(said, lambda: user.output(
                 HERE / "cmake", "-DPROGRAM=files.c", "-DLIBRARY=tessera::files", f"-Dtessera_USE_STATIC_LIBS={static}")))
+    if "programs" in targets(moved).split():
+        said = f"a program of 1 step, tessera {version}\n"
+        for static in ("OFF", "ON"):
+            report.check(f"a C program builds with tessera::programs, archives {static}", attempt(said, lambda: user.output(
+                HERE / "cmake", "-DPROGRAM=programs.c", "-DLIBRARY=tessera::programs", f"-Dtessera_USE_STATIC_LIBS={static}")))
     if "mpi" in targets(moved).split():
         report.check("a C program builds with tessera::mpi", attempt(expected, lambda: user.output(
             HERE / "cmake", "-DLIBRARY=tessera::core;tessera::mpi")))
@@ -274,6 +279,7 @@ def installed_files(report, destination, source, build):
               "libtessera-bench.so", "libtessera-bench.a", "tessera-bench.pc",
               "cmake/tessera/tesseraConfig.cmake", "cmake/tessera/tesseraConfigVersion.cmake", "include/tessera/tessera.hpp",
               "libtessera-files.so", "libtessera-files.a", "tessera-files.pc",
+              "libtessera-programs.so", "libtessera-programs.a", "tessera-programs.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
@@ -316,6 +322,9 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         files = f"a safetensors file, tessera {version}: 4x4 f32\n"
         report.check("a program with files builds with pkg-config and runs",
                      attempt(files, lambda: user.output(cc, "-std=c99", HERE / "files.c", "tessera-files")))
+        programs = f"a program of 1 step, tessera {version}\n"
+        report.check("a program that reads programs builds with pkg-config and runs",
+                     attempt(programs, lambda: user.output(cc, "-std=c99", HERE / "programs.c", "tessera-programs")))
         prefix = find(destination, "include").parent
         own_libraries(report, prefix, version)
         cmake_package(report, prefix, place, pathlib.Path(source_root), version, cxx)
@@ -324,6 +333,8 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         static = Outside(place / "archives", place)
         report.check("a program with files builds with the static libraries and runs",
                      attempt(files, lambda: static.output(cc, "-std=c99", HERE / "files.c", "--static", "tessera-files")))
+        report.check("a program that reads programs builds with the static libraries and runs",
+                     attempt(programs, lambda: static.output(cc, "-std=c99", HERE / "programs.c", "--static", "tessera-programs")))
         report.check("a C program builds with the static libraries and runs",
                      attempt(expected, lambda: static.output(cc, "-std=c99", HERE / "user.c", "--static", "tessera")))
         report.check("a program of tsr_run() with the static library has rank threads alone", wrongly_archived(static, user, cc))

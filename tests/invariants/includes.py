@@ -19,16 +19,17 @@ ROOMS = {
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/ops": {"blas": [], ".": ["blas", "rules"], "rules": [], "kernels": [".", "blas"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
-                "programs": [".", "eager", "rows", "rules", "kernels"]},
-    "src/ops/programs": {".": [], "typed": ["."]},
+                "programs": [".", "eager", "rows", "rules", "kernels"], "models": ["programs"]},
+    "src/ops/programs": {".": [], "saved": ["."], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},
+    "src/files": {".": [], "programs": ["."]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
-              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/suite", "simulate", "ops"]
+              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/suite", "simulate", "ops", "program"]
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34
@@ -129,7 +130,7 @@ def main(root):
     report.check("vendors' headers stay in the folders of their engines",
                  (f"{path.relative_to(root)}: {name}" for path in outside for quote, name in includes(path)
                   if VENDOR.match(name) and not (quote == '"' and name in ours)))
-    json = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and path.parent.name != "files"]
+    json = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and path.relative_to(root).parts[:2] != ("src", "files")]
     report.check("of the libraries, src/files alone knows JSON",
                  (f"{path.relative_to(root)}: {name}" for path in json for _, name in includes(path) if name == "jansson.h"))
     library = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and "ops" not in path.parts]

@@ -14,13 +14,14 @@ SYSTEM = re.compile(r"^(libc|libm|libpthread|libgcc_s)\.so|^ld-linux")
 
 # Mutable state that the design allows: the thread's last error, and a guard of OpenBLAS' thread
 # count.
-STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-bench": {}, "libtessera-files": {}, "libtessera-cuda": {}, "libtessera-mpi": {}}
+STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-bench": {}, "libtessera-files": {}, "libtessera-programs": {}, "libtessera-cuda": {}, "libtessera-mpi": {}}
 
 # Headers of libraries that a build may lack.
-ENGINES = {"new_file.h": "libtessera-files", "npy.h": "libtessera-files", "safetensors.h": "libtessera-files", "cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda", "mpi.h": "libtessera-mpi"}
+ENGINES = {"new_file.h": "libtessera-files", "npy.h": "libtessera-files", "safetensors.h": "libtessera-files", "program_json.h": "libtessera-programs", "cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda", "mpi.h": "libtessera-mpi"}
 NEEDED = {"libtessera-core": "", "libtessera": r"|^libtessera-core\.so|^libopenblas",
           "libtessera-bench": r"|^libtessera-core\.so",
           "libtessera-files": r"|^libtessera-core\.so|^libjansson\.so",
+          "libtessera-programs": r"|^libtessera\.so|^libtessera-core\.so|^libjansson\.so",
           "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so",
           "libtessera-mpi": r"|^libtessera-core\.so|^libmpi\.so|^libmpich\.so"}
 

@@ -110,7 +110,7 @@ def prints_help(*words):
 
 
 # What --help says no default of: options that must be given, or without which something is left out.
-WITHOUT_DEFAULT = {"--mesh", "--shape", "--placements", "--from", "--to", "--input", "--input-shards", "--output", "--tokens", "--hidden",
+WITHOUT_DEFAULT = {"--mesh", "--shape", "--placements", "--from", "--to", "--input", "--input-shards", "--inputs", "--output", "--tokens", "--hidden",
                    "--intermediate", "--begin", "--nodes", "--save", "--svg", "--operand", "--gradient"}
 
 

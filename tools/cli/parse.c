@@ -201,6 +201,19 @@ bool next_coordinate(const tsr_mesh *mesh, int64_t *coordinate)
     return false;
 }
 
+int parse_policy(const char *text, tsr_policy *out)
+{
+    static const char *const names[] = {"forbid", "partials", "warn", "allow"};
+    *out = TSR_POLICY_FORBID;
+    for (int i = 0; text && i < 4; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (tsr_policy)i;
+            return EXIT_DONE;
+        }
+    }
+    return text ? complain(EXIT_USAGE, "--policy '%s' is not forbid, partials, warn or allow", text) : EXIT_DONE;
+}
+
 int count_rank_threads(const tsr_mesh *mesh, int *out)
 {
     int64_t largest = tsr_mesh_count(mesh) - 1;

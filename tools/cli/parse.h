@@ -9,6 +9,7 @@
 
 #include "command.h"
 
+#include <tessera/context.h>
 #include <tessera/layout.h>
 #include <tessera/plan.h>
 
@@ -58,6 +59,9 @@ int parse_index(const char *option, const char *text, int64_t *out);
 /** "direct", "message"; NULL is direct. */
 int parse_mode(const char *text, tsr_mode *out);
 const char *mode_name(tsr_mode mode);
+
+/** "forbid", "partials", "warn", "allow"; NULL is forbid. */
+int parse_policy(const char *text, tsr_policy *out);
 
 /** The number of rank threads that the mesh needs: its largest rank plus one. Refused beyond
  * MAX_RANK_THREADS. */

@@ -203,6 +203,21 @@ void svg_band(svg *s, double x, double y, double to_x, double to_y, double heigh
     text_buffer_add(&s->body, "</path>\n");
 }
 
+void svg_flow(svg *s, svg_point from, svg_point to, const char *stroke, double width, int arrow, const char *title)
+{
+    const double end = arrow ? to.y - 6 : to.y, middle = (from.y + end) / 2;
+    text_buffer_print(&s->body,
+                      "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f\" fill=\"none\" stroke=\"%s\" "
+                      "stroke-width=\"%.1f\">",
+                      from.x, from.y, from.x, middle, to.x, middle, to.x, end, stroke, width);
+    if (title)
+        write_title(s, title);
+    text_buffer_add(&s->body, "</path>\n");
+    if (arrow)
+        text_buffer_print(&s->body, "<path d=\"M%.2f,%.2f L%.2f,%.2f L%.2f,%.2f Z\" fill=\"%s\"/>\n", to.x - 4,
+                          to.y - 7, to.x + 4, to.y - 7, to.x, to.y, stroke);
+}
+
 double svg_text_width(double size, size_t characters)
 {
     return CHARACTER * size * (double)characters;

@@ -61,6 +61,10 @@ typedef struct svg_point {
     double x, y;
 } svg_point;
 
+/** Draws a curve from one point down to another, upright at both ends, `width` wide, with the head
+ * of an arrow at its end where `arrow` is not 0; `title` as in svg_box(). */
+void svg_flow(svg *s, svg_point from, svg_point to, const char *stroke, double width, int arrow, const char *title);
+
 /** The number of series of a plot that differ by the shape of marks and the dashes of lines,
  * whatever colours are seen. */
 #define SVG_SERIES 35

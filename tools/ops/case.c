@@ -143,18 +143,6 @@ static int read_attributes(const tool_arguments *given, ops_case *c)
     return EXIT_DONE;
 }
 
-static int read_policy(const char *text, tsr_policy *out)
-{
-    static const char *const names[] = {"forbid", "partials", "warn", "allow"};
-    for (int i = 0; text && i < 4; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = (tsr_policy)i;
-            return EXIT_DONE;
-        }
-    }
-    return text ? complain(EXIT_USAGE, "--policy '%s' is not forbid, partials, warn or allow", text) : EXIT_DONE;
-}
-
 /* Finds the layouts of results for operands that the rule takes. */
 static tsr_status infer(ops_case *c)
 {
@@ -221,7 +209,7 @@ int ops_case_make(const tool_arguments *given, ops_case *out)
     if (status == EXIT_DONE)
         tsr_op_describe(out->op, &out->info);
     if (status == EXIT_DONE)
-        status = read_policy(given->value[OPT_POLICY], &out->policy);
+        status = parse_policy(given->value[OPT_POLICY], &out->policy);
     if (status == EXIT_DONE)
         status = parse_mesh(given->value[OPT_MESH], &out->mesh);
     if (status == EXIT_DONE)

@@ -1,25 +1,21 @@
-#include "cli/report.h"
-#include "files/output.h"
 #include "ops/answer.h"
-#include "place/place.h"
+#include "place/wholes.h"
 
-#include <tessera/npy.h>
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Room for the path of a file. */
-#define PATH 4096
+/* Room for the name of a file. */
+#define NAME 32
 
 /* What the ranks share. */
 typedef struct job {
     const ops_case *c;
-    const char *output;
-    tsr_npy *inputs[TSR_OP_MOST_OPERANDS]; /* NULL: left out */
-    tsr_npy *gradient;                     /* of the first result; NULL: there is none */
+    wholes_job files;
+    size_t result_file[TSR_OP_MOST_RESULTS], gradient_file[TSR_OP_MOST_OPERANDS]; /* in `files` */
+    tsr_npy *inputs[TSR_OP_MOST_OPERANDS];                                        /* NULL: left out */
+    tsr_npy *gradient; /* of the first result; NULL: there is none */
 } job;
 
 /* The tensors of one rank. */
@@ -27,22 +23,6 @@ typedef struct tensors {
     tsr_dtensor *operands[TSR_OP_MOST_OPERANDS], *results[TSR_OP_MOST_RESULTS], *dout;
     tsr_dtensor *gradients[TSR_OP_MOST_OPERANDS];
 } tensors;
-
-/* The layout of the case on the mesh of this rank. */
-static tsr_status place_layout(const tsr_mesh *mesh, const tsr_layout *like, tsr_layout **out)
-{
-    return tsr_layout_create(mesh, tsr_layout_placements(like), tsr_layout_ndim(like), tsr_layout_shape(like),
-                             tsr_layout_dtype(like), out);
-}
-
-static tsr_status read_file(const tsr_npy *file, const tsr_mesh *mesh, const tsr_layout *like, tsr_dtensor **out)
-{
-    tsr_layout *layout;
-    TSR_TRY(place_layout(mesh, like, &layout));
-    const tsr_status status = tsr_npy_read(file, layout, NULL, out);
-    tsr_layout_destroy(layout);
-    return status;
-}
 
 /* Moves a tensor, in place of `*x`, to the layout that is wanted of it. */
 static tsr_status move_to(const tsr_layout *wanted, tsr_dtensor **x)
@@ -61,24 +41,10 @@ static tsr_status read_operands(const job *j, const tsr_mesh *mesh, tensors *t)
     for (int i = 0; i < j->c->operand_count; i++) {
         if (!j->c->operands[i])
             continue;
-        TSR_TRY(read_file(j->inputs[i], mesh, j->c->operands[i], &t->operands[i]));
+        TSR_TRY(wholes_read(j->inputs[i], mesh, j->c->operands[i], &t->operands[i]));
         TSR_TRY(move_to(j->c->fitted[i], &t->operands[i]));
     }
     return TSR_OK;
-}
-
-/* DIR/KIND-N.npy */
-static void print_path(const job *j, const char *kind, int number, char path[PATH])
-{
-    snprintf(path, PATH, "%s/%s-%d.npy", j->output, kind, number);
-}
-
-/* Writes a whole tensor. */
-static tsr_status write_file(const job *j, const char *kind, int number, const tsr_dtensor *x)
-{
-    char path[PATH];
-    print_path(j, kind, number, path);
-    return tsr_npy_write(x, path, TSR_DTYPE_NONE);
 }
 
 static tsr_status run_backward(const job *j, const tsr_mesh *mesh, tensors *t)
@@ -89,7 +55,7 @@ static tsr_status run_backward(const job *j, const tsr_mesh *mesh, tensors *t)
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         layouts[i] = j->c->fitted[i];
     TSR_TRY(tsr_op_gradient_layout(j->c->op, (size_t)j->c->attribute_count, j->c->attributes, layouts, &layout));
-    const tsr_status status = read_file(j->gradient, mesh, layout, &t->dout);
+    const tsr_status status = wholes_read(j->gradient, mesh, layout, &t->dout);
     tsr_layout_destroy(layout);
     TSR_TRY(status);
     for (int i = 0; i < j->c->operand_count; i++)
@@ -98,7 +64,7 @@ static tsr_status run_backward(const job *j, const tsr_mesh *mesh, tensors *t)
                             (const tsr_dtensor *const *)t->operands, t->dout, wanted));
     for (int i = 0; i < j->c->operand_count; i++) {
         if (t->gradients[i])
-            TSR_TRY(write_file(j, "gradient", i, t->gradients[i]));
+            TSR_TRY(wholes_write(&j->files, j->gradient_file[i], t->gradients[i]));
     }
     return TSR_OK;
 }
@@ -111,7 +77,7 @@ static tsr_status run_forward(const job *j, const tsr_mesh *mesh, tensors *t)
     if (j->c->wanted)
         TSR_TRY(move_to(j->c->wanted, &t->results[0]));
     for (int i = 0; j->c->results[i]; i++)
-        TSR_TRY(write_file(j, "result", i, t->results[i]));
+        TSR_TRY(wholes_write(&j->files, j->result_file[i], t->results[i]));
     return TSR_OK;
 }
 
@@ -120,12 +86,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     const job *const j = arg;
     tensors t = {{NULL}};
     tsr_mesh *mesh;
-    char *const text = mesh_text(j->c->mesh);
-    tsr_status status = text ? tsr_mesh_parse(comm, NULL, text, &mesh)
-                             : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a mesh");
-    free(text);
-    TSR_TRY(status);
-    status = run_forward(j, mesh, &t);
+    TSR_TRY(wholes_mesh(comm, j->c->mesh, &mesh));
+    tsr_status status = run_forward(j, mesh, &t);
     if (status == TSR_OK && j->gradient)
         status = run_backward(j, mesh, &t);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
@@ -137,14 +99,6 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     tsr_dtensor_destroy(t.dout);
     tsr_mesh_destroy(mesh);
     return status;
-}
-
-static int open_file(const char *path, const tsr_layout *layout, tsr_npy **out)
-{
-    tsr_tensor loaded;
-    if (tsr_npy_open(path, tsr_layout_dtype(layout), out) != TSR_OK || tsr_npy_load(*out, &loaded) != TSR_OK)
-        return complain_status(EXIT_REFUSED);
-    return EXIT_DONE;
 }
 
 /* Opens the files of --input, in the order of the operands; "none" for one that is left out. */
@@ -161,7 +115,7 @@ static int open_inputs(const tool_arguments *given, job *j)
         const bool none = strcmp(path, "none") == 0;
         const int status = none ? EXIT_DONE
                            : j->c->operands[operand]
-                               ? open_file(path, j->c->operands[operand], &j->inputs[operand])
+                               ? wholes_open(path, j->c->operands[operand], &j->inputs[operand])
                                : complain(EXIT_USAGE, "--input %s is for %s, whose --operand is left out", path,
                                           j->c->info.operands[operand]);
         if (status != EXIT_DONE)
@@ -179,49 +133,38 @@ static int open_inputs(const tool_arguments *given, job *j)
 static int open_gradient(const tool_arguments *given, job *j)
 {
     const char *const path = given->value[OPT_GRADIENT];
-    return path ? open_file(path, j->c->results[0], &j->gradient) : EXIT_DONE;
+    return path ? wholes_open(path, j->c->results[0], &j->gradient) : EXIT_DONE;
 }
 
-/* Adds the files that the ranks have written, so that they stay or go together. */
-static int add_files(const job *j, output *files)
+/* Names a file of the job: KIND-N.npy. */
+static size_t add_file(job *j, const char *kind, int number, char name[NAME])
 {
-    char path[PATH];
-    int status = EXIT_DONE;
-    for (int i = 0; i < TSR_OP_MOST_OPERANDS + TSR_OP_MOST_RESULTS && status == EXIT_DONE; i++) {
-        const bool result = i < TSR_OP_MOST_RESULTS;
-        print_path(j, result ? "result" : "gradient", result ? i : i - TSR_OP_MOST_RESULTS, path);
-        const bool made =
-            result ? j->c->results[i] != NULL : j->gradient && j->c->gradients[i - TSR_OP_MOST_RESULTS] != NULL;
-        if (made && access(path, F_OK) == 0)
-            status = output_add_complete(files, path + strlen(j->output) + 1);
-    }
-    return status;
+    snprintf(name, NAME, "%s-%d.npy", kind, number);
+    return j->files.count++;
 }
 
-/* Runs the op on all ranks; after a failure no file is left. */
 static int run_ranks(job *j, place *here, int ranks)
 {
-    output files;
-    int status = output_check(j->output);
-    if (status == EXIT_DONE)
-        status = output_begin(j->output, &files);
-    if (status != EXIT_DONE)
-        return status;
-    if (place_run(here, ranks, run_rank, j) != TSR_OK)
-        status = complain_status(EXIT_REFUSED);
-    const int added = add_files(j, &files);
-    status = status == EXIT_DONE ? added : status;
-    if (status == EXIT_DONE)
-        output_finish(&files);
-    else
-        output_cancel(&files);
-    return status;
+    enum { MOST = TSR_OP_MOST_OPERANDS + TSR_OP_MOST_RESULTS };
+    char names[MOST][NAME];
+    const char *list[MOST];
+    for (int i = 0; i < MOST; i++)
+        list[i] = names[i];
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        if (j->c->results[i])
+            j->result_file[i] = add_file(j, "result", i, names[j->files.count]);
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+        if (j->gradient && j->c->gradients[i])
+            j->gradient_file[i] = add_file(j, "gradient", i, names[j->files.count]);
+    j->files.names = list;
+    return wholes_run(here, ranks, &j->files);
 }
 
 int ops_run(const tool_arguments *given, const ops_case *c)
 {
-    job j = {.c = c, .output = given->value[OPT_OUTPUT]};
+    job j = {.c = c, .files = {.directory = given->value[OPT_OUTPUT], .body = run_rank}};
     place *here = NULL;
+    j.files.arg = &j;
     int ranks, status = open_inputs(given, &j);
     if (status == EXIT_DONE)
         status = open_gradient(given, &j);

@@ -17,24 +17,24 @@ typedef struct tsr_exchange {
 /** A number of a call that ranks in different ones hardly share. */
 uint64_t tsr_exchange_number(const tsr_op_case *c);
 
-/** Bytes of memory that a call wants beside its tensors, for its kernel's workspace and for records:
- * `call` has tensors with shapes. */
+/** Bytes of memory that a call wants beside its tensors, for its kernel's workspace and for
+ * records: `call` has tensors with shapes. */
 size_t tsr_exchange_scratch(const tsr_op_case *c, unsigned exchanged, tsr_kernel_call *call);
 
 /** Bytes of records that this rank receives from others in a call; `call` is as above. */
 int64_t tsr_exchange_received(const tsr_op_case *c, unsigned exchanged, tsr_kernel_call *call);
 
-/** Makes the meetings of a rank outside the mesh, which only the first call of a mesh has. `local` is
- * its status, which it gets back. */
+/** Makes the meetings of a rank outside the mesh, which only the first call of a mesh has.
+ * `local` is its status, which it gets back. */
 tsr_status tsr_exchange_attend(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, tsr_status local);
 
 /** Collective over the mesh's communicator: makes the groups of ranks that meet after a stage. */
 tsr_status tsr_exchange_meet(const tsr_op_case *c, const tsr_mesh *mesh, unsigned exchanged, int stage);
 
 /**
- * Collective along the dims: runs all stages. `scratch` has tsr_exchange_scratch() bytes; NULL where
- * `local` failed, and nothing is computed. A failure, that of `local` too, is told to all ranks that
- * meet, which get TSR_ERROR_PEER.
+ * Collective along the dims: runs all stages. `scratch` has tsr_exchange_scratch() bytes; NULL
+ * where `local` failed, and nothing is computed. A failure, that of `local` too, is told to all
+ * ranks that meet, which get TSR_ERROR_PEER.
  */
 tsr_status tsr_exchange_run(const tsr_exchange *x, void *scratch, tsr_status local);
 

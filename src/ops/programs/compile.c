@@ -1,23 +1,17 @@
 /* From a program to what one rank runs. */
-#include "ops/programs/compile.h"
-
 #include "ops/eager/mix.h"
-#include "ops/programs/saved/save.h"
+#include "ops/programs/compile_memory.h"
+#include "ops/programs/compile_steps.h"
+#include "ops/programs/compile_values.h"
+#include "ops/programs/merge.h"
+#include "ops/programs/probe.h"
+#include "ops/programs/shapes.h"
 
+#include <tessera/saved_program.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/mesh_attachment.h>
 
 #include <string.h>
-
-tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out)
-{
-    *out = NULL;
-    if (!count)
-        return TSR_OK;
-    TSR_TRY(tsr_allocate(context, count * bytes, out));
-    memset(*out, 0, count * bytes);
-    return TSR_OK;
-}
 
 /* The rank whose part is made: the one that is wanted, or this process's own. */
 static tsr_status find_rank(const tsr_program *program, const tsr_compile_options *options, int64_t *rank)
@@ -105,15 +99,23 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     return tsr_compile_scratch(x);
 }
 
+/* Keeps the program as bytes, for tsr_executable_save(). */
+static tsr_status keep_program(const tsr_program *program, tsr_executable *x)
+{
+    TSR_TRY(tsr_program_save(program, NULL, 0, &x->saved_bytes));
+    TSR_TRY(tsr_allocate(x->context, x->saved_bytes, &x->saved));
+    return tsr_program_save(program, x->saved, x->saved_bytes, &x->saved_bytes);
+}
+
 static tsr_status compile(const tsr_program *program, tsr_executable *x)
 {
     void *needed, *operand = NULL, *factors = NULL;
     x->fingerprint = fingerprint(program);
-    TSR_TRY(tsr_program_to_bytes(program, &x->saved, &x->saved_bytes));
-    TSR_TRY(tsr_executable_array(x->context, program->node_count, sizeof(bool), &needed));
-    tsr_status status = tsr_executable_array(x->context, program->node_count, sizeof(int), &operand);
+    TSR_TRY(keep_program(program, x));
+    TSR_TRY(tsr_program_array(x->context, program->node_count, sizeof(bool), &needed));
+    tsr_status status = tsr_program_array(x->context, program->node_count, sizeof(int), &operand);
     if (status == TSR_OK)
-        status = tsr_executable_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
+        status = tsr_program_array(x->context, program->value_count, sizeof(tsr_factors), &factors);
     if (status == TSR_OK)
         status = compile_with(program, needed, operand, factors, x);
     tsr_release(x->context, needed);

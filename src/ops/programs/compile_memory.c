@@ -1,6 +1,8 @@
 /* Memory of an executable: when each value is needed, and where it lies. */
+#include "ops/programs/compile_memory.h"
+
 #include "ops/eager/exchange.h"
-#include "ops/programs/compile.h"
+#include "ops/programs/rooms.h"
 
 /* Extends the time of a value, or of that over whose memory it is a view, to a step. */
 static void use(tsr_executable *x, int value, int step)
@@ -10,16 +12,18 @@ static void use(tsr_executable *x, int value, int step)
         x->rooms[v->room].last = step;
 }
 
-/* Gives what a step makes room, from this step on. */
+/* Gives what a step makes room, from this step on, or from the first step of its batch, which runs
+ * all moves of the batch. */
 static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
 {
+    const int first = step->kind == TSR_DOES_MOVE ? at - step->place : at;
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         if (step->results[i] < 0)
             continue;
         tsr_held *const v = &x->values[step->results[i]];
         if (!x->forms[v->form].inside || v->place != TSR_PLACE_NOWHERE)
             continue;
-        TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, at, at, &v->room));
+        TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, first, at, &v->room));
         v->place = TSR_PLACE_WORKSPACE;
     }
     return TSR_OK;

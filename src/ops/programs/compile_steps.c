@@ -1,5 +1,8 @@
 /* Steps of an executable: kernels, moves, views, and copies into outputs. */
-#include "ops/programs/compile.h"
+#include "ops/programs/compile_steps.h"
+
+#include "ops/programs/lengths.h"
+#include "ops/programs/plans.h"
 #include "ops/rows/lookup.h"
 
 #include <tessera/sys/memory.h>
@@ -7,9 +10,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Any address, from which views are found before memory is there. */
-static char somewhere[TSR_ROOM_ALIGNMENT];
 
 /* Copies a node's attributes, whose texts go with the program. */
 static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
@@ -48,7 +48,7 @@ static void list_values(tsr_executable *x, const tsr_program_node *node, int fir
         step->layouts[i] = operand >= 0 ? tsr_form_of(x, operand)->layout : NULL;
         step->inputs[i] = operand >= 0 ? x->values[operand].tensor : (tsr_tensor){.ndim = -1};
         if (step->inputs[i].ndim >= 0 && !step->inputs[i].data)
-            step->inputs[i].data = somewhere;
+            step->inputs[i].data = x; /* any address, from which views are found before memory is there */
     }
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         step->results[i] = node->results[i];
@@ -260,7 +260,8 @@ static void add_copy(tsr_executable *x, int value, int output)
     describe_copy(x, step);
 }
 
-/* Places values in the outputs' memory where a kernel or move makes them, else copies them there. */
+/* Places values in the outputs' memory where a kernel or move makes them, else copies them
+ * there. */
 static void place_outputs(tsr_executable *x, const bool *made)
 {
     for (size_t i = 0; i < x->output_count; i++) {
@@ -276,7 +277,8 @@ static void place_outputs(tsr_executable *x, const bool *made)
     }
 }
 
-/* Finds the last node that reads each value, or what may be a view of it; `last` has -1 for each. */
+/* Finds the last node that reads each value, or what may be a view of it; `last` has -1 for
+ * each. */
 static void find_last_reads(const tsr_program *program, int *last)
 {
     for (size_t i = 0; i < program->output_count; i++)
@@ -333,14 +335,14 @@ tsr_status tsr_compile_steps(const tsr_program *program, const bool *needed, con
     size_t count = x->output_count;
     for (size_t i = 0; i < program->node_count; i++)
         count += needed[i];
-    TSR_TRY(tsr_executable_array(x->context, count, sizeof *x->steps, &memory));
+    TSR_TRY(tsr_program_array(x->context, count, sizeof *x->steps, &memory));
     x->steps = memory;
-    TSR_TRY(tsr_executable_array(x->context, x->value_count, sizeof(int), &memory));
+    TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &memory));
     int *const last = memory;
     for (size_t i = 0; i < x->value_count; i++)
         last[i] = -1;
     find_last_reads(program, last);
-    tsr_status status = tsr_executable_array(x->context, x->value_count, sizeof(bool), &made);
+    tsr_status status = tsr_program_array(x->context, x->value_count, sizeof(bool), &made);
     if (status == TSR_OK)
         status = make_steps(program, needed, operand, last, made, x);
     tsr_release(x->context, made);

@@ -1,5 +1,8 @@
 /* Values of an executable, and where those lie that no step makes. */
-#include "ops/programs/compile.h"
+#include "ops/programs/compile_values.h"
+
+#include "ops/programs/forms.h"
+#include "ops/programs/shapes.h"
 #include "ops/rows/lookup.h"
 
 #include <tessera/sys/memory.h>
@@ -62,9 +65,9 @@ static tsr_status list_kind(tsr_executable *x, const tsr_program *program, bool 
     size_t found = 0;
     for (size_t i = 0; i < program->value_count; i++)
         found += is_kind(&program->values[i]);
-    TSR_TRY(tsr_executable_array(x->context, found, sizeof **list, &memory));
+    TSR_TRY(tsr_program_array(x->context, found, sizeof **list, &memory));
     *list = memory;
-    TSR_TRY(tsr_executable_array(x->context, found, sizeof **names, &memory));
+    TSR_TRY(tsr_program_array(x->context, found, sizeof **names, &memory));
     *names = memory;
     for (size_t i = 0; i < program->value_count; i++) {
         if (!is_kind(&program->values[i]))
@@ -78,9 +81,9 @@ static tsr_status list_kind(tsr_executable *x, const tsr_program *program, bool 
 static tsr_status list_outputs(tsr_executable *x, const tsr_program *program)
 {
     void *memory;
-    TSR_TRY(tsr_executable_array(x->context, program->output_count, sizeof *x->outputs, &memory));
+    TSR_TRY(tsr_program_array(x->context, program->output_count, sizeof *x->outputs, &memory));
     x->outputs = memory;
-    TSR_TRY(tsr_executable_array(x->context, program->output_count, sizeof *x->output_names, &memory));
+    TSR_TRY(tsr_program_array(x->context, program->output_count, sizeof *x->output_names, &memory));
     x->output_names = memory;
     for (size_t i = 0; i < program->output_count; i++) {
         TSR_TRY(tsr_program_copy_text(x->context, program->outputs[i].name, &x->output_names[i]));
@@ -152,19 +155,19 @@ tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, co
                               const tsr_factors *factors, tsr_executable *x)
 {
     void *memory;
-    TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->values, &memory));
+    TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof *x->values, &memory));
     x->values = memory;
     x->value_count = program->value_count;
-    TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof *x->dirty, &memory));
+    TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof *x->dirty, &memory));
     x->dirty = memory;
     TSR_TRY(list_kind(x, program, is_input, &x->inputs, &x->input_names, &x->input_count));
     TSR_TRY(list_kind(x, program, is_bound, &x->bound, &x->bound_names, &x->bound_count));
     TSR_TRY(list_outputs(x, program));
-    TSR_TRY(tsr_executable_array(x->context, x->bound_count, sizeof(tsr_dtensor *), &memory));
+    TSR_TRY(tsr_program_array(x->context, x->bound_count, sizeof(tsr_dtensor *), &memory));
     x->tensors = memory;
-    TSR_TRY(tsr_executable_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
+    TSR_TRY(tsr_program_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
     x->linked = memory;
-    TSR_TRY(tsr_executable_array(x->context, program->value_count, sizeof(bool), &memory));
+    TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof(bool), &memory));
     bool *const used = memory;
     mark_values(program, needed, operand, used);
     const tsr_status status = hold_values(program, used, factors, x);

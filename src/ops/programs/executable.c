@@ -1,7 +1,7 @@
+
 #include "ops/programs/executable.h"
 
 #include "ops/agreement.h"
-#include "ops/programs/compile.h"
 
 #include <tessera/sys/memory.h>
 
@@ -48,9 +48,8 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps,   x->values, x->rooms,  x->inputs, x->outputs, x->bound,
-                            x->tensors, x->meshes, x->linked, x->forms,  x->plans,   x->batches,
-                            x->dirty,   x->saved};
+    void *const memory[] = {x->steps,  x->values, x->rooms, x->inputs, x->outputs, x->bound,  x->tensors,
+                            x->meshes, x->linked, x->forms, x->plans,  x->dirty,   x->batches, x->saved};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);
@@ -87,6 +86,11 @@ const char *tsr_executable_input_name(const tsr_executable *executable, size_t i
 const char *tsr_executable_output_name(const tsr_executable *executable, size_t index)
 {
     return index < tsr_executable_output_count(executable) ? executable->output_names[index] : NULL;
+}
+
+tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t index)
+{
+    return index < tsr_executable_output_count(executable) ? executable->outputs[index] : TSR_NONE;
 }
 
 size_t tsr_executable_workspace_bytes(const tsr_executable *executable)

@@ -59,7 +59,7 @@ typedef struct tsr_held {
 /** The most moves that share an exchange. */
 #define TSR_BATCH 16
 
-/** A redistribution between two forms, or several that share an exchange, for all that are alike. */
+/** Redistributions between forms that share an exchange, or one; for all that are alike. */
 typedef struct tsr_planned {
     int count;
     int from[TSR_BATCH], to[TSR_BATCH];
@@ -171,62 +171,5 @@ static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
 {
     return &x->forms[x->values[value].form];
 }
-
-/** Finds or adds a form: sizes are those of `layout` where all lengths are at their maxima, and
- * `factor` says how each depends on lengths. */
-tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
-                                   const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
-
-/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. What was
- * before stays, also after a failure, until tsr_executable_settle_forms(). */
-tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
-
-/** Frees the layouts of the lengths before; with `back` those of the lengths after, so that forms are
- * as they were. */
-void tsr_executable_settle_forms(tsr_executable *x, bool back);
-
-/** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
-tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
-
-/** Changes the size of a room. */
-void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes);
-
-/** Gives each room its offset, so that rooms whose times overlap do not, and sets the size of the
- * workspace. */
-tsr_status tsr_executable_place_rooms(tsr_executable *x);
-
-/** Finds or adds the plan of `count` moves between forms. */
-tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out);
-
-/** Plans all moves on meshes over a communicator. Not collective. */
-tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
-
-/** Raises the workspace of moves to what they want with the lengths of now. */
-tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
-
-/** Gives moves the plans that they have for the lengths of now. True: some have none, which all
- * ranks find alike. */
-bool tsr_executable_find_plans(tsr_executable *x);
-
-/** Plans the moves that have no plan for the lengths of now. Not collective. `*grown` becomes true
- * if one wants more workspace than any before. */
-tsr_status tsr_executable_make_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
-
-/** Collective, where all ranks have made their plans: prepares those that are new. */
-tsr_status tsr_executable_prepare_plans(tsr_executable *x, tsr_comm *comm);
-
-/** Keeps the plans that are new; without `keep` they go. */
-void tsr_executable_settle_plans(tsr_executable *x, bool keep);
-
-/** A mesh like `given` over the communicator; the caller owns it. */
-tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, const tsr_mesh *given, tsr_mesh **out);
-
-/** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
- * link; views find their strides. `x->has_grown` becomes true if a kernel wants more scratch, with
- * these sizes and strides, than its room has. */
-tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
-
-/** A zeroed array of `count` items; NULL where `count` is 0. */
-tsr_status tsr_executable_array(tsr_context *context, size_t count, size_t bytes, void **out);
 
 #endif

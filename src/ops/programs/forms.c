@@ -1,4 +1,6 @@
 /* Forms: layouts that values share, so that a change of a length makes few layouts. */
+#include "ops/programs/forms.h"
+
 #include "ops/programs/executable.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 /* Lengths that runs give: numbers of shapes and attributes that stand for them. */
+#include "ops/programs/lengths.h"
+
 #include "ops/programs/program.h"
 
 #include <tessera/sys/memory.h>

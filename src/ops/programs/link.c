@@ -1,6 +1,10 @@
 /* Writes the addresses of a run's memory into the steps of an executable. */
+#include "ops/programs/link.h"
+
 #include "ops/eager/exchange.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/lengths.h"
+#include "ops/programs/rooms.h"
 
 #include <string.h>
 
@@ -134,7 +138,8 @@ static bool is_dirty(const tsr_executable *x, const tsr_step *step)
     return dirty;
 }
 
-/* Raises a kernel's room to what it wants: more, where strides are not those that compiling assumed. */
+/* Raises a kernel's room to what it wants: more, where strides are not those that compiling
+ * assumed. */
 static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     if (step->kind != TSR_DOES_KERNEL || !step->inside || (!step->c.op->workspace_bytes && !step->exchanged))

@@ -1,5 +1,7 @@
 /* Moves that follow one another become one, and moves that no step waits for share an exchange. */
-#include "ops/programs/compile.h"
+#include "ops/programs/merge.h"
+
+#include "ops/programs/plans.h"
 
 #include <tessera/sys/memory.h>
 
@@ -34,7 +36,7 @@ static bool passes(const tsr_program_node *node)
 tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand)
 {
     void *memory;
-    TSR_TRY(tsr_executable_array(program->context, program->value_count, sizeof(int), &memory));
+    TSR_TRY(tsr_program_array(program->context, program->value_count, sizeof(int), &memory));
     int *const uses = memory;
     count_uses(program, needed, uses);
     for (size_t i = program->node_count; i > 0; i--) {
@@ -171,9 +173,9 @@ tsr_status tsr_compile_batches(tsr_executable *x)
 {
     void *steps, *waiting = NULL;
     ordering o = {.x = x};
-    TSR_TRY(tsr_executable_array(x->context, x->step_count, sizeof *x->steps, &steps));
+    TSR_TRY(tsr_program_array(x->context, x->step_count, sizeof *x->steps, &steps));
     o.steps = steps;
-    tsr_status status = tsr_executable_array(x->context, x->value_count, sizeof(bool), &waiting);
+    tsr_status status = tsr_program_array(x->context, x->value_count, sizeof(bool), &waiting);
     o.waiting = waiting;
     if (status == TSR_OK)
         status = order(&o);

@@ -1,5 +1,7 @@
-/* Plans of an executable's moves: one for all moves between the same forms, and for each length that
- * it had lately. */
+/* Plans of an executable's moves: one for all moves between the same forms, and for each length
+ * that it had lately. */
+#include "ops/programs/plans.h"
+
 #include "ops/programs/executable.h"
 
 #include <tessera/explain.h>
@@ -22,7 +24,7 @@ tsr_status tsr_executable_open_mesh(const tsr_executable *x, tsr_comm *comm, con
         shape[k] = tsr_mesh_size(given, k);
         names[k] = tsr_mesh_name(given, k);
     }
-    TSR_TRY(tsr_executable_array(x->context, (size_t)count, sizeof(int64_t), &memory));
+    TSR_TRY(tsr_program_array(x->context, (size_t)count, sizeof(int64_t), &memory));
     int64_t *const ranks = memory;
     tsr_status status = TSR_OK;
     for (int64_t i = 0; i < count && status == TSR_OK; i++) {
@@ -170,8 +172,10 @@ tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm)
 
 static void forget(tsr_planned *p)
 {
-    for (int i = 0; i < p->variant_count; i++)
+    for (int i = 0; i < p->variant_count; i++) {
         tsr_plan_destroy(p->variants[i].plan);
+        p->variants[i].plan = NULL;
+    }
     p->variant_count = 0;
     p->now = NULL;
 }

@@ -1,7 +1,10 @@
 /* Makes an executable ready for a communicator. */
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
-#include "ops/programs/compile.h"
+#include "ops/programs/compile_memory.h"
+#include "ops/programs/forms.h"
+#include "ops/programs/plans.h"
+#include "ops/programs/probe.h"
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/comm.h>

@@ -1,6 +1,10 @@
-/* Finds the scratch that shorter lengths want, which may be more than their maxima do: small moves go
- * through memory of their own, and parts of longer tensors are not contiguous. */
-#include "ops/programs/compile.h"
+/* Finds the scratch that shorter lengths want, which may be more than their maxima do: small
+ * moves go through memory of their own, and parts of longer tensors are not contiguous. */
+#include "ops/programs/probe.h"
+
+#include "ops/programs/forms.h"
+#include "ops/programs/link.h"
+#include "ops/programs/plans.h"
 
 #include <tessera/sys/memory.h>
 
@@ -71,7 +75,7 @@ tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm)
     if (!x->length_count)
         return TSR_OK;
     memcpy(now, x->length, sizeof now);
-    TSR_TRY(tsr_executable_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
+    TSR_TRY(tsr_program_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
     const stand_in in = {memory, (tsr_tensor *)memory + x->input_count};
     const tsr_status status = try_lengths(x, comm, &in);
     tsr_release(x->context, memory);

@@ -1,3 +1,4 @@
+
 #include "ops/programs/program.h"
 
 #include <tessera/sys/memory.h>
@@ -23,6 +24,7 @@ void tsr_program_destroy(tsr_program *program)
     tsr_context *const context = program->context;
     for (size_t i = 0; i < program->value_count; i++) {
         tsr_release(context, program->values[i].name);
+        tsr_release(context, program->values[i].label);
         tsr_layout_destroy(program->values[i].layout);
     }
     for (size_t i = 0; i < program->node_count; i++)
@@ -78,6 +80,16 @@ tsr_status tsr_program_grow(tsr_context *context, size_t bytes, size_t count, si
     return TSR_OK;
 }
 
+tsr_status tsr_program_array(tsr_context *context, size_t count, size_t bytes, void **out)
+{
+    *out = NULL;
+    if (!count)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(context, count * bytes, out));
+    memset(*out, 0, count * bytes);
+    return TSR_OK;
+}
+
 tsr_status tsr_program_copy_text(tsr_context *context, const char *text, char **out)
 {
     void *room;
@@ -125,4 +137,24 @@ const char *tsr_value_name(const tsr_program *program, tsr_value value)
 {
     const tsr_program_value *const v = tsr_program_value_at(program, value);
     return v ? v->name : NULL;
+}
+
+void tsr_value_set_label(tsr_program *program, tsr_value value, const char *label)
+{
+    tsr_program_value *const v = tsr_program_value_at(program, value);
+    if (!tsr_program_records(program) || !label)
+        return;
+    tsr_status status = TSR_OK;
+    if (!v)
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_value_set_label: value %d is not one of the program's", value);
+    else if (!v->label)
+        status = tsr_program_copy_text(program->context, label, &v->label);
+    if (status != TSR_OK)
+        (void)tsr_program_fail(program, status);
+}
+
+const char *tsr_value_label(const tsr_program *program, tsr_value value)
+{
+    const tsr_program_value *const v = tsr_program_value_at(program, value);
+    return v && v->label ? v->label : tsr_value_name(program, value);
 }

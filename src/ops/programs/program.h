@@ -29,7 +29,8 @@ typedef struct tsr_program_length {
 /** A value. */
 typedef struct tsr_program_value {
     tsr_value_kind kind;
-    char *name; /**< NULL: none */
+    char *name;  /**< NULL: none */
+    char *label; /**< for people; NULL: none */
     tsr_layout *layout;
     unsigned varying; /**< mesh dims, by bits, on which it is Replicate and its gradient Partial */
     int node;         /**< the node that makes it; -1: none */
@@ -47,7 +48,7 @@ typedef struct tsr_program_node {
     const tsr_op *op; /**< NULL: a move, or a store */
     bool stores;      /**< operands are a state, a value and the position; the result is the state */
     int dim;          /**< of a store: the dim in which the position counts; -1: none */
-    /** With lengths as recorded; tsr_program_resolve() puts numbers in. */
+    /** With lengths as recorded; lengths.h puts numbers in. */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
     char *texts;                              /**< copies of the attributes' texts; NULL: none */
     tsr_value operands[TSR_OP_MOST_OPERANDS]; /**< of a move the first alone */
@@ -82,21 +83,18 @@ struct tsr_program {
     tsr_kept_sentence sentence;
 };
 
-/** Notes a failure, whose sentence is this thread's last, as the program's first error, unless there
- * is one. Returns TSR_NONE. */
+/** Notes a failure, whose sentence is this thread's last, as the program's first error, unless
+ * there is one. Returns TSR_NONE. */
 tsr_value tsr_program_fail(tsr_program *program, tsr_status status);
-
-/** The length that a number of a shape or an attribute stands for; -1: the number is itself. */
-int tsr_program_length_of(const tsr_program *program, int64_t number);
-
-/** Puts lengths into attributes; false: there is none in them. */
-bool tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count);
 
 /** True if recording goes on; `program` may be NULL. */
 bool tsr_program_records(const tsr_program *program);
 
 /** Doubles the room of an array of items of `bytes` that has no room for one more. */
 tsr_status tsr_program_grow(tsr_context *context, size_t bytes, size_t count, size_t *room, void **items);
+
+/** A zeroed array of `count` items; NULL where `count` is 0. */
+tsr_status tsr_program_array(tsr_context *context, size_t count, size_t bytes, void **out);
 
 /** A copy of a text. */
 tsr_status tsr_program_copy_text(tsr_context *context, const char *text, char **out);

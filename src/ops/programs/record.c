@@ -1,6 +1,8 @@
+
 #include "ops/programs/record.h"
 
 #include "ops/eager/mix.h"
+#include "ops/programs/lengths.h"
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"

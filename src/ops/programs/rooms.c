@@ -1,6 +1,8 @@
 /* The workspace: rooms that are used at the same time lie apart, others may share memory. Greedy by
  * size, as TensorFlow Lite's arena planner does: large rooms first, each at the lowest offset that
  * is free during its whole time. */
+#include "ops/programs/rooms.h"
+
 #include "ops/programs/executable.h"
 
 #include <tessera/sys/memory.h>
@@ -62,7 +64,7 @@ static void place(tsr_room *room, tsr_room **placed, size_t count)
 tsr_status tsr_executable_place_rooms(tsr_executable *x)
 {
     void *memory;
-    TSR_TRY(tsr_executable_array(x->context, 2 * x->room_count, sizeof(tsr_room *), &memory));
+    TSR_TRY(tsr_program_array(x->context, 2 * x->room_count, sizeof(tsr_room *), &memory));
     tsr_room **const sorted = memory, **const placed = sorted + x->room_count;
     x->workspace_bytes = 0;
     for (size_t i = 0; i < x->room_count; i++)

@@ -2,8 +2,9 @@
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
 #include "ops/eager/mix.h"
-#include "ops/programs/compile.h"
+#include "ops/programs/compile_memory.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/link.h"
 
 #include <tessera/sys/comm.h>
 
@@ -205,8 +206,8 @@ static tsr_status check_workspace(const tsr_executable *x, const void *workspace
     return TSR_OK;
 }
 
-/* Checks and links a run's memory. Where strides make kernels want more scratch than there was, rooms
- * are placed again. */
+/* Checks and links a run's memory. Where strides make kernels want more scratch than there was,
+ * rooms are placed again. */
 static tsr_status begin(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace,
                         size_t bytes, tsr_stream stream)
 {

@@ -1,6 +1,8 @@
 /* How sizes depend on lengths: ops are inferred again with other lengths, and sizes that differ are
  * found to be sums of multiples of them. */
-#include "ops/programs/compile.h"
+#include "ops/programs/shapes.h"
+
+#include "ops/programs/lengths.h"
 #include "ops/rows/table.h"
 
 #include <tessera/sys/memory.h>
@@ -88,8 +90,8 @@ static tsr_status probe_node(const probe *p, size_t index)
     return status;
 }
 
-/* Shapes of values that no node makes; of those with the shape of another value if that comes before
- * `until`. */
+/* Shapes of values that no node makes; of those with the shape of another value if that comes
+ * before `until`. */
 static void probe_source(const probe *p, size_t value)
 {
     const tsr_program_value *const v = &p->program->values[value];
@@ -194,7 +196,7 @@ tsr_status tsr_compile_factors(const tsr_program *program, tsr_factors *out)
     probe p = {.program = program};
     if (!program->length_count)
         return TSR_OK;
-    TSR_TRY(tsr_executable_array(program->context, program->value_count, sizeof *p.shapes, &memory));
+    TSR_TRY(tsr_program_array(program->context, program->value_count, sizeof *p.shapes, &memory));
     p.shapes = memory;
     const tsr_status status = find_all(&p, out);
     tsr_release(program->context, memory);

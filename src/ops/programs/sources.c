@@ -1,4 +1,5 @@
 /* Values that no op makes: inputs, parameters and constants; and outputs. */
+#include "ops/programs/lengths.h"
 #include "ops/programs/program.h"
 #include "ops/programs/record.h"
 

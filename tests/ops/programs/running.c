@@ -16,17 +16,25 @@ double whole_value(int seed, int64_t i)
 tsr_status whole_make(const tsr_layout *layout, const tsr_mesh *mesh, int seed, int64_t limit, tsr_dtensor **out)
 {
     double values[MOST];
+    float narrow[MOST];
+    int64_t ids[MOST];
     char placements[256];
     int64_t count = 1;
     for (int dim = 0; dim < tsr_layout_ndim(layout); dim++)
         count *= tsr_layout_shape(layout)[dim];
     EXPECT(count <= MOST, "the tensor has %lld elements", (long long)count);
-    const bool is_ids = tsr_layout_dtype(layout) == TSR_I64;
-    for (int64_t i = 0; i < count; i++)
-        values[i] = is_ids ? (double)((i * 5 + seed) % limit) : whole_value(seed, i);
+    const tsr_dtype dtype = tsr_layout_dtype(layout);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = whole_value(seed, i);
+        narrow[i] = (float)values[i];
+        ids[i] = limit ? (i * 5 + seed) % limit : 0;
+    }
     tsr_layout_print(layout, placements, sizeof placements);
-    return support_make(mesh, placements, tsr_layout_dtype(layout), tsr_layout_ndim(layout), tsr_layout_shape(layout),
-                        values, out);
+    return support_distribute(mesh, placements, dtype, tsr_layout_ndim(layout), tsr_layout_shape(layout),
+                              dtype == TSR_I64   ? (const void *)ids
+                              : dtype == TSR_F64 ? (const void *)values
+                                                 : (const void *)narrow,
+                              out);
 }
 
 /* The layout over the mesh with a communicator. */

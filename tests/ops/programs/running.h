@@ -13,8 +13,8 @@ typedef struct whole {
 /** Values of a tensor: small integers that depend on the seed and the element's index alone. */
 double whole_value(int seed, int64_t i);
 
-/** Distributes the whole tensor of a layout whose values are those of a seed; ids from 0 to `limit`
- * - 1 where `limit` is not 0. */
+/** Distributes the whole tensor of a layout, of f32, f64 or i64, whose values are those of a seed;
+ * ids from 0 to `limit` - 1 where `limit` is not 0. */
 tsr_status whole_make(const tsr_layout *layout, const tsr_mesh *mesh, int seed, int64_t limit, tsr_dtensor **out);
 
 /** Room for values of outputs. */
@@ -31,8 +31,8 @@ typedef struct ran {
 typedef void tsr_recorder(tsr_program *program, const tsr_mesh *mesh, const void *arg);
 
 /** Records, compiles, binds, prepares and runs twice, on this rank; inputs and parameters get
- * values of seeds 1, 2, .. in the order of recording; ids where they are integers. The two runs must
- * give the same bits. Collective over the mesh's communicator. */
+ * values of seeds 1, 2, .. in the order of recording; ids where they are integers. The two runs
+ * must give the same bits. Collective over the mesh's communicator. */
 tsr_status ran_run(tsr_comm *comm, const tsr_mesh *mesh, tsr_recorder *record, const void *arg, int64_t limit,
                    ran *out);
 

@@ -103,6 +103,9 @@ static void layouts_change_no_values(void **state)
         {"2", "S(0)", "R", "R", "R", false},
         {"4", "S(0)", "S(0)", "S(0)", "S(1)", true},
         {"2x2", "S(0),R", "R,S(0)", "R,S(0)", "R,S(1)", false},
+        /* Rules call these cuts otherwise: gradients get the names of their values. */
+        {"2", "R", "S(0;unit=3)", "S(0;unit=3)", "S(1;unit=3)", false},
+        {"1x3", "R,R", "S(0),S(0;sizes=4,2,1)", "S(0),S(0;sizes=4,2,1)", "S(1),S(1;sizes=4,2,1)", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

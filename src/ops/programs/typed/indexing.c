@@ -1,3 +1,4 @@
+
 #include "ops/programs/typed/typed.h"
 
 BINARY(embedding, weight, ids)

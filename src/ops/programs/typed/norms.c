@@ -1,3 +1,4 @@
+
 #include "ops/programs/typed/typed.h"
 
 UNARY_WITH(softmax, "softmax", DIM_SETTING, DIM)

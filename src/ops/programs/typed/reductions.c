@@ -1,3 +1,4 @@
+
 #include "ops/programs/typed/typed.h"
 
 UNARY_WITH(sum, "sum", REDUCED_SETTING, REDUCED)

@@ -1,3 +1,4 @@
+
 #include "ops/programs/typed/typed.h"
 
 #include <tessera/sys/status.h>

@@ -1,0 +1,12 @@
+/** Addresses of a run's memory in the steps of an executable. */
+#ifndef TSR_OPS_PROGRAMS_LINK_H
+#define TSR_OPS_PROGRAMS_LINK_H
+
+#include "ops/programs/executable.h"
+
+/** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
+ * link; views find their strides. `x->has_grown` becomes true if a kernel wants more scratch, with
+ * these sizes and strides, than its room has. */
+tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace);
+
+#endif

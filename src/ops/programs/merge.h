@@ -1,0 +1,14 @@
+/** Moves that become one, and moves that share an exchange. */
+#ifndef TSR_OPS_PROGRAMS_MERGE_H
+#define TSR_OPS_PROGRAMS_MERGE_H
+
+#include "ops/programs/executable.h"
+
+/** Lets moves that follow one another become one: for each node the operand that it takes in the
+ * end. Nodes that are passed over are not needed any more. */
+tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand);
+
+/** Puts moves off until a step needs one of them, and lets those that wait share an exchange. */
+tsr_status tsr_compile_batches(tsr_executable *x);
+
+#endif

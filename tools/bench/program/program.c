@@ -1,0 +1,269 @@
+/* bench program: how long runs of programs take, next to the same kernels called one by one. */
+#include "bench/program/reference.h"
+#include "bench/program/side.h"
+#include "bench/run/run.h"
+#include "cli/report.h"
+#include "place/place.h"
+
+#include <tessera/sys/status.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const program_case cases[] = {
+    {.name = "mlp", .record = model_record_mlp, .reference = reference_mlp},
+    {.name = "llama-block", .record = model_record_block, .reference = reference_block},
+};
+
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+/* What is measured of a program, in turns, so that other load slows both. */
+enum { PROGRAM, KERNELS, SUBJECTS };
+
+/* Figures of which the largest of all ranks counts. */
+enum { RECEIVED, WORKSPACE, COMPILE, FIGURES };
+
+typedef struct job {
+    const tool_arguments *given;
+    program_case c;
+    place *place;
+    tsr_mesh *mesh; /* abstract */
+    int ranks;
+    bench_settings settings;
+    tsr_bench_result results[SUBJECTS];
+    double figures[FIGURES];
+    bool begun; /* a line was printed */
+} job;
+
+static tsr_status run_program(tsr_comm *comm, void *arg)
+{
+    (void)comm;
+    return program_side_run(arg);
+}
+
+static tsr_status call_kernels(tsr_comm *comm, void *arg)
+{
+    (void)comm;
+    return program_side_call(arg);
+}
+
+static tsr_status check(tsr_comm *comm, void *arg, int64_t *wrong)
+{
+    (void)comm;
+    return program_side_check(arg, wrong);
+}
+
+static tsr_status measure_side(job *j, program_side *s)
+{
+    tsr_executable_figures f;
+    tsr_bench_result results[SUBJECTS];
+    const int rank = tsr_comm_rank(s->comm);
+    const tsr_bench_options options = bench_options(&j->settings, j->place, rank);
+    const tsr_bench_subject subjects[SUBJECTS] = {
+        [PROGRAM] = {.call = run_program, .check = check, .arg = s}, [KERNELS] = {.call = call_kernels, .arg = s}};
+    TSR_TRY(tsr_executable_figures_of(s->x, &f));
+    double figures[FIGURES] = {(double)f.bytes_received, (double)f.workspace_bytes, s->compile_seconds};
+    TSR_TRY(tsr_comm_all_reduce(s->comm, figures, figures, FIGURES, TSR_F64, TSR_MAX, tsr_device_host(), NULL));
+    TSR_TRY(tsr_bench_turns(s->comm, subjects, SUBJECTS, &options, results));
+    if (bench_keeps(j->place, rank)) {
+        memcpy(j->results, results, sizeof results);
+        memcpy(j->figures, figures, sizeof figures);
+    }
+    return TSR_OK;
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    job *const j = arg;
+    program_side s;
+    tsr_kept_sentence kept;
+    tsr_status status = program_side_make(&j->c, comm, j->mesh, &s);
+    if (status == TSR_OK)
+        status = measure_side(j, &s);
+    tsr_status_keep(&kept);
+    program_side_finish(&s);
+    return status == TSR_OK ? TSR_OK : tsr_status_restore(&kept, status);
+}
+
+static double share_of_kernels(const job *j)
+{
+    return j->results[KERNELS].seconds.median / j->results[PROGRAM].seconds.median;
+}
+
+static json_t *row_to_json(const job *j)
+{
+    const model_sizes *const s = &j->c.sizes;
+    char *const mesh = mesh_text(j->mesh);
+    json_t *row = json_object();
+    row = json_with_field(row, "bench", json_string("program"));
+    row = json_with_field(row, "program", json_string(j->c.name));
+    row = json_with_field(row, "ranks", json_integer(j->ranks));
+    row = json_with_field(row, "mesh", json_string(mesh));
+    row = json_with_field(row, "sequences", json_integer(s->sequences));
+    row = json_with_field(row, "tokens", json_integer(s->tokens));
+    row = json_with_field(row, "hidden", json_integer(s->hidden));
+    row = json_with_field(row, "intermediate", json_integer(s->intermediate));
+    row = json_with_field(row, "heads", json_integer(s->heads));
+    row = json_with_field(row, "kv_heads", json_integer(s->kv_heads));
+    row = json_with_field(row, "dtype", json_string("f32"));
+    row = json_with_field(row, "seconds", spread_to_json(j->results[PROGRAM].seconds));
+    row = json_with_field(row, "kernel_seconds", spread_to_json(j->results[KERNELS].seconds));
+    row = json_with_field(row, "of_kernels", json_real(share_of_kernels(j)));
+    row = json_with_field(row, "bytes_received", json_integer((json_int_t)j->figures[RECEIVED]));
+    row = json_with_field(row, "compile_seconds", json_real(j->figures[COMPILE]));
+    row = json_with_field(row, "workspace_bytes", json_integer((json_int_t)j->figures[WORKSPACE]));
+    row = json_with_field(row, "wrong", j->settings.checks ? json_integer(j->results[PROGRAM].wrong) : json_null());
+    free(mesh);
+    return json_with_field(row, "calls", json_integer((json_int_t)j->results[PROGRAM].calls));
+}
+
+static void say_names(void)
+{
+    say("#%-12s %6s %8s %12s %12s %10s %12s %12s %10s %7s %7s\n", " program", "ranks", "tokens", "time", "kernels",
+        "of_kernels", "received", "workspace", "compile", "#wrong", "noise");
+    say("#%-12s %6s %8s %12s %12s %10s %12s %12s %10s %7s %7s\n", "", "", "", "(us)", "(us)", "", "(B)", "(B)", "(us)",
+        "", "(%)");
+}
+
+static void say_row(const job *j)
+{
+    char wrong[24] = "N/A";
+    if (j->settings.checks)
+        snprintf(wrong, sizeof wrong, "%lld", (long long)j->results[PROGRAM].wrong);
+    if (!j->begun)
+        say_names();
+    say(" %-12s %6d %8lld %12.2f %12.2f %10.3f %12.0f %12.0f %10.1f %7s %7.1f\n", j->c.name, j->ranks,
+        (long long)(j->c.sizes.sequences * j->c.sizes.tokens), 1e6 * j->results[PROGRAM].seconds.median,
+        1e6 * j->results[KERNELS].seconds.median, share_of_kernels(j), j->figures[RECEIVED], j->figures[WORKSPACE],
+        1e6 * j->figures[COMPILE], wrong, 100 * spread_noise(j->results[PROGRAM].seconds));
+}
+
+static int measure_case(job *j, const program_case *c)
+{
+    const model_sizes sizes = j->c.sizes;
+    j->c = *c;
+    j->c.sizes = sizes;
+    int status = bench_on_ranks(&j->settings, EXIT_DONE, j->place, j->ranks, run_rank, j);
+    if (status != EXIT_DONE)
+        return status;
+    if (j->given->value[OPT_JSON])
+        status = print_json(row_to_json(j));
+    else
+        say_row(j);
+    j->begun = true;
+    if (status == EXIT_DONE && j->settings.checks && j->results[PROGRAM].wrong > 0)
+        status = complain(EXIT_REFUSED, "%s: %lld elements are wrong", c->name, (long long)j->results[PROGRAM].wrong);
+    return status;
+}
+
+static bool is_chosen(const tool_arguments *given, const char *name)
+{
+    bool chosen = given->operand_count == 0;
+    for (int i = 0; i < given->operand_count; i++)
+        chosen = chosen || strcmp(given->operand[i], name) == 0;
+    return chosen;
+}
+
+static int check_names(const tool_arguments *given)
+{
+    for (int i = 0; i < given->operand_count; i++) {
+        int at = 0;
+        while (at < CASES && strcmp(cases[at].name, given->operand[i]) != 0)
+            at++;
+        if (at == CASES)
+            return complain(EXIT_USAGE, "bench program has no program '%s'; it has mlp and llama-block",
+                            given->operand[i]);
+    }
+    return EXIT_DONE;
+}
+
+static int check_sizes(const model_sizes *s)
+{
+    if (s->hidden % s->heads != 0 || s->hidden / s->heads % 2 != 0)
+        return complain(EXIT_REFUSED, "--hidden %lld must be an even multiple of --heads %lld", (long long)s->hidden,
+                        (long long)s->heads);
+    if (s->heads % s->kv_heads != 0)
+        return complain(EXIT_REFUSED, "--heads %lld must be a multiple of --kv-heads %lld", (long long)s->heads,
+                        (long long)s->kv_heads);
+    return EXIT_DONE;
+}
+
+static int read_sizes(const tool_arguments *given, model_sizes *s)
+{
+    const struct {
+        const char *name;
+        tool_option option;
+        int64_t otherwise, *size;
+    } rows[] = {{"--tokens", OPT_TOKENS, 512, &s->tokens},
+                {"--hidden", OPT_HIDDEN, 1024, &s->hidden},
+                {"--heads", OPT_HEADS, 16, &s->heads},
+                {"--kv-heads", OPT_KV_HEADS, 4, &s->kv_heads},
+                {"--intermediate", OPT_INTERMEDIATE, 0, &s->intermediate}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const int status = parse_count(rows[i].name, given->value[rows[i].option], rows[i].otherwise, rows[i].size);
+        if (status != EXIT_DONE)
+            return status;
+    }
+    s->intermediate = s->intermediate ? s->intermediate : 4 * s->hidden;
+    return check_sizes(s);
+}
+
+static int read_job(const tool_arguments *given, job *j)
+{
+    int status = bench_settings_read(given, &j->settings);
+    if (status == EXIT_DONE)
+        status = check_names(given);
+    if (status == EXIT_DONE)
+        status = read_sizes(given, &j->c.sizes);
+    if (status == EXIT_DONE)
+        status = parse_mesh(given->value[OPT_MESH] ? given->value[OPT_MESH] : "1", &j->mesh);
+    if (status == EXIT_DONE)
+        status = place_open(given, &j->place);
+    if (status == EXIT_DONE)
+        status = place_count_ranks(j->place, j->mesh, NULL, &j->ranks);
+    if (status == EXIT_DONE && j->ranks != tsr_mesh_count(j->mesh))
+        status =
+            complain(EXIT_REFUSED, "--mesh %s: bench program takes a mesh of ranks 0, 1, ..", given->value[OPT_MESH]);
+    if (status == EXIT_DONE)
+        j->c.sizes.sequences = tsr_mesh_count(j->mesh) / tsr_mesh_size(j->mesh, tsr_mesh_ndim(j->mesh) - 1);
+    return status;
+}
+
+static int run_bench(const tool_arguments *given)
+{
+    job j = {.given = given, .settings = {.iterations = 9, .warm_ups = 1, .loop_seconds = 2e-2, .checks = true}};
+    int status = read_job(given, &j);
+    for (int i = 0; i < CASES && status == EXIT_DONE; i++)
+        if (is_chosen(given, cases[i].name))
+            status = measure_case(&j, &cases[i]);
+    place_close(j.place);
+    tsr_mesh_destroy(j.mesh);
+    return status == EXIT_DONE ? finish_stdout() : status;
+}
+
+const tool_command bench_program_command = {
+    .name = "bench program",
+    .summary = "how long runs of programs take",
+    .details =
+        "Records, compiles and runs an MLP with a gate, and a block of a Llama around it, of f32. The last mesh dim "
+        "cuts weights, between heads; each rank along the others has a sequence of its own. Times are those of the "
+        "slowest rank from barrier to barrier, medians. kernels is the time of the same kernels on the same local "
+        "shapes, called one after the other on every rank at once, in turns with the program: nothing is moved. "
+        "received and workspace are those of the rank that has most; compile is recording and compiling. The last "
+        "row of each sequence is compared with plain loops in f64.\n\nWithout names both programs are measured.",
+    .examples = "  tessera bench program\n"
+                "  tessera bench program llama-block --mesh dp=2,tp=2 --hidden 512 --heads 8 --tokens 256 --json\n",
+    .operands = "[mlp|llama-block ..]",
+    .optional_operands = CASES,
+    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(HEADS) | TAKES(KV_HEADS) |
+             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(JSON),
+    .defaults = {{OPT_MESH, "1"},
+                 {OPT_TOKENS, "512"},
+                 {OPT_HIDDEN, "1024"},
+                 {OPT_INTERMEDIATE, "four times --hidden"},
+                 {OPT_HEADS, "16"},
+                 {OPT_KV_HEADS, "4"},
+                 {OPT_ITERATIONS, "9"},
+                 {OPT_WARM_UP, "1"}},
+    .run = run_bench,
+};
