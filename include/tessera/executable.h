@@ -99,16 +99,18 @@ TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *n
 
 /**
  * Collective over `comm`: compares the programs of all ranks, and makes the groups in which ranks
- * meet. Once for each communicator. TSR_ERROR_PEER, on every rank: another rank has another
- * program, or failed.
+ * meet. Once for each communicator. After an error, which all ranks get, it may be called again; a
+ * rank without an executable passes NULL, of which its peers hear. TSR_ERROR_PEER, on every rank:
+ * another rank has another program, or failed.
  */
 TSR_API tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm);
 
 /**
  * Gives a length (tsr_length()) for the runs that follow; before, it is its maximum. Collective
  * over the communicator of tsr_executable_prepare(), where a redistribution depends on the length
- * and has not had it lately; every rank gives the same. TSR_ERROR_ARGUMENT: there is no such
- * length, or it is not from 1 to the maximum. TSR_ERROR_STATE: not prepared.
+ * and has not had it lately; every rank gives the same. After an error the lengths are as they
+ * were. TSR_ERROR_ARGUMENT: there is no such length, or it is not from 1 to the maximum.
+ * TSR_ERROR_STATE: not prepared. TSR_ERROR_PEER: another rank failed.
  */
 TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const char *name,
                                              int64_t length);
@@ -122,7 +124,9 @@ TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const c
  *
  * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a
  * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
- * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined.
+ * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined, and states
+ * that the run stores into may have been written. A rank that fails after the last meeting of the
+ * run does so alone. The next run works.
  */
 TSR_API tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm,
                                       const tsr_tensor *inputs, const tsr_tensor *outputs,

@@ -82,6 +82,7 @@
 #include <tessera/relabel.h>
 #include <tessera/run.h>
 #include <tessera/saved.h>
+#include <tessera/saved_program.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>

@@ -7,6 +7,7 @@
 #include "ops/programs/probe.h"
 #include "ops/programs/shapes.h"
 
+#include <tessera/saved_program.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/mesh_attachment.h>
 
@@ -98,10 +99,19 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     return tsr_compile_scratch(x);
 }
 
+/* Keeps the program as bytes, for tsr_executable_save(). */
+static tsr_status keep_program(const tsr_program *program, tsr_executable *x)
+{
+    TSR_TRY(tsr_program_save(program, NULL, 0, &x->saved_bytes));
+    TSR_TRY(tsr_allocate(x->context, x->saved_bytes, &x->saved));
+    return tsr_program_save(program, x->saved, x->saved_bytes, &x->saved_bytes);
+}
+
 static tsr_status compile(const tsr_program *program, tsr_executable *x)
 {
     void *needed, *operand = NULL, *factors = NULL;
     x->fingerprint = fingerprint(program);
+    TSR_TRY(keep_program(program, x));
     TSR_TRY(tsr_program_array(x->context, program->node_count, sizeof(bool), &needed));
     tsr_status status = tsr_program_array(x->context, program->node_count, sizeof(int), &operand);
     if (status == TSR_OK)

@@ -67,6 +67,7 @@ tsr_status tsr_compile_scratch(tsr_executable *x)
         else
             tsr_executable_resize_room(x, step->scratch, x->plans[step->plan].bytes);
     }
+    TSR_TRY(tsr_executable_place_rooms(x));
     x->has_grown = false;
-    return tsr_executable_place_rooms(x);
+    return TSR_OK;
 }

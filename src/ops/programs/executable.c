@@ -32,6 +32,7 @@ void tsr_executable_destroy(tsr_executable *x)
     for (size_t i = 0; i < x->form_count; i++) {
         tsr_layout_destroy(x->forms[i].largest);
         tsr_layout_destroy(x->forms[i].layout);
+        tsr_layout_destroy(x->forms[i].before);
     }
     for (size_t i = 0; i < x->plan_count; i++)
         for (int j = 0; j < x->plans[i].variant_count; j++)
@@ -48,7 +49,7 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
     void *const memory[] = {x->steps,  x->values, x->rooms, x->inputs, x->outputs, x->bound,  x->tensors,
-                            x->meshes, x->linked, x->forms, x->plans,  x->dirty,   x->batches};
+                            x->meshes, x->linked, x->forms, x->plans,  x->dirty,   x->batches, x->saved};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);

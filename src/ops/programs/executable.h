@@ -13,6 +13,7 @@
 typedef struct tsr_form {
     tsr_layout *largest; /**< with all lengths at their maxima */
     tsr_layout *layout;  /**< with the lengths of now */
+    tsr_layout *before;  /**< while lengths change: with those before; NULL: the same */
     bool inside;         /**< this rank has a coordinate in its mesh */
     bool varies;         /**< some size depends on a length */
     int64_t coordinate[TSR_MAX_DIMS];
@@ -67,7 +68,8 @@ typedef struct tsr_planned {
     bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
     bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
     size_t bytes;  /**< of workspace, at the largest */
-    tsr_plan *now; /**< one of the variants */
+    tsr_plan *now;  /**< one of the variants */
+    tsr_plan *next; /**< while lengths change: for the lengths that are new; NULL: a variant fits */
     int variant_count;
     struct {
         tsr_plan *plan;
@@ -155,6 +157,8 @@ struct tsr_executable {
     size_t workspace_bytes;
     bool has_grown;       /**< rooms have, and must be placed again */
     bool meets;           /**< ranks meet in some step */
+    void *saved;          /**< the program as bytes; owned */
+    size_t saved_bytes;
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
     tsr_comm *comm;       /**< on which it was prepared; NULL: none */
     tsr_tensor *linked;   /**< inputs, then outputs, of the last run */

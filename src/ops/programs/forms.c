@@ -71,7 +71,10 @@ static tsr_status update(const tsr_executable *x, tsr_form *f)
     }
     TSR_TRY(tsr_layout_create(tsr_layout_mesh(f->largest), tsr_layout_placements(f->largest),
                               tsr_layout_ndim(f->largest), shape, tsr_layout_dtype(f->largest), &made));
-    tsr_layout_destroy(f->layout);
+    if (f->before)
+        tsr_layout_destroy(f->layout);
+    else
+        f->before = f->layout;
     f->layout = made;
     f->changed = x->clock;
     return describe(f, &f->local);
@@ -92,4 +95,26 @@ tsr_status tsr_executable_update_forms(tsr_executable *x, int at)
         if (x->forms[i].varies && depends(&x->forms[i], at))
             TSR_TRY(update(x, &x->forms[i]));
     return TSR_OK;
+}
+
+void tsr_executable_settle_forms(tsr_executable *x, bool back)
+{
+    for (size_t i = 0; i < x->form_count; i++) {
+        tsr_form *const f = &x->forms[i];
+        if (!f->before)
+            continue;
+        tsr_layout_destroy(back ? f->layout : f->before);
+        f->layout = back ? f->before : f->layout;
+        f->before = NULL;
+        f->changed = x->clock;
+        (void)describe(f, &f->local); /* of a layout that was described before */
+    }
+    /* Ranks that fail before their steps are linked meet by these layouts. */
+    for (size_t i = 0; i < x->step_count; i++) {
+        tsr_step *const step = &x->steps[i];
+        for (int j = 0; step->exchanged && j < step->operand_count; j++)
+            step->layouts[j] = step->operands[j] >= 0 ? tsr_form_of(x, step->operands[j])->layout : NULL;
+        for (int j = 0; step->exchanged && j < step->result_count; j++)
+            step->result_layouts[j] = tsr_form_of(x, step->results[j])->layout;
+    }
 }

@@ -9,7 +9,12 @@
 tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
                                    const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
 
-/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. */
+/** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. What was
+ * before stays, also after a failure, until tsr_executable_settle_forms(). */
 tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
+
+/** Frees the layouts of the lengths before; with `back` those of the lengths after, so that forms
+ * are as they were. */
+void tsr_executable_settle_forms(tsr_executable *x, bool back);
 
 #endif

@@ -251,6 +251,18 @@ static bool want(const backward *b, const tsr_program_node *node, bool *wanted)
 
 static tsr_status compute_again(backward *b, tsr_value value, int depth, tsr_value *out);
 
+/* Refuses a value of a state over which a later store wrote: formulas read what the op read. */
+static tsr_status check_now(const char *caller, const tsr_program *program, tsr_value value)
+{
+    const tsr_program_value *const v = &program->values[value];
+    if (v->kind != TSR_VALUE_STATE || tsr_program_now(program, v->first) == value)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the gradient reads state \"%.64s\" as it was before a store; record the store after "
+                          "tsr_gradients()",
+                          caller, program->values[v->first].name);
+}
+
 /* Records a node once more, on operands that are computed again where they are marked. */
 static tsr_status record_again(backward *b, const tsr_program_node *given, int depth, tsr_value *results)
 {
@@ -260,8 +272,10 @@ static tsr_status record_again(backward *b, const tsr_program_node *given, int d
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         operands[i] = node.operands[i];
-        if (operands[i] != TSR_NONE)
-            TSR_TRY(compute_again(b, node.operands[i], depth + 1, &operands[i]));
+        if (operands[i] == TSR_NONE)
+            continue;
+        TSR_TRY(check_now(b->caller, b->program, operands[i]));
+        TSR_TRY(compute_again(b, node.operands[i], depth + 1, &operands[i]));
     }
     if (!node.op)
         return tsr_program_move(b->program, operands[0], b->program->values[node.results[0]].layout,
@@ -303,6 +317,8 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
     handle *some = NULL;
     for (int i = 0; op->operands[i]; i++) {
         handle *const h = operands[i];
+        if (h)
+            TSR_TRY(check_now(caller, h->program, h->value));
         taken[i] = h ? h->value : TSR_NONE;
         some = h ? h : some;
     }

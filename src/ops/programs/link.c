@@ -32,9 +32,11 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
         v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
         break;
     case TSR_PLACE_UNREAD:
+        /* Of one element, so that an op that reads it all the same reads nothing else. */
         v->tensor = x->forms[v->form].local;
         /* An address of no other value: kernels compare those of operands and results. */
         v->tensor.data = x;
+        memset(v->tensor.strides, 0, sizeof v->tensor.strides);
         break;
     default:
         break;

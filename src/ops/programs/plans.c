@@ -75,22 +75,20 @@ static tsr_status plan(const tsr_executable *x, tsr_comm *comm, const tsr_planne
     return status;
 }
 
-/* Adds a variant for the lengths of now; the one that was not wanted for longest goes. */
-static tsr_status add_variant(tsr_executable *x, tsr_comm *comm, tsr_planned *p)
+/* Keeps a plan for the lengths of now; the one that was not wanted for longest goes. */
+static void add_variant(const tsr_executable *x, tsr_planned *p, tsr_plan *made)
 {
     int at = 0;
-    tsr_plan *made;
-    TSR_TRY(plan(x, comm, p, &made));
     if (p->variant_count < TSR_VARIANTS)
         at = p->variant_count++;
-    else
+    else {
         for (int i = 1; i < TSR_VARIANTS; i++)
             at = p->variants[i].used < p->variants[at].used ? i : at;
-    tsr_plan_destroy(p->variants[at].plan);
+        tsr_plan_destroy(p->variants[at].plan);
+    }
     p->variants[at].plan = p->now = made;
     p->variants[at].used = x->clock;
     memcpy(p->variants[at].lengths, x->length, sizeof x->length);
-    return TSR_OK;
 }
 
 /* The most intervals of a dim that are compared. */
@@ -150,7 +148,9 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
         p->varies |= x->forms[from[i]].varies || x->forms[to[i]].varies;
     }
     *out = (int)x->plan_count++;
-    TSR_TRY(add_variant(x, NULL, p));
+    tsr_plan *made;
+    TSR_TRY(plan(x, NULL, p, &made));
+    add_variant(x, p, made);
     p->bytes = tsr_plan_workspace_bytes(p->now);
     return look(x, p);
 }
@@ -196,8 +196,10 @@ tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm)
         tsr_planned *const p = &x->plans[i];
         if (!p->is_used || is_over(x, p, comm))
             continue;
+        tsr_plan *made;
+        TSR_TRY(plan(x, comm, p, &made));
         forget(p);
-        TSR_TRY(add_variant(x, comm, p));
+        add_variant(x, p, made);
         const size_t bytes = tsr_plan_workspace_bytes(p->now);
         p->bytes = bytes > p->bytes ? bytes : p->bytes;
     }
@@ -217,18 +219,54 @@ static bool find_variant(const tsr_executable *x, tsr_planned *p)
     return false;
 }
 
-tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown)
+bool tsr_executable_find_plans(tsr_executable *x)
+{
+    bool lacks = false;
+    for (size_t i = 0; i < x->plan_count; i++)
+        if (x->plans[i].varies && x->plans[i].is_used && !find_variant(x, &x->plans[i]))
+            lacks = true;
+    return lacks;
+}
+
+tsr_status tsr_executable_make_plans(tsr_executable *x, tsr_comm *comm, bool *grown)
 {
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
         if (!p->varies || !p->is_used || find_variant(x, p))
             continue;
-        TSR_TRY(add_variant(x, comm, p));
-        if (comm)
-            TSR_TRY(tsr_plan_prepare(p->now, comm));
-        const size_t bytes = tsr_plan_workspace_bytes(p->now);
+        TSR_TRY(plan(x, comm, p, &p->next));
+        const size_t bytes = tsr_plan_workspace_bytes(p->next);
         *grown |= bytes > p->bytes;
         p->bytes = bytes > p->bytes ? bytes : p->bytes;
     }
     return TSR_OK;
+}
+
+tsr_status tsr_executable_prepare_plans(tsr_executable *x, tsr_comm *comm)
+{
+    tsr_status status = TSR_OK;
+    tsr_kept_sentence kept;
+    for (size_t i = 0; i < x->plan_count; i++) {
+        if (!x->plans[i].next)
+            continue;
+        /* A rank that failed meets the others for the plans that follow, too. */
+        const tsr_status prepared = tsr_plan_prepare(status == TSR_OK ? x->plans[i].next : NULL, comm);
+        if (status != TSR_OK || prepared == TSR_OK)
+            continue;
+        status = prepared;
+        tsr_status_keep(&kept);
+    }
+    return status == TSR_OK ? TSR_OK : tsr_status_restore(&kept, status);
+}
+
+void tsr_executable_settle_plans(tsr_executable *x, bool keep)
+{
+    for (size_t i = 0; i < x->plan_count; i++) {
+        tsr_planned *const p = &x->plans[i];
+        if (keep && p->next)
+            add_variant(x, p, p->next);
+        else
+            tsr_plan_destroy(p->next);
+        p->next = NULL;
+    }
 }

@@ -16,8 +16,18 @@ tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
 /** Raises the workspace of moves to what they want with the lengths of now. */
 tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
 
-/** Collective, where `comm` is not NULL: gives moves the plans for the lengths of now, and prepares
- * those that are new. `*grown` becomes true if one wants more workspace than any before. */
-tsr_status tsr_executable_update_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+/** Gives moves the plans that they have for the lengths of now. True: some have none, which all
+ * ranks find alike. */
+bool tsr_executable_find_plans(tsr_executable *x);
+
+/** Plans the moves that have no plan for the lengths of now. Not collective. `*grown` becomes true
+ * if one wants more workspace than any before. */
+tsr_status tsr_executable_make_plans(tsr_executable *x, tsr_comm *comm, bool *grown);
+
+/** Collective, where all ranks have made their plans: prepares those that are new. */
+tsr_status tsr_executable_prepare_plans(tsr_executable *x, tsr_comm *comm);
+
+/** Keeps the plans that are new; without `keep` they go. */
+void tsr_executable_settle_plans(tsr_executable *x, bool keep);
 
 #endif

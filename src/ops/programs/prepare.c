@@ -28,30 +28,45 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
     return tsr_compile_scratch(x);
 }
 
-/* The groups of an op that meets inside are made by a meeting. */
-static tsr_status meet_once(const tsr_executable *x, const tsr_step *step)
+/* The first failure of meetings, all of which a rank makes. */
+typedef struct outcome {
+    tsr_status status;
+    tsr_kept_sentence sentence;
+} outcome;
+
+static void note(outcome *o, tsr_status status)
 {
-    const tsr_mesh *const mesh = x->meshes[step->mesh].open;
-    tsr_status status = TSR_OK;
-    for (int stage = 0; stage < step->c.op->exchanges && status == TSR_OK; stage++)
-        status = tsr_exchange_meet(&step->c, mesh, step->exchanged, stage);
-    return status;
+    if (o->status != TSR_OK || status == TSR_OK)
+        return;
+    o->status = status;
+    tsr_status_keep(&o->sentence);
 }
 
-/* The same steps on every rank, so that all meet in the same order. */
+/* The groups of an op that meets inside are made by a meeting. */
+static void meet_once(const tsr_executable *x, const tsr_step *step, outcome *o)
+{
+    for (int stage = 0; stage < step->c.op->exchanges; stage++)
+        note(o, tsr_exchange_meet(&step->c, x->meshes[step->mesh].open, step->exchanged, stage));
+}
+
+/* The same steps on every rank, so that all meet in the same order. A failure that some ranks alone
+ * hear of is told to all at the end. */
 static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
 {
+    outcome o = {.status = TSR_OK};
     for (size_t i = 0; i < x->plan_count; i++)
         if (x->plans[i].is_used)
-            TSR_TRY(tsr_plan_prepare(x->plans[i].now, comm));
+            note(&o, tsr_plan_prepare(o.status == TSR_OK ? x->plans[i].now : NULL, comm));
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
         if (step->kind == TSR_DOES_KERNEL && step->exchanged) {
             step->number = x->fingerprint + i;
-            TSR_TRY(meet_once(x, step));
+            meet_once(x, step, &o);
         }
     }
-    return TSR_OK;
+    if (o.status != TSR_OK)
+        (void)tsr_status_restore(&o.sentence, o.status);
+    return tsr_agree(comm, o.status);
 }
 
 /* Compares the programs of all ranks. */
@@ -80,31 +95,76 @@ static tsr_status prepare(tsr_executable *x, tsr_comm *comm)
 
 tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm)
 {
-    if (!executable || !comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_prepare: %s is NULL",
-                              executable ? "comm" : "executable");
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_prepare: comm is NULL");
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_prepare"));
+    if (!executable)
+        return tsr_comm_let_go(comm, tsr_agree(comm, tsr_status_set(TSR_ERROR_ARGUMENT,
+                                                                    "tsr_executable_prepare: executable is NULL")));
     return tsr_comm_let_go(comm, prepare(executable, comm));
 }
 
-/* Gives a length, and what depends on it: sizes, and plans of moves. */
-static tsr_status set_length(tsr_executable *x, size_t at, int64_t length)
+/* Makes and prepares the plans that moves lack for the lengths of now. `status` is this rank's, of
+ * which its peers hear. */
+static tsr_status plan_moves(tsr_executable *x, tsr_status status)
 {
+    bool grown = false;
+    if (status == TSR_OK)
+        status = tsr_executable_make_plans(x, x->comm, &grown);
+    if (grown) {
+        x->has_grown = true;
+        x->is_linked = false;
+    }
+    if (status == TSR_OK && grown)
+        status = tsr_compile_scratch(x);
+    TSR_TRY(tsr_agree(x->comm, status));
+    status = tsr_executable_prepare_plans(x, x->comm);
+    return tsr_agree(x->comm, status);
+}
+
+static tsr_status meet_for_plans(tsr_executable *x, tsr_status status)
+{
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
+    TSR_TRY(tsr_comm_hold(x->comm, "tsr_executable_set_length"));
+    if (status != TSR_OK)
+        (void)tsr_status_restore(&kept, status);
+    return tsr_comm_let_go(x->comm, plan_moves(x, status));
+}
+
+static tsr_status check_length(const tsr_executable *x, size_t at, int64_t length)
+{
+    if (!x->comm)
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_executable_set_length: the executable is not prepared; call "
+                              "tsr_executable_prepare()");
     if (length < 1 || length > x->lengths[at].maximum)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_executable_set_length: \"%.64s\" is %lld, but must be from 1 to %lld",
                               x->lengths[at].name, (long long)length, (long long)x->lengths[at].maximum);
-    if (x->length[at] == length)
+    return TSR_OK;
+}
+
+/* Gives a length, and what depends on it: sizes, and plans of moves. After a failure all is as it
+ * was. */
+static tsr_status set_length(tsr_executable *x, size_t at, int64_t length)
+{
+    const int64_t before = x->length[at];
+    TSR_TRY(check_length(x, at, length));
+    if (before == length)
         return TSR_OK;
     x->length[at] = length;
     x->clock++;
-    bool grown = false;
-    TSR_TRY(tsr_executable_update_forms(x, (int)at));
-    TSR_TRY(tsr_executable_update_plans(x, x->comm, &grown));
-    if (!grown)
-        return TSR_OK;
-    x->is_linked = false;
-    return tsr_compile_scratch(x);
+    tsr_status status = tsr_executable_update_forms(x, (int)at);
+    if (tsr_executable_find_plans(x))
+        status = meet_for_plans(x, status);
+    if (status != TSR_OK)
+        x->length[at] = before;
+    tsr_executable_settle_forms(x, status != TSR_OK);
+    tsr_executable_settle_plans(x, status == TSR_OK);
+    if (status != TSR_OK)
+        (void)tsr_executable_find_plans(x);
+    return status;
 }
 
 tsr_status tsr_executable_set_length(tsr_executable *executable, const char *name, int64_t length)

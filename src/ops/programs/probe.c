@@ -63,7 +63,7 @@ static tsr_status try_lengths(tsr_executable *x, tsr_comm *comm, const stand_in 
     int64_t most = 1;
     for (size_t i = 0; i < x->length_count; i++)
         most = x->lengths[i].maximum > most ? x->lengths[i].maximum : most;
-    for (int64_t length = 1; length < most; length *= 2)
+    for (int64_t length = 1; length < most; length = length < most / 2 ? 2 * length : most)
         TSR_TRY(try_length(x, comm, length, memory));
     return TSR_OK;
 }
@@ -77,12 +77,11 @@ tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm)
     memcpy(now, x->length, sizeof now);
     TSR_TRY(tsr_program_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
     const stand_in in = {memory, (tsr_tensor *)memory + x->input_count};
-    tsr_status status = try_lengths(x, comm, &in);
+    const tsr_status status = try_lengths(x, comm, &in);
     tsr_release(x->context, memory);
     memcpy(x->length, now, sizeof now);
     x->clock++;
     x->is_linked = false;
-    if (status == TSR_OK)
-        status = tsr_executable_update_forms(x, -1);
+    tsr_executable_settle_forms(x, true);
     return status;
 }

@@ -319,8 +319,11 @@ static tsr_status begin(recording *r)
     }
     TSR_TRY(tsr_op_begin(r->caller, r->op, r->count, r->attributes, r->layouts, &r->c));
     size_t count = 0;
-    for (; r->c.attributes[count].name; count++)
+    for (; r->c.attributes[count].name; count++) {
+        /* The caller's names go with the call. */
+        r->c.attributes[count].name = r->op->attributes[count].name;
         r->raw[count] = r->c.attributes[count];
+    }
     int64_t lengths[TSR_LENGTHS];
     for (size_t i = 0; i < r->program->length_count; i++)
         lengths[i] = r->program->lengths[i].maximum;
@@ -382,6 +385,23 @@ tsr_status tsr_program_record(tsr_program *program, const tsr_op *op, size_t cou
     tsr_op_inferred_clear(&inferred);
     for (size_t i = first; i + 1 < program->node_count && status == TSR_OK && !op->moves_to; i++)
         program->nodes[i].cause = program->values[results[0]].node;
+    return status;
+}
+
+tsr_status tsr_program_record_fitting(tsr_program *program, const tsr_op *op, size_t count,
+                                      const tsr_attribute *attributes, const tsr_value *operands, tsr_value *results)
+{
+    recording r = {.program = program, .op = op, .count = count, .attributes = attributes};
+    tsr_op_inferred inferred;
+    snprintf(r.caller, sizeof r.caller, "op %zu, %.60s", program->node_count, op->name);
+    none(r.operands, TSR_OP_MOST_OPERANDS);
+    for (int i = 0; op->operands[i]; i++)
+        r.operands[i] = operands[i];
+    TSR_TRY(begin(&r));
+    TSR_TRY(tsr_op_infer(&r.c, &inferred));
+    r.exchanged = op->exchanges ? inferred.exchanged : 0;
+    const tsr_status status = add_case(&r, inferred.results, results);
+    tsr_op_inferred_clear(&inferred);
     return status;
 }
 

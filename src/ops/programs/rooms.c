@@ -64,9 +64,9 @@ static void place(tsr_room *room, tsr_room **placed, size_t count)
 tsr_status tsr_executable_place_rooms(tsr_executable *x)
 {
     void *memory;
-    x->workspace_bytes = 0;
     TSR_TRY(tsr_program_array(x->context, 2 * x->room_count, sizeof(tsr_room *), &memory));
     tsr_room **const sorted = memory, **const placed = sorted + x->room_count;
+    x->workspace_bytes = 0;
     for (size_t i = 0; i < x->room_count; i++)
         sorted[i] = &x->rooms[i];
     if (x->room_count)

@@ -147,6 +147,7 @@ static tsr_status store(tsr_step *step)
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
 static void meet_failed(running *r, tsr_step *step)
 {
+    (void)tsr_status_restore(&r->sentence, r->status);
     if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
         take_part(r, step);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
@@ -185,16 +186,9 @@ static void run_all(running *r)
     }
 }
 
-static tsr_status check_run(const tsr_executable *x, const tsr_comm *comm, const tsr_tensor *inputs,
-                            const tsr_tensor *outputs)
+static bool is_missing(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs)
 {
-    if (x->comm != comm)
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_executable_run: the executable was not prepared on this "
-                                               "communicator; call tsr_executable_prepare()");
-    if ((x->input_count && !inputs) || (x->output_count && !outputs))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL",
-                              x->input_count && !inputs ? "inputs" : "outputs");
-    return TSR_OK;
+    return (x->input_count && !inputs) || (x->output_count && !outputs);
 }
 
 static tsr_status check_workspace(const tsr_executable *x, const void *workspace, size_t bytes, tsr_stream stream)
@@ -217,6 +211,9 @@ static tsr_status check_workspace(const tsr_executable *x, const void *workspace
 static tsr_status begin(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace,
                         size_t bytes, tsr_stream stream)
 {
+    if (is_missing(x, inputs, outputs))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL",
+                              x->input_count && !inputs ? "inputs" : "outputs");
     TSR_TRY(check_workspace(x, workspace, bytes, stream));
     TSR_TRY(link_all(x, inputs, outputs, workspace));
     if (!x->has_grown)
@@ -233,7 +230,9 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     running r;
     if (!executable || !comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s is NULL", executable ? "comm" : "executable");
-    TSR_TRY(check_run(executable, comm, inputs, outputs));
+    if (executable->comm != comm)
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_executable_run: the executable was not prepared on this "
+                                               "communicator; call tsr_executable_prepare()");
     r.x = executable;
     r.comm = comm;
     r.workspace = workspace;
@@ -243,7 +242,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     for (size_t i = 0; i < executable->length_count; i++)
         r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
-    if (!is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
+    if (is_missing(executable, inputs, outputs) || !is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
         r.status = begin(executable, inputs, outputs, workspace, bytes, stream);
         if (r.status != TSR_OK)
             tsr_status_keep_returned(&r.sentence, r.status);
