@@ -308,6 +308,7 @@ static tsr_status read_config(source from, llama_config *config)
     TSR_TRY(read_bool(from, "attention_bias", &config->attention_bias));
     TSR_TRY(read_bool(from, "mlp_bias", &config->mlp_bias));
     TSR_TRY(read_tokens(from, config));
+    config->has_plan = !missing(from, "base_model_tp_plan");
     config->has_head_norms = is_qwen3;
     if (is_qwen3 || is_mistral)
         TSR_TRY(read_window(from, is_mistral, config));

@@ -30,6 +30,7 @@ typedef struct llama_config {
     int64_t head_dim;
     int64_t max_positions;
     double norm_epsilon;
+    bool has_plan;        /**< config.json says how weights are cut, in base_model_tp_plan */
     bool tied_embeddings; /**< the output weight is the embedding */
     bool attention_bias, mlp_bias;
     bool has_head_norms; /**< Qwen3: queries and keys are normed, head by head */

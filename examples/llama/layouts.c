@@ -32,10 +32,28 @@ tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config
     return status;
 }
 
+tsr_status llama_layouts_follow(llama_layouts *layouts, const tsr_parallel_rules *rules)
+{
+    size_t count;
+    const llama_config *const config = layouts->config;
+    const tsr_parallel_rule *const all = tsr_parallel_rules_all(rules, &count);
+    tsr_parallel_plan_options options = TSR_PARALLEL_PLAN_OPTIONS_INIT;
+    options.dim = layouts->spread ? "kv" : "tp";
+    options.group = layouts->spread ? "group" : NULL;
+    options.heads = config->heads;
+    options.kv_heads = config->kv_heads;
+    options.head_dim = config->head_dim;
+    TSR_TRY(tsr_parallel_plan_create(tsr_mesh_context(layouts->ranks), count, all, &options, &layouts->plan));
+    tsr_mesh_destroy(layouts->ranks);
+    layouts->ranks = tsr_mesh_retain(layouts->attention);
+    return TSR_OK;
+}
+
 void llama_layouts_finish(llama_layouts *layouts)
 {
     tsr_mesh_destroy(layouts->attention);
     tsr_mesh_destroy(layouts->ranks);
+    tsr_parallel_plan_destroy(layouts->plan);
     *layouts = (llama_layouts){0};
 }
 
@@ -64,7 +82,9 @@ static void cut_keys(const llama_layouts *layouts, int64_t size, char *text)
 /* Writes the placement that cuts the inner features of the MLP. */
 static void cut_inner(const llama_layouts *layouts, int dim, int64_t of, char *text)
 {
-    if (layouts->is_q8)
+    if (layouts->plan && layouts->spread)
+        snprintf(text, TEXT_BYTES, "R,R");
+    else if (layouts->is_q8)
         snprintf(text, TEXT_BYTES, "S(%d;unit=%d)", dim, (int)(SCALED / of));
     else
         snprintf(text, TEXT_BYTES, "S(%d)", dim);
@@ -112,7 +132,7 @@ static void cut_mlp(const llama_layouts *layouts, llama_linear_kind kind, cut *c
     c->in = is_down ? config->intermediate_size : config->hidden_size;
     cut_inner(layouts, is_down, 1, c->weight);
     cut_inner(layouts, is_down, is_down ? SCALED : 1, c->scales);
-    snprintf(c->bias, TEXT_BYTES, "%s", is_down ? "R" : c->weight);
+    snprintf(c->bias, TEXT_BYTES, "%s", !is_down ? c->weight : layouts->plan && layouts->spread ? "R,R" : "R");
 }
 
 const char *llama_linear_name(llama_linear_kind kind)
@@ -157,19 +177,12 @@ tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind 
 tsr_status llama_layouts_vocabulary(const llama_layouts *layouts, tsr_layout **out)
 {
     const int64_t shape[] = {layouts->config->vocab_size, layouts->config->hidden_size};
-    return tsr_layout_parse(layouts->ranks, "S(0)", 2, shape, layouts->dtype, out);
+    return tsr_layout_parse(layouts->ranks, layouts->plan && layouts->spread ? "R,R" : "S(0)", 2, shape, layouts->dtype,
+                            out);
 }
 
 tsr_status llama_layouts_replicated(const tsr_mesh *mesh, int ndim, const int64_t *shape, tsr_layout **out)
 {
     const tsr_placement whole[] = {tsr_replicate(), tsr_replicate()};
     return tsr_layout_create(mesh, whole, ndim, shape, TSR_F32, out);
-}
-
-tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t capacity, tsr_layout **out)
-{
-    const int64_t shape[] = {layouts->config->kv_heads, capacity, layouts->config->head_dim};
-    char text[TEXT_BYTES];
-    cut_keys(layouts, 1, text);
-    return tsr_layout_parse(layouts->attention, text, 3, shape, TSR_F32, out);
 }

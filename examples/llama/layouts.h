@@ -25,6 +25,7 @@
 
 #include "config.h"
 
+#include <tessera/parallel_rules.h>
 #include <tessera/tessera.h>
 
 #include <stdbool.h>
@@ -46,12 +47,17 @@ typedef struct llama_layouts {
     tsr_mesh *attention;        /**< all ranks, in the shape that attention needs */
     int spread;                 /**< 1: `attention` is a grid, kv x group */
     tsr_dtype dtype;            /**< of all matrices and biases; norms and activations are f32 */
+    tsr_parallel_plan *plan;    /**< owned; NULL: weights are cut as the table says */
     bool is_q8;                 /**< matrices of linear layers have 8 bits, and biases are f32 */
 } llama_layouts;
 
 /** Meshes over all ranks of `comm`, for matrices of `dtype`. `config` is borrowed. */
 tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, bool is_q8,
                               tsr_comm *comm);
+
+/** Lets rules say how weights are cut, on the mesh of attention. Layouts of this file then give
+ * shapes and dtypes alone. */
+tsr_status llama_layouts_follow(llama_layouts *layouts, const tsr_parallel_rules *rules);
 void llama_layouts_finish(llama_layouts *layouts);
 
 /** The name of a linear layer in checkpoints, such as "self_attn.q_proj". */
@@ -72,8 +78,5 @@ tsr_status llama_layouts_vocabulary(const llama_layouts *layouts, tsr_layout **o
 
 /** The layout of a tensor of f32 that every rank of `mesh` holds whole. */
 tsr_status llama_layouts_replicated(const tsr_mesh *mesh, int ndim, const int64_t *shape, tsr_layout **out);
-
-/** Keys or values (kv_heads, capacity, head_dim), cut by heads as k and v are. */
-tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t capacity, tsr_layout **out);
 
 #endif

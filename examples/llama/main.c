@@ -140,13 +140,15 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
 }
 
 static tsr_status run_prompt(const llama_options *options, const llama_config *config,
-                             const tsr_safetensors *checkpoint, const llama_processes *processes)
+                             const tsr_safetensors *checkpoint, const tsr_parallel_rules *plan,
+                             const llama_processes *processes)
 {
     llama_tokens prompt;
     TSR_TRY(read_prompt(options, config, &prompt));
     llama_job job = {
         .config = config,
         .source = {checkpoint, options->seed, options->weights, options->is_q8},
+        .plan = plan,
         .ranks = processes ? llama_processes_count(processes) : options->ranks,
         .processes = processes,
         .request = {.prompt = prompt.ids,
@@ -163,11 +165,27 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     return status;
 }
 
-static tsr_status open_model(const llama_options *options, llama_config *config, tsr_safetensors **checkpoint)
+/* Opens the plan that is asked for, or that config.json has. */
+static tsr_status open_plan(const llama_options *options, const llama_config *config, tsr_parallel_rules **out)
+{
+    char path[4096];
+    if (options->tp_plan)
+        return tsr_parallel_rules_open(options->tp_plan, out);
+    if (!config->has_plan || options->is_q8)
+        return TSR_OK;
+    if (options->random)
+        return tsr_parallel_rules_open(options->random, out);
+    snprintf(path, sizeof path, "%s/config.json", options->directory);
+    return tsr_parallel_rules_open(path, out);
+}
+
+static tsr_status open_model(const llama_options *options, llama_config *config, tsr_safetensors **checkpoint,
+                             tsr_parallel_rules **plan)
 {
     if (options->logits)
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, config));
+    TSR_TRY(open_plan(options, config, plan));
     return !options->random ? tsr_safetensors_open(options->directory, checkpoint) : TSR_OK;
 }
 
@@ -175,12 +193,14 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
 {
     llama_config config;
     tsr_safetensors *checkpoint = NULL;
-    tsr_status status = open_model(options, &config, &checkpoint);
+    tsr_parallel_rules *plan = NULL;
+    tsr_status status = open_model(options, &config, &checkpoint, &plan);
     if (processes)
         status = llama_processes_agree(processes, status);
     if (status == TSR_OK)
-        status = run_prompt(options, &config, checkpoint, processes);
+        status = run_prompt(options, &config, checkpoint, plan, processes);
     tsr_safetensors_destroy(checkpoint);
+    tsr_parallel_rules_destroy(plan);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <tessera/sys/status.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 /* States the model, and compiles it. */
 static tsr_status compile(llama_model *model)
@@ -57,12 +58,37 @@ static tsr_status load(llama_model *model, const llama_source *source)
     return TSR_OK;
 }
 
-static tsr_status fill(llama_model *model, const llama_source *source)
+/* Checks the plan against the parameters that the program has, before any is loaded. */
+static tsr_status check_plan(const llama_model *model)
+{
+    size_t count = 0;
+    const size_t most = tsr_executable_binding_count(model->executable);
+    tsr_parallel_parameter *const all = calloc(most, sizeof *all);
+    if (!all)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu parameters", most);
+    for (size_t i = 0; i < most; i++) {
+        tsr_executable_binding b;
+        if (tsr_executable_binding_at(model->executable, i, &b) != TSR_OK || b.is_state)
+            continue;
+        tsr_parallel_parameter *const p = &all[count++];
+        *p = (tsr_parallel_parameter){b.name, tsr_layout_dtype(b.layout), tsr_layout_ndim(b.layout), {0}};
+        memcpy(p->shape, tsr_layout_shape(b.layout), (size_t)p->ndim * sizeof p->shape[0]);
+    }
+    const tsr_status status = tsr_parallel_plan_check(model->layouts.plan, model->layouts.ranks, count, all, NULL);
+    free(all);
+    return status;
+}
+
+static tsr_status fill(llama_model *model, const llama_source *source, const tsr_parallel_rules *plan)
 {
     const size_t capacity = (size_t)model->capacity;
     TSR_TRY(
         llama_layouts_init(&model->layouts, model->config, llama_weights_dtype(source), source->is_q8, model->comm));
+    if (plan)
+        TSR_TRY(llama_layouts_follow(&model->layouts, plan));
     TSR_TRY(compile(model));
+    if (plan)
+        TSR_TRY(check_plan(model));
     TSR_TRY(load(model, source));
     TSR_TRY(tsr_executable_prepare(model->executable, model->comm));
     model->positions = calloc(capacity, sizeof *model->positions);
@@ -73,8 +99,8 @@ static tsr_status fill(llama_model *model, const llama_source *source)
     return tsr_comm_alloc(model->comm, model->workspace_bytes, &model->workspace);
 }
 
-tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
-                              llama_model **out)
+tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source,
+                              const tsr_parallel_rules *plan, int64_t capacity, llama_model **out)
 {
     llama_model *const model = calloc(1, sizeof *model);
     if (!model)
@@ -82,7 +108,7 @@ tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const 
     model->comm = comm;
     model->config = config;
     model->capacity = capacity;
-    const tsr_status status = fill(model, source);
+    const tsr_status status = fill(model, source, plan);
     if (status == TSR_OK)
         *out = model;
     else

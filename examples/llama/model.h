@@ -18,9 +18,10 @@ typedef struct llama_model {
     size_t workspace_bytes;
 } llama_model;
 
-/** Collective: loads a model with room for `capacity` positions. */
-tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
-                              llama_model **out);
+/** Collective: loads a model with room for `capacity` positions, cut by `plan`, or as layouts.h
+ * says where that is NULL. */
+tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source,
+                              const tsr_parallel_rules *plan, int64_t capacity, llama_model **out);
 void llama_model_destroy(llama_model *model);
 
 /** Collective: runs `rows` tokens at positions first, first + 1, .. Earlier positions are read from

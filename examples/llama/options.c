@@ -32,6 +32,8 @@ const char *const llama_usage =
     "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
     "                         in f32 or bf16, or in 8 bits with a scale for each 32 (q8); sums are\n"
     "                         in f32 always\n"
+    "      --tp-plan FILE     cut weights by the rules in FILE, JSON, as transformers' tp_plan; without\n"
+    "                         it by those in config.json, where it has some, else as README.md says\n"
     "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
     "      --json             print one JSON object instead of the text\n"
     "  -h, --help\n"
@@ -56,6 +58,7 @@ enum {
     OPTION_RANDOM,
     OPTION_WEIGHTS,
     OPTION_LOGITS,
+    OPTION_PLAN,
     OPTION_JSON,
     OPTION_VERSION,
     OPTION_HELP = 'h'
@@ -72,6 +75,7 @@ static const struct option KNOWN[] = {
     {"random", required_argument, NULL, OPTION_RANDOM},
     {"weights", required_argument, NULL, OPTION_WEIGHTS},
     {"logits", required_argument, NULL, OPTION_LOGITS},
+    {"tp-plan", required_argument, NULL, OPTION_PLAN},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -163,6 +167,9 @@ static tsr_status take_option(int option, const char *value, llama_options *out)
     case OPTION_LOGITS:
         out->logits = value;
         break;
+    case OPTION_PLAN:
+        out->tp_plan = value;
+        break;
     case OPTION_JSON:
         out->json = true;
         break;
@@ -183,6 +190,9 @@ static tsr_status check(const llama_options *options, int operands)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "either MODEL_DIR or --random CONFIG.json is expected; try --help");
     if (options->prompt && options->prompt_ids.ids)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt and --prompt-ids exclude each other");
+    if (options->tp_plan && options->is_q8)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "--tp-plan and --weights q8 exclude each other: a plan does not say how scales are cut");
     if (options->engine && strcmp(options->engine, "threads") != 0 && strcmp(options->engine, "mpi") != 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--engine %s: the engines are threads and mpi", options->engine);
     return TSR_OK;

@@ -14,8 +14,9 @@ typedef struct llama_options {
     const char *prompt;
     llama_tokens prompt_ids; /**< owned; ids NULL where the option was not given */
     const char *logits;
-    tsr_dtype weights; /**< dtype of matrices and biases; TSR_DTYPE_NONE: that of the checkpoint */
-    bool is_q8;        /**< matrices of linear layers are kept in 8 bits */
+    const char *tp_plan; /**< rules of how weights are cut */
+    tsr_dtype weights;   /**< dtype of matrices and biases; TSR_DTYPE_NONE: that of the checkpoint */
+    bool is_q8;          /**< matrices of linear layers are kept in 8 bits */
     int ranks;
     bool ranks_given;
     int64_t tokens; /**< -1: not given */

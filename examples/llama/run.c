@@ -16,16 +16,15 @@ typedef struct shared {
 /* Collects the counts of all ranks on rank 0. */
 static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
 {
-    int64_t total = generation->bytes_received_per_token;
+    const int64_t total = generation->bytes_received_per_token;
     TSR_TRY(tsr_comm_gather(model->comm, &model->loaded.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0,
                             tsr_device_host(), NULL));
-    llama_error error = model->loaded.error;
-    TSR_TRY(tsr_mesh_all_reduce_i64(model->layouts.ranks, "tp", &total, TSR_SUM));
-    TSR_TRY(tsr_mesh_all_reduce_f64(model->layouts.ranks, "tp", &error.lost, TSR_SUM));
-    TSR_TRY(tsr_mesh_all_reduce_f64(model->layouts.ranks, "tp", &error.whole, TSR_SUM));
+    const llama_error error = model->loaded.error;
+    double sums[] = {(double)total, error.lost, error.whole};
+    TSR_TRY(tsr_comm_all_reduce(model->comm, sums, sums, 3, TSR_F64, TSR_SUM, tsr_device_host(), NULL));
     if (tsr_comm_rank(model->comm) == 0) {
-        outcome->bytes_received_per_token = total;
-        outcome->weight_error = error.whole > 0 ? sqrt(error.lost / error.whole) : 0;
+        outcome->bytes_received_per_token = (int64_t)sums[0];
+        outcome->weight_error = sums[2] > 0 ? sqrt(sums[1] / sums[2]) : 0;
     }
     return TSR_OK;
 }
@@ -38,7 +37,8 @@ static tsr_status rank_main(tsr_comm *comm, void *arg)
     const double start = llama_seconds();
     llama_model *model;
     llama_generation generation = {0};
-    TSR_TRY(llama_model_create(comm, job->config, &job->source, llama_request_positions(&job->request), &model));
+    TSR_TRY(
+        llama_model_create(comm, job->config, &job->source, job->plan, llama_request_positions(&job->request), &model));
     tsr_status status = tsr_comm_barrier(comm);
     const double loaded = llama_seconds();
     if (status == TSR_OK)

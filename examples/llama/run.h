@@ -5,10 +5,13 @@
 #include "generate.h"
 #include "processes.h"
 
+#include <tessera/parallel_rules.h>
+
 /** Input of every rank; all pointers are borrowed. */
 typedef struct llama_job {
     const llama_config *config;
     llama_source source;
+    const tsr_parallel_rules *plan; /**< NULL: weights are cut as layouts.h says */
     llama_request request;
     int ranks;
     const llama_processes *processes; /**< NULL: ranks are threads of this process */

@@ -12,16 +12,43 @@ typedef struct statement {
     int64_t layer;                   /* that is stated; -1: none */
 } statement;
 
-/* A parameter, of the layer where there is one; the layout goes to the program. NULL: none. */
-static tsr_value parameter(const statement *s, const char *name, const char *part, tsr_layout *layout)
+/* The name of a module, of the layer where there is one. */
+static const char *name_module(const statement *s, const char *name, char text[112])
 {
-    char text[128], prefix[48] = "";
+    char prefix[48] = "";
     if (s->layer >= 0)
         snprintf(prefix, sizeof prefix, "model.layers.%lld.", (long long)s->layer);
-    snprintf(text, sizeof text, "%s%s.%s", prefix, name, part);
-    const tsr_value value = layout ? tsr_parameter(s->p, text, layout) : TSR_NONE;
+    snprintf(text, 112, "%s%s", prefix, name);
+    return text;
+}
+
+/* A parameter; the layout, which goes to the program, is that of the plan where there is one. NULL:
+ * none. */
+static tsr_value parameter(const statement *s, const char *name, const char *part, tsr_layout *layout)
+{
+    char text[128], module[112];
+    tsr_value value = TSR_NONE;
+    snprintf(text, sizeof text, "%s.%s", name_module(s, name, module), part);
+    if (layout && s->on->plan)
+        value = tsr_parallel_plan_parameter(s->on->plan, s->p, text, s->on->ranks, tsr_layout_dtype(layout),
+                                            tsr_layout_ndim(layout), tsr_layout_shape(layout), NULL);
+    else if (layout)
+        value = tsr_parameter(s->p, text, layout);
     tsr_layout_destroy(layout);
     return value;
+}
+
+/* What the plan does with a module's input, and with its output. */
+static tsr_value enter(const statement *s, const char *name, tsr_value x)
+{
+    char module[112];
+    return s->on->plan ? tsr_parallel_plan_input(s->on->plan, s->p, name_module(s, name, module), x) : x;
+}
+
+static tsr_value leave(const statement *s, const char *name, tsr_value x)
+{
+    char module[112];
+    return s->on->plan ? tsr_parallel_plan_output(s->on->plan, s->p, name_module(s, name, module), x, NULL) : x;
 }
 
 static tsr_value linear(const statement *s, llama_linear_kind kind, tsr_value x)
@@ -33,7 +60,8 @@ static tsr_value linear(const statement *s, llama_linear_kind kind, tsr_value x)
     const bool is_q8 = l.scales != NULL;
     const tsr_value w = parameter(s, name, "weight", l.weight), scales = parameter(s, name, "scales", l.scales);
     const tsr_value b = parameter(s, name, "bias", l.bias);
-    return is_q8 ? tsr_op_linear_q8(s->p, x, w, scales, b) : tsr_op_linear(s->p, x, w, b);
+    x = enter(s, name, x);
+    return leave(s, name, is_q8 ? tsr_op_linear_q8(s->p, x, w, scales, b) : tsr_op_linear(s->p, x, w, b));
 }
 
 /* A norm whose weight every rank of the mesh has. */
@@ -103,12 +131,16 @@ static tsr_value remember(const statement *s, const char *name, tsr_value x)
 {
     char text[64];
     tsr_layout *layout;
-    if (llama_layouts_cache(s->on, s->capacity, &layout) != TSR_OK)
+    const tsr_value by_heads = tsr_op_transpose(s->p, x, 0, 1);
+    const tsr_layout *const own = tsr_value_layout(s->p, by_heads);
+    const int64_t shape[] = {s->config->kv_heads, s->capacity, s->config->head_dim};
+    if (!own ||
+        tsr_layout_create(tsr_layout_mesh(own), tsr_layout_placements(own), 3, shape, TSR_F32, &layout) != TSR_OK)
         return TSR_NONE;
     snprintf(text, sizeof text, "cache.%lld.%s", (long long)s->layer, name);
     const tsr_value cache = tsr_state(s->p, text, layout);
     tsr_layout_destroy(layout);
-    tsr_op_store(s->p, cache, tsr_op_transpose(s->p, x, 0, 1), s->first);
+    tsr_op_store(s->p, cache, by_heads, s->first);
     return tsr_op_slice(s->p, cache, 1, 0, s->total, 1);
 }
 
@@ -147,12 +179,14 @@ tsr_status llama_state(const llama_layouts *on, int64_t capacity, tsr_program *p
     s.first = tsr_input(p, "first", on->attention, TSR_I64, 0, NULL, NULL);
     const tsr_value wanted = tsr_input(p, "wanted", on->ranks, TSR_I64, 1, &kept, NULL);
     const tsr_value embedding = vocabulary(&s, "model.embed_tokens");
-    tsr_value x = gather(&s, tsr_op_cast(p, tsr_op_embedding(p, embedding, tokens), TSR_F32), on->ranks);
+    tsr_value x = tsr_op_embedding(p, embedding, enter(&s, "model.embed_tokens", tokens));
+    x = gather(&s, tsr_op_cast(p, leave(&s, "model.embed_tokens", x), TSR_F32), on->ranks);
     for (s.layer = 0; s.layer < on->config->layers; s.layer++)
         x = layer(&s, x);
     s.layer = -1;
     x = norm(&s, "model.norm", on->ranks, on->config->hidden_size, tsr_op_index_select(p, x, wanted, 0));
     const tsr_value output = on->config->tied_embeddings ? embedding : vocabulary(&s, "lm_head");
-    tsr_output(p, "logits", gather(&s, tsr_op_linear(p, x, output, TSR_NONE), on->ranks), NULL);
+    x = leave(&s, "lm_head", tsr_op_linear(p, enter(&s, "lm_head", x), output, TSR_NONE));
+    tsr_output(p, "logits", gather(&s, x, on->ranks), NULL);
     return tsr_program_status(p, NULL);
 }
