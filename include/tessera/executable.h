@@ -164,7 +164,7 @@ typedef struct tsr_executable_figures {
     double seconds;                   /**< by the cost model: of all steps, one after the other */
 } tsr_executable_figures;
 
-/** The number of steps, the same on every rank. */
+/** The number of steps. Ranks have the same, but for copies into outputs. */
 TSR_API size_t tsr_executable_step_count(const tsr_executable *executable);
 
 /** Describes a step. TSR_ERROR_ARGUMENT: there is none. */

@@ -33,6 +33,17 @@ static int64_t count_elements(const tsr_executable *x, int value)
     return t->ndim < 0 ? 0 : count;
 }
 
+/* Multiplications and additions of attention: each query meets each key twice, in the gradient five
+ * times; masks are not looked at. */
+static int64_t count_attention(const tsr_executable *x, const tsr_step *step)
+{
+    const bool is_gradient = strcmp(step->c.op->name, "attention_gradient") == 0;
+    if (!is_gradient && strcmp(step->c.op->name, "attention") != 0)
+        return 0;
+    const tsr_tensor *const k = &tsr_form_of(x, step->operands[is_gradient ? 2 : 1])->local;
+    return (is_gradient ? 10 : 4) * count_elements(x, step->operands[is_gradient ? 1 : 0]) * k->shape[k->ndim - 2];
+}
+
 /* Multiplications and additions of a product a..k, k..b: 2 * sqrt(|a| |b| |out|) for one contracted
  * group of dims; exact where each dim is in two of the three. */
 static int64_t count_flops(const tsr_executable *x, const tsr_step *step)
@@ -52,7 +63,7 @@ static int64_t count_flops(const tsr_executable *x, const tsr_step *step)
         const double out = (double)count_elements(x, step->results[0]);
         return (int64_t)(2 * sqrt(a * b * out) + 0.5);
     }
-    return 0;
+    return count_attention(x, step);
 }
 
 static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step, const tsr_cost_profile *cost,
@@ -88,7 +99,7 @@ static const char *find_cause(const tsr_executable *x, int node)
 {
     for (size_t i = 0; node >= 0 && i < x->step_count; i++)
         if (x->steps[i].node == node && x->steps[i].c.op)
-            return x->steps[i].c.op->name;
+            return x->steps[i].kind == TSR_DOES_STORE ? "store" : x->steps[i].c.op->name;
     return "output";
 }
 

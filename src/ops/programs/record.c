@@ -480,6 +480,7 @@ static tsr_status record_store(tsr_program *program, tsr_value state, tsr_value 
     tsr_layout *placed;
     char what[48];
     tsr_program_node node = {.stores = true, .cause = -1, .dim = -1};
+    const size_t first = program->node_count;
     TSR_TRY(check_store(program, state, value, position));
     const tsr_layout *const to = program->values[state].layout, *const from = program->values[value].layout;
     TSR_TRY(tsr_layout_create(tsr_layout_mesh(to), tsr_layout_placements(to), tsr_layout_ndim(from),
@@ -499,6 +500,8 @@ static tsr_status record_store(tsr_program *program, tsr_value state, tsr_value 
     program->values[node.results[0]].node = (int)program->node_count;
     program->values[node.results[0]].first = state;
     program->values[state].now = node.results[0];
+    for (size_t i = first; i < program->node_count; i++)
+        program->nodes[i].cause = (int)program->node_count;
     return add_node(program, &node, find_slot(program, &node, is_never));
 }
 
