@@ -242,7 +242,8 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     for (size_t i = 0; i < executable->length_count; i++)
         r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
-    if (is_missing(executable, inputs, outputs) || !is_linked(executable, inputs, outputs, workspace) || bytes < executable->workspace_bytes || stream) {
+    if (is_missing(executable, inputs, outputs) || !is_linked(executable, inputs, outputs, workspace) ||
+        bytes < executable->workspace_bytes || stream) {
         r.status = begin(executable, inputs, outputs, workspace, bytes, stream);
         if (r.status != TSR_OK)
             tsr_status_keep_returned(&r.sentence, r.status);

@@ -163,8 +163,8 @@ static tsr_status prepare_failing(const scene *c, size_t n, bool goes_on, bool *
     EXPECT(!failed || failed == tsr_comm_size(c->comm), "allocation %zu: %d ranks failed, this one with %s: %.500s", n,
            (int)failed, tsr_status_name(status), kept.text);
     EXPECT(!failed || any, "%s: %.800s", tsr_status_name(status), kept.text);
-    EXPECT(status == TSR_OK || (is_failing(c) ? status == TSR_ERROR_MEMORY
-                                              : status == TSR_ERROR_PEER && strstr(kept.text, "rank 1")),
+    EXPECT(status == TSR_OK ||
+               (is_failing(c) ? status == TSR_ERROR_MEMORY : status == TSR_ERROR_PEER && strstr(kept.text, "rank 1")),
            "allocation %zu: %s: %.700s", n, tsr_status_name(status), kept.text);
     return TSR_OK;
 }
@@ -212,9 +212,9 @@ static tsr_status drill_lengths(tsr_comm *comm, void *arg)
         counted_fail_here(is_failing(&c) ? n : 0, n % 2 == 0);
         const tsr_status status = tsr_executable_set_length(c.x, "tokens", s->tokens);
         hit = counted_fail_here(0, false) == 0 && is_failing(&c);
-        EXPECT(status == TSR_OK || (is_failing(&c) ? status == TSR_ERROR_MEMORY
-                                                   : status == TSR_ERROR_PEER &&
-                                                         strstr(tsr_status_message(), "rank 1")),
+        EXPECT(status == TSR_OK ||
+                   (is_failing(&c) ? status == TSR_ERROR_MEMORY
+                                   : status == TSR_ERROR_PEER && strstr(tsr_status_message(), "rank 1")),
                "allocation %zu: %s: %.700s", n, tsr_status_name(status), tsr_status_message());
         TSR_TRY(tsr_comm_all_reduce(comm, &hit, &any, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
         through = !any;

@@ -18,7 +18,7 @@ typedef struct tsr_packer {
 void tsr_pack(tsr_packer *packer, const void *bytes, size_t count);
 void tsr_pack_u32(tsr_packer *packer, uint32_t value);
 void tsr_pack_i64(tsr_packer *packer, int64_t value);
-void tsr_pack_f64(tsr_packer *packer, double value); /**< its IEEE 754 bits */
+void tsr_pack_f64(tsr_packer *packer, double value);      /**< its IEEE 754 bits */
 void tsr_pack_text(tsr_packer *packer, const char *text); /**< with the NUL */
 
 /** The frame: magic of 8 characters, u32 version, u64 bytes in all; at the end u64 checksum of all
