@@ -34,6 +34,8 @@ typedef struct module {
     double tolerance;
 } module;
 
+static const module *current(const recorded *r);
+
 static tsr_value apply(const recorded *r, const char *op, tsr_value a, tsr_value b, tsr_value c)
 {
     return tsr_program_apply(r->p, op, 0, NULL, (const tsr_value[]){a, b, c, TSR_NONE}, NULL);
@@ -49,11 +51,13 @@ static tsr_value input(recorded *r, tsr_dtype dtype, int64_t columns, const char
     return x;
 }
 
+/* Where tokens are cut over another mesh dim, each parameter has terms along that. */
 static tsr_value parameter(recorded *r, const char *name, int64_t rows, int64_t columns)
 {
     const int64_t shape[] = {rows, columns};
-    return tsr_parallel_plan_parameter(r->plan, r->p, name, r->mesh, TSR_F64, columns ? 2 : 1, shape,
-                                       &r->by[r->count++]);
+    const tsr_value w =
+        tsr_parallel_plan_parameter(r->plan, r->p, name, r->mesh, TSR_F64, columns ? 2 : 1, shape, &r->by[r->count++]);
+    return strncmp(current(r)->mesh, "dp", 2) == 0 ? apply(r, "vary", w, TSR_NONE, TSR_NONE) : w;
 }
 
 /* A linear module with a bias, where `bias` is not NULL. */
@@ -84,8 +88,6 @@ static void finish(recorded *r, tsr_value y)
     }
 }
 
-static const module *current(const recorded *r);
-
 static void record_linear(recorded *r)
 {
     finish(r, linear(r, "w.m", input(r, TSR_F64, IN, current(r)->x), OUT, IN));
@@ -109,7 +111,7 @@ static void record_scale(recorded *r)
 /* "w.m" has modules "up" and "down", which leaves terms. */
 static void record_terms(recorded *r)
 {
-    const tsr_value up = linear(r, "w.up", input(r, TSR_F64, IN, NULL), OUT, IN);
+    const tsr_value up = linear(r, "w.up", input(r, TSR_F64, IN, current(r)->x), OUT, IN);
     const tsr_value y = apply(r, "linear", up, parameter(r, "w.down.weight", IN, OUT), TSR_NONE);
     finish(r, tsr_parallel_plan_output(r->plan, r->p, "w.m", y, NULL));
 }
@@ -118,7 +120,7 @@ static void record_terms(recorded *r)
 static void record_latent(recorded *r)
 {
     tsr_value last;
-    const tsr_value x = input(r, TSR_F64, IN, NULL);
+    const tsr_value x = input(r, TSR_F64, IN, current(r)->x);
     const tsr_value y = apply(r, "linear", tsr_parallel_plan_input(r->plan, r->p, "w.m", x),
                               parameter(r, "w.m.weight", 4, IN), TSR_NONE);
     const tsr_value first = tsr_parallel_plan_output(r->plan, r->p, "w.m", y, &last);
@@ -265,6 +267,28 @@ static void every_style_computes_what_one_rank_does(void **state)
         run_everywhere(all[i]);
 }
 
+static void tokens_may_be_cut_as_well(void **state)
+{
+    static const module all[] = {
+        {.style = "colwise", record_linear, "S(0),R"},
+        {.style = "colwise_gather_output", record_linear, "S(0),R"},
+        {.style = "rowwise", record_linear, "S(0),S(1)"},
+        {.style = "rowwise_split_input", record_linear, "S(0),R"},
+        {.style = "packed_colwise", record_linear, "S(0),R"},
+        {.style = "replicated_with_grad_allreduce", record_scale, "S(0),S(0)"},
+        {.style = "all_reduce", record_terms, "S(0),R"},
+        {.style = "mla_kv_a_proj", record_latent, "S(0),R"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(all); i++) {
+        module m = all[i];
+        m.mesh = "dp=2,tp=2";
+        layers_run(4, run_module, &m);
+        m.mesh = "dp=3,tp=2";
+        layers_run(6, run_module, &m);
+    }
+}
+
 static void attention_is_cut_at_heads(void **state)
 {
     module m = {.style = "replicate", record_attention, .tolerance = 1e-10};
@@ -287,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_style_computes_what_one_rank_does),
+        cmocka_unit_test(tokens_may_be_cut_as_well),
         cmocka_unit_test(attention_is_cut_at_heads),
         cmocka_unit_test(fused_attention_is_cut_in_each_part),
     };
