@@ -65,9 +65,9 @@ typedef struct tsr_planned {
     int from[TSR_BATCH], to[TSR_BATCH];
     bool is_used; /**< by some step */
     bool varies;
-    bool local;    /**< nothing crosses ranks, on any rank, so that they do not meet */
-    bool same;     /**< and this rank keeps what it has: the result may lie over the operand's memory */
-    size_t bytes;  /**< of workspace, at the largest */
+    bool local;     /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;      /**< and this rank keeps what it has: the result may lie over the operand's memory */
+    size_t bytes;   /**< of workspace, at the largest */
     tsr_plan *now;  /**< one of the variants */
     tsr_plan *next; /**< while lengths change: for the lengths that are new; NULL: a variant fits */
     int variant_count;
@@ -155,9 +155,9 @@ struct tsr_executable {
     uint64_t linked_clock; /**< of the lengths that steps are linked for */
     bool *dirty;           /**< values whose memory or sizes a link changes */
     size_t workspace_bytes;
-    bool has_grown;       /**< rooms have, and must be placed again */
-    bool meets;           /**< ranks meet in some step */
-    void *saved;          /**< the program as bytes; owned */
+    bool has_grown; /**< rooms have, and must be placed again */
+    bool meets;     /**< ranks meet in some step */
+    void *saved;    /**< the program as bytes; owned */
     size_t saved_bytes;
     uint64_t fingerprint; /**< equal on ranks that compiled one program */
     tsr_comm *comm;       /**< on which it was prepared; NULL: none */

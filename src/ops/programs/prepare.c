@@ -99,8 +99,8 @@ tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_prepare: comm is NULL");
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_prepare"));
     if (!executable)
-        return tsr_comm_let_go(comm, tsr_agree(comm, tsr_status_set(TSR_ERROR_ARGUMENT,
-                                                                    "tsr_executable_prepare: executable is NULL")));
+        return tsr_comm_let_go(
+            comm, tsr_agree(comm, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_prepare: executable is NULL")));
     return tsr_comm_let_go(comm, prepare(executable, comm));
 }
 
@@ -135,9 +135,8 @@ static tsr_status meet_for_plans(tsr_executable *x, tsr_status status)
 static tsr_status check_length(const tsr_executable *x, size_t at, int64_t length)
 {
     if (!x->comm)
-        return tsr_status_set(TSR_ERROR_STATE,
-                              "tsr_executable_set_length: the executable is not prepared; call "
-                              "tsr_executable_prepare()");
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_executable_set_length: the executable is not prepared; call "
+                                               "tsr_executable_prepare()");
     if (length < 1 || length > x->lengths[at].maximum)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_executable_set_length: \"%.64s\" is %lld, but must be from 1 to %lld",

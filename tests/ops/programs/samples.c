@@ -59,8 +59,7 @@ static void record_mlp(tsr_program *p, const tsr_mesh *mesh)
     const tsr_value h = with(p, "gelu", tsr_attribute_word("approximate", "tanh"), NO_ATTRIBUTE,
                              linear(p, apply(p, "vary", x, TSR_NONE), up), TSR_NONE);
     const tsr_value y = apply(p, "all_reduce", linear(p, tsr_op_recompute(p, h), down), TSR_NONE);
-    const tsr_value loss =
-        apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
+    const tsr_value loss = apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
     tsr_gradients(p, loss, 3, (const tsr_value[]){x, up, down}, d);
     tsr_output(p, "y", y, NULL);
     tsr_output(p, "d.x", d[0], NULL);
@@ -78,14 +77,10 @@ static void record_states(tsr_program *p, const tsr_mesh *mesh)
     const tsr_value cache = tsr_state(p, "cache", layout);
     tsr_layout_destroy(layout);
     tsr_op_store(p, cache, x, position);
-    const tsr_value k =
-        with(p, "slice", tsr_attribute_int("dim", 1), tsr_attribute_int("end", total), cache, TSR_NONE);
-    const tsr_value scores =
-        with(p, "einsum", tsr_attribute_text("equation", "hqd,hkd->hqk"), NO_ATTRIBUTE, x, k);
-    const tsr_value y =
-        with(p, "einsum", tsr_attribute_text("equation", "hqk,hkd->hqd"), NO_ATTRIBUTE, scores, k);
-    const tsr_value sum =
-        with(p, "sum", tsr_attribute_ints("dim", 1, (const int64_t[]){0}), NO_ATTRIBUTE, y, TSR_NONE);
+    const tsr_value k = with(p, "slice", tsr_attribute_int("dim", 1), tsr_attribute_int("end", total), cache, TSR_NONE);
+    const tsr_value scores = with(p, "einsum", tsr_attribute_text("equation", "hqd,hkd->hqk"), NO_ATTRIBUTE, x, k);
+    const tsr_value y = with(p, "einsum", tsr_attribute_text("equation", "hqk,hkd->hqd"), NO_ATTRIBUTE, scores, k);
+    const tsr_value sum = with(p, "sum", tsr_attribute_ints("dim", 1, (const int64_t[]){0}), NO_ATTRIBUTE, y, TSR_NONE);
     tsr_output(p, "y", apply(p, "all_reduce", sum, TSR_NONE), NULL);
     tsr_output(p, "cache", cache, NULL);
 }
@@ -97,8 +92,8 @@ static void record_exchanges(tsr_program *p, const tsr_mesh *mesh)
     const tsr_value half = tsr_constant(p, 0.5, layout);
     tsr_layout_destroy(layout);
     const tsr_value x = apply(p, "mul", input(p, "x", mesh, "S(1)", 4, 6), half);
-    const tsr_value y = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE,
-                             apply(p, "sample.twice", x, TSR_NONE), TSR_NONE);
+    const tsr_value y =
+        with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, apply(p, "sample.twice", x, TSR_NONE), TSR_NONE);
     const tsr_value z = apply(p, "sample.twice", y, TSR_NONE);
     tsr_output(p, "y", y, NULL);
     tsr_output(p, "z", with(p, "cast", tsr_attribute_dtype("dtype", TSR_F64), NO_ATTRIBUTE, z, TSR_NONE), NULL);
@@ -156,7 +151,16 @@ static void record_policy(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "d.z", d[2], NULL);
 }
 
-/* Kernels that may fail before a move, an exchange, a store and a reduction, and after all of them. */
+/* Rows of ranks meet by themselves, and all ranks afterwards. */
+static void record_rows(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value x = apply(p, "sample.twice", input(p, "x", mesh, "S(0),S(1)", 4, 6), TSR_NONE);
+    x = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, x, TSR_NONE);
+    x = apply(p, "sample.twice", x, TSR_NONE);
+    tsr_output(p, "y", apply(p, "all_reduce", apply(p, "sum", x, TSR_NONE), TSR_NONE), NULL);
+}
+
+/* Kernels that may fail before a move, an exchange, a store and a reduction, and after them. */
 static void record_kernels(tsr_program *p, const tsr_mesh *mesh)
 {
     tsr_layout *const layout = lay(mesh, "S(1)", 2, (const int64_t[]){4, 6});
@@ -189,6 +193,7 @@ const sample samples[] = {
     {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0},
     {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0},
     {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0},
+    {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0},
     {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
     {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
     {.name = NULL},

@@ -119,9 +119,8 @@ tsr_status tsr_unpack_open(const char *caller, const char *what, const char *mag
     tsr_unpacker all = {.at = bytes, .left = size};
     const unsigned char *const found = tsr_unpack(&all, MAGIC_BYTES);
     if (!found || memcmp(found, magic, MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: the %zu bytes are not a saved %s: they do not begin with \"%s\"", caller, size, what,
-                              magic);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the %zu bytes are not a saved %s: they do not begin with \"%s\"",
+                              caller, size, what, magic);
     const uint32_t saved = tsr_unpack_u32(&all);
     if (!all.ended && saved != version)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,

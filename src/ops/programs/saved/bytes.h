@@ -1,5 +1,5 @@
-/** Numbers and texts as bytes that every machine reads alike: little-endian, of fixed width, without
- * gaps; and the frame around them. Nothing here allocates. */
+/** Numbers and texts as bytes that every machine reads alike: little-endian, of fixed width,
+ * without gaps; and the frame around them. Nothing here allocates. */
 #ifndef TSR_OPS_PROGRAMS_SAVED_BYTES_H
 #define TSR_OPS_PROGRAMS_SAVED_BYTES_H
 
@@ -18,7 +18,7 @@ typedef struct tsr_packer {
 void tsr_pack(tsr_packer *packer, const void *bytes, size_t count);
 void tsr_pack_u32(tsr_packer *packer, uint32_t value);
 void tsr_pack_i64(tsr_packer *packer, int64_t value);
-void tsr_pack_f64(tsr_packer *packer, double value); /**< its IEEE 754 bits */
+void tsr_pack_f64(tsr_packer *packer, double value);      /**< its IEEE 754 bits */
 void tsr_pack_text(tsr_packer *packer, const char *text); /**< with the NUL */
 
 /** The frame: magic of 8 characters, u32 version, u64 bytes in all; at the end u64 checksum of all
@@ -47,7 +47,8 @@ double tsr_unpack_f64(tsr_unpacker *unpacker);
 const char *tsr_unpack_text(tsr_unpacker *unpacker); /**< borrowed from the bytes */
 
 /** Opens a frame: what is between head and checksum. `what` names the object in errors.
- * TSR_ERROR_ARGUMENT: no such frame, cut short or damaged. TSR_ERROR_UNSUPPORTED: another version. */
+ * TSR_ERROR_ARGUMENT: no such frame, cut short or damaged. TSR_ERROR_UNSUPPORTED: another version.
+ */
 tsr_status tsr_unpack_open(const char *caller, const char *what, const char *magic, uint32_t version, const void *bytes,
                            size_t size, tsr_unpacker *out);
 

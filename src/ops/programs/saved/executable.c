@@ -1,5 +1,6 @@
 /* Executables as bytes: those of their program, and the rank. */
 #include "ops/programs/executable.h"
+
 #include "ops/programs/saved/bytes.h"
 #include "ops/programs/saved/load.h"
 #include "ops/programs/saved/save.h"
@@ -53,8 +54,8 @@ tsr_status tsr_executable_load(tsr_context *context, const void *bytes, size_t s
                               !context ? "context"
                               : bytes  ? "out"
                                        : "bytes");
-    TSR_TRY(tsr_unpack_open(caller, "executable", TSR_SAVED_EXECUTABLE, TSR_SAVED_EXECUTABLE_VERSION, bytes, size,
-                            &in));
+    TSR_TRY(
+        tsr_unpack_open(caller, "executable", TSR_SAVED_EXECUTABLE, TSR_SAVED_EXECUTABLE_VERSION, bytes, size, &in));
     options.rank = tsr_unpack_i64(&in);
     if (in.ended || options.rank < 0 || options.rank > INT_MAX)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the rank is %lld, but must be 0 to %d", caller,

@@ -80,8 +80,8 @@ static tsr_status load_layouts(loader *l)
     TSR_TRY(check_room(l, "bytes of layouts", size, 1));
     if (!size)
         return TSR_OK;
-    return tell(l, tsr_plan_load(l->context, tsr_unpack(&l->in, (size_t)size), (size_t)size, TSR_RANK_NONE,
-                                 &l->layouts));
+    return tell(l,
+                tsr_plan_load(l->context, tsr_unpack(&l->in, (size_t)size), (size_t)size, TSR_RANK_NONE, &l->layouts));
 }
 
 static tsr_status load_lengths(loader *l)

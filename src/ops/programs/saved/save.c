@@ -226,8 +226,7 @@ static size_t write_entry(const saving *s, tsr_packer *out, size_t first)
 {
     size_t count = 1;
     const tsr_program_value *const v = &s->program->values[first];
-    while (v->node >= 0 && first + count < s->program->value_count &&
-           s->program->values[first + count].node == v->node)
+    while (v->node >= 0 && first + count < s->program->value_count && s->program->values[first + count].node == v->node)
         count++;
     tsr_pack_u32(out, find_kind(s->program, v));
     tsr_pack_u32(out, (uint32_t)count);
