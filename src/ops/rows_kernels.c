@@ -1,23 +1,14 @@
 #include "ops/rows_kernels.h"
 
+#include "ops/vectors/loads.h"
+
 #include <stdbool.h>
-#include <string.h>
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 #define NAME_(kernels) tsr_rows_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)
 
-/* Floats of the widest vector of the instruction set; PIECES of them are the TSR_ROWS_LANES
- * lanes. */
-#if defined(__AVX512F__)
-#define PIECE 16
-#elif defined(__AVX2__)
-#define PIECE 8
-#else
-#define PIECE 4
-#endif
+/* Floats of a vector; PIECES of them are the TSR_ROWS_LANES lanes. */
+#define PIECE  TSR_VECTOR_FLOATS
 #define PIECES (TSR_ROWS_LANES / PIECE)
 
 /* Results that are computed at once. With one row of x: ROWS rows of weights, each a stream of
@@ -33,93 +24,10 @@
 #define SHARED      2
 #endif
 
-typedef float piece __attribute__((vector_size(PIECE * 4)));
-typedef uint32_t words __attribute__((vector_size(PIECE * 4)));
+typedef tsr_floats piece;
 typedef float quad __attribute__((vector_size(16)));
 
 #define INLINE __attribute__((always_inline))
-
-/* Loads PIECE weights of one dtype as f32. A constant in every kernel, so that it is inlined. The
- * address need not be aligned: tensors in mapped files may not be. */
-typedef piece load_piece(const void *at);
-
-static inline INLINE piece load_f32(const void *at)
-{
-    piece value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-#if defined(__AVX512F__)
-static inline INLINE words load_codes(const void *at)
-{
-    return (words)_mm512_cvtepu16_epi32(_mm256_loadu_si256(at));
-}
-#elif defined(__AVX2__)
-static inline INLINE words load_codes(const void *at)
-{
-    return (words)_mm256_cvtepu16_epi32(_mm_loadu_si128(at));
-}
-#else
-static inline INLINE words load_codes(const void *at)
-{
-    typedef uint16_t codes __attribute__((vector_size(PIECE * 2)));
-    codes value;
-    memcpy(&value, at, sizeof value);
-    return __builtin_convertvector(value, words);
-}
-#endif
-
-/* A bf16 is the upper half of an f32. */
-static inline INLINE piece load_bf16(const void *at)
-{
-    return (piece)(load_codes(at) << 16);
-}
-
-#if defined(__AVX512F__)
-static inline INLINE piece load_f16(const void *at)
-{
-    return (piece)_mm512_cvtph_ps(_mm256_loadu_si256(at));
-}
-#elif defined(__F16C__)
-static inline INLINE piece load_f16(const void *at)
-{
-    return (piece)_mm256_cvtph_ps(_mm_loadu_si128(at));
-}
-#else
-/* A subnormal has the smallest normal's exponent but no leading 1; it is given one, which the
- * subtraction takes away. */
-static inline INLINE piece load_f16(const void *at)
-{
-    const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16,
-                shifted = magnitude << 13;
-    const words normal = shifted + (UINT32_C(112) << 23);
-    const words subnormal = (words)((piece)(shifted + (UINT32_C(113) << 23)) - 0x1p-14f);
-    const words is_subnormal = (words)(magnitude < 0x400), is_special = (words)(magnitude > 0x7bff);
-    return (piece)((is_subnormal & subnormal) | (~is_subnormal & normal) | (is_special & 0x7f800000) | sign);
-}
-#endif
-
-#if defined(__AVX512F__)
-static inline INLINE piece load_i8(const void *at)
-{
-    return (piece)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(at)));
-}
-#elif defined(__AVX2__)
-static inline INLINE piece load_i8(const void *at)
-{
-    return (piece)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at)));
-}
-#else
-static inline INLINE piece load_i8(const void *at)
-{
-    typedef int8_t codes __attribute__((vector_size(PIECE)));
-    typedef int32_t integers __attribute__((vector_size(PIECE * 4)));
-    codes value;
-    memcpy(&value, at, sizeof value);
-    return __builtin_convertvector(__builtin_convertvector(value, integers), piece);
-}
-#endif
 
 /* Folds 16 lanes to 4: s[l] + s[l + 8], then s[l] + s[l + 4]. */
 static inline INLINE quad fold_to_quad(const piece sum[PIECES])
@@ -152,7 +60,7 @@ static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 /* `rows` rows of weights and `shared` rows of x, each to be multiplied with each. Both counts, and
  * `scaled`, are compile-time constants in every kernel. */
 typedef struct block {
-    load_piece *load;
+    tsr_load_floats *load;
     int64_t bytes; /* bytes of an element of w */
     int64_t ahead; /* bytes from a row of w to the row that is fetched meanwhile; 0: none is */
     int rows, shared;
@@ -178,7 +86,8 @@ static inline INLINE void add_lanes(const block *b, int64_t t, sums sum)
             piece weights = b->load(b->w[r] + (t + p * PIECE) * b->bytes);
             if (b->scaled)
                 weights *= b->scales[r][t / TSR_Q8_BLOCK];
-            UNROLLED for (int s = 0; s < b->shared; s++) sum[r][s][p] += load_f32(b->x[s] + t + p * PIECE) * weights;
+            UNROLLED for (int s = 0; s < b->shared; s++) sum[r][s][p] +=
+                tsr_load_f32(b->x[s] + t + p * PIECE) * weights;
         }
     }
 }
@@ -209,7 +118,7 @@ static inline INLINE void add_rest(const block *b, int64_t t, int64_t count, sum
         {
             memcpy(x, b->x[s] + t, (size_t)count * sizeof(float));
             UNROLLED for (int p = 0; p < PIECES; p++) sum[r][s][p] +=
-                load_f32(x + p * PIECE) * b->load(w + p * PIECE * b->bytes);
+                tsr_load_f32(x + p * PIECE) * b->load(w + p * PIECE * b->bytes);
         }
     }
 }
@@ -237,11 +146,17 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
     }
 }
 
-/* Computes the results of `rows` rows of w from `j` on with `shared` rows of x from `i` on. If
- * fewer rows are left, the last row takes the place of the missing ones, and its results may be
+/* Row `index`, or the last, of `count` rows `ld` apart. */
+static inline INLINE int64_t row_at(int64_t index, int64_t count, int64_t ld, bool all)
+{
+    return (all || index < count ? index : count - 1) * ld;
+}
+
+/* Computes the results of `rows` rows of w from `j` on with `shared` rows of x from `i` on. If not
+ * `all` of them are there, the last row takes the place of the missing ones, and its results may be
  * written several times. */
-static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i,
-                                   int rows, int shared, bool scaled)
+static inline INLINE void dot_rows(const tsr_rows_part *part, tsr_load_floats *load, int64_t bytes, int64_t j,
+                                   int64_t i, int rows, int shared, bool scaled, bool all)
 {
     block b = {.load = load,
                .bytes = bytes,
@@ -249,33 +164,41 @@ static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, 
                .rows = rows,
                .shared = shared,
                .scaled = scaled};
-    const int64_t last_j = part->n - 1, last_i = part->m - 1;
     float *to[SHARED];
     UNROLLED for (int r = 0; r < rows; r++) b.w[r] =
-        (const char *)part->w + (j + r < last_j ? j + r : last_j) * part->w_ld * bytes;
+        (const char *)part->w + row_at(j + r, part->n, part->w_ld, all) * bytes;
     UNROLLED for (int r = 0; scaled && r < rows; r++) b.scales[r] =
-        part->scales + (j + r < last_j ? j + r : last_j) * part->scales_ld;
+        part->scales + row_at(j + r, part->n, part->scales_ld, all);
     UNROLLED for (int s = 0; s < shared; s++)
     {
-        const int64_t row = i + s < last_i ? i + s : last_i;
-        b.x[s] = part->x + row * part->x_ld;
-        to[s] = part->sums + row * part->sums_ld + j;
+        b.x[s] = part->x + row_at(i + s, part->m, part->x_ld, all);
+        to[s] = part->sums + row_at(i + s, part->m, part->sums_ld, all) + j;
     }
-    dot_block(&b, part->k, to, j + rows <= part->n ? rows : (int)(part->n - j));
+    dot_block(&b, part->k, to, all || j + rows <= part->n ? rows : (int)(part->n - j));
+}
+
+/* dot_rows(), without asking of each row whether it is there where all are. */
+static inline INLINE void dot_some(const tsr_rows_part *part, tsr_load_floats *load, int64_t bytes, int64_t j,
+                                   int64_t i, int rows, int shared, bool scaled)
+{
+    if (j + rows <= part->n && i + shared <= part->m)
+        dot_rows(part, load, bytes, j, i, rows, shared, scaled, true);
+    else
+        dot_rows(part, load, bytes, j, i, rows, shared, scaled, false);
 }
 
 /* Weights are read from memory once: for the rows of x behind the first block they are in the
  * cache. */
-static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes, bool scaled)
+static inline INLINE void make_dots(const tsr_rows_part *part, tsr_load_floats *load, int64_t bytes, bool scaled)
 {
     if (part->m == 1) {
         for (int64_t j = 0; j < part->n; j += ROWS)
-            dot_rows(part, load, bytes, j, 0, ROWS, 1, scaled);
+            dot_some(part, load, bytes, j, 0, ROWS, 1, scaled);
         return;
     }
     for (int64_t j = 0; j < part->n; j += SHARED_ROWS)
         for (int64_t i = 0; i < part->m; i += SHARED)
-            dot_rows(part, load, bytes, j, i, SHARED_ROWS, SHARED, scaled);
+            dot_some(part, load, bytes, j, i, SHARED_ROWS, SHARED, scaled);
 }
 
 /* Rows of weights whose terms are added while a sum stays in a register. */
@@ -283,8 +206,8 @@ static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load,
 
 /* Adds the terms of `terms` rows of weights from `t` on to `count` results from `j` on, PIECE at
  * most. */
-static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j,
-                                    int terms, int count)
+static inline INLINE void add_terms(const tsr_rows_part *part, tsr_load_floats *load, int64_t bytes, int64_t t,
+                                    int64_t j, int terms, int count)
 {
     piece weights[TERMS];
     UNROLLED for (int r = 0; r < terms; r++)
@@ -306,7 +229,8 @@ static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load,
     }
 }
 
-static inline INLINE void add_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int terms)
+static inline INLINE void add_rows(const tsr_rows_part *part, tsr_load_floats *load, int64_t bytes, int64_t t,
+                                   int terms)
 {
     int64_t j = 0;
     for (; j + PIECE <= part->n; j += PIECE)
@@ -315,7 +239,7 @@ static inline INLINE void add_rows(const tsr_rows_part *part, load_piece *load, 
         add_terms(part, load, bytes, t, j, terms, (int)(part->n - j));
 }
 
-static inline INLINE void make_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes)
+static inline INLINE void make_terms(const tsr_rows_part *part, tsr_load_floats *load, int64_t bytes)
 {
     int64_t t = 0;
     for (int64_t i = 0; i < part->m; i++)
@@ -329,11 +253,11 @@ static inline INLINE void make_terms(const tsr_rows_part *part, load_piece *load
 #define DEFINE_KERNELS(dtype, bytes)                                                                                   \
     static void dots_##dtype(const tsr_rows_part *part)                                                                \
     {                                                                                                                  \
-        make_dots(part, load_##dtype, bytes, false);                                                                   \
+        make_dots(part, tsr_load_##dtype, bytes, false);                                                               \
     }                                                                                                                  \
     static void terms_##dtype(const tsr_rows_part *part)                                                               \
     {                                                                                                                  \
-        make_terms(part, load_##dtype, bytes);                                                                         \
+        make_terms(part, tsr_load_##dtype, bytes);                                                                     \
     }
 
 DEFINE_KERNELS(f32, 4)
@@ -342,13 +266,13 @@ DEFINE_KERNELS(f16, 2)
 
 static void dots_q8(const tsr_rows_part *part)
 {
-    make_dots(part, load_i8, 1, true);
+    make_dots(part, tsr_load_i8, 1, true);
 }
 
 static void widen_q8(const int8_t *weights, const float *scales, int64_t count, float *values)
 {
     for (int64_t t = 0; t + PIECE <= count; t += PIECE) {
-        const piece value = load_i8(weights + t) * scales[t / TSR_Q8_BLOCK];
+        const piece value = tsr_load_i8(weights + t) * scales[t / TSR_Q8_BLOCK];
         memcpy(values + t, &value, sizeof value);
     }
 }

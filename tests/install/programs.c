@@ -1,5 +1,5 @@
-/* A program outside the tree that links libtessera-programs: it reads a program, and compiles it for
- * one rank of many. */
+/* A program outside the tree that links libtessera-programs: it reads a program, and compiles it
+ * for one rank of many. */
 #include <tessera/executable.h>
 #include <tessera/program_json.h>
 #include <tessera/tessera.h>

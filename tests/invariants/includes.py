@@ -18,7 +18,7 @@ ROOMS = {
                  "engines": ["core"], "run": []},
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
-    "src/ops": {"blas": [], ".": ["blas", "rules"], "rules": [], "kernels": [".", "blas"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
+    "src/ops": {"blas": [], "vectors": [], ".": ["blas", "rules", "vectors"], "rules": [], "kernels": [".", "blas", "vectors"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
                 "programs": [".", "eager", "rows", "rules", "kernels"], "models": ["programs"]},
     "src/ops/programs": {".": [], "saved": ["."], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},

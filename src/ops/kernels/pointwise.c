@@ -16,6 +16,8 @@
 #define AHEAD    2
 /* Bytes of a cache line. */
 #define LINE 64
+/* Results of so many bytes stay in the cache, where they are wanted next. */
+#define SMALL (INT64_C(32) << 10)
 
 static const tsr_pointwise_kernels *const sets[] = TSR_KERNEL_SETS(tsr_pointwise_kernels);
 
@@ -66,15 +68,33 @@ bool tsr_pointwise_takes(int code, tsr_dtype dtype)
     return tsr_pointwise_kernels_portable.loops[code][tsr_pointwise_computes_in(dtype)] != NULL;
 }
 
-static walked walk_along(const tsr_tensor *tensor, const tsr_tensor *out)
+/* Makes the walk's dims those of the output that have more than one element, `dims`. False: the
+ * output has no element. */
+static bool list_dims(walk *w, const tsr_tensor *out, int *dims)
 {
-    walked w = {.data = tensor->data, .dtype = tensor->dtype, .computed = tsr_pointwise_computes_in(tensor->dtype)};
-    w.bytes = (int64_t)tsr_dtype_bytes(tensor->dtype);
+    w->ndim = 0;
     for (int dim = 0; dim < out->ndim; dim++) {
-        const int own = dim - (out->ndim - tensor->ndim);
-        w.strides[dim] = own < 0 || tensor->shape[own] != out->shape[dim] ? 0 : tensor->strides[own];
+        const int64_t size = out->shape[dim];
+        if (size == 0)
+            return false;
+        if (size == 1)
+            continue;
+        dims[w->ndim] = dim;
+        w->shape[w->ndim++] = size;
     }
-    return w;
+    return true;
+}
+
+static void walk_along(const walk *w, const int *dims, const tsr_tensor *tensor, int ndim, walked *out)
+{
+    out->data = tensor->data;
+    out->dtype = tensor->dtype;
+    out->computed = tsr_pointwise_computes_in(tensor->dtype);
+    out->bytes = (int64_t)tsr_dtype_bytes(tensor->dtype);
+    for (int i = 0; i < w->ndim; i++) {
+        const int own = dims[i] - (ndim - tensor->ndim);
+        out->strides[i] = own < 0 || tensor->shape[own] != w->shape[i] ? 0 : tensor->strides[own];
+    }
 }
 
 /* True if in all tensors dim `dim` goes on where dim `dim + 1` ends, so that they are one. */
@@ -97,13 +117,9 @@ static void remove_dim(walk *w, int dim)
     w->ndim--;
 }
 
-/* Drops dims of size 1, and joins dims that are one in all tensors. */
+/* Joins dims that are one in all tensors. */
 static void join_dims(walk *w)
 {
-    for (int dim = w->ndim - 1; dim >= 0; dim--) {
-        if (w->shape[dim] == 1)
-            remove_dim(w, dim);
-    }
     for (int dim = w->ndim - 2; dim >= 0; dim--) {
         if (is_one_dim(w, dim)) {
             w->shape[dim + 1] *= w->shape[dim];
@@ -146,8 +162,7 @@ static inline void fetch_ahead(const char *at, int64_t bytes)
         __builtin_prefetch((const void *)(from + (uintptr_t)i), 0, 3);
 }
 
-/* Computes `n` elements, CHUNK at most unless all is direct; `at` has the address of the first in
- * each tensor. */
+/* Computes `n` elements, CHUNK at most; `at` has the address of the first in each tensor. */
 static void run_chunk(const walk *w, char *const *at, int64_t n)
 {
     _Alignas(LINE) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
@@ -174,8 +189,6 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
 /* Elements of the next chunk, so that streamed ones but the first begin with a line. */
 static int64_t chunk_length(const walk *w, const char *out, int64_t rest)
 {
-    if (w->direct && !w->streams)
-        return rest;
     const int64_t beyond = (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes;
     const int64_t most = w->streams ? STREAMED - beyond : CHUNK;
     return rest < most ? rest : most;
@@ -202,11 +215,25 @@ static void stream_row(const walk *w, char *const *begin, int64_t length)
     }
 }
 
+/* run_row() for rows that a loop can read and write. */
+static void run_direct_row(const walk *w, char *const *begin, int64_t length)
+{
+    const int last = w->count - 1;
+    const void *in[INPUTS] = {NULL};
+    if (w->streams) {
+        stream_row(w, begin, length);
+        return;
+    }
+    for (int i = 0; i < last; i++)
+        in[i] = begin[i];
+    w->loop(in, begin[last], length, w->parameters);
+}
+
 static void run_row(const walk *w, char *const *begin)
 {
     const int64_t length = w->ndim ? w->shape[w->ndim - 1] : 1;
-    if (w->direct && w->streams) {
-        stream_row(w, begin, length);
+    if (w->direct) {
+        run_direct_row(w, begin, length);
         return;
     }
     char *at[INPUTS + 1];
@@ -242,12 +269,12 @@ static bool is_streamed(const walk *w, const tsr_kernel_call *call)
     int64_t bytes = out->bytes;
     for (int dim = 0; dim < w->ndim; dim++)
         bytes *= w->shape[dim];
+    if (bytes <= SMALL || row_stride(w, w->count - 1) != 1)
+        return false;
     for (int i = 0; i < w->count - 1; i++) {
         if (w->tensors[i].data == out->data)
             return false;
     }
-    if (row_stride(w, w->count - 1) != 1)
-        return false;
     const int64_t run = w->ndim ? w->shape[w->ndim - 1] * out->bytes : out->bytes;
     const char *way = tsr_kernel_choices_way(call->choices, "copy", (size_t)run, (size_t)bytes);
     if (!way)
@@ -266,20 +293,17 @@ static bool is_all_direct(const walk *w)
 static void run_walk(walk *w, const tsr_kernel_call *call)
 {
     const tsr_tensor *const out = &call->outputs[0];
+    int dims[TSR_MAX_DIMS];
+    int64_t index[TSR_MAX_DIMS] = {0};
+    char *at[INPUTS + 1];
+    if (!list_dims(w, out, dims))
+        return;
     w->count = call->input_count + 1;
-    w->ndim = out->ndim;
-    for (int dim = 0; dim < out->ndim; dim++) {
-        if (out->shape[dim] == 0)
-            return;
-        w->shape[dim] = out->shape[dim];
-    }
     for (int i = 0; i < w->count; i++)
-        w->tensors[i] = walk_along(i < call->input_count ? &call->inputs[i] : out, out);
+        walk_along(w, dims, i < call->input_count ? &call->inputs[i] : out, out->ndim, &w->tensors[i]);
     join_dims(w);
     w->streams = is_streamed(w, call);
     w->direct = is_all_direct(w);
-    int64_t index[TSR_MAX_DIMS] = {0};
-    char *at[INPUTS + 1];
     for (int i = 0; i < w->count; i++)
         at[i] = w->tensors[i].data;
     do
@@ -287,6 +311,58 @@ static void run_walk(walk *w, const tsr_kernel_call *call)
     while (advance_row(w, index, at));
     if (w->streams)
         w->kernels->finish();
+}
+
+/* True if a tensor has the shape of `out`, which has no gaps, and lies as it does, in the dtype of
+ * the computation. */
+static bool is_array_like(const tsr_tensor *tensor, const tsr_tensor *out)
+{
+    if (tensor->ndim != out->ndim || tsr_pointwise_computes_in(tensor->dtype) != tensor->dtype)
+        return false;
+    for (int dim = 0; dim < out->ndim; dim++) {
+        if (tensor->shape[dim] != out->shape[dim] ||
+            (tensor->strides[dim] != out->strides[dim] && tensor->shape[dim] != 1))
+            return false;
+    }
+    return true;
+}
+
+/* True if all tensors are alike arrays, of `*count` elements and SMALL: a loop takes them as they
+ * are, and what a walk finds out would take longer than the loop. */
+static bool are_small_arrays(const tsr_kernel_call *call, int64_t *count)
+{
+    const tsr_tensor *const out = &call->outputs[0];
+    int64_t n = 1;
+    for (int dim = out->ndim - 1; dim >= 0; dim--) {
+        if (out->strides[dim] != n && out->shape[dim] != 1)
+            return false;
+        n *= out->shape[dim];
+    }
+    *count = n;
+    for (int i = 0; i < call->input_count; i++) {
+        if (!is_array_like(&call->inputs[i], out))
+            return false;
+    }
+    return n <= SMALL / (int64_t)sizeof(double) && tsr_pointwise_computes_in(out->dtype) == out->dtype;
+}
+
+/* Computes all elements by a loop. */
+static void run_loop(const tsr_kernel_call *call, const tsr_pointwise_kernels *kernels, tsr_pointwise_loop *loop,
+                     const double *parameters)
+{
+    const void *in[INPUTS] = {NULL};
+    int64_t count;
+    if (are_small_arrays(call, &count)) {
+        for (int i = 0; i < call->input_count; i++)
+            in[i] = call->inputs[i].data;
+        loop(in, call->outputs[0].data, count, parameters);
+        return;
+    }
+    walk w;
+    w.kernels = kernels;
+    w.loop = loop;
+    memcpy(w.parameters, parameters, sizeof w.parameters);
+    run_walk(&w, call);
 }
 
 /* The parameters of a loop: the row's first attributes. */
@@ -300,19 +376,21 @@ static void read_parameters(const tsr_kernel_call *call, double *parameters)
 
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call)
 {
-    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels)};
+    const tsr_pointwise_kernels *const kernels = tsr_pointwise_kernels_for(call->kernels);
     const tsr_tensor *const typed = call->code < TSR_POINTWISE_FIRST_TEST ? &call->outputs[0] : &call->inputs[0];
-    read_parameters(call, w.parameters);
-    w.loop = w.kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)];
-    run_walk(&w, call);
+    double parameters[TSR_POINTWISE_PARAMETERS] = {0};
+    read_parameters(call, parameters);
+    run_loop(call, kernels, kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)], parameters);
     return TSR_OK;
 }
 
 tsr_status tsr_pointwise_cast(const tsr_kernel_call *call)
 {
-    walk w = {.kernels = tsr_pointwise_kernels_for(call->kernels)};
-    w.loop = w.kernels->convert[tsr_pointwise_computes_in(call->inputs[0].dtype)]
-                               [tsr_pointwise_computes_in(call->outputs[0].dtype)];
-    run_walk(&w, call);
+    const tsr_pointwise_kernels *const kernels = tsr_pointwise_kernels_for(call->kernels);
+    const double parameters[TSR_POINTWISE_PARAMETERS] = {0};
+    run_loop(call, kernels,
+             kernels->convert[tsr_pointwise_computes_in(call->inputs[0].dtype)]
+                             [tsr_pointwise_computes_in(call->outputs[0].dtype)],
+             parameters);
     return TSR_OK;
 }

@@ -1,7 +1,6 @@
 #include "ops/kernels/attention/attention.h"
 
 #include "ops/kernels/attention/attention_case.h"
-#include "ops/rows.h"
 
 #include <tessera/sys/status.h>
 
@@ -56,70 +55,53 @@ static void read_records(const tsr_attention_case *a, void *values, int64_t coun
 /* The forward call's memory beside the case. */
 typedef struct forward {
     tsr_attention_case a;
-    const tsr_rows_kernels *rows; /* products of few rows */
     void *tile;
-    float *values; /* weighted values of a chunk, if it is streamed */
 } forward;
 
 /* True if keys and values go by as they lie in memory, in products with the few queries of the
  * block: decoding is bound by memory. */
-static bool is_streamed(const forward *f)
+static bool is_streamed(const tsr_attention_case *a)
 {
-    const tsr_attention_source *const k = &f->a.sources[0], *const v = &f->a.sources[1];
-    return f->a.computed == TSR_F32 && f->a.block.used <= TSR_ROWS_MOST && !k->whole && !v->whole &&
+    const tsr_attention_source *const k = &a->sources[0], *const v = &a->sources[1];
+    return a->computed == TSR_F32 && a->block.used <= TSR_ATTENTION_FEW && !k->whole && !v->whole &&
            k->head.column_step == 1 && v->head.column_step == 1;
 }
 
-static void stream_chunk(const forward *f, int64_t first)
+static tsr_attention_rows rows_at(const tsr_attention_case *a, const tsr_attention_head *head, int64_t first)
 {
-    const tsr_attention_case *const a = &f->a;
-    const tsr_attention_block *const b = &a->block;
-    const tsr_attention_head *const k = &a->sources[0].head, *const v = &a->sources[1].head;
-    tsr_attention_chunk chunk = {.weights = f->tile};
-    tsr_attention_begin_chunk(a, first, &chunk);
-    const tsr_rows_part scores = {.w = k->at + first * k->row_step * a->bytes,
-                                  .w_ld = k->row_step,
-                                  .x = b->queries,
-                                  .x_ld = b->width,
-                                  .m = b->used,
-                                  .n = chunk.count,
-                                  .k = a->dim,
-                                  .sums = f->tile,
-                                  .sums_ld = TSR_ATTENTION_KEYS};
-    const tsr_rows_part values = {.w = v->at + first * v->row_step * a->bytes,
-                                  .w_ld = v->row_step,
-                                  .x = f->tile,
-                                  .x_ld = TSR_ATTENTION_KEYS,
-                                  .m = b->used,
-                                  .n = a->value_dim,
-                                  .k = chunk.count,
-                                  .sums = f->values,
-                                  .sums_ld = b->value_width};
-    float *const out = b->out;
-    f->rows->dots[a->memory](&scores);
-    a->kernels->weigh_rows[a->computed](b, &chunk);
-    f->rows->terms[a->memory](&values);
-    for (int64_t i = 0; i < b->used * b->value_width; i++)
-        out[i] += f->values[i];
+    return (tsr_attention_rows){head->at + first * head->row_step * a->bytes, head->row_step};
 }
 
-static void attend_block(const forward *f)
+static void stream_block(forward *f)
 {
-    const tsr_attention_case *const a = &f->a;
-    const bool streamed = is_streamed(f);
+    tsr_attention_case *const a = &f->a;
     tsr_attention_chunk chunk = {.weights = f->tile};
+    tsr_attention_read_few(a);
     for (int64_t first = a->first_key; first < a->key_end; first += TSR_ATTENTION_KEYS) {
-        if (streamed) {
-            stream_chunk(f, first);
-            continue;
-        }
+        tsr_attention_begin_chunk(a, first, &chunk);
+        chunk.k = rows_at(a, &a->sources[0].head, first);
+        chunk.v = rows_at(a, &a->sources[1].head, first);
+        a->kernels->stream[a->memory](&a->block, &chunk);
+    }
+}
+
+static void attend_block(forward *f)
+{
+    tsr_attention_case *const a = &f->a;
+    tsr_attention_chunk chunk = {.weights = f->tile};
+    if (is_streamed(a)) {
+        stream_block(f);
+        return;
+    }
+    tsr_attention_read_block(a);
+    for (int64_t first = a->first_key; first < a->key_end; first += TSR_ATTENTION_KEYS) {
         tsr_attention_read_chunk(a, first, &chunk);
         a->kernels->attend[a->computed](&a->block, &chunk);
     }
 }
 
 /* Computes a block of queries: its results, its record, or its results from all ranks' records. */
-static void run_block(const forward *f)
+static void run_block(forward *f)
 {
     const tsr_attention_case *const a = &f->a;
     const tsr_attention_block *const b = &a->block;
@@ -139,11 +121,7 @@ static void run_block(const forward *f)
 static void measure_forward(const tsr_kernel_call *call, tsr_attention_memory *memory, forward *f)
 {
     tsr_attention_measure(call, false, memory, &f->a);
-    f->rows = tsr_rows_kernels_for(call->kernels);
     f->tile = tsr_attention_take(memory, (int64_t)TSR_ATTENTION_KEYS * TSR_ATTENTION_LANES, f->a.real);
-    f->values = tsr_attention_take(memory, TSR_ROWS_MOST * f->a.block.value_width, sizeof *f->values);
-    if (f->values)
-        memset(f->values, 0, (size_t)(TSR_ROWS_MOST * f->a.block.value_width) * sizeof *f->values);
 }
 
 tsr_status tsr_attention_run(const tsr_kernel_call *call)
@@ -235,9 +213,10 @@ static void differentiate_block(const gradient *g, bool kept)
     }
 }
 
-static void run_gradient_block(const gradient *g)
+static void run_gradient_block(gradient *g)
 {
-    const tsr_attention_case *const a = &g->a;
+    tsr_attention_case *const a = &g->a;
+    tsr_attention_read_block(a);
     const bool kept = g->keeps && is_whole(a);
     if (a->call->stage > 0) {
         read_records(a, a->block.delta, 1, 1);

@@ -272,49 +272,6 @@ static void FUNCTION(attend)(const tsr_attention_block *b, const tsr_attention_c
     FUNCTION(add_to_out)(b, c, c->weights, c->v, b->value_width);
 }
 
-/* Makes the scores of a query from products: scaled, masked, -infinity where it does not attend and
- * up to a whole number of vectors. Returns the largest of `top` and them. */
-static REAL FUNCTION(score_row)(const tsr_attention_block *b, const tsr_attention_chunk *c, int64_t lane, REAL *row,
-                                REAL top)
-{
-    const REAL *const mask = c->mask ? (const REAL *)c->mask + lane * TSR_ATTENTION_KEYS : NULL, scale = (REAL)b->scale;
-    const int64_t begin = b->begin[lane] - c->first, end = b->end[lane] - c->first;
-    piece largest = top + (piece){0};
-    for (int64_t key = 0; key < c->count; key++)
-        row[key] = row[key] * scale + (mask ? mask[key] * LOG2_E : 0);
-    for (int64_t key = 0; key < c->count; key++)
-        row[key] = key >= begin && key < end ? row[key] : -(REAL)INFINITY;
-    for (int64_t key = c->count; key % PIECE != 0; key++)
-        row[key] = -(REAL)INFINITY;
-    for (int64_t key = 0; key < c->count; key += PIECE)
-        largest = FUNCTION(larger)(FUNCTION(load)(row + key), largest);
-    for (int i = 0; i < PIECE; i++)
-        top = largest[i] > top ? largest[i] : top;
-    return top;
-}
-
-static void FUNCTION(weigh_rows)(const tsr_attention_block *b, const tsr_attention_chunk *c)
-{
-    REAL *const tops = b->largest, *const sums = b->sum;
-    for (int64_t lane = 0; lane < b->used; lane++) {
-        REAL *const row = (REAL *)c->weights + lane * TSR_ATTENTION_KEYS, *const out = (REAL *)b->out;
-        const REAL top = FUNCTION(score_row)(b, c, lane, row, tops[lane]);
-        const piece base = FUNCTION(finite)(top + (piece){0}), factor = FUNCTION(exp2)(tops[lane] - base);
-        piece sum = {0};
-        for (int64_t key = 0; key < c->count; key += PIECE) {
-            const piece weight = FUNCTION(exp2)(FUNCTION(load)(row + key) - base);
-            sum += weight;
-            FUNCTION(store)(weight, row + key);
-        }
-        tops[lane] = top;
-        sums[lane] *= factor[0];
-        for (int i = 0; i < PIECE; i++)
-            sums[lane] += sum[i];
-        for (int64_t i = 0; i < b->value_width; i++)
-            out[lane * b->value_width + i] *= factor[0];
-    }
-}
-
 static void FUNCTION(measure)(const tsr_attention_block *b, const tsr_attention_chunk *c)
 {
     REAL factors[TSR_ATTENTION_LANES], *const delta = b->delta;
@@ -368,7 +325,7 @@ static void FUNCTION(finish)(const tsr_attention_block *b, const tsr_attention_c
 {
     REAL *const sums = b->sum, *const delta = b->delta, *const out = b->out;
     (void)c;
-    for (int64_t lane = 0; lane < b->lanes; lane++) {
+    for (int64_t lane = 0; lane < (delta ? b->lanes : b->used); lane++) {
         sums[lane] = sums[lane] == 0 ? 0 : 1 / sums[lane];
         if (delta)
             delta[lane] *= sums[lane];

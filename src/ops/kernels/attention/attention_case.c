@@ -88,47 +88,67 @@ static void take_block(tsr_attention_case *a, bool gradient, tsr_attention_memor
 }
 
 void tsr_attention_measure(const tsr_kernel_call *call, bool gradient, tsr_attention_memory *memory,
-                           tsr_attention_case *out)
+                           tsr_attention_case *a)
 {
     const tsr_tensor *const q = &call->inputs[gradient], *const result = &call->outputs[0];
-    tsr_attention_case a = {.call = call, .q = q, .k = q + 1, .v = q + 2, .dout = gradient ? call->inputs : NULL};
-    a.mask = q[3].ndim >= 0 ? &q[3] : NULL;
-    a.kernels = find_kernels(call->kernels);
-    a.moves = tsr_pointwise_kernels_for(call->kernels);
-    a.memory = q->dtype;
-    a.computed = tsr_pointwise_computes_in(q->dtype);
-    a.bytes = (int64_t)tsr_dtype_bytes(a.memory);
-    a.real = (int64_t)tsr_dtype_bytes(a.computed);
-    a.batches = 1;
+    a->call = call;
+    a->q = q;
+    a->k = q + 1;
+    a->v = q + 2;
+    a->dout = gradient ? call->inputs : NULL;
+    a->block = (tsr_attention_block){.used = 0};
+    a->mask = q[3].ndim >= 0 ? &q[3] : NULL;
+    a->kernels = find_kernels(call->kernels);
+    a->moves = tsr_pointwise_kernels_for(call->kernels);
+    a->memory = q->dtype;
+    a->computed = tsr_pointwise_computes_in(q->dtype);
+    a->bytes = (int64_t)tsr_dtype_bytes(a->memory);
+    a->real = (int64_t)tsr_dtype_bytes(a->computed);
+    a->batches = 1;
     for (int dim = 0; dim < result->ndim - HEADS; dim++)
-        a.batches *= result->shape[dim];
-    a.heads = size_of(q, HEADS);
-    a.kv_heads = size_of(a.k, HEADS);
-    a.queries = size_of(q, TOKENS);
-    a.keys = size_of(a.k, TOKENS);
-    a.dim = size_of(q, ELEMENTS);
-    a.value_dim = size_of(a.v, ELEMENTS);
-    a.block.width = pad(a.dim);
-    a.block.value_width = pad(a.value_dim);
-    set_scale(&a);
-    a.begin = tsr_attention_take(memory, a.queries, sizeof *a.begin);
-    a.end = tsr_attention_take(memory, a.queries, sizeof *a.end);
-    a.head_begin = tsr_attention_take(memory, a.kv_heads + 1, sizeof *a.head_begin);
-    take_source(&a, 0, a.dim, gradient, memory);
-    take_source(&a, 1, a.value_dim, gradient, memory);
-    take_block(&a, gradient, memory);
-    if (a.mask)
-        a.mask_rows = tsr_attention_take(memory, (int64_t)TSR_ATTENTION_LANES * TSR_ATTENTION_KEYS, a.real);
-    *out = a;
+        a->batches *= result->shape[dim];
+    a->heads = size_of(q, HEADS);
+    a->kv_heads = size_of(a->k, HEADS);
+    a->queries = size_of(q, TOKENS);
+    a->keys = size_of(a->k, TOKENS);
+    a->dim = size_of(q, ELEMENTS);
+    a->value_dim = size_of(a->v, ELEMENTS);
+    a->block.dim = a->dim;
+    a->block.value_dim = a->value_dim;
+    a->block.width = pad(a->dim);
+    a->block.value_width = pad(a->value_dim);
+    set_scale(a);
+    a->begin = tsr_attention_take(memory, a->queries, sizeof *a->begin);
+    a->end = tsr_attention_take(memory, a->queries, sizeof *a->end);
+    a->head_begin = tsr_attention_take(memory, a->kv_heads + 1, sizeof *a->head_begin);
+    take_source(a, 0, a->dim, gradient, memory);
+    take_source(a, 1, a->value_dim, gradient, memory);
+    take_block(a, gradient, memory);
+    const int64_t masked = a->mask ? (int64_t)TSR_ATTENTION_LANES * TSR_ATTENTION_KEYS : 0;
+    a->mask_rows = a->mask ? tsr_attention_take(memory, masked, a->real) : NULL;
 }
 
-/* The global indices of a shard along a dim, from the end. `memory` has room for them, and for as
- * many intervals. */
+static int64_t global_size(const tsr_attention_case *a, const tsr_tensor *tensor, int from_end)
+{
+    return tsr_layout_shape(a->call->layouts[tensor - a->call->inputs])[tensor->ndim - from_end];
+}
+
+/* The global indices of a shard along a dim, in ascending order; `list` NULL: 0, 1, and so on. */
+typedef struct indices {
+    int64_t *list;
+    int64_t count;
+} indices;
+
+/* Lists the global indices of a shard along a dim, from the end. `memory` has room for them, and
+ * for as many intervals. */
 static tsr_status list_indices(const tsr_attention_case *a, const tsr_tensor *tensor, int from_end,
-                               tsr_attention_memory *memory, int64_t **out)
+                               tsr_attention_memory *memory, indices *out)
 {
     const int64_t size = size_of(tensor, from_end);
-    int64_t *const indices = tsr_attention_take(memory, size, sizeof *indices);
+    *out = (indices){NULL, size};
+    if (size == global_size(a, tensor, from_end))
+        return TSR_OK;
+    int64_t *const list = tsr_attention_take(memory, size, sizeof *list);
     tsr_attention_memory rest = *memory;
     tsr_interval *const intervals = tsr_attention_take(&rest, size, sizeof *intervals);
     size_t count = 0;
@@ -137,29 +157,31 @@ static tsr_status list_indices(const tsr_attention_case *a, const tsr_tensor *te
                                  tensor->ndim - from_end, intervals, (size_t)size, &count));
     for (size_t i = 0; i < count; i++) {
         for (int64_t index = intervals[i].begin; index < intervals[i].end; index++)
-            indices[used++] = index;
+            list[used++] = index;
     }
-    *out = indices;
+    out->list = list;
     return TSR_OK;
 }
 
-/* How many of ascending numbers are less than `bound`. */
-static int64_t count_below(const int64_t *numbers, int64_t count, int64_t bound)
+static int64_t index_at(const indices *of, int64_t i)
 {
-    int64_t low = 0, high = count;
+    return of->list ? of->list[i] : i;
+}
+
+/* How many indices are less than `bound`. */
+static int64_t count_below(const indices *of, int64_t bound)
+{
+    int64_t low = 0, high = of->count;
+    if (!of->list)
+        return bound < 0 ? 0 : bound < high ? bound : high;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (numbers[middle] < bound)
+        if (of->list[middle] < bound)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
-}
-
-static int64_t global_size(const tsr_attention_case *a, const tsr_tensor *tensor, int from_end)
-{
-    return tsr_layout_shape(a->call->layouts[tensor - a->call->inputs])[tensor->ndim - from_end];
 }
 
 /* Finds the keys of each query. The last query stands where the last key does. */
@@ -168,16 +190,17 @@ static tsr_status locate_keys(tsr_attention_case *a, tsr_attention_memory memory
     const bool causal = a->call->attributes[TSR_ATTENTION_CAUSAL].integer != 0;
     const int64_t window = a->call->attributes[TSR_ATTENTION_WINDOW].integer;
     const int64_t behind = global_size(a, a->k, TOKENS) - global_size(a, a->q, TOKENS);
-    int64_t *queries = NULL, *keys = NULL;
-    if (causal || window) {
+    const bool some = causal || window;
+    indices queries, keys;
+    if (some) {
         TSR_TRY(list_indices(a, a->q, TOKENS, &memory, &queries));
         TSR_TRY(list_indices(a, a->k, TOKENS, &memory, &keys));
     }
     for (int64_t i = 0; i < a->queries; i++) {
-        const int64_t own = queries ? queries[i] + behind : 0;
+        const int64_t own = some ? index_at(&queries, i) + behind : 0;
         const int64_t after = causal ? own + 1 : own + window;
-        a->begin[i] = window ? count_below(keys, a->keys, own - window + 1) : 0;
-        a->end[i] = queries ? count_below(keys, a->keys, after) : a->keys;
+        a->begin[i] = window ? count_below(&keys, own - window + 1) : 0;
+        a->end[i] = some ? count_below(&keys, after) : a->keys;
     }
     return TSR_OK;
 }
@@ -187,13 +210,13 @@ static tsr_status locate_keys(tsr_attention_case *a, tsr_attention_memory memory
 static tsr_status locate_heads(tsr_attention_case *a, tsr_attention_memory memory)
 {
     const int64_t all = global_size(a, a->k, HEADS), group = all ? global_size(a, a->q, HEADS) / all : 1;
-    int64_t *heads, *kv_heads;
+    indices heads, kv_heads;
     TSR_TRY(list_indices(a, a->q, HEADS, &memory, &heads));
     TSR_TRY(list_indices(a, a->k, HEADS, &memory, &kv_heads));
     for (int64_t i = 0; i < a->kv_heads; i++)
-        a->head_begin[i] = count_below(heads, a->heads, kv_heads[i] * group);
+        a->head_begin[i] = count_below(&heads, index_at(&kv_heads, i) * group);
     if (a->kv_heads)
-        a->head_begin[a->kv_heads] = count_below(heads, a->heads, (kv_heads[a->kv_heads - 1] + 1) * group);
+        a->head_begin[a->kv_heads] = count_below(&heads, (index_at(&kv_heads, a->kv_heads - 1) + 1) * group);
     return TSR_OK;
 }
 
@@ -214,8 +237,9 @@ tsr_attention_head tsr_attention_head_of(const tsr_attention_case *a, const tsr_
         if (own >= 0 && tensor->shape[own] > 1)
             offset += index * tensor->strides[own];
     }
-    return (tsr_attention_head){(char *)tensor->data + offset * (int64_t)tsr_dtype_bytes(tensor->dtype),
-                                tensor->strides[tensor->ndim - TOKENS], tensor->strides[tensor->ndim - ELEMENTS]};
+    const int64_t bytes = tensor->dtype == a->memory ? a->bytes : (int64_t)tsr_dtype_bytes(tensor->dtype);
+    return (tsr_attention_head){(char *)tensor->data + offset * bytes, tensor->strides[tensor->ndim - TOKENS],
+                                tensor->strides[tensor->ndim - ELEMENTS]};
 }
 
 /* Reads rows of a head from row `first` on, padded with zeros. */
@@ -254,8 +278,7 @@ void tsr_attention_enter(tsr_attention_case *a, int64_t kv_head)
     enter_source(a, a->v, kv_head, &a->sources[1]);
 }
 
-/* Sets the keys of each lane. Lanes without a query attend what the first one does; their rows are
- * zeros. */
+/* Sets the keys of each query of the block. */
 static void set_lanes(tsr_attention_case *a)
 {
     tsr_attention_block *const b = &a->block;
@@ -268,8 +291,8 @@ static void set_lanes(tsr_attention_case *a)
     a->key_end = 0;
     b->last_begin = 0;
     b->first_end = a->keys;
-    for (int64_t lane = 0; lane < b->lanes; lane++) {
-        const int64_t query = a->first_query + (lane < lanes ? lane % a->query_count : 0);
+    for (int64_t lane = 0, own = 0; lane < lanes; lane++, own = own + 1 < a->query_count ? own + 1 : 0) {
+        const int64_t query = a->first_query + own;
         const int64_t begin = a->begin[query], end = a->end[query];
         a->lane_begin[lane] = begin;
         a->lane_end[lane] = end;
@@ -280,19 +303,51 @@ static void set_lanes(tsr_attention_case *a)
     }
 }
 
-static void read_block(const tsr_attention_case *a, const tsr_tensor *tensor, int64_t columns, int64_t width, void *to)
+static void read_queries(const tsr_attention_case *a, const tsr_tensor *tensor, int64_t columns, int64_t width,
+                         void *to)
 {
-    const int64_t lanes = tsr_attention_lanes(a), row = width * a->real;
     for (int64_t i = 0; i < a->head_count; i++)
         read_rows(a, tsr_attention_head_of(a, tensor, a->first_head + i), a->first_query, a->query_count, columns,
-                  width, (char *)to + i * a->query_count * row);
+                  width, (char *)to + i * a->query_count * width * a->real);
+}
+
+/* Reads queries, and zeros for lanes without one. */
+static void read_lanes(const tsr_attention_case *a, const tsr_tensor *tensor, int64_t columns, int64_t width, void *to)
+{
+    const int64_t lanes = tsr_attention_lanes(a), row = width * a->real;
+    read_queries(a, tensor, columns, width, to);
     memset((char *)to + lanes * row, 0, (size_t)((a->block.lanes - lanes) * row));
+}
+
+/* Lanes without a query attend what the first one does. */
+void tsr_attention_read_block(tsr_attention_case *a)
+{
+    const int64_t wider = a->block.width > a->block.value_width ? a->block.width : a->block.value_width;
+    for (int64_t lane = a->block.used; lane < a->block.lanes; lane++) {
+        a->lane_begin[lane] = a->lane_begin[0];
+        a->lane_end[lane] = a->lane_end[0];
+    }
+    read_lanes(a, a->q, a->dim, a->block.width, a->block.queries);
+    if (a->dout)
+        read_lanes(a, a->dout, a->value_dim, a->block.value_width, a->block.douts);
+    memset(a->block.out, 0, (size_t)(a->block.lanes * wider * a->real));
+    a->kernels->begin[a->computed](&a->block, NULL);
+}
+
+void tsr_attention_read_few(tsr_attention_case *a)
+{
+    float *const largest = a->block.largest, *const sum = a->block.sum;
+    read_queries(a, a->q, a->dim, a->block.width, a->block.queries);
+    memset(a->block.out, 0, (size_t)(a->block.used * a->block.value_width) * sizeof(float));
+    for (int64_t lane = 0; lane < a->block.used; lane++) {
+        largest[lane] = -INFINITY;
+        sum[lane] = 0;
+    }
 }
 
 bool tsr_attention_next_block(tsr_attention_case *a, int64_t kv_head, int64_t *head, int64_t *query)
 {
     const int64_t end = a->head_begin[kv_head + 1], most = heads_of_block(a);
-    const int64_t wider = a->block.width > a->block.value_width ? a->block.width : a->block.value_width;
     if (*head >= end || a->queries == 0)
         return false;
     a->first_head = *head;
@@ -305,11 +360,6 @@ bool tsr_attention_next_block(tsr_attention_case *a, int64_t kv_head, int64_t *h
         *head += a->head_count;
     }
     set_lanes(a);
-    read_block(a, a->q, a->dim, a->block.width, a->block.queries);
-    if (a->dout)
-        read_block(a, a->dout, a->value_dim, a->block.value_width, a->block.douts);
-    memset(a->block.out, 0, (size_t)(a->block.lanes * wider * a->real));
-    a->kernels->begin[a->computed](&a->block, NULL);
     return true;
 }
 

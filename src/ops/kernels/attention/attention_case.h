@@ -59,7 +59,7 @@ typedef struct tsr_attention_case {
 /** Sets the call's sizes, and gives out memory for what belongs to a block. `gradient` is true for
  * attention_gradient. */
 void tsr_attention_measure(const tsr_kernel_call *call, bool gradient, tsr_attention_memory *memory,
-                           tsr_attention_case *out);
+                           tsr_attention_case *a);
 
 /** Finds keys and heads of queries, from the global intervals of the shards. */
 tsr_status tsr_attention_locate(tsr_attention_case *a, tsr_attention_memory memory);
@@ -70,9 +70,15 @@ tsr_attention_head tsr_attention_head_of(const tsr_attention_case *a, const tsr_
 /** Goes to a head of k and v. */
 void tsr_attention_enter(tsr_attention_case *a, int64_t kv_head);
 
-/** Reads the block of queries that begins with head `*head` of q and query `*query`, and moves both
+/** Finds the block of queries that begins with head `*head` of q and query `*query`, and moves both
  * to the next block. False: the head of k and v has no further block. */
 bool tsr_attention_next_block(tsr_attention_case *a, int64_t kv_head, int64_t *head, int64_t *query);
+
+/** Reads the block's queries, and begins its sums. */
+void tsr_attention_read_block(tsr_attention_case *a);
+
+/** The same for the loop `stream`. */
+void tsr_attention_read_few(tsr_attention_case *a);
 
 /** Sets first, count and mask of the chunk that begins with key `first`. */
 void tsr_attention_begin_chunk(const tsr_attention_case *a, int64_t first, tsr_attention_chunk *chunk);

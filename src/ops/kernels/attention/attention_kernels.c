@@ -1,7 +1,8 @@
 #include "ops/kernels/attention/attention_kernels.h"
 
+#include "ops/vectors/loads.h"
+
 #include <math.h>
-#include <string.h>
 
 #define NAME_(kernels) tsr_attention_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)
@@ -44,6 +45,7 @@ static const REAL FUNCTION(powers)[] = {1.535336188319500e-4f,
                                         6.931472028550421e-1f,
                                         1};
 #include "ops/kernels/attention/attention_blocks.h"
+#include "ops/kernels/attention/attention_stream.h"
 #undef REAL
 #undef INTEGER
 #undef PIECE
@@ -74,7 +76,7 @@ static const REAL FUNCTION(powers)[] = {1.3691488853904124e-12, 2.56784359934881
 const tsr_attention_kernels NAME(TSR_KERNELS) = {
     .begin = {[TSR_F32] = f32_begin, [TSR_F64] = f64_begin},
     .attend = {[TSR_F32] = f32_attend, [TSR_F64] = f64_attend},
-    .weigh_rows = {[TSR_F32] = f32_weigh_rows, [TSR_F64] = f64_weigh_rows},
+    .stream = {[TSR_F32] = stream_f32, [TSR_BF16] = stream_bf16, [TSR_F16] = stream_f16},
     .measure = {[TSR_F32] = f32_measure, [TSR_F64] = f64_measure},
     .recall = {[TSR_F32] = f32_recall, [TSR_F64] = f64_recall},
     .finish = {[TSR_F32] = f32_finish, [TSR_F64] = f64_finish},

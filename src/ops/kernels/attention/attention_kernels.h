@@ -17,6 +17,7 @@
 #define TSR_ATTENTION_LANES 64  /**< the most queries of a block, and the columns of a tile */
 #define TSR_ATTENTION_KEYS  128 /**< the most keys of a chunk */
 #define TSR_ATTENTION_PAD   16  /**< lanes and widths are multiples of it */
+#define TSR_ATTENTION_FEW   7   /**< the most queries of a block whose keys and values are streamed */
 
 /** Rows of keys or values, `step` elements apart. */
 typedef struct tsr_attention_rows {
@@ -28,9 +29,10 @@ typedef struct tsr_attention_rows {
 typedef struct tsr_attention_block {
     int64_t used; /**< the queries: the first lanes; the others have rows of zeros */
     int64_t lanes, width, value_width;
-    double scale;         /**< of scores; base 2, so it includes 1 / ln 2 */
-    double slope;         /**< of scores; base e, for gradients */
-    const int64_t *begin; /**< by lane: it attends keys from begin to end - 1 */
+    int64_t dim, value_dim; /**< columns of keys and values, without padding */
+    double scale;           /**< of scores; base 2, so it includes 1 / ln 2 */
+    double slope;           /**< of scores; base e, for gradients */
+    const int64_t *begin;   /**< by lane: it attends keys from begin to end - 1 */
     const int64_t *end;
     int64_t last_begin, first_end; /**< the largest of begin, the smallest of end */
     void *queries, *douts;         /**< rows of the queries, and of the gradients of their results */
@@ -67,9 +69,10 @@ typedef struct tsr_attention_kernels {
     tsr_attention_loop *begin[TSR_DTYPE_END];
     /** Adds a chunk to largest, sum and out. */
     tsr_attention_loop *attend[TSR_DTYPE_END];
-    /** Turns scores, in weights by query and not by key, with KEYS to a row and unscaled, into
-     * weights; adds them to largest and sum, and shrinks out to match. */
-    tsr_attention_loop *weigh_rows[TSR_DTYPE_END];
+    /** As attend, for at most FEW queries, which begin need not turn, with keys and values as they
+     * lie in memory. Weights are by query, with KEYS to a row. By the dtype in memory, f32, bf16 or
+     * f16, of what is computed in f32. */
+    tsr_attention_loop *stream[TSR_DTYPE_END];
     /** Adds a chunk to largest, sum and delta, and leaves weights, slopes and the chunk's
      * largest. */
     tsr_attention_loop *measure[TSR_DTYPE_END];

@@ -185,11 +185,11 @@ static void fill(const tsr_norm_walk *walk, void *array, double value)
     }
 }
 
-/* Makes a shared input an array; one that is left out, or that the op lacks, is `missing`. */
+/* Makes a shared input an array; one that is left out is `missing`. */
 static void read_shared(running *run, int input, void **array, double missing)
 {
     const tsr_norm_walk *const walk = &run->walk;
-    const int view = input < 3 && run->roles->inputs[input] == SHARED ? run->input_view[input] : -1;
+    const int view = run->input_view[input];
     if (view < 0)
         fill(walk, *array, missing);
     else if (walk->views[view].direct)
@@ -204,7 +204,8 @@ static void prepare(running *run)
     if (is_norm(run->code)) {
         const int weight = run->roles->inputs[1] == SHARED ? 1 : 2;
         read_shared(run, weight, &run->shared[0], 1);
-        read_shared(run, weight + 1, &run->shared[1], -0.0);
+        if (run->code == TSR_NORM_LAYER)
+            read_shared(run, weight + 1, &run->shared[1], -0.0);
     }
     for (int i = 0; i < 2 && run->sums[i]; i++)
         memset(run->sums[i], 0, (size_t)run->walk.length * sizeof(double));
@@ -300,6 +301,17 @@ static void write_rows(const running *run, char *at, int64_t rows)
                        at + row * walk->views[view].across[walk->across_count - 1] * walk->bytes);
 }
 
+/* The number of elements of a whole row of a norm: in all shards. */
+static double count_norm(const tsr_kernel_call *call)
+{
+    const tsr_layout *const x = call->layouts[0];
+    const int ndim = tsr_layout_ndim(x);
+    double count = 1;
+    for (int i = 0; i < call->attributes[1].integer; i++)
+        count *= (double)tsr_layout_shape(x)[ndim - 1 - i];
+    return count;
+}
+
 /* Runs at most ROWS rows, from row `first` on, that are at `at` in the views. */
 static void run_rows(const running *run, tsr_norm_loop *loop, int64_t first, int64_t rows, char *const *at)
 {
@@ -319,9 +331,7 @@ static void run_rows(const running *run, tsr_norm_loop *loop, int64_t first, int
                        .given = {given[0], given[1]},
                        .sums = {run->sums[0], run->sums[1]}};
     r.epsilon = is_norm(run->code) ? call->attributes[0].number : 0;
-    r.count = 1;
-    for (int i = 0; is_norm(run->code) && i < call->attributes[1].integer; i++)
-        r.count *= (double)tsr_layout_shape(call->layouts[0])[tsr_layout_ndim(call->layouts[0]) - 1 - i];
+    r.count = is_norm(run->code) ? count_norm(call) : 1;
     for (int i = 0, elements = 0, rowwise = 0; i < 3; i++) {
         const int view = run->input_view[i];
         if (view >= 0 && run->roles->inputs[i] == ELEMENT) {
@@ -392,9 +402,50 @@ static void run_all(const running *run, tsr_norm_loop *loop)
     } while (tsr_norm_walk_advance(walk, index, at));
 }
 
+/* Describes a norm of tensors without gaps, in the dtype of the computation, whose results stay in
+ * the cache: loops take them as they lie, and a walk would take longer than a row. False: it is
+ * another op. */
+static bool describe_plain(const tsr_kernel_call *call, tsr_norm_rows *out)
+{
+    const tsr_tensor *const x = &call->inputs[0], *const y = &call->outputs[0];
+    const int shared = call->code == TSR_NORM_LAYER ? 2 : 1, along = (int)call->attributes[1].integer;
+    if ((call->code != TSR_NORM_RMS && call->code != TSR_NORM_LAYER) || call->stage != TSR_STAGE_WHOLE ||
+        tsr_pointwise_computes_in(x->dtype) != x->dtype || !tsr_tensor_is_contiguous(x) || !tsr_tensor_is_contiguous(y))
+        return false;
+    for (int i = 1; i <= shared; i++) {
+        if (call->inputs[i].ndim != along || !tsr_tensor_is_contiguous(&call->inputs[i]))
+            return false;
+    }
+    out->rows = out->length = 1;
+    for (int dim = 0; dim < x->ndim; dim++)
+        *(dim < x->ndim - along ? &out->rows : &out->length) *= x->shape[dim];
+    out->in[0] = x->data;
+    out->out = y->data;
+    out->in_step[0] = out->out_step = out->length;
+    out->weight = call->inputs[1].data;
+    out->bias = shared == 2 ? call->inputs[2].data : NULL;
+    return out->rows > 0 && out->rows <= ROWS && out->length > 0 &&
+           out->rows * out->length * (int64_t)sizeof(double) < STREAMED;
+}
+
+static void run_plain(const tsr_kernel_call *call, tsr_norm_rows *r)
+{
+    double statistics[ROWS * TSR_NORM_STATISTICS];
+    r->measures = r->makes = true;
+    r->statistics = statistics;
+    r->epsilon = call->attributes[0].number;
+    r->count = count_norm(call);
+    find_loop(call->kernels, (tsr_norm_code)call->code, call->inputs[0].dtype)(r);
+}
+
 tsr_status tsr_norm_run(const tsr_kernel_call *call)
 {
     running run;
+    tsr_norm_rows plain = {.rows = 0};
+    if (describe_plain(call, &plain)) {
+        run_plain(call, &plain);
+        return TSR_OK;
+    }
     begin(call, &run);
     divide(&run, call->workspace);
     prepare(&run);

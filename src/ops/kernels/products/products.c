@@ -6,6 +6,7 @@
 #include "ops/kernels/products/grouped.h"
 #include "ops/kernels/products/q8.h"
 #include "ops/layer.h"
+#include "ops/rows.h"
 
 #include <string.h>
 
@@ -170,13 +171,72 @@ int64_t tsr_product_bytes(const tsr_kernel_call *call)
     return measure(call, &needs, &beside) == TSR_OK ? (int64_t)(tsr_layer_needs_bytes(&needs) + beside) : 0;
 }
 
+/* Finds the rows of x and y, (.., k) and (.., n): one dim may have several. False: more have. */
+static bool find_rows(const tsr_tensor *x, const tsr_tensor *y, tsr_gemm *g)
+{
+    const int last = x->ndim - 1;
+    g->m = 1;
+    g->k = g->lda = x->shape[last];
+    g->n = g->ldc = y->shape[last];
+    for (int dim = 0; dim < last; dim++) {
+        if (x->shape[dim] == 1)
+            continue;
+        if (g->m != 1)
+            return false;
+        g->m = x->shape[dim];
+        g->lda = x->strides[dim];
+        g->ldc = y->strides[dim];
+    }
+    return x->strides[last] == 1 && y->strides[last] == 1;
+}
+
+/* Describes a linear layer of few rows, as in decoding, which the kernels of rows.h compute with
+ * its operands where they lie: neither a BLAS nor memory is wanted. False: it is another
+ * product. */
+static bool describe_few(const tsr_kernel_call *call, tsr_gemm *out)
+{
+    const tsr_tensor *const x = &call->inputs[0], *const w = &call->inputs[1], *const b = &call->inputs[2],
+                            *const y = &call->outputs[0];
+    if (call->code != TSR_PRODUCT_LINEAR || x->dtype != TSR_F32 || w->strides[1] != 1 || overwrites(call))
+        return false;
+    *out = (tsr_gemm){.size = sizeof *out,
+                      .a_dtype = x->dtype,
+                      .b_dtype = w->dtype,
+                      .c_dtype = y->dtype,
+                      .trans_b = 1,
+                      .alpha = 1,
+                      .a = x->data,
+                      .b = w->data,
+                      .c = y->data,
+                      .ldb = w->strides[0]};
+    if (!find_rows(x, y, out) || !tsr_rows_takes(out))
+        return false;
+    if (!adds_bias(call, 2))
+        return true;
+    out->bias = b->data;
+    out->bias_dtype = b->dtype;
+    return b->strides[0] == 1;
+}
+
+/* The BLAS libraries of a call; a layer of few rows with weights of 8 bits needs none. */
+static tsr_status choose(const tsr_kernel_call *call, tsr_choice *out)
+{
+    *out = (tsr_choice){.kernels = call->kernels};
+    if (call->code == TSR_PRODUCT_Q8 && tsr_q8_is_few(call, &call->outputs[0]))
+        return TSR_OK;
+    return tsr_choice_own(tsr_mesh_context(tsr_layout_mesh(call->result_layouts[0])), out);
+}
+
 tsr_status tsr_product_run(const tsr_kernel_call *call)
 {
     tsr_matmul_needs needs;
     tsr_choice choice;
     size_t beside;
+    tsr_gemm few;
+    if (describe_few(call, &few))
+        return tsr_rows_run(tsr_rows_kernels_for(call->kernels), &few);
     TSR_TRY(measure(call, &needs, &beside));
-    TSR_TRY(tsr_choice_own(tsr_mesh_context(tsr_layout_mesh(call->result_layouts[0])), &choice));
+    TSR_TRY(choose(call, &choice));
     const tsr_matmul_site site = tsr_layer_site(tsr_device_host(), &choice, &needs, call->workspace, NULL);
     tsr_arena arena = {beside ? (char *)call->workspace + tsr_layer_needs_bytes(&needs) : NULL, 0};
     tsr_choice_hold(&choice);

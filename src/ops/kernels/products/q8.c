@@ -169,6 +169,17 @@ static few take_few(tsr_arena *arena, const weights *w, tsr_dtype c, tsr_dtype b
     return room;
 }
 
+static bool are_few(const tsr_row_blocks *blocks)
+{
+    return blocks->first.rows <= TSR_ROWS_MOST;
+}
+
+bool tsr_q8_is_few(const tsr_kernel_call *call, const tsr_tensor *out)
+{
+    const tsr_row_blocks blocks = tsr_row_blocks_of(&call->inputs[0], out);
+    return are_few(&blocks);
+}
+
 tsr_status tsr_q8_multiply(const tsr_kernel_call *call, const tsr_matmul_site *site, tsr_arena *arena, bool biased,
                            const tsr_tensor *out)
 {
@@ -178,7 +189,7 @@ tsr_status tsr_q8_multiply(const tsr_kernel_call *call, const tsr_matmul_site *s
     if (biased)
         bias = tsr_matrix_of(&call->inputs[3]);
     TSR_TRY(take_weights(call, site, arena, &w));
-    const bool is_few = blocks.first.rows <= TSR_ROWS_MOST;
+    const bool is_few = are_few(&blocks);
     const few room = is_few ? take_few(arena, &w, out->dtype, bias.dtype) : (few){NULL, NULL, NULL};
     float *const panel =
         is_few ? NULL : tsr_arena_take(arena, sizeof(float) * (size_t)(panel_of(w.rows, w.columns) * w.columns));

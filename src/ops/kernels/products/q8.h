@@ -12,6 +12,9 @@
 tsr_status tsr_q8_multiply(const tsr_kernel_call *call, const tsr_matmul_site *site, tsr_arena *arena, bool biased,
                            const tsr_tensor *out);
 
+/** True if tsr_q8_multiply() makes such a result with few rows of x, for which it needs no BLAS. */
+bool tsr_q8_is_few(const tsr_kernel_call *call, const tsr_tensor *out);
+
 /** Computes dx = dout w of a call with the inputs dout, w and scales. */
 tsr_status tsr_q8_multiply_back(const tsr_kernel_call *call, const tsr_matmul_site *site, tsr_arena *arena,
                                 const tsr_tensor *out);
