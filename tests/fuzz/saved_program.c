@@ -1,7 +1,6 @@
 /* Fuzzes saved programs and executables: input is refused with a message, or is a program that
- * saves to the same bytes, and compiles for two ranks or is refused with a message. Each input
- * is tried as it is, and with lengths and checksums corrected, its own and those of the layouts
- * in it. */
+ * saves to the same bytes, and compiles or is refused with a message. Each input is tried as it is,
+ * and with lengths and checksums corrected, its own and those of the layouts in it. */
 #include "fuzz.h"
 
 #include <tessera/context.h>

@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <tessera/explain.h>
+#include <tessera/sys/plan.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -409,9 +410,39 @@ static void a_survey_asks_no_engine(void **state)
     run_ranks(2, look_at_all_parts, NULL);
 }
 
+/* Rank 1 failed before the execution: its peer hears why, and the next execution works. */
+static tsr_status execute_failed(tsr_comm *comm, void *arg)
+{
+    fixture f;
+    const char *const to = arg;
+    for (int mode = 0; mode < 2; mode++) {
+        TSR_TRY(fixture_make(&f, comm, "S(0)", to, mode ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT));
+        TSR_TRY(tsr_plan_prepare(f.plan, comm));
+        if (tsr_comm_rank(comm) == 1) {
+            const tsr_status failed = tsr_status_set(TSR_ERROR_IO, "the disk is gone");
+            CHECK_ERROR(tsr_plan_execute_failed(f.plan, comm, NULL, failed), TSR_ERROR_IO, "the disk is gone");
+        } else
+            CHECK_ERROR(fixture_execute(&f, &f.src, &f.dst), TSR_ERROR_PEER, "rank 1 failed: the disk is gone");
+        TSR_TRY(fixture_execute(&f, &f.src, &f.dst));
+        fixture_destroy(&f);
+    }
+    return TSR_OK;
+}
+
+static void a_rank_that_failed_before_tells_its_peers_why(void **state)
+{
+    (void)state;
+    static const char *const to[] = {"S(1)", "R"};
+    for (int i = 0; i < 2; i++) {
+        test_case("%s", to[i]);
+        run_ranks(2, execute_failed, (void *)to[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_failed_before_tells_its_peers_why),
         cmocka_unit_test(what_does_not_fit_a_plan_is_refused_by_a_sentence),
         cmocka_unit_test(one_ranks_bad_tensor_fails_the_others_and_breaks_nothing),
         cmocka_unit_test(what_only_looks_like_the_host_is_refused_and_peers_are_told),

@@ -10,7 +10,7 @@ tsr_status tsr_program_record(tsr_program *program, const tsr_op *op, size_t cou
                               const tsr_value *operands, tsr_value *results);
 
 /** tsr_program_record() of operands that fit as they are: nothing is put in, and of a state the
- * value is read that is given. The op is not one that moves. */
+ * given value is read. The op is not one that moves. */
 tsr_status tsr_program_record_fitting(tsr_program *program, const tsr_op *op, size_t count,
                                       const tsr_attribute *attributes, const tsr_value *operands, tsr_value *results);
 

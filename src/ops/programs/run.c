@@ -7,6 +7,7 @@
 #include "ops/programs/link.h"
 
 #include <tessera/sys/comm.h>
+#include <tessera/sys/plan.h>
 
 #include <stdint.h>
 #include <stdio.h>
@@ -90,15 +91,6 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
     return tsr_executable_link(x, inputs, outputs, workspace);
 }
 
-/* Takes part in a move as a rank that failed. */
-static void take_part(const running *r, const tsr_step *step)
-{
-    tsr_tensor none[TSR_BATCH];
-    for (int i = 0; i < TSR_BATCH; i++)
-        none[i] = (tsr_tensor){.ndim = -1, .device = tsr_device_host()};
-    (void)tsr_plan_execute(r->x->plans[step->plan].now, r->comm, NULL, none, NULL, 0, r->stream);
-}
-
 static tsr_status run_move(const running *r, tsr_step *step)
 {
     const tsr_planned *const p = &r->x->plans[step->plan];
@@ -149,7 +141,7 @@ static void meet_failed(running *r, tsr_step *step)
 {
     (void)tsr_status_restore(&r->sentence, r->status);
     if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
-        take_part(r, step);
+        (void)tsr_plan_execute_failed(r->x->plans[step->plan].now, r->comm, r->stream, r->status);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
 }

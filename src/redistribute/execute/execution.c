@@ -11,6 +11,7 @@
 #include "redistribute/execute/small.h"
 #include "redistribute/schedule/collective.h"
 
+#include <tessera/sys/plan.h>
 #include <tessera/sys/status.h>
 
 #include <string.h>
@@ -214,6 +215,21 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
         return TSR_OK;
     TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute"));
     return tsr_comm_leave(comm, execute_on_comm(plan, comm, src, dst, workspace, bytes, stream));
+}
+
+tsr_status tsr_plan_execute_failed(const tsr_plan *plan, tsr_comm *comm, tsr_stream stream, tsr_status failed)
+{
+    bool prepared;
+    tsr_kept_sentence own;
+    tsr_status_keep_returned(&own, failed);
+    TSR_TRY(check_call("tsr_plan_execute_failed", plan, comm));
+    const tsr_group *const group = find_group(plan, comm, &prepared);
+    if (!tsr_plan_takes_part(plan) || plan->local || !prepared)
+        return tsr_status_restore(&own, failed);
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute_failed"));
+    (void)tsr_status_restore(&own, failed);
+    (void)tsr_plan_run(plan, group, NULL, NULL, NULL, 0, stream, failed);
+    return tsr_comm_leave(comm, tsr_status_restore(&own, failed));
 }
 
 static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,

@@ -151,8 +151,16 @@ static void record_policy(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "d.z", d[2], NULL);
 }
 
-/* Kernels that may fail before a move, an exchange, a store and a reduction, and after all of
- * them. */
+/* Rows of ranks meet by themselves, and all ranks afterwards. */
+static void record_rows(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value x = apply(p, "sample.twice", input(p, "x", mesh, "S(0),S(1)", 4, 6), TSR_NONE);
+    x = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, x, TSR_NONE);
+    x = apply(p, "sample.twice", x, TSR_NONE);
+    tsr_output(p, "y", apply(p, "all_reduce", apply(p, "sum", x, TSR_NONE), TSR_NONE), NULL);
+}
+
+/* Kernels that may fail before a move, an exchange, a store and a reduction, and after them. */
 static void record_kernels(tsr_program *p, const tsr_mesh *mesh)
 {
     tsr_layout *const layout = lay(mesh, "S(1)", 2, (const int64_t[]){4, 6});
@@ -185,6 +193,7 @@ const sample samples[] = {
     {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0},
     {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0},
     {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0},
+    {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0},
     {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
     {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
     {.name = NULL},

@@ -38,8 +38,8 @@ typedef struct sample_written {
     unsigned char bytes[SAMPLE_ROOM];
 } sample_written;
 
-/** Gives an executable of the sample parameters and states with a pattern. `program` is the one
- * that was recorded over `comm`. `bound` has room for 8, which the caller destroys. */
+/** Gives an executable of the sample parameters and states with a pattern. `program` was recorded
+ * over the communicator. `bound` has room for 8, which sample_unbind() frees. */
 tsr_status sample_bind(const tsr_program *program, tsr_executable *x, tsr_dtensor **bound);
 
 /** Gives the lengths of the sample, and runs the executable, which is bound and prepared, once.

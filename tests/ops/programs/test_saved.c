@@ -1,5 +1,5 @@
-/* Programs and executables as bytes: what was saved does the same when it is loaded, and is
- * saved as the same bytes; other bytes are refused. */
+/* Programs and executables as bytes: what was saved does the same when it is loaded, and is saved
+ * as the same bytes; other bytes are refused. */
 #include "counted_memory.h"
 #include "layers.h"
 #include "samples.h"

@@ -47,8 +47,8 @@ double tsr_unpack_f64(tsr_unpacker *unpacker);
 const char *tsr_unpack_text(tsr_unpacker *unpacker); /**< borrowed from the bytes */
 
 /** Opens a frame: what is between head and checksum. `what` names the object in errors.
- * TSR_ERROR_ARGUMENT: no such frame, cut short or damaged. TSR_ERROR_UNSUPPORTED: another
- * version. */
+ * TSR_ERROR_ARGUMENT: no such frame, cut short or damaged. TSR_ERROR_UNSUPPORTED: another version.
+ */
 tsr_status tsr_unpack_open(const char *caller, const char *what, const char *magic, uint32_t version, const void *bytes,
                            size_t size, tsr_unpacker *out);
 

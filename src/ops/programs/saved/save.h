@@ -1,24 +1,27 @@
 /**
- * The bytes of a saved program. Numbers are little-endian, signed ones in two's complement;
- * nothing is aligned.
+ * The bytes of a saved program. Numbers are little-endian, signed ones in two's complement; nothing
+ * is aligned.
  *
- * program   := "tsr-prog" u32 version, u64 bytes in all, i64 bytes of layouts, layouts, u32
- * lengths, { name "\0", i64 maximum }, i64 entries, { entry }, u32 outputs, { name "\0", i32
- * value }, u64 checksum of all before it layouts   := nothing, or tsr_plan_save() of the plan
- * that moves each distinct layout to itself entry     := u32 kind, u32 values, { u32 layout, u32
- * varying, u32 again }, what      of values what      := name "\0", { i64 size }
- * input; sizes as recorded, with lengths | name "\0"                                 parameter,
- * state | f64, i32 like                             constant | i32 like | u32 round, name "\0",
- * u32 attributes, { attribute }, u32 operands, { i32 value } | i32 value, u32 round, u32 chosen,
- * i32 cause       move | i32 state, i32 value, i32 position        store attribute := name "\0",
- * u32 kind, number | f64 | word "\0" | u32 count, { i64 } | text "\0"
+ *     program   := "tsr-prog" u32 version, u64 bytes in all, i64 bytes of layouts, layouts,
+ *                  u32 lengths, { name "\0", i64 maximum }, i64 entries, { entry },
+ *                  u32 outputs, { name "\0", i32 value }, u64 checksum of all before it
+ *     layouts   := nothing, or the saved plan that moves each distinct layout to itself
+ *     entry     := u32 kind, u32 values, { u32 layout, u32 varying, u32 again }, what
+ *     what      := name "\0", { i64 size }          input; sizes as recorded, with lengths
+ *                | name "\0"                        parameter, state
+ *                | f64, i32 like                    constant
+ *                | i32 like
+ *                | u32 round, name "\0", u32 attributes, { attribute }, u32 operands, { i32 value }
+ *                | i32 value, u32 round, u32 chosen, i32 cause             move
+ *                | i32 state, i32 value, i32 position                      store
+ *     attribute := name "\0", u32 kind, number | f64 | word "\0" | u32 count, { i64 } | text "\0"
  *
- * Values are numbered in the order in which entries make them, layouts in the order in which
- * values first have them. A length stands in sizes and attributes as -2^63 + its number. A
- * program has one form alone: loading refuses bytes that would say the same in another way. Any
- * change of what is written needs another version.
+ * Values are numbered in the order in which entries make them, layouts in the order in which values
+ * first have them. A length stands in sizes and attributes as -2^63 + its number. A program has one
+ * form alone: loading refuses bytes that would say the same in another way. Any change of what is
+ * written needs another version.
  *
- * executable := "tsr-exec" u32 version, u64 bytes in all, i64 rank, program, u64 checksum
+ *     executable := "tsr-exec" u32 version, u64 bytes in all, i64 rank, program, u64 checksum
  */
 #ifndef TSR_OPS_PROGRAMS_SAVED_SAVE_H
 #define TSR_OPS_PROGRAMS_SAVED_SAVE_H
