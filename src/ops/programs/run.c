@@ -20,6 +20,7 @@ typedef struct running {
     char *workspace;
     tsr_stream stream;
     uint64_t number;   /* of the lengths */
+    size_t failed_at;  /* the step that failed first */
     tsr_status status; /* of this rank */
     tsr_kept_sentence sentence;
 } running;
@@ -173,9 +174,29 @@ static void run_all(running *r)
             continue;
         }
         r->status = run_step(r, step);
-        if (r->status != TSR_OK)
+        if (r->status != TSR_OK) {
             tsr_status_keep_returned(&r->sentence, r->status);
+            r->failed_at = i;
+        }
     }
+}
+
+/* Adds to the sentence of a failure which states the run had stored into, or was about to. */
+static tsr_status tell_states(const running *r)
+{
+    const char *first = NULL;
+    int more = -1;
+    for (size_t i = 0; i < r->x->step_count && i <= r->failed_at; i++) {
+        const tsr_step *const step = &r->x->steps[i];
+        if (step->kind != TSR_DOES_STORE || !step->inside || r->failed_at == SIZE_MAX)
+            continue;
+        first = first ? first : r->x->bound_names[r->x->values[step->operands[0]].index];
+        more++;
+    }
+    if (!first)
+        return tsr_status_restore(&r->sentence, r->status);
+    return tsr_status_set(r->status, "%.800s; states may have changed: \"%.64s\" and %d more", r->sentence.text, first,
+                          more);
 }
 
 static bool is_missing(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs)
@@ -230,6 +251,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     r.workspace = workspace;
     r.stream = stream;
     r.status = TSR_OK;
+    r.failed_at = SIZE_MAX;
     r.number = 0;
     for (size_t i = 0; i < executable->length_count; i++)
         r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
@@ -244,9 +266,9 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     /* Where no step meets, one meeting at the end tells ranks of failures. */
     if (!executable->meets && tsr_comm_size(comm) > 1) {
         if (r.status != TSR_OK)
-            (void)tsr_status_restore(&r.sentence, r.status);
+            (void)tell_states(&r);
         r.status = tsr_agree(comm, r.status);
         return tsr_comm_let_go(comm, r.status);
     }
-    return tsr_comm_let_go(comm, r.status == TSR_OK ? TSR_OK : tsr_status_restore(&r.sentence, r.status));
+    return tsr_comm_let_go(comm, r.status == TSR_OK ? TSR_OK : tell_states(&r));
 }
