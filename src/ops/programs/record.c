@@ -6,6 +6,7 @@
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
+#include "ops/rules/cost.h"
 #include "ops/rules/alike.h"
 
 #include <tessera/sys/log.h>
@@ -203,24 +204,46 @@ static void warn(const tsr_program *program, const char *what, const tsr_layout 
     tsr_log(program->context, TSR_LOG_WARN, "%s is redistributed from \"%s\" to \"%s\"", what, ours, theirs);
 }
 
-tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
-                             tsr_value *out)
+/* Refuses a move that takes a rank more bytes than the policy's limit. */
+static tsr_status check_limit(const tsr_program *program, const char *what, const tsr_layout *from, const tsr_layout *to)
 {
-    const tsr_layout *const own = program->values[value].layout;
+    int64_t limit;
+    tsr_move_cost cost = {0};
+    if (tsr_context_policy(program->context, &limit) == TSR_POLICY_FORBID || limit == 0)
+        return TSR_OK;
+    TSR_TRY(tsr_move_cost_add(from, to, &cost));
+    if (cost.busiest <= limit)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: a rank would receive %lld bytes, more than the policy's limit of %lld; write the "
+                          "redistribution, or raise tsr_context_options.policy_bytes",
+                          what, (long long)cost.busiest, (long long)limit);
+}
+
+static tsr_status refuse_move(const char *what, const tsr_layout *from, const tsr_layout *to)
+{
     char ours[256], theirs[256];
-    bool alike;
-    TSR_TRY(tsr_program_compare(own, layout, &alike));
-    if (alike || is_allowed(tsr_context_policy(program->context, NULL), own, layout)) {
-        if (!alike)
-            warn(program, what, own, layout);
-        return tsr_program_move(program, value, layout, (tsr_move_reason){true, -1}, out);
-    }
-    tsr_layout_print(own, ours, sizeof ours);
-    tsr_layout_print(layout, theirs, sizeof theirs);
+    tsr_layout_print(from, ours, sizeof ours);
+    tsr_layout_print(to, theirs, sizeof theirs);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: the value is \"%s\", and the policy does not let it be brought to \"%s\"; write "
                           "tsr_op_redistribute(program, value, \"%s\")",
                           what, ours, theirs, theirs);
+}
+
+tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
+                             tsr_value *out)
+{
+    const tsr_layout *const own = program->values[value].layout;
+    bool alike;
+    TSR_TRY(tsr_program_compare(own, layout, &alike));
+    if (!alike && !is_allowed(tsr_context_policy(program->context, NULL), own, layout))
+        return refuse_move(what, own, layout);
+    if (!alike) {
+        TSR_TRY(check_limit(program, what, own, layout));
+        warn(program, what, own, layout);
+    }
+    return tsr_program_move(program, value, layout, (tsr_move_reason){true, -1}, out);
 }
 
 /* Copies the texts of a case's attributes, whose own text is the caller's. */

@@ -18,15 +18,21 @@ typedef struct fixture {
     tsr_program *p;
 } fixture;
 
-static fixture begin(tsr_policy policy)
+static fixture begin_within(tsr_policy policy, int64_t bytes)
 {
     fixture f;
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     options.policy = policy;
+    options.policy_bytes = bytes;
     assert_int_equal(tsr_context_create(&options, &f.context), TSR_OK);
     assert_int_equal(tsr_mesh_parse(NULL, f.context, "tp=2", &f.mesh), TSR_OK);
     assert_int_equal(tsr_program_create(f.context, &f.p), TSR_OK);
     return f;
+}
+
+static fixture begin(tsr_policy policy)
+{
+    return begin_within(policy, 0);
 }
 
 static void end(fixture *f)
@@ -116,6 +122,21 @@ static void outputs_are_brought_as_the_policy_allows(void **state)
     expect_error(&f, TSR_ERROR_ARGUMENT,
                  "y: the value is \"S(0)\", and the policy does not let it be brought to \"R\"; write "
                  "tsr_op_redistribute(program, value, \"R\")");
+}
+
+/* 4 x 6 f32 on two ranks: each receives 48 bytes. */
+static void outputs_are_brought_within_the_limit(void **state)
+{
+    (void)state;
+    fixture f = begin_within(TSR_POLICY_ALLOW, 48);
+    tsr_output(f.p, "y", input(&f, "x", "S(0)", 4, 6), "R");
+    assert_int_equal(tsr_program_status(f.p, NULL), TSR_OK);
+    end(&f);
+    f = begin_within(TSR_POLICY_ALLOW, 47);
+    tsr_output(f.p, "y", input(&f, "x", "S(0)", 4, 6), "R");
+    expect_error(&f, TSR_ERROR_ARGUMENT,
+                 "y: a rank would receive 48 bytes, more than the policy's limit of 47; write the redistribution, or raise "
+                 "tsr_context_options.policy_bytes");
 }
 
 /* sum(square(x w)), where each rank has columns of w. */
@@ -217,6 +238,7 @@ int main(void)
         cmocka_unit_test(operands_that_do_not_fit_are_refused_in_words),
         cmocka_unit_test(policies_put_redistributions_in),
         cmocka_unit_test(outputs_are_brought_as_the_policy_allows),
+        cmocka_unit_test(outputs_are_brought_within_the_limit),
         cmocka_unit_test(gradients_of_invariant_values_need_vary),
         cmocka_unit_test(losses_are_whole_or_terms),
         cmocka_unit_test(values_are_shared),
