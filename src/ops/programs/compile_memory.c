@@ -2,7 +2,10 @@
 #include "ops/programs/compile_memory.h"
 
 #include "ops/eager/exchange.h"
+#include "ops/kernels/pointwise.h"
 #include "ops/programs/rooms.h"
+
+#include <tessera/sys/memory.h>
 
 /* Extends the time of a value, or of that over whose memory it is a view, to a step. */
 static void use(tsr_executable *x, int value, int step)
@@ -12,9 +15,27 @@ static void use(tsr_executable *x, int value, int step)
         x->rooms[v->room].last = step;
 }
 
+/* The room of an operand that a pointwise step may overwrite with its result: of the same form, and
+ * read by no later step; -1: there is none. */
+static int find_operand_room(const tsr_executable *x, const tsr_step *step, int at, const int *last)
+{
+    if (step->kind != TSR_DOES_KERNEL || !step->inside || step->c.op->host != tsr_pointwise_run)
+        return -1;
+    for (int i = 0; i < step->operand_count; i++) {
+        const int operand = step->operands[i];
+        if (operand < 0)
+            continue;
+        const tsr_held *const v = &x->values[operand];
+        if (v->base == operand && v->place == TSR_PLACE_WORKSPACE && last[operand] == at &&
+            v->form == x->values[step->results[0]].form)
+            return v->room;
+    }
+    return -1;
+}
+
 /* Gives what a step makes room, from this step on, or from the first step of its batch, which runs
  * all moves of the batch. */
-static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
+static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at, const int *last)
 {
     const int first = step->kind == TSR_DOES_MOVE ? at - step->place : at;
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
@@ -23,7 +44,9 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at)
         tsr_held *const v = &x->values[step->results[i]];
         if (!x->forms[v->form].inside || v->place != TSR_PLACE_NOWHERE)
             continue;
-        TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, first, at, &v->room));
+        v->room = find_operand_room(x, step, at, last);
+        if (v->room < 0)
+            TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, first, at, &v->room));
         v->place = TSR_PLACE_WORKSPACE;
     }
     return TSR_OK;
@@ -40,7 +63,18 @@ static tsr_status add_scratch(tsr_executable *x, tsr_step *step, int at)
     return bytes ? tsr_executable_add_room(x, bytes, at, at, &step->scratch) : TSR_OK;
 }
 
-tsr_status tsr_compile_memory(tsr_executable *x)
+/* The last step that reads each value, or a view of it; `last` has room for all values. */
+static void find_last_reads(const tsr_executable *x, int *last)
+{
+    for (size_t i = 0; i < x->value_count; i++)
+        last[i] = -1;
+    for (size_t i = 0; i < x->step_count; i++)
+        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
+            if (x->steps[i].operands[j] >= 0)
+                last[x->values[x->steps[i].operands[j]].base] = (int)i;
+}
+
+static tsr_status add_rooms(tsr_executable *x, const int *last)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
@@ -50,10 +84,20 @@ tsr_status tsr_compile_memory(tsr_executable *x)
         if (step->kind == TSR_DOES_COPY)
             continue;
         if (step->kind == TSR_DOES_KERNEL || step->kind == TSR_DOES_MOVE)
-            TSR_TRY(add_results(x, step, (int)i));
+            TSR_TRY(add_results(x, step, (int)i, last));
         TSR_TRY(add_scratch(x, step, (int)i));
     }
     return TSR_OK;
+}
+
+tsr_status tsr_compile_memory(tsr_executable *x)
+{
+    void *last;
+    TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &last));
+    find_last_reads(x, last);
+    const tsr_status status = add_rooms(x, last);
+    tsr_release(x->context, last);
+    return status;
 }
 
 tsr_status tsr_compile_scratch(tsr_executable *x)

@@ -6,8 +6,8 @@
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
-#include "ops/rules/cost.h"
 #include "ops/rules/alike.h"
+#include "ops/rules/cost.h"
 
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
@@ -205,7 +205,8 @@ static void warn(const tsr_program *program, const char *what, const tsr_layout 
 }
 
 /* Refuses a move that takes a rank more bytes than the policy's limit. */
-static tsr_status check_limit(const tsr_program *program, const char *what, const tsr_layout *from, const tsr_layout *to)
+static tsr_status check_limit(const tsr_program *program, const char *what, const tsr_layout *from,
+                              const tsr_layout *to)
 {
     int64_t limit;
     tsr_move_cost cost = {0};

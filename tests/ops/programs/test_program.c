@@ -210,12 +210,48 @@ static void moves_are_joined(void **state)
     expect_moves(&(mlp){"2", "S(0)", "R", "R", "R", false}, "P>R +P>R +P>R +P>R");
 }
 
+/* Each of four results lies over the one before it, but for the first, which is read again, and the
+ * output. */
+static void record_chain(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const int64_t shape[] = {WIDTH, WIDTH};
+    (void)arg;
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)");
+    const tsr_value a = apply(p, "neg", x, TSR_NONE, TSR_NONE), b = apply(p, "square", a, TSR_NONE, TSR_NONE);
+    const tsr_value c = apply(p, "relu", apply(p, "neg", b, TSR_NONE, TSR_NONE), TSR_NONE, TSR_NONE);
+    tsr_output(p, "y", apply(p, "add", apply(p, "add", c, a, TSR_NONE), c, TSR_NONE), NULL);
+}
+
+static tsr_status run_chain(tsr_comm *comm, void *arg)
+{
+    static _Thread_local ran got;
+    tsr_mesh *mesh;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(ran_run(comm, mesh, record_chain, NULL, 0, &got));
+    for (int64_t i = 0; i < WIDTH * WIDTH; i++) {
+        const double a = -whole_value(1, i), wanted = a; /* relu(-a * a) is 0 */
+        TSR_TRY(support_expect_held(got.values[i] == wanted, "y", i, got.values[i], wanted));
+    }
+    /* a, and one for all that follow. */
+    EXPECT(got.workspace == 2 * WIDTH * WIDTH / 2 * sizeof(float), "%zu bytes", got.workspace);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void pointwise_results_lie_over_operands(void **state)
+{
+    (void)state;
+    layers_run(2, run_chain, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_change_no_values),
         cmocka_unit_test(moves_are_joined),
         cmocka_unit_test(marked_values_are_computed_again),
+        cmocka_unit_test(pointwise_results_lie_over_operands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,9 +134,10 @@ static void outputs_are_brought_within_the_limit(void **state)
     end(&f);
     f = begin_within(TSR_POLICY_ALLOW, 47);
     tsr_output(f.p, "y", input(&f, "x", "S(0)", 4, 6), "R");
-    expect_error(&f, TSR_ERROR_ARGUMENT,
-                 "y: a rank would receive 48 bytes, more than the policy's limit of 47; write the redistribution, or raise "
-                 "tsr_context_options.policy_bytes");
+    expect_error(
+        &f, TSR_ERROR_ARGUMENT,
+        "y: a rank would receive 48 bytes, more than the policy's limit of 47; write the redistribution, or raise "
+        "tsr_context_options.policy_bytes");
 }
 
 /* sum(square(x w)), where each rank has columns of w. */
