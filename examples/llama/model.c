@@ -12,9 +12,9 @@ static tsr_status compile(llama_model *model)
 {
     tsr_program *program;
     TSR_TRY(tsr_program_create(tsr_comm_context(model->comm), &program));
-    tsr_status status = llama_state(&model->layouts, model->capacity, program);
-    /* Tells the program's first error with its place. */
-    status = tsr_compile(program, NULL, &model->executable);
+    /* An error of the statement is the program's, which compiling tells. */
+    (void)llama_state(&model->layouts, model->capacity, program);
+    const tsr_status status = tsr_compile(program, NULL, &model->executable);
     tsr_program_destroy(program);
     return status;
 }

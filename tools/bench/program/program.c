@@ -133,7 +133,7 @@ static void say_row(const job *j)
     if (!j->begun)
         say_names();
     say(" %-12s %6d %8lld %12.2f %12.2f %10.3f %12.0f %12.0f %10.1f %7s %7.1f\n", j->c.name, j->ranks,
-        (long long)(j->c.sizes.sequences * j->c.sizes.tokens), 1e6 * j->results[PROGRAM].seconds.median,
+        (long long)j->c.sizes.sequences * (long long)j->c.sizes.tokens, 1e6 * j->results[PROGRAM].seconds.median,
         1e6 * j->results[KERNELS].seconds.median, share_of_kernels(j), j->figures[RECEIVED], j->figures[WORKSPACE],
         1e6 * j->figures[COMPILE], wrong, 100 * spread_noise(j->results[PROGRAM].seconds));
 }
