@@ -1,5 +1,6 @@
 """Weights cut by plans for models: the same tokens as without, whatever the plan leaves whole."""
 import json
+import os
 
 from harness import SHAKESPEARE, answer, case, expect, refused, run_cases
 
@@ -14,14 +15,16 @@ PLANS = {
                             "model.layers.*.mlp.down_proj": "replicate"},
     "nothing": {"model.norm": "replicate"},
 }
+# Under sanitizers fewer ranks show the same.
+RANKS = (2, 6) if os.environ.get("TSR_TEST_THIN") else (1, 2, 3, 4, 6)
 REQUEST = ("--prompt", "ROMEO:", "--tokens", 24)
 WANTED = answer(SHAKESPEARE, *REQUEST)["ids"]
 
 for title, plan in PLANS.items():
-    @case(f"{title}: the same tokens on 1 to 6 ranks")
+    @case(f"{title}: the same tokens on any number of ranks")
     def check(directory, plan=plan):
         (directory / "plan.json").write_text(json.dumps(plan))
-        for ranks in (1, 2, 3, 4, 6):
+        for ranks in RANKS:
             got = answer(SHAKESPEARE, "--tp-plan", directory / "plan.json", "--ranks", ranks, *REQUEST)
             expect(got["ids"] == WANTED, ranks, "ranks give", got["ids"])
 
