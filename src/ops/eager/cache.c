@@ -99,18 +99,7 @@ const int64_t *tsr_eager_coordinate(const tsr_eager_cache *cache, int *inside)
     return cache->coordinate;
 }
 
-/* A case's attributes are all of the row's, in its order; words are told apart by their place. */
-static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
-{
-    for (; a->name; a++, b++) {
-        if (a->integer != b->integer || memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->count != b->count ||
-            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0) ||
-            (a->kind == TSR_ATTRIBUTE_TEXT && strcmp(a->words, b->words) != 0))
-            return false;
-    }
-    return true;
-}
-
+/* A case's attributes are all of the row's, in its order. */
 static uint64_t hash_case(const tsr_op_case *c)
 {
     uint64_t hash = tsr_mix_attributes((uint64_t)(uintptr_t)c->op, c->attributes);
@@ -126,7 +115,7 @@ bool tsr_eager_is_on(const tsr_eager_cache *cache, const tsr_layout *layout)
 
 static bool is_for(const tsr_eager_cache *cache, const answer *a, const tsr_op_case *c, uint64_t hash)
 {
-    if (!a || a->hash != hash || a->op != c->op || !are_equal(a->attributes, c->attributes))
+    if (!a || a->hash != hash || a->op != c->op || !tsr_attributes_are_equal(a->attributes, c->attributes))
         return false;
     for (int i = 0; i < a->given.operand_count; i++) {
         if (!a->operands[i] != !c->operands[i] ||
@@ -271,7 +260,7 @@ bool tsr_eager_recall(tsr_eager_cache *cache, const tsr_op_case *c, const tsr_la
                       const tsr_eager_answer **out)
 {
     const recalled *const r = place_of(cache, c, results);
-    if (!r->answer || r->answer->op != c->op || !are_equal(r->answer->attributes, c->attributes))
+    if (!r->answer || r->answer->op != c->op || !tsr_attributes_are_equal(r->answer->attributes, c->attributes))
         return false;
     for (int i = 0; i < r->answer->given.operand_count; i++) {
         if (number_of(c->operands[i]) != r->operands[i] ||

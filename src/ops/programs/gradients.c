@@ -339,13 +339,10 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
 static void resolve(const tsr_program *program, const tsr_attribute *attributes, tsr_op_case *c)
 {
     size_t count = 0;
-    int64_t lengths[TSR_LENGTHS];
     memcpy(c->attributes, attributes, sizeof c->attributes);
     while (c->attributes[count].name)
         count++;
-    for (size_t i = 0; i < program->length_count; i++)
-        lengths[i] = program->lengths[i].maximum;
-    tsr_program_resolve(program->length_count, lengths, c->attributes, count);
+    tsr_program_resolve_largest(program, c->attributes, count);
 }
 
 /* Makes the gradients of an op's operands; the program's arrays may move meanwhile. */

@@ -36,6 +36,14 @@ bool tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attrib
     return found;
 }
 
+void tsr_program_resolve_largest(const tsr_program *program, tsr_attribute *attributes, size_t count)
+{
+    int64_t lengths[TSR_LENGTHS];
+    for (size_t i = 0; i < program->length_count; i++)
+        lengths[i] = program->lengths[i].maximum;
+    tsr_program_resolve(program->length_count, lengths, attributes, count);
+}
+
 int64_t tsr_length(tsr_program *program, const char *name, int64_t maximum)
 {
     if (!tsr_program_records(program))

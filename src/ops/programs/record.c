@@ -65,17 +65,6 @@ static tsr_status grow_table(tsr_program *program)
     return TSR_OK;
 }
 
-static bool are_equal(const tsr_attribute *a, const tsr_attribute *b)
-{
-    for (; a->name; a++, b++) {
-        if (a->integer != b->integer || memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->count != b->count ||
-            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0) ||
-            (a->kind == TSR_ATTRIBUTE_TEXT && strcmp(a->words, b->words) != 0))
-            return false;
-    }
-    return true;
-}
-
 static bool are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
 {
     return tsr_layout_equal(a, b) && tsr_op_are_on_one_mesh(tsr_layout_mesh(a), tsr_layout_mesh(b));
@@ -85,7 +74,8 @@ static bool is_same_op(const tsr_program *program, const tsr_program_node *a, co
 {
     (void)program;
     return a->hash == b->hash && a->round == b->round && a->op == b->op &&
-           memcmp(a->operands, b->operands, sizeof a->operands) == 0 && are_equal(a->attributes, b->attributes);
+           memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
+           tsr_attributes_are_equal(a->attributes, b->attributes);
 }
 
 /* The new node has its layout in the value that it will make, which is the program's last. */
@@ -348,10 +338,7 @@ static tsr_status begin(recording *r)
         r->c.attributes[count].name = r->op->attributes[count].name;
         r->raw[count] = r->c.attributes[count];
     }
-    int64_t lengths[TSR_LENGTHS];
-    for (size_t i = 0; i < r->program->length_count; i++)
-        lengths[i] = r->program->lengths[i].maximum;
-    tsr_program_resolve(r->program->length_count, lengths, r->c.attributes, count);
+    tsr_program_resolve_largest(r->program, r->c.attributes, count);
     return TSR_OK;
 }
 
