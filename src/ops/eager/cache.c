@@ -1,5 +1,6 @@
 #include "ops/eager/cache.h"
 
+#include "ops/eager/attributes.h"
 #include "ops/eager/mix.h"
 #include "ops/rows/settle.h"
 #include "ops/rows/table.h"
@@ -133,15 +134,6 @@ static tsr_status keep_layout(const tsr_eager_cache *cache, const tsr_layout *la
                              tsr_layout_shape(layout), tsr_layout_dtype(layout), out);
 }
 
-/* Bytes of an answer, behind which copies of texts lie. */
-static size_t bytes_for(const tsr_op_case *c)
-{
-    size_t bytes = sizeof(answer);
-    for (int i = 0; c->attributes[i].name; i++)
-        bytes += c->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(c->attributes[i].words) + 1 : 0;
-    return bytes;
-}
-
 /* Notes which operands must be moved. */
 static tsr_status keep_fitted(const tsr_eager_cache *cache, const tsr_op_case *c, tsr_layout *const *fitted, answer *a)
 {
@@ -158,14 +150,9 @@ static tsr_status keep_fitted(const tsr_eager_cache *cache, const tsr_op_case *c
 static tsr_status keep_case(const tsr_eager_cache *cache, const tsr_op_case *c, answer *a)
 {
     a->op = c->op;
-    char *text = (char *)(a + 1);
-    for (int i = 0; c->attributes[i].name; i++) {
+    for (int i = 0; c->attributes[i].name; i++)
         a->attributes[i] = c->attributes[i];
-        if (c->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
-            continue;
-        a->attributes[i].words = strcpy(text, c->attributes[i].words);
-        text += strlen(text) + 1;
-    }
+    tsr_attributes_keep_texts(a->attributes, (char *)(a + 1));
     for (int i = 0; c->op->operands[i]; i++, a->given.operand_count++) {
         if (c->operands[i])
             TSR_TRY(keep_layout(cache, c->operands[i], &a->operands[i]));
@@ -214,7 +201,7 @@ static tsr_status infer(tsr_eager_cache *cache, const tsr_op_case *c, uint64_t h
     void *room;
     finding f;
     TSR_TRY(find(cache, c, &f));
-    tsr_status status = tsr_allocate(cache->context, bytes_for(c), &room);
+    tsr_status status = tsr_allocate(cache->context, sizeof(answer) + tsr_attributes_text_bytes(c->attributes), &room);
     if (status == TSR_OK) {
         answer *const made = memset(room, 0, sizeof *made), **const place = &cache->answers[hash % ANSWERS];
         made->hash = hash;

@@ -1,4 +1,4 @@
-/** Hashes of cases and equality of their attributes, for caches and for telling calls apart. */
+/** Hashes of cases, for caches and for telling calls apart. */
 #ifndef TSR_OPS_EAGER_MIX_H
 #define TSR_OPS_EAGER_MIX_H
 
@@ -31,18 +31,6 @@ static inline uint64_t tsr_mix_attributes(uint64_t hash, const tsr_attribute *at
             hash = tsr_mix(hash, (uint64_t)a->list[i]);
     }
     return hash;
-}
-
-/** Whether two lists of attributes of one op have the same values. */
-static inline bool tsr_attributes_are_equal(const tsr_attribute *a, const tsr_attribute *b)
-{
-    for (; a->name; a++, b++) {
-        if (a->integer != b->integer || memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->count != b->count ||
-            (a->count > 0 && memcmp(a->list, b->list, (size_t)a->count * sizeof a->list[0]) != 0) ||
-            (a->kind == TSR_ATTRIBUTE_TEXT && strcmp(a->words, b->words) != 0))
-            return false;
-    }
-    return true;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* Steps of an executable: kernels, moves, views, and copies into outputs. */
 #include "ops/programs/compile_steps.h"
 
+#include "ops/eager/attributes.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/plans.h"
 #include "ops/rows/lookup.h"
@@ -14,27 +15,19 @@
 /* Copies a node's attributes, whose texts go with the program. */
 static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *node, tsr_step *step)
 {
-    size_t bytes = 0;
+    const size_t bytes = tsr_attributes_text_bytes(node->attributes);
     void *room;
     size_t count = 0;
-    memcpy(step->c.attributes, node->attributes, sizeof step->c.attributes);
-    while (node->attributes[count].name)
-        count++;
-    for (int i = 0; node->attributes[i].name; i++)
-        bytes += node->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(node->attributes[i].words) + 1 : 0;
-    step->has_lengths = tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
-    if (step->has_lengths)
-        memcpy(step->raw, node->attributes, sizeof step->raw);
-    if (!bytes)
-        return TSR_OK;
-    TSR_TRY(tsr_allocate(x->context, bytes, &room));
-    char *text = step->texts = room;
-    for (int i = 0; node->attributes[i].name; i++) {
-        if (node->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
-            continue;
-        step->c.attributes[i].words = step->raw[i].words = strcpy(text, node->attributes[i].words);
-        text += strlen(text) + 1;
+    memcpy(step->raw, node->attributes, sizeof step->raw);
+    if (bytes) {
+        TSR_TRY(tsr_allocate(x->context, bytes, &room));
+        step->texts = room;
+        tsr_attributes_keep_texts(step->raw, step->texts);
     }
+    memcpy(step->c.attributes, step->raw, sizeof step->c.attributes);
+    while (step->raw[count].name)
+        count++;
+    step->has_lengths = tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
     return TSR_OK;
 }
 

@@ -103,7 +103,7 @@ typedef struct tsr_step {
     bool inside;      /**< this rank takes part */
     bool has_lengths; /**< in its attributes */
     tsr_op_case c;
-    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< with lengths, if it has some */
+    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< as recorded, with lengths */
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */

@@ -1,6 +1,7 @@
 
 #include "ops/programs/record.h"
 
+#include "ops/eager/attributes.h"
 #include "ops/eager/mix.h"
 #include "ops/programs/lengths.h"
 #include "ops/rows/lookup.h"
@@ -237,23 +238,16 @@ tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value v
     return tsr_program_move(program, value, layout, (tsr_move_reason){true, -1}, out);
 }
 
-/* Copies the texts of a case's attributes, whose own text is the caller's. */
-static tsr_status keep_texts(tsr_program *program, const tsr_op_case *c, tsr_program_node *node)
+/* Copies the texts of a node's attributes, whose own text is the caller's. */
+static tsr_status keep_texts(tsr_program *program, tsr_program_node *node)
 {
-    size_t bytes = 0;
     void *room;
-    for (int i = 0; c->attributes[i].name; i++)
-        bytes += c->attributes[i].kind == TSR_ATTRIBUTE_TEXT ? strlen(c->attributes[i].words) + 1 : 0;
+    const size_t bytes = tsr_attributes_text_bytes(node->attributes);
     if (!bytes)
         return TSR_OK;
     TSR_TRY(tsr_allocate(program->context, bytes, &room));
-    char *text = node->texts = room;
-    for (int i = 0; c->attributes[i].name; i++) {
-        if (c->attributes[i].kind != TSR_ATTRIBUTE_TEXT)
-            continue;
-        node->attributes[i].words = strcpy(text, c->attributes[i].words);
-        text += strlen(text) + 1;
-    }
+    node->texts = room;
+    tsr_attributes_keep_texts(node->attributes, node->texts);
     return TSR_OK;
 }
 
@@ -313,7 +307,7 @@ static tsr_status add_case(recording *r, tsr_layout *const *layouts, tsr_value *
         memcpy(results, program->nodes[*slot - 1].results, sizeof node.results);
         return TSR_OK;
     }
-    TSR_TRY(keep_texts(program, &r->c, &node));
+    TSR_TRY(keep_texts(program, &node));
     const tsr_status status = add_results(r, layouts, &node);
     if (status != TSR_OK) {
         tsr_release(program->context, node.texts);
