@@ -27,7 +27,7 @@ static inline size_t tsr_attributes_text_bytes(const tsr_attribute *attributes)
     return bytes;
 }
 
-/** Copies all texts into `room`, which has their bytes, and makes the attributes name the copies. */
+/** Copies all texts into `room`, which has their bytes. The attributes name the copies then. */
 static inline void tsr_attributes_keep_texts(tsr_attribute *attributes, char *room)
 {
     for (tsr_attribute *a = attributes; a->name; a++) {
