@@ -17,11 +17,20 @@ tool = harness.Tool(pathlib.Path(path).resolve())
 RANKS = 3
 
 
+# Three ranks that spin share two processors, so a time slice may cost more than the bytes: the tool then refuses to fit links.
+BUSY = "is this machine busy?"
+TRIES = 5
+
+
 def on_two_nodes(first, *words, **variables):
-    """Runs the tool with ranks below `first` on one node and the others on another. Returns (lines, what went wrong)."""
+    """Runs the tool with ranks below `first` on one node and the others on another, again where the machine was too busy for a
+    measurement. Returns (lines, what went wrong)."""
     environment = {**os.environ, "LD_PRELOAD": library, "TEST_FIRST_NODE": str(first), **variables}
-    done = subprocess.run([launch, launcher, str(RANKS), tool.path, "bench", *words, "--engine", "mpi", "--json"],
-                          capture_output=True, text=True, timeout=200, env=environment, check=False)
+    for _ in range(TRIES):
+        done = subprocess.run([launch, launcher, str(RANKS), tool.path, "bench", *words, "--engine", "mpi", "--json"],
+                              capture_output=True, text=True, timeout=200, env=environment, check=False)
+        if BUSY not in done.stderr:
+            break
     return [json.loads(line) for line in done.stdout.splitlines()], [done.stderr] if done.returncode else []
 
 
@@ -34,6 +43,8 @@ def links_between_nodes_are_measured(first):
     rows, wrong = on_two_nodes(first, "simulate", "--mesh", str(RANKS), "--shape", f"{side}x{side}", "--from", "S(0)", "--to", "S(1)", "--to", "R", "--validate",
                                TSR_COST="inside=1,1e30 between=1,1e30")
     wrong += harness.different("lines", len(rows), 2)
+    if wrong:
+        return wrong
     wrong += harness.different("workspace", rows[0]["workspace_bytes"], 2 * 4 * side * side * 2 // 9)
     wrong += harness.different("messages", [row["messages_received"]["max"] for row in rows], [2, 3])
     for row, crossing in zip(rows, (2 / 9, 2 / 3)):
