@@ -80,6 +80,7 @@
 #include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
+#include <tessera/rows.h>
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>

@@ -13,6 +13,7 @@
 #include "placement/print.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/prepare.h"
+#include "tensor/rows/row_table.h"
 
 #include <tessera/sys/status.h>
 
@@ -260,6 +261,7 @@ void tsr_dtensor_destroy(tsr_dtensor *dtensor)
     if (dtensor->owned_bytes > 0)
         release_bytes(dtensor);
     tsr_device_driver_release(dtensor->local.device.driver);
+    tsr_row_table_destroy(dtensor->row_table);
     tsr_release(layout->context, dtensor);
     tsr_layout_destroy(layout);
     tsr_dtensor_destroy(base);

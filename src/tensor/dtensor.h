@@ -12,7 +12,10 @@ struct tsr_dtensor {
     tsr_comm *comm;     /**< the communicator of the layout's mesh, borrowed from the mesh */
     tsr_tensor local;
     size_t owned_bytes; /**< bytes of local.data if this dtensor allocated it; 0: borrowed or empty */
-    tsr_dtensor *base;  /**< of a view: the dtensor whose memory it is, an owned reference; else NULL */
+    /** what calls by id know of its layout, owned; NULL before the first such call. Changed only
+     * within a call of the communicator's handle */
+    struct tsr_row_table *row_table;
+    tsr_dtensor *base; /**< of a view: the dtensor whose memory it is, an owned reference; else NULL */
 };
 
 /** A dtensor over memory that it does not own, checked by the caller: that of `base`, which it

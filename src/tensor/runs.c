@@ -6,12 +6,12 @@
 
 #include <tessera/sys/status.h>
 
-/* The first dim from which on all dims are whole on this rank: a run of the dim before it is
- * contiguous in the file. */
-static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
+/* The first dim, not before `first`, from which on all dims are whole on this rank: a run of the
+ * dim before it is contiguous in the file. */
+static int whole_from(const tsr_layout *layout, int first, const int64_t *coordinate)
 {
     int dim = layout->ndim;
-    while (dim > 0 && tsr_layout_length(layout, dim - 1, coordinate) == layout->shape[dim - 1])
+    while (dim > first && tsr_layout_length(layout, dim - 1, coordinate) == layout->shape[dim - 1])
         dim--;
     return dim;
 }
@@ -46,12 +46,23 @@ static tsr_status visit_dim(const shard_visit *v, int dim, int64_t base)
     return TSR_OK;
 }
 
-tsr_status tsr_visit_runs(const tsr_layout *layout, const int64_t *coordinate, tsr_visit_run *visit, void *arg)
+static tsr_status visit_from(const tsr_layout *layout, int first, const int64_t *coordinate, tsr_visit_run *visit,
+                             void *arg)
 {
-    shard_visit v = {layout, coordinate, whole_from(layout, coordinate), 1, visit, arg};
+    shard_visit v = {layout, coordinate, whole_from(layout, first, coordinate), 1, visit, arg};
     for (int dim = v.cut; dim < layout->ndim; dim++)
         v.inner *= layout->shape[dim];
-    return v.cut == 0 ? visit(arg, 0, v.inner) : visit_dim(&v, 0, 0);
+    return v.cut == first ? visit(arg, 0, v.inner) : visit_dim(&v, first, 0);
+}
+
+tsr_status tsr_visit_runs(const tsr_layout *layout, const int64_t *coordinate, tsr_visit_run *visit, void *arg)
+{
+    return visit_from(layout, 0, coordinate, visit, arg);
+}
+
+tsr_status tsr_visit_row_runs(const tsr_layout *layout, const int64_t *coordinate, tsr_visit_run *visit, void *arg)
+{
+    return visit_from(layout, 1, coordinate, visit, arg);
 }
 
 bool tsr_file_end(const tsr_layout *layout, size_t element_bytes, int64_t offset, int64_t *out)

@@ -1,0 +1,16 @@
+/** An exchange of bytes whose numbers both sides know already. */
+#ifndef TSR_COMM_COLLECTIVES_PARTS_H
+#define TSR_COMM_COLLECTIVES_PARTS_H
+
+#include <tessera/comm.h>
+
+/**
+ * Collective, over a communicator with messages, within a call on which ranks have agreed: the
+ * send_bytes[j] bytes of part j of rank i's `send` become part i of rank j's `receive`, which are
+ * receive_bytes[i] bytes. Parts follow one another without gaps; empty ones are not sent. Host
+ * memory; compares nothing, and does not enter the handle.
+ */
+tsr_status tsr_parts_exchange(tsr_comm *comm, const void *send, const int64_t *send_bytes, void *receive,
+                              const int64_t *receive_bytes);
+
+#endif

@@ -1,0 +1,53 @@
+/** How an owner changes its rows by those of all ranks. */
+#ifndef TSR_TENSOR_ROWS_ROW_APPLY_H
+#define TSR_TENSOR_ROWS_ROW_APPLY_H
+
+#include "device/device.h"
+#include "tensor/rows/row_request.h"
+
+#include <tessera/rows.h>
+
+/** Rows that one rank brings for this rank's part of a table. */
+typedef struct tsr_row_source {
+    int64_t count;
+    const int64_t *locals;    /**< the local row that each is for */
+    const int64_t *positions; /**< where each lies among `data`; NULL: one after the other */
+    const char *data;
+    size_t stride; /**< bytes from row to row */
+} tsr_row_source;
+
+/** A call's work on one table. The caller sets the first part, and zeroes the second. */
+typedef struct tsr_row_apply {
+    char *local; /**< this rank's shard */
+    size_t local_stride;
+    tsr_dtype dtype;
+    tsr_rows_op op;
+    const tsr_row_segment *segments; /**< from rows of the sources to rows of the shard */
+    size_t segment_count;
+    tsr_device_ops ops;      /**< the host's */
+    tsr_row_source *sources; /**< in the order in which their rows act */
+    int source_count;
+    tsr_row_rooms *rooms;
+
+    /* Of sums: all rows, and those of equal ids as chains. */
+    uint32_t count, chains;
+    int64_t *locals;
+    const char **rows;
+    uint32_t *next, *first; /**< row behind each in its chain, or itself; the first row of each chain */
+    char *sum, *term;       /**< accumulators of a segment */
+} tsr_row_apply;
+
+/** TSR_ERROR_UNSUPPORTED: the dtype does not have the op. `call` begins the sentence. */
+tsr_status tsr_row_op_check(const char *call, tsr_rows_op op, tsr_dtype dtype);
+
+/** Takes all memory that the two calls below need; of the sources only their counts are read. */
+tsr_status tsr_row_apply_reserve(tsr_row_apply *apply);
+
+/** Finds rows of equal ids. Writes nothing to the table. After tsr_row_apply_reserve() it does not
+ * fail. */
+tsr_status tsr_row_apply_prepare(tsr_row_apply *apply);
+
+/** Changes the rows. Fails only if the device does. */
+tsr_status tsr_row_apply_run(const tsr_row_apply *apply);
+
+#endif

@@ -1,0 +1,21 @@
+/** Checks what a rank brings to a call by id. Nothing here communicates. */
+#ifndef TSR_TENSOR_ROWS_ROW_CHECKS_H
+#define TSR_TENSOR_ROWS_ROW_CHECKS_H
+
+#include "tensor/dtensor.h"
+#include "tensor/rows/row_request.h"
+
+/** TSR_ERROR_ARGUMENT: the table is a scalar, or (`written`) its rows share memory.
+ * TSR_ERROR_UNSUPPORTED: it is Partial or on a device, or its rows have gaps. `call` begins the
+ * sentence. */
+tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written);
+
+/**
+ * Checks ids and their rows, and fills in the request: all but its table and rooms. The table is
+ * checked. `written`: the rows are, else the table is. `capacity`: at most so many ids. `data_name`
+ * is what the call calls the rows.
+ */
+tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bool written, int64_t capacity,
+                                  const tsr_tensor *ids, const tsr_tensor *data, tsr_row_request *out);
+
+#endif

@@ -1,0 +1,62 @@
+#include "tensor/rows/row_ids.h"
+
+#include "base/checked.h"
+#include "device/device.h"
+
+#include <tessera/sys/status.h>
+
+tsr_status tsr_row_ids_check(const char *name, const tsr_tensor *ids)
+{
+    int64_t count;
+    char device[64];
+    if (!ids)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL", name);
+    if (ids->device.driver)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s is on device %s: tensors of calls by id are on the host", name,
+                              tsr_device_print(ids->device, device));
+    if (!tsr_host_is_meant(ids->device, NULL))
+        return tsr_refuse_host(name, ids->device, NULL);
+    if (ids->dtype != TSR_I32 && ids->dtype != TSR_I64)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s: i32 and i64 are fine", name,
+                              tsr_dtype_name(ids->dtype));
+    if (ids->ndim != 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has %d dims: it must have one", name, ids->ndim);
+    const tsr_status status = tsr_tensor_count(ids, &count);
+    if (status != TSR_OK)
+        return tsr_status_set(status, "%s: %s", name, tsr_status_message());
+    if (ids->strides[0] < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has stride %lld: strides are 0 or more", name,
+                              (long long)ids->strides[0]);
+    if (count > 0 && !ids->data)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has no data, but %lld elements", name, (long long)count);
+    return TSR_OK;
+}
+
+void tsr_row_ids_read(const tsr_tensor *ids, int64_t first, int64_t count, int64_t *out)
+{
+    const int64_t stride = ids->strides[0];
+    const int64_t *const wide = ids->data;
+    const int32_t *const narrow = ids->data;
+    for (int64_t i = 0; i < count && ids->dtype == TSR_I64; i++)
+        out[i] = wide[(first + i) * stride];
+    for (int64_t i = 0; i < count && ids->dtype == TSR_I32; i++)
+        out[i] = narrow[(first + i) * stride];
+}
+
+tsr_status tsr_row_ids_check_range(const char *name, const tsr_tensor *ids, int64_t end, const char *things)
+{
+    int64_t block[TSR_ROW_BLOCK];
+    for (int64_t first = 0; first < ids->shape[0]; first += TSR_ROW_BLOCK) {
+        const int64_t count = tsr_min_i64(TSR_ROW_BLOCK, ids->shape[0] - first);
+        bool fits = true;
+        tsr_row_ids_read(ids, first, count, block);
+        for (int64_t i = 0; i < count; i++)
+            fits &= (uint64_t)block[i] < (uint64_t)end;
+        for (int64_t i = 0; i < count && !fits; i++)
+            if ((uint64_t)block[i] >= (uint64_t)end)
+                return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                      "%s at position %lld is %lld: there are %lld %s, counted from 0", name,
+                                      (long long)(first + i), (long long)block[i], (long long)end, things);
+    }
+    return TSR_OK;
+}

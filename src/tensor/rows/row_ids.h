@@ -1,0 +1,21 @@
+/** Ids in local tensors of i32 or i64. */
+#ifndef TSR_TENSOR_ROWS_ROW_IDS_H
+#define TSR_TENSOR_ROWS_ROW_IDS_H
+
+#include <tessera/tensor.h>
+
+/** The most ids that tsr_row_ids_read() is asked for at a time: a block on the stack. */
+#define TSR_ROW_BLOCK 64
+
+/** TSR_ERROR_ARGUMENT: `ids` is NULL, not of one dim of i32 or i64, or has no data.
+ * TSR_ERROR_UNSUPPORTED: it is on a device. `name` begins the sentence: "tsr_rows_gather: ids". */
+tsr_status tsr_row_ids_check(const char *name, const tsr_tensor *ids);
+
+/** TSR_ERROR_ARGUMENT: an id is not from 0 to `end` - 1. The sentence names the first such position
+ * and its value, and says that there are `end` of `things`; `name` has the rank. */
+tsr_status tsr_row_ids_check_range(const char *name, const tsr_tensor *ids, int64_t end, const char *things);
+
+/** Reads ids [first, first + count). */
+void tsr_row_ids_read(const tsr_tensor *ids, int64_t first, int64_t count, int64_t *out);
+
+#endif

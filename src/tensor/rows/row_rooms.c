@@ -1,0 +1,33 @@
+#include "tensor/rows/row_rooms.h"
+
+#include "base/checked.h"
+#include "base/memory/memory.h"
+
+#include <tessera/sys/status.h>
+
+tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count, size_t bytes, void **out)
+{
+    size_t wanted;
+    if (__builtin_mul_overflow(count, bytes, &wanted))
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu elements of %zu bytes", count, bytes);
+    if (wanted > rooms->bytes[use] || !rooms->memory[use]) {
+        /* More than is needed now, so that calls that grow slowly do not allocate each time. */
+        const size_t grown = tsr_max_bytes(wanted, rooms->bytes[use] + rooms->bytes[use] / 2);
+        tsr_release(rooms->context, rooms->memory[use]);
+        rooms->memory[use] = NULL;
+        rooms->bytes[use] = 0;
+        TSR_TRY(tsr_allocate_data(rooms->context, grown, &rooms->memory[use]));
+        rooms->bytes[use] = grown;
+    }
+    *out = rooms->memory[use];
+    return TSR_OK;
+}
+
+void tsr_row_rooms_release(tsr_row_rooms *rooms)
+{
+    for (int use = 0; use < TSR_ROOM_USES; use++) {
+        tsr_release(rooms->context, rooms->memory[use]);
+        rooms->memory[use] = NULL;
+        rooms->bytes[use] = 0;
+    }
+}

@@ -1,0 +1,44 @@
+/** Memory that calls by id work in, kept from call to call of a plan. */
+#ifndef TSR_TENSOR_ROWS_ROW_ROOMS_H
+#define TSR_TENSOR_ROWS_ROW_ROOMS_H
+
+#include <tessera/context.h>
+
+#include <stddef.h>
+
+/** What a room holds. */
+typedef enum tsr_row_use {
+    TSR_ROOM_PARTS,     /**< row part of each id */
+    TSR_ROOM_PLACES,    /**< local row of each id, in the order of the ids */
+    TSR_ROOM_STARTS,    /**< where the ids of each row part begin */
+    TSR_ROOM_LOCALS,    /**< local rows, by row part */
+    TSR_ROOM_POSITIONS, /**< positions of the ids, by row part */
+    TSR_ROOM_SLOTS,     /**< of a tsr_row_set */
+    TSR_ROOM_UNIQUE,    /**< each row once */
+    TSR_ROOM_INDICES,   /**< which of these each id names */
+    TSR_ROOM_SOURCES,   /**< rows of all ranks */
+    TSR_ROOM_CHAIN,     /**< rows of equal ids */
+    TSR_ROOM_SUM,       /**< one row's sum */
+    TSR_ROOM_COUNTS,    /**< numbers of messages */
+    TSR_ROOM_SENT,      /**< messages */
+    TSR_ROOM_RECEIVED,
+    TSR_ROOM_ASKED, /**< messages of a gather that name rows */
+    TSR_ROOM_ANSWERED,
+    TSR_ROOM_USES
+} tsr_row_use;
+
+/** Begins as all 0 but for `context`, which is borrowed. */
+typedef struct tsr_row_rooms {
+    tsr_context *context;
+    void *memory[TSR_ROOM_USES];
+    size_t bytes[TSR_ROOM_USES];
+} tsr_row_rooms;
+
+/** Room for `count` elements of `bytes` bytes each, aligned to 64 bytes, with undefined content; it
+ * stays until the room is taken again. */
+tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count, size_t bytes, void **out);
+
+/** Frees all rooms. */
+void tsr_row_rooms_release(tsr_row_rooms *rooms);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * Ranks agree that all can go on, and tell one another how many rows concern each. Then all know
+ * the bytes of every message, take the memory, and agree once more; after that nothing can fail but
+ * the engine. An update then takes one exchange, of local rows and of what changes them; a gather
+ * two, of local rows and of their contents. All tables share them.
+ */
+#include "tensor/rows/rows_message.h"
+
+#include "base/checked.h"
+#include "comm/collectives/parts.h"
+#include "comm/core/agree.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
+
+/* The call, with what this rank sends and receives. Arrays of counts have an element for each
+ * position of the group and table: position * tables + table. */
+typedef struct mail {
+    const tsr_row_call *call;
+    tsr_comm *comm;
+    int64_t ranks, tables;
+    int64_t *sent, *received;             /* rows that each rank names to another */
+    int64_t *sent_bytes, *received_bytes; /* of the current exchange; one a rank */
+    tsr_row_unique *unique;               /* of a gather; one a table */
+    tsr_row_segment *packed;              /* of an update: a row's elements in messages; one a table */
+} mail;
+
+static int64_t *counts_of(const mail *m, int64_t *counts, int64_t rank)
+{
+    return counts + rank * m->tables;
+}
+
+static tsr_status take_counts(mail *m)
+{
+    const size_t counts = (size_t)(m->ranks * m->tables), ranks = (size_t)m->ranks;
+    void *memory;
+    TSR_TRY(tsr_row_room_take(m->call->rooms, TSR_ROOM_COUNTS, 1,
+                              (2 * counts + 2 * ranks) * sizeof(int64_t) +
+                                  (size_t)m->tables * (sizeof(tsr_row_unique) + sizeof(tsr_row_segment)),
+                              &memory));
+    m->sent = memory;
+    m->received = m->sent + counts;
+    m->sent_bytes = m->received + counts;
+    m->received_bytes = m->sent_bytes + ranks;
+    m->unique = (tsr_row_unique *)(m->received_bytes + ranks);
+    m->packed = (tsr_row_segment *)(m->unique + m->tables);
+    return TSR_OK;
+}
+
+/* The rows that a rank brings for its table `i`, by row part. */
+static const int64_t *starts_of(const mail *m, int64_t i)
+{
+    return m->call->gathers ? m->unique[i].starts : m->call->requests[i].starts;
+}
+
+static const int64_t *locals_of(const mail *m, int64_t i)
+{
+    return m->call->gathers ? m->unique[i].locals : m->call->requests[i].locals;
+}
+
+/* True if this rank names rows of table `i` to `rank`: all replicas change theirs, but a gather
+ * reads one, the own. */
+static bool concerns(const mail *m, int64_t rank, int64_t i)
+{
+    const tsr_row_table *const table = m->call->requests[i].table;
+    return !m->call->gathers || table->ranks[rank].replica == table->replicas.own;
+}
+
+static void count_rows(const mail *m)
+{
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        for (int64_t i = 0; i < m->tables; i++) {
+            const int64_t *const starts = starts_of(m, i) + m->call->requests[i].table->ranks[rank].rows;
+            counts_of(m, m->sent, rank)[i] = concerns(m, rank, i) ? starts[1] - starts[0] : 0;
+        }
+}
+
+static tsr_status sort_requests(const mail *m)
+{
+    for (int64_t i = 0; i < m->tables; i++) {
+        tsr_row_request *const request = &m->call->requests[i];
+        TSR_TRY(tsr_row_request_sort(request));
+        if (m->call->gathers)
+            TSR_TRY(tsr_row_request_find_unique(request, &m->unique[i]));
+        else if (m->call->op == TSR_ROWS_ASSIGN)
+            TSR_TRY(tsr_row_request_keep_last(request));
+    }
+    return TSR_OK;
+}
+
+/* Sorts the requests, and counts what they send. Does not communicate. */
+static tsr_status begin(mail *m)
+{
+    TSR_TRY(take_counts(m));
+    TSR_TRY(sort_requests(m));
+    count_rows(m);
+    return TSR_OK;
+}
+
+static tsr_status agree(const mail *m, tsr_status local)
+{
+    return tsr_comm_agree(m->comm, m->call->fingerprint, local, tsr_row_call_describe, m->call);
+}
+
+static tsr_status exchange_counts(const mail *m)
+{
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        m->sent_bytes[rank] = m->received_bytes[rank] = m->tables * (int64_t)sizeof(int64_t);
+    return tsr_parts_exchange(m->comm, m->sent, m->sent_bytes, m->received, m->received_bytes);
+}
+
+/* Bytes of `count` rows in a message; a message's parts begin where any dtype may. False: they
+ * overflow. */
+static bool bytes_of(int64_t count, int64_t row_bytes, int64_t *out)
+{
+    if (!tsr_multiply(count, row_bytes, out) || *out > INT64_MAX - (int64_t)TSR_ALIGNMENT)
+        return false;
+    *out = (int64_t)tsr_round_up((size_t)*out, TSR_ALIGNMENT);
+    return true;
+}
+
+/* Bytes of a row in the column part of `rank`. */
+static int64_t row_bytes_of(const mail *m, int64_t rank, int64_t i)
+{
+    const tsr_row_table *const table = m->call->requests[i].table;
+    return table->parts[table->ranks[rank].columns].width * (int64_t)table->element_bytes;
+}
+
+/* What messages hold of the rows that they name. */
+typedef enum content { NAMES, ROWS, NAMES_AND_ROWS } content;
+
+/* Bytes of one rank's message; `owner`: the rank whose column part its rows have. */
+static bool message_bytes(const mail *m, content holds, const int64_t *counts, int64_t owner, int64_t *out)
+{
+    *out = 0;
+    for (int64_t i = 0; i < m->tables; i++) {
+        int64_t ids = 0, rows = 0;
+        if (holds != ROWS && !bytes_of(counts[i], sizeof(int64_t), &ids))
+            return false;
+        if (holds != NAMES && !bytes_of(counts[i], row_bytes_of(m, owner, i), &rows))
+            return false;
+        if (!tsr_add_sizes(*out, ids, out) || !tsr_add_sizes(*out, rows, out))
+            return false;
+    }
+    return true;
+}
+
+/* An exchange. `answers`: messages go from owners to the ranks that named rows, else the other
+ * way. */
+typedef struct delivery {
+    content holds;
+    bool answers;
+    tsr_row_use from, to; /* the rooms of what is sent and received */
+} delivery;
+
+static const delivery names = {NAMES, false, TSR_ROOM_SENT, TSR_ROOM_ASKED},
+                      answers = {ROWS, true, TSR_ROOM_ANSWERED, TSR_ROOM_RECEIVED},
+                      changes = {NAMES_AND_ROWS, false, TSR_ROOM_SENT, TSR_ROOM_RECEIVED};
+
+/* Sets the bytes of the next exchange, and takes memory for it. */
+static tsr_status prepare_exchange(const mail *m, const delivery *d)
+{
+    const int64_t own = tsr_comm_rank(m->comm);
+    int64_t sent = 0, received = 0;
+    void *memory;
+    for (int64_t rank = 0; rank < m->ranks; rank++) {
+        const bool fits = message_bytes(m, d->holds, counts_of(m, d->answers ? m->received : m->sent, rank),
+                                        d->answers ? own : rank, &m->sent_bytes[rank]) &&
+                          message_bytes(m, d->holds, counts_of(m, d->answers ? m->sent : m->received, rank),
+                                        d->answers ? rank : own, &m->received_bytes[rank]) &&
+                          tsr_add_sizes(sent, m->sent_bytes[rank], &sent) &&
+                          tsr_add_sizes(received, m->received_bytes[rank], &received);
+        if (!fits)
+            return tsr_status_set(TSR_ERROR_MEMORY, "%s: the messages have more than 2^63 - 1 bytes", m->call->name);
+    }
+    TSR_TRY(tsr_row_room_take(m->call->rooms, d->from, (size_t)sent, 1, &memory));
+    return tsr_row_room_take(m->call->rooms, d->to, (size_t)received, 1, &memory);
+}
+
+static void *room(const mail *m, tsr_row_use use)
+{
+    return m->call->rooms->memory[use];
+}
+
+/* After prepare_exchange() of this delivery. */
+static tsr_status exchange(const mail *m, const delivery *d)
+{
+    return tsr_parts_exchange(m->comm, room(m, d->from), m->sent_bytes, room(m, d->to), m->received_bytes);
+}
+
+/* The rest of a message: `count` rows lie at the returned place. */
+static char *next_rows(char **at, int64_t count, int64_t row_bytes)
+{
+    char *const rows = *at;
+    *at += tsr_round_up((size_t)(count * row_bytes), TSR_ALIGNMENT);
+    return rows;
+}
+
+static void write_names(const mail *m, int64_t rank, int64_t i, char **at)
+{
+    const int64_t count = counts_of(m, m->sent, rank)[i];
+    char *const to = next_rows(at, count, sizeof(int64_t));
+    if (count > 0)
+        memcpy(to, locals_of(m, i) + starts_of(m, i)[m->call->requests[i].table->ranks[rank].rows],
+               (size_t)count * sizeof(int64_t));
+}
+
+/* Writes the rows that change those of `rank`, in its column part. */
+static void write_changes(const mail *m, int64_t rank, int64_t i, char **at)
+{
+    const tsr_row_request *const request = &m->call->requests[i];
+    const tsr_row_numbers numbers = request->table->ranks[rank];
+    const int64_t count = counts_of(m, m->sent, rank)[i], bytes = row_bytes_of(m, rank, i);
+    const int64_t *const positions = request->positions + request->starts[numbers.rows];
+    char *const to = next_rows(at, count, bytes);
+    for (int64_t k = 0; k < count && bytes > 0; k++)
+        tsr_row_collect(request->table, &request->table->parts[numbers.columns], to + k * bytes,
+                        request->data + (size_t)positions[k] * request->stride);
+}
+
+static void write_messages(const mail *m, content holds, char *at)
+{
+    for (int64_t rank = 0; rank < m->ranks; rank++) {
+        for (int64_t i = 0; i < m->tables; i++)
+            write_names(m, rank, i, &at);
+        for (int64_t i = 0; i < m->tables && holds == NAMES_AND_ROWS; i++)
+            write_changes(m, rank, i, &at);
+    }
+}
+
+/* Finds where the rows of an update will lie in the messages of all ranks. */
+static void point_at_changes(const mail *m)
+{
+    const int64_t own = tsr_comm_rank(m->comm);
+    char *at = room(m, TSR_ROOM_RECEIVED);
+    for (int64_t rank = 0; rank < m->ranks; rank++) {
+        const int64_t *const counts = counts_of(m, m->received, rank);
+        const int turn = m->call->requests[0].table->turns[rank];
+        for (int64_t i = 0; i < m->tables; i++)
+            m->call->applies[i].sources[turn] = (tsr_row_source){
+                .count = counts[i], .locals = (const void *)next_rows(&at, counts[i], sizeof(int64_t))};
+        for (int64_t i = 0; i < m->tables; i++) {
+            m->call->applies[i].sources[turn].stride = (size_t)row_bytes_of(m, own, i);
+            m->call->applies[i].sources[turn].data = next_rows(&at, counts[i], row_bytes_of(m, own, i));
+        }
+    }
+}
+
+/* The elements that this rank has of a row lie together in messages. */
+static void expect_packed(const mail *m, int64_t i, tsr_row_segment *packed)
+{
+    *packed = (tsr_row_segment){0, 0, tsr_row_own_columns(m->call->requests[i].table)->width};
+    m->call->applies[i].segments = packed;
+    m->call->applies[i].segment_count = packed->length > 0;
+}
+
+static tsr_status prepare_update(const mail *m)
+{
+    TSR_TRY(prepare_exchange(m, &changes));
+    for (int64_t i = 0; i < m->tables; i++) {
+        TSR_TRY(tsr_row_call_begin_apply(m->call, (size_t)i));
+        expect_packed(m, i, &m->packed[i]);
+    }
+    point_at_changes(m);
+    for (int64_t i = 0; i < m->tables; i++)
+        TSR_TRY(tsr_row_apply_reserve(&m->call->applies[i]));
+    write_messages(m, NAMES_AND_ROWS, room(m, TSR_ROOM_SENT));
+    return TSR_OK;
+}
+
+static tsr_status update(const mail *m)
+{
+    TSR_TRY(agree(m, prepare_update(m)));
+    TSR_TRY(exchange(m, &changes));
+    for (int64_t i = 0; i < m->tables; i++) {
+        TSR_TRY(tsr_row_apply_prepare(&m->call->applies[i]));
+        TSR_TRY(tsr_row_apply_run(&m->call->applies[i]));
+    }
+    return TSR_OK;
+}
+
+/* Writes the contents of the rows that peers have named. */
+static void write_answers(const mail *m)
+{
+    const int64_t own = tsr_comm_rank(m->comm);
+    char *asked = room(m, TSR_ROOM_ASKED), *at = room(m, TSR_ROOM_ANSWERED);
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        for (int64_t i = 0; i < m->tables; i++) {
+            const tsr_row_request *const request = &m->call->requests[i];
+            const int64_t count = counts_of(m, m->received, rank)[i], bytes = row_bytes_of(m, own, i);
+            const int64_t *const locals = (const void *)next_rows(&asked, count, sizeof(int64_t));
+            char *const to = next_rows(&at, count, bytes);
+            for (int64_t k = 0; k < count && bytes > 0; k++)
+                memcpy(to + k * bytes, request->local + (size_t)locals[k] * request->local_stride, (size_t)bytes);
+        }
+}
+
+/* Copies the rows that `rank` has sent for table `i` to all ids that name them. */
+static void read_answer(const mail *m, int64_t rank, int64_t i, const char *rows)
+{
+    const tsr_row_request *const request = &m->call->requests[i];
+    const tsr_row_numbers numbers = request->table->ranks[rank];
+    const int64_t bytes = row_bytes_of(m, rank, i);
+    for (int64_t k = request->starts[numbers.rows]; k < request->starts[numbers.rows + 1] && bytes > 0; k++)
+        tsr_row_scatter(request->table, &request->table->parts[numbers.columns],
+                        request->data + (size_t)request->positions[k] * request->stride,
+                        rows + m->unique[i].indices[k] * bytes);
+}
+
+static void read_answers(const mail *m)
+{
+    char *at = room(m, TSR_ROOM_RECEIVED);
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        for (int64_t i = 0; i < m->tables; i++) {
+            const char *const rows = next_rows(&at, counts_of(m, m->sent, rank)[i], row_bytes_of(m, rank, i));
+            if (concerns(m, rank, i))
+                read_answer(m, rank, i, rows);
+        }
+}
+
+static tsr_status prepare_gather(const mail *m)
+{
+    TSR_TRY(prepare_exchange(m, &answers));
+    TSR_TRY(prepare_exchange(m, &names));
+    write_messages(m, NAMES, room(m, TSR_ROOM_SENT));
+    return TSR_OK;
+}
+
+static tsr_status gather(const mail *m)
+{
+    TSR_TRY(agree(m, prepare_gather(m)));
+    TSR_TRY(exchange(m, &names));
+    write_answers(m);
+    TSR_TRY(prepare_exchange(m, &answers));
+    TSR_TRY(exchange(m, &answers));
+    read_answers(m);
+    return TSR_OK;
+}
+
+tsr_status tsr_rows_run_by_messages(const tsr_row_call *call, tsr_status local)
+{
+    mail m = {.call = call, .comm = call->group->comm, .ranks = call->group->count, .tables = (int64_t)call->count};
+    if (local == TSR_OK)
+        local = begin(&m);
+    TSR_TRY(agree(&m, local));
+    TSR_TRY(exchange_counts(&m));
+    return call->gathers ? gather(&m) : update(&m);
+}
