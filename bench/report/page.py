@@ -108,9 +108,9 @@ that is to be at least so large.
 
 BLOCKS = """\
 A block of a Llama of f32 without a cache of keys: attention with grouped queries and an MLP with a
-gate, each behind a norm. Tessera runs it as one program ([`tessera bench
-program`]({place.docs}tool.md#bench)), cut between heads. PyTorch on several ranks is
-`parallelize_module`; on one rank it is a plain module, for which there is no goal.
+gate, each behind a norm. Tessera's is one program, cut between heads ([`tessera bench
+program`]({place.docs}tool.md#bench)). PyTorch's is divided by `parallelize_module` on several
+ranks; on one rank it is a plain module, for which there is no goal.
 """
 
 OTHERS = """\
