@@ -110,7 +110,8 @@ BLOCKS = """\
 A block of a Llama of f32 without a cache of keys: attention with grouped queries and an MLP with a
 gate, each behind a norm. Tessera's is one program, cut between heads ([`tessera bench
 program`]({place.docs}tool.md#bench)). PyTorch's is divided by `parallelize_module` on several
-ranks; on one rank it is a plain module, for which there is no goal.
+ranks; on one rank it is a plain module, for which there is no goal. A block of one token reads each
+weight for a single product: 61 MB at hidden 1,024, so that the time is that of reading them.
 """
 
 OTHERS = """\
