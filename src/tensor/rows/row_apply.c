@@ -137,7 +137,10 @@ static void fetch_row(const tsr_row_apply *apply, const char *row, bool own)
     const size_t bytes = tsr_dtype_bytes(apply->dtype), length = (size_t)s->length * bytes;
     const char *const begin = row + (size_t)(own ? s->local : s->whole) * bytes;
     for (size_t at = 0; at < length && at < AHEAD_BYTES; at += TSR_LINE)
-        __builtin_prefetch(begin + at, own);
+        if (own)
+            __builtin_prefetch(begin + at, 1);
+        else
+            __builtin_prefetch(begin + at, 0);
 }
 
 static char *own_row(const tsr_row_apply *apply, int64_t local)

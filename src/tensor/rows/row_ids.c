@@ -52,11 +52,11 @@ tsr_status tsr_row_ids_check_range(const char *name, const tsr_tensor *ids, int6
         tsr_row_ids_read(ids, first, count, block);
         for (int64_t i = 0; i < count; i++)
             fits &= (uint64_t)block[i] < (uint64_t)end;
-        for (int64_t i = 0; i < count && !fits; i++)
+        for (int64_t i = 0, at = first; i < count && !fits; i++, at++)
             if ((uint64_t)block[i] >= (uint64_t)end)
                 return tsr_status_set(TSR_ERROR_ARGUMENT,
                                       "%s at position %lld is %lld: there are %lld %s, counted from 0", name,
-                                      (long long)(first + i), (long long)block[i], (long long)end, things);
+                                      (long long)at, (long long)block[i], (long long)end, things);
     }
     return TSR_OK;
 }
