@@ -18,6 +18,8 @@ static const tool_command *const commands[] = {
     &layout_command,
     &plan_command,
     &redistribute_command,
+    &rows_gather_command,
+    &rows_update_command,
 #ifdef TESSERA_TOOL_BLAS
     &ops_command,
     &program_command,
@@ -36,6 +38,7 @@ static const tool_command *const commands[] = {
     &bench_simulate_command,
     &bench_suite_command,
     &bench_kernels_command,
+    &bench_rows_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

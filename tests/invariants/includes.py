@@ -28,8 +28,8 @@ ROOMS = {
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
-TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
-              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/suite", "simulate", "ops", "program"]
+TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "rows", "info", "bench/run", "bench/check", "bench/moves",
+              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/rows", "bench/suite", "simulate", "ops", "program"]
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34

@@ -111,7 +111,7 @@ def prints_help(*words):
 
 # What --help says no default of: options that must be given, or without which something is left out.
 WITHOUT_DEFAULT = {"--mesh", "--shape", "--placements", "--from", "--to", "--input", "--input-shards", "--inputs", "--output", "--tokens", "--hidden",
-                   "--intermediate", "--begin", "--nodes", "--save", "--svg", "--operand", "--gradient"}
+                   "--intermediate", "--begin", "--nodes", "--save", "--svg", "--operand", "--gradient", "--table", "--ids", "--rows", "--op"}
 
 
 def defaults_are_told(command):

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "tensor/rows/row_set.h"
-#include "tensor/rows/row_sums.h"
 
 #include <tessera/sys/status.h>
 
@@ -21,7 +20,7 @@ const char *tsr_rows_op_name(tsr_rows_op op)
 
 static bool has_op(tsr_rows_op op, tsr_dtype dtype)
 {
-    const tsr_row_arithmetic *const arithmetic = tsr_row_arithmetic_of(dtype);
+    const tsr_row_arithmetic *const arithmetic = &tsr_row_arithmetic_portable[dtype];
     switch (op) {
     case TSR_ROWS_ADD:
         return arithmetic->add;
@@ -53,7 +52,7 @@ static bool sums(const tsr_row_apply *apply)
 /* True if sums depend on their order: of floats. Integers are added one after the other. */
 static bool needs_chains(const tsr_row_apply *apply)
 {
-    return sums(apply) && tsr_row_arithmetic_of(apply->dtype)->divide && apply->segment_count > 0;
+    return sums(apply) && apply->arithmetic->divide && apply->segment_count > 0;
 }
 
 static const char *row_of(const tsr_row_source *source, int64_t i)
@@ -134,7 +133,7 @@ tsr_status tsr_row_apply_prepare(tsr_row_apply *apply)
 static void fetch_row(const tsr_row_apply *apply, const char *row, bool own)
 {
     const tsr_row_segment *const s = apply->segments;
-    const size_t bytes = tsr_dtype_bytes(apply->dtype), length = (size_t)s->length * bytes;
+    const size_t bytes = apply->element_bytes, length = (size_t)s->length * bytes;
     const char *const begin = row + (size_t)(own ? s->local : s->whole) * bytes;
     for (size_t at = 0; at < length && at < AHEAD_BYTES; at += TSR_LINE)
         if (own)
@@ -157,7 +156,7 @@ static tsr_status convert(const tsr_row_apply *apply, void *to, tsr_dtype to_dty
 /* The segment's elements of a row as accumulators: where they are, or in `room`. */
 static tsr_status widen(const tsr_row_apply *apply, const char *elements, int64_t count, char *room, const char **out)
 {
-    const tsr_dtype accumulator = tsr_row_arithmetic_of(apply->dtype)->accumulator;
+    const tsr_dtype accumulator = apply->arithmetic->accumulator;
     *out = elements;
     if (accumulator == apply->dtype)
         return TSR_OK;
@@ -168,13 +167,13 @@ static tsr_status widen(const tsr_row_apply *apply, const char *elements, int64_
 /* Adds up the segment's elements of a chain's rows in `sum`. */
 static tsr_status sum_chain(const tsr_row_apply *apply, const tsr_row_segment *s, uint32_t entry)
 {
-    const tsr_row_arithmetic *const arithmetic = tsr_row_arithmetic_of(apply->dtype);
-    const size_t from = (size_t)s->whole * tsr_dtype_bytes(apply->dtype);
+    const tsr_row_arithmetic *const arithmetic = apply->arithmetic;
+    const size_t from = (size_t)s->whole * apply->element_bytes;
     const char *term;
     int64_t rows = 1;
     TSR_TRY(widen(apply, apply->rows[entry] + from, s->length, apply->sum, &term));
     if (term != apply->sum)
-        memcpy(apply->sum, term, (size_t)s->length * tsr_dtype_bytes(apply->dtype));
+        memcpy(apply->sum, term, (size_t)s->length * apply->element_bytes);
     for (; apply->next[entry] != entry; rows++) {
         entry = apply->next[entry];
         TSR_TRY(widen(apply, apply->rows[entry] + from, s->length, apply->term, &term));
@@ -188,7 +187,7 @@ static tsr_status sum_chain(const tsr_row_apply *apply, const tsr_row_segment *s
 /* Adds `sum`, of accumulators, to the segment's elements of a row of the table. */
 static tsr_status add_sum(const tsr_row_apply *apply, const tsr_row_segment *s, char *to)
 {
-    const tsr_row_arithmetic *const arithmetic = tsr_row_arithmetic_of(apply->dtype);
+    const tsr_row_arithmetic *const arithmetic = apply->arithmetic;
     const int64_t numbers = s->length * arithmetic->numbers;
     if (arithmetic->accumulator == apply->dtype) {
         arithmetic->add(to, apply->sum, numbers);
@@ -201,8 +200,8 @@ static tsr_status add_sum(const tsr_row_apply *apply, const tsr_row_segment *s, 
 
 static tsr_status add_chain(const tsr_row_apply *apply, uint32_t entry)
 {
-    const tsr_row_arithmetic *const arithmetic = tsr_row_arithmetic_of(apply->dtype);
-    const size_t bytes = tsr_dtype_bytes(apply->dtype);
+    const tsr_row_arithmetic *const arithmetic = apply->arithmetic;
+    const size_t bytes = apply->element_bytes;
     const bool at_once = apply->next[entry] == entry && arithmetic->accumulator == apply->dtype;
     char *const to = own_row(apply, apply->locals[entry]);
     for (const tsr_row_segment *s = apply->segments; s < apply->segments + apply->segment_count; s++) {
@@ -252,14 +251,14 @@ static tsr_status raise_to(const tsr_row_apply *apply, void *to, const void *fro
 /* Changes a row of the table by one row: where rows of equal ids may follow one another. */
 static tsr_status change_row(const tsr_row_apply *apply, char *to, const char *row)
 {
-    const size_t bytes = tsr_dtype_bytes(apply->dtype);
+    const size_t bytes = apply->element_bytes;
     for (const tsr_row_segment *s = apply->segments; s < apply->segments + apply->segment_count; s++) {
         char *const part = to + (size_t)s->local * bytes;
         const char *const from = row + (size_t)s->whole * bytes;
         if (apply->op == TSR_ROWS_ASSIGN)
             memcpy(part, from, (size_t)s->length * bytes);
         else if (apply->op == TSR_ROWS_ADD)
-            tsr_row_arithmetic_of(apply->dtype)->add(part, from, s->length);
+            apply->arithmetic->add(part, from, s->length);
         else
             TSR_TRY(raise_to(apply, part, from, s->length));
     }

@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "tensor/rows/row_request.h"
+#include "tensor/rows/row_sums.h"
 
 #include <tessera/rows.h>
 
@@ -21,6 +22,8 @@ typedef struct tsr_row_apply {
     char *local; /**< this rank's shard */
     size_t local_stride;
     tsr_dtype dtype;
+    size_t element_bytes;
+    const tsr_row_arithmetic *arithmetic; /**< of the dtype */
     tsr_rows_op op;
     const tsr_row_segment *segments; /**< from rows of the sources to rows of the shard */
     size_t segment_count;

@@ -2,6 +2,7 @@
 
 #include "placement/print.h"
 
+#include <tessera/context.h>
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
@@ -24,16 +25,19 @@ tsr_status tsr_row_call_begin_apply(const tsr_row_call *call, size_t i)
     TSR_TRY(tsr_row_room_take(request->rooms, TSR_ROOM_SOURCES, (size_t)call->group->count, sizeof(tsr_row_source),
                               &memory));
     const tsr_row_columns *const own = tsr_row_own_columns(table);
-    call->applies[i] = (tsr_row_apply){.local = request->local,
-                                       .local_stride = request->local_stride,
-                                       .dtype = table->layout->dtype,
-                                       .op = call->op,
-                                       .segments = table->segments + own->first,
-                                       .segment_count = own->count,
-                                       .ops = call->ops,
-                                       .sources = memory,
-                                       .source_count = call->group->count,
-                                       .rooms = request->rooms};
+    call->applies[i] = (tsr_row_apply){
+        .local = request->local,
+        .local_stride = request->local_stride,
+        .dtype = table->layout->dtype,
+        .element_bytes = table->element_bytes,
+        .arithmetic = tsr_row_arithmetic_of(tsr_context_kernels(table->layout->context), table->layout->dtype),
+        .op = call->op,
+        .segments = table->segments + own->first,
+        .segment_count = own->count,
+        .ops = call->ops,
+        .sources = memory,
+        .source_count = call->group->count,
+        .rooms = request->rooms};
     return TSR_OK;
 }
 

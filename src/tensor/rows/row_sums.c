@@ -1,6 +1,10 @@
+/* Compiled once for each set of instructions, whose name TSR_KERNELS is. */
 #include "tensor/rows/row_sums.h"
 
 #include <math.h>
+
+#define ROWS_(kernels) tsr_row_arithmetic_##kernels
+#define ROWS(kernels)  ROWS_(kernels)
 
 /* Elements of a row may begin at any byte. */
 #define ELEMENT(name, native) typedef native __attribute__((may_alias, aligned(1))) name;
@@ -53,7 +57,7 @@ DEFINE_INTEGER(row_u8)
     }
 
 /* Sums of integers wrap, so signed ones are those of unsigned ones. */
-static const tsr_row_arithmetic rows[TSR_DTYPE_END] = {
+const tsr_row_arithmetic ROWS(TSR_KERNELS)[TSR_DTYPE_END] = {
     [TSR_F64] = {TSR_F64, 1, add_row_f64, divide_row_f64},
     [TSR_F32] = {TSR_F32, 1, add_row_f32, divide_row_f32},
     [TSR_F16] = NARROW,
@@ -72,8 +76,3 @@ static const tsr_row_arithmetic rows[TSR_DTYPE_END] = {
     [TSR_C64] = {TSR_C64, 2, add_row_f32, divide_row_f32},
     [TSR_C128] = {TSR_C128, 2, add_row_f64, divide_row_f64},
 };
-
-const tsr_row_arithmetic *tsr_row_arithmetic_of(tsr_dtype dtype)
-{
-    return &rows[dtype];
-}

@@ -17,7 +17,22 @@ typedef struct tsr_row_arithmetic {
     void (*divide)(void *values, int64_t divisor, int64_t count); /**< NULL: the dtype has no mean */
 } tsr_row_arithmetic;
 
-/** The row of a dtype. Static. */
-const tsr_row_arithmetic *tsr_row_arithmetic_of(tsr_dtype dtype);
+/** A row for each dtype, compiled for each set of instructions that the build has kernels for. */
+extern const tsr_row_arithmetic tsr_row_arithmetic_portable[TSR_DTYPE_END];
+#if TSR_HAVE_X86_KERNELS
+extern const tsr_row_arithmetic tsr_row_arithmetic_avx2[TSR_DTYPE_END], tsr_row_arithmetic_avx512[TSR_DTYPE_END];
+#endif
+
+/** The row of a dtype with kernels "portable", "avx2" or "avx512"; with the portable ones if the
+ * build lacks them. */
+static inline const tsr_row_arithmetic *tsr_row_arithmetic_of(const char *kernels, tsr_dtype dtype)
+{
+#if TSR_HAVE_X86_KERNELS
+    if (kernels[0] == 'a')
+        return kernels[3] == '5' ? &tsr_row_arithmetic_avx512[dtype] : &tsr_row_arithmetic_avx2[dtype];
+#endif
+    (void)kernels;
+    return &tsr_row_arithmetic_portable[dtype];
+}
 
 #endif
