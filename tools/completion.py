@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 # What stands after an option, by the word that --help has for its value. Other values are numbers and shapes, which nobody can guess.
-FILES = {"FILE", "X.npy"}
+FILES = {"FILE", "X.npy", "T.npy"}
 FOLDERS = {"DIR", "PATH"}
 WORDS = {
     "MODE": "direct message",
@@ -15,6 +15,8 @@ WORDS = {
     "WHAT": "bytes time",
     "DTYPE": "f32 f16 bf16",
     "POLICY": "forbid partials warn allow",
+    "OP": "assign add mean max",
+    "SKEW": "uniform zipf",
     "PLACEMENTS": r"R P S\(0\) S\(1\)",
 }
 

@@ -131,28 +131,58 @@ static const tool_command *find_command(int argc, char **argv, int *words)
     return NULL;
 }
 
-static const char bench[] = "bench";
+/* First words that several commands share, each with a blank behind it. */
+static const char *const families[] = {"bench ", "rows "};
 
-/* The name of a benchmark behind "bench "; NULL for another command. */
-static const char *benchmark_name(const tool_command *command)
+#define FAMILY_COUNT (sizeof families / sizeof *families)
+
+/* The family whose word this is; NULL: none. */
+static const char *find_family(const char *word)
 {
-    return strncmp(command->name, "bench ", strlen("bench ")) == 0 ? command->name + strlen("bench ") : NULL;
+    for (size_t i = 0; word && i < FAMILY_COUNT; i++)
+        if (strlen(word) + 1 == strlen(families[i]) && strncmp(word, families[i], strlen(word)) == 0)
+            return families[i];
+    return NULL;
 }
 
-static void guess_benchmark(guess *g)
+/* The name of a command behind the word of its family; NULL for a command of no family, or of
+ * another one than `family`. */
+static const char *name_within(const tool_command *command, const char *family)
+{
+    return strncmp(command->name, family, strlen(family)) == 0 ? command->name + strlen(family) : NULL;
+}
+
+static void guess_within(guess *g, const char *family)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (benchmark_name(commands[i]))
-            guess_try(g, benchmark_name(commands[i]));
+        if (name_within(commands[i], family))
+            guess_try(g, name_within(commands[i], family));
 }
 
-static int complain_about_benchmark(const char *word)
+/* Complains of `word`, which names no command of the family; NULL: there is no word. */
+static int complain_within(const char *family, const char *word)
 {
     guess g = {.word = word};
     char text[GUESS_TEXT];
-    guess_benchmark(&g);
-    return complain(EXIT_USAGE, "there is no benchmark '%s'%s; try 'tessera bench --help'", word,
-                    guess_say(&g, "", text));
+    const int length = (int)strlen(family) - 1;
+    if (!word)
+        return complain(EXIT_USAGE, "%.*s needs to be told which; try 'tessera %.*s --help'", length, family, length,
+                        family);
+    guess_within(&g, family);
+    return complain(EXIT_USAGE, "there is no %s '%s'%s; try 'tessera %.*s --help'",
+                    family == families[0] ? "benchmark" : "command of rows", word, guess_say(&g, "", text), length,
+                    family);
+}
+
+/* Offers the words of families, and the commands that belong to none. */
+static void guess_commands(guess *g)
+{
+    guess_try(g, "bench");
+    guess_try(g, "rows");
+    guess_try(g, "help");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (!strchr(commands[i]->name, ' '))
+            guess_try(g, commands[i]->name);
 }
 
 /* Complains of words that name no command. */
@@ -160,15 +190,10 @@ static int complain_about_command(const char *word, const char *next)
 {
     guess g = {.word = word}, benchmark = {.word = word};
     char text[GUESS_TEXT];
-    if (is_word(word, bench))
-        return next ? complain_about_benchmark(next)
-                    : complain(EXIT_USAGE, "bench needs to be told which; try 'tessera bench --help'");
-    guess_try(&g, bench);
-    guess_try(&g, "help");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (!benchmark_name(commands[i]))
-            guess_try(&g, commands[i]->name);
-    guess_benchmark(&benchmark);
+    if (find_family(word))
+        return complain_within(find_family(word), next);
+    guess_commands(&g);
+    guess_within(&benchmark, families[0]);
     return complain(EXIT_USAGE, "there is no command '%s'%s; try 'tessera --help'", word,
                     g.name ? guess_say(&g, "", text) : guess_say(&benchmark, "bench ", text));
 }
@@ -181,7 +206,8 @@ static int explain(int argc, char **argv)
     if (argc == 0 || asks_for_help(argv[0]) || (argc == 1 && is_word(argv[0], "help")))
         return print_help("");
     if (!command)
-        return argc == 1 && is_word(argv[0], bench) ? print_help("bench ") : complain_about_command(argv[0], argv[1]);
+        return argc == 1 && find_family(argv[0]) ? print_help(find_family(argv[0]))
+                                                 : complain_about_command(argv[0], argv[1]);
     if (words < argc)
         return complain(EXIT_USAGE, "unexpected argument '%s'; try 'tessera help %s'", argv[words], command->name);
     options_help(command);
@@ -197,8 +223,8 @@ static int run_without_command(int argc, char **argv)
         return explain(argc - 2, argv + 2);
     if (asks_for_help(argv[1]))
         return print_help("");
-    if (is_word(argv[1], bench) && asks_for_help(argv[2]))
-        return print_help("bench ");
+    if (find_family(argv[1]) && asks_for_help(argv[2]))
+        return print_help(find_family(argv[1]));
     if (is_word(argv[1], "--version")) {
         say("tessera %s\n", tsr_version());
         return EXIT_DONE;

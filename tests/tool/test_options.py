@@ -54,6 +54,7 @@ USAGE = [
     (layout(placements="[R"), []), (layout(placements="_Partial(max"), ['"_Partial(max"']), (layout(placements="_StridedShard(0)"), ["write S(0;interleave=k)"]),
     (["layuot"], ["(did you mean 'layout'?)"]), (["benhc", "plan"], ["(did you mean 'bench'?)"]), (["dispatch"], ["(did you mean 'bench dispatch'?)"]),
     (["bench", "dispach"], ["(did you mean 'dispatch'?)"]), (["help", "pln"], ["(did you mean 'plan'?)"]), (["help", "nothing"], ["nothing"]),
+    (["rows"], ["rows needs to be told which"]), (["rows", "gahter"], ["(did you mean 'gather'?)"]),
     (["help", "bench", "dispach"], ["(did you mean 'dispatch'?)"]), (["help", "plan", "more"], ["more"]),
     (layout(placemnts="R"), ["(did you mean '--placements'?)"]), (layout(Dtype="f32"), ["(did you mean '--dtype'?)"]),
     (bench("redistribute", engine="thread"), ["(did you mean 'threads'?)"]), (bench("redistribute", device="hots"), ["(did you mean 'host'?)"]),
@@ -238,12 +239,13 @@ tool.case("completion offers every command", lambda: harness.different(
     "commands", completions("tessera", ""), sorted({n.split()[0] for n in commands()} | {"help", "--help", "--version"})))
 tool.case("completion offers every command to help", lambda: harness.different(
     "commands", completions("tessera", "help", ""), sorted({n.split()[0] for n in commands()})))
-for words in (["-h"], ["help"], ["help", "help"], ["help", "-h"], ["bench", "-h"], ["help", "bench"]):
+for words in (["-h"], ["help"], ["help", "help"], ["help", "-h"], ["bench", "-h"], ["help", "bench"], ["rows", "-h"], ["help", "rows"]):
     tool.case(" ".join(words) + " prints help", prints_help, *words)
 tool.case("PyTorch's spellings, and blanks, are understood, and printed in ours", spellings)
 tool.case("lists may have PyTorch's spellings", lists_of_spellings)
 tool.case("completion offers every benchmark", lambda: harness.different(
-    "benchmarks", completions("tessera", "bench", ""), sorted([n.split()[1] for n in commands() if " " in n] + ["--help"])))
+    "benchmarks", completions("tessera", "bench", ""), sorted([n.split()[1] for n in commands() if n.startswith("bench ")] + ["--help"])))
+tool.case("completion offers what rows can do", lambda: harness.different("rows", completions("tessera", "rows", ""), ["--help", "gather", "update"]))
 tool.case("completion offers dtypes", lambda: harness.different("f1..", completions("tessera", "layout", "--dtype", "f1"), ["f16"]))
 tool.case("completion offers dtypes of weights",
           lambda: harness.different("weights", completions("tessera", "bench", "linear", "--weights", ""), ["bf16", "f16", "f32"]))
