@@ -70,6 +70,37 @@ def benchmark():
 tool.case("bench redistribute --engine mpi prints once, and nothing is wrong", benchmark)
 
 
+def rows_by_id():
+    """Processes read and change rows as rank threads do."""
+    table, ids, rows = tool.folder / "table.npy", tool.folder / "ids", tool.folder / "rows"
+    harness.write_npy(table, "<f4", (7, 3), [i * 0.37 for i in range(21)])
+    for folder in (ids, rows):
+        folder.mkdir()
+    for rank, of in enumerate(([6, 0, 6], [], [6, 3])):
+        harness.write_npy(ids / f"rank-{rank}.npy", "<i8", (len(of),), of)
+        harness.write_npy(rows / f"rank-{rank}.npy", "<f4", (len(of), 3), [0.1 * rank + i for i in range(3 * len(of))])
+    common = ["--mesh", "3", "--placements", "S(0)", "--table", table, "--ids", ids, "--json"]
+    wrong = []
+    for name, command in ("found", ["gather"]), ("new.npy", ["update", "--rows", rows, "--op", "mean"]):
+        tool.json("rows", *command, *common[:-1], "--output", tool.folder / f"threads-{name}")
+        done = mpirun(3, tool.path, "rows", *command, *common, "--engine", "mpi", "--output", tool.folder / f"processes-{name}")
+        wrong += harness.different("status", (done.returncode, done.stderr), (0, "")) + harness.different("answers", len(done.stdout.splitlines()), 1)
+    wrong += harness.different("rows", files(tool.folder / "processes-found"), files(tool.folder / "threads-found"))
+    return wrong + harness.different("table", (tool.folder / "processes-new.npy").read_bytes(), (tool.folder / "threads-new.npy").read_bytes())
+
+
+def rows_benchmark():
+    done = mpirun(2, tool.path, "bench", "rows", "--shape", "101x3", "--batch", "30", "-n", "2", "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return harness.different("exit status", done.returncode, 0) + harness.different(
+        "lines", [[line[k] for k in ("op", "engine", "ranks", "wrong", "of_copy")] for line in lines],
+        [["gather", "mpi", 2, 0, None], ["add", "mpi", 2, 0, None]])
+
+
+tool.case("rows by id are those of rank threads", rows_by_id)
+tool.case("bench rows --engine mpi prints once, and nothing is wrong", rows_benchmark)
+
+
 def with_variable(name, value):
     """Runs an MLP on two ranks, with the variable on rank 1 alone."""
     script = f'case ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} in 1) export {name}={value} ;; esac; exec "$@"'

@@ -32,7 +32,7 @@ tsr_status tsr_row_call_begin_apply(const tsr_row_call *call, size_t i)
         .element_bytes = table->element_bytes,
         .arithmetic = tsr_row_arithmetic_of(tsr_context_kernels(table->layout->context), table->layout->dtype),
         .op = call->op,
-        .segments = table->segments + own->first,
+        .segments = own->count > 0 ? table->segments + own->first : NULL,
         .segment_count = own->count,
         .ops = call->ops,
         .sources = memory,
