@@ -19,6 +19,18 @@ static tsr_status check_layout(const char *call, const tsr_layout *layout)
     return TSR_OK;
 }
 
+/* Checks ids of which there are `end` things. */
+static tsr_status check_ids(const char *call, const char *name, const tsr_tensor *ids, int64_t end, const char *things)
+{
+    int64_t id = 0;
+    TSR_TRY(tsr_row_ids_check(call, name, ids));
+    const int64_t at = tsr_row_ids_find_outside(ids, end, &id);
+    if (at < 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s at position %lld is %lld: there are %lld %s, counted from 0",
+                          call, name, (long long)at, (long long)id, (long long)end, things);
+}
+
 static void find_owners(tsr_owner_walk *walk, const tsr_tensor *ids, int64_t *ranks, int64_t *locals)
 {
     int64_t block[TSR_ROW_BLOCK], rank = 0;
@@ -41,10 +53,9 @@ static void find_owners(tsr_owner_walk *walk, const tsr_tensor *ids, int64_t *ra
 
 tsr_status tsr_rows_owners(const tsr_layout *layout, const tsr_tensor *ids, int64_t *ranks, int64_t *locals)
 {
-    static const char call[] = "tsr_rows_owners", name[] = "tsr_rows_owners: ids";
+    static const char call[] = "tsr_rows_owners";
     TSR_TRY(check_layout(call, layout));
-    TSR_TRY(tsr_row_ids_check(name, ids));
-    TSR_TRY(tsr_row_ids_check_range(name, ids, layout->shape[0], "rows"));
+    TSR_TRY(check_ids(call, "ids", ids, layout->shape[0], "rows"));
     tsr_owner_walk walk;
     const tsr_status status = tsr_owner_walk_begin(&walk, layout, 0);
     if (status == TSR_OK)
@@ -119,12 +130,11 @@ static void number_rows(const tsr_tensor *parts, int64_t count, int64_t *sizes, 
 
 tsr_status tsr_rows_read_book(const tsr_tensor *parts, int64_t count, int64_t *sizes, int64_t *rows, int64_t *things)
 {
-    static const char call[] = "tsr_rows_read_book", name[] = "tsr_rows_read_book: parts";
+    static const char call[] = "tsr_rows_read_book";
     if (count < 0 || !sizes)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s", call,
                               count < 0 ? "count is negative: it is 0 or more parts" : "sizes is NULL");
-    TSR_TRY(tsr_row_ids_check(name, parts));
-    TSR_TRY(tsr_row_ids_check_range(name, parts, count, "parts"));
+    TSR_TRY(check_ids(call, "parts", parts, count, "parts"));
     count_things(parts, count, sizes);
     if (rows || things)
         number_rows(parts, count, sizes, rows, things);

@@ -8,8 +8,6 @@
 
 #include <tessera/sys/status.h>
 
-#include <stdio.h>
-
 /* True if the elements of each row are contiguous. */
 static bool rows_are_dense(const tsr_tensor *tensor)
 {
@@ -30,82 +28,85 @@ static int64_t row_elements(const tsr_tensor *tensor)
     return elements;
 }
 
-static tsr_status check_dense(const char *name, const tsr_tensor *tensor, bool written)
+static tsr_status check_dense(const char *call, const char *name, const tsr_tensor *tensor, bool written)
 {
     if (tsr_shape_is_empty(tensor->ndim, tensor->shape))
         return TSR_OK;
     if (!rows_are_dense(tensor))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s has gaps within its rows: each row must be contiguous, and between rows there may be "
-                              "gaps",
-                              name);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "%s: %s has gaps within its rows: each row must be contiguous, and between rows there may be "
+            "gaps",
+            call, name);
     if (tensor->strides[0] < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has stride %lld: strides are 0 or more", name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has stride %lld: strides are 0 or more", call, name,
                               (long long)tensor->strides[0]);
     if (written && tensor->shape[0] > 1 && tensor->strides[0] < row_elements(tensor))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s is written, but its rows share memory: they are %lld elements long, %lld apart", name,
-                              (long long)row_elements(tensor), (long long)tensor->strides[0]);
+                              "%s: %s is written, but its rows share memory: they are %lld elements long, %lld apart",
+                              call, name, (long long)row_elements(tensor), (long long)tensor->strides[0]);
     return TSR_OK;
 }
 
-static tsr_status check_device(const char *name, const tsr_tensor *tensor)
+static tsr_status check_device(const char *call, const char *name, const tsr_tensor *tensor)
 {
     char device[64];
     if (tensor->device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s is on device %s: calls by id take tensors on the host", name,
-                              tsr_device_print(tensor->device, device));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on device %s: calls by id take tensors on the host",
+                              call, name, tsr_device_print(tensor->device, device));
     return tsr_host_is_meant(tensor->device, NULL) ? TSR_OK : tsr_refuse_host(name, tensor->device, NULL);
 }
 
 tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written)
 {
     const tsr_layout *const layout = table->layout;
-    char name[96], text[512];
-    snprintf(name, sizeof name, "%s: table", call);
+    static const char name[] = "table";
+    char text[512];
     if (layout->ndim == 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is a scalar, which has no rows", name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is a scalar, which has no rows", call, name);
     for (int i = 0; i < layout->mesh_ndim; i++)
         if (tsr_layout_kind(layout, i) == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "%s is %s: mesh dim %d holds terms, not rows; redistribute it to R or S first", name,
-                                  tsr_layout_describe(layout, text, sizeof text), i);
-    TSR_TRY(check_device(name, &table->local));
-    return check_dense(name, &table->local, written);
+                                  "%s: %s is %s: mesh dim %d holds terms, not rows; redistribute it to R or S first",
+                                  call, name, tsr_layout_describe(layout, text, sizeof text), i);
+    TSR_TRY(check_device(call, name, &table->local));
+    return check_dense(call, name, &table->local, written);
 }
 
-static tsr_status check_shape(const char *name, const tsr_layout *layout, int64_t count, const tsr_tensor *data)
+static tsr_status check_shape(const char *call, const char *name, const tsr_layout *layout, int64_t count,
+                              const tsr_tensor *data)
 {
     int64_t wanted[TSR_MAX_DIMS] = {count}, elements;
     char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT];
     const tsr_status status = tsr_tensor_count(data, &elements);
     if (status != TSR_OK)
-        return tsr_status_set(status, "%s: %s", name, tsr_status_message());
+        return tsr_status_set(status, "%s: %s: %s", call, name, tsr_status_message());
     bool same = data->ndim == layout->ndim && data->shape[0] == count;
     for (int dim = 1; dim < layout->ndim; dim++) {
         wanted[dim] = layout->shape[dim];
         same = same && data->shape[dim] == wanted[dim];
     }
     if (!same)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has shape %s: %lld ids of this table have rows of shape %s", name,
-                              tsr_shape_print(data->ndim, data->shape, have), (long long)count,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has shape %s: %lld ids of this table have rows of shape %s",
+                              call, name, tsr_shape_print(data->ndim, data->shape, have), (long long)count,
                               tsr_shape_print(layout->ndim, wanted, want));
     if (elements > 0 && !data->data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has no data, but %lld elements", name, (long long)elements);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has no data, but %lld elements", call, name,
+                              (long long)elements);
     return TSR_OK;
 }
 
-static tsr_status check_data(const char *name, const tsr_layout *layout, int64_t count, const tsr_tensor *data,
-                             bool written)
+static tsr_status check_data(const char *call, const char *name, const tsr_layout *layout, int64_t count,
+                             const tsr_tensor *data, bool written)
 {
     if (!data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL", name);
-    TSR_TRY(check_device(name, data));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
+    TSR_TRY(check_device(call, name, data));
     if (data->dtype != layout->dtype)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s, but the table is of %s", name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is of %s, but the table is of %s", call, name,
                               tsr_dtype_name(data->dtype), tsr_dtype_name(layout->dtype));
-    TSR_TRY(check_shape(name, layout, count, data));
-    return check_dense(name, data, written);
+    TSR_TRY(check_shape(call, name, layout, count, data));
+    return check_dense(call, name, data, written);
 }
 
 /* Bytes from the first element of rows to behind the last. */
@@ -116,13 +117,13 @@ static size_t span_of(const tsr_tensor *rows)
     return (size_t)((rows->shape[0] - 1) * rows->strides[0] + row_elements(rows)) * tsr_dtype_bytes(rows->dtype);
 }
 
-static tsr_status check_apart(const char *name, const tsr_tensor *table, const tsr_tensor *data)
+static tsr_status check_apart(const char *call, const char *name, const tsr_tensor *table, const tsr_tensor *data)
 {
     const uintptr_t own = (uintptr_t)table->data, rows = (uintptr_t)data->data;
     const size_t own_bytes = span_of(table), bytes = span_of(data);
     if (own_bytes == 0 || bytes == 0 || own + own_bytes <= rows || rows + bytes <= own)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s overlaps the table", name);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s overlaps the table", call, name);
 }
 
 static size_t stride_of(const tsr_tensor *rows)
@@ -133,18 +134,20 @@ static size_t stride_of(const tsr_tensor *rows)
 tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bool written, int64_t capacity,
                                   const tsr_tensor *ids, const tsr_tensor *data, tsr_row_request *out)
 {
-    char name[96];
     const tsr_layout *const layout = table->layout;
-    snprintf(name, sizeof name, "%s: ids", call);
-    TSR_TRY(tsr_row_ids_check(name, ids));
+    const char *const data_name = written ? "out" : "rows";
+    int64_t id = 0;
+    TSR_TRY(tsr_row_ids_check(call, "ids", ids));
     if (ids->shape[0] > capacity)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has %lld elements, but the plan is for %lld", name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ids has %lld elements, but the plan is for %lld", call,
                               (long long)ids->shape[0], (long long)capacity);
-    snprintf(name, sizeof name, "%s: ids of rank %d", call, tsr_comm_rank(table->comm));
-    TSR_TRY(tsr_row_ids_check_range(name, ids, layout->shape[0], "rows"));
-    snprintf(name, sizeof name, "%s: %s", call, written ? "out" : "rows");
-    TSR_TRY(check_data(name, layout, ids->shape[0], data, written));
-    TSR_TRY(check_apart(name, &table->local, data));
+    const int64_t at = tsr_row_ids_find_outside(ids, layout->shape[0], &id);
+    if (at >= 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: ids of rank %d at position %lld is %lld: there are %lld rows, counted from 0", call,
+                              tsr_comm_rank(table->comm), (long long)at, (long long)id, (long long)layout->shape[0]);
+    TSR_TRY(check_data(call, data_name, layout, ids->shape[0], data, written));
+    TSR_TRY(check_apart(call, data_name, &table->local, data));
     out->local = table->local.data;
     out->local_stride = stride_of(&table->local);
     out->ids = ids;

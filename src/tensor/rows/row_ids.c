@@ -5,30 +5,31 @@
 
 #include <tessera/sys/status.h>
 
-tsr_status tsr_row_ids_check(const char *name, const tsr_tensor *ids)
+tsr_status tsr_row_ids_check(const char *call, const char *name, const tsr_tensor *ids)
 {
     int64_t count;
     char device[64];
     if (!ids)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL", name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
     if (ids->device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s is on device %s: tensors of calls by id are on the host", name,
-                              tsr_device_print(ids->device, device));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on device %s: tensors of calls by id are on the host",
+                              call, name, tsr_device_print(ids->device, device));
     if (!tsr_host_is_meant(ids->device, NULL))
         return tsr_refuse_host(name, ids->device, NULL);
     if (ids->dtype != TSR_I32 && ids->dtype != TSR_I64)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s: i32 and i64 are fine", name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is of %s: i32 and i64 are fine", call, name,
                               tsr_dtype_name(ids->dtype));
     if (ids->ndim != 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has %d dims: it must have one", name, ids->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims: it must have one", call, name, ids->ndim);
     const tsr_status status = tsr_tensor_count(ids, &count);
     if (status != TSR_OK)
-        return tsr_status_set(status, "%s: %s", name, tsr_status_message());
+        return tsr_status_set(status, "%s: %s: %s", call, name, tsr_status_message());
     if (ids->strides[0] < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has stride %lld: strides are 0 or more", name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has stride %lld: strides are 0 or more", call, name,
                               (long long)ids->strides[0]);
     if (count > 0 && !ids->data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has no data, but %lld elements", name, (long long)count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has no data, but %lld elements", call, name,
+                              (long long)count);
     return TSR_OK;
 }
 
@@ -43,7 +44,7 @@ void tsr_row_ids_read(const tsr_tensor *ids, int64_t first, int64_t count, int64
         out[i] = narrow[(first + i) * stride];
 }
 
-tsr_status tsr_row_ids_check_range(const char *name, const tsr_tensor *ids, int64_t end, const char *things)
+int64_t tsr_row_ids_find_outside(const tsr_tensor *ids, int64_t end, int64_t *id)
 {
     int64_t block[TSR_ROW_BLOCK];
     for (int64_t first = 0; first < ids->shape[0]; first += TSR_ROW_BLOCK) {
@@ -52,11 +53,11 @@ tsr_status tsr_row_ids_check_range(const char *name, const tsr_tensor *ids, int6
         tsr_row_ids_read(ids, first, count, block);
         for (int64_t i = 0; i < count; i++)
             fits &= (uint64_t)block[i] < (uint64_t)end;
-        for (int64_t i = 0, at = first; i < count && !fits; i++, at++)
+        for (int64_t i = 0; i < count && !fits; i++) {
+            *id = block[i];
             if ((uint64_t)block[i] >= (uint64_t)end)
-                return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                      "%s at position %lld is %lld: there are %lld %s, counted from 0", name,
-                                      (long long)at, (long long)block[i], (long long)end, things);
+                return first + i;
+        }
     }
-    return TSR_OK;
+    return -1;
 }

@@ -8,12 +8,12 @@
 #define TSR_ROW_BLOCK 64
 
 /** TSR_ERROR_ARGUMENT: `ids` is NULL, not of one dim of i32 or i64, or has no data.
- * TSR_ERROR_UNSUPPORTED: it is on a device. `name` begins the sentence: "tsr_rows_gather: ids". */
-tsr_status tsr_row_ids_check(const char *name, const tsr_tensor *ids);
+ * TSR_ERROR_UNSUPPORTED: it is on a device. `call` and `name`, "ids", begin the sentence. */
+tsr_status tsr_row_ids_check(const char *call, const char *name, const tsr_tensor *ids);
 
-/** TSR_ERROR_ARGUMENT: an id is not from 0 to `end` - 1. The sentence names the first such position
- * and its value, and says that there are `end` of `things`; `name` has the rank. */
-tsr_status tsr_row_ids_check_range(const char *name, const tsr_tensor *ids, int64_t end, const char *things);
+/** The first position whose id is not from 0 to `end` - 1; -1 if there is none. `*id` becomes the
+ * id. */
+int64_t tsr_row_ids_find_outside(const tsr_tensor *ids, int64_t end, int64_t *id);
 
 /** Reads ids [first, first + count). */
 void tsr_row_ids_read(const tsr_tensor *ids, int64_t first, int64_t count, int64_t *out);
