@@ -4,6 +4,7 @@
 #include "counted_memory.h"
 
 #include <tessera/rows.h>
+#include <tessera/sys/device.h>
 
 #include <stdio.h>
 
@@ -232,6 +233,44 @@ static void what_no_rank_can_do_is_refused_by_name(void **state)
     suite_run(RANKS, refuse, NULL);
 }
 
+/* A device on host memory. */
+static tsr_status make_driver(tsr_device_driver **out)
+{
+    void *self;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    table.name = "elsewhere";
+    return tsr_device_driver_create(&table, self, out);
+}
+
+static tsr_status refuse_devices(tsr_comm *comm, void *arg)
+{
+    stage s;
+    tsr_device_driver *driver;
+    tsr_dtensor *far = NULL;
+    (void)arg;
+    TSR_TRY(make_driver(&driver));
+    const tsr_device device = {driver, 0};
+    TSR_TRY(raise_stage(&s, comm, "S(0)", TSR_F32));
+    TSR_TRY(tsr_dtensor_create(s.layout, device, &far));
+    const char *const words = "is on device elsewhere:0";
+    CHECK_ERROR(tsr_rows_gather(far, &s.named, &s.rows), TSR_ERROR_UNSUPPORTED, words);
+    const tsr_tensor named = s.named, rows = s.rows;
+    s.named.device = device;
+    CHECK_ERROR(tsr_rows_gather(s.table, &s.named, &rows), TSR_ERROR_UNSUPPORTED, words);
+    s.rows.device = device;
+    CHECK_ERROR(tsr_rows_update(s.table, &named, &s.rows, TSR_ROWS_ADD), TSR_ERROR_UNSUPPORTED, words);
+    tsr_dtensor_destroy(far);
+    strike_stage(&s);
+    tsr_device_driver_destroy(driver);
+    return suite_check_usable(comm);
+}
+
+static void tensors_on_devices_are_refused_by_name(void **state)
+{
+    (void)state;
+    suite_run(RANKS, refuse_devices, NULL);
+}
+
 static tsr_status disagree(tsr_comm *comm, void *arg)
 {
     stage s;
@@ -305,6 +344,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mistake_is_told_to_all_and_nothing_is_written),
         cmocka_unit_test(what_no_rank_can_do_is_refused_by_name),
+        cmocka_unit_test(tensors_on_devices_are_refused_by_name),
         cmocka_unit_test(ranks_that_disagree_are_told_so),
         cmocka_unit_test(a_rank_without_memory_is_named_and_nothing_is_written),
     };
