@@ -95,8 +95,9 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 /**
  * Memory of TSR_CALL_BUFFER_BYTES that peers can read, aligned to 64 bytes, for calls without an
  * end. Such a call copies here what peers are to read, before it begins or is started, and writes
- * no peer's memory; so no peer reads this rank's other memory, and one meet is enough. Two buffers
- * take turns from call to call: when the first has its turn again, a later begin has shown that its
+ * no peer's memory; so no peer reads this rank's other memory, and one meet is enough. A call with
+ * an end may fill it too, for peers in other processes, which cannot read `extra`. Two buffers take
+ * turns from call to call: when the first has its turn again, a later begin has shown that its
  * readers are done. The buffer outlives this rank's handle. Returns NULL once the communicator is
  * broken, because then no begin can show that readers are done, and while a call is started,
  * because its begin has not shown it yet. Direct communicators only.

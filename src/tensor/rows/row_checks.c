@@ -150,6 +150,7 @@ tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bo
     TSR_TRY(check_apart(call, data_name, &table->local, data));
     out->local = table->local.data;
     out->local_stride = stride_of(&table->local);
+    out->local_bytes = span_of(&table->local);
     out->ids = ids;
     out->count = ids->shape[0];
     out->data = data->data;

@@ -10,6 +10,7 @@ typedef struct tsr_row_request {
     tsr_row_table *table;
     char *local;         /**< this rank's shard of the table */
     size_t local_stride; /**< bytes from row to row there */
+    size_t local_bytes;  /**< from its first to behind its last element */
     const tsr_tensor *ids;
     int64_t count; /**< of ids */
     char *data;    /**< rows of the ids: an update reads them, a gather writes them */

@@ -67,8 +67,12 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
     call->fingerprint = tsr_rows_fingerprint(call, arguments);
     call->first = first->layout;
     const tsr_status local = prepare(call, arguments);
-    return tsr_comm_shares_all(call->group->comm) ? tsr_rows_run_directly(call, local)
-                                                  : tsr_rows_run_by_messages(call, local);
+    if (tsr_comm_shares_all(call->group->comm))
+        return tsr_rows_run_directly(call, local);
+    bool done = false;
+    if (tsr_rows_may_use_windows(call))
+        TSR_TRY(tsr_rows_gather_from_windows(call, local, &done));
+    return done ? TSR_OK : tsr_rows_run_by_messages(call, local);
 }
 
 /* A call of one table, whose memory is freed at its end. */

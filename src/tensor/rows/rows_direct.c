@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "comm/core/call.h"
+#include "comm/core/traits.h"
 #include "tensor/rows/row_ids.h"
 
 #include <tessera/sys/status.h>
@@ -11,10 +12,30 @@
 /* Bytes of a row that are fetched before they are copied. */
 #define FETCHED_BYTES 512
 
+/* Where a rank's shard of a table lies. */
+typedef struct shard {
+    const char *rows;
+    size_t stride; /* bytes from row to row */
+} shard;
+
 /* The request of a peer, or of this rank, for table `i`; valid until the call's end. */
 static const tsr_row_request *request_of(const tsr_row_call *call, int position, size_t i)
 {
     return (const tsr_row_request *)tsr_call_of(call->group->comm, position)->extra + i;
+}
+
+static shard shard_of_request(const tsr_row_request *request)
+{
+    return (shard){request->local, request->local_stride};
+}
+
+/* Where a rank's shard of table `i` lies. What ranks of other processes say of it is in their call's
+ * buffer. */
+static shard shard_of(const tsr_row_call *call, int position, size_t i)
+{
+    if (tsr_comm_shares_all(call->group->comm))
+        return shard_of_request(request_of(call, position, i));
+    return ((const shard *)tsr_call_buffer_of(call->group->comm, position))[i];
 }
 
 /* Finds where this rank reads the rows of each row part: of one column part, in its replica. */
@@ -22,10 +43,9 @@ static void find_bases(const tsr_row_call *call, size_t i, int64_t columns)
 {
     const tsr_row_table *const table = call->requests[i].table;
     for (int64_t part = 0; part < table->rows.count; part++) {
-        const tsr_row_request *const theirs =
-            request_of(call, tsr_row_position(table, part, columns, table->replicas.own), i);
-        table->bases[part] = theirs->local;
-        table->strides[part] = theirs->local_stride;
+        const shard theirs = shard_of(call, tsr_row_position(table, part, columns, table->replicas.own), i);
+        table->bases[part] = theirs.rows;
+        table->strides[part] = theirs.stride;
     }
 }
 
@@ -149,4 +169,37 @@ tsr_status tsr_rows_run_directly(const tsr_row_call *call, tsr_status local)
     const tsr_call mine = {.fingerprint = call->fingerprint, .status = local, .reaches = true, .extra = call->requests};
     TSR_TRY(tsr_call_begin(call->group->comm, &mine, tsr_row_call_describe, call));
     return call->gathers ? gather(call) : update(call);
+}
+
+bool tsr_rows_may_use_windows(const tsr_row_call *call)
+{
+    return call->gathers && tsr_comm_is_direct(call->group->comm) &&
+           call->count <= TSR_CALL_BUFFER_BYTES / sizeof(shard);
+}
+
+/* Tells peers where this rank's shards lie, and counts those which they cannot read. */
+static size_t show_shards(const tsr_row_call *call)
+{
+    shard *const shown = tsr_call_buffer(call->group->comm);
+    size_t hidden = 0;
+    for (size_t i = 0; i < call->count && shown; i++) {
+        const tsr_row_request *const request = &call->requests[i];
+        shown[i] = shard_of_request(request);
+        hidden += request->local_bytes > 0 && !tsr_comm_shares(call->group->comm, request->local, request->local_bytes);
+    }
+    return hidden;
+}
+
+tsr_status tsr_rows_gather_from_windows(const tsr_row_call *call, tsr_status local, bool *done)
+{
+    tsr_comm *const comm = call->group->comm;
+    const tsr_call mine = {.fingerprint = call->fingerprint,
+                           .status = local,
+                           .reaches = true,
+                           .shows = true,
+                           .count = local == TSR_OK ? show_shards(call) : 0};
+    *done = true;
+    TSR_TRY(tsr_call_begin(comm, &mine, tsr_row_call_describe, call));
+    *done = tsr_call_sum_counts(comm) == 0;
+    return *done ? gather(call) : tsr_call_end(comm, TSR_OK);
 }
