@@ -3,6 +3,7 @@
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
+#include "ops/programs/early.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/probe.h"
 #include "ops/programs/shapes.h"
@@ -94,6 +95,7 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
+    TSR_TRY(tsr_compile_early(x, tsr_executable_overlaps(x)));
     TSR_TRY(tsr_compile_memory(x));
     TSR_TRY(tsr_compile_probe(x, NULL));
     return tsr_compile_scratch(x);
