@@ -147,6 +147,8 @@ typedef struct tsr_executable_step {
                                  memory */
     int shares;             /**< 1: a move that shares the exchange of the step before it, whose
                                  seconds are those of both */
+    size_t first, last;     /**< it is at work from before step `first` to before step `last`; for
+                                 longer than in its own turn, a move that travels meanwhile */
     int64_t bytes_received; /**< from other ranks */
     int64_t bytes_touched;  /**< of operands read and results written */
     int64_t flops;          /**< multiplications and additions of products; 0: of other ops */
