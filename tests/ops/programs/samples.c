@@ -387,3 +387,34 @@ tsr_status sample_run(const sample *s, tsr_executable *x, tsr_comm *comm, tsr_dt
     }
     return status;
 }
+
+tsr_status sample_open(const sample *s, tsr_comm *comm, tsr_context *context, int rank, sample_scene *out)
+{
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    *out = (sample_scene){.mesh = NULL};
+    options.rank = rank;
+    TSR_TRY(tsr_mesh_parse(comm, context, s->mesh, &out->mesh));
+    TSR_TRY(tsr_program_create(tsr_mesh_context(out->mesh), &out->program));
+    s->record(out->program, out->mesh);
+    TSR_TRY(tsr_compile(out->program, &options, &out->x));
+    return comm ? sample_bind(out->program, out->x, out->bound) : TSR_OK;
+}
+
+void sample_close(sample_scene *c)
+{
+    sample_unbind(c->bound);
+    tsr_executable_destroy(c->x);
+    tsr_program_destroy(c->program);
+    tsr_mesh_destroy(c->mesh);
+}
+
+tsr_status sample_run_all(const sample *s, tsr_comm *comm, sample_written *out)
+{
+    sample_scene c;
+    TSR_TRY(sample_open(s, comm, NULL, tsr_comm_rank(comm), &c));
+    TSR_TRY(tsr_executable_prepare(c.x, comm));
+    TSR_TRY(sample_run(s, c.x, comm, c.bound, out));
+    TSR_TRY(sample_run(s, c.x, comm, c.bound, out));
+    sample_close(&c);
+    return TSR_OK;
+}
