@@ -52,7 +52,7 @@ static void messages_give_the_same_bits(void **state)
 
 /* The n-th call of the sample's own kernel fails on one rank; of each failure all hear. `*through`:
  * there are not so many calls. */
-static tsr_status fail(const sample *s, const sample_scene *c, tsr_comm *comm, int n, bool *through)
+static tsr_status fail_once(const sample *s, const sample_scene *c, tsr_comm *comm, int n, bool *through)
 {
     const bool is_failing = tsr_comm_rank(comm) == FAILING;
     int32_t failed;
@@ -77,7 +77,7 @@ static tsr_status run_failing(tsr_comm *comm, void *arg)
     TSR_TRY(sample_open(arg, comm, NULL, tsr_comm_rank(comm), &c));
     TSR_TRY(tsr_executable_prepare(c.x, comm));
     for (int n = 1; n < MOST_CALLS && !through; n++)
-        TSR_TRY(fail(arg, &c, comm, n, &through));
+        TSR_TRY(fail_once(arg, &c, comm, n, &through));
     EXPECT(through, "it does not get through");
     sample_close(&c);
     return TSR_OK;
