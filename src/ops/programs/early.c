@@ -13,7 +13,6 @@ typedef struct moves {
     const tsr_executable *x;
     const tsr_step *steps;
     int at, count;
-    const int *origin; /* for each value the one over which it may be a view */
 } moves;
 
 static bool is_move(const tsr_step *step)
@@ -44,11 +43,12 @@ static bool wants_comm(const tsr_executable *x, const tsr_step *step, bool every
     return meets(x, step) || (!everywhere && step->kind == TSR_DOES_MOVE);
 }
 
-/* True if a step writes over what one of the moves reads. */
+/* True if a step stores into a state that one of the moves reads. A view of it is no matter: what
+ * is read after a store is a copy. */
 static bool overwrites(const moves *m, const tsr_step *step)
 {
     for (int k = 0; k < m->count && step->kind == TSR_DOES_STORE; k++)
-        if (m->origin[step->operands[0]] == m->origin[m->steps[m->at + k].operands[0]])
+        if (step->operands[0] == m->steps[m->at + k].operands[0])
             return true;
     return false;
 }
@@ -110,12 +110,12 @@ static void add(tsr_executable *x, const moves *m, tsr_early e)
         x->early[x->early_count++] = e;
 }
 
-static moves moves_at(const tsr_executable *x, int at, const int *origin)
+static moves moves_at(const tsr_executable *x, int at)
 {
-    return (moves){.x = x, .steps = x->steps, .at = at, .count = x->plans[x->steps[at].plan].count, .origin = origin};
+    return (moves){.x = x, .steps = x->steps, .at = at, .count = x->plans[x->steps[at].plan].count};
 }
 
-static void find_all(tsr_executable *x, const int *origin)
+static void find_all(tsr_executable *x)
 {
     int latest = -1;
     for (int i = 0; i < (int)x->step_count; i++) {
@@ -124,25 +124,14 @@ static void find_all(tsr_executable *x, const int *origin)
         latest = i;
         if (!is_move(&x->steps[i]) || x->steps[i].place > 0)
             continue;
-        const moves m = moves_at(x, i, origin);
+        const moves m = moves_at(x, i);
         add(x, &m, find(&m, false));
     }
     if (latest < 0 || !is_move(&x->steps[latest]))
         return;
-    const moves m = moves_at(x, latest - x->steps[latest].place, origin);
+    const moves m = moves_at(x, latest - x->steps[latest].place);
     const tsr_early e = find(&m, true);
     x->ends_open = is_worth(&m, &e);
-}
-
-static void find_origins(const tsr_executable *x, int *origin)
-{
-    for (size_t i = 0; i < x->value_count; i++)
-        origin[i] = (int)i;
-    for (size_t i = 0; i < x->step_count; i++) {
-        const tsr_step *const step = &x->steps[i];
-        if (step->kind != TSR_DOES_STORE && step->kind != TSR_DOES_COPY && may_be_view(step))
-            origin[step->results[0]] = origin[step->operands[0]];
-    }
 }
 
 /* Tells the steps of moves while which steps they are open. */
@@ -185,10 +174,7 @@ tsr_status tsr_compile_early(tsr_executable *x, bool overlaps)
         x->early = NULL;
         TSR_TRY(tsr_program_array(x->context, count, sizeof *x->early, &memory));
         x->early = memory;
-        TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &memory));
-        find_origins(x, memory);
-        find_all(x, memory);
-        tsr_release(x->context, memory);
+        find_all(x);
     }
     tell_steps(x);
     return TSR_OK;

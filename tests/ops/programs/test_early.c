@@ -104,11 +104,21 @@ static void record_store(tsr_program *p, const tsr_mesh *mesh)
 {
     const tsr_value x = input(p, mesh, "x");
     const tsr_value state = tsr_state(p, "state", tsr_value_layout(p, x));
-    const tsr_value old = tsr_op_redistribute(p, state, "S(1)"), y = look_at(p, look_at(p, x));
+    const tsr_value old = tsr_op_redistribute(p, state, "S(1)"), y = look_at(p, look_at(p, tsr_op_add(p, x, state)));
     tsr_op_store(p, state, y, TSR_NONE);
     const tsr_value now = tsr_op_redistribute(p, state, "S(1)");
     tsr_output(p, "y", look_at(p, y), NULL);
     tsr_output(p, "out", look_at(p, tsr_op_add(p, old, now)), NULL);
+}
+
+/* A move within ranks needs the communicator, too. */
+static void record_local(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value x = input(p, mesh, "x"), turned = tsr_op_redistribute(p, x, "S(1)");
+    const tsr_value all = tsr_input(p, "all", mesh, TSR_F32, 2, (const int64_t[]){4, 8}, "R");
+    const tsr_value y = look_at(p, x), part = tsr_op_redistribute(p, all, "S(0)");
+    tsr_output(p, "y", look_at(p, tsr_op_add(p, y, part)), NULL);
+    tsr_output(p, "z", look_at(p, turned), NULL);
 }
 
 /* The engine's own all-gather waits for peers, so it is made in its place. */
@@ -133,6 +143,7 @@ static const shown programs[] = {
     {{"last", "4", 4, TSR_POLICY_FORBID, record_last, 0, 0}, "011"},
     {{"meetings", "2", 2, TSR_POLICY_FORBID, record_meetings, 0, 0}, "11001"},
     {{"store", "2", 2, TSR_POLICY_FORBID, record_store, 0, 0}, "1110"},
+    {{"local", "2", 2, TSR_POLICY_FORBID, record_local, 0, 0}, "010"},
     {{"gather", "2", 2, TSR_POLICY_FORBID, record_gather, 0, 0}, "000"},
 };
 
