@@ -115,6 +115,7 @@ tsr_status tsr_compile_memory(tsr_executable *x)
     find_last_reads(x, last);
     const tsr_status status = add_rooms(x, last);
     tsr_release(x->context, last);
+    x->has_rooms = status == TSR_OK;
     return status;
 }
 

@@ -13,6 +13,7 @@ typedef struct moves {
     const tsr_executable *x;
     const tsr_step *steps;
     int at, count;
+    const int *origin; /* of each value: the one over which it may lie on some rank */
 } moves;
 
 static bool is_move(const tsr_step *step)
@@ -63,11 +64,23 @@ static bool makes_operand(const moves *m, const tsr_step *step)
     return false;
 }
 
-static bool reads_result(const moves *m, const tsr_step *step)
+/* The value over which another lies on this rank, or may lie on some rank. */
+static int find_base(const moves *m, int value, bool everywhere)
 {
+    return everywhere ? m->origin[value] : m->x->values[value].base;
+}
+
+/* True if a step reads a result of the moves. A view of it does not; what may be one on some rank
+ * does not read everywhere, nor do copies, which ranks do not have alike. */
+static bool reads_result(const moves *m, const tsr_step *step, bool everywhere)
+{
+    if (everywhere ? step->kind != TSR_DOES_STORE && may_be_view(step)
+                   : step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME)
+        return false;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         for (int k = 0; k < m->count && step->operands[i] >= 0; k++)
-            if (m->steps[m->at + k].results[0] == step->operands[i])
+            if (find_base(m, step->operands[i], everywhere) ==
+                find_base(m, m->steps[m->at + k].results[0], everywhere))
                 return true;
     return false;
 }
@@ -81,41 +94,44 @@ static tsr_early find(const moves *m, bool everywhere)
            !makes_operand(m, &m->steps[first - 1]))
         first--;
     while (last < end && !wants_comm(m->x, &m->steps[last], everywhere) && !overwrites(m, &m->steps[last]) &&
-           !reads_result(m, &m->steps[last]))
+           !reads_result(m, &m->steps[last], everywhere))
         last++;
     return (tsr_early){.step = m->at, .first = first, .last = last};
 }
 
-/* True if there is work to do while the moves are open. */
-static bool is_worth(const moves *m, const tsr_early *e)
+/* The steps that do work from `first` up to `last`. */
+static int count_work(const tsr_executable *x, int first, int last)
 {
-    for (int i = e->first; i < e->last; i++)
-        if (works(&m->steps[i]))
-            return true;
-    return false;
+    int count = 0;
+    for (int i = first; i < last; i++)
+        count += works(&x->steps[i]);
+    return count;
 }
 
-/* Adds moves that are open from `e.first` on, until which the moves before them are finished. */
-static void add(tsr_executable *x, const moves *m, tsr_early e)
+/* Adds moves. Where those before them could still be open, both have about as much work to hide
+ * them. */
+static void add(tsr_executable *x, tsr_early e)
 {
-    while (x->early_count > 0 && x->early[x->early_count - 1].last > e.first) {
-        tsr_early *const before = &x->early[x->early_count - 1];
-        const moves those = {.x = x, .steps = x->steps};
+    tsr_early *const before = x->early_count ? &x->early[x->early_count - 1] : NULL;
+    if (before && before->last > e.first) {
+        int own = count_work(x, e.first, e.last), others = count_work(x, before->first, e.first);
+        for (; e.first < before->last && others < own; e.first++) {
+            own -= works(&x->steps[e.first]);
+            others += works(&x->steps[e.first]);
+        }
         before->last = e.first;
-        if (is_worth(&those, before))
-            break;
-        x->early_count--;
+        x->early_count -= !others;
     }
-    if (is_worth(m, &e))
+    if (count_work(x, e.first, e.last))
         x->early[x->early_count++] = e;
 }
 
-static moves moves_at(const tsr_executable *x, int at)
+static moves moves_at(const tsr_executable *x, int at, const int *origin)
 {
-    return (moves){.x = x, .steps = x->steps, .at = at, .count = x->plans[x->steps[at].plan].count};
+    return (moves){.x = x, .steps = x->steps, .at = at, .count = x->plans[x->steps[at].plan].count, .origin = origin};
 }
 
-static void find_all(tsr_executable *x)
+static void find_all(tsr_executable *x, const int *origin)
 {
     int latest = -1;
     for (int i = 0; i < (int)x->step_count; i++) {
@@ -124,14 +140,25 @@ static void find_all(tsr_executable *x)
         latest = i;
         if (!is_move(&x->steps[i]) || x->steps[i].place > 0)
             continue;
-        const moves m = moves_at(x, i);
-        add(x, &m, find(&m, false));
+        const moves m = moves_at(x, i, origin);
+        add(x, find(&m, false));
     }
     if (latest < 0 || !is_move(&x->steps[latest]))
         return;
-    const moves m = moves_at(x, latest - x->steps[latest].place);
+    const moves m = moves_at(x, latest - x->steps[latest].place, origin);
     const tsr_early e = find(&m, true);
-    x->ends_open = is_worth(&m, &e);
+    x->ends_open = count_work(x, e.first, e.last) > 0;
+}
+
+static void find_origins(const tsr_executable *x, int *origin)
+{
+    for (size_t i = 0; i < x->value_count; i++)
+        origin[i] = (int)i;
+    for (size_t i = 0; i < x->step_count; i++) {
+        const tsr_step *const step = &x->steps[i];
+        if (step->kind != TSR_DOES_STORE && step->kind != TSR_DOES_COPY && !meets(x, step) && may_be_view(step))
+            origin[step->results[0]] = origin[step->operands[0]];
+    }
 }
 
 /* Tells the steps of moves while which steps they are open. */
@@ -165,6 +192,7 @@ tsr_status tsr_compile_early(tsr_executable *x, bool overlaps)
     void *memory;
     size_t count = 0;
     x->overlaps = overlaps;
+    x->has_rooms = false;
     x->ends_open = false;
     x->early_count = 0;
     for (size_t i = 0; overlaps && i < x->step_count; i++)
@@ -174,7 +202,10 @@ tsr_status tsr_compile_early(tsr_executable *x, bool overlaps)
         x->early = NULL;
         TSR_TRY(tsr_program_array(x->context, count, sizeof *x->early, &memory));
         x->early = memory;
-        find_all(x);
+        TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &memory));
+        find_origins(x, memory);
+        find_all(x, memory);
+        tsr_release(x->context, memory);
     }
     tell_steps(x);
     return TSR_OK;

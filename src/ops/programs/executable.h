@@ -150,7 +150,8 @@ struct tsr_executable {
     size_t batch_count, batch_room;
     tsr_early *early; /**< in order, one after the other */
     size_t early_count;
-    bool overlaps;  /**< memory is assigned for moves that are open while steps run */
+    bool overlaps;  /**< moves may be open while steps run */
+    bool has_rooms; /**< memory is assigned for that */
     bool ends_open; /**< the run's last meeting is such a move, so that ranks agree once more */
     tsr_room *rooms;
     size_t room_count, room_room;

@@ -16,7 +16,7 @@
 /* Assigns memory for a communicator that overlaps, or for one that does not. */
 static tsr_status overlap(tsr_executable *x, bool overlaps)
 {
-    if (x->overlaps == overlaps)
+    if (x->overlaps == overlaps && x->has_rooms)
         return TSR_OK;
     x->is_linked = false;
     TSR_TRY(tsr_compile_early(x, overlaps));

@@ -1,5 +1,6 @@
 /* Moves that start before their place among the steps: they are open while kernels run, and change
  * no bit of what a run writes. */
+#include "counted_memory.h"
 #include "message_engine.h"
 #include "samples.h"
 #include "ways.h"
@@ -121,6 +122,20 @@ static void record_local(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "z", look_at(p, turned), NULL);
 }
 
+/* Moves of parameters, as where weights are cut and gathered: while the second may be open, so may
+ * the third, and each has a kernel. A view reads nothing. */
+static void record_layers(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value x = tsr_op_redistribute(p, input(p, mesh, "x"), "S(1)");
+    for (int i = 0; i < 3; i++) {
+        char name[] = "w0";
+        name[1] = (char)('0' + i);
+        const tsr_value w = tsr_op_vary(p, tsr_op_redistribute(p, input(p, mesh, name), "S(1)"));
+        x = tsr_op_add(p, look_at(p, look_at(p, x)), w);
+    }
+    tsr_output(p, "out", look_at(p, x), NULL);
+}
+
 /* The engine's own all-gather waits for peers, so it is made in its place. */
 static void record_gather(tsr_program *p, const tsr_mesh *mesh)
 {
@@ -144,6 +159,7 @@ static const shown programs[] = {
     {{"meetings", "2", 2, TSR_POLICY_FORBID, record_meetings, 0, 0}, "11001"},
     {{"store", "2", 2, TSR_POLICY_FORBID, record_store, 0, 0}, "1110"},
     {{"local", "2", 2, TSR_POLICY_FORBID, record_local, 0, 0}, "010"},
+    {{"layers", "2", 2, TSR_POLICY_FORBID, record_layers, 0, 0}, "1111110"},
     {{"gather", "2", 2, TSR_POLICY_FORBID, record_gather, 0, 0}, "000"},
 };
 
@@ -171,25 +187,28 @@ static tsr_status run_compared(tsr_comm *comm, void *arg)
     return expect_wanted(comm, &got);
 }
 
-static tsr_context *make_context(const sample *s, const tsr_op *const *ops)
+static tsr_context *make_context(const sample *s, const tsr_op *const *ops, counted_memory *memory)
 {
     tsr_context *context;
     tsr_context_options options = sample_options(s);
     options.ops = ops;
+    options.allocator = counted_allocator(memory);
     assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
     return context;
 }
 
 static void run_on_ranks(const sample *s, const tsr_op *const *ops, way how, tsr_rank_main *main, const void *arg)
 {
+    counted_memory memory = {0};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.timeout_ms = 5000;
-    threads.context = make_context(s, ops);
+    threads.context = make_context(s, ops, &memory);
     const tsr_status status = way_run(how, s->ranks, main, (void *)arg, &threads);
     if (status != TSR_OK)
         fail_msg("%s on %s by %s: %s: %s", s->name, s->mesh, way_names[how], tsr_status_name(status),
                  tsr_status_message());
     tsr_context_destroy(threads.context);
+    assert_nothing_leaked(&memory);
 }
 
 static void samples_give_the_same_bits(void **state)
@@ -276,6 +295,31 @@ static tsr_status change_engines(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+/* On one rank the n-th allocation of a preparation fails, for n = 1, 2, .. until there are not so
+ * many; the next preparation works. */
+static tsr_status fail_to_prepare(tsr_comm *comm, void *arg)
+{
+    const shown *const one = arg;
+    const bool is_failing = tsr_comm_rank(comm) == 1;
+    int32_t any = 1;
+    tsr_comm *messages;
+    TSR_TRY(message_engine_create_own(comm, NULL, &tally, MESSAGE_ENGINE_PLAIN, &messages));
+    for (size_t n = 1; any; n++) {
+        sample_scene c;
+        TSR_TRY(sample_open(&one->s, NULL, tsr_comm_context(comm), tsr_comm_rank(comm), &c));
+        counted_fail_here(is_failing ? n : 0, false);
+        const tsr_status status = tsr_executable_prepare(c.x, messages);
+        const int32_t hit = counted_fail_here(0, false) == 0 && is_failing;
+        EXPECT(status == TSR_OK || status == (is_failing ? TSR_ERROR_MEMORY : TSR_ERROR_PEER), "allocation %zu: %s", n,
+               tsr_status_name(status));
+        TSR_TRY(tsr_comm_all_reduce(comm, &hit, &any, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
+        TSR_TRY(prepare_and_run(one, &c, messages, true));
+        sample_close(&c);
+    }
+    tsr_comm_destroy(messages);
+    return TSR_OK;
+}
+
 static void executables_go_from_engine_to_engine(void **state)
 {
     (void)state;
@@ -284,6 +328,7 @@ static void executables_go_from_engine_to_engine(void **state)
             continue; /* its state has a mesh over one communicator */
         run_on_ranks(&programs[i].s, rows, WAY_DIRECT, run_wanted, &programs[i].s);
         run_on_ranks(&programs[i].s, rows, WAY_DIRECT, change_engines, &programs[i]);
+        run_on_ranks(&programs[i].s, rows, WAY_DIRECT, fail_to_prepare, &programs[i]);
     }
 }
 
