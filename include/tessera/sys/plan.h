@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 /**
- * Collective with peers that call tsr_plan_execute(), or start and finish: takes part as failed, without tensors, so
- * that they get TSR_ERROR_PEER with this thread's sentence. Nothing moves. `failed` is the status
- * of this rank, not TSR_OK; returns it, with its sentence. By messages that are not compared
- * (plan.h), peers are told as by tsr_plan_execute().
+ * Collective with peers that call tsr_plan_execute(), or start and finish: takes part as failed,
+ * without tensors, so that they get TSR_ERROR_PEER with this thread's sentence. Nothing moves.
+ * `failed` is the status of this rank, not TSR_OK; returns it, with its sentence. By messages that
+ * are not compared (plan.h), peers are told as by tsr_plan_execute().
  */
 TSR_API tsr_status tsr_plan_execute_failed(const tsr_plan *plan, tsr_comm *comm, tsr_stream stream,
                                            tsr_status failed);

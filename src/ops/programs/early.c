@@ -79,8 +79,7 @@ static bool reads_result(const moves *m, const tsr_step *step, bool everywhere)
         return false;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         for (int k = 0; k < m->count && step->operands[i] >= 0; k++)
-            if (find_base(m, step->operands[i], everywhere) ==
-                find_base(m, m->steps[m->at + k].results[0], everywhere))
+            if (find_base(m, step->operands[i], everywhere) == find_base(m, m->steps[m->at + k].results[0], everywhere))
                 return true;
     return false;
 }

@@ -19,11 +19,11 @@ typedef struct running {
     tsr_comm *comm;
     char *workspace;
     tsr_stream stream;
-    uint64_t number;   /* of the lengths */
-    size_t failed_at;  /* the step that failed first */
+    uint64_t number;         /* of the lengths */
+    size_t failed_at;        /* the step that failed first */
     const tsr_step *started; /* the move that was started last, which its own step passes over */
     bool is_open;            /* it is to be finished */
-    tsr_status status; /* of this rank */
+    tsr_status status;       /* of this rank */
     tsr_kept_sentence sentence;
 } running;
 
@@ -107,7 +107,7 @@ static tsr_status run_move(const running *r, const tsr_step *step, move_call *mo
         outputs = r->x->batches[step->batch].outputs;
     }
     return move(p->now, r->comm, r->x->forms[p->from[0]].inside ? inputs : NULL,
-                            r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
+                r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
 }
 
 static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
