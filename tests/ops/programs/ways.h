@@ -4,8 +4,8 @@
 
 #include <tessera/tessera.h>
 
-/** Engines: one that reads peers' memory; one of messages that travel between their two halves; that
- * one with collectives of its own. */
+/** Engines: one that reads peers' memory; one of messages that travel between their two halves; and
+ * that one with collectives of its own. */
 typedef enum way { WAY_DIRECT, WAY_HALVES, WAY_COLLECTIVES, WAYS } way;
 
 /** Their names, for sentences. */
