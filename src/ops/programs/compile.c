@@ -96,6 +96,7 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
+    TSR_TRY(tsr_compile_ending(x));
     TSR_TRY(tsr_compile_early(x, tsr_executable_overlaps(x)));
     TSR_TRY(tsr_compile_memory(x));
     tsr_executable_find_sources(x);

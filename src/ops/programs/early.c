@@ -13,7 +13,7 @@ typedef struct moves {
     const tsr_executable *x;
     const tsr_step *steps;
     int at, count;
-    const int *origin; /* of each value: the one over which it may lie on some rank */
+    const int *origin; /* of each value: the one over which it may lie on some rank; NULL: not asked */
 } moves;
 
 static bool is_move(const tsr_step *step)
@@ -84,16 +84,23 @@ static bool reads_result(const moves *m, const tsr_step *step, bool everywhere)
     return false;
 }
 
-/* From where to where the moves may be open. `everywhere`: on any rank, which all find alike. */
+/* True if the moves may not be open while a step runs. */
+static bool bounds(const moves *m, const tsr_step *step, bool everywhere)
+{
+    return wants_comm(m->x, step, everywhere) || overwrites(m, step);
+}
+
+/* From where to where the moves may be open. `everywhere`: on any rank, which all find alike. A
+ * step may do its work later than in its turn, with those behind it. */
 static tsr_early find(const moves *m, bool everywhere)
 {
     const int end = (int)m->x->step_count;
     int first = m->at, last = m->at + m->count;
-    while (first > 0 && !wants_comm(m->x, &m->steps[first - 1], everywhere) && !overwrites(m, &m->steps[first - 1]) &&
-           !makes_operand(m, &m->steps[first - 1]))
+    while (first > 0 && !bounds(m, &m->steps[first - 1], everywhere) && !makes_operand(m, &m->steps[first - 1]))
         first--;
-    while (last < end && !wants_comm(m->x, &m->steps[last], everywhere) && !overwrites(m, &m->steps[last]) &&
-           !reads_result(m, &m->steps[last], everywhere))
+    if (first > 0)
+        first = m->steps[first - 1].last;
+    while (last < end && !bounds(m, &m->steps[last], everywhere) && !reads_result(m, &m->steps[last], everywhere))
         last++;
     return (tsr_early){.step = m->at, .first = first, .last = last};
 }
@@ -130,23 +137,14 @@ static moves moves_at(const tsr_executable *x, int at, const int *origin)
     return (moves){.x = x, .steps = x->steps, .at = at, .count = x->plans[x->steps[at].plan].count, .origin = origin};
 }
 
-static void find_all(tsr_executable *x, const int *origin)
+static void find_all(tsr_executable *x)
 {
-    int latest = -1;
     for (int i = 0; i < (int)x->step_count; i++) {
-        if (!meets(x, &x->steps[i]))
+        if (!is_move(&x->steps[i]) || x->plans[x->steps[i].plan].local || x->steps[i].place > 0)
             continue;
-        latest = i;
-        if (!is_move(&x->steps[i]) || x->steps[i].place > 0)
-            continue;
-        const moves m = moves_at(x, i, origin);
+        const moves m = moves_at(x, i, NULL);
         add(x, find(&m, false));
     }
-    if (latest < 0 || !is_move(&x->steps[latest]))
-        return;
-    const moves m = moves_at(x, latest - x->steps[latest].place, origin);
-    const tsr_early e = find(&m, true);
-    x->ends_open = count_work(x, e.first, e.last) > 0;
 }
 
 static void find_origins(const tsr_executable *x, int *origin)
@@ -160,13 +158,20 @@ static void find_origins(const tsr_executable *x, int *origin)
     }
 }
 
-/* Tells the steps of moves while which steps they are open. */
-static void tell_steps(tsr_executable *x)
+/* Tells moves that they are open in their turn alone. */
+static void reset(tsr_executable *x)
 {
     for (int i = 0; i < (int)x->step_count; i++) {
+        if (!is_move(&x->steps[i]))
+            continue;
         x->steps[i].first = i - x->steps[i].place;
         x->steps[i].last = i + 1;
     }
+}
+
+/* Tells moves from where to where they may be open. */
+static void tell_moves(tsr_executable *x)
+{
     for (size_t i = 0; i < x->early_count; i++) {
         const tsr_early *const e = &x->early[i];
         for (int k = 0; k < x->plans[x->steps[e->step].plan].count; k++) {
@@ -174,6 +179,23 @@ static void tell_steps(tsr_executable *x)
             x->steps[e->step + k].last = e->last;
         }
     }
+}
+
+tsr_status tsr_compile_ending(tsr_executable *x)
+{
+    void *memory;
+    int latest = (int)x->step_count - 1;
+    while (latest >= 0 && !meets(x, &x->steps[latest]))
+        latest--;
+    if (latest < 0 || !is_move(&x->steps[latest]))
+        return TSR_OK;
+    TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &memory));
+    find_origins(x, memory);
+    const moves m = moves_at(x, latest - x->steps[latest].place, memory);
+    const tsr_early e = find(&m, true);
+    x->ends_open = count_work(x, e.first, e.last) > 0;
+    tsr_release(x->context, memory);
+    return TSR_OK;
 }
 
 bool tsr_executable_overlaps(const tsr_executable *x)
@@ -192,20 +214,16 @@ tsr_status tsr_compile_early(tsr_executable *x, bool overlaps)
     size_t count = 0;
     x->overlaps = overlaps;
     x->has_rooms = false;
-    x->ends_open = false;
     x->early_count = 0;
+    reset(x);
     for (size_t i = 0; overlaps && i < x->step_count; i++)
         count += meets(x, &x->steps[i]);
-    if (count) {
-        tsr_release(x->context, x->early);
-        x->early = NULL;
-        TSR_TRY(tsr_program_array(x->context, count, sizeof *x->early, &memory));
-        x->early = memory;
-        TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &memory));
-        find_origins(x, memory);
-        find_all(x, memory);
-        tsr_release(x->context, memory);
-    }
-    tell_steps(x);
+    if (!count)
+        return TSR_OK;
+    TSR_TRY(tsr_program_array(x->context, count, sizeof *x->early, &memory));
+    tsr_release(x->context, x->early);
+    x->early = memory;
+    find_all(x);
+    tell_moves(x);
     return TSR_OK;
 }

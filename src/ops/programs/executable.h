@@ -152,7 +152,7 @@ struct tsr_executable {
     size_t early_count;
     bool overlaps;  /**< moves may be open while steps run */
     bool has_rooms; /**< memory is assigned for that */
-    bool ends_open; /**< the run's last meeting is such a move, so that ranks agree once more */
+    bool ends_open; /**< and then the last meeting may be such a move, so that ranks agree once more */
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */

@@ -308,7 +308,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     run_all(&r);
     /* Where no step meets, or steps run after the last meeting has begun, one meeting at the end
      * tells ranks of failures. */
-    if ((!executable->meets || executable->ends_open) && tsr_comm_size(comm) > 1) {
+    if ((!executable->meets || (executable->overlaps && executable->ends_open)) && tsr_comm_size(comm) > 1) {
         if (r.status != TSR_OK)
             (void)tell_states(&r);
         r.status = tsr_agree(comm, r.status);
