@@ -161,6 +161,12 @@ typedef struct tsr_batch {
     tsr_tensor inputs[TSR_BATCH], outputs[TSR_BATCH]; /**< as linked */
 } tsr_batch;
 
+/** Moves that may be open while steps run, where the engine overlaps: `step`, and those that share
+ * its exchange, from before step `first` to before step `last`. */
+typedef struct tsr_early {
+    int step, first, last;
+} tsr_early;
+
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
@@ -177,6 +183,11 @@ struct tsr_executable {
     int *told; /**< steps in the order in which they are told, which is the same on every rank */
     tsr_group *groups;
     size_t group_count, group_room;
+    tsr_early *early; /**< in order, one after the other */
+    size_t early_count;
+    bool overlaps;  /**< moves may be open while steps run */
+    bool has_rooms; /**< memory is assigned for that */
+    bool ends_open; /**< and then the last meeting may be such a move, so that ranks agree once more */
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */

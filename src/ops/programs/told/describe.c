@@ -177,6 +177,15 @@ static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, 
     return TSR_OK;
 }
 
+/* The place at which the step that runs at `at` is told. */
+static size_t find_told(const tsr_executable *x, int at)
+{
+    size_t place = 0;
+    while (place < x->step_count && x->told[place] != at)
+        place++;
+    return place;
+}
+
 tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index, tsr_executable_step *out)
 {
     if (!executable || !out)
@@ -189,6 +198,8 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     const tsr_cost_profile cost = tsr_cost_default();
     memset(out, 0, sizeof *out);
     out->group = step->group;
+    out->first = step->c.op ? index : find_told(executable, step->first);
+    out->last = step->c.op ? index + 1 : find_told(executable, step->last);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;
