@@ -1,3 +1,4 @@
+#include "ops/eager/steps.h"
 #include "ops/eager/typed/typed.h"
 
 #include <tessera/sys/status.h>
@@ -69,70 +70,104 @@ tsr_status tsr_concat_backward(int count, const tsr_dtensor *const *x, int dim, 
     return tsr_eager_backward(caller, row_by("concat", x[0]), DIM, operands, dout, wanted);
 }
 
-static void destroy_all(int count, tsr_dtensor **x)
+/* What is stacked, and where. */
+typedef struct stacking {
+    int count, dim;
+} stacking;
+
+/* Views the operands of a stack with a new dim. After an error none is made. */
+static tsr_status unsqueeze_all(const tsr_steps *s, const tsr_step_values *v, void *const *tensors,
+                                void *views[TSR_OP_MOST_OPERANDS])
 {
-    for (int i = 0; i < count; i++)
-        tsr_dtensor_destroy(x[i]);
+    const stacking *const given = s->given;
+    const int dim = given->dim;
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < given->count && status == TSR_OK; i++)
+        status = v->values.apply(v->values.user, s->caller, row("unsqueeze"), DIM, &tensors[i], &views[i]);
+    for (int i = 0; i < given->count && status != TSR_OK; i++)
+        v->values.release(views[i]);
+    return status;
 }
 
-/* Views the operands of a stack with a new dim. */
-static tsr_status unsqueeze_all(const char *caller, int count, const tsr_dtensor *const *x, int dim,
-                                tsr_dtensor *views[TSR_OP_MOST_OPERANDS])
+static void release_all(const tsr_step_values *v, int count, void *const *values)
 {
-    const tsr_dtensor *operands[TSR_OP_MOST_OPERANDS];
-    TSR_TRY(take_operands(caller, count, x, operands));
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < count && status == TSR_OK; i++)
-        status = tsr_eager_run(caller, row_by("unsqueeze", x[i]), DIM, OPERANDS(x[i]), &views[i]);
-    if (status != TSR_OK)
-        destroy_all(count, views);
+    for (int i = 0; i < count; i++)
+        v->values.release(values[i]);
+}
+
+/* Steps of the three calls. Behind the tensors to stack there is the result into which they are
+ * stacked, or the gradient. */
+static tsr_status stack(const tsr_steps *s, const tsr_step_values *v, void *const *tensors, void **made)
+{
+    const stacking *const given = s->given;
+    const int dim = given->dim;
+    void *views[TSR_OP_MOST_OPERANDS] = {NULL};
+    TSR_TRY(unsqueeze_all(s, v, tensors, views));
+    const tsr_status status =
+        s->result_count > 0
+            ? v->values.apply(v->values.user, s->caller, row("concat"), DIM, views, made)
+            : v->apply_into(v->values.user, s->caller, row("concat"), DIM, views, tensors[given->count]);
+    release_all(v, given->count, views);
     return status;
+}
+
+static tsr_status stack_backward(const tsr_steps *s, const tsr_step_values *v, void *const *tensors, void **made)
+{
+    const stacking *const given = s->given;
+    bool wanted[TSR_OP_MOST_OPERANDS] = {false};
+    const int dim = given->dim;
+    void *views[TSR_OP_MOST_OPERANDS] = {NULL}, *parts[TSR_OP_MOST_OPERANDS] = {NULL};
+    TSR_TRY(unsqueeze_all(s, v, tensors, views));
+    for (int i = 0; i < given->count; i++)
+        wanted[i] = true;
+    tsr_status status =
+        v->differentiate(v->values.user, s->caller, row("concat"), DIM, views, tensors[given->count], wanted, parts);
+    for (int i = 0; i < given->count && status == TSR_OK; i++)
+        status =
+            v->differentiate(v->values.user, s->caller, row("unsqueeze"), DIM, &tensors[i], parts[i], wanted, &made[i]);
+    release_all(v, given->count, parts);
+    release_all(v, given->count, views);
+    return status;
+}
+
+/* Runs the steps of a call on `count` tensors and `last`, which may be NULL. */
+static tsr_status run_stack(const tsr_steps *steps, int count, const tsr_dtensor *const *x, int dim,
+                            const tsr_dtensor *last, tsr_dtensor **results)
+{
+    const tsr_dtensor *tensors[TSR_OP_MOST_OPERANDS + 1];
+    const stacking given = {count, dim};
+    tsr_steps s = *steps;
+    TSR_TRY(take_operands(s.caller, count, x, tensors));
+    tensors[count] = last;
+    s.tensors = tensors;
+    s.tensor_count = count + (last != NULL);
+    s.given = &given;
+    return tsr_eager_run_steps(&s, results);
 }
 
 tsr_status tsr_stack(int count, const tsr_dtensor *const *x, int dim, tsr_dtensor **out)
 {
-    static const char caller[] = "tsr_stack";
-    tsr_dtensor *views[TSR_OP_MOST_OPERANDS] = {NULL};
-    TSR_TRY(unsqueeze_all(caller, count, x, dim, views));
-    const tsr_status status = run_concat(caller, count, (const tsr_dtensor *const *)views, dim, out);
-    destroy_all(count, views);
-    return status;
+    const tsr_steps steps = {.caller = "tsr_stack", .run = stack, .result_count = 1};
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", steps.caller);
+    return run_stack(&steps, count, x, dim, NULL, out);
 }
 
 tsr_status tsr_stack_into(int count, const tsr_dtensor *const *x, int dim, tsr_dtensor *out)
 {
-    static const char caller[] = "tsr_stack_into";
-    tsr_dtensor *views[TSR_OP_MOST_OPERANDS] = {NULL};
-    TSR_TRY(unsqueeze_all(caller, count, x, dim, views));
-    const tsr_status status = run_concat_into(caller, count, (const tsr_dtensor *const *)views, dim, out);
-    destroy_all(count, views);
-    return status;
+    const tsr_steps steps = {.caller = "tsr_stack_into", .run = stack};
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", steps.caller);
+    return run_stack(&steps, count, x, dim, out, NULL);
 }
 
 tsr_status tsr_stack_backward(int count, const tsr_dtensor *const *x, int dim, const tsr_dtensor *dout,
                               tsr_dtensor **dx)
 {
-    static const char caller[] = "tsr_stack_backward";
-    tsr_dtensor *views[TSR_OP_MOST_OPERANDS] = {NULL}, *parts[TSR_OP_MOST_OPERANDS] = {NULL};
-    tsr_dtensor **wanted[TSR_OP_MOST_OPERANDS] = {NULL}, *made[TSR_OP_MOST_OPERANDS] = {NULL};
-    if (!dx)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dx is NULL", caller);
-    TSR_TRY(unsqueeze_all(caller, count, x, dim, views));
-    for (int i = 0; i < count; i++)
-        wanted[i] = &parts[i];
-    const tsr_dtensor *const *const operands = (const tsr_dtensor *const *)views;
-    tsr_status status = tsr_eager_backward(caller, row_by("concat", x[0]), DIM, operands, dout, wanted);
-    for (int i = 0; i < count && status == TSR_OK; i++) {
-        tsr_dtensor **const own[] = {&made[i]};
-        status = tsr_eager_backward(caller, row_by("unsqueeze", x[i]), DIM, OPERANDS(x[i]), parts[i], own);
-    }
-    for (int i = 0; i < count && status == TSR_OK; i++)
-        dx[i] = made[i];
-    if (status != TSR_OK)
-        destroy_all(count, made);
-    destroy_all(count, parts);
-    destroy_all(count, views);
-    return status;
+    const tsr_steps steps = {.caller = "tsr_stack_backward", .run = stack_backward, .result_count = count};
+    if (!dx || !dout)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", steps.caller, dx ? "dout" : "dx");
+    return run_stack(&steps, count, x, dim, dout, dx);
 }
 
 static tsr_status check_split(const char *caller, const tsr_dtensor *x, int *dim, int count, const int64_t *sizes,
@@ -143,60 +178,49 @@ static tsr_status check_split(const char *caller, const tsr_dtensor *x, int *dim
     return tsr_settings_check_sizes(caller, tsr_dtensor_layout(x), dim, count, sizes);
 }
 
-static tsr_status take_part(const char *caller, const tsr_dtensor *x, int dim, int64_t start, int64_t length,
-                            tsr_dtensor **out)
+/* Which parts of a dim there are. */
+typedef struct splitting {
+    int dim;
+    const int64_t *sizes;
+} splitting;
+
+static tsr_status split(const tsr_steps *s, const tsr_step_values *v, void *const *tensors, void **made)
 {
-    return tsr_eager_run(caller, row_by("narrow", x), LENGTH, OPERANDS(x), out);
+    const splitting *const given = s->given;
+    const int dim = given->dim;
+    int64_t start = 0;
+    for (int i = 0; i < s->result_count; i++) {
+        const int64_t length = given->sizes[i];
+        TSR_TRY(v->values.apply(v->values.user, s->caller, row("narrow"), LENGTH, tensors, &made[i]));
+        start += length;
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_split(const tsr_dtensor *x, int dim, int count, const int64_t *sizes, tsr_dtensor **out)
 {
     static const char caller[] = "tsr_split";
     TSR_TRY(check_split(caller, x, &dim, count, sizes, out));
-    int64_t start = 0;
-    for (int i = 0; i < count; i++) {
-        const tsr_status status = take_part(caller, x, dim, start, sizes[i], &out[i]);
-        if (status != TSR_OK) {
-            destroy_all(i, out);
-            for (int made = 0; made < i; made++)
-                out[made] = NULL;
-            return status;
-        }
-        start += sizes[i];
-    }
-    return TSR_OK;
+    const splitting given = {dim, sizes};
+    const tsr_steps steps = {
+        .caller = caller, .tensor_count = 1, .tensors = &x, .result_count = count, .run = split, .given = &given};
+    return tsr_eager_run_steps(&steps, out);
 }
 
-/* True if a part, which may be empty here, is a view of the whole. A policy may have moved a
- * copy. */
-static bool shares_memory(const tsr_dtensor *whole, const tsr_dtensor *part)
-{
-    const tsr_placement *const a = tsr_layout_placements(tsr_dtensor_layout(whole)), *const b = tsr_layout_placements(
-                                                                                         tsr_dtensor_layout(part));
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(tsr_dtensor_layout(whole))); k++) {
-        if (a[k].kind != b[k].kind || (a[k].kind == TSR_SHARD && a[k].dim != b[k].dim))
-            return false;
-    }
-    return true;
-}
-
-/* Writes the gradient of one part where it lies in that of the whole; NULL: 0. */
-static tsr_status write_part(const char *caller, tsr_dtensor *whole, int dim, int64_t start, int64_t size,
+/* Writes the gradient of one part where it lies in that of the whole; NULL: 0. No policy moves a
+ * part elsewhere, so ranks need not meet. */
+static tsr_status write_part(const char *caller, tsr_dtensor *whole, int dim, int64_t start, int64_t length,
                              const tsr_dtensor *dout)
 {
     tsr_dtensor *part;
-    TSR_TRY(take_part(caller, whole, dim, start, size, &part));
-    if (!shares_memory(whole, part)) {
-        tsr_dtensor_destroy(part);
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: no placement says which rank has what of a part of x, so its gradient cannot be "
-                              "written where it lies; redistribute x so that dim %d is whole",
-                              caller, dim);
-    }
-    const int64_t end = size, step = 1;
+    TSR_TRY(tsr_eager_check_fit(caller, row_by("narrow", whole), LENGTH, OPERANDS(whole)));
+    TSR_TRY(tsr_eager_run(caller, row_by("narrow", whole), LENGTH, OPERANDS(whole), &part));
+    const int64_t end = length, step = 1;
     start = 0;
-    const tsr_status status = dout ? tsr_eager_run_into(caller, row_by("slice", dout), RANGE, OPERANDS(dout), &part)
-                                   : tsr_dtensor_fill(part, 0, NULL);
+    tsr_status status = dout ? tsr_eager_check_fit(caller, row_by("slice", dout), RANGE, OPERANDS(dout))
+                             : tsr_dtensor_fill(part, 0, NULL);
+    if (dout && status == TSR_OK)
+        status = tsr_eager_run_into(caller, row_by("slice", dout), RANGE, OPERANDS(dout), &part);
     tsr_dtensor_destroy(part);
     return status;
 }
