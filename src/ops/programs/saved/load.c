@@ -312,7 +312,7 @@ static tsr_status load_kind(loader *l, const entry *e)
 
 static bool are_placed_alike(const tsr_layout *a, const tsr_layout *b)
 {
-    if (!tsr_layout_equal(a, b) || !tsr_op_are_on_one_mesh(tsr_layout_mesh(a), tsr_layout_mesh(b)))
+    if (!tsr_op_are_layouts_equal(a, b))
         return false;
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(a)); k++)
         if (!tsr_placement_same(&tsr_layout_placements(a)[k], &tsr_layout_placements(b)[k]))
