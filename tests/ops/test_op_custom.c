@@ -310,11 +310,47 @@ static void what_passes_is_not_called_in_programs(void **state)
     tsr_context_destroy(threads.context);
 }
 
+/* A gradient whose row gets no operand at all is refused, as eager calls refuse it. */
+static const tsr_op groundless = {.size = sizeof(tsr_op),
+                                  .name = "groundless",
+                                  .rule = "... -> ...",
+                                  .operands = {"x"},
+                                  .results = {"out"},
+                                  .check = check_any,
+                                  .host = fail_always,
+                                  .gradients = {"neg(none)"}};
+
+static void a_gradient_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    const tsr_op *const rows[] = {&groundless};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context;
+    tsr_mesh *mesh;
+    tsr_program *program;
+    tsr_value dx;
+    const char *sentence;
+    options.ops = rows;
+    options.op_count = 1;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    assert_int_equal(tsr_mesh_parse(NULL, context, "2", &mesh), TSR_OK);
+    assert_int_equal(tsr_program_create(context, &program), TSR_OK);
+    const tsr_value x = tsr_input(program, "x", mesh, TSR_F32, 0, NULL, "R");
+    tsr_gradients(program, tsr_program_apply(program, "groundless", 0, NULL, &x, NULL), 1, &x, &dx);
+    assert_int_equal(tsr_program_status(program, &sentence), TSR_ERROR_ARGUMENT);
+    assert_string_equal(sentence, "tsr_gradients: op 0, groundless: op 1, neg: x is NULL");
+    tsr_program_destroy(program);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_that_lack_something_are_refused_by_name),
-        cmocka_unit_test(bytes_of_records_are_told_without_data), cmocka_unit_test(a_context_tells_its_rows),
-        cmocka_unit_test(kernels_meet_in_stages), cmocka_unit_test(what_passes_is_not_called_in_programs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_that_lack_something_are_refused_by_name),
+                                       cmocka_unit_test(bytes_of_records_are_told_without_data),
+                                       cmocka_unit_test(a_context_tells_its_rows),
+                                       cmocka_unit_test(kernels_meet_in_stages),
+                                       cmocka_unit_test(what_passes_is_not_called_in_programs),
+                                       cmocka_unit_test(a_gradient_of_nothing_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
