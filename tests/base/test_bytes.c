@@ -40,7 +40,8 @@ static void make_record(unsigned char bytes[ALL])
 static void bytes_are_the_same_on_every_machine(void **state)
 {
     (void)state;
-    static const unsigned char head[] = {'t', 'e', 's', 't', '-', 's', 'u', 'm', 3, 0, 0, 0, ALL, 0, 0, 0, 0, 0, 0, 0, 4, 3, 2, 1, 0xf8};
+    static const unsigned char head[] = {'t', 'e', 's', 't', '-', 's', 'u', 'm', 3, 0, 0, 0,   ALL,
+                                         0,   0,   0,   0,   0,   0,   0,   4,   3, 2, 1, 0xf8};
     static const unsigned char empty[] = {0x25, 0x23, 0x22, 0x84, 0xe4, 0x9c, 0xf2, 0xcb}; /* FNV-1a of nothing */
     unsigned char bytes[ALL], end[8];
     tsr_writer writer = {.buffer = end, .capacity = sizeof end};
