@@ -374,10 +374,9 @@ static void rows_that_redistribute(void **state)
 static tsr_status stack(const drill *d, const scene *s, tsr_dtensor **results)
 {
     const tsr_dtensor *const *const x = (const tsr_dtensor *const *)s->operands;
-    const int count = x[2] ? 3 : 2;
     if (d->into)
-        return tsr_stack_into(count, x, 1, s->out);
-    return d->backward ? tsr_stack_backward(count, x, 1, s->dout, results) : tsr_stack(count, x, 1, results);
+        return tsr_stack_into(2, x, 1, s->out);
+    return d->backward ? tsr_stack_backward(2, x, 1, s->dout, results) : tsr_stack(2, x, 1, results);
 }
 
 static tsr_status split(const drill *d, const scene *s, tsr_dtensor **results)
@@ -396,22 +395,22 @@ static void calls_of_several_ops(void **state)
     const operand x = BY(5, 7, "S(0)"), y = BY(5, 7, "S(1)"), whole = BY(5, 7, "R"), terms = BY(5, 7, "P");
     const char *const names[] = {"tsr_stack", "tsr_stack_into", "tsr_stack_backward"};
     for (int way = 0; way < 3; way++) {
-        drill d = {.op = names[way], .call = stack, .operands = {x, y, x}, .into = way == 1, .backward = way == 2};
-        drill_of(d, TSR_POLICY_ALLOW);
+        drill d = {.op = names[way], .call = stack, .operands = {x, y}, .into = way == 1, .backward = way == 2};
+        drill_on(d, way ? "2" : "4", way ? 2 : 4, TSR_POLICY_ALLOW);
         d.operands[1] = x;
         d.alone = true;
-        drill_of(d, TSR_POLICY_ALLOW);
+        drill_on(d, "2", 2, TSR_POLICY_ALLOW);
     }
-    drill_of((drill){.op = "tsr_stack", .call = stack, .operands = {terms, whole, terms}}, TSR_POLICY_PARTIALS);
+    drill_on((drill){.op = "tsr_stack", .call = stack, .operands = {terms, whole}}, "2", 2, TSR_POLICY_PARTIALS);
     drill_on((drill){.op = "tsr_stack", .call = stack, .operands = {BY(5, 7, "S(0),S(1)"), BY(5, 7, "S(1),S(0)")}},
              "2x2", 4, TSR_POLICY_ALLOW);
     drill_of((drill){.op = "tsr_split", .call = split, .operands = {BY(12, 2, "S(0;interleave=2)")}}, TSR_POLICY_ALLOW);
-    drill_of((drill){.op = "tsr_split_backward",
+    drill_on((drill){.op = "tsr_split_backward",
                      .call = split,
                      .operands = {BY(12, 2, "S(0)")},
                      .backward = true,
                      .alone = true},
-             TSR_POLICY_ALLOW);
+             "2", 2, TSR_POLICY_ALLOW);
 }
 
 /* A row of a program's own, whose kernel fails at a stage on rank FAILING alone. */
