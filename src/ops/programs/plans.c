@@ -2,6 +2,7 @@
  * that it had lately. */
 #include "ops/programs/plans.h"
 
+#include "ops/programs/executable.h"
 #include "ops/programs/forms.h"
 
 #include <tessera/explain.h>
