@@ -20,7 +20,6 @@ typedef struct tsr_form {
     int64_t base[TSR_MAX_DIMS], factor[TSR_MAX_DIMS][TSR_LENGTHS];
     tsr_tensor local; /**< contiguous, without data; ndim -1 outside the mesh */
     size_t bytes;     /**< of the local tensor at its largest */
-    uint64_t changed; /**< when its sizes last changed, by the executable's clock */
 } tsr_form;
 
 /** Where a value lies. */
@@ -32,7 +31,8 @@ typedef enum tsr_place {
     TSR_PLACE_BOUND,     /**< parameter or state `index` */
     TSR_PLACE_CONSTANT,  /**< memory of the executable */
     TSR_PLACE_VIEW,      /**< strides over another value, which a step finds when memory is linked */
-    TSR_PLACE_UNREAD     /**< any memory */
+    TSR_PLACE_UNREAD,    /**< any memory */
+    TSR_PLACE_TILE       /**< `index` bytes into `room`, the scratch of the group of the step that makes it */
 } tsr_place;
 
 /** A piece of the workspace, from the first step that writes it to the last that reads it. */
@@ -95,6 +95,33 @@ typedef struct tsr_met_mesh {
     tsr_mesh *open;  /**< the same over the communicator; NULL: not prepared */
 } tsr_met_mesh;
 
+/** A tensor of a step of a group, of which steps get a tile. */
+typedef struct tsr_cursor {
+    tsr_tensor *tensor; /**< of the step */
+    int value;
+    int step;                      /**< the kernel's step whose result it is; -1: another tensor */
+    char *data;                    /**< of the first tile */
+    int64_t strides[TSR_MAX_DIMS]; /**< along the group's dims, in bytes; 0: the same memory again */
+} tsr_cursor;
+
+/**
+ * Pointwise steps, one after the other, whose results have one local shape. Where there are more
+ * elements than a tile has, all steps run on a tile before any runs on the next one, so that the
+ * tensors pass the caches once; the last step runs them all. Else each step runs by itself.
+ */
+typedef struct tsr_group {
+    int first, last; /**< steps; between them are none that do anything else */
+    int64_t most;    /**< elements of a tile */
+    size_t bytes;    /**< of scratch */
+    tsr_cursor *cursors;
+    int cursor_count;
+    bool dirty; /**< some step was linked anew */
+    /* As linked. */
+    int ndim;                    /**< dims along which tiles follow one another; 0: there is one tile */
+    int64_t shape[TSR_MAX_DIMS]; /**< elements along these dims */
+    int64_t length;              /**< of a tile along the last of them */
+} tsr_group;
+
 /** A step. */
 typedef struct tsr_step {
     tsr_does kind;
@@ -102,7 +129,8 @@ typedef struct tsr_step {
     int cause;        /**< MOVE: the node that needs it; -1: none */
     bool chosen;      /**< MOVE: by the policy */
     bool inside;      /**< this rank takes part */
-    bool has_lengths; /**< in its attributes */
+    unsigned lengths; /**< in its attributes, by bits */
+    uint32_t sources; /**< from which its tensors and attributes follow, by bits (link.c) */
     tsr_op_case c;
     tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< as recorded, with lengths */
     char *caller;                                                     /**< begins sentences; owned */
@@ -121,12 +149,23 @@ typedef struct tsr_step {
     int plan;           /**< MOVE: which of the executable's */
     int batch;          /**< MOVE: of several; -1: alone */
     int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
+    int first, last;    /**< it reads and writes from before step `first` to before step `last` */
+    int group;          /**< KERNEL, STORE: of the executable's; -1: none */
+    bool is_apart;      /**< KERNEL: a call of the kernel is not all: ranks meet, or `is_tiled` */
+    bool is_tiled;      /**< as linked: the group runs tile by tile */
+    bool is_streamed;   /**< with `is_tiled`: the result goes past the caches */
 } tsr_step;
 
 /** Moves that share an exchange, one after the other among the steps. */
 typedef struct tsr_batch {
     tsr_tensor inputs[TSR_BATCH], outputs[TSR_BATCH]; /**< as linked */
 } tsr_batch;
+
+/** Moves that may be open while steps run, where the engine overlaps: `step`, and those that share
+ * its exchange, from before step `first` to before step `last`. */
+typedef struct tsr_early {
+    int step, first, last;
+} tsr_early;
 
 struct tsr_executable {
     tsr_context *context;
@@ -141,6 +180,14 @@ struct tsr_executable {
     size_t step_count;
     tsr_batch *batches; /**< for each step that begins one, by `tsr_step.batch` */
     size_t batch_count, batch_room;
+    int *told; /**< steps in the order in which they are told, which is the same on every rank */
+    tsr_group *groups;
+    size_t group_count, group_room;
+    tsr_early *early; /**< in order, one after the other */
+    size_t early_count;
+    bool overlaps;  /**< moves may be open while steps run */
+    bool has_rooms; /**< memory is assigned for that */
+    bool ends_open; /**< and then the last meeting may be such a move, so that ranks agree once more */
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */
@@ -152,9 +199,10 @@ struct tsr_executable {
     tsr_program_length lengths[TSR_LENGTHS];
     int64_t length[TSR_LENGTHS]; /**< of now */
     size_t length_count;
-    uint64_t clock;        /**< counts changes of lengths */
-    uint64_t linked_clock; /**< of the lengths that steps are linked for */
-    bool *dirty;           /**< values whose memory or sizes a link changes */
+    uint64_t clock;                /**< counts changes of lengths */
+    uint64_t changed[TSR_LENGTHS]; /**< when each length last changed */
+    uint64_t linked_clock;         /**< of the lengths that steps are linked for */
+    uint32_t *sources;             /**< of each value's memory and sizes, by bits (link.c) */
     size_t workspace_bytes;
     bool has_grown; /**< rooms have, and must be placed again */
     bool meets;     /**< ranks meet in some step */

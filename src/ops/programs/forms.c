@@ -19,8 +19,7 @@ static tsr_status describe(const tsr_form *f, tsr_tensor *out)
 
 static bool is_same(const tsr_form *f, const tsr_layout *layout, const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS])
 {
-    return memcmp(f->factor, factor, sizeof f->factor) == 0 && tsr_layout_equal(f->largest, layout) &&
-           tsr_op_are_on_one_mesh(tsr_layout_mesh(f->largest), tsr_layout_mesh(layout));
+    return memcmp(f->factor, factor, sizeof f->factor) == 0 && tsr_op_are_layouts_equal(f->largest, layout);
 }
 
 static tsr_status make_form(const tsr_executable *x, tsr_form *f)
@@ -76,7 +75,6 @@ static tsr_status update(const tsr_executable *x, tsr_form *f)
     else
         f->before = f->layout;
     f->layout = made;
-    f->changed = x->clock;
     return describe(f, &f->local);
 }
 
@@ -105,7 +103,6 @@ void tsr_executable_settle_forms(tsr_executable *x, bool back)
         tsr_layout_destroy(back ? f->layout : f->before);
         f->layout = back ? f->before : f->layout;
         f->before = NULL;
-        f->changed = x->clock;
         (void)describe(f, &f->local); /* of a layout that was described before */
     }
     /* Ranks that fail before their steps are linked meet by these layouts. */

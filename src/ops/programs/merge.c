@@ -30,7 +30,7 @@ static bool is_move(const tsr_program_node *node)
 /* True of nodes whose result has the operand's values. */
 static bool passes(const tsr_program_node *node)
 {
-    return is_move(node) || (node->op && strcmp(node->op->name, "vary") == 0);
+    return is_move(node) || (node->op && node->op->passes);
 }
 
 tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand)
@@ -150,8 +150,7 @@ static tsr_status take(ordering *o, const tsr_step *step)
     return TSR_OK;
 }
 
-/* Calls point into their steps, which have moved. */
-static void point(tsr_step *step)
+void tsr_step_point(tsr_step *step)
 {
     step->c.operands = step->layouts;
     step->call.inputs = step->inputs;
@@ -186,7 +185,10 @@ tsr_status tsr_compile_batches(tsr_executable *x)
     }
     tsr_release(x->context, x->steps);
     x->steps = steps;
-    for (size_t i = 0; i < x->step_count; i++)
-        point(&x->steps[i]);
+    for (size_t i = 0; i < x->step_count; i++) {
+        tsr_step_point(&x->steps[i]);
+        x->steps[i].first = (int)i;
+        x->steps[i].last = (int)i + 1;
+    }
     return TSR_OK;
 }
