@@ -29,8 +29,8 @@ static shard shard_of_request(const tsr_row_request *request)
     return (shard){request->local, request->local_stride};
 }
 
-/* Where a rank's shard of table `i` lies. What ranks of other processes say of it is in their call's
- * buffer. */
+/* Where a rank's shard of table `i` lies. What ranks of other processes say of it is in the buffer
+ * of their call. */
 static shard shard_of(const tsr_row_call *call, int position, size_t i)
 {
     if (tsr_comm_shares_all(call->group->comm))
