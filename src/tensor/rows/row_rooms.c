@@ -2,8 +2,25 @@
 
 #include "base/checked.h"
 #include "base/memory/memory.h"
+#include "comm/core/comm.h"
 
 #include <tessera/sys/status.h>
+
+static tsr_status allocate(const tsr_row_rooms *rooms, tsr_row_use use, size_t bytes, void **out)
+{
+    return use == TSR_ROOM_SHOWN ? tsr_comm_alloc_shared(rooms->sharing, bytes, out)
+                                 : tsr_allocate_data(rooms->context, bytes, out);
+}
+
+static void release(tsr_row_rooms *rooms, tsr_row_use use)
+{
+    if (use == TSR_ROOM_SHOWN && rooms->memory[use])
+        tsr_comm_free(rooms->sharing, rooms->memory[use], rooms->bytes[use]);
+    else
+        tsr_release(rooms->context, rooms->memory[use]);
+    rooms->memory[use] = NULL;
+    rooms->bytes[use] = 0;
+}
 
 tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count, size_t bytes, void **out)
 {
@@ -13,10 +30,8 @@ tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count
     if (wanted > rooms->bytes[use] || !rooms->memory[use]) {
         /* More than is needed now, so that calls that grow slowly do not allocate each time. */
         const size_t grown = tsr_max_bytes(wanted, rooms->bytes[use] + rooms->bytes[use] / 2);
-        tsr_release(rooms->context, rooms->memory[use]);
-        rooms->memory[use] = NULL;
-        rooms->bytes[use] = 0;
-        TSR_TRY(tsr_allocate_data(rooms->context, grown, &rooms->memory[use]));
+        release(rooms, use);
+        TSR_TRY(allocate(rooms, use, grown, &rooms->memory[use]));
         rooms->bytes[use] = grown;
     }
     *out = rooms->memory[use];
@@ -25,9 +40,6 @@ tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count
 
 void tsr_row_rooms_release(tsr_row_rooms *rooms)
 {
-    for (int use = 0; use < TSR_ROOM_USES; use++) {
-        tsr_release(rooms->context, rooms->memory[use]);
-        rooms->memory[use] = NULL;
-        rooms->bytes[use] = 0;
-    }
+    for (int use = 0; use < TSR_ROOM_USES; use++)
+        release(rooms, (tsr_row_use)use);
 }

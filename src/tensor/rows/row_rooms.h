@@ -2,7 +2,7 @@
 #ifndef TSR_TENSOR_ROWS_ROW_ROOMS_H
 #define TSR_TENSOR_ROWS_ROW_ROOMS_H
 
-#include <tessera/context.h>
+#include <tessera/comm.h>
 
 #include <stddef.h>
 
@@ -24,12 +24,14 @@ typedef enum tsr_row_use {
     TSR_ROOM_RECEIVED,
     TSR_ROOM_ASKED, /**< messages of a gather that name rows */
     TSR_ROOM_ANSWERED,
+    TSR_ROOM_SHOWN, /**< a copy of what peers in other processes read; shared memory */
     TSR_ROOM_USES
 } tsr_row_use;
 
-/** Begins as all 0 but for `context`, which is borrowed. */
+/** Begins as all 0 but for `context` and `sharing`, which are borrowed. */
 typedef struct tsr_row_rooms {
     tsr_context *context;
+    tsr_comm *sharing; /**< in whose shared memory TSR_ROOM_SHOWN lies; NULL: that is not used */
     void *memory[TSR_ROOM_USES];
     size_t bytes[TSR_ROOM_USES];
 } tsr_row_rooms;

@@ -71,14 +71,14 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
         return tsr_rows_run_directly(call, local);
     bool done = false;
     if (tsr_rows_may_use_windows(call))
-        TSR_TRY(tsr_rows_gather_from_windows(call, local, &done));
+        TSR_TRY(tsr_rows_run_in_windows(call, local, &done));
     return done ? TSR_OK : tsr_rows_run_by_messages(call, local);
 }
 
 /* A call of one table, whose memory is freed at its end. */
 static tsr_status run_once(tsr_row_call *call, tsr_dtensor *table, const tsr_tensor *ids, const tsr_tensor *data)
 {
-    tsr_row_rooms rooms = {.context = table->layout->context};
+    tsr_row_rooms rooms = {.context = table->layout->context, .sharing = table->comm};
     tsr_row_request request = {.rooms = &rooms};
     tsr_row_apply apply;
     const tsr_row_arguments arguments = {1, &table, INT64_MAX, ids, data};
@@ -92,6 +92,7 @@ static tsr_status run_once(tsr_row_call *call, tsr_dtensor *table, const tsr_ten
     return status;
 }
 
+/* The table changes only in that it keeps what follows from its layout. */
 tsr_status tsr_rows_gather(const tsr_dtensor *table, const tsr_tensor *ids, const tsr_tensor *out)
 {
     tsr_row_call call = {.name = "tsr_rows_gather", .gathers = true};

@@ -12,30 +12,36 @@
 /* Bytes of a row that are fetched before they are copied. */
 #define FETCHED_BYTES 512
 
-/* Where a rank's shard of a table lies. */
-typedef struct shard {
-    const char *rows;
-    size_t stride; /* bytes from row to row */
-} shard;
+/* What peers read of a rank, for one table. */
+typedef struct shown {
+    const char *shard;
+    size_t shard_stride; /* bytes from row to row */
+    /* of an update; see tsr_row_request */
+    const int64_t *starts, *locals;
+    const int64_t *positions; /* NULL: rows lie in the order of `locals` */
+    const char *data;
+    size_t stride;
+} shown;
 
-/* The request of a peer, or of this rank, for table `i`; valid until the call's end. */
-static const tsr_row_request *request_of(const tsr_row_call *call, int position, size_t i)
+static shown show_request(const tsr_row_request *request)
 {
-    return (const tsr_row_request *)tsr_call_of(call->group->comm, position)->extra + i;
+    return (shown){.shard = request->local,
+                   .shard_stride = request->local_stride,
+                   .starts = request->starts,
+                   .locals = request->locals,
+                   .positions = request->positions,
+                   .data = request->data,
+                   .stride = request->stride};
 }
 
-static shard shard_of_request(const tsr_row_request *request)
+/* What the rank at `position` shows for table `i`; valid until the call's end. Ranks of other
+ * processes show it in the buffer of their call. */
+static shown shown_by(const tsr_row_call *call, int position, size_t i)
 {
-    return (shard){request->local, request->local_stride};
-}
-
-/* Where a rank's shard of table `i` lies. What ranks of other processes say of it is in the buffer
- * of their call. */
-static shard shard_of(const tsr_row_call *call, int position, size_t i)
-{
-    if (tsr_comm_shares_all(call->group->comm))
-        return shard_of_request(request_of(call, position, i));
-    return ((const shard *)tsr_call_buffer_of(call->group->comm, position))[i];
+    const tsr_comm *const comm = call->group->comm;
+    if (tsr_comm_shares_all(comm))
+        return show_request((const tsr_row_request *)tsr_call_of(comm, position)->extra + i);
+    return ((const shown *)tsr_call_buffer_of(comm, position))[i];
 }
 
 /* Finds where this rank reads the rows of each row part: of one column part, in its replica. */
@@ -43,9 +49,9 @@ static void find_bases(const tsr_row_call *call, size_t i, int64_t columns)
 {
     const tsr_row_table *const table = call->requests[i].table;
     for (int64_t part = 0; part < table->rows.count; part++) {
-        const shard theirs = shard_of(call, tsr_row_position(table, part, columns, table->replicas.own), i);
-        table->bases[part] = theirs.rows;
-        table->strides[part] = theirs.stride;
+        const shown theirs = shown_by(call, tsr_row_position(table, part, columns, table->replicas.own), i);
+        table->bases[part] = theirs.shard;
+        table->strides[part] = theirs.shard_stride;
     }
 }
 
@@ -113,13 +119,16 @@ static tsr_status list_sources(const tsr_row_call *call, size_t i)
     const int64_t own = table->rows.own;
     TSR_TRY(tsr_row_call_begin_apply(call, i));
     for (int position = 0; position < call->group->count; position++) {
-        const tsr_row_request *const theirs = request_of(call, position, i);
-        const int64_t begin = theirs->starts[own];
-        call->applies[i].sources[table->turns[position]] = (tsr_row_source){.count = theirs->starts[own + 1] - begin,
-                                                                            .locals = theirs->locals + begin,
-                                                                            .positions = theirs->positions + begin,
-                                                                            .data = theirs->data,
-                                                                            .stride = theirs->stride};
+        const shown theirs = shown_by(call, position, i);
+        const int64_t begin = theirs.starts[own];
+        tsr_row_source *const source = &call->applies[i].sources[table->turns[position]];
+        *source = (tsr_row_source){.count = theirs.starts[own + 1] - begin,
+                                   .locals = theirs.locals + begin,
+                                   .positions = theirs.positions ? theirs.positions + begin : NULL,
+                                   .data = theirs.data,
+                                   .stride = theirs.stride};
+        if (!theirs.positions)
+            source->data += (size_t)begin * theirs.stride;
     }
     return tsr_row_apply_prepare(&call->applies[i]);
 }
@@ -173,33 +182,64 @@ tsr_status tsr_rows_run_directly(const tsr_row_call *call, tsr_status local)
 
 bool tsr_rows_may_use_windows(const tsr_row_call *call)
 {
-    return call->gathers && tsr_comm_is_direct(call->group->comm) &&
-           call->count <= TSR_CALL_BUFFER_BYTES / sizeof(shard);
+    return tsr_comm_is_direct(call->group->comm) && tsr_comm_shares_some(call->rooms->sharing) &&
+           call->count <= TSR_CALL_BUFFER_BYTES / sizeof(shown);
 }
 
-/* Tells peers where this rank's shards lie, and counts those which they cannot read. */
-static size_t show_shards(const tsr_row_call *call)
+/* Copies what a sorted request brings to shared memory, of `*bytes` bytes from out->starts on. */
+static tsr_status copy_request(const tsr_row_request *request, shown *out, size_t *bytes)
 {
-    shard *const shown = tsr_call_buffer(call->group->comm);
-    size_t hidden = 0;
-    for (size_t i = 0; i < call->count && shown; i++) {
-        const tsr_row_request *const request = &call->requests[i];
-        shown[i] = shard_of_request(request);
-        hidden += request->local_bytes > 0 && !tsr_comm_shares(call->group->comm, request->local, request->local_bytes);
-    }
-    return hidden;
+    const size_t starts = (size_t)request->table->rows.count + 1, count = (size_t)request->count;
+    const size_t row = (size_t)request->table->width * request->table->element_bytes;
+    const size_t front = tsr_round_up((starts + count) * sizeof(int64_t), TSR_ALIGNMENT);
+    size_t rows;
+    void *memory;
+    if (__builtin_mul_overflow(count, row, &rows) || rows > SIZE_MAX - front)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu rows of %zu bytes", count, row);
+    TSR_TRY(tsr_row_room_take(request->rooms, TSR_ROOM_SHOWN, front + rows, 1, &memory));
+    int64_t *const numbers = memory;
+    memcpy(numbers, request->starts, starts * sizeof *numbers);
+    memcpy(numbers + starts, request->locals, count * sizeof *numbers);
+    char *const data = (char *)memory + front;
+    for (size_t i = 0; i < count && row > 0; i++)
+        memcpy(data + i * row, request->data + (size_t)request->positions[i] * request->stride, row);
+    *bytes = front + rows;
+    *out = (shown){.starts = numbers, .locals = numbers + starts, .data = data, .stride = row};
+    return TSR_OK;
 }
 
-tsr_status tsr_rows_gather_from_windows(const tsr_row_call *call, tsr_status local, bool *done)
+/* Shows peers in other processes this rank's shards, or what it brings. `*hidden` counts what they
+ * cannot reach. */
+static tsr_status show_requests(const tsr_row_call *call, size_t *hidden)
 {
     tsr_comm *const comm = call->group->comm;
-    const tsr_call mine = {.fingerprint = call->fingerprint,
-                           .status = local,
-                           .reaches = true,
-                           .shows = true,
-                           .count = local == TSR_OK ? show_shards(call) : 0};
+    shown *const to = tsr_call_buffer(comm);
+    TSR_TRY(sort_requests(call));
+    for (size_t i = 0; i < call->count && to; i++) {
+        const tsr_row_request *const request = &call->requests[i];
+        size_t bytes = request->local_bytes;
+        if (call->gathers)
+            to[i] = show_request(request);
+        else
+            TSR_TRY(copy_request(request, &to[i], &bytes));
+        const void *const memory = call->gathers ? (const void *)to[i].shard : to[i].starts;
+        *hidden += bytes > 0 && !tsr_comm_shares(comm, memory, bytes);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_rows_run_in_windows(const tsr_row_call *call, tsr_status local, bool *done)
+{
+    tsr_comm *const comm = call->group->comm;
+    size_t hidden = 0;
+    if (local == TSR_OK)
+        local = show_requests(call, &hidden);
+    const tsr_call mine = {
+        .fingerprint = call->fingerprint, .status = local, .reaches = true, .shows = true, .count = hidden};
     *done = true;
     TSR_TRY(tsr_call_begin(comm, &mine, tsr_row_call_describe, call));
     *done = tsr_call_sum_counts(comm) == 0;
-    return *done ? gather(call) : tsr_call_end(comm, TSR_OK);
+    if (!*done)
+        return tsr_call_end(comm, TSR_OK);
+    return call->gathers ? gather(call) : update(call);
 }
