@@ -173,8 +173,7 @@ tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_stat
         return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
     const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
     const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
-    /* A later wait in the engine must not describe this call: `arg` is no longer valid then. */
-    comm->describe = NULL;
+    tsr_call_forget(comm);
     return status;
 }
 

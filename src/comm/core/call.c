@@ -394,6 +394,11 @@ void tsr_call_abandon(tsr_comm *comm)
         give_up(comm, NULL, NULL);
 }
 
+void tsr_call_forget(tsr_comm *comm)
+{
+    comm->describe = NULL;
+}
+
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 {
     return tsr_published_call(comm, rank);

@@ -80,6 +80,10 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
 tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine);
 tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg);
 
+/** To be called when a call is over whose `arg` of tsr_call_begin() goes, where ranks also wait for
+ * messages: later waits then do not describe the call. */
+void tsr_call_forget(tsr_comm *comm);
+
 /** To be called before peers' memory is touched, after begin and again after middle: orders what
  * the call's stream is given from here on after what peers' streams held at that meeting. A failure
  * is this rank's own: the rank then touches no peer's memory and brings the status to the next

@@ -228,18 +228,26 @@ static tsr_status show_requests(const tsr_row_call *call, size_t *hidden)
     return TSR_OK;
 }
 
-tsr_status tsr_rows_run_in_windows(const tsr_row_call *call, tsr_status local, bool *done)
+/* From the begin of a call in windows to its end. */
+static tsr_status meet_in_windows(const tsr_row_call *call, tsr_status local, size_t hidden, bool *done)
 {
     tsr_comm *const comm = call->group->comm;
-    size_t hidden = 0;
-    if (local == TSR_OK)
-        local = show_requests(call, &hidden);
     const tsr_call mine = {
         .fingerprint = call->fingerprint, .status = local, .reaches = true, .shows = true, .count = hidden};
-    *done = true;
     TSR_TRY(tsr_call_begin(comm, &mine, tsr_row_call_describe, call));
     *done = tsr_call_sum_counts(comm) == 0;
     if (!*done)
         return tsr_call_end(comm, TSR_OK);
     return call->gathers ? gather(call) : update(call);
+}
+
+tsr_status tsr_rows_run_in_windows(const tsr_row_call *call, tsr_status local, bool *done)
+{
+    size_t hidden = 0;
+    *done = true;
+    if (local == TSR_OK)
+        local = show_requests(call, &hidden);
+    const tsr_status status = meet_in_windows(call, local, hidden, done);
+    tsr_call_forget(call->group->comm);
+    return status;
 }

@@ -13,8 +13,8 @@ tsr_status tsr_rows_run_directly(const tsr_row_call *call, tsr_status local);
 bool tsr_rows_may_use_windows(const tsr_row_call *call);
 
 /** Collective, for a call for which tsr_rows_may_use_windows() is true: tsr_rows_run_directly()
- * where ranks are processes. An update first copies what a rank brings to memory that peers reach; a
- * gather needs all ranks' shards in such memory. If some memory is not, `*done` is false, nothing
+ * where ranks are processes. An update first copies what a rank brings to memory that peers reach;
+ * a gather needs all ranks' shards in such memory. If some memory is not, `*done` is false, nothing
  * was written, and all ranks have brought TSR_OK. */
 tsr_status tsr_rows_run_in_windows(const tsr_row_call *call, tsr_status local, bool *done);
 
