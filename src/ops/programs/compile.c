@@ -4,6 +4,7 @@
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
 #include "ops/programs/merge.h"
+#include "ops/programs/devices/place.h"
 #include "ops/programs/probe.h"
 #include "ops/programs/shapes.h"
 
@@ -94,6 +95,7 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
+    tsr_executable_mark_lent(x);
     TSR_TRY(tsr_compile_memory(x));
     TSR_TRY(tsr_compile_probe(x, NULL));
     return tsr_compile_scratch(x);
@@ -148,11 +150,15 @@ tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *op
     if (!has_effect(program))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_compile: the program has neither outputs nor stores; add one by tsr_output()");
+    if (options)
+        TSR_TRY(tsr_place_check_device(options->device));
     TSR_TRY(find_rank(program, options, &rank));
     TSR_TRY(tsr_allocate(program->context, sizeof(tsr_executable), &memory));
     tsr_executable *const x = memset(memory, 0, sizeof *x);
     x->context = tsr_context_retain(program->context);
     x->rank = rank;
+    x->device = options ? options->device : tsr_device_host();
+    x->stands_in = true;
     const tsr_status status = compile(program, x);
     if (status == TSR_OK)
         *out = x;

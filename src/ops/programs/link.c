@@ -1,8 +1,7 @@
 /* Writes the addresses of a run's memory into the steps of an executable. */
 #include "ops/programs/link.h"
 
-#include "ops/eager/exchange.h"
-#include "ops/programs/executable.h"
+#include "ops/programs/devices/enqueue.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/rooms.h"
 
@@ -25,17 +24,20 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
         break;
     case TSR_PLACE_CONSTANT:
         v->tensor = x->forms[v->form].local;
-        v->tensor.data = v->constant;
+        v->tensor.data = x->device.driver ? v->on_device.data : v->constant;
+        v->tensor.device = x->device;
         break;
     case TSR_PLACE_WORKSPACE:
         v->tensor = x->forms[v->form].local;
         v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
+        v->tensor.device = x->device;
         break;
     case TSR_PLACE_UNREAD:
         /* Of one element, so that an op that reads it all the same reads nothing else. */
         v->tensor = x->forms[v->form].local;
         /* An address of no other value: kernels compare those of operands and results. */
-        v->tensor.data = x;
+        v->tensor.data = x->unread.data ? x->unread.data : x;
+        v->tensor.device = x->device;
         memset(v->tensor.strides, 0, sizeof v->tensor.strides);
         break;
     default:
@@ -97,6 +99,14 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
     return TSR_OK;
 }
 
+/* Makes a position that lies over a constant's memory on the device lie over that on the host. */
+static void read_on_host(const tsr_executable *x, int position, tsr_tensor *at)
+{
+    const tsr_held *const base = &x->values[x->values[position].base];
+    if (base->on_device.data && at->data)
+        at->data = (char *)base->constant + ((char *)at->data - (char *)base->on_device.data);
+}
+
 /* A store copies its value to its place in the state, which a run finds. */
 static void link_store(tsr_executable *x, tsr_step *step)
 {
@@ -104,6 +114,8 @@ static void link_store(tsr_executable *x, tsr_step *step)
     step->outputs[0] = x->values[step->operands[0]].tensor;
     if (step->operands[2] >= 0)
         step->inputs[1] = x->values[step->operands[2]].tensor;
+    if (step->operands[2] >= 0)
+        read_on_host(x, step->operands[2], &step->inputs[1]);
     if (step->dim < 0)
         return;
     step->state_size = step->outputs[0].shape[step->dim];
@@ -142,9 +154,11 @@ static bool is_dirty(const tsr_executable *x, const tsr_step *step)
  * assumed. */
 static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
 {
-    if (step->kind != TSR_DOES_KERNEL || !step->inside || (!step->c.op->workspace_bytes && !step->exchanged))
+    size_t bytes;
+    const bool asks = x->device.driver || step->c.op->workspace_bytes || step->exchanged;
+    if (step->kind != TSR_DOES_KERNEL || !step->inside || !asks)
         return TSR_OK;
-    const size_t bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+    TSR_TRY(tsr_executable_find_scratch(x, step, &bytes));
     if (bytes == 0 || (step->scratch >= 0 && bytes <= x->rooms[step->scratch].bytes))
         return TSR_OK;
     x->has_grown = true;

@@ -3,6 +3,7 @@
 #include "ops/eager/exchange.h"
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/forms.h"
+#include "ops/programs/devices/place.h"
 #include "ops/programs/plans.h"
 #include "ops/programs/probe.h"
 
@@ -23,8 +24,10 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         x->meshes[i].open = NULL;
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
+    TSR_TRY(tsr_executable_check_place(x));
     TSR_TRY(tsr_executable_open_plans(x, comm));
     TSR_TRY(tsr_compile_probe(x, comm));
+    TSR_TRY(tsr_executable_fill_constants(x));
     return tsr_compile_scratch(x);
 }
 
@@ -69,12 +72,15 @@ static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
     return tsr_agree(comm, o.status);
 }
 
-/* Compares the programs of all ranks. */
+/* Compares the programs of all ranks, and the kinds of their devices. */
 static tsr_status compare(const tsr_executable *x, tsr_comm *comm)
 {
-    const int64_t own = (int64_t)(x->fingerprint >> 2);
-    int64_t both[] = {own, -own};
-    TSR_TRY(tsr_comm_all_reduce(comm, both, both, 2, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
+    const int64_t own = (int64_t)(x->fingerprint >> 2), kind = (int64_t)(tsr_executable_device_kind(x) >> 2);
+    int64_t both[] = {own, -own, kind, -kind};
+    TSR_TRY(tsr_comm_all_reduce(comm, both, both, 4, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
+    if (both[0] == -both[1] && both[2] != -both[3])
+        return tsr_status_set(TSR_ERROR_PEER, "tsr_executable_prepare: ranks compiled for different kinds of device; "
+                                              "give tsr_compile() devices of one kind on all ranks");
     if (both[0] == -both[1])
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_PEER,
