@@ -80,19 +80,18 @@ static tsr_status update(const tsr_executable *x, tsr_form *f)
     return describe(f, &f->local);
 }
 
-/* True if some size depends on a length. */
-static bool depends(const tsr_form *f, int length)
+bool tsr_form_depends(const tsr_form *form, int length)
 {
-    bool found = length < 0;
-    for (int dim = 0; dim < tsr_layout_ndim(f->largest); dim++)
-        found |= length >= 0 && f->factor[dim][length] != 0;
+    bool found = false;
+    for (int dim = 0; dim < tsr_layout_ndim(form->largest); dim++)
+        found |= form->factor[dim][length] != 0;
     return found;
 }
 
 tsr_status tsr_executable_update_forms(tsr_executable *x, int at)
 {
     for (size_t i = 0; i < x->form_count; i++)
-        if (x->forms[i].varies && depends(&x->forms[i], at))
+        if (x->forms[i].varies && (at < 0 || tsr_form_depends(&x->forms[i], at)))
             TSR_TRY(update(x, &x->forms[i]));
     return TSR_OK;
 }

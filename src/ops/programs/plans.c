@@ -129,6 +129,13 @@ static bool is_between(const tsr_planned *p, int count, const int *from, const i
            memcmp(p->to, to, (size_t)count * sizeof *to) == 0;
 }
 
+static void depend_on(const tsr_executable *x, tsr_planned *p, int form)
+{
+    p->varies |= x->forms[form].varies;
+    for (int i = 0; i < (int)x->length_count; i++)
+        p->varies_by[i] |= tsr_form_depends(&x->forms[form], i);
+}
+
 tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out)
 {
     void *items = x->plans;
@@ -145,7 +152,8 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
     for (int i = 0; i < count; i++) {
         p->from[i] = from[i];
         p->to[i] = to[i];
-        p->varies |= x->forms[from[i]].varies || x->forms[to[i]].varies;
+        depend_on(x, p, from[i]);
+        depend_on(x, p, to[i]);
     }
     *out = (int)x->plan_count++;
     tsr_plan *made;
@@ -206,11 +214,20 @@ tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm)
     return TSR_OK;
 }
 
+/* True if a variant is for the lengths of now, as far as its forms depend on them. */
+static bool fits(const tsr_executable *x, const tsr_planned *p, const int64_t lengths[TSR_LENGTHS])
+{
+    for (size_t i = 0; i < x->length_count; i++)
+        if (p->varies_by[i] && lengths[i] != x->length[i])
+            return false;
+    return true;
+}
+
 /* Finds the variant for the lengths of now. */
 static bool find_variant(const tsr_executable *x, tsr_planned *p)
 {
     for (int i = 0; i < p->variant_count; i++) {
-        if (memcmp(p->variants[i].lengths, x->length, sizeof x->length) != 0)
+        if (!fits(x, p, p->variants[i].lengths))
             continue;
         p->variants[i].used = x->clock;
         p->now = p->variants[i].plan;
