@@ -155,8 +155,9 @@ static bool is_dirty(const tsr_executable *x, const tsr_step *step)
 static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
 {
     size_t bytes;
-    const bool asks = x->device.driver || step->c.op->workspace_bytes || step->exchanged;
-    if (step->kind != TSR_DOES_KERNEL || !step->inside || !asks)
+    if (step->kind != TSR_DOES_KERNEL || !step->inside)
+        return TSR_OK;
+    if (!x->device.driver && !step->c.op->workspace_bytes && !step->exchanged)
         return TSR_OK;
     TSR_TRY(tsr_executable_find_scratch(x, step, &bytes));
     if (bytes == 0 || (step->scratch >= 0 && bytes <= x->rooms[step->scratch].bytes))
