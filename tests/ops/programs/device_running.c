@@ -13,12 +13,13 @@ static size_t bytes_of(const tsr_tensor *t)
     return (size_t)count * tsr_dtype_bytes(t->dtype);
 }
 
-/* Copies a shard without gaps from or to the host, and waits. */
-static tsr_status copy(const device_run *r, void *dst, const void *src, size_t bytes, tsr_copy_kind kind)
+/* Copies a shard without gaps between the host and `device`, and waits. */
+static tsr_status copy(const device_run *r, tsr_device device, void *dst, const void *src, size_t bytes,
+                       tsr_copy_kind kind)
 {
     if (bytes == 0)
         return TSR_OK;
-    if (!r->device.driver) {
+    if (!device.driver) {
         memcpy(dst, src, bytes);
         return TSR_OK;
     }
@@ -39,7 +40,7 @@ static tsr_status make_named(device_run *r, const tsr_mesh *mesh, const tsr_layo
     tsr_status status = tsr_dtensor_create(tsr_dtensor_layout(host), device, out);
     if (status == TSR_OK) {
         const tsr_tensor from = tsr_dtensor_to_local(host), to = tsr_dtensor_to_local(*out);
-        status = copy(r, to.data, from.data, bytes_of(&from), TSR_COPY_FROM_HOST);
+        status = copy(r, device, to.data, from.data, bytes_of(&from), TSR_COPY_FROM_HOST);
     }
     tsr_dtensor_destroy(host);
     return status;
@@ -133,8 +134,8 @@ static tsr_status compare(const device_case *c, const char *name, const device_r
     const tsr_tensor got = tsr_dtensor_to_local(own), wanted = tsr_dtensor_to_local(other);
     const size_t count = bytes_of(&got);
     EXPECT(count == bytes_of(&wanted) && count <= sizeof bytes[0], "%s: %s has %zu bytes", c->name, name, count);
-    TSR_TRY(copy(a, bytes[0], got.data, count, TSR_COPY_TO_HOST));
-    TSR_TRY(copy(b, bytes[1], wanted.data, count, TSR_COPY_TO_HOST));
+    TSR_TRY(copy(a, got.device, bytes[0], got.data, count, TSR_COPY_TO_HOST));
+    TSR_TRY(copy(b, wanted.device, bytes[1], wanted.data, count, TSR_COPY_TO_HOST));
     for (size_t i = 0; i < count; i++)
         EXPECT(bytes[0][i] == bytes[1][i], "%s: byte %zu of %s is %02x instead of %02x", c->name, i, name, bytes[0][i],
                bytes[1][i]);
