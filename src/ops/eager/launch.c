@@ -25,10 +25,8 @@ tsr_status tsr_launch_copy(const tsr_tensor *from, const tsr_tensor *to, tsr_dev
 {
     void *self;
     const tsr_device_table *const table = tsr_device_driver_table(device.driver, &self);
-    tsr_box_copy box = {.dst = to->data,
-                        .src = from->data,
-                        .element_bytes = tsr_dtype_bytes(to->dtype),
-                        .ndim = to->ndim};
+    tsr_box_copy box = {
+        .dst = to->data, .src = from->data, .element_bytes = tsr_dtype_bytes(to->dtype), .ndim = to->ndim};
     if (to->data == from->data)
         return TSR_OK;
     for (int dim = 0; dim < to->ndim; dim++) {

@@ -3,8 +3,8 @@
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
-#include "ops/programs/merge.h"
 #include "ops/programs/devices/place.h"
+#include "ops/programs/merge.h"
 #include "ops/programs/probe.h"
 #include "ops/programs/shapes.h"
 

@@ -148,11 +148,12 @@ static tsr_status check_device(const tsr_executable *x, const char *name, const 
     const tsr_tensor local = tsr_dtensor_to_local(tensor);
     if (local.ndim < 0 || tsr_place_is_same(local.device, x->device))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_executable_bind: \"%.200s\" lies on %s, but the executable runs on %s; copy it there, or "
-                          "compile for its device by tsr_compile_options.device",
-                          name, tsr_place_print(local.device, text[0], sizeof text[0]),
-                          tsr_place_print(x->device, text[1], sizeof text[1]));
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_executable_bind: \"%.200s\" lies on %s, but the executable runs on %s; copy it there, or "
+        "compile for its device by tsr_compile_options.device",
+        name, tsr_place_print(local.device, text[0], sizeof text[0]),
+        tsr_place_print(x->device, text[1], sizeof text[1]));
 }
 
 tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor *tensor)

@@ -53,10 +53,10 @@ typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    bool is_state, is_used; /**< of parameters and states */
-    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
-    int room;               /**< of the workspace; -1: none */
-    void *constant; /**< on the host */
+    bool is_state, is_used;     /**< of parameters and states */
+    int base;                   /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    int room;                   /**< of the workspace; -1: none */
+    void *constant;             /**< on the host */
     tsr_device_piece on_device; /**< with `constant`: there; all zero: not yet, or the host */
     bool is_lent;               /**< an input that lies on the host, whatever the device */
     tsr_tensor tensor;          /**< as linked */
@@ -75,11 +75,11 @@ typedef struct tsr_planned {
     bool is_used; /**< by some step */
     bool varies;
     bool varies_by[TSR_LENGTHS]; /**< the lengths on which some form depends */
-    bool local;     /**< nothing crosses ranks, on any rank, so that they do not meet */
-    bool same;      /**< and this rank keeps what it has: the result may lie over the operand's memory */
-    size_t bytes;   /**< of workspace, at the largest */
-    tsr_plan *now;  /**< one of the variants */
-    tsr_plan *next; /**< while lengths change: for the lengths that are new; NULL: a variant fits */
+    bool local;                  /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;                   /**< and this rank keeps what it has: the result may lie over the operand's memory */
+    size_t bytes;                /**< of workspace, at the largest */
+    tsr_plan *now;               /**< one of the variants */
+    tsr_plan *next;              /**< while lengths change: for the lengths that are new; NULL: a variant fits */
     int variant_count;
     struct {
         tsr_plan *plan;
@@ -141,9 +141,9 @@ typedef struct tsr_batch {
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
-    tsr_device device; /**< on which it runs */
+    tsr_device device;       /**< on which it runs */
     tsr_device_piece unread; /**< one element, for operands that no op reads; all zero: none yet, or the host */
-    bool stands_in; /**< steps are not linked to a run's memory, so that their tensors tell shapes alone */
+    bool stands_in;          /**< steps are not linked to a run's memory, so that their tensors tell shapes alone */
     tsr_form *forms;
     size_t form_count, form_room;
     tsr_held *values; /**< by the program's numbers */

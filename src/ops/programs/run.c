@@ -4,8 +4,8 @@
 #include "ops/eager/mix.h"
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/devices/enqueue.h"
-#include "ops/programs/link.h"
 #include "ops/programs/devices/place.h"
+#include "ops/programs/link.h"
 
 #include <tessera/sys/comm.h>
 #include <tessera/sys/plan.h>

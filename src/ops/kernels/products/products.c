@@ -168,7 +168,9 @@ int64_t tsr_product_bytes(const tsr_kernel_call *call)
     tsr_matmul_needs needs;
     size_t beside;
     /* The kernel fails in the same way, and can say so. */
-    return measure(call, tsr_device_host(), &needs, &beside) == TSR_OK ? (int64_t)(tsr_layer_needs_bytes(&needs) + beside) : 0;
+    return measure(call, tsr_device_host(), &needs, &beside) == TSR_OK
+               ? (int64_t)(tsr_layer_needs_bytes(&needs) + beside)
+               : 0;
 }
 
 /* Finds the rows of x and y, (.., k) and (.., n): one dim may have several. False: more have. */

@@ -27,10 +27,11 @@ tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size
     tsr_kernel_call call = as_launched(step, &step->call);
     *bytes = 0;
     if (step->exchanged)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs "
-                              "on the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
-                              step->caller, step->c.op->rule, name_of(x));
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs "
+            "on the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
+            step->caller, step->c.op->rule, name_of(x));
     if (x->stands_in) {
         memcpy(outputs, step->outputs, sizeof outputs);
         for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
