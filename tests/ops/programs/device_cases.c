@@ -20,7 +20,8 @@ static void record_mlp(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     tsr_value d[3];
     (void)arg;
     const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, (const int64_t[]){5, 6}, NULL);
-    const tsr_value up = device_parameter(p, "up", mesh, "S(0)", 2, 7, 6), down = device_parameter(p, "down", mesh, "S(1)", 2, 6, 7);
+    const tsr_value up = device_parameter(p, "up", mesh, "S(0)", 2, 7, 6),
+                    down = device_parameter(p, "down", mesh, "S(1)", 2, 6, 7);
     const tsr_value h = tsr_op_relu(p, tsr_op_linear(p, tsr_op_vary(p, x), up, TSR_NONE));
     const tsr_value y = tsr_op_all_reduce(p, tsr_op_linear(p, h, down, TSR_NONE), 0);
     const tsr_value loss = tsr_op_sum(p, tsr_op_square(p, y), 0, NULL, 0);
@@ -121,5 +122,25 @@ static void record_states(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     tsr_output(p, "cache", cache, NULL);
 }
 
+/* Scores of tokens with all keys so far, which are exchanged. */
+static void record_lengths(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    tsr_layout *layout;
+    (void)arg;
+    const int64_t tokens = tsr_length(p, "tokens", 9), total = tsr_length(p, "total", 9);
+    if (tsr_layout_parse(mesh, "S(0)", 3, (const int64_t[]){4, 9, 2}, TSR_F32, &layout) != TSR_OK)
+        return;
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 3, (const int64_t[]){4, tokens, 2}, "S(0)");
+    const tsr_value position = tsr_input(p, "position", mesh, TSR_I64, 0, NULL, NULL);
+    const tsr_value cache = tsr_state(p, "cache", layout);
+    tsr_layout_destroy(layout);
+    tsr_op_store(p, cache, x, position);
+    const tsr_value k = tsr_op_slice(p, cache, 1, 0, total, 1);
+    const tsr_value scores = tsr_op_matmul(p, x, tsr_op_transpose(p, k, 1, 2));
+    tsr_output(p, "scores", tsr_op_softmax(p, scores, 2), NULL);
+    tsr_output(p, "y", tsr_op_redistribute(p, tsr_op_matmul(p, scores, k), "R"), NULL);
+}
+
 const device_case device_mlp = {"mlp", record_mlp, NULL, 0}, device_llama = {"llama", record_llama, NULL, 8},
-                  device_moves = {"moves", record_moves, NULL, 0}, device_states = {"states", record_states, NULL, 6};
+                  device_moves = {"moves", record_moves, NULL, 0}, device_states = {"states", record_states, NULL, 6},
+                  device_lengths = {"lengths", record_lengths, NULL, 1};

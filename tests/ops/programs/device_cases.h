@@ -9,7 +9,7 @@ tsr_value device_parameter(tsr_program *p, const char *name, const tsr_mesh *mes
                            int64_t rows, int64_t columns);
 
 /** An MLP forward and backward, a whole Llama with loss and gradients, redistributions and views,
- * and states. Values of the first, the third and the fourth are small integers. */
-extern const device_case device_mlp, device_llama, device_moves, device_states;
+ * states, and a cache of keys with the lengths "tokens" and "total", up to 9. */
+extern const device_case device_mlp, device_llama, device_moves, device_states, device_lengths;
 
 #endif

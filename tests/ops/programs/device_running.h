@@ -46,6 +46,10 @@ tsr_status device_run_open(tsr_comm *comm, const tsr_mesh *mesh, const device_ca
 /** Prepares the executable, and takes workspace; collective. */
 tsr_status device_run_prepare(device_run *r);
 
+/** Gives a length, and the tensors the shapes that it makes, in the memory that they have;
+ * collective. */
+tsr_status device_run_set_length(device_run *r, const char *name, int64_t length);
+
 /** Enqueues a run on the rank's stream; collective. */
 tsr_status device_run_enqueue(device_run *r);
 

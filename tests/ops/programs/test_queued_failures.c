@@ -129,7 +129,7 @@ static tsr_status prepare_far(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_compile(p, &options, &x));
     const tsr_status status =
         layer_expect_status("far", tsr_executable_prepare(x, comm), is_one ? TSR_ERROR_UNAVAILABLE : TSR_ERROR_PEER,
-               "device async:2 is not there, of 2");
+                            "device async:2 is not there, of 2");
     options.device.index = -1;
     EXPECT(tsr_compile(p, &options, &x) == TSR_ERROR_ARGUMENT, "a device of index -1 was taken");
     tsr_executable_destroy(x);
@@ -154,8 +154,8 @@ static tsr_status give_elsewhere(device_run *r, tsr_tensor *given, tsr_tensor el
     const bool is_one = tsr_comm_rank(r->comm) == 1;
     const tsr_tensor kept = *given;
     *given = is_one ? elsewhere : kept;
-    const tsr_status status = layer_expect_status("elsewhere", device_run_enqueue(r), is_one ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
-                                     is_one ? words : "rank 1");
+    const tsr_status status = layer_expect_status(
+        "elsewhere", device_run_enqueue(r), is_one ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, is_one ? words : "rank 1");
     *given = kept;
     return status;
 }
@@ -169,9 +169,9 @@ static tsr_status give_wrong(opened *on, opened *host)
     TSR_TRY(give_elsewhere(&host->r, &host->r.inputs[0], on->r.inputs[0],
                            "input \"x\" lies on device async:1, but must lie on the host"));
     TSR_TRY(layer_expect_status("bind", tsr_executable_bind(on->r.x, "up", host->r.named[1]), TSR_ERROR_ARGUMENT,
-                   "\"up\" lies on the host, but the executable runs on device async:"));
+                                "\"up\" lies on the host, but the executable runs on device async:"));
     TSR_TRY(layer_expect_status("bind", tsr_executable_bind(host->r.x, "up", on->r.named[1]), TSR_ERROR_ARGUMENT,
-                   "but the executable runs on the host"));
+                                "but the executable runs on the host"));
     TSR_TRY(device_run_enqueue(&on->r));
     return device_run_finish(&on->r);
 }
@@ -220,7 +220,7 @@ static tsr_status run_positions(tsr_comm *comm, void *arg)
     o.r.inputs[1].device = o.r.device;
     if (status == TSR_OK)
         status = layer_expect_status("device", device_run_enqueue(&o.r), TSR_ERROR_ARGUMENT,
-                        "input \"position\" lies on device async:0, but must lie on the host");
+                                     "input \"position\" lies on device async:0, but must lie on the host");
     close_run(&o);
     return status;
 }
@@ -267,7 +267,8 @@ static tsr_status run_ids(tsr_comm *comm, void *arg)
     if (status == TSR_OK)
         status = let_work(&o.r);
     if (status == TSR_OK)
-        status = layer_expect_status("the next run", device_run_enqueue(&o.r), TSR_ERROR_STATE, "the device found this in an earlier");
+        status = layer_expect_status("the next run", device_run_enqueue(&o.r), TSR_ERROR_STATE,
+                                     "the device found this in an earlier");
     if (status == TSR_OK)
         status = device_run_enqueue(&o.r);
     if (status == TSR_OK)

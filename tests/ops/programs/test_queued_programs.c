@@ -2,6 +2,9 @@
  * detect races: they give the host's bits. */
 #include "device_cases.h"
 #include "queued_trial.h"
+#include "wholes.h"
+
+#include <tessera/saved_program.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,6 +61,86 @@ static void states_have_the_bits_of_the_host(void **state)
     check_on_meshes(&device_states, true);
 }
 
+/* A prompt of three tokens, and two steps of one token. */
+static tsr_status run_lengths(tsr_comm *comm, device_run *r)
+{
+    static const int64_t steps[][2] = {{3, 3}, {1, 4}, {1, 5}, {9, 9}};
+    (void)comm;
+    for (int i = 0; i < 4; i++) {
+        TSR_TRY(device_run_set_length(r, "tokens", steps[i][0]));
+        TSR_TRY(device_run_set_length(r, "total", steps[i][1]));
+        *(int64_t *)r->inputs[1].data = steps[i][1] - steps[i][0];
+        TSR_TRY(device_run_enqueue(r));
+    }
+    return device_run_finish(r);
+}
+
+/* Gives the run an executable that was saved and loaded. */
+static tsr_status load(tsr_comm *comm, device_run *r)
+{
+    char bytes[8192];
+    size_t count;
+    tsr_executable *x;
+    TSR_TRY(tsr_executable_save(r->x, bytes, sizeof bytes, &count));
+    EXPECT(count <= sizeof bytes, "the executable has %zu bytes", count);
+    TSR_TRY(tsr_executable_load_on(tsr_comm_context(comm), bytes, count, r->device, &x));
+    tsr_executable_destroy(r->x);
+    r->x = x;
+    TSR_TRY(tsr_executable_bind(x, "cache", r->named[2]));
+    TSR_TRY(tsr_executable_prepare(x, comm));
+    return run_lengths(comm, r);
+}
+
+/* Compares what `with` does on the device with what it does on the host. */
+static tsr_status check_with(tsr_comm *comm, const queued_trial *t, tsr_status (*with)(tsr_comm *comm, device_run *r))
+{
+    tsr_mesh *mesh;
+    device_run runs[2] = {{.on = NULL}, {.on = NULL}};
+    TSR_TRY(tsr_mesh_parse(comm, NULL, t->mesh, &mesh));
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < 2 && status == TSR_OK; i++) {
+        status = device_run_open(comm, mesh, t->c, i ? &t->on : NULL, &runs[i]);
+        if (status == TSR_OK)
+            status = device_run_prepare(&runs[i]);
+        if (status == TSR_OK)
+            status = with(comm, &runs[i]);
+    }
+    if (status == TSR_OK)
+        status = device_run_compare(t->c, &runs[1], &runs[0]);
+    device_run_close(&runs[0]);
+    device_run_close(&runs[1]);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static tsr_status check_lengths(tsr_comm *comm, void *arg)
+{
+    return check_with(comm, arg, run_lengths);
+}
+
+static tsr_status check_loaded(tsr_comm *comm, void *arg)
+{
+    return check_with(comm, arg, load);
+}
+
+static void lengths_change_between_runs(void **state)
+{
+    queued_trial t = {.c = &device_lengths, .mesh = "2"};
+    (void)state;
+    queued_start(&t, async_ops_table(true), false);
+    queued_run(&t, check_lengths);
+    queued_stop(&t);
+}
+
+static void an_executable_is_loaded_for_a_device(void **state)
+{
+    queued_trial t = {.c = &device_lengths, .mesh = "2"};
+    (void)state;
+    queued_start(&t, async_ops_table(true), true);
+    queued_run(&t, check_loaded);
+    queued_stop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -65,6 +148,8 @@ int main(void)
         cmocka_unit_test(a_llama_with_gradients_has_the_bits_of_the_host),
         cmocka_unit_test(moves_and_views_have_the_bits_of_the_host),
         cmocka_unit_test(states_have_the_bits_of_the_host),
+        cmocka_unit_test(lengths_change_between_runs),
+        cmocka_unit_test(an_executable_is_loaded_for_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
