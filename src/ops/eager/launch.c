@@ -37,27 +37,50 @@ tsr_status tsr_launch_copy(const tsr_tensor *from, const tsr_tensor *to, tsr_dev
     return table->copy_boxes(self, device.index, &box, 1, stream);
 }
 
-/* True if a view can be copied to the result: that has other memory, or is the view. */
-static bool can_be_copied(const tsr_tensor *view, const tsr_tensor *result)
+static bool has_strides(const tsr_tensor *a, const tsr_tensor *b)
 {
-    return view->data != result->data ||
-           memcmp(view->strides, result->strides, (size_t)result->ndim * sizeof *result->strides) == 0;
+    return memcmp(a->strides, b->strides, (size_t)a->ndim * sizeof *a->strides) == 0;
 }
 
-/* The result as strides over the first input's memory; `*fits` false: no strides can say it, or a
- * copy would read what it has written. */
-static tsr_status find_view(const tsr_op *op, const tsr_kernel_call *call, tsr_tensor *out, bool *fits)
+/* The copy by which a device computes a call. */
+typedef struct copied {
+    tsr_tensor from, to;
+    bool fits; /* false: no copy does it */
+} copied;
+
+/* Asks for the result of a call as strides over `input`, in place of the first input. */
+static tsr_status ask_view(const tsr_op *op, const tsr_kernel_call *call, const tsr_tensor *input, tsr_tensor *out,
+                           bool *fits)
 {
-    const tsr_tensor *const result = &call->outputs[0];
-    *out = call->inputs[0];
-    *fits = strcmp(op->name, "vary") == 0;
-    if (!*fits && op->view) {
-        out->ndim = result->ndim;
-        memcpy(out->shape, result->shape, sizeof out->shape);
-        *fits = true;
-        TSR_TRY(op->view(call, out, fits));
+    tsr_tensor inputs[TSR_OP_MOST_OPERANDS];
+    tsr_kernel_call asked = *call;
+    memcpy(inputs, call->inputs, (size_t)call->input_count * sizeof *inputs);
+    inputs[0] = *input;
+    asked.inputs = inputs;
+    *out = *input;
+    out->ndim = call->outputs[0].ndim;
+    memcpy(out->shape, call->outputs[0].shape, sizeof out->shape);
+    *fits = true;
+    return op->view(&asked, out, fits);
+}
+
+/* Finds the result as strides over the first input; or the first input as strides over the result,
+ * where the op keeps elements in order, as a reshape does. A copy must not read what it has
+ * written. */
+static tsr_status find_copy(const tsr_op *op, const tsr_kernel_call *call, copied *out)
+{
+    const tsr_tensor *const input = &call->inputs[0], *const result = &call->outputs[0];
+    tsr_tensor view;
+    *out = (copied){*input, *result, strcmp(op->name, "vary") == 0};
+    if (!out->fits && op->view)
+        TSR_TRY(ask_view(op, call, input, &out->from, &out->fits));
+    if (!out->fits && op->view) {
+        out->from = *input;
+        out->to = tsr_tensor_contiguous(result->data, input->dtype, input->ndim, input->shape);
+        TSR_TRY(ask_view(op, call, &out->to, &view, &out->fits));
+        out->fits = out->fits && view.data == result->data && has_strides(&view, result);
     }
-    *fits = *fits && can_be_copied(out, result);
+    out->fits = out->fits && (out->from.data != out->to.data || has_strides(&out->from, &out->to));
     return TSR_OK;
 }
 
@@ -78,12 +101,11 @@ static tsr_status ask_kernel(tsr_device device, const tsr_kernel_call *call, int
 tsr_status tsr_launch_find(const char *caller, const tsr_op *op, tsr_device device, const tsr_kernel_call *call,
                            tsr_launch *out)
 {
-    tsr_tensor view;
-    bool fits;
+    copied copy;
     tsr_status status = TSR_ERROR_UNSUPPORTED;
     *out = (tsr_launch){.way = TSR_LAUNCH_COPY};
-    TSR_TRY(find_view(op, call, &view, &fits));
-    if (fits)
+    TSR_TRY(find_copy(op, call, &copy));
+    if (copy.fits)
         return TSR_OK;
     if (is_product(op)) {
         out->way = TSR_LAUNCH_GEMM;
@@ -96,12 +118,11 @@ tsr_status tsr_launch_find(const char *caller, const tsr_op *op, tsr_device devi
     return status == TSR_ERROR_UNSUPPORTED ? refuse(caller, op, device) : status;
 }
 
-static tsr_status copy_view(const tsr_op *op, tsr_device device, const tsr_kernel_call *call, tsr_stream stream)
+static tsr_status enqueue_copy(const tsr_op *op, tsr_device device, const tsr_kernel_call *call, tsr_stream stream)
 {
-    tsr_tensor view;
-    bool fits;
-    TSR_TRY(find_view(op, call, &view, &fits));
-    return tsr_launch_copy(&view, &call->outputs[0], device, stream);
+    copied copy;
+    TSR_TRY(find_copy(op, call, &copy));
+    return tsr_launch_copy(&copy.from, &copy.to, device, stream);
 }
 
 tsr_status tsr_launch_enqueue(const tsr_op *op, tsr_launch_way way, tsr_device device, const tsr_kernel_call *call,
@@ -110,7 +131,7 @@ tsr_status tsr_launch_enqueue(const tsr_op *op, tsr_launch_way way, tsr_device d
     void *self;
     const tsr_device_table *const table = tsr_device_driver_table(device.driver, &self);
     if (way == TSR_LAUNCH_COPY)
-        return copy_view(op, device, call, stream);
+        return enqueue_copy(op, device, call, stream);
     return way == TSR_LAUNCH_GEMM ? tsr_product_enqueue(call, device, stream)
                                   : table->launch(self, device.index, call, stream);
 }

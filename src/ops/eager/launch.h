@@ -7,7 +7,7 @@
 /** How a device computes a call. */
 typedef enum tsr_launch_way {
     TSR_LAUNCH_KERNEL, /**< by the table's `launch` */
-    TSR_LAUNCH_COPY,   /**< the result is strides over the first input, which are copied */
+    TSR_LAUNCH_COPY,   /**< the result is strides over the first input, or that over the result */
     TSR_LAUNCH_GEMM    /**< by the table's `gemm` */
 } tsr_launch_way;
 

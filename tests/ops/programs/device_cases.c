@@ -14,24 +14,40 @@ tsr_value device_parameter(tsr_program *p, const char *name, const tsr_mesh *mes
     return value;
 }
 
-/* An MLP forward and backward: linears, a P -> R, pointwise ops, sums, constants. */
+static tsr_value ones(tsr_program *p, const tsr_mesh *mesh, int64_t rows, int64_t columns)
+{
+    tsr_layout *layout;
+    if (tsr_layout_parse(mesh, "R", 2, (const int64_t[]){rows, columns}, TSR_F32, &layout) != TSR_OK)
+        return TSR_NONE;
+    const tsr_value value = tsr_constant(p, 1, layout);
+    tsr_layout_destroy(layout);
+    return value;
+}
+
+/* An embedding and an MLP forward and backward: rows by ids, linears, products, moves, pointwise
+ * ops, constants. The loss is a sum by products. */
 static void record_mlp(tsr_program *p, const tsr_mesh *mesh, const void *arg)
 {
-    tsr_value d[3];
+    tsr_value of[4], d[4];
     (void)arg;
-    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, (const int64_t[]){5, 6}, NULL);
-    const tsr_value up = device_parameter(p, "up", mesh, "S(0)", 2, 7, 6),
-                    down = device_parameter(p, "down", mesh, "S(1)", 2, 6, 7);
-    const tsr_value h = tsr_op_relu(p, tsr_op_linear(p, tsr_op_vary(p, x), up, TSR_NONE));
-    const tsr_value y = tsr_op_all_reduce(p, tsr_op_linear(p, h, down, TSR_NONE), 0);
-    const tsr_value loss = tsr_op_sum(p, tsr_op_square(p, y), 0, NULL, 0);
-    tsr_gradients(p, loss, 3, (const tsr_value[]){x, up, down}, d);
+    of[0] = tsr_input(p, "x", mesh, TSR_F32, 2, (const int64_t[]){5, 6}, NULL);
+    const tsr_value ids = tsr_input(p, "ids", mesh, TSR_I64, 1, (const int64_t[]){5}, NULL);
+    of[1] = device_parameter(p, "up", mesh, "S(0)", 2, 7, 6);
+    of[2] = device_parameter(p, "down", mesh, "S(1)", 2, 6, 7);
+    of[3] = device_parameter(p, "table", mesh, "S(0)", 2, 9, 6);
+    const tsr_value x = tsr_op_add(p, of[0], tsr_op_all_reduce(p, tsr_op_embedding(p, of[3], ids), 0));
+    const tsr_value h = tsr_op_relu(p, tsr_op_linear(p, tsr_op_vary(p, x), of[1], TSR_NONE));
+    const tsr_value y = tsr_op_all_reduce(p, tsr_op_linear(p, h, of[2], TSR_NONE), 0);
+    const tsr_value sums = tsr_op_matmul(p, ones(p, mesh, 1, 5), tsr_op_square(p, y));
+    const tsr_value loss = tsr_op_matmul(p, sums, ones(p, mesh, 6, 1));
+    tsr_gradients(p, loss, 4, of, d);
     tsr_output(p, "y", y, NULL);
-    tsr_output(p, "x.again", x, NULL);
+    tsr_output(p, "x.again", of[0], NULL);
     tsr_output(p, "loss", loss, NULL);
     tsr_output(p, "d.x", d[0], NULL);
     tsr_output(p, "d.up", d[1], NULL);
     tsr_output(p, "d.down", tsr_op_redistribute(p, d[2], "S(0)"), NULL);
+    tsr_output(p, "d.table", d[3], NULL);
 }
 
 /* A Llama with one layer, cut by heads and by inner features, with the loss and all gradients. */
@@ -96,7 +112,6 @@ static void record_moves(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     tsr_output(p, "line", tsr_op_reshape(p, tsr_op_transpose(p, full, 0, 1), 1, turned), NULL);
     tsr_output(p, "part", tsr_op_slice(p, full, 1, 1, 7, 2), NULL);
     tsr_output(p, "again", x, NULL);
-    tsr_output(p, "maxima", tsr_op_softmax(p, full, 1), NULL);
 }
 
 /* States: written at a position that an input gives, at a constant one, and full. */
@@ -141,6 +156,6 @@ static void record_lengths(tsr_program *p, const tsr_mesh *mesh, const void *arg
     tsr_output(p, "y", tsr_op_redistribute(p, tsr_op_matmul(p, scores, k), "R"), NULL);
 }
 
-const device_case device_mlp = {"mlp", record_mlp, NULL, 0}, device_llama = {"llama", record_llama, NULL, 8},
+const device_case device_mlp = {"mlp", record_mlp, NULL, 9}, device_llama = {"llama", record_llama, NULL, 8},
                   device_moves = {"moves", record_moves, NULL, 0}, device_states = {"states", record_states, NULL, 6},
                   device_lengths = {"lengths", record_lengths, NULL, 1};

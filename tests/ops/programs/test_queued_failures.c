@@ -168,9 +168,9 @@ static tsr_status give_wrong(opened *on, opened *host)
                            "output \"y\" lies on the host, but must lie on device async:1"));
     TSR_TRY(give_elsewhere(&host->r, &host->r.inputs[0], on->r.inputs[0],
                            "input \"x\" lies on device async:1, but must lie on the host"));
-    TSR_TRY(layer_expect_status("bind", tsr_executable_bind(on->r.x, "up", host->r.named[1]), TSR_ERROR_ARGUMENT,
+    TSR_TRY(layer_expect_status("bind", tsr_executable_bind(on->r.x, "up", host->r.named[2]), TSR_ERROR_ARGUMENT,
                                 "\"up\" lies on the host, but the executable runs on device async:"));
-    TSR_TRY(layer_expect_status("bind", tsr_executable_bind(host->r.x, "up", on->r.named[1]), TSR_ERROR_ARGUMENT,
+    TSR_TRY(layer_expect_status("bind", tsr_executable_bind(host->r.x, "up", on->r.named[2]), TSR_ERROR_ARGUMENT,
                                 "but the executable runs on the host"));
     TSR_TRY(device_run_enqueue(&on->r));
     return device_run_finish(&on->r);
