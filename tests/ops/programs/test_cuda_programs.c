@@ -70,16 +70,16 @@ typedef struct line {
 enum { GIVEN = 3, VALUES = 20 };
 
 static const line lines[] = {
-    {"softmax", {0, -1, -1}},                   /* 3 */
-    {"silu_mul", {3, 0, -1}},                   /* 4 */
-    {"rms_norm", {4, 1, -1}},                   /* 5 */
-    {"layer_norm", {5, 1, 2}},                  /* 6 */
-    {"gelu", {6, -1, -1}},                      /* 7 */
-    {"layer_norm_gradient", {7, 5, 1}},         /* 8 to 10 */
-    {"rms_norm_gradient", {8, 4, 1}},           /* 11, 12 */
-    {"softmax_gradient", {11, 3, -1}},          /* 13 */
-    {"silu_gradient", {13, 0, -1}},             /* 14 */
-    {"log_softmax", {14, -1, -1}},              /* 15 */
+    {"softmax", {0, -1, -1}},           /* 3 */
+    {"silu_mul", {3, 0, -1}},           /* 4 */
+    {"rms_norm", {4, 1, -1}},           /* 5 */
+    {"layer_norm", {5, 1, 2}},          /* 6 */
+    {"gelu", {6, -1, -1}},              /* 7 */
+    {"layer_norm_gradient", {7, 5, 1}}, /* 8 to 10 */
+    {"rms_norm_gradient", {8, 4, 1}},   /* 11, 12 */
+    {"softmax_gradient", {11, 3, -1}},  /* 13 */
+    {"silu_gradient", {13, 0, -1}},     /* 14 */
+    {"log_softmax", {14, -1, -1}},      /* 15 */
 };
 
 #define LINES (sizeof lines / sizeof lines[0])
