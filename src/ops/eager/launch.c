@@ -5,12 +5,28 @@
 #include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *name_of(tsr_device device)
 {
     void *self;
     return tsr_device_driver_table(device.driver, &self)->name;
+}
+
+bool tsr_launch_is_same(tsr_device a, tsr_device b)
+{
+    return a.driver == b.driver && a.index == b.index;
+}
+
+const char *tsr_launch_print(tsr_device device, char *text, size_t capacity)
+{
+    void *self;
+    if (device.driver)
+        snprintf(text, capacity, "device %.60s:%d", tsr_device_driver_table(device.driver, &self)->name, device.index);
+    else
+        snprintf(text, capacity, "the host");
+    return text;
 }
 
 static tsr_status refuse(const char *caller, const tsr_op *op, tsr_device device)

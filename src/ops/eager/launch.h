@@ -4,6 +4,12 @@
 
 #include "ops/rows/row.h"
 
+/** True if two devices are one. */
+bool tsr_launch_is_same(tsr_device a, tsr_device b);
+
+/** "the host", or "device cuda:1", for sentences; returns `text`. */
+const char *tsr_launch_print(tsr_device device, char *text, size_t capacity);
+
 /** How a device computes a call. */
 typedef enum tsr_launch_way {
     TSR_LAUNCH_KERNEL, /**< by the table's `launch` */
@@ -18,8 +24,8 @@ typedef struct tsr_launch {
 } tsr_launch;
 
 /** Finds how a device computes a call, whose `op` is the row's name and which need not exchange. No
- * elements are read. TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller` and names op and
- * device: it has no kernel for it. */
+ * elements are read. TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller` and names op
+ * and device: it has no kernel for it. */
 tsr_status tsr_launch_find(const char *caller, const tsr_op *op, tsr_device device, const tsr_kernel_call *call,
                            tsr_launch *out);
 

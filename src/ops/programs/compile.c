@@ -3,7 +3,6 @@
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
-#include "ops/programs/devices/place.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/probe.h"
 #include "ops/programs/shapes.h"
@@ -95,7 +94,6 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
-    tsr_executable_mark_lent(x);
     TSR_TRY(tsr_compile_memory(x));
     TSR_TRY(tsr_compile_probe(x, NULL));
     return tsr_compile_scratch(x);
@@ -134,6 +132,15 @@ static bool has_effect(const tsr_program *program)
     return found;
 }
 
+static tsr_status check_device(tsr_device device)
+{
+    if (device.index < 0 || (!device.driver && device.index > 0))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: options.device is %s:%d, but devices count from 0%s",
+                              device.driver ? "device" : "host", device.index,
+                              device.driver ? "" : ", and there is one host");
+    return TSR_OK;
+}
+
 tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *options, tsr_executable **out)
 {
     void *memory;
@@ -151,7 +158,7 @@ tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *op
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_compile: the program has neither outputs nor stores; add one by tsr_output()");
     if (options)
-        TSR_TRY(tsr_place_check_device(options->device));
+        TSR_TRY(check_device(options->device));
     TSR_TRY(find_rank(program, options, &rank));
     TSR_TRY(tsr_allocate(program->context, sizeof(tsr_executable), &memory));
     tsr_executable *const x = memset(memory, 0, sizeof *x);

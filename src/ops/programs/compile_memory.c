@@ -2,7 +2,7 @@
 #include "ops/programs/compile_memory.h"
 
 #include "ops/kernels/pointwise.h"
-#include "ops/programs/devices/enqueue.h"
+#include "ops/programs/link.h"
 #include "ops/programs/rooms.h"
 
 #include <tessera/sys/memory.h>

@@ -1,8 +1,7 @@
 
 #include "ops/programs/executable.h"
 
-#include "ops/programs/devices/place.h"
-
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
 #include <string.h>
@@ -20,12 +19,27 @@ static void destroy_names(tsr_context *context, char **names, size_t count)
     tsr_release(context, names);
 }
 
+static void give_back(const tsr_executable *x, const tsr_device_piece *piece)
+{
+    void *self;
+    if (piece->data)
+        tsr_device_driver_table(x->device.driver, &self)->free(self, x->device.index, piece->data, piece->bytes, NULL);
+}
+
+/* Frees what lies on the device. */
+static void leave_device(const tsr_executable *x)
+{
+    for (size_t i = 0; i < x->value_count; i++)
+        give_back(x, &x->values[i].on_device);
+    give_back(x, &x->unread);
+}
+
 void tsr_executable_destroy(tsr_executable *x)
 {
     if (!x)
         return;
     tsr_context *const context = x->context;
-    tsr_executable_leave_device(x);
+    leave_device(x);
     for (size_t i = 0; i < x->step_count; i++)
         destroy_step(context, &x->steps[i]);
     for (size_t i = 0; i < x->value_count; i++)
@@ -146,14 +160,14 @@ static tsr_status check_device(const tsr_executable *x, const char *name, const 
 {
     char text[2][80];
     const tsr_tensor local = tsr_dtensor_to_local(tensor);
-    if (local.ndim < 0 || tsr_place_is_same(local.device, x->device))
+    if (local.ndim < 0 || tsr_launch_is_same(local.device, x->device))
         return TSR_OK;
     return tsr_status_set(
         TSR_ERROR_ARGUMENT,
         "tsr_executable_bind: \"%.200s\" lies on %s, but the executable runs on %s; copy it there, or "
         "compile for its device by tsr_compile_options.device",
-        name, tsr_place_print(local.device, text[0], sizeof text[0]),
-        tsr_place_print(x->device, text[1], sizeof text[1]));
+        name, tsr_launch_print(local.device, text[0], sizeof text[0]),
+        tsr_launch_print(x->device, text[1], sizeof text[1]));
 }
 
 tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor *tensor)

@@ -186,4 +186,12 @@ static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
     return &x->forms[x->values[value].form];
 }
 
+/** A step's call as a device's table takes it, which finds kernels by the row's name. */
+static inline tsr_kernel_call tsr_step_as_launched(const tsr_step *step, const tsr_kernel_call *call)
+{
+    tsr_kernel_call launched = *call;
+    launched.op = step->c.op->name;
+    return launched;
+}
+
 #endif

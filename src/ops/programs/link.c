@@ -1,11 +1,53 @@
 /* Writes the addresses of a run's memory into the steps of an executable. */
 #include "ops/programs/link.h"
 
-#include "ops/programs/devices/enqueue.h"
+#include "ops/eager/exchange.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/rooms.h"
 
+#include <tessera/sys/device.h>
+
 #include <string.h>
+
+static const char *name_of(const tsr_executable *x)
+{
+    void *self;
+    return tsr_device_driver_table(x->device.driver, &self)->name;
+}
+
+tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size_t *bytes)
+{
+    tsr_tensor outputs[TSR_OP_MOST_RESULTS];
+    tsr_launch launch;
+    tsr_kernel_call call = tsr_step_as_launched(step, &step->call);
+    *bytes = 0;
+    if (step->exchanged)
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs "
+            "on the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
+            step->caller, step->c.op->rule, name_of(x));
+    if (x->stands_in) {
+        memcpy(outputs, step->outputs, sizeof outputs);
+        for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+            outputs[i].data = NULL;
+        call.outputs = outputs;
+    }
+    TSR_TRY(tsr_launch_find(step->caller, step->c.op, x->device, &call, &launch));
+    step->way = launch.way;
+    *bytes = (size_t)launch.bytes;
+    return TSR_OK;
+}
+
+tsr_status tsr_executable_find_scratch(const tsr_executable *x, tsr_step *step, size_t *bytes)
+{
+    if (!x->device.driver) {
+        *bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+        return TSR_OK;
+    }
+    const tsr_status status = tsr_executable_find_way(x, step, bytes);
+    return status == TSR_ERROR_UNSUPPORTED && x->stands_in ? TSR_OK : status;
+}
 
 /* The memory of a value that is no view. */
 static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,

@@ -3,8 +3,6 @@
 #include "ops/eager/exchange.h"
 #include "ops/eager/mix.h"
 #include "ops/programs/compile_memory.h"
-#include "ops/programs/devices/enqueue.h"
-#include "ops/programs/devices/place.h"
 #include "ops/programs/link.h"
 
 #include <tessera/sys/comm.h>
@@ -47,13 +45,13 @@ static tsr_status refuse_tensor(const char *what, const char *name, const tsr_te
 static tsr_status check_device(const char *what, const char *name, const tsr_tensor *given, tsr_device wanted)
 {
     char text[2][80];
-    if (tsr_place_is_same(given->device, wanted))
+    if (tsr_launch_is_same(given->device, wanted))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "tsr_executable_run: %s \"%.64s\" lies on %s, but must lie on %s; "
                           "tsr_executable_input_device() tells it of inputs",
-                          what, name, tsr_place_print(given->device, text[0], sizeof text[0]),
-                          tsr_place_print(wanted, text[1], sizeof text[1]));
+                          what, name, tsr_launch_print(given->device, text[0], sizeof text[0]),
+                          tsr_launch_print(wanted, text[1], sizeof text[1]));
 }
 
 /* Checks a tensor against the layout's local shape. */
@@ -132,6 +130,18 @@ static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
     return tsr_exchange_run(&e, local == TSR_OK ? r->workspace + r->x->rooms[step->scratch].offset : NULL, local);
 }
 
+/* Computes a kernel's call, which need not exchange, or copies: on a device it is enqueued. */
+static tsr_status compute(const running *r, const tsr_step *step, const tsr_kernel_call *call)
+{
+    const tsr_device device = r->x->device;
+    if (!device.driver)
+        return step->c.op->host(call);
+    if (step->kind != TSR_DOES_KERNEL)
+        return tsr_launch_copy(&call->inputs[0], &call->outputs[0], device, r->stream);
+    const tsr_kernel_call launched = tsr_step_as_launched(step, call);
+    return tsr_launch_enqueue(step->c.op, step->way, device, &launched, r->stream);
+}
+
 /* Writes a value into a state. */
 static tsr_status store(const running *r, const tsr_step *step)
 {
@@ -149,7 +159,7 @@ static tsr_status store(const running *r, const tsr_step *step)
         part.data = (char *)part.data + position * part.strides[step->dim] * (int64_t)tsr_dtype_bytes(part.dtype);
     }
     call.outputs = &part;
-    return tsr_executable_call(r->x, step, &call, r->stream);
+    return compute(r, step, &call);
 }
 
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
@@ -168,13 +178,13 @@ static tsr_status run_step(running *r, tsr_step *step)
     case TSR_DOES_KERNEL:
         if (!step->inside)
             return TSR_OK;
-        return step->exchanged ? exchange(r, step, TSR_OK) : tsr_executable_call(r->x, step, &step->call, r->stream);
+        return step->exchanged ? exchange(r, step, TSR_OK) : compute(r, step, &step->call);
     case TSR_DOES_MOVE:
         return run_move(r, step);
     case TSR_DOES_STORE:
         return step->inside ? store(r, step) : TSR_OK;
     case TSR_DOES_COPY:
-        return tsr_executable_call(r->x, step, &step->call, r->stream);
+        return compute(r, step, &step->call);
     default:
         return TSR_OK;
     }

@@ -1,4 +1,5 @@
-/** Runs programs on a device and on the host, from the same shards, and compares what they write. */
+/** Runs programs on a device and on the host, from the same shards, and compares what they
+ * write. */
 #ifndef TESTS_OPS_PROGRAMS_DEVICE_RUNNING_H
 #define TESTS_OPS_PROGRAMS_DEVICE_RUNNING_H
 

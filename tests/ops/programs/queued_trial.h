@@ -1,4 +1,5 @@
-/** A program under test on devices that run work later, in any order that streams and events allow. */
+/** A program under test on devices that run work later, in any order that streams and events
+ * allow. */
 #ifndef TESTS_OPS_PROGRAMS_QUEUED_TRIAL_H
 #define TESTS_OPS_PROGRAMS_QUEUED_TRIAL_H
 

@@ -1,11 +1,11 @@
-#include "ops/programs/devices/place.h"
+#include "ops/programs/prepared/place.h"
 
 #include "ops/eager/mix.h"
-#include "ops/programs/devices/enqueue.h"
+#include "ops/programs/link.h"
+#include "ops/programs/probe.h"
 
 #include <tessera/sys/device.h>
 
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes of memory for operands whose values no op reads: one element of any dtype. */
@@ -25,30 +25,6 @@ static site site_of(const tsr_executable *x)
     return s;
 }
 
-tsr_status tsr_place_check_device(tsr_device device)
-{
-    if (device.index < 0 || (!device.driver && device.index > 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: options.device is %s:%d, but devices count from 0%s",
-                              device.driver ? "device" : "host", device.index,
-                              device.driver ? "" : ", and there is one host");
-    return TSR_OK;
-}
-
-bool tsr_place_is_same(tsr_device a, tsr_device b)
-{
-    return a.driver == b.driver && a.index == b.index;
-}
-
-const char *tsr_place_print(tsr_device device, char *text, size_t capacity)
-{
-    void *self;
-    if (device.driver)
-        snprintf(text, capacity, "device %.60s:%d", tsr_device_driver_table(device.driver, &self)->name, device.index);
-    else
-        snprintf(text, capacity, "the host");
-    return text;
-}
-
 uint64_t tsr_executable_device_kind(const tsr_executable *x)
 {
     return tsr_mix_text(0, site_of(x).table->name);
@@ -60,15 +36,6 @@ static int find_position(const tsr_executable *x, const tsr_step *step)
     if (step->kind != TSR_DOES_STORE || step->dim < 0 || !step->inside)
         return -1;
     return x->values[step->operands[2]].base;
-}
-
-void tsr_executable_mark_lent(tsr_executable *x)
-{
-    for (size_t i = 0; i < x->step_count && x->device.driver; i++) {
-        const int position = find_position(x, &x->steps[i]);
-        if (position >= 0 && x->values[position].place == TSR_PLACE_INPUT)
-            x->values[position].is_lent = true;
-    }
 }
 
 static tsr_status refuse_position(const tsr_executable *x, const tsr_step *step)
@@ -131,6 +98,7 @@ tsr_status tsr_executable_check_place(tsr_executable *x)
     if (!x->device.driver)
         return TSR_OK;
     TSR_TRY(check_index(x));
+    TSR_TRY(tsr_compile_stand_in(x));
     for (size_t i = 0; i < x->step_count; i++)
         TSR_TRY(check_step(x, &x->steps[i]));
     return TSR_OK;
@@ -144,14 +112,6 @@ static tsr_status take(const tsr_executable *x, size_t bytes, tsr_device_piece *
     TSR_TRY(s.table->alloc(s.self, s.index, bytes, NULL, &piece->data));
     piece->bytes = bytes;
     return TSR_OK;
-}
-
-static void give_back(const tsr_executable *x, tsr_device_piece *piece)
-{
-    const site s = site_of(x);
-    if (piece->data)
-        s.table->free(s.self, s.index, piece->data, piece->bytes, NULL);
-    *piece = (tsr_device_piece){NULL, 0};
 }
 
 /* Repeats the first element of a constant's memory on the host. */
@@ -187,13 +147,4 @@ tsr_status tsr_executable_fill_constants(tsr_executable *x)
         filled = true;
     }
     return filled && s.table->stream_synchronize ? s.table->stream_synchronize(s.self, s.index, NULL) : TSR_OK;
-}
-
-void tsr_executable_leave_device(tsr_executable *x)
-{
-    if (!x->device.driver)
-        return;
-    for (size_t i = 0; i < x->value_count; i++)
-        give_back(x, &x->values[i].on_device);
-    give_back(x, &x->unread);
 }

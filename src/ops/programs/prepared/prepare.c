@@ -2,9 +2,9 @@
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
 #include "ops/programs/compile_memory.h"
-#include "ops/programs/devices/place.h"
 #include "ops/programs/forms.h"
 #include "ops/programs/plans.h"
+#include "ops/programs/prepared/place.h"
 #include "ops/programs/probe.h"
 
 #include <tessera/mesh_comm.h>
