@@ -138,7 +138,7 @@ tsr_status device_run_finish(const device_run *r)
 
 void device_run_close(device_run *r)
 {
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < DEVICE_RUN_MOST; i++) {
         tsr_dtensor_destroy(r->named[i]);
         tsr_dtensor_destroy(r->made[i]);
     }
@@ -170,7 +170,7 @@ tsr_status device_run_compare(const device_case *c, const device_run *a, const d
     const size_t count = tsr_executable_output_count(a->x);
     for (size_t i = 0; i < count; i++)
         TSR_TRY(compare(c, tsr_executable_output_name(a->x, i), a, a->outputs[i], b, b->outputs[i]));
-    for (int i = 0; i < 16 && a->named[i]; i++)
+    for (int i = 0; i < DEVICE_RUN_MOST && a->named[i]; i++)
         TSR_TRY(compare(c, "a parameter or state", a, tsr_dtensor_to_local(a->named[i]), b,
                         tsr_dtensor_to_local(b->named[i])));
     return TSR_OK;

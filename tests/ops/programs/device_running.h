@@ -24,6 +24,9 @@ typedef struct device_case {
     int64_t limit; /**< ids are below it */
 } device_case;
 
+/** The most inputs, parameters and states of a program under test, and outputs. */
+enum { DEVICE_RUN_MOST = 24 };
+
 /** An executable on this rank's device, and all that a run takes. */
 typedef struct device_run {
     const device_running *on;
@@ -33,8 +36,9 @@ typedef struct device_run {
     tsr_device device;
     tsr_stream stream;
     tsr_executable *x;
-    tsr_dtensor *named[16], *made[16]; /**< inputs, parameters and states, in the order of recording; outputs */
-    tsr_tensor inputs[16], outputs[16];
+    tsr_dtensor *named[DEVICE_RUN_MOST],
+        *made[DEVICE_RUN_MOST]; /**< inputs, parameters and states, in the order of recording; outputs */
+    tsr_tensor inputs[DEVICE_RUN_MOST], outputs[DEVICE_RUN_MOST];
     void *workspace;
     size_t bytes;
 } device_run;

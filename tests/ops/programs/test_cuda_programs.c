@@ -61,25 +61,30 @@ static void states_have_the_bits_of_the_host(void **state)
     run_on_meshes(&device_states, check_one);
 }
 
-/* Ops one after the other; values are x, weight, bias, then the results. */
+/* Ops one after the other; values are x, weight, bias, w, then the results. */
 typedef struct line {
     const char *op;
     int operands[3]; /* values; -1: none */
 } line;
 
-enum { GIVEN = 3, VALUES = 20 };
+enum { GIVEN = 4, VALUES = 24 };
 
 static const line lines[] = {
-    {"softmax", {0, -1, -1}},           /* 3 */
-    {"silu_mul", {3, 0, -1}},           /* 4 */
-    {"rms_norm", {4, 1, -1}},           /* 5 */
-    {"layer_norm", {5, 1, 2}},          /* 6 */
-    {"gelu", {6, -1, -1}},              /* 7 */
-    {"layer_norm_gradient", {7, 5, 1}}, /* 8 to 10 */
-    {"rms_norm_gradient", {8, 4, 1}},   /* 11, 12 */
-    {"softmax_gradient", {11, 3, -1}},  /* 13 */
-    {"silu_gradient", {13, 0, -1}},     /* 14 */
-    {"log_softmax", {14, -1, -1}},      /* 15 */
+    {"softmax", {0, -1, -1}},           /* 4 */
+    {"silu_mul", {4, 0, -1}},           /* 5 */
+    {"rms_norm", {5, 1, -1}},           /* 6 */
+    {"layer_norm", {6, 1, 2}},          /* 7 */
+    {"gelu", {7, -1, -1}},              /* 8 */
+    {"layer_norm_gradient", {8, 6, 1}}, /* 9 to 11 */
+    {"rms_norm_gradient", {9, 5, 1}},   /* 12, 13 */
+    {"softmax_gradient", {12, 4, -1}},  /* 14 */
+    {"silu_gradient", {14, 0, -1}},     /* 15 */
+    {"log_softmax", {15, -1, -1}},      /* 16 */
+    {"matmul", {16, 3, -1}},            /* 17 */
+    {"linear", {17, 3, 2}},             /* 18 */
+    {"linear_gradient_x", {18, 3, -1}}, /* 19 */
+    {"linear_gradient_w", {19, 0, -1}}, /* 20 */
+    {"matmul_gradient_b", {18, 17, 3}}, /* 21 */
 };
 
 #define LINES (sizeof lines / sizeof lines[0])
@@ -88,7 +93,8 @@ static void record_lines(tsr_program *p, const tsr_mesh *mesh, const void *arg)
 {
     tsr_value values[VALUES] = {tsr_input(p, "x", mesh, TSR_F32, 2, (const int64_t[]){6, 8}, "S(0)"),
                                 device_parameter(p, "weight", mesh, "R", 1, 8, 0),
-                                device_parameter(p, "bias", mesh, "R", 1, 8, 0)};
+                                device_parameter(p, "bias", mesh, "R", 1, 8, 0),
+                                device_parameter(p, "w", mesh, "R", 2, 8, 8)};
     int count = GIVEN;
     (void)arg;
     for (size_t i = 0; i < LINES; i++) {
@@ -112,7 +118,7 @@ static void record_lines(tsr_program *p, const tsr_mesh *mesh, const void *arg)
 /* Calls the ops on the run's device, and puts the results in place of the host's outputs. */
 static tsr_status call_lines(const device_run *r, device_run *calls)
 {
-    tsr_dtensor *values[VALUES] = {r->named[0], r->named[1], r->named[2]};
+    tsr_dtensor *values[VALUES] = {r->named[0], r->named[1], r->named[2], r->named[3]};
     int count = GIVEN;
     for (size_t i = 0; i < LINES; i++) {
         const tsr_op *op;
