@@ -148,7 +148,9 @@ TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const c
  * the host, and the run enqueues on `stream`, of which NULL is the default one; it waits for no
  * stream. What it reads and writes, workspace included, stays until the stream is done; another run
  * on the same stream may follow at once. What only the device finds, such as ids out of range, is
- * TSR_ERROR_STATE of the next run on the stream, or of a later op of this one (docs/ops.md).
+ * TSR_ERROR_STATE of the next run on the stream, or of a later op of this one (docs/ops.md). After
+ * TSR_ERROR_DEVICE on some rank, every rank waits for its stream, and for its peers, before it runs
+ * again: what was not enqueued may be what ordered the ranks' streams.
  *
  * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a
  * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
