@@ -96,7 +96,20 @@ static void record_llama(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     }
 }
 
-/* Redistributions of all kinds, those that share an exchange too, and views that are copied. */
+/* A mesh of rank 0 alone, and a layout on it. */
+static tsr_layout *lay_alone(const tsr_mesh *mesh, int ndim, const int64_t *shape)
+{
+    tsr_mesh *alone;
+    tsr_layout *layout = NULL;
+    if (tsr_mesh_create(tsr_mesh_comm(mesh), 1, (const int64_t[]){1}, NULL, NULL, &alone) != TSR_OK)
+        return NULL;
+    (void)tsr_layout_parse(alone, "R", ndim, shape, TSR_F32, &layout);
+    tsr_mesh_destroy(alone);
+    return layout;
+}
+
+/* Redistributions of all kinds, those that share an exchange too, and one to a rank alone; and views
+ * that are copied. */
 static void record_moves(tsr_program *p, const tsr_mesh *mesh, const void *arg)
 {
     static const int64_t turned[] = {35};
@@ -112,6 +125,9 @@ static void record_moves(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     tsr_output(p, "line", tsr_op_reshape(p, tsr_op_transpose(p, full, 0, 1), 1, turned), NULL);
     tsr_output(p, "part", tsr_op_slice(p, full, 1, 1, 7, 2), NULL);
     tsr_output(p, "again", x, NULL);
+    tsr_layout *const alone = lay_alone(mesh, 2, (const int64_t[]){5, 7});
+    tsr_output(p, "first", tsr_op_square(p, tsr_op_to_mesh(p, x, alone)), NULL);
+    tsr_layout_destroy(alone);
 }
 
 /* States: written at a position that an input gives, at a constant one, and full. */

@@ -80,7 +80,7 @@ tsr_status device_run_open(tsr_comm *comm, const tsr_mesh *mesh, const device_ca
     if (on)
         out->device = (tsr_device){on->driver, tsr_comm_rank(comm) % on->devices};
     out->table = tsr_device_driver_table(out->device.driver, &out->self);
-    if (on)
+    if (out->table->stream_create && on)
         TSR_TRY(out->table->stream_create(out->self, out->device.index, &out->stream));
     TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &program));
     c->record(program, mesh, c->arg);
@@ -133,7 +133,7 @@ tsr_status device_run_enqueue(device_run *r)
 
 tsr_status device_run_finish(const device_run *r)
 {
-    return r->on ? r->table->stream_synchronize(r->self, r->device.index, r->stream) : TSR_OK;
+    return r->stream ? r->table->stream_synchronize(r->self, r->device.index, r->stream) : TSR_OK;
 }
 
 void device_run_close(device_run *r)

@@ -5,6 +5,7 @@
 #include "wholes.h"
 
 #include <tessera/saved_program.h>
+#include <tessera/sys/ops.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,6 +142,79 @@ static void an_executable_is_loaded_for_a_device(void **state)
     queued_stop(&t);
 }
 
+/* Runs while captures record the ranks' streams, one capture for all: a run that waited, for a
+ * stream or for an event from outside, would be a fault. */
+static tsr_status run_captured(tsr_comm *comm, const queued_trial *t, device_run *r)
+{
+    TSR_TRY(device_run_enqueue(r));
+    TSR_TRY(device_run_finish(r));
+    TSR_TRY(tsr_comm_barrier(comm));
+    async_capture(t->machine, r->device.index, r->stream, 7);
+    TSR_TRY(tsr_comm_barrier(comm));
+    TSR_TRY(device_run_enqueue(r));
+    TSR_TRY(tsr_comm_barrier(comm));
+    async_capture(t->machine, r->device.index, r->stream, 0);
+    return device_run_finish(r);
+}
+
+static tsr_status check_captured(tsr_comm *comm, void *arg)
+{
+    const queued_trial *const t = arg;
+    tsr_mesh *mesh;
+    device_run r;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, t->mesh, &mesh));
+    tsr_status status = device_run_open(comm, mesh, t->c, &t->on, &r);
+    if (status == TSR_OK)
+        status = device_run_prepare(&r);
+    if (status == TSR_OK)
+        status = run_captured(comm, t, &r);
+    device_run_close(&r);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static void a_run_can_be_captured(void **state)
+{
+    queued_trial t = {.c = &device_mlp, .mesh = "2"};
+    (void)state;
+    queued_start(&t, async_ops_table(true), false);
+    queued_run(&t, check_captured);
+    queued_stop(&t);
+}
+
+/* A device whose calls are done on return. */
+static tsr_status launch_at_once(void *self, int index, const struct tsr_kernel_call *call, tsr_stream stream)
+{
+    const tsr_op *op;
+    (void)self;
+    (void)index;
+    (void)stream;
+    TSR_TRY(tsr_op_find(NULL, call->op, &op));
+    if (!call->query)
+        return op->host(call);
+    *call->query = op->workspace_bytes ? op->workspace_bytes(call) : 0;
+    return TSR_OK;
+}
+
+static void devices_without_streams_have_the_bits_of_the_host(void **state)
+{
+    static const device_case *const cases[] = {&device_mlp, &device_llama, &device_moves, &device_states};
+    const tsr_device_table *host;
+    queued_trial t = {.mesh = "2"};
+    (void)state;
+    assert_int_equal(tsr_device_host_table("portable", &host), TSR_OK);
+    tsr_device_table table = *host;
+    table.name = "prompt";
+    table.launch = launch_at_once;
+    t.on.devices = 1;
+    assert_int_equal(tsr_device_driver_create(&table, NULL, &t.on.driver), TSR_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        t.c = cases[i];
+        queued_run(&t, check_one);
+    }
+    tsr_device_driver_destroy(t.on.driver);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +224,8 @@ int main(void)
         cmocka_unit_test(states_have_the_bits_of_the_host),
         cmocka_unit_test(lengths_change_between_runs),
         cmocka_unit_test(an_executable_is_loaded_for_a_device),
+        cmocka_unit_test(a_run_can_be_captured),
+        cmocka_unit_test(devices_without_streams_have_the_bits_of_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
