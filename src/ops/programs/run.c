@@ -167,7 +167,7 @@ static void meet_failed(running *r, tsr_step *step)
 {
     (void)tsr_status_restore(&r->sentence, r->status);
     if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
-        (void)tsr_plan_execute_failed(r->x->plans[step->plan].now, r->comm, r->stream, r->status);
+        (void)tsr_plan_execute_failed_on(r->x->plans[step->plan].now, r->comm, r->x->device, r->stream, r->status);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
 }
