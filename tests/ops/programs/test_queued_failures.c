@@ -2,6 +2,7 @@
  * for ever. */
 #include "device_cases.h"
 #include "layers.h"
+#include "message_engine.h"
 #include "queued_trial.h"
 #include "wholes.h"
 
@@ -373,6 +374,41 @@ static void a_call_that_fails_on_one_rank_leaves_no_rank_waiting(void **state)
     }
 }
 
+/* By messages, peers are not told on devices with streams: rank 1, which has no memory for its first
+ * run, ends the communicator. */
+static tsr_status run_by_messages(tsr_comm *comm, void *arg)
+{
+    const queued_trial *const t = arg;
+    const bool is_one = tsr_comm_rank(comm) == 1;
+    opened o;
+    tsr_status status = open_run(comm, t, &t->on, &o);
+    if (status == TSR_OK)
+        status = device_run_prepare(&o.r);
+    const tsr_stream own = o.r.stream;
+    o.r.stream = NULL;
+    o.r.bytes = is_one ? 0 : o.r.bytes;
+    if (status == TSR_OK)
+        status =
+            layer_expect_status("by messages", device_run_enqueue(&o.r), is_one ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
+                                is_one ? "the executable wants" : "rank 1");
+    o.r.stream = own;
+    close_run(&o);
+    return status;
+}
+
+static void by_messages_a_rank_that_fails_ends_the_communicator(void **state)
+{
+    queued_trial t = {.c = &device_mlp, .mesh = "2"};
+    (void)state;
+    queued_start(&t, async_ops_table(true), false);
+    tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
+    threads.timeout_ms = 10000;
+    const tsr_status status = message_engine_run(2, run_by_messages, &t, &threads);
+    if (status != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    queued_stop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +418,7 @@ int main(void)
         cmocka_unit_test(tensors_that_lie_elsewhere_are_refused_with_both_places),
         cmocka_unit_test(positions_of_stores_are_given_on_the_host),
         cmocka_unit_test(ids_that_only_the_device_reads_are_told_by_the_next_run),
+        cmocka_unit_test(by_messages_a_rank_that_fails_ends_the_communicator),
         cmocka_unit_test(a_call_that_fails_on_one_rank_leaves_no_rank_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

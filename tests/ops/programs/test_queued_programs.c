@@ -1,6 +1,7 @@
 /* Programs on devices that run work later, in any order that streams and events allow, and that
  * detect races: they give the host's bits. */
 #include "device_cases.h"
+#include "message_engine.h"
 #include "queued_trial.h"
 #include "wholes.h"
 
@@ -42,6 +43,19 @@ static void layers_forward_and_backward_have_the_bits_of_the_host(void **state)
     (void)state;
     check_on_meshes(&device_mlp, true);
     check_on_meshes(&device_mlp, false);
+}
+
+static void moves_by_messages_have_the_bits_of_the_host(void **state)
+{
+    static const device_case *const cases[] = {&device_mlp, &device_moves};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        queued_trial t = {.c = cases[i], .mesh = "4"};
+        queued_start(&t, async_ops_table(true), i);
+        if (message_engine_run(4, check_one, &t, NULL) != TSR_OK)
+            fail_msg("%s", tsr_status_message());
+        queued_stop(&t);
+    }
 }
 
 static void a_llama_with_gradients_has_the_bits_of_the_host(void **state)
@@ -219,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_forward_and_backward_have_the_bits_of_the_host),
+        cmocka_unit_test(moves_by_messages_have_the_bits_of_the_host),
         cmocka_unit_test(a_llama_with_gradients_has_the_bits_of_the_host),
         cmocka_unit_test(moves_and_views_have_the_bits_of_the_host),
         cmocka_unit_test(states_have_the_bits_of_the_host),
