@@ -19,12 +19,12 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         return tsr_status_set(TSR_ERROR_STATE,
                               "tsr_executable_prepare: the executable is the part of rank %lld, but this is rank %d",
                               (long long)x->rank, tsr_comm_rank(comm));
+    TSR_TRY(tsr_executable_check_place(x));
     for (size_t i = 0; i < x->mesh_count; i++) {
         tsr_mesh_destroy(x->meshes[i].open);
         x->meshes[i].open = NULL;
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
-    TSR_TRY(tsr_executable_check_place(x));
     TSR_TRY(tsr_executable_open_plans(x, comm));
     TSR_TRY(tsr_compile_probe(x, comm));
     TSR_TRY(tsr_executable_fill_constants(x));
