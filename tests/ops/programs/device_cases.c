@@ -108,8 +108,8 @@ static tsr_layout *lay_alone(const tsr_mesh *mesh, int ndim, const int64_t *shap
     return layout;
 }
 
-/* Redistributions of all kinds, those that share an exchange too, and one to a rank alone; and views
- * that are copied. */
+/* Redistributions of all kinds, those that share an exchange too, and one to a rank alone; and
+ * views that are copied. */
 static void record_moves(tsr_program *p, const tsr_mesh *mesh, const void *arg)
 {
     static const int64_t turned[] = {35};

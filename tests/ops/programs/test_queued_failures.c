@@ -374,8 +374,8 @@ static void a_call_that_fails_on_one_rank_leaves_no_rank_waiting(void **state)
     }
 }
 
-/* By messages, peers are not told on devices with streams: rank 1, which has no memory for its first
- * run, ends the communicator. */
+/* By messages, peers are not told on devices with streams: rank 1, which has no memory for its
+ * first run, ends the communicator. */
 static tsr_status run_by_messages(tsr_comm *comm, void *arg)
 {
     const queued_trial *const t = arg;
