@@ -87,7 +87,7 @@ static tsr_status find_copy(const tsr_op *op, const tsr_kernel_call *call, copie
 {
     const tsr_tensor *const input = &call->inputs[0], *const result = &call->outputs[0];
     tsr_tensor view;
-    *out = (copied){*input, *result, strcmp(op->name, "vary") == 0};
+    *out = (copied){*input, *result, op->passes};
     if (!out->fits && op->view)
         TSR_TRY(ask_view(op, call, input, &out->from, &out->fits));
     if (!out->fits && op->view) {
