@@ -11,6 +11,8 @@ import harness
 
 tool = harness.Tool(sys.argv[1])
 CUDA = pathlib.Path(__file__).parent.parent.parent / "src" / "device" / "cuda" / "ops" / "work.h"
+# Rows that CUDA's gemm computes.
+PRODUCTS = ["einsum", *(f"einsum_gradient_{x}" for x in "abcd"), "linear", *(f"linear_gradient_{x}" for x in "xwb"), "matmul", *(f"matmul_gradient_{x}" for x in "ab")]
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "pytorch_ops.jsonl"
 DESCR = {"f64": "<f8", "i64": "<i8", "bool": "|b1"}
 numbers = itertools.count()
@@ -99,7 +101,7 @@ def listed():
     softmax = next(row for row in rows if row["op"] == "softmax")
     return (harness.different("names", sorted(set(names)), sorted(names))
             + harness.different("devices", sorted(row["op"] for row in rows if row["devices"] == ["host", "cuda"]),
-                                sorted(re.findall(r'X\(\w+, "(\w+)"', CUDA.read_text())))
+                                sorted(re.findall(r'X\(\w+, "(\w+)"', CUDA.read_text()) + PRODUCTS))
             + harness.different("attributes", softmax["attributes"], {"dim": {"type": "int", "default": -1}})
             + harness.different("fields", set(softmax), {"op", "rule", "operands", "results", "attributes", "devices", "gradient"})
             + harness.different("one row", json.loads(tool.run("ops", "softmax", "--json").stdout), softmax))

@@ -23,16 +23,22 @@ static void describe(const tsr_executable *x, const int *values, size_t count, t
     }
 }
 
+/* Links steps to the stand-in, with the sizes of now. */
+static tsr_status link_to(tsr_executable *x, const stand_in *memory)
+{
+    describe(x, x->inputs, x->input_count, memory->inputs);
+    describe(x, x->outputs, x->output_count, memory->outputs);
+    x->is_linked = false;
+    return tsr_executable_link(x, memory->inputs, memory->outputs, x->values);
+}
+
 /* Raises rooms to what the lengths of now want. */
 static tsr_status raise_rooms(tsr_executable *x, tsr_comm *comm, const stand_in *memory)
 {
     x->clock++;
     TSR_TRY(tsr_executable_update_forms(x, -1));
     TSR_TRY(tsr_executable_raise_plans(x, comm));
-    describe(x, x->inputs, x->input_count, memory->inputs);
-    describe(x, x->outputs, x->output_count, memory->outputs);
-    x->is_linked = false;
-    return tsr_executable_link(x, memory->inputs, memory->outputs, x->values);
+    return link_to(x, memory);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -66,6 +72,17 @@ static tsr_status try_lengths(tsr_executable *x, tsr_comm *comm, const stand_in 
     for (int64_t length = 1; length < most; length = length < most / 2 ? 2 * length : most)
         TSR_TRY(try_length(x, comm, length, memory));
     return TSR_OK;
+}
+
+tsr_status tsr_compile_stand_in(tsr_executable *x)
+{
+    void *memory;
+    TSR_TRY(tsr_program_array(x->context, x->input_count + x->output_count, sizeof(tsr_tensor), &memory));
+    const stand_in in = {memory, memory ? (tsr_tensor *)memory + x->input_count : NULL};
+    const tsr_status status = link_to(x, &in);
+    tsr_release(x->context, memory);
+    x->is_linked = false;
+    return status;
 }
 
 tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm)
