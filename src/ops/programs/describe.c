@@ -124,7 +124,10 @@ static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, t
     const tsr_plan *const plan = x->plans[step->plan].now;
     out->is_view = step->kind == TSR_DOES_SAME;
     TSR_TRY(tsr_plan_figures_of(plan, &figures));
-    TSR_TRY(tsr_plan_visit_receives(plan, add_transfer, &of));
+    if (x->plans[step->plan].count == 1)
+        of.bytes = figures.bytes_received;
+    else
+        TSR_TRY(tsr_plan_visit_receives(plan, add_transfer, &of));
     out->op = "move";
     out->operand_count = out->result_count = 1;
     out->bytes_received = of.bytes;
