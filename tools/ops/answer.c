@@ -41,7 +41,7 @@ static tsr_status count_exchange(const ops_case *c, cost *out)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0}, bytes;
     *out = (cost){{0, 0}, 0};
-    const tsr_cost_profile profile = tsr_cost_default();
+    const tsr_cost_profile links = tsr_context_links(tsr_mesh_context(c->mesh));
     do {
         TSR_TRY(tsr_op_exchange_bytes(c->op, (size_t)c->attribute_count, c->attributes,
                                       (const tsr_layout *const *)c->fitted, coordinate, &bytes));
@@ -49,7 +49,7 @@ static tsr_status count_exchange(const ops_case *c, cost *out)
         out->bytes.max = bytes > out->bytes.max ? bytes : out->bytes.max;
     } while (next_coordinate(c->mesh, coordinate));
     if (out->bytes.max > 0)
-        out->seconds = profile.inside.latency + (double)out->bytes.max / profile.inside.bandwidth;
+        out->seconds = links.inside.latency + (double)out->bytes.max / links.inside.bandwidth;
     return TSR_OK;
 }
 
