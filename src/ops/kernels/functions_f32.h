@@ -51,6 +51,17 @@ static inline float tsr_f32_within(float x, float low, float high)
     return less < low ? low : less;
 }
 
+/** tsr_f32_within() for low < 0 < high, of NaN one of the bounds: two instructions, where compilers
+ * make ten of a comparison with NaN. Signed, the bits of positive numbers ascend as these do, above
+ * those of all negative numbers; unsigned, the bits of negative numbers ascend towards minus
+ * infinity, above those of all positive numbers. */
+static inline float tsr_f32_clamp(float x, float low, float high)
+{
+    const int32_t bits = (int32_t)tsr_f32_to_bits(x), most = (int32_t)tsr_f32_to_bits(high);
+    const uint32_t less = (uint32_t)(bits < most ? bits : most), least = tsr_f32_to_bits(low);
+    return tsr_f32_from_bits(less < least ? less : least);
+}
+
 /** e^r - 1 for |r| at most 0.3475. The polynomial q is within 2^-28 of (e^r - 1 - r) / r^2. */
 static inline float tsr_f32_exp_rest(float r)
 {
@@ -158,10 +169,10 @@ static inline float tsr_f32_sigmoid(float x)
 static inline float tsr_f32_silu(float x)
 {
     float rest;
-    const float clamped = tsr_f32_within(x, -TSR_LOGISTIC_HIGH, -TSR_LOGISTIC_LOW);
+    const float clamped = tsr_f32_clamp(x, -TSR_LOGISTIC_HIGH, -TSR_LOGISTIC_LOW);
     const uint32_t n = tsr_f32_exp_parts(clamped, -1, &rest);
     const float value = tsr_f32_logistic(clamped, rest, n);
-    return x > -TSR_LOGISTIC_LOW ? x : value;
+    return x <= -TSR_LOGISTIC_LOW ? value : x; /* NaN stays */
 }
 
 /** 2^-22 of the larger of 1 and the slope: it is 0 at x = -1.28. */

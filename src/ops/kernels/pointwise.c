@@ -12,7 +12,7 @@
 #define CHUNK 512
 /* Elements of a chunk that is streamed, and how many chunks ahead operands are fetched, because
  * the arithmetic on a chunk would leave memory idle. */
-#define STREAMED 128
+#define STREAMED 64
 #define AHEAD    2
 /* Bytes of a cache line. */
 #define LINE 64

@@ -66,11 +66,11 @@ typedef struct tsr_planned {
     bool is_used; /**< by some step */
     bool varies;
     bool varies_by[TSR_LENGTHS]; /**< the lengths on which some form depends */
-    bool local;     /**< nothing crosses ranks, on any rank, so that they do not meet */
-    bool same;      /**< and this rank keeps what it has: the result may lie over the operand's memory */
-    size_t bytes;   /**< of workspace, at the largest */
-    tsr_plan *now;  /**< one of the variants */
-    tsr_plan *next; /**< while lengths change: for the lengths that are new; NULL: a variant fits */
+    bool local;                  /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;                   /**< and this rank keeps what it has: the result may lie over the operand's memory */
+    size_t bytes;                /**< of workspace, at the largest */
+    tsr_plan *now;               /**< one of the variants */
+    tsr_plan *next;              /**< while lengths change: for the lengths that are new; NULL: a variant fits */
     int variant_count;
     struct {
         tsr_plan *plan;

@@ -19,7 +19,7 @@
  * stores to memory follow one another. */
 #define BLOCK 128
 /* How far ahead memory is fetched, in bytes. */
-#define AHEAD 4096
+#define AHEAD 1536
 
 /* The sum of all, as a tree whose steps are vectors. */
 static inline double fold(const double lanes[LANES])

@@ -5,7 +5,8 @@
  * A row has statistics: a few f64 from which, with the row, its results follow. Sums of f32 terms
  * are those of exact f64 terms, in 16 f64 sums (term i in sum i mod 16), which are added as a tree;
  * so a sum of n terms has a relative error below (n / 16 + 4) 2^-53 of the sum of their sizes. The
- * exponentials of softmax are added four at a time in f32 before that, which adds 2 * 2^-24.
+ * exponentials of softmax are added four at a time in f32 before that, which adds 2 * 2^-24, and
+ * scaled by an f64 at each block with a larger element than those before, which adds 2^-51 each.
  * Results of f32 are computed in f32.
  */
 #ifndef TSR_OPS_KERNELS_NORM_KERNELS_H

@@ -121,23 +121,24 @@ SUM(count_size, (const T *x, int64_t n, T size), (x[k] < 0 ? -x[k] : x[k]) == si
 #define MAKE_VECTORS(r, y, value, vectors) MAKE_BLOCK(r, y, value)
 #endif
 
-/* A row that is looked through, measured, then made. */
+/* A row that is measured, then made. */
 typedef struct STATE {
     const T *x;
     T *y, *e; /* results; exponentials of softmax, or NULL */
     double *statistics;
-    T largest[2 * LANES];
     double lanes[LANES], squares[LANES];
-    T shift, factor, high, low;
+    T largest, shift, factor, high, low;
+    int64_t settled; /* softmax: from this element on, exponentials are those of the final shift */
     double logarithm;
 } STATE;
 
-static inline void FN(softmax_find)(STATE *s, int64_t done, int64_t n)
+/* The largest of n elements and `largest` that is not NaN. */
+static inline T FN(find_largest)(const T *x, int64_t n, T largest)
 {
-    const T *const x = s->x + done;
     T lanes[2 * LANES];
     int64_t i = 0;
-    memcpy(lanes, s->largest, sizeof lanes);
+    for (int j = 0; j < 2 * LANES; j++)
+        lanes[j] = largest;
     for (; i + 2 * LANES <= n; i += 2 * LANES)
         SIMD for (int j = 0; j < 2 * LANES; j++)
         {
@@ -145,14 +146,6 @@ static inline void FN(softmax_find)(STATE *s, int64_t done, int64_t n)
         }
     for (int j = 0; i + j < n; j++)
         lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
-    memcpy(s->largest, lanes, sizeof lanes);
-}
-
-/* The largest element that is not NaN. */
-static inline void FN(softmax_found)(STATE *s)
-{
-    T lanes[2 * LANES];
-    memcpy(lanes, s->largest, sizeof lanes);
 #define HALVE(width)                                                                                                   \
     SIMD for (int j = 0; j < (width); j++)                                                                             \
     {                                                                                                                  \
@@ -164,16 +157,31 @@ static inline void FN(softmax_found)(STATE *s)
     HALVE(2);
     HALVE(1);
 #undef HALVE
-    s->statistics[0] = WIDE(lanes[0]);
-    s->shift = lanes[0] == -(T)INFINITY ? 0 : lanes[0];
+    return lanes[0];
 }
 
+/* From element `done` on, exponentials are e^(x - shift) for a larger element; what was added
+ * before is scaled to it. The first shift scales sums of 0. */
+static inline void FN(softmax_raise)(STATE *s, int64_t done, T largest)
+{
+    const double scale = tsr_f64_exp(WIDE(s->largest) - WIDE(largest));
+    for (int j = 0; j < LANES; j++)
+        s->lanes[j] *= scale;
+    s->largest = s->shift = largest;
+    s->settled = done;
+}
+
+/* Each block is measured with the largest element so far. So memory is read once, and few blocks
+ * of a row are scaled (Milakov and Gimelshein, 2018). */
 static inline void FN(softmax_measure)(const tsr_norm_rows *r, STATE *s, int64_t done, int64_t n)
 {
     T block[BLOCK], *const e = s->e ? s->e + done : block;
-    const T *const x = s->x + done, shift = s->shift;
+    const T *const x = s->x + done, largest = FN(find_largest)(x, n, s->largest);
     double lanes[LANES];
     (void)r;
+    if (largest > s->largest)
+        FN(softmax_raise)(s, done, largest);
+    const T shift = s->shift;
     SIMD for (int64_t k = 0; k < n; k++)
     {
         e[k] = EXP(x[k] - shift);
@@ -186,6 +194,7 @@ static inline void FN(softmax_measure)(const tsr_norm_rows *r, STATE *s, int64_t
 static inline void FN(softmax_measured)(const tsr_norm_rows *r, STATE *s)
 {
     (void)r;
+    s->statistics[0] = WIDE(s->largest);
     s->statistics[1] = fold(s->lanes);
 }
 
@@ -200,7 +209,7 @@ static inline void FN(softmax_make)(const tsr_norm_rows *r, STATE *s, int64_t do
 {
     const T *const x = s->x, *const e = s->e, shift = s->shift, factor = s->factor;
     T *const y = s->y;
-    if (r->measures)
+    if (r->measures && e && done >= s->settled)
         MAKE_VECTORS(r, y, e[k] * factor, AT(e) * factor)
     else
         MAKE_BLOCK(r, y, EXP(x[k] - shift) * factor)
@@ -419,17 +428,18 @@ static inline void FN(begin_row)(const tsr_norm_rows *r, int64_t row, int64_t ba
     s->x = FN(row)(r, 0, row);
     s->y = FN(result)(r, row);
     s->statistics = r->statistics + row * statistics;
-    s->e = r->exponentials ? (T *)r->exponentials + row % (2 * band) * r->length : s->y;
+    s->e = r->exponentials ? (T *)r->exponentials + row % (2 * band) * r->length : NULL;
     memset(s->lanes, 0, sizeof s->lanes);
     memset(s->squares, 0, sizeof s->squares);
-    for (int j = 0; j < 2 * LANES; j++)
-        s->largest[j] = -(T)INFINITY;
+    s->largest = -(T)INFINITY;
+    s->shift = 0;
+    s->settled = 0;
 }
 
-/* The states of bands of rows, and how many rows of each there are. */
+/* The states of two bands of rows, and how many rows of each there are. */
 typedef struct BANDS {
-    STATE *first, *middle, *last;
-    int64_t begun, measured, made;
+    STATE *first, *last;
+    int64_t measured, made;
     int64_t ahead, next; /* elements from one to that fetched for it, and to that in a later band */
 } BANDS;
 
@@ -440,53 +450,46 @@ static inline void FN(fetch_row)(const tsr_norm_rows *r, const BANDS *b, const T
     fetch(x + (at < r->length ? at : at - r->length + b->next), (size_t)n * sizeof(T));
 }
 
-/* Rows in a pipeline: blocks of a band of rows are looked through, if the op `finds`, while those
- * of the band before are measured, and those of the band before that are made. So memory is read,
- * written and computed with all the time. */
-#define PIPELINE(name, code, finds, found_by)                                                                          \
+/* Rows in a pipeline: blocks of a band of rows are measured while those of the band before are
+ * made. So memory is read, written and computed with all the time. */
+#define PIPELINE(name, code)                                                                                           \
     static inline void FN(name##_block)(const tsr_norm_rows *r, const BANDS *b, int64_t band, int64_t done, int64_t n) \
     {                                                                                                                  \
         for (int64_t i = 0; i < band; i++) {                                                                           \
-            if (i < b->begun && r->streams)                                                                            \
+            if (i < b->measured && r->streams)                                                                         \
                 FN(fetch_row)(r, b, b->first[i].x, done, n);                                                           \
-            if ((finds) && i < b->begun && r->measures)                                                                \
-                FN(found_by##_find)(&b->first[i], done, n);                                                            \
             if (i < b->measured && r->measures)                                                                        \
-                FN(name##_measure)(r, &b->middle[i], done, n);                                                         \
+                FN(name##_measure)(r, &b->first[i], done, n);                                                          \
             if (i < b->made)                                                                                           \
                 FN(name##_make)(r, &b->last[i], done, n);                                                              \
         }                                                                                                              \
     }                                                                                                                  \
     static void FN(name)(const tsr_norm_rows *r)                                                                       \
     {                                                                                                                  \
-        STATE states[3][TSR_NORM_BAND];                                                                                \
+        STATE states[2][TSR_NORM_BAND];                                                                                \
         const int64_t band = tsr_norm_band(r->length * (int64_t)sizeof(T));                                            \
         const int64_t end = (r->rows + band - 1) / band * band, most = AHEAD / (int64_t)sizeof(T);                     \
         const int64_t bands = r->length && most > band * r->length ? most / (band * r->length) : 1;                    \
-        for (int64_t row = 0; row <= end + (finds)*band; row += band) {                                                \
+        for (int64_t row = 0; row <= end; row += band) {                                                               \
             const int64_t turn = row / band;                                                                           \
-            const BANDS b = {.first = states[turn % 3],                                                                \
-                             .middle = states[(turn + ((finds) ? 2 : 0)) % 3],                                         \
-                             .last = states[(turn + 2 - (finds)) % 3],                                                 \
-                             .begun = count_rows(r, row, band),                                                        \
+            const BANDS b = {.first = states[turn % 2],                                                                \
+                             .last = states[(turn + 1) % 2],                                                           \
+                             .measured = count_rows(r, row, band),                                                     \
                              .ahead = r->length < most ? r->length : most,                                             \
                              .next = bands * band * r->in_step[0],                                                     \
-                             .measured = count_rows(r, row - (finds)*band, band),                                      \
-                             .made = r->makes ? count_rows(r, row - (1 + (finds)) * band, band) : 0};                  \
+                             .made = r->makes ? count_rows(r, row - band, band) : 0};                                  \
             int64_t done = 0;                                                                                          \
-            for (int64_t i = 0; i < b.begun; i++)                                                                      \
+            for (int64_t i = 0; i < b.measured; i++)                                                                   \
                 FN(begin_row)(r, row + i, band, tsr_norm_statistics(code), &b.first[i]);                               \
             for (; done + BLOCK <= r->length; done += BLOCK)                                                           \
                 FN(name##_block)(r, &b, band, done, BLOCK);                                                            \
             if (done < r->length)                                                                                      \
                 FN(name##_block)(r, &b, band, done, r->length - done);                                                 \
-            for (int64_t i = 0; (finds) && i < b.begun && r->measures; i++)                                            \
-                FN(found_by##_found)(&b.first[i]);                                                                     \
             for (int64_t i = 0; i < b.measured; i++) {                                                                 \
                 if (r->measures)                                                                                       \
-                    FN(name##_measured)(r, &b.middle[i]);                                                              \
+                    FN(name##_measured)(r, &b.first[i]);                                                               \
                 if (r->makes)                                                                                          \
-                    FN(name##_prepare)(r, &b.middle[i]);                                                               \
+                    FN(name##_prepare)(r, &b.first[i]);                                                                \
             }                                                                                                          \
         }                                                                                                              \
         if (r->streams)                                                                                                \
@@ -521,14 +524,14 @@ static inline void FN(fetch_row)(const tsr_norm_rows *r, const BANDS *b, const T
             stream_finish();                                                                                           \
     }
 
-PIPELINE(softmax, TSR_NORM_SOFTMAX, 1, softmax)
-PIPELINE(log_softmax, TSR_NORM_LOG_SOFTMAX, 1, softmax)
-PIPELINE(logsumexp, TSR_NORM_LOGSUMEXP, 1, softmax)
+PIPELINE(softmax, TSR_NORM_SOFTMAX)
+PIPELINE(log_softmax, TSR_NORM_LOG_SOFTMAX)
+PIPELINE(logsumexp, TSR_NORM_LOGSUMEXP)
 BINARY(softmax_gradient, TSR_NORM_SOFTMAX_GRADIENT)
 BINARY(log_softmax_gradient, TSR_NORM_LOG_SOFTMAX_GRADIENT)
-PIPELINE(rms, TSR_NORM_RMS, 0, softmax)
+PIPELINE(rms, TSR_NORM_RMS)
 BINARY(rms_gradient, TSR_NORM_RMS_GRADIENT)
-PIPELINE(layer, TSR_NORM_LAYER, 0, softmax)
+PIPELINE(layer, TSR_NORM_LAYER)
 BINARY(layer_gradient, TSR_NORM_LAYER_GRADIENT)
 UNARY(one, TSR_NORM_ONE)
 UNARY(two, TSR_NORM_TWO)
