@@ -19,7 +19,8 @@ static const char *const measured[] = {
     "peak_copy",       "wrong",           "calls",      "limit_bandwidth", "of_limit",          "ratio",
     "algbw",           "busbw",           "messages",   "bytes_allocated", "messages_received", "messages_sent",
     "workspace_bytes", "enqueue_seconds", "gemm_calls", "planned",         "estimated",         "read_seconds",
-    "read_bandwidth",  "of_read",         "read_calls", "weight_bandwidth"};
+    "read_bandwidth",  "of_read",         "read_calls", "weight_bandwidth", "predicted_seconds", "predicted_peak_bytes",
+    "peak_bytes",      "steps"};
 
 /* True for fields that are results, not settings: those named in `measured`, real numbers, objects
  * and lists of objects; and links, if the line was validated on them. */
