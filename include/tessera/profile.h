@@ -23,9 +23,9 @@
  *
  * `touched` is the number of bytes of its operands and results, and `flops` the number of its
  * multiplications and additions. `least` is the least of the sizes m, n and k of a product of
- * (m, k) and (k, n): one token waits for the bytes of a weight, many tokens for the multiplications.
- * Of attention it is the number of queries. All ranks compute at once where a profile is measured,
- * because they share the memory.
+ * (m, k) and (k, n): one token waits for the bytes of a weight, many tokens for the
+ * multiplications. Of attention it is the number of queries. All ranks compute at once where a
+ * profile is measured, because they share the memory.
  *
  * @par Text form
  * In the variable TSR_COST and in files, a profile is the text of cost.h, followed by any of
@@ -134,8 +134,8 @@ TSR_API double tsr_profile_pass_seconds(const tsr_profile *profile, double touch
 
 /** Seconds of the work of a product, or of attention, of `flops` multiplications and additions,
  * whose operands and results are `touched` bytes; `least` (1 or more) is its least size, or the
- * number of queries. `reach` takes the place of `touched` for the choice of a rate: it is `touched`,
- * or more where other bytes push operands out of caches between two uses. */
+ * number of queries. `reach` takes the place of `touched` for the choice of a rate: it is
+ * `touched`, or more where other bytes push operands out of caches between two uses. */
 TSR_API double tsr_profile_product_seconds(const tsr_profile *profile, tsr_product product,
                                            int64_t least, double reach, double touched,
                                            double flops);

@@ -44,7 +44,7 @@ struct tsr_profile {
     tsr_profile_content content;
     bool has_tables;  /**< for plans */
     bool has_kernels; /**< for kernels of ops */
-    char *text; /**< as tsr_profile_print() writes it; profiles are compared and saved by this text */
+    char *text;       /**< as tsr_profile_print() writes it; profiles are compared and saved by this text */
     size_t length;
     uint64_t hash; /**< of `text` */
 };

@@ -179,8 +179,7 @@ static tsr_status read_kernel(reader *r, size_t begin)
     if (tsr_scan_accept(&r->scan, "call="))
         return read_call(r, begin);
     if (tsr_scan_accept(&r->scan, "pass="))
-        return r->out->pass.count > 0 ? refuse_second(&r->scan, begin, "row")
-                                      : read_row(&r->scan, true, &r->out->pass);
+        return r->out->pass.count > 0 ? refuse_second(&r->scan, begin, "row") : read_row(&r->scan, true, &r->out->pass);
     const size_t product = accept_one(&r->scan, product_names, TSR_PRODUCT_KINDS);
     if (product < TSR_PRODUCT_KINDS)
         return read_product(&r->scan, begin, &r->out->products[product]);

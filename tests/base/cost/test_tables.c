@@ -220,7 +220,8 @@ static void kernels_take_a_call_and_their_work(void **state)
     (void)state;
     /* 1 and 1/4 second a byte or flop at 1024 and 4096 bytes; products of 4 rows take 2 times as
      * long as those of 1 row, and so twice as many flops a second. */
-    tsr_profile *profile = parse("call=3 pass=1024:1,4096:4 multiply@1=1024:1,4096:4 multiply@4=1024:2,4096:8 attend@2=8:2");
+    tsr_profile *profile =
+        parse("call=3 pass=1024:1,4096:4 multiply@1=1024:1,4096:4 multiply@4=1024:2,4096:8 attend@2=8:2");
     static const struct {
         tsr_product product;
         int64_t least;

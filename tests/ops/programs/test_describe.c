@@ -180,8 +180,9 @@ static void record_counted(tsr_program *p, const tsr_mesh *mesh, const void *arg
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         const char name[] = {(char)('a' + i), '\0'};
         const bool is_index = i == 2 && strstr(c->op, "grouped");
-        operands[i] = i < c->operands ? tsr_input(p, name, mesh, is_index ? TSR_I64 : TSR_F32, c->ndim[i], c->shape[i], NULL)
-                                      : TSR_NONE;
+        operands[i] = i < c->operands
+                          ? tsr_input(p, name, mesh, is_index ? TSR_I64 : TSR_F32, c->ndim[i], c->shape[i], NULL)
+                          : TSR_NONE;
     }
     while (attributes < 2 && c->attributes[attributes].name)
         attributes++;
@@ -195,16 +196,34 @@ static void products_are_counted_by_their_sizes(void **state)
         {"matmul", 2, {3, 3}, {{2, 3, 5}, {2, 5, 7}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
         {"matmul_gradient_a", 3, {3, 3, 3}, {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
         {"matmul_gradient_b", 3, {3, 3, 3}, {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
-        {"einsum", 2, {3, 3}, {{2, 3, 5}, {2, 5, 7}}, {tsr_attribute_text("equation", "bij,bjk->bik")}, 2 * 2 * 3 * 5 * 7},
-        {"einsum_gradient_a", 3, {3, 3, 3}, {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}},
-         {tsr_attribute_text("equation", "bij,bjk->bik")}, 2 * 2 * 3 * 5 * 7},
+        {"einsum",
+         2,
+         {3, 3},
+         {{2, 3, 5}, {2, 5, 7}},
+         {tsr_attribute_text("equation", "bij,bjk->bik")},
+         2 * 2 * 3 * 5 * 7},
+        {"einsum_gradient_a",
+         3,
+         {3, 3, 3},
+         {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}},
+         {tsr_attribute_text("equation", "bij,bjk->bik")},
+         2 * 2 * 3 * 5 * 7},
         {"grouped_matmul", 3, {2, 3, 1}, {{6, 5}, {2, 5, 7}, {2}}, {{NULL}}, 2 * 6 * 5 * 7},
         {"attention", 3, {3, 3, 3}, {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}}, {{NULL}}, 4 * 2 * 8 * 4 * 6},
         /* 3 + 4 + 5 + 6 keys. */
-        {"attention", 3, {3, 3, 3}, {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}}, {tsr_attribute_int("causal", 1)}, 4 * 2 * 8 * 18},
+        {"attention",
+         3,
+         {3, 3, 3},
+         {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}},
+         {tsr_attribute_int("causal", 1)},
+         4 * 2 * 8 * 18},
         /* 3 + 4 + 4 + 4. */
-        {"attention", 3, {3, 3, 3}, {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}},
-         {tsr_attribute_int("causal", 1), tsr_attribute_int("window", 4)}, 4 * 2 * 8 * 15},
+        {"attention",
+         3,
+         {3, 3, 3},
+         {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}},
+         {tsr_attribute_int("causal", 1), tsr_attribute_int("window", 4)},
+         4 * 2 * 8 * 15},
         {"add", 2, {1, 1}, {{4}, {4}}, {{NULL}}, 0},
     };
     (void)state;
@@ -247,10 +266,9 @@ static void constants_are_added(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_executable_tells_what_it_does),
-                                       cmocka_unit_test(the_profile_of_the_context_times_steps),
-                                       cmocka_unit_test(parameters_push_each_other_out_of_caches),
-                                       cmocka_unit_test(products_are_counted_by_their_sizes),
-                                       cmocka_unit_test(constants_are_added)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_executable_tells_what_it_does), cmocka_unit_test(the_profile_of_the_context_times_steps),
+        cmocka_unit_test(parameters_push_each_other_out_of_caches),
+        cmocka_unit_test(products_are_counted_by_their_sizes), cmocka_unit_test(constants_are_added)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

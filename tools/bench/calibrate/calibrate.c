@@ -81,11 +81,11 @@ static json_t *kernels_to_json(const calibration *c)
         const kernel_call_point *const p = &c->kernels.points[i];
         if (p->seconds.median == 0)
             continue;
-        array = json_with_item(
-            array, json_pack("{ss so sI sI sb sf sf sf sf}", "op", p->op, "size", shape_to_json(p), "bytes",
-                             (json_int_t)p->touched, "flops", (json_int_t)p->flops, "fitted", (int)p->fitted, "seconds",
-                             p->seconds.median, "seconds_min", p->seconds.min, "seconds_max", p->seconds.max, "model",
-                             kernels_seconds(p, c->measured)));
+        array =
+            json_with_item(array, json_pack("{ss so sI sI sb sf sf sf sf}", "op", p->op, "size", shape_to_json(p),
+                                            "bytes", (json_int_t)p->touched, "flops", (json_int_t)p->flops, "fitted",
+                                            (int)p->fitted, "seconds", p->seconds.median, "seconds_min", p->seconds.min,
+                                            "seconds_max", p->seconds.max, "model", kernels_seconds(p, c->measured)));
     }
     return array;
 }

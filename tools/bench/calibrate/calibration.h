@@ -53,7 +53,7 @@ typedef struct calibration {
     tsr_profile *measured;    /**< result: the links, the tables and the kernels; NULL until the end of calibrate() */
     int64_t *members;         /**< the ranks of the fullest node; on the heap */
     int64_t member_count;
-    fit_error error[2]; /**< of the links inside and between; 0 for a link without points */
+    fit_error error[2];     /**< of the links inside and between; 0 for a link without points */
     fit_error kernel_error; /**< over `kernel_checks` calls of which no entry was made; 0 without any */
     size_t kernel_checks;
     int64_t wrong; /**< number of wrong elements in the results of the moves */

@@ -8,10 +8,10 @@
 
 /** What to measure. */
 typedef struct kernels_request {
-    int ranks;        /**< ranks that run */
-    const char *mesh; /**< of the ranks of one node that compute, all at once; borrowed */
-    tsr_dtype dtype;  /**< f32 is measured where it is none in which products are computed */
-    int64_t most;     /**< no call touches more bytes */
+    int ranks;               /**< ranks that run */
+    const char *mesh;        /**< of the ranks of one node that compute, all at once; borrowed */
+    tsr_dtype dtype;         /**< f32 is measured where it is none in which products are computed */
+    int64_t most;            /**< no call touches more bytes */
     bench_settings settings; /**< how each call is timed */
 } kernels_request;
 

@@ -21,8 +21,7 @@ double kernels_seconds(const kernel_call_point *point, const tsr_profile *profil
     const double call = tsr_profile_call_seconds(profile);
     if (point->topic == KERNEL_CALL || point->topic == KERNEL_PASS)
         return call + tsr_profile_pass_seconds(profile, point->touched);
-    return call +
-           tsr_profile_product_seconds(profile, product_of(point), point->least, point->touched, point->touched,
+    return call + tsr_profile_product_seconds(profile, product_of(point), point->least, point->touched, point->touched,
                                               point->flops);
 }
 

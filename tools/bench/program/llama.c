@@ -136,7 +136,8 @@ void model_record_llama(model *m)
     r.positions = whole_input(&r, "positions", 1, r.tokens);
     r.first = whole_input(&r, "first", 0, 0);
     const tsr_value wanted = whole_input(&r, "wanted", 1, kept);
-    tsr_value x = gather(&r, tsr_op_embedding(r.p, weight(&r, "embedding", "S(0)", MODEL_VOCABULARY, s->hidden), tokens));
+    tsr_value x =
+        gather(&r, tsr_op_embedding(r.p, weight(&r, "embedding", "S(0)", MODEL_VOCABULARY, s->hidden), tokens));
     for (r.layer = 0; r.layer < s->layers; r.layer++)
         x = layer(&r, x);
     r.layer = -1;

@@ -1,5 +1,5 @@
-/** The models that `bench program` measures: an MLP with a gate, a block of a Llama around it, and a
- * whole Llama. */
+/** The models that `bench program` measures: an MLP with a gate, a block of a Llama around it, and
+ * a whole Llama. */
 #ifndef TESSERA_TOOLS_BENCH_PROGRAM_MODELS_H
 #define TESSERA_TOOLS_BENCH_PROGRAM_MODELS_H
 

@@ -46,8 +46,12 @@ static tsr_status compile(const program_case *c, const tsr_mesh *mesh, int64_t r
     const double end = clock_seconds();
     const tsr_status status = tsr_executable_figures_of(x, &f);
     if (status == TSR_OK)
-        *out = (program_prediction){f.seconds,        end - begin, (int64_t)f.peak_bytes, (int64_t)f.workspace_bytes,
-                                    f.bytes_received, (int64_t)tsr_executable_step_count(x)};
+        *out = (program_prediction){f.seconds,
+                                    end - begin,
+                                    (int64_t)f.peak_bytes,
+                                    (int64_t)f.workspace_bytes,
+                                    f.bytes_received,
+                                    (int64_t)tsr_executable_step_count(x)};
     tsr_executable_destroy(x);
     return status;
 }

@@ -39,8 +39,8 @@ typedef struct job {
     double figures[FIGURES];
     tsr_profile *profile; /* of --profile; NULL: TSR_COST's */
     program_prediction predicted;
-    int64_t peak;  /* bytes; -1: not counted */
-    int64_t rank;  /* for which programs are compiled and not run; -1: they are run */
+    int64_t peak;   /* bytes; -1: not counted */
+    int64_t rank;   /* for which programs are compiled and not run; -1: they are run */
     spread compile; /* with `rank` */
     bool begun;     /* a line was printed */
 } job;
@@ -182,9 +182,9 @@ static void say_compiled(const job *j)
             " program", "ranks", "rank", "steps", "compile", "predicted", "received", "workspace", "predicted", "noise",
             "", "", "", "", "(us)", "(us)", "(B)", "(B)", "(peak, B)", "(%)");
     say(" %-12s %8lld %8lld %6lld %10.1f %12.2f %12lld %12lld %14lld %14.1f\n", j->c.name,
-        (long long)tsr_mesh_count(j->mesh), (long long)j->rank, (long long)j->predicted.steps,
-        1e6 * j->compile.median, 1e6 * j->predicted.seconds, (long long)j->predicted.received,
-        (long long)j->predicted.workspace_bytes, (long long)j->predicted.peak_bytes, 100 * spread_noise(j->compile));
+        (long long)tsr_mesh_count(j->mesh), (long long)j->rank, (long long)j->predicted.steps, 1e6 * j->compile.median,
+        1e6 * j->predicted.seconds, (long long)j->predicted.received, (long long)j->predicted.workspace_bytes,
+        (long long)j->predicted.peak_bytes, 100 * spread_noise(j->compile));
 }
 
 /* Records and compiles for j->rank over and over. */
@@ -308,12 +308,9 @@ static int read_sizes(const tool_arguments *given, model_sizes *s)
         const char *name;
         tool_option option;
         int64_t otherwise, *size;
-    } rows[] = {{"--tokens", OPT_TOKENS, 512, &s->tokens},
-                {"--hidden", OPT_HIDDEN, 1024, &s->hidden},
-                {"--heads", OPT_HEADS, 16, &s->heads},
-                {"--kv-heads", OPT_KV_HEADS, 4, &s->kv_heads},
-                {"--layers", OPT_LAYERS, 32, &s->layers},
-                {"--intermediate", OPT_INTERMEDIATE, 0, &s->intermediate}};
+    } rows[] = {{"--tokens", OPT_TOKENS, 512, &s->tokens}, {"--hidden", OPT_HIDDEN, 1024, &s->hidden},
+                {"--heads", OPT_HEADS, 16, &s->heads},     {"--kv-heads", OPT_KV_HEADS, 4, &s->kv_heads},
+                {"--layers", OPT_LAYERS, 32, &s->layers},  {"--intermediate", OPT_INTERMEDIATE, 0, &s->intermediate}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const int status = parse_count(rows[i].name, given->value[rows[i].option], rows[i].otherwise, rows[i].size);
         if (status != EXIT_DONE)

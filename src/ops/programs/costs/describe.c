@@ -1,7 +1,7 @@
 /* What an executable does, and what it costs. */
 #include "ops/eager/exchange.h"
+#include "ops/programs/costs/work.h"
 #include "ops/programs/executable.h"
-#include "ops/programs/work.h"
 
 #include <tessera/explain.h>
 

@@ -1,5 +1,5 @@
 /* What kernels of a program compute, and how long that takes by a cost profile. */
-#include "ops/programs/work.h"
+#include "ops/programs/costs/work.h"
 
 #include <math.h>
 #include <string.h>
@@ -236,9 +236,9 @@ double tsr_kernel_seconds(const tsr_executable *x, const tsr_step *step, const t
     if (profile && work->flops == 0)
         return tsr_profile_call_seconds(profile) + tsr_profile_pass_seconds(profile, bytes);
     if (profile)
-        return tsr_profile_call_seconds(profile) +
-               tsr_profile_product_seconds(profile, work->product, work->least, count_reach(x, step, touched), bytes,
-                                           flops);
+        return tsr_profile_call_seconds(profile) + tsr_profile_product_seconds(profile, work->product, work->least,
+                                                                               count_reach(x, step, touched), bytes,
+                                                                               flops);
     return fmax(bytes / tsr_context_links(x->context).inside.bandwidth, flops / TSR_PROFILE_FLOPS);
 }
 
