@@ -1,5 +1,5 @@
 """The cases: moves of a square f32 tensor over sizes, an MLP of two layers, decoding by a small
-Llama, and single ops."""
+Llama, single ops, and a block of a Llama."""
 import json
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
@@ -15,6 +15,9 @@ TOKENS, QUICK_TOKENS = (1024, 4096), (256,)
 LOSS, QUICK_LOSS = [1024, 50257], [64, 50257]
 DTENSOR_OPS = ["add 64 bytes", "add", "gelu", "softmax", "layer_norm", "cross_entropy"]  # that DTensor has rules for
 INTO_OPS = ["add 64 bytes", "add", "silu_mul", "gelu", "gelu tanh", "tanh", "softmax", "layer_norm"]  # of which PyTorch has forms with out=
+# Blocks of a Llama: tokens, hidden, heads, key/value heads, intermediate.
+BLOCKS = [(512, 1024, 16, 4, 4096), (64, 256, 4, 2, 1024), (1, 1024, 16, 4, 4096), (1, 256, 4, 2, 1024)]
+QUICK_BLOCKS = [(64, 256, 4, 2, 1024), (1, 256, 4, 2, 1024)]
 QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
 
 
@@ -65,14 +68,24 @@ def ops(quick, ranks):
                    "dtype": "f32", "passes": passes, "ranks": count}
 
 
+def programs(quick, ranks):
+    """Blocks of a Llama, each on one rank and on `ranks`."""
+    for tokens, hidden, heads, kv_heads, intermediate in QUICK_BLOCKS if quick else BLOCKS:
+        for count in sorted({1, ranks}):
+            yield {"kind": "program", "program": "llama-block", "tokens": tokens, "hidden": hidden, "heads": heads, "kv_heads": kv_heads,
+                   "intermediate": intermediate, "dtype": "f32", "ranks": count}
+
+
 def rounds(case, quick):
-    """The number of rounds. Small moves take more: their times depend on cache lines that travel
-    between cores, and the placement of these may double or triple the times for a minute or more,
-    so that a few rounds could all see one state."""
+    """The number of rounds. Small moves, and blocks of one token, which have such moves, take more:
+    their times depend on cache lines that travel between cores, and the placement of these may
+    double or triple the times for a minute or more, so that a few rounds could all see one state."""
     if quick:
         return 1
     if case["kind"] == "ops":
         return 9 if case["op"] == "add 64 bytes" else 3
+    if case["kind"] == "program":
+        return 9 if case["tokens"] == 1 else 3
     return 9 if case["kind"] == "move" and case["bytes"] <= SMALL else 3
 
 

@@ -10,7 +10,7 @@ import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds for an answer
-WARM_LOOPS = 3  # of Tessera's moves, besides the loop in which it counts its calls; the peers' 4 loops include that one
+WARM_LOOPS = 3  # of Tessera's moves and programs, besides the loop in which it counts its calls; the peers' 4 loops include that one
 
 # One thread for each rank of any implementation.
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -83,7 +83,7 @@ class Tessera:
     def ways(self, case):
         if case["kind"] == "move":
             return ["direct"]
-        if case["kind"] == "ops":
+        if case["kind"] in ("ops", "program"):
             return [] if self.launcher or self.new_results else ["threads"]
         elsewhere = self.launcher or self.new_results or case["ranks"] != self.ranks
         return [] if elsewhere else ["threads"]
@@ -116,6 +116,11 @@ class Tessera:
             return passes[0]
         told = {key: {line["pass"]: line[key] for line in passes if line[key]} for key in ("seconds", "of_peak")}
         return {**told, "samples": samples, "wrong": sum(line["wrong"] for line in passes)}
+
+    def program(self, case, samples):
+        sizes_ = [word for name in ("tokens", "hidden", "heads", "kv_heads", "intermediate") for word in ("--" + name.replace("_", "-"), case[name])]
+        loops = ["--warm-up", WARM_LOOPS, "--iterations", samples]
+        return {**run([self.tool, "bench", "program", case["program"], "--mesh", case["ranks"], *sizes_, *loops, "--json"])[0], "samples": samples}
 
     def decode(self, case, samples):
         prompt = ",".join(map(str, case["prompt_ids"]))
@@ -262,6 +267,17 @@ def plain_ways(case):
     return ["out", "new"] if case["op"] in cases.INTO_OPS else ["new"]
 
 
+def parallel_ways(ranks):
+    def ways(case):
+        return ["parallelize_module"] if case["kind"] == "program" and case["ranks"] == ranks else []
+
+    return ways
+
+
+def one_process_ways(case):
+    return ["one process"] if case["kind"] == "program" and case["ranks"] == 1 else []
+
+
 def served(directory, ranks):
     """The peers in Python, run in the virtual environment in `directory`."""
     def peer(name, ways, script, processes, environment, *arguments):
@@ -272,7 +288,9 @@ def served(directory, ranks):
     transformers = [peer("transformers", transformers_ways(count), "transformers_peer.py", count, {}) for count in sorted({1, ranks})]
     ops = [peer("pytorch", torch_op_ways(count), "torch_ops_peer.py", count, {}, "dtensor") for count in sorted({1, ranks})]
     ops.append(peer("pytorch-plain", plain_ways, "torch_ops_peer.py", 1, {}, "plain"))
-    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops]
+    blocks = [peer("pytorch", parallel_ways(ranks), "torch_block_peer.py", ranks, {}, "parallel")] if ranks > 1 else []
+    blocks.append(peer("pytorch-plain", one_process_ways, "torch_block_peer.py", 1, {}, "plain"))
+    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops, *blocks]
 
 
 def free_port():

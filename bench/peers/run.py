@@ -24,7 +24,8 @@ SAMPLES = 3  # samples in a round
 def all_cases(options):
     doubled = options.directory / "shakespeare-doubled"
     chosen = [*cases.moves(options.quick, options.sides), *cases.linears(options.quick),
-              *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled, options.ranks), *cases.ops(options.quick, options.ranks)]
+              *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled, options.ranks), *cases.ops(options.quick, options.ranks),
+              *cases.programs(options.quick, options.ranks)]
     for case in chosen:
         if options.only in (None, case["kind"]):
             case.setdefault("ranks", options.ranks)
@@ -48,7 +49,7 @@ def implementations(options):
 
 def tell(line):
     figure = line.get("refused") or f"{1e6 * line['seconds']['median']:12.2f} us"
-    what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "op", "sizes", "pass", "kv_heads") if key in line)
+    what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "hidden", "op", "sizes", "pass", "kv_heads") if key in line)
     print(f"{line['kind']:>7} {what:<24} {line['implementation']:>13} {line['way']:<22} {figure}", file=sys.stderr, flush=True)
 
 
@@ -112,7 +113,7 @@ def parse(arguments):
     parser.add_argument("--mpi", type=named_launcher, action="append", default=[], metavar="NAME=MPIRUN",
                         help="an MPI, whose peer is NAME_moves; may be repeated")
     parser.add_argument("--ranks", type=count, default=2)
-    parser.add_argument("--only", choices=["move", "linear", "decode", "ops"])
+    parser.add_argument("--only", choices=["move", "linear", "decode", "ops", "program"])
     parser.add_argument("--sides", type=counts, help="of the tensors that are moved: 32,8192")
     parser.add_argument("--patience", type=float, default=0, help="seconds to spend, all together, on asking again when others are busy")
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")

@@ -28,13 +28,19 @@ SHARE_GOAL, SHARE_OPS = 0.9, ("add", "silu_mul", "rms_norm", "layer_norm", "soft
 RATIO_GOAL, RATIO_OPS = 1, ("gelu", "gelu tanh", "tanh", "attention")
 # The least ratio of the loss's time on one rank to that on all, whose classes are cut.
 CUT_LOSS_GOAL = 1 / 0.6
+# Goals of blocks on all ranks: the least ratio of PyTorch's tensor parallelism to ours, by tokens and hidden size.
+BLOCK_GOALS = {(512, 1024): 1.2, (64, 256): 3, (1, 1024): 20, (1, 256): 20}
 COPY_GOAL, COPY_GOAL_BYTES, COPY_GOAL_MOVES = 0.8, 1 << 28, MOVES[:2]
 # The sizes and moves for which the report shows moves by hand, without a goal.
 BY_HAND_BYTES, BY_HAND_MOVES = (1 << 28, 1 << 12), MOVES[2:]
 
 #: The fields that identify a case, and those that identify a figure.
-CASE = ("kind", "from", "to", "bytes", "tokens", "hidden", "intermediate", "op", "sizes", "pass", "kv_heads")
+BLOCK = ("program", "tokens", "hidden", "heads", "kv_heads", "intermediate")
+CASE = ("kind", "from", "to", "bytes", *BLOCK, "op", "sizes", "pass")
 KEY = (*CASE, "implementation", "way", "ranks")
+#: The kinds of which any report may have figures on one rank, and those that are compared on the
+#: same number of ranks alone.
+ON_ONE_RANK, ON_SAME_RANKS = ("decode", "ops", "program"), ("ops", "program")
 
 #: A `ratio` whose goal is `least` (None: no goal). `new` is the ratio of Tessera with a new result,
 #: with the same goal.
@@ -52,9 +58,8 @@ def name_of(implementation):
 
 
 def rank_counts(lines):
-    """The numbers of ranks of the figures, without decoding and ops on one rank, which any report
-    may have."""
-    return {line["ranks"] for line in lines if line["kind"] not in ("decode", "ops") or line["ranks"] > 1}
+    """The numbers of ranks of the figures, without those on one rank that any report may have."""
+    return {line["ranks"] for line in lines if line["kind"] not in ON_ONE_RANK or line["ranks"] > 1}
 
 
 def agree(paths, files):
@@ -176,6 +181,21 @@ class Figures:
                 alone = self.op("tessera", (*case[:3], 1))
                 yield Goal(op_text(case), "1 rank", round(CUT_LOSS_GOAL, 2), ratio_of(alone, line))
 
+    def block_cases(self):
+        """The fields of BLOCK and the ranks of the blocks that were measured."""
+        return list(dict.fromkeys(tuple(line[key] for key in (*BLOCK, "ranks")) for line in self.measured if line["kind"] == "program"))
+
+    def block(self, implementation, case):
+        return self.best("program", implementation, **dict(zip((*BLOCK, "ranks"), case)))
+
+    def blocks(self):
+        """(our line, the peer's line, goal) of each block: against PyTorch's tensor parallelism on
+        several ranks, against a plain module, without a goal, on one."""
+        for case in self.block_cases():
+            peer, least = ("pytorch", BLOCK_GOALS.get(case[1:3])) if case[-1] > 1 else ("pytorch-plain", None)
+            ours, theirs = self.block("tessera", case), self.block(peer, case)
+            yield ours, theirs, Goal(block_text(case), name_of(peer), least, ratio_of(theirs, ours))
+
     def by_hand(self, ours, mpis):
         """The ratios to moves by hand that were measured, without goals."""
         for size in BY_HAND_BYTES:
@@ -198,8 +218,8 @@ class Figures:
 
     def compared(self):
         """(what, our line, the peer's line) of each case that both measured, by their fastest ways,
-        on any number of ranks; ops on the same number."""
-        wanted = [{key: line.get(key) for key in (*CASE, *(["ranks"] if line["kind"] == "ops" else []))} for line in self.measured]
+        on any number of ranks; ops and blocks on the same number."""
+        wanted = [{key: line.get(key) for key in (*CASE, *(["ranks"] if line["kind"] in ON_SAME_RANKS else []))} for line in self.measured]
         for fields in {tuple(one.items()): one for one in wanted}.values():
             for ours, peer in self.rivals():
                 pair = self.best(implementation=ours, **fields), self.best(implementation=peer, **fields)
@@ -236,6 +256,12 @@ def op_text(case):
                       *([f"{ranks} ranks"] if ranks > 1 else [])])
 
 
+def block_text(case):
+    """A block in words: "llama-block, 1 token, hidden 256, 2 ranks"."""
+    program, tokens, hidden, *_, ranks = case
+    return ", ".join([program, "1 token" if tokens == 1 else f"{tokens} tokens", f"hidden {hidden}", *([f"{ranks} ranks"] if ranks > 1 else [])])
+
+
 def moved_text(move, size):
     return f"{byte_text(size)}, {move[0]} to {move[1]}"
 
@@ -248,6 +274,8 @@ def subject(line):
         return f"MLP {line['tokens']} x {line['hidden']} x {line['intermediate']}, {line['pass']}"
     if line["kind"] == "ops":
         return op_text([line[key] for key in ("op", "sizes", "pass", "ranks")])
+    if line["kind"] == "program":
+        return block_text([line[key] for key in (*BLOCK, "ranks")])
     return f"decoding, {line['kv_heads']} key/value heads"
 
 

@@ -106,6 +106,14 @@ whose classes two ranks share takes at most 0.6 of the time of one rank. Each is
 that is to be at least so large.
 """
 
+BLOCKS = """\
+A block of a Llama of f32 without a cache of keys: attention with grouped queries and an MLP with a
+gate, each behind a norm. Tessera's is one program, cut between heads ([`tessera bench
+program`]({place.docs}tool.md#bench)). PyTorch's is divided by `parallelize_module` on several
+ranks; on one rank it is a plain module, for which there is no goal. A block of one token reads each
+weight for a single product: 61 MB at hidden 1,024, so that the time is that of reading them.
+"""
+
 OTHERS = """\
 Measured likewise, each on a day of its own. Their pages have the same tables.
 """
@@ -113,14 +121,14 @@ Measured likewise, each on a day of its own. Their pages have the same tables.
 ASKED = """\
 | implementation | is asked by | ranks are |
 | --- | --- | --- |
-| Tessera | `tessera bench dispatch`, `bench linear`, `bench ops`, `tessera-llama`; results go into the same memory again | threads |
+| Tessera | `tessera bench dispatch`, `bench linear`, `bench ops`, `bench program`, `tessera-llama`; results go into the same memory again | threads |
 | Tessera, new result | `tessera bench dispatch --new-result`: each call makes its result, and frees it | threads |
 | Tessera over MPI | the same moves as Tessera's, under the MPI's launcher with `--engine mpi` | processes on cores of their own |
 | MPI | `MPI_Alltoallw` with subarray types and pack + `MPI_Alltoall`, `MPI_Allgather`, `MPI_Reduce_scatter` and `_block`, `MPI_Allreduce` | processes on cores of their own |
 | MPI by hand | `MPI_Alltoall` of the terms and a loop that adds them, with `MPI_Allgather` after it for P to R | processes on cores of their own |
 | PyTorch DTensor | `DTensor.redistribute`, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`, on gloo; each call makes its result | processes |
 | JAX | `jax.device_put` and `jax.jit` with `out_shardings`; `psum_scatter` and `psum` in `jax.shard_map` where the source is Partial; each call makes its result | CPU devices of one process |
-| PyTorch | `torch` and `torch.nn.functional` with one thread, with `out=` and without; `torch.autograd.grad` of a graph that is kept for the backward | one process |
+| PyTorch | `torch` and `torch.nn.functional` with one thread, with `out=` and without; `torch.autograd.grad` of a graph that is kept for the backward; an `nn.Module` of a block | one process |
 | transformers | `generate` of a model loaded with a `DistributedConfig` of as many devices as ranks, on gloo; on one rank of a model loaded plainly | processes |
 | memcpy | the C library's, of the payload, by as many threads as ranks | threads |
 
@@ -132,7 +140,8 @@ SAMPLED = """\
 A sample is a loop of calls of about 20 ms on the slowest rank, or one call that takes longer; for
 tokens it is a text. Warm-up is a call or two and four such loops, three loops for Tessera's layers,
 one text for transformers, and the prompt for `tessera-llama`. Before each loop of Tessera's moves,
-also in the warm-up, the tool times plain copies into the same destination, for some 60 ms.
+also in the warm-up, the tool times plain copies into the same destination, for some 60 ms; between
+loops of a block it times the same kernels called one by one.
 """
 
 
@@ -377,6 +386,21 @@ def operations(figures, place):
                      [tuple(operation_row(figures, case)) for case in cases])
 
 
+def block_row(ours, theirs, goal):
+    ratio, verdict = goal_cells(goal.ratio, goal.least)
+    return (goal.what, figure_text(ours) if ours else "", goal.against, figure_text(theirs) if theirs else "", ratio,
+            "no goal" if goal.least is None else goal.least, verdict)
+
+
+def blocks(figures, place):
+    rows = [block_row(*one) for one in figures.blocks()]
+    if not rows:
+        return
+    yield "## A block of a Llama\n"
+    yield BLOCKS.format(place=place)
+    yield from table(("block", "Tessera", "peer", "its time", "its time over ours", "at least", ""), rows)
+
+
 def refused(figures):
     """The section of refused moves and layers; refused decoding is in its own section."""
     lines = [line for line in figures.refused if line["kind"] != "decode"]
@@ -449,6 +473,6 @@ def write(figures, drawn, place=IN_DOCS, simulation=False, others=()):
     more = SIMULATION.format(place=place) if simulation else ""
     introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), simulation=more, place=place)
     parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn, place),
-             *layers(figures), *decoding(figures, place), *operations(figures, place), *refused(figures), "## How each one is asked\n", ASKED.format(place=place),
-             *sampled(figures)]
+             *layers(figures), *decoding(figures, place), *operations(figures, place), *blocks(figures, place), *refused(figures),
+             "## How each one is asked\n", ASKED.format(place=place), *sampled(figures)]
     return "\n".join(parts)

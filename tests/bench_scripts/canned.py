@@ -75,6 +75,22 @@ def ops():
     yield op("cross_entropy", "4x9", "tessera", 5e-4, ranks=2)
 
 
+def blocks():
+    """Lines of blocks, which a run may have or not."""
+    def block(tokens, implementation, seconds, ranks=2, **more):
+        return {"kind": "program", "program": "llama-block", "tokens": tokens, "hidden": 256, "heads": 4, "kv_heads": 2, "intermediate": 1024,
+                "ranks": ranks, "implementation": implementation, "way": "a", "rounds": 3, "samples": 3, "asked": 3, "wrong": 0, "others": 0.0,
+                "seconds": spread(seconds), **more}
+
+    yield block(64, "tessera", 1e-3)
+    yield block(64, "pytorch", 2e-3)
+    yield block(64, "tessera", 2e-3, ranks=1)
+    yield block(64, "pytorch-plain", 1e-3, ranks=1)
+    yield block(1, "tessera", 1e-4)
+    yield block(1, "pytorch", 3e-3)
+    yield block(7, "tessera", 1e-4)
+
+
 def write(path, chosen=None):
     chosen = [MACHINE, *lines()] if chosen is None else chosen
     path.write_text("".join(json.dumps(line) + "\n" for line in chosen))

@@ -114,7 +114,7 @@ def check_implementations(report):
     names = [one.name for one in every]
     report.check("who makes new results comes after who does not, and who does by hand after its MPI", unless(
         names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "pytorch", "jax", "transformers", "transformers",
-                  "pytorch", "pytorch", "pytorch-plain"],
+                  "pytorch", "pytorch", "pytorch-plain", "pytorch", "pytorch-plain"],
         names))
 
     def asked_for(case):
@@ -135,8 +135,9 @@ def check_implementations(report):
     report.check("transformers decode in one process too, with 3 heads and with 6", unless(
         found == [(1, 3, alone), (1, 6, alone), (2, 3, together), (2, 6, together)], found))
     processes = [one.count for one in every if isinstance(one, implementations.Served)]
-    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1], processes))
+    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1, 2, 1], processes))
     check_asked_ops(report, every)
+    check_asked_blocks(report, every)
 
 
 def check_asked_ops(report, every):
@@ -156,6 +157,19 @@ def check_asked_ops(report, every):
         [measured.rounds({"kind": "ops", "op": op}, False) for op in ("add 64 bytes", "add")] == [9, 3], "other"))
 
 
+def check_asked_blocks(report, every):
+    found = {(case["tokens"], case["hidden"], case["ranks"]): [(one.name, getattr(one, "count", 0), way) for one in every for way in one.ways(case)]
+             for case in measured.programs(False, 2)}
+    wanted = {1: [("tessera", 0, "threads"), ("pytorch-plain", 1, "one process")],
+              2: [("tessera", 0, "threads"), ("pytorch", 2, "parallelize_module")]}
+    report.check("blocks are asked of a plain module on one rank, of tensor parallelism on several", unless(
+        found == {(*sizes, ranks): wanted[ranks] for sizes in ((512, 1024), (64, 256), (1, 1024), (1, 256)) for ranks in (1, 2)}, found))
+    alone = [(one.name, way) for one in implementations.served(pathlib.Path("d"), 1) for case in measured.programs(True, 1) for way in one.ways(case)]
+    report.check("a run on one rank asks a plain module alone", unless(alone == [("pytorch-plain", "one process")] * 2, alone))
+    report.check("blocks of one token are measured in 9 rounds, others in 3", unless(
+        all(measured.rounds(case, False) == (9 if case["tokens"] == 1 else 3) for case in measured.programs(False, 2)), "other"))
+
+
 def check_commands(report, folder):
     """The arguments and environment of programs, by programs that print them."""
     tool = folder / "tools" / "tessera"
@@ -168,6 +182,10 @@ def check_commands(report, folder):
         all(("--new-result" in answer.get("said", "").split()) == new for new, answer in answers.items()), answers))
     report.check("the tool warms up for as many loops as its peers", unless(
         all("--warm-up 3 --iterations 3" in answer.get("said", "") for answer in answers.values()) and peer.WARM_LOOPS == 3 + 1, answers))
+    said = known[False].ask(next(measured.programs(True, 2)), "threads", 3).get("said", "")
+    report.check("the tool is asked for a block of a size, on a mesh of its ranks, warm as its peers", unless(
+        said == "bench program llama-block --mesh 1 --tokens 64 --hidden 256 --heads 4 --kv-heads 2 --intermediate 1024 --warm-up 3 --iterations 3 --json",
+        said))
     report.check("programs have one thread a rank", unless(answers[True].get("omp") == "1", answers))
 
 

@@ -60,6 +60,19 @@ def check_tool_ops(report):
         one[1].get("wrong") == 0 and list(one[1]["seconds"]) == one[0]["passes"] and ("forward" in one[1]["of_peak"]) == (one[0]["op"] != "add 64 bytes"))])
 
 
+def check_tool_programs(report):
+    fact = "the tool answers blocks on one rank and on several, with as many samples as are asked for"
+    tool = TOOLS / "tools" / "tessera"
+    if not tool.exists() or subprocess.run([tool, "bench", "program", "--help"], capture_output=True).returncode != 0:
+        report.skip(fact, "this build has no tool, or no BLAS")
+        return
+    tessera = implementations.Tessera(TOOLS, 2)
+    asked = [{**case, "tokens": 3, "hidden": 64, "intermediate": 96} for case in cases.programs(True, 2)]
+    answers = [(case, tessera.ask(case, "threads", 2)) for case in asked]
+    report.check(fact, [str(one) for one in answers if not (
+        one[1].get("wrong") == 0 and one[1]["ranks"] == one[0]["ranks"] and one[1]["samples"] == 2 and one[1]["seconds"]["median"] > 0)])
+
+
 def check_tool_by_mpi(report, launcher):
     fact = "the tool answers a move by its MPI engine"
     tessera = implementations.Tessera(TOOLS, 2, "tessera-mpi", launcher)
@@ -155,6 +168,7 @@ def main():
     check_tool(report)
     check_tool_layers(report)
     check_tool_ops(report)
+    check_tool_programs(report)
     check_decode(report)
     check_usage(report)
     with tempfile.TemporaryDirectory() as name:

@@ -14,6 +14,7 @@ import tempfile
 ROOT = pathlib.Path(sys.argv[1])
 sys.path[:0] = [str(ROOT / "tests" / "invariants"), str(ROOT / "bench" / "report"), str(ROOT / "bench" / "peers")]
 import canned  # noqa: E402
+import cases as measured  # noqa: E402
 import figures  # noqa: E402
 import noise  # noqa: E402
 import page  # noqa: E402
@@ -117,6 +118,26 @@ def check_operations(cases, folder):
     cases.check("an op is compared on the same number of ranks, and listed where a peer is faster", missing(
         found, "faster, by their fastest ways: 1 of 4 comparisons.",
         "| softmax, 4x8 | Tessera, 1 rank | 1.00 ms ±2% | PyTorch, 1 rank (a) | 500 us ±2% | 0.50 ±4% |"))
+
+
+def check_blocks(cases, folder):
+    done = report(canned.write(folder / "blocks.json", [canned.MACHINE, *canned.blocks()]), folder / "blocks")
+    cases.check("a run of blocks alone becomes a page", unless(done.returncode == 0, done.stderr))
+    found = (folder / "blocks" / "benchmarks.md").read_text()
+    cases.check("blocks on several ranks stand beside PyTorch's tensor parallelism and its goal", missing(
+        found, "| llama-block, 64 tokens, hidden 256, 2 ranks | 1.00 ms ±2% | PyTorch DTensor | 2.00 ms ±2% | 2.00 ±4% | 3 | **not met** |",
+        "| llama-block, 1 token, hidden 256, 2 ranks | 100 us ±2% | PyTorch DTensor | 3.00 ms ±2% | 30.0 ±4% | 20 | met |"))
+    cases.check("those on one rank stand beside a plain module, without a goal", missing(
+        found, "| llama-block, 64 tokens, hidden 256 | 2.00 ms ±2% | PyTorch | 1.00 ms ±2% | 0.50 ±4% | no goal |  |"))
+    cases.check("a block that no peer did is told as not measured", missing(
+        found, "| llama-block, 7 tokens, hidden 256, 2 ranks | 100 us ±2% | PyTorch DTensor |  | not measured | no goal |  |"))
+    cases.check("a block is compared on the same number of ranks, and listed where a peer is faster", missing(
+        found, "faster, by their fastest ways: 1 of 3 comparisons.",
+        "| llama-block, 64 tokens, hidden 256 | Tessera, 1 rank | 2.00 ms ±2% | PyTorch, 1 rank (a) | 1.00 ms ±2% | 0.50 ±4% |"))
+    run = figures.Figures(folder / "blocks.json")
+    wanted = {(case["tokens"], case["hidden"]) for case in measured.programs(False, 2)}
+    cases.check("every block that is measured has a goal", unless(set(figures.BLOCK_GOALS) == wanted, wanted))
+    cases.check("blocks on one rank and on all are of one report", unless(run.ranks == 2, run.ranks))
 
 
 def line(*medians, others=0, **more):
@@ -316,6 +337,7 @@ def check_simulation(cases, folder):
 
 MOVE = canned.move("tessera", "P", "R", 64, 1e-6)
 LAYER = {**MOVE, "kind": "linear", "tokens": 8, "hidden": 16, "intermediate": 32, "pass": "forward", "gemm_seconds": canned.spread(1e-3)}
+BLOCK = next(canned.blocks())
 REFUSED = {"kind": "move", "implementation": "mpi", "way": "a", "from": "P", "to": "R", "bytes": 64, "ranks": 2, "refused": "no"}
 
 
@@ -344,6 +366,8 @@ def refused_files():
         yield f"a move without {field}", after_machine(without(MOVE, field)), f'line 2: it has no "{field}"'
     for field in ("tokens", "pass", "gemm_seconds"):
         yield f"a layer without {field}", after_machine(without(LAYER, field)), f'line 2: it has no "{field}"'
+    for field in figures.BLOCK:
+        yield f"a block without {field}", after_machine(without(BLOCK, field)), f'line 2: it has no "{field}"'
     for field, value in (("bytes", -1), ("ranks", "two"), ("seconds", 1), ("seconds", {"min": 1}), ("seconds", {"median": 0}),
                          ("seconds", {"median": 1, "rounds": [1, "2"]}), ("others", "much"), ("limit_bandwidth", "fast"), ("way", None),
                          ("limit_rounds", 3), ("seconds", {"median": math.nan}), ("bytes", True)):
@@ -380,8 +404,10 @@ def main():
             check_goals(cases, found)
             check_page(cases, found)
             check_figures_file(cases, folder)
-            cases.check("without ops there is no section of them", unless("## Operations" not in found, "there is"))
+            for title in ("## Operations", "## A block of a Llama"):
+                cases.check(f"without figures there is no section {title}", unless(title not in found, "there is"))
         check_operations(cases, folder)
+        check_blocks(cases, folder)
         check_intervals(cases)
         check_texts(cases)
         check_verdicts(cases)

@@ -27,7 +27,7 @@ static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *nod
     memcpy(step->c.attributes, step->raw, sizeof step->c.attributes);
     while (step->raw[count].name)
         count++;
-    step->has_lengths = tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
+    step->lengths = tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
     return TSR_OK;
 }
 

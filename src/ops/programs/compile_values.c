@@ -158,8 +158,8 @@ tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, co
     TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof *x->values, &memory));
     x->values = memory;
     x->value_count = program->value_count;
-    TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof *x->dirty, &memory));
-    x->dirty = memory;
+    TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof *x->sources, &memory));
+    x->sources = memory;
     TSR_TRY(list_kind(x, program, is_input, &x->inputs, &x->input_names, &x->input_count));
     TSR_TRY(list_kind(x, program, is_bound, &x->bound, &x->bound_names, &x->bound_count));
     TSR_TRY(list_outputs(x, program));

@@ -20,7 +20,6 @@ typedef struct tsr_form {
     int64_t base[TSR_MAX_DIMS], factor[TSR_MAX_DIMS][TSR_LENGTHS];
     tsr_tensor local; /**< contiguous, without data; ndim -1 outside the mesh */
     size_t bytes;     /**< of the local tensor at its largest */
-    uint64_t changed; /**< when its sizes last changed, by the executable's clock */
 } tsr_form;
 
 /** Where a value lies. */
@@ -102,7 +101,8 @@ typedef struct tsr_step {
     int cause;        /**< MOVE: the node that needs it; -1: none */
     bool chosen;      /**< MOVE: by the policy */
     bool inside;      /**< this rank takes part */
-    bool has_lengths; /**< in its attributes */
+    unsigned lengths; /**< in its attributes, by bits */
+    uint32_t sources; /**< from which its tensors and attributes follow, by bits (link.c) */
     tsr_op_case c;
     tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< as recorded, with lengths */
     char *caller;                                                     /**< begins sentences; owned */
@@ -152,9 +152,10 @@ struct tsr_executable {
     tsr_program_length lengths[TSR_LENGTHS];
     int64_t length[TSR_LENGTHS]; /**< of now */
     size_t length_count;
-    uint64_t clock;        /**< counts changes of lengths */
-    uint64_t linked_clock; /**< of the lengths that steps are linked for */
-    bool *dirty;           /**< values whose memory or sizes a link changes */
+    uint64_t clock;                /**< counts changes of lengths */
+    uint64_t changed[TSR_LENGTHS]; /**< when each length last changed */
+    uint64_t linked_clock;         /**< of the lengths that steps are linked for */
+    uint32_t *sources;             /**< of each value's memory and sizes, by bits (link.c) */
     size_t workspace_bytes;
     bool has_grown; /**< rooms have, and must be placed again */
     bool meets;     /**< ranks meet in some step */

@@ -76,7 +76,6 @@ static tsr_status update(const tsr_executable *x, tsr_form *f)
     else
         f->before = f->layout;
     f->layout = made;
-    f->changed = x->clock;
     return describe(f, &f->local);
 }
 
@@ -105,7 +104,6 @@ void tsr_executable_settle_forms(tsr_executable *x, bool back)
         tsr_layout_destroy(back ? f->layout : f->before);
         f->layout = back ? f->before : f->layout;
         f->before = NULL;
-        f->changed = x->clock;
         (void)describe(f, &f->local); /* of a layout that was described before */
     }
     /* Ranks that fail before their steps are linked meet by these layouts. */

@@ -15,17 +15,18 @@ int tsr_program_length_of(const tsr_program *program, int64_t number)
     return number < FIRST + (int64_t)program->length_count ? (int)(number - FIRST) : -1;
 }
 
-static bool resolve(size_t count, const int64_t *lengths, int64_t *number)
+static unsigned resolve(size_t count, const int64_t *lengths, int64_t *number)
 {
     if (*number >= FIRST + (int64_t)count)
-        return false;
-    *number = lengths[*number - FIRST];
-    return true;
+        return 0;
+    const int64_t length = *number - FIRST;
+    *number = lengths[length];
+    return 1U << length;
 }
 
-bool tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count)
+unsigned tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count)
 {
-    bool found = false;
+    unsigned found = 0;
     for (size_t i = 0; i < count; i++) {
         tsr_attribute *const a = &attributes[i];
         if (a->kind == TSR_ATTRIBUTE_INT)

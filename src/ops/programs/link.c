@@ -3,6 +3,7 @@
 
 #include "ops/eager/exchange.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/forms.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/rooms.h"
 
@@ -78,7 +79,7 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
         step->inputs[i] = x->values[step->operands[i]].tensor;
         step->layouts[i] = tsr_form_of(x, step->operands[i])->layout;
     }
-    if (step->has_lengths)
+    if (step->lengths)
         resolve(x, step);
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         if (step->results[i] >= 0)
@@ -110,32 +111,75 @@ static void link_store(tsr_executable *x, tsr_step *step)
     step->outputs[0].shape[step->dim] = step->inputs[0].shape[step->dim];
 }
 
-/* Marks the values whose memory or sizes changed since the last link. */
-static void mark(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, const void *workspace)
+/* What memory and sizes follow from, by bits: lengths (as in tsr_step.lengths), then inputs and
+ * outputs; the last bit stands for all those beyond it. */
+#define SOURCES 32
+
+static uint32_t bit_of(size_t source)
 {
-    const bool all = !x->is_linked || x->linked_workspace != workspace, sizes = x->linked_clock != x->clock;
-    for (size_t i = 0; i < x->value_count; i++) {
-        const tsr_held *const v = &x->values[i];
-        x->dirty[i] = all || (sizes && v->form >= 0 && x->forms[v->form].changed > x->linked_clock);
-    }
-    for (size_t i = 0; i < x->input_count; i++)
-        x->dirty[x->inputs[i]] |= memcmp(&x->linked[i], &inputs[i], sizeof *inputs) != 0;
-    for (size_t i = 0; i < x->output_count; i++)
-        if (x->values[x->outputs[i]].place == TSR_PLACE_OUTPUT)
-            x->dirty[x->outputs[i]] |= memcmp(&x->linked[x->input_count + i], &outputs[i], sizeof *outputs) != 0;
+    return UINT32_C(1) << (source < SOURCES ? source : SOURCES - 1);
 }
 
-/* True if a step must be linked; marks its results then where they lie over what changed. */
-static bool is_dirty(const tsr_executable *x, const tsr_step *step)
+static uint32_t input_bit(size_t input)
 {
-    bool dirty = step->has_lengths && x->linked_clock != x->clock;
+    return bit_of(TSR_LENGTHS + input);
+}
+
+static uint32_t output_bit(const tsr_executable *x, size_t output)
+{
+    return bit_of(TSR_LENGTHS + x->input_count + output);
+}
+
+/* The sources of a value's sizes, and of its memory where that is an input's or output's. */
+static uint32_t find_sources(const tsr_executable *x, const tsr_held *v)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; v->form >= 0 && i < x->length_count; i++)
+        found |= tsr_form_depends(&x->forms[v->form], (int)i) ? bit_of(i) : 0;
+    if (v->place == TSR_PLACE_INPUT)
+        found |= input_bit(v->index);
+    if (v->place == TSR_PLACE_OUTPUT)
+        found |= output_bit(x, v->index);
+    return found;
+}
+
+/* The sources of a step's tensors and attributes. Its results may lie over its operands. */
+static uint32_t find_step_sources(tsr_executable *x, const tsr_step *step)
+{
+    uint32_t found = step->lengths;
     for (int i = 0; i < step->operand_count; i++)
-        dirty |= step->operands[i] >= 0 && x->dirty[step->operands[i]];
-    if (dirty && (step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME))
-        x->dirty[step->results[0]] = true;
+        found |= step->operands[i] >= 0 ? x->sources[step->operands[i]] : 0;
+    if (step->kind == TSR_DOES_COPY)
+        return found | output_bit(x, (size_t)step->results[0]);
+    if (step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME)
+        x->sources[step->results[0]] |= found;
     for (int i = 0; i < step->result_count; i++)
-        dirty |= x->dirty[step->results[i]];
-    return dirty;
+        found |= x->sources[step->results[i]];
+    return found;
+}
+
+void tsr_executable_find_sources(tsr_executable *x)
+{
+    for (size_t i = 0; i < x->value_count; i++)
+        x->sources[i] = find_sources(x, &x->values[i]);
+    for (size_t i = 0; i < x->step_count; i++)
+        x->steps[i].sources = find_step_sources(x, &x->steps[i]);
+}
+
+/* The sources that are not those of the last link; all bits where that was over other memory. */
+static uint32_t find_changed(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs,
+                             const void *workspace)
+{
+    uint32_t changed = 0;
+    if (!x->is_linked || x->linked_workspace != workspace)
+        return UINT32_MAX;
+    for (size_t i = 0; i < x->length_count; i++)
+        changed |= x->changed[i] > x->linked_clock ? bit_of(i) : 0;
+    for (size_t i = 0; i < x->input_count; i++)
+        changed |= memcmp(&x->linked[i], &inputs[i], sizeof *inputs) != 0 ? input_bit(i) : 0;
+    for (size_t i = 0; i < x->output_count; i++)
+        changed |= memcmp(&x->linked[x->input_count + i], &outputs[i], sizeof *outputs) != 0 ? output_bit(x, i) : 0;
+    return changed;
 }
 
 /* Raises a kernel's room to what it wants: more, where strides are not those that compiling
@@ -170,15 +214,15 @@ static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *
 
 tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
 {
-    mark(x, inputs, outputs, workspace);
-    const bool all = !x->is_linked;
+    const uint32_t changed = find_changed(x, inputs, outputs, workspace);
+    const bool all = changed == UINT32_MAX;
     x->is_linked = false;
     for (size_t i = 0; i < x->value_count; i++)
-        if (x->dirty[i])
+        if (all || x->sources[i] & changed)
             find_memory(x, &x->values[i], inputs, outputs, workspace);
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
-        if (!is_dirty(x, step) && !all && step->kind != TSR_DOES_COPY)
+        if (!all && !(step->sources & changed))
             continue;
         TSR_TRY(link_any(x, step, outputs, workspace));
         TSR_TRY(raise_scratch(x, step, (int)i));

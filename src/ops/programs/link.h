@@ -4,6 +4,10 @@
 
 #include "ops/programs/executable.h"
 
+/** Finds from which lengths, inputs and outputs each value and step follows, so that a link writes no
+ * others. After the last step was made. */
+void tsr_executable_find_sources(tsr_executable *x);
+
 /** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last
  * link; views find their strides. `x->has_grown` becomes true if a kernel wants more scratch, with
  * these sizes and strides, than its room has. */

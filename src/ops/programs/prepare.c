@@ -153,7 +153,7 @@ static tsr_status set_length(tsr_executable *x, size_t at, int64_t length)
     if (before == length)
         return TSR_OK;
     x->length[at] = length;
-    x->clock++;
+    x->changed[at] = ++x->clock;
     tsr_status status = tsr_executable_update_forms(x, (int)at);
     if (tsr_executable_find_plans(x))
         status = meet_for_plans(x, status);
