@@ -16,8 +16,8 @@ typedef struct tsr_kernel_work {
 /** The work of a step's kernel, at the lengths of now. Masks of attention are not looked at. */
 tsr_kernel_work tsr_count_work(const tsr_executable *x, const tsr_step *step);
 
-/** Seconds of a step's kernel, whose operands and results are `touched` bytes, by the profile of the
- * executable's context. */
+/** Seconds of a step's kernel, whose operands and results are `touched` bytes, by the profile of
+ * the executable's context. */
 double tsr_kernel_seconds(const tsr_executable *x, const tsr_step *step, const tsr_kernel_work *work, int64_t touched);
 
 /** Seconds in which a step reads `bytes` and writes as many. */
