@@ -82,7 +82,8 @@ static bool is_as_recorded(const probe *p, const tsr_program_node *node)
         if (node->operands[i] == TSR_NONE)
             continue;
         const tsr_layout *const own = p->program->values[node->operands[i]].layout;
-        if (memcmp(p->shapes[node->operands[i]], tsr_layout_shape(own), (size_t)tsr_layout_ndim(own) * sizeof(int64_t)))
+        if (memcmp(p->shapes[node->operands[i]], tsr_layout_shape(own),
+                   (size_t)tsr_layout_ndim(own) * sizeof(int64_t)) != 0)
             return false;
     }
     return !tsr_program_resolve(p->program->length_count, p->lengths, attributes, count);

@@ -69,8 +69,8 @@ static tsr_value gather(const recording *r, tsr_value x)
 static tsr_value by_heads(const recording *r, const char *part, int64_t heads, tsr_value x)
 {
     char cut[64];
-    const int64_t shape[] = {r->tokens, heads, r->head_dim};
-    snprintf(cut, sizeof cut, "S(0;unit=%lld)", (long long)(heads / r->m->sizes.kv_heads * r->head_dim));
+    const int64_t shape[] = {r->tokens, heads, r->head_dim}, unit = heads / r->m->sizes.kv_heads * r->head_dim;
+    snprintf(cut, sizeof cut, "S(0;unit=%lld)", (long long)unit);
     return tsr_op_reshape(r->p, linear(r, part, cut, heads * r->head_dim, r->m->sizes.hidden, x), 3, shape);
 }
 
@@ -98,7 +98,7 @@ static tsr_value attend(const recording *r, tsr_value x)
 {
     char cut[64];
     const model_sizes *const s = &r->m->sizes;
-    const int64_t width = s->heads * r->head_dim, shape[] = {r->tokens, width};
+    const int64_t width = s->heads * r->head_dim, unit = width / s->kv_heads, shape[] = {r->tokens, width};
     tsr_attention_options options = TSR_ATTENTION_OPTIONS_INIT;
     options.causal = 1;
     const tsr_value q = turn(r, by_heads(r, "q", s->heads, x));
@@ -106,7 +106,7 @@ static tsr_value attend(const recording *r, tsr_value x)
     const tsr_value v = remember(r, "values", by_heads(r, "v", s->kv_heads, x));
     const tsr_value y = tsr_op_attention(r->p, tsr_op_transpose(r->p, q, 0, 1), k, v, TSR_NONE, &options);
     const tsr_value joined = tsr_op_reshape(r->p, tsr_op_transpose(r->p, y, 0, 1), 2, shape);
-    snprintf(cut, sizeof cut, "S(1;unit=%lld)", (long long)(s->heads / s->kv_heads * r->head_dim));
+    snprintf(cut, sizeof cut, "S(1;unit=%lld)", (long long)unit);
     return gather(r, linear(r, "o", cut, s->hidden, width, joined));
 }
 
