@@ -295,8 +295,8 @@ static void infinities_and_nans(void **state)
     layers_run(2, check_infinities, NULL);
 }
 
-/* Element `i` of a row of `n` whose largest elements come late: the row ascends, begins with infinite elements, or
- * ends with an infinite one or NaN. */
+/* Element `i` of a row of `n` whose largest elements come late: the row ascends, begins with
+ * infinite elements, or ends with an infinite one or NaN. */
 static float come_late(int64_t row, int64_t i, int64_t n)
 {
     const float ends[] = {0, 0, (float)INFINITY, (float)NAN};

@@ -186,7 +186,10 @@ tsr_status tsr_compile_batches(tsr_executable *x)
     }
     tsr_release(x->context, x->steps);
     x->steps = steps;
-    for (size_t i = 0; i < x->step_count; i++)
+    for (size_t i = 0; i < x->step_count; i++) {
         point(&x->steps[i]);
+        x->steps[i].first = (int)i;
+        x->steps[i].last = (int)i + 1;
+    }
     return TSR_OK;
 }

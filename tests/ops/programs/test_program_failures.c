@@ -3,6 +3,7 @@
 #include "counted_memory.h"
 #include "layers.h"
 #include "samples.h"
+#include "ways.h"
 #include "wholes.h"
 
 #include <setjmp.h>
@@ -28,17 +29,24 @@ static tsr_context *make_context(const sample *s, counted_memory *memory)
     return context;
 }
 
-static void run_on_ranks(const sample *s, tsr_rank_main *main, void *arg)
+static void run_on(const sample *s, way how, tsr_rank_main *main, void *arg)
 {
     counted_memory memory = {0};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.timeout_ms = 5000;
     threads.context = make_context(s, &memory);
-    const tsr_status status = tsr_threads_run(s->ranks, main, arg, &threads);
+    const tsr_status status = way_run(how, s->ranks, main, arg, &threads);
     if (status != TSR_OK)
-        fail_msg("%s on %s: %s: %s", s->name, s->mesh, tsr_status_name(status), tsr_status_message());
+        fail_msg("%s on %s by %s: %s: %s", s->name, s->mesh, way_names[how], tsr_status_name(status),
+                 tsr_status_message());
     tsr_context_destroy(threads.context);
     assert_nothing_leaked(&memory);
+}
+
+static void run_on_ranks(const sample *s, tsr_rank_main *main, void *arg)
+{
+    for (int how = 0; how < WAYS; how++)
+        run_on(s, (way)how, main, arg);
 }
 
 /* Records and compiles the sample for rank 0 over an abstract mesh. */
@@ -299,7 +307,7 @@ static tsr_status drill_kernels(tsr_comm *comm, void *arg)
     static const struct {
         const char *name;
         int count;
-    } calls[] = {{"kernels", 3}, {"rows", 2}, {"alone", 1}};
+    } calls[] = {{"kernels", 3}, {"early", 7}, {"rows", 2}, {"alone", 1}};
     int wanted = 0;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         wanted = strcmp(c.s->name, calls[i].name) == 0 ? calls[i].count : wanted;

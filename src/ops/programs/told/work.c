@@ -1,5 +1,5 @@
 /* What kernels of a program compute, and how long that takes by a cost profile. */
-#include "ops/programs/costs/work.h"
+#include "ops/programs/told/work.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /** What a kernel of an op computes, as the cost model counts it. */
-#ifndef TSR_OPS_PROGRAMS_COSTS_WORK_H
-#define TSR_OPS_PROGRAMS_COSTS_WORK_H
+#ifndef TSR_OPS_PROGRAMS_TOLD_WORK_H
+#define TSR_OPS_PROGRAMS_TOLD_WORK_H
 
 #include "ops/programs/executable.h"
 

@@ -1,7 +1,7 @@
 /* What an executable does, and what it costs. */
 #include "ops/eager/exchange.h"
-#include "ops/programs/costs/work.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/told/work.h"
 
 #include <tessera/explain.h>
 
@@ -142,6 +142,8 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
                               index, executable->step_count);
     const tsr_step *const step = &executable->steps[index];
     memset(out, 0, sizeof *out);
+    out->first = (size_t)step->first;
+    out->last = (size_t)step->last;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;
