@@ -21,6 +21,7 @@ ROOMS = {
     "src/ops": {"blas": [], "vectors": [], ".": ["blas", "rules", "vectors"], "rules": [], "kernels": [".", "blas", "vectors"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
                 "programs": [".", "eager", "rows", "rules", "kernels"], "models": ["programs"]},
     "src/ops/programs": {".": [], "saved": ["."], "told": ["."], "typed": ["."]},
+    "src/ops/eager": {".": [], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},
     "src/files": {".": [], "programs": ["."]},

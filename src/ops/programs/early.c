@@ -6,8 +6,6 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/plan.h>
 
-#include <string.h>
-
 /* Moves of one exchange: the steps from `at` on, of which the first runs all. */
 typedef struct moves {
     const tsr_executable *x;
@@ -23,7 +21,7 @@ static bool is_move(const tsr_step *step)
 
 static bool may_be_view(const tsr_step *step)
 {
-    return is_move(step) || step->c.op->view || strcmp(step->c.op->name, "vary") == 0;
+    return is_move(step) || step->c.op->view || step->c.op->passes;
 }
 
 static bool meets(const tsr_executable *x, const tsr_step *step)

@@ -30,7 +30,7 @@ static bool is_move(const tsr_program_node *node)
 /* True of nodes whose result has the operand's values. */
 static bool passes(const tsr_program_node *node)
 {
-    return is_move(node) || (node->op && strcmp(node->op->name, "vary") == 0);
+    return is_move(node) || (node->op && node->op->passes);
 }
 
 tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand)

@@ -28,10 +28,12 @@
 
 #include "ops/programs/program.h"
 
-#define TSR_SAVED_PROGRAM            "tsr-prog"
-#define TSR_SAVED_PROGRAM_VERSION    1
-#define TSR_SAVED_EXECUTABLE         "tsr-exec"
-#define TSR_SAVED_EXECUTABLE_VERSION 1
+#include <tessera/sys/bytes.h>
+
+#define TSR_SAVED_PROGRAM_VERSION 1
+
+static const tsr_frame tsr_program_frame = {"program", "tsr-prog", TSR_SAVED_PROGRAM_VERSION,
+                                            TSR_SAVED_PROGRAM_VERSION};
 
 /** What an entry makes. */
 typedef enum tsr_entry_kind {
@@ -46,7 +48,8 @@ typedef enum tsr_entry_kind {
     TSR_ENTRY_KINDS
 } tsr_entry_kind;
 
-/** The bytes of a program without an error; `*out` is released to the program's context. */
-tsr_status tsr_program_to_bytes(const tsr_program *program, void **out, size_t *size);
+/** Writes a program without an error, at the writer's first byte. `*size`: its bytes in all, also
+ * those past the writer's capacity. */
+tsr_status tsr_program_write(const tsr_program *program, tsr_writer *writer, size_t *size);
 
 #endif
