@@ -91,7 +91,8 @@ TSR_API tsr_status tsr_executable_binding_at(const tsr_executable *executable, s
 
 /**
  * Gives a parameter or state its tensor, in place of one that was given before. The dtensor is
- * retained; executables may share it. Does not communicate. TSR_ERROR_ARGUMENT: the program has no
+ * retained; executables may share it. A state's has no other name in this executable, because what
+ * is stored would change both. Does not communicate. TSR_ERROR_ARGUMENT: the program has no
  * such name, or the dtensor's layout is not the one that the program gives; the sentence tells
  * both.
  */
@@ -148,10 +149,14 @@ typedef struct tsr_executable_step {
                                  memory */
     int shares;             /**< 1: a move that shares the exchange of the step before it, whose
                                  seconds are those of both */
+    int group;              /**< pointwise steps, and stores, with one number pass the caches
+                                 together: what they make and read again is in caches then; -1: the
+                                 step runs by itself */
     size_t first, last;     /**< it is at work from before step `first` to before step `last`; for
                                  longer than in its own turn, a move that travels meanwhile */
     int64_t bytes_received; /**< from other ranks */
-    int64_t bytes_touched;  /**< of operands read and results written */
+    int64_t bytes_touched;  /**< of operands read and results written; in a group of each tensor
+                                 once, and not of those that are never whole in memory */
     int64_t flops;          /**< multiplications and additions of products; 0: of other ops */
     double seconds;         /**< by the cost model */
 } tsr_executable_step;

@@ -4,6 +4,7 @@
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
 #include "ops/programs/early.h"
+#include "ops/programs/fuse.h"
 #include "ops/programs/link.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/probe.h"
@@ -105,6 +106,7 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
     TSR_TRY(tsr_compile_ending(x));
+    TSR_TRY(tsr_compile_groups(x));
     TSR_TRY(tsr_compile_early(x, tsr_executable_overlaps(x)));
     TSR_TRY(tsr_compile_memory(x));
     tsr_executable_find_sources(x);

@@ -153,6 +153,7 @@ static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, b
     step->c.op = node->op;
     step->c.operands = step->layouts;
     step->exchanged = node->exchanged;
+    step->is_apart = step->exchanged != 0;
     TSR_TRY(copy_attributes(x, node, step));
     describe_call(x, step);
     if (step->exchanged) {
@@ -224,6 +225,7 @@ static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int
     step->cause = -1;
     step->scratch = -1;
     step->batch = -1;
+    step->group = -1;
     list_values(x, node, first, step);
     TSR_TRY(name_step(x, node, step));
     if (node->stores)
@@ -240,7 +242,7 @@ static void add_copy(tsr_executable *x, int value, int output)
     for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
         step->results[j] = -1;
     step->kind = TSR_DOES_COPY;
-    step->node = step->cause = step->scratch = step->batch = -1;
+    step->node = step->cause = step->scratch = step->batch = step->group = -1;
     step->inside = true;
     step->operands[0] = value;
     step->operand_count = 1;

@@ -6,6 +6,7 @@
 #include "ops/programs/forms.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/rooms.h"
+#include "ops/programs/tiles.h"
 
 #include <string.h>
 
@@ -31,6 +32,10 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
     case TSR_PLACE_WORKSPACE:
         v->tensor = x->forms[v->form].local;
         v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
+        break;
+    case TSR_PLACE_TILE:
+        v->tensor = x->forms[v->form].local;
+        v->tensor.data = (char *)workspace + x->rooms[v->room].offset + v->index;
         break;
     case TSR_PLACE_UNREAD:
         /* Of one element, so that an op that reads it all the same reads nothing else. */
@@ -209,6 +214,8 @@ static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *
         TSR_TRY(link_step(x, step));
     if (step->scratch >= 0)
         step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+    if (step->group >= 0)
+        x->groups[step->group].dirty = true;
     return TSR_OK;
 }
 
@@ -227,6 +234,9 @@ tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, cons
         TSR_TRY(link_any(x, step, outputs, workspace));
         TSR_TRY(raise_scratch(x, step, (int)i));
     }
+    for (size_t i = 0; i < x->group_count; i++)
+        if (x->groups[i].dirty)
+            tsr_group_link(x, &x->groups[i]);
     if (x->input_count)
         memcpy(x->linked, inputs, x->input_count * sizeof *inputs);
     if (x->output_count)

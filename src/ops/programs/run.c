@@ -5,6 +5,7 @@
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/executable.h"
 #include "ops/programs/link.h"
+#include "ops/programs/tiles.h"
 
 #include <tessera/sys/comm.h>
 #include <tessera/sys/plan.h>
@@ -151,16 +152,27 @@ static void meet_failed(running *r, tsr_step *step)
         (void)exchange(r, step, r->status);
 }
 
+/* The last step of a group runs all of them. */
+static tsr_status run_tiled(const running *r, const tsr_step *step)
+{
+    const tsr_group *const group = &r->x->groups[step->group];
+    return step == &r->x->steps[group->last] ? tsr_group_run(r->x, group) : TSR_OK;
+}
+
 static tsr_status run_step(running *r, tsr_step *step)
 {
     switch (step->kind) {
     case TSR_DOES_KERNEL:
         if (!step->inside)
             return TSR_OK;
-        return step->exchanged ? exchange(r, step, TSR_OK) : step->c.op->host(&step->call);
+        if (step->is_apart)
+            return step->is_tiled ? run_tiled(r, step) : exchange(r, step, TSR_OK);
+        return step->c.op->host(&step->call);
     case TSR_DOES_MOVE:
         return step->place > 0 || step == r->started ? TSR_OK : run_move(r, step, tsr_plan_execute);
     case TSR_DOES_STORE:
+        if (step->is_tiled)
+            return run_tiled(r, step);
         return step->inside ? store(step) : TSR_OK;
     case TSR_DOES_COPY:
         return step->c.op->host(&step->call);

@@ -18,6 +18,19 @@ static size_t count_bytes(const tsr_executable *x, int value)
     return tsr_form_of(x, value)->bytes;
 }
 
+/* True if steps of the group before `step` have read or made a value. */
+static bool is_cached(const tsr_executable *x, const tsr_step *step, int value)
+{
+    for (int at = x->groups[step->group].first; &x->steps[at] < step; at++) {
+        for (int i = 0; i < x->steps[at].operand_count; i++)
+            if (x->steps[at].operands[i] >= 0 && x->values[x->steps[at].operands[i]].base == x->values[value].base)
+                return true;
+        if (x->values[x->steps[at].results[0]].base == x->values[value].base)
+            return true;
+    }
+    return false;
+}
+
 /* The ranks that meet inside an op. */
 static int64_t count_met(const tsr_executable *x, const tsr_step *step)
 {
@@ -38,10 +51,13 @@ static int64_t count_now(const tsr_executable *x, int value)
     return count * (int64_t)tsr_dtype_bytes(local->dtype);
 }
 
-/* Bytes of a value that a kernel reads. */
-static int64_t count_read(const tsr_executable *x, int value)
+/* Bytes of a value that a step has from memory, or writes there; `value` -1: none. */
+static int64_t count_touched(const tsr_executable *x, const tsr_step *step, int value)
 {
-    return value >= 0 && x->values[value].place != TSR_PLACE_UNREAD ? count_now(x, value) : 0;
+    if (value < 0 || x->values[x->values[value].base].place == TSR_PLACE_TILE ||
+        x->values[value].place == TSR_PLACE_UNREAD)
+        return 0;
+    return step->group >= 0 && is_cached(x, step, value) ? 0 : count_now(x, value);
 }
 
 static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
@@ -56,9 +72,9 @@ static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step,
     if (out->is_view || !step->inside)
         return TSR_OK;
     for (int i = 0; i < out->operand_count; i++)
-        out->bytes_touched += count_read(x, step->operands[i]);
+        out->bytes_touched += count_touched(x, step, step->operands[i]);
     for (int i = 0; i < out->result_count; i++)
-        out->bytes_touched += count_now(x, step->results[i]);
+        out->bytes_touched += count_touched(x, step, step->results[i]);
     const tsr_kernel_work work = tsr_count_work(x, step);
     out->flops = work.flops;
     out->seconds = tsr_kernel_seconds(x, step, &work, out->bytes_touched);
@@ -127,9 +143,18 @@ static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, 
 {
     out->op = "store";
     out->operand_count = 3;
-    out->bytes_touched = 2 * count_now(x, step->operands[1]);
+    out->bytes_touched = count_touched(x, step, step->operands[1]) + count_now(x, step->operands[1]);
     out->seconds = tsr_copy_seconds(x, out->bytes_touched / 2);
     return TSR_OK;
+}
+
+/* The place at which the step that runs at `at` is told. */
+static size_t find_told(const tsr_executable *x, int at)
+{
+    size_t place = 0;
+    while (place < x->step_count && x->told[place] != at)
+        place++;
+    return place;
 }
 
 tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index, tsr_executable_step *out)
@@ -140,10 +165,11 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     if (index >= executable->step_count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: index is %zu, but there are %zu steps",
                               index, executable->step_count);
-    const tsr_step *const step = &executable->steps[index];
+    const tsr_step *const step = &executable->steps[executable->told[index]];
     memset(out, 0, sizeof *out);
-    out->first = (size_t)step->first;
-    out->last = (size_t)step->last;
+    out->group = step->group;
+    out->first = step->c.op ? index : find_told(executable, step->first);
+    out->last = step->c.op ? index + 1 : find_told(executable, step->last);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;

@@ -29,6 +29,8 @@ void tsr_executable_destroy(tsr_executable *x)
         destroy_step(context, &x->steps[i]);
     for (size_t i = 0; i < x->value_count; i++)
         tsr_release(context, x->values[i].constant);
+    for (size_t i = 0; i < x->group_count; i++)
+        tsr_release(context, x->groups[i].cursors);
     for (size_t i = 0; i < x->form_count; i++) {
         tsr_layout_destroy(x->forms[i].largest);
         tsr_layout_destroy(x->forms[i].layout);
@@ -48,8 +50,9 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps,  x->values, x->rooms, x->inputs,  x->outputs, x->bound, x->tensors, x->meshes,
-                            x->linked, x->forms,  x->plans, x->sources, x->batches, x->saved, x->early};
+    void *const memory[] = {x->steps,   x->values, x->rooms,  x->inputs, x->outputs, x->bound,
+                            x->tensors, x->meshes, x->linked, x->forms,  x->plans,   x->sources,
+                            x->batches, x->saved,  x->groups, x->told,   x->early};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);
