@@ -3,6 +3,7 @@
 (tests/golden/pytorch_ops.jsonl), on one rank and on more."""
 import itertools
 import json
+import os
 import pathlib
 import re
 import sys
@@ -128,7 +129,18 @@ def shardy():
             + harness.different("a move", tool.json("ops", "all_reduce", "--mesh", "2", "--operand", "4x8:f32:P")["sdy"], None))
 
 
+def timed_by_the_profile():
+    """An exchange takes the latency of links, or a meeting where there are tables; bytes take no time."""
+    words = ["ops", "cross_entropy", "--mesh", "2", "--operand", "4x8:f32:S(1)", "--operand", "4:i64:R", "--json"]
+    wrong = []
+    for cost, seconds in (("inside=3,1e30 between=3,1e30", 3), ("meeting=2:5 copy@whole=1:1e30", 5), ("inside=3,1e30 between=3,1e30 call=7", 3)):
+        done = tool.run(*words, env={**os.environ, "TSR_COST": cost})
+        wrong += harness.different(cost, json.loads(done.stdout)["seconds"], seconds)
+    return wrong
+
+
 tool.case("rows are listed", listed)
+tool.case("a case is timed by the profile", timed_by_the_profile)
 tool.case("the rule is told to compilers", shardy)
 tool.case("a case is explained", explained)
 tool.case("an op that moves tells its bytes", moved)
