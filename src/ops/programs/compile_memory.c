@@ -1,8 +1,8 @@
 /* Memory of an executable: when each value is needed, and where it lies. */
 #include "ops/programs/compile_memory.h"
 
-#include "ops/eager/exchange.h"
 #include "ops/kernels/pointwise.h"
+#include "ops/programs/link.h"
 #include "ops/programs/rooms.h"
 #include "ops/programs/tiles.h"
 
@@ -104,7 +104,7 @@ static tsr_status add_scratch(tsr_executable *x, tsr_step *step)
     if (step->kind == TSR_DOES_MOVE && step->place == 0)
         bytes = x->plans[step->plan].bytes;
     if (step->kind == TSR_DOES_KERNEL && step->inside)
-        bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+        TSR_TRY(tsr_executable_find_scratch(x, step, &bytes));
     return bytes ? tsr_executable_add_room(x, bytes, step->first, step->last - 1, &step->scratch) : TSR_OK;
 }
 

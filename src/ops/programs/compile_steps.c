@@ -303,6 +303,19 @@ static bool may_view(const tsr_program *program, const tsr_executable *x, const 
     return node->stores || first == TSR_NONE || last[node->results[0]] < find_store(program, x->values[first].base);
 }
 
+/* Marks inputs that give stores their positions: they lie on the host, whatever the device, because
+ * a run reads them. */
+static void mark_lent(tsr_executable *x)
+{
+    for (size_t i = 0; i < x->step_count && x->device.driver; i++) {
+        const tsr_step *const step = &x->steps[i];
+        if (step->kind != TSR_DOES_STORE || step->dim < 0 || !step->inside)
+            continue;
+        tsr_held *const position = &x->values[x->values[step->operands[2]].base];
+        position->is_lent = position->place == TSR_PLACE_INPUT;
+    }
+}
+
 static tsr_status make_steps(const tsr_program *program, const bool *needed, const int *operand, const int *last,
                              bool *made, tsr_executable *x)
 {
@@ -316,6 +329,7 @@ static tsr_status make_steps(const tsr_program *program, const bool *needed, con
                 (x->steps[i].kind == TSR_DOES_KERNEL || x->steps[i].kind == TSR_DOES_MOVE))
                 made[x->steps[i].results[j]] = true;
     place_outputs(x, made);
+    mark_lent(x);
     return TSR_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TSR_OPS_PROGRAMS_EXECUTABLE_H
 #define TSR_OPS_PROGRAMS_EXECUTABLE_H
 
+#include "ops/eager/launch.h"
 #include "ops/programs/program.h"
 
 #include <tessera/executable.h>
@@ -41,16 +42,24 @@ typedef struct tsr_room {
     int first, last;
 } tsr_room;
 
+/** Memory on the executable's device that it keeps; NULL: none. */
+typedef struct tsr_device_piece {
+    void *data;
+    size_t bytes;
+} tsr_device_piece;
+
 /** A value that some step needs. */
 typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    bool is_state, is_used; /**< of parameters and states */
-    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
-    int room;               /**< of the workspace; -1: none */
-    void *constant;
-    tsr_tensor tensor; /**< as linked */
+    bool is_state, is_used;     /**< of parameters and states */
+    int base;                   /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    int room;                   /**< of the workspace; -1: none */
+    void *constant;             /**< on the host */
+    tsr_device_piece on_device; /**< with `constant`: there; all zero: not yet, or the host */
+    bool is_lent;               /**< an input that lies on the host, whatever the device */
+    tsr_tensor tensor;          /**< as linked */
 } tsr_held;
 
 /** The most plans that a move keeps for different lengths. */
@@ -146,6 +155,7 @@ typedef struct tsr_step {
     int dim;            /**< STORE: along which the position counts; -1: none */
     int64_t state_size; /**< STORE: the state's size along it */
     int scratch;        /**< room of workspace and records; -1: none */
+    tsr_launch_way way; /**< KERNEL: how a device computes it */
     int plan;           /**< MOVE: which of the executable's */
     int batch;          /**< MOVE: of several; -1: alone */
     int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
@@ -170,6 +180,9 @@ typedef struct tsr_early {
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
+    tsr_device device;       /**< on which it runs */
+    tsr_device_piece unread; /**< one element, for operands that no op reads; all zero: none yet, or the host */
+    bool stands_in;          /**< steps are not linked to a run's memory, so that their tensors tell shapes alone */
     tsr_form *forms;
     size_t form_count, form_room;
     tsr_held *values; /**< by the program's numbers */
@@ -219,6 +232,14 @@ struct tsr_executable {
 static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
 {
     return &x->forms[x->values[value].form];
+}
+
+/** A step's call as a device's table takes it, which finds kernels by the row's name. */
+static inline tsr_kernel_call tsr_step_as_launched(const tsr_step *step, const tsr_kernel_call *call)
+{
+    tsr_kernel_call launched = *call;
+    launched.op = step->c.op->name;
+    return launched;
 }
 
 #endif

@@ -76,9 +76,10 @@ static bool has_shape(const fusing *f, int value)
     return are_alike(tsr_form_of(f->x, value), tsr_form_of(f->x, f->run[0]->results[0]));
 }
 
-static bool is_pointwise(const tsr_step *step)
+/* Tiles run by kernels of the host alone. */
+static bool is_pointwise(const tsr_executable *x, const tsr_step *step)
 {
-    return step->kind == TSR_DOES_KERNEL && step->inside && !step->exchanged &&
+    return !x->device.driver && step->kind == TSR_DOES_KERNEL && step->inside && !step->exchanged &&
            (step->c.op->host == tsr_pointwise_run || step->c.op->host == tsr_pointwise_cast);
 }
 
@@ -106,7 +107,7 @@ static bool can_join(const fusing *f, const tsr_step *step)
 {
     switch (step->kind) {
     case TSR_DOES_KERNEL:
-        return is_pointwise(step) && has_shape(f, step->results[0]) && !(f->stores && views_bound(f, step));
+        return is_pointwise(f->x, step) && has_shape(f, step->results[0]) && !(f->stores && views_bound(f, step));
     case TSR_DOES_STORE:
         return step->inside && step->dim < 0 && step->operands[2] < 0 && has_shape(f, step->operands[0]) &&
                has_shape(f, step->operands[1]) && !f->views && !is_view_of_bound(f->x, step->operands[1]);
@@ -120,7 +121,7 @@ static bool can_join(const fusing *f, const tsr_step *step)
 /* True if the step may go before the run. */
 static bool can_pass(const fusing *f, const tsr_step *step)
 {
-    return (is_pointwise(step) || step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME) &&
+    return (is_pointwise(f->x, step) || step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME) &&
            !reads_made(f, step, false);
 }
 
@@ -226,7 +227,7 @@ static tsr_status take(fusing *f, const tsr_step *step)
     }
     if (!f->run_count || !can_pass(f, step)) {
         TSR_TRY(end_run(f));
-        if (is_pointwise(step)) {
+        if (is_pointwise(f->x, step)) {
             join(f, step);
             return TSR_OK;
         }
