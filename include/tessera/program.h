@@ -75,9 +75,10 @@ TSR_API tsr_value tsr_state(tsr_program *program, const char *name, const tsr_la
 
 /**
  * A length that each run gives by tsr_executable_set_length(), from 1 to `maximum`, such as the
- * number of tokens: returns a number that stands for it in shapes of tsr_input() and in integer
- * attributes. Executables have memory for the maximum. A dim of such a length is not sharded, and
- * its sizes follow from lengths by sums and multiples. The name is copied. At most 8.
+ * number of tokens: returns a number, -2^63 + 0, 1, .., that stands for it in shapes of tsr_input()
+ * and in integer attributes other than keys. Executables have memory for the maximum. A dim of such
+ * a length is not sharded, and its sizes follow from lengths by sums and multiples. The name is
+ * copied. At most 8.
  */
 TSR_API int64_t tsr_length(tsr_program *program, const char *name, int64_t maximum);
 

@@ -2,6 +2,7 @@
 #include "ops/programs/lengths.h"
 
 #include "ops/programs/program.h"
+#include "ops/rows/settings.h"
 
 #include <tessera/sys/memory.h>
 
@@ -27,8 +28,11 @@ static unsigned resolve(size_t count, const int64_t *lengths, int64_t *number)
 unsigned tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count)
 {
     unsigned found = 0;
+    const int key = tsr_settings_find_key(attributes);
     for (size_t i = 0; i < count; i++) {
         tsr_attribute *const a = &attributes[i];
+        if ((int)i == key)
+            continue; /* the words of a key are any numbers */
         if (a->kind == TSR_ATTRIBUTE_INT)
             found |= resolve(length_count, lengths, &a->integer);
         for (int j = 0; a->kind == TSR_ATTRIBUTE_INTS && j < a->count; j++)

@@ -3,6 +3,8 @@
 #include <tessera/sys/options.h>
 #include <tessera/sys/status.h>
 
+#include <string.h>
+
 /* The words of the attribute reduction, by tsr_loss_reduction. */
 static const char *const reductions[] = {"mean", "sum", "none"};
 
@@ -42,6 +44,17 @@ tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key)
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: key has generator %d; make it by tsr_random_key_threefry() or tsr_random_key_philox()",
                           caller, (int)key->generator);
+}
+
+int tsr_settings_find_key(const tsr_attribute *attributes)
+{
+    for (int i = 0; attributes[i].name && attributes[i + 1].name; i++) {
+        const tsr_attribute *const generator = &attributes[i], *const key = &attributes[i + 1];
+        if (generator->kind == TSR_ATTRIBUTE_WORD && key->kind == TSR_ATTRIBUTE_INTS &&
+            strcmp(generator->name, "generator") == 0 && strcmp(key->name, "key") == 0)
+            return i + 1;
+    }
+    return -1;
 }
 
 tsr_status tsr_settings_check_not_partial(const char *caller, const char *name, const tsr_layout *layout)

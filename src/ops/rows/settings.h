@@ -126,6 +126,10 @@ const char *tsr_settings_reduction(tsr_loss_reduction reduction);
 /** Checks that there is a key, of a generator. */
 tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key);
 
+/** The place of a key among an op's attributes: a list called "key" behind a word called
+ * "generator". -1: they have none. */
+int tsr_settings_find_key(const tsr_attribute *attributes);
+
 /** Random numbers are values and not terms: refuses a layout that is Partial, called `name`. */
 tsr_status tsr_settings_check_not_partial(const char *caller, const char *name, const tsr_layout *layout);
 
