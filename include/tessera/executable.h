@@ -116,13 +116,24 @@ TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const c
                                              int64_t length);
 
 /**
+ * Gives a key (tsr_run_key()) for the runs that follow, until it is given another one. Every rank
+ * gives the same, for example one of the number of the run. This is compared where ranks meet
+ * inside an op, and such a run fails with TSR_ERROR_PEER; elsewhere replicas would differ. Neither
+ * communicates nor allocates; steps that do not use the key stay as they are. TSR_ERROR_ARGUMENT:
+ * the program has no such key, or it is of another generator; the key is NULL, has no generator, or
+ * is one of tsr_run_key() itself.
+ */
+TSR_API tsr_status tsr_executable_set_key(tsr_executable *executable, const char *name,
+                                          const tsr_random_key *key);
+
+/**
  * Collective over the ranks of `comm`: runs the program. `inputs` and `outputs` have a local tensor
  * for each, of the local shape of its layout on this rank, with any strides; a rank outside a
  * value's mesh gives any. Outputs overlap nothing. `workspace` has `bytes` >=
  * tsr_executable_workspace_bytes(), aligned to 64. Allocates and plans nothing. On the host
  * `stream` is NULL.
  *
- * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a
+ * TSR_ERROR_STATE: not prepared on `comm`, a parameter is not bound, or a key is not set. TSR_ERROR_ARGUMENT: a
  * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
  * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined, and the
  * sentence names the first state that the run may have written, and how many more. A rank that

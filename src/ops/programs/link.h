@@ -4,7 +4,7 @@
 
 #include "ops/programs/executable.h"
 
-/** Finds from which lengths, inputs and outputs each value and step follows, so that a link writes no
+/** Finds from which lengths, keys, inputs and outputs each value and step follows, so that a link writes no
  * others. After the last step was made. */
 void tsr_executable_find_sources(tsr_executable *x);
 

@@ -183,19 +183,35 @@ static void record_alone(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "y", apply(p, "sample.twice", input(p, "x", mesh, "S(0)", 4, 6), TSR_NONE), NULL);
 }
 
+/* A mask of a key that runs give, in the forward and the backward, and softmax, inside of which
+ * ranks meet. */
+static void record_keys(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value d;
+    const tsr_random_key key = tsr_run_key(p, "key", TSR_RANDOM_THREEFRY), own = tsr_random_key_fold_in(key, 3);
+    const tsr_value x = input(p, "x", mesh, "S(1)", 4, 6), kept = tsr_op_dropout(p, x, 0.5, &own);
+    const tsr_value y = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, kept, TSR_NONE);
+    const tsr_value loss =
+        apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
+    tsr_gradients(p, loss, 1, &x, &d);
+    tsr_output(p, "kept", kept, NULL);
+    tsr_output(p, "d", d, NULL);
+}
+
 const sample samples[] = {
-    {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0},
-    {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0},
-    {"states", "2", 2, TSR_POLICY_FORBID, record_states, 2, 5},
-    {"exchanges", "2", 2, TSR_POLICY_FORBID, record_exchanges, 0, 0},
-    {"exchanges", "1", 1, TSR_POLICY_FORBID, record_exchanges, 0, 0},
-    {"meshes", "a=2,b=1", 2, TSR_POLICY_FORBID, record_meshes, 0, 0},
-    {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0},
-    {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0},
-    {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0},
-    {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0},
-    {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
-    {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
+    {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0, false},
+    {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0, false},
+    {"states", "2", 2, TSR_POLICY_FORBID, record_states, 2, 5, false},
+    {"exchanges", "2", 2, TSR_POLICY_FORBID, record_exchanges, 0, 0, false},
+    {"exchanges", "1", 1, TSR_POLICY_FORBID, record_exchanges, 0, 0, false},
+    {"meshes", "a=2,b=1", 2, TSR_POLICY_FORBID, record_meshes, 0, 0, false},
+    {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0, false},
+    {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0, false},
+    {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0, false},
+    {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0, false},
+    {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0, false},
+    {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0, false},
+    {"keys", "2", 2, TSR_POLICY_FORBID, record_keys, 0, 0, true},
     {.name = NULL},
 };
 
@@ -350,6 +366,10 @@ tsr_status sample_run(const sample *s, tsr_executable *x, tsr_comm *comm, tsr_dt
     if (s->tokens) {
         TSR_TRY(tsr_executable_set_length(x, "tokens", s->tokens));
         TSR_TRY(tsr_executable_set_length(x, "total", s->total));
+    }
+    if (s->draws) {
+        const tsr_random_key key = tsr_random_key_threefry(4);
+        TSR_TRY(tsr_executable_set_key(x, "key", &key));
     }
     const tsr_status status = run_with(x, comm, bound, inputs, outputs, out);
     for (int i = 0; i < 8; i++) {

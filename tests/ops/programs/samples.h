@@ -14,6 +14,7 @@ typedef struct sample {
     tsr_policy policy; /**< that recording needs */
     void (*record)(tsr_program *program, const tsr_mesh *mesh);
     int64_t tokens, total; /**< lengths; 0: the program has none */
+    bool draws;            /**< it has the key "key" */
 } sample;
 
 /** All samples, up to one without a name. */

@@ -262,6 +262,11 @@ static void write_program(const saving *s, tsr_packer *out, size_t bytes)
         tsr_pack_text(out, program->lengths[i].name);
         tsr_pack_i64(out, program->lengths[i].maximum);
     }
+    tsr_pack_u32(out, (uint32_t)program->key_count);
+    for (size_t i = 0; i < program->key_count; i++) {
+        tsr_pack_text(out, program->keys[i].name);
+        tsr_pack_u32(out, (uint32_t)program->keys[i].generator);
+    }
     tsr_pack_i64(out, (int64_t)count_entries(program));
     for (size_t i = 0; i < program->value_count;)
         i += write_entry(s, out, i);
