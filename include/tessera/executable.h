@@ -67,9 +67,10 @@ TSR_API const char *tsr_executable_output_name(const tsr_executable *executable,
 /** The program's value of an output; TSR_NONE: there is none. */
 TSR_API tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t index);
 
-/** Bytes of workspace that a run needs on this rank. They may grow when an executable over abstract
- * meshes is prepared, when a length is set, and when a run is given tensors with strides, for which
- * some kernels want memory: then tsr_executable_run() refuses less and says how many. */
+/** Bytes of workspace that a run needs on this rank. They may change when an executable over
+ * abstract meshes is prepared, and grow when a length is set, and when a run is given tensors with
+ * strides, for which some kernels want memory: then tsr_executable_run() refuses less and says how
+ * many. */
 TSR_API size_t tsr_executable_workspace_bytes(const tsr_executable *executable);
 
 /** A parameter or state of an executable. Pointers are borrowed. */
@@ -158,6 +159,8 @@ typedef struct tsr_executable_step {
                                  memory */
     int shares;             /**< 1: a move that shares the exchange of the step before it, whose
                                  seconds are those of both */
+    size_t first, last;     /**< it is at work from before step `first` to before step `last`; for
+                                 longer than in its own turn, a move that travels meanwhile */
     int64_t bytes_received; /**< from other ranks */
     int64_t bytes_touched;  /**< of operands read and results written */
     int64_t flops;          /**< multiplications and additions of products; 0: of other ops */

@@ -128,8 +128,8 @@ TSR_API tsr_status tsr_narrow_backward(const tsr_dtensor *x, int dim, int64_t st
  * `count` parts of x along a dim, one behind the other, of the sizes in `sizes`, which sum to that
  * of the dim: tsr_narrow() of each. `out` has room for count dtensors, which the caller owns. In
  * the backward dout[i] is the gradient of part i in its gradient layout, or NULL for 0; the caller
- * owns
- * `*dx`, which is new memory in the gradient layout of x.
+ * owns `*dx`, which is new memory in the gradient layout of x. The backward does not communicate:
+ * a part that no placement can say is refused under every policy.
  */
 TSR_API tsr_status tsr_split(const tsr_dtensor *x, int dim, int count, const int64_t *sizes,
                              tsr_dtensor **out);

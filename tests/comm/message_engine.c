@@ -141,6 +141,8 @@ static tsr_status exchange_start(void *self, const tsr_message *sends, size_t se
         if (receives[i].bytes > 0)
             memset(receives[i].data, SCRIBBLE, receives[i].bytes);
     mine->posted = posted;
+    if (mine->tally)
+        mine->tally->open++;
     return TSR_OK;
 }
 
@@ -150,6 +152,8 @@ static tsr_status exchange_finish(void *self)
     const tsr_status status = tsr_comm_exchange_finish(mine->carrier);
     free(mine->posted);
     mine->posted = NULL;
+    if (mine->tally)
+        mine->tally->open--;
     TSR_TRY(status);
     return count_call(self, "finish an exchange");
 }

@@ -21,9 +21,11 @@ tsr_status message_engine_run_own(int nranks, tsr_rank_main *body, void *arg, co
  */
 tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out);
 
-/** The number of calls of each of the engine's own collectives on a rank. */
+/** The number of calls of each of the engine's own collectives on a rank, and of exchanges in
+ * flight. */
 typedef struct message_engine_tally {
     int all_gathers, reduce_scatters, all_reduces, broadcasts;
+    int open;
 } message_engine_tally;
 
 /** Kinds of communicators: PLAIN can be split and compares arguments, LENT cannot be split,
@@ -35,7 +37,7 @@ typedef enum message_engine_kind {
 } message_engine_kind;
 
 /** message_engine_create() with the engine's own collectives, which decrement `*calls` too; one
- * that fails has not taken part. `tally`, unless NULL, counts the collectives of this rank, also in
+ * that fails has not taken part. `tally`, unless NULL, counts the calls of this rank, also in
  * communicators split off. */
 tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally,
                                      message_engine_kind kind, tsr_comm **out);

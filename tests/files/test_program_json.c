@@ -147,6 +147,20 @@ static void what_layouts_and_rules_refuse_is_theirs(void **state)
            "ops[0], store");
 }
 
+static void a_store_has_no_attributes(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"5", "[5]", "\"x\"", "{\"dim\": 0}", "true"};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "{\"values\": [{\"name\": \"s\", \"kind\": \"state\", \"shape\": [4], \"dtype\": \"f32\"}], "
+                 "\"ops\": [{\"op\": \"store\", \"inputs\": [\"s\", \"s\"], \"attributes\": %s}]}",
+                 given[i]);
+        refuse(TSR_ERROR_IO, text, "ops[0], store: its inputs are a state");
+    }
+}
+
 static void null_arguments_are_named(void **state)
 {
     tsr_program *program;
@@ -167,6 +181,7 @@ int main(void)
         cmocka_unit_test(labels_stay),
         cmocka_unit_test(texts_that_are_no_programs_are_io),
         cmocka_unit_test(what_layouts_and_rules_refuse_is_theirs),
+        cmocka_unit_test(a_store_has_no_attributes),
         cmocka_unit_test(null_arguments_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -295,67 +295,6 @@ static void infinities_and_nans(void **state)
     layers_run(2, check_infinities, NULL);
 }
 
-/* Element `i` of a row of `n` whose largest elements come late: the row ascends, begins with infinite elements, or
- * ends with an infinite one or NaN. */
-static float come_late(int64_t row, int64_t i, int64_t n)
-{
-    const float ends[] = {0, 0, (float)INFINITY, (float)NAN};
-    if (row == 0)
-        return (float)(i * 64 / n) + (float)number(i);
-    if (row == 1)
-        return i < n / 2 ? -(float)INFINITY : (float)number(i);
-    return i == n - 1 ? ends[row] : (float)number(i);
-}
-
-/* Compares a row of softmax `y` with a plain loop. */
-static tsr_status compare_late(const float *x, const float *y, int64_t n)
-{
-    const row_sums s = sum_row(x, n);
-    for (int64_t i = 0; i < n; i++) {
-        const double below = (double)x[i] - s.largest, wanted = exp(below) / s.exponentials;
-        const double bound = isinf(below) ? 0 : wanted * U * (10 + fabs(below)) + 0x1p-125;
-        TSR_TRY(support_expect_held(fabs((double)y[i] - wanted) <= bound, "softmax", i, (double)y[i], wanted));
-    }
-    return TSR_OK;
-}
-
-/* Rows 2 and 3 have no softmax. In place, bits are the same. */
-static tsr_status check_late(tsr_comm *comm, void *arg)
-{
-    enum { LINES = 4 };
-    const int64_t n = *(const int64_t *)arg;
-    float *const values = malloc(LINES * (size_t)n * sizeof *values);
-    tsr_mesh *mesh;
-    tsr_dtensor *x, *y;
-    for (int64_t i = 0; i < LINES * n; i++)
-        values[i] = come_late(i / n, i % n, n);
-    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    TSR_TRY(make(mesh, "R", 2, LINES, n, values, &x));
-    TSR_TRY(tsr_softmax(x, 1, &y));
-    TSR_TRY(tsr_softmax_into(x, 1, x));
-    const float *const apart = tsr_dtensor_to_local(y).data, *const in_place = tsr_dtensor_to_local(x).data;
-    TSR_TRY(compare_late(values, apart, n));
-    TSR_TRY(compare_late(values + n, apart + n, n));
-    for (int64_t i = 0; i < LINES * n; i++) {
-        const bool is_right = i < 2 * n ? in_place[i] == apart[i] : isnan(apart[i]) && isnan(in_place[i]);
-        TSR_TRY(support_expect_held(is_right, "softmax in place", i, (double)in_place[i], (double)apart[i]));
-    }
-    tsr_dtensor_destroy(x);
-    tsr_dtensor_destroy(y);
-    tsr_mesh_destroy(mesh);
-    free(values);
-    return TSR_OK;
-}
-
-/* Of rows whose exponentials are kept, and of longer ones. */
-static void largest_elements_may_come_late(void **state)
-{
-    static const int64_t lengths[] = {1000, 70000};
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        layers_run(1, check_late, (void *)&lengths[i]);
-}
-
 /* The exponential's gradient of each row, by its own formula. */
 static tsr_status check_exponential_gradients(tsr_comm *comm, void *arg)
 {
@@ -595,7 +534,6 @@ int main(void)
         cmocka_unit_test(values_are_those_of_plain_loops),
         cmocka_unit_test(vectors_have_three_norms),
         cmocka_unit_test(infinities_and_nans),
-        cmocka_unit_test(largest_elements_may_come_late),
         cmocka_unit_test(gradients_of_exponentials),
         cmocka_unit_test(replicas_have_the_same_bits),
         cmocka_unit_test(large_results_have_the_same_bits),

@@ -99,6 +99,9 @@ static void rows_that_lack_something_are_refused_by_name(void **state)
     REFUSED("a: the rule \"n -> n | n exchange\" exchanges a factor, but exchanges is 0", .size = sizeof(tsr_op),
             .name = "a", .rule = "n -> n | n exchange", .check = check_any, .host = count_elements, .operands = {"x"},
             .results = {"out"});
+    REFUSED("a passes its first operand, so it must have one result and a host kernel", .size = sizeof(tsr_op),
+            .name = "a", .rule = "n -> n, n", .check = check_any, .host = count_elements, .operands = {"x"},
+            .results = {"out", "more"}, .passes = true);
     assert_string_equal(refusal((const tsr_op *const[]){&counting, &counting}, 2),
                         "tsr_context_options.ops: two rows are called counting");
     const tsr_op shorter = {.size = 16, .name = "a"};
@@ -234,11 +237,120 @@ static void kernels_meet_in_stages(void **state)
     tsr_context_destroy(c.context);
 }
 
+/* A row that passes its operand is not called in a program, and says that its result varies. */
+static tsr_status fail_always(const tsr_kernel_call *call)
+{
+    return tsr_status_set(TSR_ERROR_STATE, "%s: a program called it", call->op);
+}
+
+static unsigned vary_on_first(const tsr_op_case *c)
+{
+    (void)c;
+    return 1;
+}
+
+static const tsr_op marking = {.size = sizeof(tsr_op),
+                               .name = "marking",
+                               .rule = "... -> ...",
+                               .operands = {"x"},
+                               .results = {"out"},
+                               .check = check_any,
+                               .host = fail_always,
+                               .passes = true,
+                               .varies = vary_on_first};
+
+static tsr_status run_marked(tsr_comm *comm, const tsr_program *program)
+{
+    tsr_executable *x;
+    int32_t in[] = {3, 4}, out[] = {0, 0};
+    _Alignas(64) char workspace[1024];
+    const int64_t two = 2;
+    const tsr_tensor input = tsr_tensor_contiguous(in, TSR_I32, 1, &two);
+    const tsr_tensor output = tsr_tensor_contiguous(out, TSR_I32, 1, &two);
+    TSR_TRY(tsr_compile(program, NULL, &x));
+    tsr_status status = tsr_executable_prepare(x, comm);
+    if (status == TSR_OK)
+        status = tsr_executable_run(x, comm, &input, &output, workspace, sizeof workspace, NULL);
+    tsr_executable_destroy(x);
+    TSR_TRY(status);
+    assert_int_equal(out[0], -3);
+    assert_int_equal(out[1], -4);
+    return TSR_OK;
+}
+
+static tsr_status mark_in_a_program(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh;
+    tsr_program *program;
+    const int64_t two = 2;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1x1", &mesh));
+    TSR_TRY(tsr_program_create(arg, &program));
+    const tsr_value x = tsr_input(program, "x", mesh, TSR_I32, 1, &two, "R,R");
+    const tsr_value marked = tsr_program_apply(program, "marking", 0, NULL, &x, NULL);
+    assert_int_equal(tsr_value_varying(program, x), 0);
+    assert_int_equal(tsr_value_varying(program, marked), 1);
+    tsr_output(program, "out", tsr_op_neg(program, marked), NULL);
+    const tsr_status status = run_marked(comm, program);
+    tsr_program_destroy(program);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static void what_passes_is_not_called_in_programs(void **state)
+{
+    (void)state;
+    const tsr_op *const rows[] = {&marking};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
+    options.ops = rows;
+    options.op_count = 1;
+    assert_int_equal(tsr_context_create(&options, &threads.context), TSR_OK);
+    if (tsr_threads_run(1, mark_in_a_program, threads.context, &threads) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_context_destroy(threads.context);
+}
+
+/* A gradient whose row gets no operand at all is refused, as eager calls refuse it. */
+static const tsr_op groundless = {.size = sizeof(tsr_op),
+                                  .name = "groundless",
+                                  .rule = "... -> ...",
+                                  .operands = {"x"},
+                                  .results = {"out"},
+                                  .check = check_any,
+                                  .host = fail_always,
+                                  .gradients = {"neg(none)"}};
+
+static void a_gradient_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    const tsr_op *const rows[] = {&groundless};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context;
+    tsr_mesh *mesh;
+    tsr_program *program;
+    tsr_value dx;
+    const char *sentence;
+    options.ops = rows;
+    options.op_count = 1;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    assert_int_equal(tsr_mesh_parse(NULL, context, "2", &mesh), TSR_OK);
+    assert_int_equal(tsr_program_create(context, &program), TSR_OK);
+    const tsr_value x = tsr_input(program, "x", mesh, TSR_F32, 0, NULL, "R");
+    tsr_gradients(program, tsr_program_apply(program, "groundless", 0, NULL, &x, NULL), 1, &x, &dx);
+    assert_int_equal(tsr_program_status(program, &sentence), TSR_ERROR_ARGUMENT);
+    assert_string_equal(sentence, "tsr_gradients: op 0, groundless: op 1, neg: x is NULL");
+    tsr_program_destroy(program);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_that_lack_something_are_refused_by_name),
                                        cmocka_unit_test(bytes_of_records_are_told_without_data),
                                        cmocka_unit_test(a_context_tells_its_rows),
-                                       cmocka_unit_test(kernels_meet_in_stages)};
+                                       cmocka_unit_test(kernels_meet_in_stages),
+                                       cmocka_unit_test(what_passes_is_not_called_in_programs),
+                                       cmocka_unit_test(a_gradient_of_nothing_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

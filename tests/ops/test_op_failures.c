@@ -7,6 +7,7 @@
 
 #include <tessera/sys/ops.h>
 #include <tessera/sys/status.h>
+#include <tessera/views.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,13 +26,18 @@ typedef struct operand {
     bool ids;
 } operand;
 
-typedef struct drill {
+typedef struct scene scene;
+
+typedef struct drill drill;
+
+struct drill {
     const char *mesh, *op;
-    tsr_attribute attribute; /* without a name: none */
+    tsr_attribute attribute;                                                   /* without a name: none */
+    tsr_status (*call)(const drill *d, const scene *s, tsr_dtensor **results); /* NULL: of the op `op` */
     operand operands[OPERANDS];
     bool into, backward;
     bool alone; /* no rank meets another one in the call */
-} drill;
+};
 
 static tsr_status make(const tsr_mesh *mesh, const operand *o, tsr_dtensor **out)
 {
@@ -47,17 +53,19 @@ static tsr_status make(const tsr_mesh *mesh, const operand *o, tsr_dtensor **out
 }
 
 /* A mesh, whose first call it is, and the tensors of the call. */
-typedef struct scene {
+struct scene {
     tsr_mesh *mesh;
     const tsr_op *op;
     tsr_dtensor *operands[TSR_OP_MOST_OPERANDS], *out, *dout;
-} scene;
+};
 
 static tsr_status run_op(const drill *d, const scene *s, tsr_dtensor **results)
 {
     const size_t count = d->attribute.name != NULL;
     const tsr_dtensor *const *const operands = (const tsr_dtensor *const *)s->operands;
     tsr_dtensor **wanted[TSR_OP_MOST_OPERANDS] = {NULL};
+    if (d->call)
+        return d->call(d, s, results);
     if (d->into)
         return tsr_op_call_into(s->op, count, &d->attribute, operands, &s->out);
     if (!d->backward)
@@ -71,8 +79,8 @@ static tsr_status run_op(const drill *d, const scene *s, tsr_dtensor **results)
 static tsr_status make_gradient(const drill *d, scene *s)
 {
     tsr_layout *layout;
-    tsr_dtensor *made[TSR_OP_MOST_RESULTS] = {NULL};
-    const drill forward = {.attribute = d->attribute};
+    tsr_dtensor *made[TSR_OP_MOST_OPERANDS] = {NULL};
+    const drill forward = {.attribute = d->attribute, .call = d->call};
     TSR_TRY(run_op(&forward, s, made));
     tsr_status status = tsr_layout_gradient(tsr_dtensor_layout(made[0]), &layout);
     if (status == TSR_OK && d->backward)
@@ -81,8 +89,8 @@ static tsr_status make_gradient(const drill *d, scene *s)
         status = tsr_dtensor_fill(s->dout, 1, NULL);
     if (d->into)
         s->out = made[0];
-    else
-        tsr_dtensor_destroy(made[0]);
+    for (int i = d->into; i < TSR_OP_MOST_OPERANDS; i++)
+        tsr_dtensor_destroy(made[i]);
     tsr_layout_destroy(layout);
     return status;
 }
@@ -98,7 +106,8 @@ static void clear(scene *s)
 
 static tsr_status fill_scene(const drill *d, scene *s)
 {
-    TSR_TRY(tsr_op_find(tsr_mesh_context(s->mesh), d->op, &s->op));
+    if (!d->call)
+        TSR_TRY(tsr_op_find(tsr_mesh_context(s->mesh), d->op, &s->op));
     for (int i = 0; i < OPERANDS; i++) {
         if (d->operands[i].placements)
             TSR_TRY(make(s->mesh, &d->operands[i], &s->operands[i]));
@@ -362,6 +371,48 @@ static void rows_that_redistribute(void **state)
     }
 }
 
+static tsr_status stack(const drill *d, const scene *s, tsr_dtensor **results)
+{
+    const tsr_dtensor *const *const x = (const tsr_dtensor *const *)s->operands;
+    if (d->into)
+        return tsr_stack_into(2, x, 1, s->out);
+    return d->backward ? tsr_stack_backward(2, x, 1, s->dout, results) : tsr_stack(2, x, 1, results);
+}
+
+static tsr_status split(const drill *d, const scene *s, tsr_dtensor **results)
+{
+    static const int64_t sizes[] = {3, 4, 5};
+    const tsr_dtensor *const dout[] = {s->dout, NULL, NULL};
+    if (d->backward)
+        return tsr_split_backward(s->operands[0], 0, 3, sizes, dout, results);
+    return tsr_split(s->operands[0], 0, 3, sizes, results);
+}
+
+/* Calls of several ops, of which a later one meets, or each. */
+static void calls_of_several_ops(void **state)
+{
+    (void)state;
+    const operand x = BY(5, 7, "S(0)"), y = BY(5, 7, "S(1)"), whole = BY(5, 7, "R"), terms = BY(5, 7, "P");
+    const char *const names[] = {"tsr_stack", "tsr_stack_into", "tsr_stack_backward"};
+    for (int way = 0; way < 3; way++) {
+        drill d = {.op = names[way], .call = stack, .operands = {x, y}, .into = way == 1, .backward = way == 2};
+        drill_on(d, way ? "2" : "4", way ? 2 : 4, TSR_POLICY_ALLOW);
+        d.operands[1] = x;
+        d.alone = true;
+        drill_on(d, "2", 2, TSR_POLICY_ALLOW);
+    }
+    drill_on((drill){.op = "tsr_stack", .call = stack, .operands = {terms, whole}}, "2", 2, TSR_POLICY_PARTIALS);
+    drill_on((drill){.op = "tsr_stack", .call = stack, .operands = {BY(5, 7, "S(0),S(1)"), BY(5, 7, "S(1),S(0)")}},
+             "2x2", 4, TSR_POLICY_ALLOW);
+    drill_of((drill){.op = "tsr_split", .call = split, .operands = {BY(12, 2, "S(0;interleave=2)")}}, TSR_POLICY_ALLOW);
+    drill_on((drill){.op = "tsr_split_backward",
+                     .call = split,
+                     .operands = {BY(12, 2, "S(0)")},
+                     .backward = true,
+                     .alone = true},
+             "2", 2, TSR_POLICY_ALLOW);
+}
+
 /* A row of a program's own, whose kernel fails at a stage on rank FAILING alone. */
 static tsr_status check_any(const tsr_op_case *c, tsr_dtype *results)
 {
@@ -393,6 +444,35 @@ static const tsr_op failing_row = {.size = sizeof(tsr_op),
                                    .exchanges = 2,
                                    .record_bytes = eight_bytes,
                                    .gradients = {"failing(failing(dout))"}};
+
+/* A row of a program's own, two of whose gradients move. */
+static tsr_status fill_with_ones(const tsr_kernel_call *k)
+{
+    for (int64_t i = 0; i < k->outputs[0].shape[0] * k->outputs[0].shape[1]; i++)
+        ((float *)k->outputs[0].data)[i] = 1;
+    return TSR_OK;
+}
+
+static const tsr_op turning_row = {.size = sizeof(tsr_op),
+                                   .name = "turning",
+                                   .rule = "v w, w v, w v -> v w",
+                                   .operands = {"x", "y", "z"},
+                                   .results = {"out"},
+                                   .check = check_any,
+                                   .host = fill_with_ones,
+                                   .gradients = {"dout", "place_like(dout, like y)", "place_like(dout, like z)"}};
+
+/* Ranks that failed before the first move meet those that heard of it there. */
+static void gradients_that_move_one_after_the_other(void **state)
+{
+    (void)state;
+    static const tsr_op *const rows[] = {&turning_row};
+    const operand x = BY(5, 5, "S(0)"), y = BY(5, 5, "S(1)");
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        drill d = {.mesh = ranks == 2 ? "2" : "4", .op = "turning", .operands = {x, y, y}, .backward = true};
+        run_with(run_drill, &d, ranks, TSR_POLICY_FORBID, rows);
+    }
+}
 
 static tsr_status fail_stages(tsr_comm *comm, void *arg)
 {
@@ -464,6 +544,8 @@ int main(void)
                                        cmocka_unit_test(moves_and_exchanges),
                                        cmocka_unit_test(meetings_along_two_dims),
                                        cmocka_unit_test(rows_that_redistribute),
+                                       cmocka_unit_test(calls_of_several_ops),
+                                       cmocka_unit_test(gradients_that_move_one_after_the_other),
                                        cmocka_unit_test(a_kernel_fails_on_one_rank),
                                        cmocka_unit_test(a_bad_id_fails_on_the_rank_that_has_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -439,6 +439,73 @@ static void a_rank_that_failed_before_tells_its_peers_why(void **state)
     }
 }
 
+/* Peers that are between the halves of the execution hear of a rank that failed before. */
+static tsr_status start_failed(tsr_comm *comm, void *arg)
+{
+    fixture f;
+    (void)arg;
+    for (int mode = 0; mode < 2; mode++) {
+        TSR_TRY(fixture_make(&f, comm, "S(0)", "S(1)", mode ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT));
+        TSR_TRY(tsr_plan_prepare(f.plan, comm));
+        tsr_status status;
+        if (tsr_comm_rank(comm) == 1)
+            status = tsr_plan_execute_failed(f.plan, comm, NULL, tsr_status_set(TSR_ERROR_IO, "the disk is gone"));
+        else
+            status = tsr_plan_start(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes, NULL);
+        if (status == TSR_OK)
+            status = tsr_plan_finish(f.plan, comm);
+        CHECK_ERROR(status, tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_ERROR_PEER, "the disk is gone");
+        TSR_TRY(fixture_execute(&f, &f.src, &f.dst));
+        fixture_destroy(&f);
+    }
+    return TSR_OK;
+}
+
+static void a_rank_that_failed_tells_peers_that_have_started(void **state)
+{
+    (void)state;
+    run_ranks(2, start_failed, NULL);
+}
+
+/* Whether plans of an all-to-all, of a gather and of a move within ranks overlap. */
+static tsr_status expect_overlaps(tsr_comm *comm, int any, int all_to_all, int gather)
+{
+    const struct {
+        const char *from, *to;
+        int wanted;
+    } moves[] = {{"S(0)", "S(1)", all_to_all}, {"S(0)", "R", gather}, {"R", "S(0)", 0}};
+    fixture f;
+    CHECK(tsr_plan_overlaps(NULL, comm) == any);
+    CHECK(tsr_plan_overlaps(NULL, NULL) == 0);
+    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
+        TSR_TRY(fixture_make(&f, comm, moves[i].from, moves[i].to, TSR_MODE_MESSAGE));
+        TSR_TRY(tsr_plan_prepare(f.plan, comm));
+        CHECK(tsr_plan_overlaps(f.plan, comm) == moves[i].wanted);
+        fixture_destroy(&f);
+    }
+    return TSR_OK;
+}
+
+static tsr_status overlap(tsr_comm *carrier, void *arg)
+{
+    tsr_comm *comm;
+    (void)arg;
+    TSR_TRY(expect_overlaps(carrier, 0, 0, 0));
+    TSR_TRY(message_engine_create(carrier, NULL, &comm));
+    TSR_TRY(expect_overlaps(comm, 1, 1, 1));
+    tsr_comm_destroy(comm);
+    TSR_TRY(message_engine_create_own(carrier, NULL, NULL, MESSAGE_ENGINE_PLAIN, &comm));
+    TSR_TRY(expect_overlaps(comm, 1, 1, 0));
+    tsr_comm_destroy(comm);
+    return TSR_OK;
+}
+
+static void plans_overlap_where_messages_travel_between_halves(void **state)
+{
+    (void)state;
+    run_ranks(2, overlap, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +519,8 @@ int main(void)
         cmocka_unit_test(tensors_woven_into_each_other_come_out_right_or_are_refused),
         cmocka_unit_test(empty_tensors_overlap_nothing),
         cmocka_unit_test(a_survey_asks_no_engine),
+        cmocka_unit_test(a_rank_that_failed_tells_peers_that_have_started),
+        cmocka_unit_test(plans_overlap_where_messages_travel_between_halves),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,15 @@ def people():
             if text not in said]
 
 
+def long_layouts():
+    """Placements that are too long for the table are cut, and what is said behind them stays in its column."""
+    sizes = [1000 + i for i in range(100)]
+    x = value("x", [sum(sizes)], ["S(0;sizes=" + ",".join(map(str, sizes)) + ")", "R"], gradient="P")
+    said = tool.run("program", save({"values": [x], "ops": [op("neg", ["x"], "y")], "outputs": [{"name": "y"}]}), "--mesh", "100x2").stdout
+    lines = [line for line in said.splitlines() if line.startswith(("vary ", "neg "))]
+    return harness.different("lines", len(lines), 2) + [line for line in lines if not re.search(r",10[0-9,]*\.\., varies( +[\d.]+ .?s)?$", line)]
+
+
 def drawn():
     """The picture is XML, names every op and move, and keeps within its borders."""
     path = tool.folder / "picture.svg"
@@ -260,6 +269,7 @@ tool.case("a move that the program says has no cause", written)
 tool.case("one rank of 2^20 is told", one_of_many)
 tool.case("varying values are told", varying)
 tool.case("people get a table", people)
+tool.case("long layouts are cut", long_layouts)
 tool.case("a picture is drawn", drawn)
 tool.case("boxes of a picture lie apart", wide)
 for case in (("1", "R", "R", "R", "R"), ("2", "R", "S(0)", "S(0)", "S(1)"), ("3", "R", "S(0)", "S(0)", "S(1)"), ("2", "S(0)", "R", "R", "R"),

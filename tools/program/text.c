@@ -12,18 +12,24 @@
 enum { OP, MAKES, SHAPE, LAYOUT, MOST, ALL, TIME, COLUMNS };
 static const char *const headings[COLUMNS] = {"op", "makes", "shape", "layout", "received by one", "by all", "time"};
 
+/* Behind the layout of a value whose gradient is Partial. */
+#define VARIES ", varies"
+
 /* A line of the table; `text[LAYOUT]` may be long. */
 typedef struct line {
     char text[COLUMNS][VALUE_NAME_BYTES];
 } line;
 
+/* Prints both texts of a layout; long placements are cut, so that VARIES fits behind them. */
 static void print_layout(const tsr_layout *layout, char shape[VALUE_NAME_BYTES], char placements[VALUE_NAME_BYTES])
 {
     char sizes[SHAPE_TEXT_BYTES];
     char *const text = layout_text(layout);
+    const size_t room = VALUE_NAME_BYTES - sizeof VARIES;
+    const int most = text && strlen(text) > room ? (int)(room - strlen("..")) : (int)room;
     print_shape(tsr_layout_ndim(layout), tsr_layout_shape(layout), sizes);
     snprintf(shape, VALUE_NAME_BYTES, "%s %s", sizes, tsr_dtype_name(tsr_layout_dtype(layout)));
-    snprintf(placements, VALUE_NAME_BYTES, "%s", text ? text : "");
+    snprintf(placements, VALUE_NAME_BYTES, "%.*s%s", most, text ? text : "", most < (int)room ? ".." : "");
     if (!text)
         say_memory_is_short();
     free(text);
@@ -64,7 +70,7 @@ static void print_step(const program_count *c, const program_step *step, line *o
     } else {
         print_layout(step->what.result_layouts[0], out->text[SHAPE], out->text[LAYOUT]);
         if (is_varying(c->request->program, step->what.results[0]))
-            strcat(out->text[LAYOUT], ", varies");
+            strcat(out->text[LAYOUT], VARIES);
     }
     print_costs(c, step, out);
 }

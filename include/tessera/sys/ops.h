@@ -154,6 +154,12 @@ struct tsr_op {
     /** NULL, or tells how the only result lies along the factor marked "permute", of which the rule
      * has one, so that mesh dims may cut it. Called after check. */
     void (*place_of)(const tsr_op_case *c, tsr_op_placing *out);
+    /** The only result is the first operand, in its layout: `host` copies it, and a program need
+     * not call it. */
+    bool passes;
+    /** NULL, or the mesh dims, by bits, on which a Replicate result varies though no operand does:
+     * its gradient is Partial there. */
+    unsigned (*varies)(const tsr_op_case *c);
 };
 
 #ifdef __cplusplus

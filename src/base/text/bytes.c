@@ -1,17 +1,24 @@
-#include "base/text/bytes.h"
+#include <tessera/sys/bytes.h>
+#include <tessera/sys/status.h>
 
+#include <stdio.h>
 #include <string.h>
 
-#define FNV_PRIME UINT64_C(0x100000001b3)
+#define MAGIC_BYTES    8
+#define CHECKSUM_BYTES 8
 
-uint64_t tsr_checksum(uint64_t checksum, const void *bytes, size_t count)
+/* FNV-1a over bytes, 64 bits (Fowler, Noll and Vo), whose states are told less the first one, so
+ * that a checksum begins as 0. Texts that differ in one byte alone always have different checksums:
+ * both steps are invertible, so two states that differ stay different while equal bytes follow. */
+#define SEED  UINT64_C(0xcbf29ce484222325)
+#define PRIME UINT64_C(0x100000001b3)
+
+static uint64_t add_to_checksum(uint64_t checksum, const unsigned char *bytes, size_t count)
 {
-    /* Both steps are invertible, so two states that differ stay different while equal bytes
-     * follow. */
-    const unsigned char *at = bytes;
+    uint64_t state = checksum ^ SEED;
     for (size_t i = 0; i < count; i++)
-        checksum = (checksum ^ at[i]) * FNV_PRIME;
-    return checksum;
+        state = (state ^ bytes[i]) * PRIME;
+    return state ^ SEED;
 }
 
 void tsr_write_bytes(tsr_writer *writer, const void *bytes, size_t count)
@@ -22,7 +29,7 @@ void tsr_write_bytes(tsr_writer *writer, const void *bytes, size_t count)
         memcpy(writer->buffer + writer->length, bytes, fits);
     if (writer->expected && !writer->differs)
         writer->differs = fits < count || memcmp(writer->expected + writer->length, bytes, count) != 0;
-    writer->checksum = tsr_checksum(writer->checksum, bytes, count);
+    writer->checksum = add_to_checksum(writer->checksum, bytes, count);
     writer->length += count;
 }
 
@@ -44,6 +51,11 @@ void tsr_write_u64(tsr_writer *writer, uint64_t value)
     write_number(writer, value, sizeof value);
 }
 
+void tsr_write_i64(tsr_writer *writer, int64_t value)
+{
+    tsr_write_u64(writer, (uint64_t)value);
+}
+
 void tsr_write_f64(tsr_writer *writer, double value)
 {
     uint64_t bits;
@@ -54,7 +66,7 @@ void tsr_write_f64(tsr_writer *writer, double value)
 void tsr_write_numbers(tsr_writer *writer, const int64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        tsr_write_u64(writer, (uint64_t)numbers[i]);
+        tsr_write_i64(writer, numbers[i]);
 }
 
 void tsr_write_text(tsr_writer *writer, const char *text)
@@ -93,6 +105,11 @@ uint64_t tsr_read_u64(tsr_reader *reader)
     return read_number(reader, sizeof(uint64_t));
 }
 
+int64_t tsr_read_i64(tsr_reader *reader)
+{
+    return (int64_t)tsr_read_u64(reader);
+}
+
 double tsr_read_f64(tsr_reader *reader)
 {
     const uint64_t bits = tsr_read_u64(reader);
@@ -104,7 +121,7 @@ double tsr_read_f64(tsr_reader *reader)
 void tsr_read_numbers(tsr_reader *reader, int64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        numbers[i] = (int64_t)tsr_read_u64(reader);
+        numbers[i] = tsr_read_i64(reader);
 }
 
 const char *tsr_read_text(tsr_reader *reader)
@@ -115,4 +132,58 @@ const char *tsr_read_text(tsr_reader *reader)
         return "";
     }
     return (const char *)tsr_read_bytes(reader, (size_t)((const unsigned char *)end - reader->at) + 1);
+}
+
+void tsr_write_frame(tsr_writer *writer, const tsr_frame *frame, uint32_t version, size_t bytes)
+{
+    tsr_write_bytes(writer, frame->magic, MAGIC_BYTES);
+    tsr_write_u32(writer, version);
+    tsr_write_u64(writer, bytes);
+}
+
+void tsr_write_frame_end(tsr_writer *writer)
+{
+    tsr_write_u64(writer, writer->checksum ^ SEED);
+}
+
+static tsr_status refuse_version(const char *caller, const tsr_frame *frame, uint32_t version)
+{
+    char more[32] = "";
+    if (frame->newest > frame->oldest)
+        snprintf(more, sizeof more, " to %lu", (unsigned long)frame->newest);
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the %s was saved in format %lu, but this library reads format%s %lu%s", caller,
+                          frame->what, (unsigned long)version, *more ? "s" : "", (unsigned long)frame->oldest, more);
+}
+
+static tsr_status check_sum(const char *caller, const unsigned char *bytes, size_t size)
+{
+    const size_t content = size - CHECKSUM_BYTES;
+    tsr_reader tail = {.at = bytes + content, .left = CHECKSUM_BYTES};
+    if (tsr_read_u64(&tail) == (add_to_checksum(0, bytes, content) ^ SEED))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the bytes are damaged: their checksum does not match", caller);
+}
+
+tsr_status tsr_read_frame(const char *caller, const tsr_frame *frame, const void *bytes, size_t size, uint32_t *version,
+                          tsr_reader *out)
+{
+    tsr_reader all = {.at = bytes, .left = size};
+    const unsigned char *const magic = tsr_read_bytes(&all, MAGIC_BYTES);
+    if (!magic || memcmp(magic, frame->magic, MAGIC_BYTES) != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the %zu bytes are not a saved %s: they do not begin with \"%s\"",
+                              caller, size, frame->what, frame->magic);
+    const uint32_t saved = tsr_read_u32(&all);
+    if (!all.ended && (saved < frame->oldest || saved > frame->newest))
+        return refuse_version(caller, frame, saved);
+    const uint64_t wanted = tsr_read_u64(&all);
+    if (all.ended || wanted != size || size < TSR_FRAME_BYTES)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the %s was saved in %llu bytes, but here are %zu", caller,
+                              frame->what, (unsigned long long)wanted, size);
+    TSR_TRY(check_sum(caller, bytes, size));
+    all.left -= CHECKSUM_BYTES;
+    *out = all;
+    if (version)
+        *version = saved;
+    return TSR_OK;
 }

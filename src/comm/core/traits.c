@@ -37,6 +37,11 @@ bool tsr_comm_has_direct_nodes(const tsr_comm *comm)
     return !tsr_comm_is_direct(comm) && tsr_comm_can_split(comm) && comm->engine.nodes.direct;
 }
 
+bool tsr_comm_overlaps(const tsr_comm *comm)
+{
+    return !tsr_comm_is_direct(comm) && comm->engine.messages.start;
+}
+
 bool tsr_comm_has_streams(const tsr_comm *comm)
 {
     return comm->engine.table.wait;

@@ -31,6 +31,10 @@ bool tsr_comm_is_checked(const tsr_comm *comm);
  * (tsr_comm_node_of()) are direct. */
 bool tsr_comm_has_direct_nodes(const tsr_comm *comm);
 
+/** True if the engine takes messages in two halves, between which they travel; never in direct
+ * engines. */
+bool tsr_comm_overlaps(const tsr_comm *comm);
+
 /** True if the engine can wait for a stream: calls may leave work on it. */
 bool tsr_comm_has_streams(const tsr_comm *comm);
 

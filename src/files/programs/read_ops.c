@@ -28,8 +28,9 @@ static tsr_status find_row(const tsr_program_reader *r, const json_t *object, wr
     const char *name;
     const tsr_op *row;
     TSR_TRY(tsr_program_read_text(r, op->where, object, "op", &name));
-    if (tsr_op_find(tsr_mesh_context(r->mesh), name, &row) != TSR_OK)
-        return tsr_program_pass(r, op->where, TSR_ERROR_IO);
+    const tsr_status found = tsr_op_find(tsr_mesh_context(r->mesh), name, &row);
+    if (found != TSR_OK)
+        return tsr_program_pass(r, op->where, found == TSR_ERROR_MEMORY ? found : TSR_ERROR_IO);
     tsr_op_describe(row, &op->row);
     char place[TSR_PROGRAM_WHERE];
     strcpy(place, op->where);
@@ -101,8 +102,10 @@ static tsr_status read_store(const tsr_program_reader *r, const json_t *object, 
     TSR_TRY(tsr_program_read_list(r, where, object, "inputs", &inputs));
     TSR_TRY(tsr_program_read_list(r, where, object, "outputs", &outputs));
     const char *const name = json_string_value(json_array_get(inputs, 0));
-    if (!name || json_array_size(inputs) > 3 || json_array_size(outputs) > 0 ||
-        json_object_size(json_object_get(object, "attributes")) > 0)
+    const json_t *const attributes = json_object_get(object, "attributes");
+    const bool has_none =
+        !attributes || json_is_null(attributes) || (json_is_object(attributes) && json_object_size(attributes) == 0);
+    if (!name || json_array_size(inputs) > 3 || json_array_size(outputs) > 0 || !has_none)
         return tsr_program_refuse(r, where,
                                   "its inputs are a state, a value, and a position or null; it has no "
                                   "outputs and attributes");

@@ -1,9 +1,8 @@
 #include "ops/eager/gradient.h"
 
-#include "ops/eager/attend.h"
+#include "ops/eager/replay.h"
 #include "ops/eager/run.h"
 #include "ops/eager/settle.h"
-#include "ops/rows/formula.h"
 #include "ops/rows/gradient_check.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/table.h"
@@ -48,7 +47,7 @@ static tsr_status make_like(void *operand, void **out)
     return status;
 }
 
-/* Applies a row; `user` counts those that have begun. */
+/* Applies a row. */
 static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
 {
@@ -61,6 +60,11 @@ static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t
     for (int i = 0; op->results[i]; i++)
         results[i] = made[i];
     return TSR_OK;
+}
+
+tsr_formula_values tsr_eager_values(int *begun)
+{
+    return (tsr_formula_values){layout_of, retain, release, make_like, apply, begun};
 }
 
 /* Makes gradients of operands that are moved to where they fit, and brings them back. */
@@ -118,7 +122,7 @@ static tsr_status run_formulas(const tsr_op_case *c, const tsr_dtensor *const *o
 {
     int begun = 0;
     void *taken[TSR_OP_MOST_OPERANDS];
-    const tsr_formula_values dtensors = {layout_of, retain, release, make_like, apply, &begun};
+    const tsr_formula_values dtensors = tsr_eager_values(&begun);
     for (int i = 0; c->op->operands[i]; i++)
         taken[i] = (void *)operands[i];
     const tsr_status status = tsr_formula_gradients(&dtensors, c, taken, (void *)gradient, is_wanted, made);

@@ -2,7 +2,10 @@
 #ifndef TSR_OPS_EAGER_GRADIENT_H
 #define TSR_OPS_EAGER_GRADIENT_H
 
-#include "ops/rows/row.h"
+#include "ops/rows/formula.h"
+
+/** Values of formulas that are dtensors. `*begun` counts the rows that have begun. */
+tsr_formula_values tsr_eager_values(int *begun);
 
 /** Makes the gradients of an op's operands; arguments as for tsr_op_backward(). `caller` begins
  * sentences. */

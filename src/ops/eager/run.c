@@ -142,6 +142,20 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
     return status;
 }
 
+tsr_status tsr_eager_check_fit(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                               const tsr_dtensor *const *operands)
+{
+    eager_call e;
+    tsr_op_inferred inferred;
+    TSR_TRY(begin_call(&e, caller, op, count, attributes, operands));
+    TSR_TRY(find_answer(&e));
+    if (!e.answer->settles)
+        return TSR_OK;
+    TSR_TRY(tsr_op_infer(&e.c, &inferred));
+    tsr_op_inferred_clear(&inferred);
+    return TSR_OK;
+}
+
 /* Checks that a result's dtensor has the layout of the rule. */
 static tsr_status check_layout(const eager_call *e, int result, const tsr_layout *own)
 {

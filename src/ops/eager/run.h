@@ -12,4 +12,9 @@ tsr_status tsr_eager_run(const char *caller, const tsr_op *op, size_t count, con
 tsr_status tsr_eager_run_into(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                               const tsr_dtensor *const *operands, tsr_dtensor *const *results);
 
+/** Refuses operands that do not fit the rule, so that a policy would move them; arguments as for
+ * tsr_eager_run(). Ranks do not meet. */
+tsr_status tsr_eager_check_fit(const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+                               const tsr_dtensor *const *operands);
+
 #endif

@@ -3,6 +3,7 @@
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
+#include "ops/programs/early.h"
 #include "ops/programs/link.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/probe.h"
@@ -53,17 +54,25 @@ static void mark_needed(const tsr_program *program, bool *needed)
     }
 }
 
+static uint64_t mix_value(uint64_t hash, const tsr_program_value *v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v->constant, sizeof bits);
+    hash = tsr_mix(tsr_mix(tsr_mix(hash, (uint64_t)v->kind), tsr_layout_hash(v->layout)), bits);
+    /* Which sizes are lengths: layouts have their maxima. */
+    for (int dim = 0; v->kind == TSR_VALUE_INPUT && dim < tsr_layout_ndim(v->layout); dim++)
+        hash = tsr_mix(hash, (uint64_t)v->shape[dim]);
+    return v->name ? tsr_mix_text(hash, v->name) : hash;
+}
+
 /* A number that programs which differ hardly share, the same in every process. */
 static uint64_t fingerprint(const tsr_program *program)
 {
     uint64_t hash = 0;
-    for (size_t i = 0; i < program->value_count; i++) {
-        const tsr_program_value *const v = &program->values[i];
-        uint64_t bits;
-        memcpy(&bits, &v->constant, sizeof bits);
-        hash = tsr_mix(tsr_mix(tsr_mix(hash, (uint64_t)v->kind), tsr_layout_hash(v->layout)), bits);
-        hash = v->name ? tsr_mix_text(hash, v->name) : hash;
-    }
+    for (size_t i = 0; i < program->length_count; i++)
+        hash = tsr_mix(tsr_mix_text(hash, program->lengths[i].name), (uint64_t)program->lengths[i].maximum);
+    for (size_t i = 0; i < program->value_count; i++)
+        hash = mix_value(hash, &program->values[i]);
     for (size_t i = 0; i < program->node_count; i++) {
         const tsr_program_node *const node = &program->nodes[i];
         hash = tsr_mix_attributes(tsr_mix_text(hash, node->op ? node->op->name : "move"), node->attributes);
@@ -108,6 +117,8 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
+    TSR_TRY(tsr_compile_ending(x));
+    TSR_TRY(tsr_compile_early(x, tsr_executable_overlaps(x)));
     TSR_TRY(tsr_compile_memory(x));
     tsr_executable_find_sources(x);
     TSR_TRY(tsr_compile_probe(x, NULL));

@@ -33,11 +33,9 @@ static int find_operand_room(const tsr_executable *x, const tsr_step *step, int 
     return -1;
 }
 
-/* Gives what a step makes room, from this step on, or from the first step of its batch, which runs
- * all moves of the batch. */
+/* Gives what a step makes room. Moves that share an exchange write as long as it is open. */
 static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at, const int *last)
 {
-    const int first = step->kind == TSR_DOES_MOVE ? at - step->place : at;
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         if (step->results[i] < 0)
             continue;
@@ -46,32 +44,38 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at, c
             continue;
         v->room = find_operand_room(x, step, at, last);
         if (v->room < 0)
-            TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, first, at, &v->room));
+            TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, step->first, step->last - 1, &v->room));
         v->place = TSR_PLACE_WORKSPACE;
     }
     return TSR_OK;
 }
 
 /* Gives a step's kernel or plan its scratch. */
-static tsr_status add_scratch(tsr_executable *x, tsr_step *step, int at)
+static tsr_status add_scratch(tsr_executable *x, tsr_step *step)
 {
     size_t bytes = 0;
     if (step->kind == TSR_DOES_MOVE && step->place == 0)
         bytes = x->plans[step->plan].bytes;
     if (step->kind == TSR_DOES_KERNEL && step->inside)
         bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
-    return bytes ? tsr_executable_add_room(x, bytes, at, at, &step->scratch) : TSR_OK;
+    return bytes ? tsr_executable_add_room(x, bytes, step->first, step->last - 1, &step->scratch) : TSR_OK;
 }
 
-/* The last step that reads each value, or a view of it; `last` has room for all values. */
+/* The last step that reads each value, or a view of it; `last` has room for all values. What a move
+ * reads, the step before which it is finished may overwrite. */
 static void find_last_reads(const tsr_executable *x, int *last)
 {
     for (size_t i = 0; i < x->value_count; i++)
         last[i] = -1;
-    for (size_t i = 0; i < x->step_count; i++)
-        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
-            if (x->steps[i].operands[j] >= 0)
-                last[x->values[x->steps[i].operands[j]].base] = (int)i;
+    for (size_t i = 0; i < x->step_count; i++) {
+        const tsr_step *const step = &x->steps[i];
+        const int at = step->kind == TSR_DOES_MOVE ? step->last : (int)i;
+        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++) {
+            int *const read = step->operands[j] >= 0 ? &last[x->values[step->operands[j]].base] : NULL;
+            if (read && *read < at)
+                *read = at;
+        }
+    }
 }
 
 static tsr_status add_rooms(tsr_executable *x, const int *last)
@@ -80,23 +84,38 @@ static tsr_status add_rooms(tsr_executable *x, const int *last)
         tsr_step *const step = &x->steps[i];
         for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
             if (step->operands[j] >= 0)
-                use(x, step->operands[j], (int)i);
+                use(x, step->operands[j], step->last - 1);
         if (step->kind == TSR_DOES_COPY)
             continue;
         if (step->kind == TSR_DOES_KERNEL || step->kind == TSR_DOES_MOVE)
             TSR_TRY(add_results(x, step, (int)i, last));
-        TSR_TRY(add_scratch(x, step, (int)i));
+        TSR_TRY(add_scratch(x, step));
     }
     return TSR_OK;
+}
+
+/* Takes back what was assigned before. */
+static void take_back(tsr_executable *x)
+{
+    for (size_t i = 0; i < x->value_count; i++) {
+        tsr_held *const v = &x->values[i];
+        v->place = v->place == TSR_PLACE_WORKSPACE ? TSR_PLACE_NOWHERE : v->place;
+        v->room = -1;
+    }
+    for (size_t i = 0; i < x->step_count; i++)
+        x->steps[i].scratch = -1;
+    x->room_count = 0;
 }
 
 tsr_status tsr_compile_memory(tsr_executable *x)
 {
     void *last;
+    take_back(x);
     TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &last));
     find_last_reads(x, last);
     const tsr_status status = add_rooms(x, last);
     tsr_release(x->context, last);
+    x->has_rooms = status == TSR_OK;
     return status;
 }
 
@@ -107,7 +126,8 @@ tsr_status tsr_compile_scratch(tsr_executable *x)
         if (step->kind != TSR_DOES_MOVE || step->place > 0 || !x->plans[step->plan].bytes)
             continue;
         if (step->scratch < 0)
-            TSR_TRY(tsr_executable_add_room(x, x->plans[step->plan].bytes, (int)i, (int)i, &step->scratch));
+            TSR_TRY(
+                tsr_executable_add_room(x, x->plans[step->plan].bytes, step->first, step->last - 1, &step->scratch));
         else
             tsr_executable_resize_room(x, step->scratch, x->plans[step->plan].bytes);
     }

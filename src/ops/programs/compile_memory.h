@@ -4,7 +4,7 @@
 
 #include "ops/programs/executable.h"
 
-/** Assigns memory to all values and steps. */
+/** Assigns memory to all values and steps, again where they had some. */
 tsr_status tsr_compile_memory(tsr_executable *x);
 
 /** Assigns memory again after plans of moves have changed. */

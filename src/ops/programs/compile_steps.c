@@ -89,11 +89,6 @@ static void describe_call(const tsr_executable *x, tsr_step *step)
     step->inside = first->inside;
 }
 
-static bool is_named(const tsr_op *op, const char *name)
-{
-    return strcmp(op->name, name) == 0;
-}
-
 /* The result as a view of the first operand; `*fits` false: no strides say it. */
 static tsr_status try_view(const tsr_executable *x, tsr_step *step, tsr_tensor *out, bool *fits)
 {
@@ -147,7 +142,7 @@ static void make_view(tsr_executable *x, tsr_step *step, const tsr_tensor *resul
 {
     tsr_held *const made = &x->values[step->results[0]];
     const tsr_held *const base = &x->values[step->operands[0]];
-    step->kind = is_named(step->c.op, "vary") ? TSR_DOES_SAME : TSR_DOES_VIEW;
+    step->kind = step->c.op->passes ? TSR_DOES_SAME : TSR_DOES_VIEW;
     made->tensor = *result;
     made->place = step->inside ? TSR_PLACE_VIEW : TSR_PLACE_NOWHERE;
     made->base = base->base;
@@ -155,7 +150,7 @@ static void make_view(tsr_executable *x, tsr_step *step, const tsr_tensor *resul
 
 static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, bool may_view, tsr_step *step)
 {
-    bool fits = is_named(node->op, "vary");
+    bool fits = node->op->passes;
     tsr_tensor view = step->inputs[0];
     step->kind = TSR_DOES_KERNEL;
     step->c.op = node->op;
@@ -286,7 +281,7 @@ static void find_last_reads(const tsr_program *program, int *last)
             if (node->operands[j] == TSR_NONE)
                 continue;
             int at = (int)i - 1;
-            if (!node->stores && j == 0 && (!node->op || node->op->view || is_named(node->op, "vary")) &&
+            if (!node->stores && j == 0 && (!node->op || node->op->view || node->op->passes) &&
                 last[node->results[0]] > at)
                 at = last[node->results[0]];
             last[node->operands[j]] = at > last[node->operands[j]] ? at : last[node->operands[j]];

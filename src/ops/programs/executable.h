@@ -122,6 +122,7 @@ typedef struct tsr_step {
     int plan;           /**< MOVE: which of the executable's */
     int batch;          /**< MOVE: of several; -1: alone */
     int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
+    int first, last;    /**< it reads and writes from before step `first` to before step `last` */
 } tsr_step;
 
 /** Moves that share an exchange, one after the other among the steps. */
@@ -138,6 +139,12 @@ typedef struct tsr_executable_key {
     uint64_t changed; /**< when it last changed */
 } tsr_executable_key;
 
+/** Moves that may be open while steps run, where the engine overlaps: `step`, and those that share
+ * its exchange, from before step `first` to before step `last`. */
+typedef struct tsr_early {
+    int step, first, last;
+} tsr_early;
+
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
@@ -151,6 +158,11 @@ struct tsr_executable {
     size_t step_count;
     tsr_batch *batches; /**< for each step that begins one, by `tsr_step.batch` */
     size_t batch_count, batch_room;
+    tsr_early *early; /**< in order, one after the other */
+    size_t early_count;
+    bool overlaps;  /**< moves may be open while steps run */
+    bool has_rooms; /**< memory is assigned for that */
+    bool ends_open; /**< and then the last meeting may be such a move, so that ranks agree once more */
     tsr_room *rooms;
     size_t room_count, room_room;
     int *inputs, *outputs, *bound; /**< values */

@@ -19,8 +19,7 @@ static tsr_status describe(const tsr_form *f, tsr_tensor *out)
 
 static bool is_same(const tsr_form *f, const tsr_layout *layout, const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS])
 {
-    return memcmp(f->factor, factor, sizeof f->factor) == 0 && tsr_layout_equal(f->largest, layout) &&
-           tsr_op_are_on_one_mesh(tsr_layout_mesh(f->largest), tsr_layout_mesh(layout));
+    return memcmp(f->factor, factor, sizeof f->factor) == 0 && tsr_op_are_layouts_equal(f->largest, layout);
 }
 
 static tsr_status make_form(const tsr_executable *x, tsr_form *f)

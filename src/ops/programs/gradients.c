@@ -313,24 +313,23 @@ static tsr_status compute_again(backward *b, tsr_value value, int depth, tsr_val
 static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
 {
+    backward *const b = user;
     tsr_value taken[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
-    handle *some = NULL;
     for (int i = 0; op->operands[i]; i++) {
-        handle *const h = operands[i];
+        const handle *const h = operands[i];
         if (h)
-            TSR_TRY(check_now(caller, h->program, h->value));
+            TSR_TRY(check_now(caller, b->program, h->value));
         taken[i] = h ? h->value : TSR_NONE;
-        some = h ? h : some;
     }
-    const tsr_status status = tsr_program_record(some->program, op, count, attributes, taken, made);
+    const tsr_status status = tsr_program_record(b->program, op, count, attributes, taken, made);
     if (status != TSR_OK) {
         tsr_kept_sentence kept;
         tsr_status_keep(&kept);
         return tsr_status_set(status, "%s: %s", caller, kept.text);
     }
     for (int i = 0; op->results[i]; i++) {
-        TSR_TRY(compute_again(user, made[i], 0, &made[i]));
-        TSR_TRY(derive_handle(some, made[i], &results[i]));
+        TSR_TRY(compute_again(b, made[i], 0, &made[i]));
+        TSR_TRY(make_handle(b, made[i], &results[i]));
     }
     return TSR_OK;
 }

@@ -4,8 +4,8 @@
 
 #include "ops/programs/executable.h"
 
-/** Finds from which lengths, keys, inputs and outputs each value and step follows, so that a link writes no
- * others. After the last step was made. */
+/** Finds from which lengths, keys, inputs and outputs each value and step follows, so that a link
+ * writes no others. After the last step was made. */
 void tsr_executable_find_sources(tsr_executable *x);
 
 /** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last

@@ -30,7 +30,7 @@ static bool is_move(const tsr_program_node *node)
 /* True of nodes whose result has the operand's values. */
 static bool passes(const tsr_program_node *node)
 {
-    return is_move(node) || (node->op && strcmp(node->op->name, "vary") == 0);
+    return is_move(node) || (node->op && node->op->passes);
 }
 
 tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand)
@@ -186,7 +186,10 @@ tsr_status tsr_compile_batches(tsr_executable *x)
     }
     tsr_release(x->context, x->steps);
     x->steps = steps;
-    for (size_t i = 0; i < x->step_count; i++)
+    for (size_t i = 0; i < x->step_count; i++) {
         point(&x->steps[i]);
+        x->steps[i].first = (int)i;
+        x->steps[i].last = (int)i + 1;
+    }
     return TSR_OK;
 }

@@ -2,14 +2,26 @@
 #include "ops/agreement.h"
 #include "ops/eager/exchange.h"
 #include "ops/programs/compile_memory.h"
+#include "ops/programs/early.h"
 #include "ops/programs/forms.h"
 #include "ops/programs/plans.h"
 #include "ops/programs/probe.h"
 
 #include <tessera/mesh_comm.h>
 #include <tessera/sys/comm.h>
+#include <tessera/sys/plan.h>
 
 #include <string.h>
+
+/* Assigns memory for a communicator that overlaps, or for one that does not. */
+static tsr_status overlap(tsr_executable *x, bool overlaps)
+{
+    if (x->overlaps == overlaps && x->has_rooms)
+        return TSR_OK;
+    x->is_linked = false;
+    TSR_TRY(tsr_compile_early(x, overlaps));
+    return tsr_compile_memory(x);
+}
 
 /* What a rank does by itself: meshes over the communicator, and plans where a mesh was abstract. */
 static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
@@ -23,6 +35,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         x->meshes[i].open = NULL;
         TSR_TRY(tsr_executable_open_mesh(x, comm, x->meshes[i].given, &x->meshes[i].open));
     }
+    TSR_TRY(overlap(x, tsr_plan_overlaps(NULL, comm)));
     TSR_TRY(tsr_executable_open_plans(x, comm));
     TSR_TRY(tsr_compile_probe(x, comm));
     return tsr_compile_scratch(x);

@@ -66,11 +66,6 @@ static tsr_status grow_table(tsr_program *program)
     return TSR_OK;
 }
 
-static bool are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
-{
-    return tsr_layout_equal(a, b) && tsr_op_are_on_one_mesh(tsr_layout_mesh(a), tsr_layout_mesh(b));
-}
-
 static bool is_same_op(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
     (void)program;
@@ -83,7 +78,7 @@ static bool is_same_op(const tsr_program *program, const tsr_program_node *a, co
 static bool is_same_move(const tsr_program *program, const tsr_program_node *a, const tsr_program_node *b)
 {
     return a->hash == b->hash && a->round == b->round && !a->op && !a->stores && a->operands[0] == b->operands[0] &&
-           are_layouts_equal(program->values[a->results[0]].layout, program->values[b->results[0]].layout);
+           tsr_op_are_layouts_equal(program->values[a->results[0]].layout, program->values[b->results[0]].layout);
 }
 
 static tsr_status add_node(tsr_program *program, const tsr_program_node *node, int *slot)
@@ -115,7 +110,7 @@ tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_lay
 {
     const tsr_layout *const own = program->values[value].layout;
     tsr_program_node node = {.chosen = reason.chosen, .cause = reason.cause, .round = program->round};
-    if (are_layouts_equal(own, layout)) {
+    if (tsr_op_are_layouts_equal(own, layout)) {
         *out = value;
         return TSR_OK;
     }
@@ -251,27 +246,14 @@ static tsr_status keep_texts(tsr_program *program, tsr_program_node *node)
     return TSR_OK;
 }
 
-static bool is_named(const tsr_op *op, const char *name)
-{
-    return strcmp(op->name, name) == 0;
-}
-
-/* The mesh dims on which a result varies: those on which an operand does, and what "vary" and
- * "all_reduce" make. */
+/* The mesh dims on which a result varies: those on which an operand does, or the row says so. */
 static unsigned find_varying(const recording *r, const tsr_layout *result)
 {
-    unsigned varying = 0, whole = 0, terms = 0;
-    const tsr_layout *const first = r->layouts[0];
+    unsigned varying = r->op->varies ? r->op->varies(&r->c) : 0, whole = 0;
     for (int i = 0; r->op->operands[i]; i++)
         varying |= tsr_value_varying(r->program, r->operands[i]);
-    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++) {
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(result)); k++)
         whole |= tsr_layout_placements(result)[k].kind == TSR_REPLICATE ? 1u << k : 0;
-        terms |= first && tsr_layout_placements(first)[k].kind == TSR_PARTIAL ? 1u << k : 0;
-    }
-    if (is_named(r->op, "vary"))
-        varying |= whole;
-    if (is_named(r->op, "all_reduce") && r->c.attributes[0].integer == 1)
-        varying |= terms;
     return varying & whole;
 }
 

@@ -19,9 +19,11 @@ typedef struct running {
     tsr_comm *comm;
     char *workspace;
     tsr_stream stream;
-    uint64_t number;   /* of the lengths and keys */
-    size_t failed_at;  /* the step that failed first */
-    tsr_status status; /* of this rank */
+    uint64_t number;         /* of the lengths and keys */
+    size_t failed_at;        /* the step that failed first */
+    const tsr_step *started; /* the move that was started last, which its own step passes over */
+    bool is_open;            /* it is to be finished */
+    tsr_status status;       /* of this rank */
     tsr_kept_sentence sentence;
 } running;
 
@@ -104,18 +106,20 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
     return tsr_executable_link(x, inputs, outputs, workspace);
 }
 
-static tsr_status run_move(const running *r, tsr_step *step)
+/* tsr_plan_execute() or tsr_plan_start(). */
+typedef tsr_status move_call(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                             void *workspace, size_t bytes, tsr_stream stream);
+
+static tsr_status run_move(const running *r, const tsr_step *step, move_call *move)
 {
     const tsr_planned *const p = &r->x->plans[step->plan];
     const tsr_tensor *inputs = step->inputs, *outputs = step->outputs;
-    if (step->place > 0)
-        return TSR_OK;
     if (step->batch >= 0) {
         inputs = r->x->batches[step->batch].inputs;
         outputs = r->x->batches[step->batch].outputs;
     }
-    return tsr_plan_execute(p->now, r->comm, r->x->forms[p->from[0]].inside ? inputs : NULL,
-                            r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
+    return move(p->now, r->comm, r->x->forms[p->from[0]].inside ? inputs : NULL,
+                r->x->forms[p->to[0]].inside ? outputs : NULL, step->call.workspace, p->bytes, r->stream);
 }
 
 static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
@@ -153,7 +157,7 @@ static tsr_status store(tsr_step *step)
 static void meet_failed(running *r, tsr_step *step)
 {
     (void)tsr_status_restore(&r->sentence, r->status);
-    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0)
+    if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0 && step != r->started)
         (void)tsr_plan_execute_failed(r->x->plans[step->plan].now, r->comm, r->stream, r->status);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
@@ -167,7 +171,7 @@ static tsr_status run_step(running *r, tsr_step *step)
             return TSR_OK;
         return step->exchanged ? exchange(r, step, TSR_OK) : step->c.op->host(&step->call);
     case TSR_DOES_MOVE:
-        return run_move(r, step);
+        return step->place > 0 || step == r->started ? TSR_OK : run_move(r, step, tsr_plan_execute);
     case TSR_DOES_STORE:
         return step->inside ? store(step) : TSR_OK;
     case TSR_DOES_COPY:
@@ -177,20 +181,57 @@ static tsr_status run_step(running *r, tsr_step *step)
     }
 }
 
+static void note(running *r, tsr_status status, size_t at)
+{
+    if (status == TSR_OK || r->status != TSR_OK)
+        return;
+    r->status = status;
+    tsr_status_keep_returned(&r->sentence, status);
+    r->failed_at = at;
+}
+
+static void run_steps(running *r, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        tsr_step *const step = &r->x->steps[i];
+        if (r->status == TSR_OK)
+            note(r, run_step(r, step), i);
+        else
+            meet_failed(r, step);
+    }
+}
+
+/* Starts a move before its step, where that hides it. */
+static void start_early(running *r, const tsr_early *e)
+{
+    const tsr_step *const step = &r->x->steps[e->step];
+    if (r->status != TSR_OK || !tsr_plan_overlaps(r->x->plans[step->plan].now, r->comm))
+        return;
+    note(r, run_move(r, step, tsr_plan_start), (size_t)e->first - 1);
+    r->started = step;
+    r->is_open = r->status == TSR_OK;
+}
+
+/* Also on a rank that failed since the start, so that no peer waits. */
+static void finish_early(running *r, const tsr_early *e)
+{
+    if (r->is_open)
+        note(r, tsr_plan_finish(r->x->plans[r->started->plan].now, r->comm), (size_t)e->last - 1);
+    r->is_open = false;
+}
+
 static void run_all(running *r)
 {
-    for (size_t i = 0; i < r->x->step_count; i++) {
-        tsr_step *const step = &r->x->steps[i];
-        if (r->status != TSR_OK) {
-            meet_failed(r, step);
-            continue;
-        }
-        r->status = run_step(r, step);
-        if (r->status != TSR_OK) {
-            tsr_status_keep_returned(&r->sentence, r->status);
-            r->failed_at = i;
-        }
+    size_t at = 0;
+    for (size_t i = 0; i < r->x->early_count; i++) {
+        const tsr_early *const e = &r->x->early[i];
+        run_steps(r, at, (size_t)e->first);
+        start_early(r, e);
+        run_steps(r, (size_t)e->first, (size_t)e->last);
+        finish_early(r, e);
+        at = (size_t)e->last;
     }
+    run_steps(r, at, r->x->step_count);
 }
 
 /* Adds to the sentence of a failure which states the run had stored into, or was about to. */
@@ -276,6 +317,8 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     r.stream = stream;
     r.status = TSR_OK;
     r.failed_at = SIZE_MAX;
+    r.started = NULL;
+    r.is_open = false;
     r.number = number_lengths_and_keys(executable);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
     if (is_missing(executable, inputs, outputs) || !is_linked(executable, inputs, outputs, workspace) ||
@@ -285,8 +328,9 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
             tsr_status_keep_returned(&r.sentence, r.status);
     }
     run_all(&r);
-    /* Where no step meets, one meeting at the end tells ranks of failures. */
-    if (!executable->meets && tsr_comm_size(comm) > 1) {
+    /* Where no step meets, or steps run after the last meeting has begun, one meeting at the end
+     * tells ranks of failures. */
+    if ((!executable->meets || (executable->overlaps && executable->ends_open)) && tsr_comm_size(comm) > 1) {
         if (r.status != TSR_OK)
             (void)tell_states(&r);
         r.status = tsr_agree(comm, r.status);

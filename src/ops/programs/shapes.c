@@ -90,8 +90,7 @@ static tsr_status probe_node(const probe *p, size_t index)
     return status;
 }
 
-/* Shapes of values that no node makes; of those with the shape of another value if that comes
- * before `until`. */
+/* The shape of a value that no node makes; one of the shape of another value comes after that. */
 static void probe_source(const probe *p, size_t value)
 {
     const tsr_program_value *const v = &p->program->values[value];

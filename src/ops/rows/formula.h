@@ -5,6 +5,10 @@
 
 #include "ops/rows/row.h"
 
+/** Applies a row; the caller owns the results. `caller` begins sentences. */
+typedef tsr_status tsr_formula_apply(void *user, const char *caller, const tsr_op *op, size_t count,
+                                     const tsr_attribute *attributes, void *const *operands, void **results);
+
 /** What formulas compute with. Values are pointers; NULL stands for an operand that is left out,
  * and is taken by `retain` and `release`. */
 typedef struct tsr_formula_values {
@@ -13,9 +17,7 @@ typedef struct tsr_formula_values {
     void (*release)(void *value);
     /** The operand with other values, Replicate where it is Partial; the caller owns it. */
     tsr_status (*like)(void *operand, void **out);
-    /** Applies a row; the caller owns the results. `caller` begins sentences. */
-    tsr_status (*apply)(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
-                        void *const *operands, void **results);
+    tsr_formula_apply *apply;
     void *user; /**< given to `apply` */
 } tsr_formula_values;
 

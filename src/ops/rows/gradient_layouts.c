@@ -1,7 +1,6 @@
 /* Layouts of gradients, found by the formulas on layouts alone. */
 #include "ops/rows/gradient_layouts.h"
 
-#include "ops/rows/formula.h"
 #include "ops/rows/table.h"
 
 #include <tessera/sys/status.h>
@@ -40,7 +39,13 @@ static tsr_status make_like(void *operand, void **out)
     return TSR_OK;
 }
 
-static tsr_status apply(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
+tsr_formula_values tsr_op_layout_values(tsr_formula_apply *apply, void *user)
+{
+    return (tsr_formula_values){layout_of, retain, release, make_like, apply, user};
+}
+
+/* Applies a row to layouts. */
+static tsr_status infer(void *user, const char *caller, const tsr_op *op, size_t count, const tsr_attribute *attributes,
                         void *const *operands, void **results)
 {
     (void)user;
@@ -102,7 +107,7 @@ tsr_status tsr_op_propagate_gradients(const tsr_op *op, size_t count, const tsr_
                                       const tsr_layout *const *operands, const tsr_layout *gradient, const bool *wanted,
                                       tsr_layout **gradients)
 {
-    static const tsr_formula_values values = {layout_of, retain, release, make_like, apply, NULL};
+    const tsr_formula_values values = tsr_op_layout_values(infer, NULL);
     tsr_op_case c;
     tsr_layout *found = NULL;
     void *taken[TSR_OP_MOST_OPERANDS], *made[TSR_OP_MOST_OPERANDS] = {NULL};

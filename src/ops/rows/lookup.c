@@ -21,7 +21,7 @@ static const tsr_op *const groups[] = {TSR_ROW_GROUPS(ROWS)};
 /* What a context keeps: its own rows, and where each name is found. */
 typedef struct row_table {
     size_t own_count, slot_count; /* slots: a power of two, at least twice the rows */
-    tsr_op *own;                  /* copies of the options' rows, which may be shorter */
+    tsr_op *own;                  /* copies of the options' rows */
     const tsr_op *slots[];        /* by hash of the name, then onwards */
 } row_table;
 
@@ -130,6 +130,11 @@ static tsr_status check_row(const tsr_op *row, size_t index)
     if (!row->operands[0] || (row->optional & 1))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_context_options.ops: %s has no first operand that is always given", row->name);
+    if (row->passes && (row->results[1] || !row->host))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_options.ops: %s passes its first operand, so it must have one result and a "
+                              "host kernel",
+                              row->name);
     if (row->rule_of || row->moves_to)
         return TSR_OK;
     if (tsr_op_rule_parse(row->rule, &rule) != TSR_OK)

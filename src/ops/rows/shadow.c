@@ -38,28 +38,37 @@ static tsr_status copy_layout(const tsr_op_shadow *s, const tsr_layout *layout, 
                              tsr_layout_dtype(layout), out);
 }
 
-tsr_status tsr_op_shadow_make(const tsr_op_case *c, const tsr_layout *gradient, tsr_op_shadow *out)
+tsr_status tsr_op_shadow_make(int count, const tsr_layout *const *layouts, tsr_op_shadow *out)
 {
     int some = 0;
-    *out = (tsr_op_shadow){.c = *c};
-    while (!c->operands[some])
+    *out = (tsr_op_shadow){.context = NULL};
+    while (!layouts[some])
         some++;
-    const tsr_mesh *const mesh = tsr_layout_mesh(c->operands[some]);
+    const tsr_mesh *const mesh = tsr_layout_mesh(layouts[some]);
     TSR_TRY(make_context(tsr_mesh_context(mesh), &out->context));
     TSR_TRY(make_mesh(out->context, mesh, &out->mesh));
-    for (int i = 0; c->op->operands[i]; i++) {
-        if (c->operands[i])
-            TSR_TRY(copy_layout(out, c->operands[i], &out->copies[i]));
-        out->operands[i] = out->copies[i];
+    for (int i = some; i < count; i++) {
+        if (layouts[i] && !tsr_op_are_on_one_mesh(mesh, tsr_layout_mesh(layouts[i])))
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "the tensors of a call are on two meshes");
+        if (layouts[i])
+            TSR_TRY(copy_layout(out, layouts[i], &out->copies[i]));
     }
-    out->c.operands = out->operands;
-    return gradient ? copy_layout(out, gradient, &out->gradient) : TSR_OK;
+    return TSR_OK;
+}
+
+tsr_status tsr_op_shadow_case(const tsr_op_case *c, const tsr_layout *gradient, tsr_op_shadow *out, tsr_op_case *copied)
+{
+    const tsr_layout *layouts[TSR_OP_SHADOW_LAYOUTS] = {[TSR_OP_MOST_OPERANDS] = gradient};
+    for (int i = 0; c->op->operands[i]; i++)
+        layouts[i] = c->operands[i];
+    *copied = *c;
+    copied->operands = (const tsr_layout *const *)out->copies;
+    return tsr_op_shadow_make(TSR_OP_SHADOW_LAYOUTS, layouts, out);
 }
 
 void tsr_op_shadow_clear(tsr_op_shadow *shadow)
 {
-    tsr_layout_destroy(shadow->gradient);
-    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+    for (int i = 0; i < TSR_OP_SHADOW_LAYOUTS; i++)
         tsr_layout_destroy(shadow->copies[i]);
     tsr_mesh_destroy(shadow->mesh);
     tsr_context_destroy(shadow->context);

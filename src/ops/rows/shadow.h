@@ -1,22 +1,28 @@
-/** A case without its context's memory: what a rank that has none left still knows of a call. */
+/** Layouts without their context's memory: what a rank that has none left still knows of a call. */
 #ifndef TSR_OPS_ROWS_SHADOW_H
 #define TSR_OPS_ROWS_SHADOW_H
 
 #include "ops/rows/row.h"
 
-/** Copies of a case's layouts, on an abstract mesh of a context of its own, whose memory is the C
+/** The most layouts of a call: of operands, and a gradient or a result. */
+#define TSR_OP_SHADOW_LAYOUTS (TSR_OP_MOST_OPERANDS + 1)
+
+/** Copies of a call's layouts, on an abstract mesh of a context of its own, whose memory is the C
  * library's. */
 typedef struct tsr_op_shadow {
     tsr_context *context;
     tsr_mesh *mesh;
-    tsr_layout *copies[TSR_OP_MOST_OPERANDS], *gradient; /**< NULL: left out */
-    const tsr_layout *operands[TSR_OP_MOST_OPERANDS];    /**< those of `c` */
-    tsr_op_case c;
+    tsr_layout *copies[TSR_OP_SHADOW_LAYOUTS]; /**< NULL: left out */
 } tsr_op_shadow;
 
-/** Copies a case, and the layout of a gradient, which may be NULL. The caller clears `out`, also
- * after an error. */
-tsr_status tsr_op_shadow_make(const tsr_op_case *c, const tsr_layout *gradient, tsr_op_shadow *out);
+/** Copies `count` layouts, of which one at least is not NULL. The caller clears `out`, also after
+ * an error. TSR_ERROR_ARGUMENT: they are not on one mesh. */
+tsr_status tsr_op_shadow_make(int count, const tsr_layout *const *layouts, tsr_op_shadow *out);
+
+/** Copies those of a case's operands, on which `copied` is the case, and behind them, at
+ * TSR_OP_MOST_OPERANDS, that of a gradient, which may be NULL. Else as tsr_op_shadow_make(). */
+tsr_status tsr_op_shadow_case(const tsr_op_case *c, const tsr_layout *gradient, tsr_op_shadow *out,
+                              tsr_op_case *copied);
 
 void tsr_op_shadow_clear(tsr_op_shadow *shadow);
 

@@ -15,6 +15,11 @@ bool tsr_op_are_on_one_mesh(const tsr_mesh *a, const tsr_mesh *b)
     return same && (tsr_mesh_comm(a) == tsr_mesh_comm(b) || !tsr_mesh_comm(a) || !tsr_mesh_comm(b));
 }
 
+bool tsr_op_are_layouts_equal(const tsr_layout *a, const tsr_layout *b)
+{
+    return tsr_layout_equal(a, b) && tsr_op_are_on_one_mesh(tsr_layout_mesh(a), tsr_layout_mesh(b));
+}
+
 /* Checks that all operands are there, on equal meshes with the same dims, over one communicator. */
 static tsr_status check_meshes(const tsr_op_rule *rule, const tsr_op_names *names, unsigned optional,
                                const tsr_layout *const *operands, int *first)

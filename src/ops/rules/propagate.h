@@ -10,6 +10,9 @@
  * abstract mesh goes with any. */
 bool tsr_op_are_on_one_mesh(const tsr_mesh *a, const tsr_mesh *b);
 
+/** True if two layouts are equal, on one mesh. */
+bool tsr_op_are_layouts_equal(const tsr_layout *a, const tsr_layout *b);
+
 /** What a rule gives for operands. */
 typedef struct tsr_op_inferred {
     tsr_layout *results[TSR_OP_RESULTS]; /**< the caller owns each; NULL past the last */

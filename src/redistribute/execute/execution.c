@@ -1,6 +1,7 @@
 #include "redistribute/execute/execution.h"
 
 #include "comm/core/comm.h"
+#include "comm/core/traits.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/bind.h"
 #include "redistribute/execute/direct.h"
@@ -263,6 +264,19 @@ tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
         return TSR_OK;
     TSR_TRY(tsr_comm_enter(comm, "tsr_plan_start"));
     return tsr_comm_leave(comm, start_in_group(plan, comm, src, dst, workspace, bytes, stream));
+}
+
+int tsr_plan_overlaps(const tsr_plan *plan, tsr_comm *comm)
+{
+    bool prepared;
+    if (!comm || !tsr_comm_overlaps(comm))
+        return 0;
+    if (!plan)
+        return 1;
+    if (plan->options.mode != TSR_MODE_MESSAGE || plan->local || !tsr_plan_takes_part(plan))
+        return 0;
+    const tsr_group *const group = find_group(plan, comm, &prepared);
+    return prepared && tsr_comm_overlaps(group->comm) && !tsr_native_is_found(plan, group);
 }
 
 static tsr_status finish_in_group(const tsr_plan *plan, tsr_comm *comm)

@@ -10,7 +10,6 @@
 #include <tessera/sys/status.h>
 
 #include <limits.h>
-#include <string.h>
 
 /* The fewest bytes of an item: a scalar, replicated on both sides, on meshes of one dim that are
  * written elsewhere. */
@@ -65,32 +64,11 @@ static tsr_status check_dims(const char *what, uint32_t ndim)
                           (unsigned long)ndim, TSR_MAX_DIMS);
 }
 
-/* Checks magic, version, length and checksum: after this, the bytes are as they were written. */
+/* Opens the frame: after this, the bytes are as they were written. */
 static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
 {
-    tsr_reader reader = {.at = bytes, .left = size};
-    const unsigned char *magic = tsr_read_bytes(&reader, TSR_SAVED_MAGIC_BYTES);
-    if (!magic || memcmp(magic, TSR_SAVED_MAGIC, TSR_SAVED_MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_plan_load: the %zu bytes are not a saved plan: they do not begin with \"%s\"", size,
-                              TSR_SAVED_MAGIC);
-    const uint32_t version = tsr_read_u32(&reader);
-    if (!reader.ended && version != TSR_SAVED_VERSION && version != TSR_SAVED_WITH_TABLES)
-        return tsr_status_set(
-            TSR_ERROR_UNSUPPORTED,
-            "tsr_plan_load: the plan was saved in format %lu, but this library reads formats %d and %d",
-            (unsigned long)version, TSR_SAVED_VERSION, TSR_SAVED_WITH_TABLES);
-    const uint64_t wanted = tsr_read_u64(&reader);
-    if (reader.ended || wanted != size || size < TSR_SAVED_FRAME_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the plan was saved in %llu bytes, but here are %zu",
-                              (unsigned long long)wanted, size);
-    const size_t content = size - TSR_SAVED_CHECKSUM_BYTES;
-    tsr_reader tail = {.at = (const unsigned char *)bytes + content, .left = TSR_SAVED_CHECKSUM_BYTES};
-    if (tsr_read_u64(&tail) != tsr_checksum(TSR_CHECKSUM_SEED, bytes, content))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_plan_load: the bytes are damaged: their checksum does not match");
-    reader.left -= TSR_SAVED_CHECKSUM_BYTES;
-    l->reader = reader;
+    uint32_t version;
+    TSR_TRY(tsr_read_frame("tsr_plan_load", &tsr_saved_frame, bytes, size, &version, &l->reader));
     l->has_tables = version == TSR_SAVED_WITH_TABLES;
     return TSR_OK;
 }
@@ -337,7 +315,7 @@ static tsr_status check_plan(const loader *l, const tsr_plan *plan, const void *
         return tsr_status_set(
             TSR_ERROR_UNSUPPORTED,
             "tsr_plan_load: the plan was saved by a library that plans these layouts otherwise: make it again");
-    tsr_writer writer = {.expected = bytes, .capacity = size, .checksum = TSR_CHECKSUM_SEED};
+    tsr_writer writer = {.expected = bytes, .capacity = size};
     tsr_saved_write(&writer, plan, size);
     if (writer.differs || writer.length != size)
         return tsr_status_set(TSR_ERROR_ARGUMENT,

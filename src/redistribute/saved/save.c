@@ -67,7 +67,7 @@ static void write_mesh(tsr_writer *w, const tsr_mesh *mesh)
     for (int64_t i = 0; grid->list && i < grid->count; i++)
         tsr_write_u32(w, (uint32_t)grid->list[i]);
     if (!grid->list) {
-        tsr_write_u64(w, (uint64_t)grid->first);
+        tsr_write_i64(w, grid->first);
         tsr_write_numbers(w, grid->strides, (size_t)grid->ndim);
     }
     const tsr_nodes nodes = tsr_mesh_nodes(mesh);
@@ -124,9 +124,7 @@ static void write_options(tsr_writer *w, const tsr_plan *plan)
 
 void tsr_saved_write(tsr_writer *w, const tsr_plan *plan, size_t bytes)
 {
-    tsr_write_bytes(w, TSR_SAVED_MAGIC, TSR_SAVED_MAGIC_BYTES);
-    tsr_write_u32(w, plan->measured ? TSR_SAVED_WITH_TABLES : TSR_SAVED_VERSION);
-    tsr_write_u64(w, bytes);
+    tsr_write_frame(w, &tsr_saved_frame, plan->measured ? TSR_SAVED_WITH_TABLES : TSR_SAVED_VERSION, bytes);
     write_options(w, plan);
     tsr_write_u64(w, plan->hash);
     tsr_write_u64(w, plan->count);
@@ -138,7 +136,7 @@ void tsr_saved_write(tsr_writer *w, const tsr_plan *plan, size_t bytes)
         write_side(w, plan, 2 * i);
         write_side(w, plan, 2 * i + 1);
     }
-    tsr_write_u64(w, w->checksum);
+    tsr_write_frame_end(w);
 }
 
 tsr_status tsr_plan_save(const tsr_plan *plan, void *buffer, size_t capacity, size_t *bytes)
@@ -147,9 +145,9 @@ tsr_status tsr_plan_save(const tsr_plan *plan, void *buffer, size_t capacity, si
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_save: %s is NULL", plan ? "bytes" : "plan");
     if (!buffer && capacity > 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_save: buffer is NULL, but its capacity is %zu", capacity);
-    tsr_writer count = {.checksum = TSR_CHECKSUM_SEED};
+    tsr_writer count = {.buffer = NULL};
     tsr_saved_write(&count, plan, 0);
-    tsr_writer writer = {.buffer = buffer, .capacity = capacity, .checksum = TSR_CHECKSUM_SEED};
+    tsr_writer writer = {.buffer = buffer, .capacity = capacity};
     if (capacity > 0)
         tsr_saved_write(&writer, plan, count.length);
     *bytes = count.length;

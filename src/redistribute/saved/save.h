@@ -30,15 +30,14 @@
 #ifndef TSR_REDISTRIBUTE_SAVED_SAVE_H
 #define TSR_REDISTRIBUTE_SAVED_SAVE_H
 
-#include "base/text/bytes.h"
 #include "redistribute/schedule/plan.h"
 
-#define TSR_SAVED_MAGIC          "tsr-plan" /* without its NUL */
-#define TSR_SAVED_MAGIC_BYTES    8
-#define TSR_SAVED_VERSION        2 /* of a plan without tables */
-#define TSR_SAVED_WITH_TABLES    3
-#define TSR_SAVED_FRAME_BYTES    28 /* magic, version, bytes in all, checksum */
-#define TSR_SAVED_CHECKSUM_BYTES 8
+#include <tessera/sys/bytes.h>
+
+#define TSR_SAVED_VERSION     2 /* of a plan without tables */
+#define TSR_SAVED_WITH_TABLES 3
+
+static const tsr_frame tsr_saved_frame = {"plan", "tsr-plan", TSR_SAVED_VERSION, TSR_SAVED_WITH_TABLES};
 
 /** What the list of numbers in a Shard is. */
 typedef enum tsr_saved_list { TSR_SAVED_NO_LIST = 0, TSR_SAVED_SIZES, TSR_SAVED_BLOCKS } tsr_saved_list;

@@ -183,6 +183,33 @@ static void record_alone(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "y", apply(p, "sample.twice", input(p, "x", mesh, "S(0)", 4, 6), TSR_NONE), NULL);
 }
 
+static tsr_value twice_of(tsr_program *p, tsr_value x)
+{
+    return apply(p, "sample.twice", x, TSR_NONE);
+}
+
+static tsr_value whole_of(tsr_program *p, tsr_value x)
+{
+    return with(p, "redistribute", tsr_attribute_text("placements", "R"), NO_ATTRIBUTE, x, TSR_NONE);
+}
+
+/* Moves that may start long before a step reads them: of an input, while its memory is read; of a
+ * parameter; of a state that is stored into soon; and of terms, which only an output awaits. */
+static void record_early(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_layout *const layout = lay(mesh, "S(0)", 2, (const int64_t[]){4, 6});
+    const tsr_value state = tsr_state(p, "state", layout);
+    tsr_layout_destroy(layout);
+    const tsr_value x = input(p, "x", mesh, "S(0)", 4, 6), w = parameter(p, "w", mesh, "S(0)", 4, 6);
+    const tsr_value y = twice_of(p, x), all = whole_of(p, y), z = apply(p, "square", twice_of(p, y), TSR_NONE);
+    const tsr_value sum = apply(p, "add", twice_of(p, all), whole_of(p, w));
+    const tsr_value old = whole_of(p, state), more = twice_of(p, twice_of(p, z));
+    tsr_op_store(p, state, more, TSR_NONE);
+    tsr_output(p, "old", apply(p, "mul", old, sum), NULL);
+    tsr_output(p, "total", apply(p, "all_reduce", apply(p, "sum", more, TSR_NONE), TSR_NONE), NULL);
+    tsr_output(p, "last", twice_of(p, twice_of(p, more)), NULL);
+}
+
 /* A mask of a key that runs give, in the forward and the backward, and softmax, inside of which
  * ranks meet. */
 static void record_keys(tsr_program *p, const tsr_mesh *mesh)
@@ -199,19 +226,21 @@ static void record_keys(tsr_program *p, const tsr_mesh *mesh)
 }
 
 const sample samples[] = {
-    {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0, false},
-    {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0, false},
-    {"states", "2", 2, TSR_POLICY_FORBID, record_states, 2, 5, false},
-    {"exchanges", "2", 2, TSR_POLICY_FORBID, record_exchanges, 0, 0, false},
-    {"exchanges", "1", 1, TSR_POLICY_FORBID, record_exchanges, 0, 0, false},
-    {"meshes", "a=2,b=1", 2, TSR_POLICY_FORBID, record_meshes, 0, 0, false},
-    {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0, false},
-    {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0, false},
-    {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0, false},
-    {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0, false},
-    {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0, false},
-    {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0, false},
-    {"keys", "2", 2, TSR_POLICY_FORBID, record_keys, 0, 0, true},
+    {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0},
+    {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0},
+    {"states", "2", 2, TSR_POLICY_FORBID, record_states, 2, 5},
+    {"exchanges", "2", 2, TSR_POLICY_FORBID, record_exchanges, 0, 0},
+    {"exchanges", "1", 1, TSR_POLICY_FORBID, record_exchanges, 0, 0},
+    {"meshes", "a=2,b=1", 2, TSR_POLICY_FORBID, record_meshes, 0, 0},
+    {"meshes", "a=2,b=2", 4, TSR_POLICY_FORBID, record_meshes, 0, 0},
+    {"kernels", "2", 2, TSR_POLICY_FORBID, record_kernels, 0, 0},
+    {"kernels", "4", 4, TSR_POLICY_FORBID, record_kernels, 0, 0},
+    {"early", "2", 2, TSR_POLICY_FORBID, record_early, 0, 0},
+    {"early", "4", 4, TSR_POLICY_FORBID, record_early, 0, 0},
+    {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0},
+    {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
+    {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
+    {"keys", "2", 2, TSR_POLICY_FORBID, record_keys, 0, 0},
     {.name = NULL},
 };
 
@@ -367,7 +396,7 @@ tsr_status sample_run(const sample *s, tsr_executable *x, tsr_comm *comm, tsr_dt
         TSR_TRY(tsr_executable_set_length(x, "tokens", s->tokens));
         TSR_TRY(tsr_executable_set_length(x, "total", s->total));
     }
-    if (s->draws) {
+    if (s->record == record_keys) {
         const tsr_random_key key = tsr_random_key_threefry(4);
         TSR_TRY(tsr_executable_set_key(x, "key", &key));
     }
@@ -377,4 +406,35 @@ tsr_status sample_run(const sample *s, tsr_executable *x, tsr_comm *comm, tsr_dt
         free(outputs[i].data);
     }
     return status;
+}
+
+tsr_status sample_open(const sample *s, tsr_comm *comm, tsr_context *context, int rank, sample_scene *out)
+{
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    *out = (sample_scene){.mesh = NULL};
+    options.rank = rank;
+    TSR_TRY(tsr_mesh_parse(comm, context, s->mesh, &out->mesh));
+    TSR_TRY(tsr_program_create(tsr_mesh_context(out->mesh), &out->program));
+    s->record(out->program, out->mesh);
+    TSR_TRY(tsr_compile(out->program, &options, &out->x));
+    return comm ? sample_bind(out->program, out->x, out->bound) : TSR_OK;
+}
+
+void sample_close(sample_scene *c)
+{
+    sample_unbind(c->bound);
+    tsr_executable_destroy(c->x);
+    tsr_program_destroy(c->program);
+    tsr_mesh_destroy(c->mesh);
+}
+
+tsr_status sample_run_all(const sample *s, tsr_comm *comm, sample_written *out)
+{
+    sample_scene c;
+    TSR_TRY(sample_open(s, comm, NULL, tsr_comm_rank(comm), &c));
+    TSR_TRY(tsr_executable_prepare(c.x, comm));
+    TSR_TRY(sample_run(s, c.x, comm, c.bound, out));
+    TSR_TRY(sample_run(s, c.x, comm, c.bound, out));
+    sample_close(&c);
+    return TSR_OK;
 }

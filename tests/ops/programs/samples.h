@@ -14,7 +14,6 @@ typedef struct sample {
     tsr_policy policy; /**< that recording needs */
     void (*record)(tsr_program *program, const tsr_mesh *mesh);
     int64_t tokens, total; /**< lengths; 0: the program has none */
-    bool draws;            /**< it has the key "key" */
 } sample;
 
 /** All samples, up to one without a name. */
@@ -50,5 +49,24 @@ tsr_status sample_run(const sample *s, tsr_executable *x, tsr_comm *comm, tsr_dt
 
 /** Frees what sample_bind() made. */
 void sample_unbind(tsr_dtensor **bound);
+
+/** A sample that is compiled for a rank, and bound where its mesh has a communicator. */
+typedef struct sample_scene {
+    tsr_mesh *mesh;
+    tsr_program *program;
+    tsr_executable *x;
+    tsr_dtensor *bound[8];
+} sample_scene;
+
+/** Records, compiles and binds a sample, over `comm` or, where it is NULL, over an abstract mesh of
+ * `context`. */
+tsr_status sample_open(const sample *s, tsr_comm *comm, tsr_context *context, int rank, sample_scene *out);
+
+/** Frees what sample_open() made. */
+void sample_close(sample_scene *c);
+
+/** Prepares a sample and runs it twice, since the first run writes states that the second reads;
+ * `out` is what the second wrote. Collective. */
+tsr_status sample_run_all(const sample *s, tsr_comm *comm, sample_written *out);
 
 #endif

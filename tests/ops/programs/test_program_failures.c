@@ -3,6 +3,7 @@
 #include "counted_memory.h"
 #include "layers.h"
 #include "samples.h"
+#include "ways.h"
 #include "wholes.h"
 
 #include <setjmp.h>
@@ -28,17 +29,24 @@ static tsr_context *make_context(const sample *s, counted_memory *memory)
     return context;
 }
 
-static void run_on_ranks(const sample *s, tsr_rank_main *main, void *arg)
+static void run_on(const sample *s, way how, tsr_rank_main *main, void *arg)
 {
     counted_memory memory = {0};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.timeout_ms = 5000;
     threads.context = make_context(s, &memory);
-    const tsr_status status = tsr_threads_run(s->ranks, main, arg, &threads);
+    const tsr_status status = way_run(how, s->ranks, main, arg, &threads);
     if (status != TSR_OK)
-        fail_msg("%s on %s: %s: %s", s->name, s->mesh, tsr_status_name(status), tsr_status_message());
+        fail_msg("%s on %s by %s: %s: %s", s->name, s->mesh, way_names[how], tsr_status_name(status),
+                 tsr_status_message());
     tsr_context_destroy(threads.context);
     assert_nothing_leaked(&memory);
+}
+
+static void run_on_ranks(const sample *s, tsr_rank_main *main, void *arg)
+{
+    for (int how = 0; how < WAYS; how++)
+        run_on(s, (way)how, main, arg);
 }
 
 /* Records and compiles the sample for rank 0 over an abstract mesh. */
@@ -299,7 +307,7 @@ static tsr_status drill_kernels(tsr_comm *comm, void *arg)
     static const struct {
         const char *name;
         int count;
-    } calls[] = {{"kernels", 3}, {"rows", 2}, {"alone", 1}};
+    } calls[] = {{"kernels", 3}, {"early", 7}, {"rows", 2}, {"alone", 1}};
     int wanted = 0;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         wanted = strcmp(c.s->name, calls[i].name) == 0 ? calls[i].count : wanted;
@@ -452,6 +460,52 @@ static void ranks_that_differ_do_not_prepare(void **state)
             run_on_ranks(s, prepare_apart, (void *)s);
 }
 
+/* How rank FAILING names its length, its maximum, and whether its input has it. */
+typedef struct length_use {
+    const char *name;
+    int64_t maximum;
+    bool used;
+} length_use;
+
+static tsr_status record_length(const length_use *use, const tsr_mesh *mesh, tsr_executable **out)
+{
+    tsr_program *p;
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    const int64_t length = tsr_length(p, use->name, use->maximum), eight = 8;
+    tsr_output(p, "y", tsr_op_neg(p, tsr_input(p, "x", mesh, TSR_F32, 1, use->used ? &length : &eight, NULL)), NULL);
+    const tsr_status status = tsr_compile(p, NULL, out);
+    tsr_program_destroy(p);
+    return status;
+}
+
+static tsr_status prepare_lengths(tsr_comm *comm, void *arg)
+{
+    static const length_use usual = {"tokens", 8, true}, unused = {"tokens", 8, false};
+    static const length_use pairs[][2] = {
+        {{"tokens", 8, true}, {"words", 8, true}}, {usual, unused}, {unused, {"tokens", 9, false}}, {usual, usual}};
+    tsr_mesh *mesh;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        tsr_executable *x;
+        TSR_TRY(record_length(&pairs[i][tsr_comm_rank(comm) == FAILING], mesh, &x));
+        const tsr_status status = tsr_executable_prepare(x, comm);
+        tsr_executable_destroy(x);
+        EXPECT(status == (i < 3 ? TSR_ERROR_PEER : TSR_OK) &&
+                   (status == TSR_OK || strstr(tsr_status_message(), "ranks have different programs")),
+               "pair %zu: %s: %.500s", i, tsr_status_name(status), tsr_status_message());
+    }
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void ranks_with_other_lengths_do_not_prepare(void **state)
+{
+    (void)state;
+    const sample s = {.name = "lengths", .mesh = "2", .ranks = 2};
+    run_on_ranks(&s, prepare_lengths, NULL);
+}
+
 /* Gradients do not read a state over which a store wrote. */
 static void gradients_refuse_states_that_were_stored(void **state)
 {
@@ -524,6 +578,7 @@ int main(void)
         cmocka_unit_test(runs_survive_every_failing_allocation),
         cmocka_unit_test(peers_hear_of_wrong_arguments),
         cmocka_unit_test(ranks_that_differ_do_not_prepare),
+        cmocka_unit_test(ranks_with_other_lengths_do_not_prepare),
         cmocka_unit_test(gradients_refuse_states_that_were_stored),
         cmocka_unit_test(names_of_attributes_are_the_ops_own),
     };

@@ -1,4 +1,5 @@
 /* bench ops: how long calls of ops take, next to plain copies, into results that exist. */
+#include "bench/check/elements.h"
 #include "bench/ops/cases.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
@@ -50,33 +51,16 @@ static tsr_status make_layout(const side *s, const ops_bench_operand *o, tsr_lay
     return tsr_layout_create(s->mesh, placements, o->ndim, o->shape, o->dtype, out);
 }
 
-/* The row-major global index of a local element, by its local one; layouts are chunks. */
-static int64_t global_index(const tsr_layout *layout, const int64_t *shape, const int64_t *offset, int64_t local)
-{
-    int64_t index = 0, scale = 1;
-    for (int dim = tsr_layout_ndim(layout) - 1; dim >= 0; dim--) {
-        index += (offset[dim] + local % shape[dim]) * scale;
-        local /= shape[dim];
-        scale *= tsr_layout_shape(layout)[dim];
-    }
-    return index;
-}
+/* What an operand is filled with: ids below `below`, or values where that is 0. */
+typedef struct filling {
+    int operand;
+    int64_t below;
+} filling;
 
-static tsr_status fill(const tsr_dtensor *x, int operand, int64_t below)
+static double value_at(const void *arg, int64_t index)
 {
-    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS], count;
-    const tsr_layout *const layout = tsr_dtensor_layout(x);
-    const tsr_tensor local = tsr_dtensor_to_local(x);
-    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
-    TSR_TRY(tsr_tensor_count(&local, &count));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t global = global_index(layout, shape, offset, i);
-        if (below)
-            ((int64_t *)local.data)[i] = ops_bench_id(global, below);
-        else
-            ((float *)local.data)[i] = (float)ops_bench_value(operand, global);
-    }
-    return TSR_OK;
+    const filling *const f = arg;
+    return f->below ? (double)ops_bench_id(index, f->below) : ops_bench_value(f->operand, index);
 }
 
 static tsr_status make_operand(side *s, int operand)
@@ -89,7 +73,7 @@ static tsr_status make_operand(side *s, int operand)
     tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), &s->operands[operand]);
     tsr_layout_destroy(layout);
     if (status == TSR_OK)
-        status = fill(s->operands[operand], operand, o->below);
+        status = elements_fill(s->operands[operand], value_at, &(filling){operand, o->below});
     return status;
 }
 
@@ -144,7 +128,7 @@ static tsr_status check_tensor(const side *s, const tsr_dtensor *x, int operand,
     TSR_TRY(tsr_tensor_count(&local, &count));
     for (int64_t i = 0; i < CHECKED && count > 0; i++) {
         const int64_t at = checked_element(shape, local.ndim, count, i, operand < 0 ? 0 : c->last_rows);
-        const int64_t global = global_index(layout, shape, offset, at);
+        const int64_t global = element_index(layout, shape, offset, at);
         const double wanted = operand < 0 ? c->oracle(&s->shapes, global) : c->gradient(&s->shapes, operand, global);
         const double found = ((const float *)local.data)[at], scale = fabs(wanted) > 1 ? fabs(wanted) : 1;
         *wrong += !(fabs(found - wanted) <= c->tolerance * scale);
@@ -192,7 +176,7 @@ static tsr_status make_gradient(side *s)
     const tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), &s->dout);
     tsr_layout_destroy(layout);
     TSR_TRY(status);
-    TSR_TRY(fill(s->dout, BENCH_OPERANDS, 0));
+    TSR_TRY(elements_fill(s->dout, value_at, &(filling){BENCH_OPERANDS, 0}));
     return backward(NULL, s);
 }
 

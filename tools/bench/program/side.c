@@ -1,5 +1,6 @@
 #include "bench/program/side.h"
 
+#include "bench/check/elements.h"
 #include "place/wholes.h"
 
 #include <tessera/sys/status.h>
@@ -23,33 +24,28 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The row-major global index of a local element, whose shards are intervals. */
-static int64_t global_index(const tsr_layout *layout, const int64_t *shape, const int64_t *offset, int64_t local)
+/* What a tensor of a program is filled with. */
+typedef struct filling {
+    const model_sizes *sizes;
+    int given; /* which one it is */
+} filling;
+
+static double value_at(const void *arg, int64_t index)
 {
-    int64_t index = 0, scale = 1;
-    for (int dim = tsr_layout_ndim(layout) - 1; dim >= 0; dim--) {
-        index += (offset[dim] + local % shape[dim]) * scale;
-        local /= shape[dim];
-        scale *= tsr_layout_shape(layout)[dim];
-    }
-    return index;
+    const filling *const f = arg;
+    return model_value(f->sizes, f->given, index);
+}
+
+static double index_itself(const void *arg, int64_t index)
+{
+    (void)arg;
+    return (double)index;
 }
 
 static tsr_status fill(const program_side *s, const tsr_dtensor *x, int given)
 {
-    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS], count;
-    const tsr_layout *const layout = tsr_dtensor_layout(x);
-    const tsr_tensor local = tsr_dtensor_to_local(x);
-    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
-    TSR_TRY(tsr_tensor_count(&local, &count));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t index = global_index(layout, shape, offset, i);
-        if (local.dtype == TSR_I64)
-            ((int64_t *)local.data)[i] = index;
-        else
-            ((float *)local.data)[i] = (float)model_value(&s->c->sizes, given, index);
-    }
-    return TSR_OK;
+    const bool is_index = tsr_layout_dtype(tsr_dtensor_layout(x)) == TSR_I64;
+    return elements_fill(x, is_index ? index_itself : value_at, &(filling){&s->c->sizes, given});
 }
 
 static tsr_status compile(program_side *s)

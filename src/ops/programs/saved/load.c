@@ -1,7 +1,6 @@
 #include "ops/programs/saved/load.h"
 
 #include "ops/programs/record.h"
-#include "ops/programs/saved/bytes.h"
 #include "ops/programs/saved/save.h"
 
 #include <tessera/saved.h>
@@ -18,7 +17,7 @@
 typedef struct loader {
     const char *caller;
     tsr_context *context;
-    tsr_unpacker in;
+    tsr_reader in;
     tsr_plan *layouts; /* NULL: there are none */
     tsr_program *program;
     char place[CALLER]; /* the entry that is read */
@@ -76,22 +75,22 @@ static tsr_status tell_program(const loader *l)
 static tsr_status load_layouts(loader *l)
 {
     snprintf(l->place, sizeof l->place, "%s: the layouts", l->caller);
-    const int64_t size = tsr_unpack_i64(&l->in);
+    const int64_t size = tsr_read_i64(&l->in);
     TSR_TRY(check_room(l, "bytes of layouts", size, 1));
     if (!size)
         return TSR_OK;
-    return tell(l,
-                tsr_plan_load(l->context, tsr_unpack(&l->in, (size_t)size), (size_t)size, TSR_RANK_NONE, &l->layouts));
+    return tell(
+        l, tsr_plan_load(l->context, tsr_read_bytes(&l->in, (size_t)size), (size_t)size, TSR_RANK_NONE, &l->layouts));
 }
 
 static tsr_status load_lengths(loader *l)
 {
     snprintf(l->place, sizeof l->place, "%s: the lengths", l->caller);
-    const uint32_t count = tsr_unpack_u32(&l->in);
+    const uint32_t count = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "their number", count, TSR_LENGTHS + 1));
     for (uint32_t i = 0; i < count; i++) {
-        const char *const name = tsr_unpack_text(&l->in);
-        const int64_t maximum = tsr_unpack_i64(&l->in);
+        const char *const name = tsr_read_text(&l->in);
+        const int64_t maximum = tsr_read_i64(&l->in);
         TSR_TRY(check_end(l));
         (void)tsr_length(l->program, name, maximum);
         TSR_TRY(tell_program(l));
@@ -102,11 +101,11 @@ static tsr_status load_lengths(loader *l)
 static tsr_status load_keys(loader *l)
 {
     snprintf(l->place, sizeof l->place, "%s: the keys", l->caller);
-    const uint32_t count = tsr_unpack_u32(&l->in);
+    const uint32_t count = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "their number", count, TSR_RUN_KEYS + 1));
     for (uint32_t i = 0; i < count; i++) {
-        const char *const name = tsr_unpack_text(&l->in);
-        const uint32_t generator = tsr_unpack_u32(&l->in);
+        const char *const name = tsr_read_text(&l->in);
+        const uint32_t generator = tsr_read_u32(&l->in);
         TSR_TRY(check_below(l, "a generator", generator, TSR_RANDOM_PHILOX + 1));
         (void)tsr_run_key(l->program, name, (tsr_random_generator)generator);
         TSR_TRY(tell_program(l));
@@ -117,7 +116,7 @@ static tsr_status load_keys(loader *l)
 /* A value that an earlier entry made; with `may_lack`, also none. */
 static tsr_status read_value(loader *l, const char *what, bool may_lack, tsr_value *out)
 {
-    const uint32_t number = tsr_unpack_u32(&l->in);
+    const uint32_t number = tsr_read_u32(&l->in);
     TSR_TRY(check_end(l));
     *out = TSR_NONE;
     if (may_lack && number == (uint32_t)TSR_NONE)
@@ -161,9 +160,9 @@ static tsr_status load_input(loader *l, const entry *e)
     void *memory;
     const tsr_layout *const layout = e->layouts[0];
     const int ndim = tsr_layout_ndim(layout);
-    const char *const name = tsr_unpack_text(&l->in);
+    const char *const name = tsr_read_text(&l->in);
     for (int dim = 0; dim < ndim; dim++)
-        shape[dim] = tsr_unpack_i64(&l->in);
+        shape[dim] = tsr_read_i64(&l->in);
     TSR_TRY(check_end(l));
     const size_t length = tsr_layout_print(layout, NULL, 0);
     TSR_TRY(tsr_allocate(l->context, length + 1, &memory));
@@ -175,7 +174,7 @@ static tsr_status load_input(loader *l, const entry *e)
 
 static tsr_status load_named(loader *l, const entry *e)
 {
-    const char *const name = tsr_unpack_text(&l->in);
+    const char *const name = tsr_read_text(&l->in);
     TSR_TRY(check_end(l));
     if (e->kind == TSR_ENTRY_PARAMETER)
         (void)tsr_parameter(l->program, name, e->layouts[0]);
@@ -187,7 +186,7 @@ static tsr_status load_named(loader *l, const entry *e)
 static tsr_status load_constant(loader *l, const entry *e)
 {
     tsr_value like;
-    const double number = tsr_unpack_f64(&l->in);
+    const double number = tsr_read_f64(&l->in);
     TSR_TRY(read_like(l, e, true, &like));
     const tsr_value made = tsr_constant(l->program, number, e->layouts[0]);
     if (made != TSR_NONE)
@@ -209,35 +208,35 @@ static tsr_status load_like(loader *l, const entry *e)
 
 static tsr_status read_list(loader *l, tsr_attribute *out)
 {
-    const uint32_t count = tsr_unpack_u32(&l->in);
+    const uint32_t count = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "the number of a list's numbers", count, TSR_MAX_DIMS + 1));
     for (uint32_t i = 0; i < count; i++)
-        out->list[i] = tsr_unpack_i64(&l->in);
+        out->list[i] = tsr_read_i64(&l->in);
     out->count = (int)count;
     return TSR_OK;
 }
 
 static tsr_status read_attribute(loader *l, tsr_attribute *out)
 {
-    *out = (tsr_attribute){.name = tsr_unpack_text(&l->in)};
-    const uint32_t kind = tsr_unpack_u32(&l->in);
+    *out = (tsr_attribute){.name = tsr_read_text(&l->in)};
+    const uint32_t kind = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "an attribute's kind", kind, TSR_ATTRIBUTE_TEXT + 1));
     out->kind = (tsr_attribute_kind)kind;
     if (kind == TSR_ATTRIBUTE_INTS)
         TSR_TRY(read_list(l, out));
     else if (kind == TSR_ATTRIBUTE_FLOAT)
-        out->number = tsr_unpack_f64(&l->in);
+        out->number = tsr_read_f64(&l->in);
     else if (kind == TSR_ATTRIBUTE_WORD || kind == TSR_ATTRIBUTE_TEXT)
-        out->words = tsr_unpack_text(&l->in);
+        out->words = tsr_read_text(&l->in);
     else
-        out->integer = tsr_unpack_i64(&l->in);
+        out->integer = tsr_read_i64(&l->in);
     return check_end(l);
 }
 
 static tsr_status read_operands(loader *l, const tsr_op *op, tsr_value *out)
 {
     uint32_t wanted = 0;
-    const uint32_t count = tsr_unpack_u32(&l->in);
+    const uint32_t count = tsr_read_u32(&l->in);
     while (op->operands[wanted])
         wanted++;
     TSR_TRY(check_end(l));
@@ -252,7 +251,7 @@ static tsr_status read_operands(loader *l, const tsr_op *op, tsr_value *out)
 /* The round in which a node is recorded: within one, equal nodes are shared. */
 static tsr_status read_round(loader *l)
 {
-    const uint32_t round = tsr_unpack_u32(&l->in);
+    const uint32_t round = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "its round", round, INT_MAX));
     l->program->round = (int)round;
     return TSR_OK;
@@ -264,8 +263,8 @@ static tsr_status load_op(loader *l)
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES];
     tsr_value operands[TSR_OP_MOST_OPERANDS], made[TSR_OP_MOST_RESULTS];
     TSR_TRY(read_round(l));
-    const char *const name = tsr_unpack_text(&l->in);
-    const uint32_t count = tsr_unpack_u32(&l->in);
+    const char *const name = tsr_read_text(&l->in);
+    const uint32_t count = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "the number of attributes", count, TSR_OP_MOST_ATTRIBUTES + 1));
     TSR_TRY(tell(l, tsr_op_find(l->context, name, &op)));
     if (op->moves_to)
@@ -282,7 +281,7 @@ static tsr_status load_move(loader *l, const entry *e)
     const size_t node = l->program->node_count;
     TSR_TRY(read_operand(l, "the value that is moved", false, &x));
     TSR_TRY(read_round(l));
-    const uint32_t chosen = tsr_unpack_u32(&l->in), cause = tsr_unpack_u32(&l->in);
+    const uint32_t chosen = tsr_read_u32(&l->in), cause = tsr_read_u32(&l->in);
     TSR_TRY(check_end(l));
     (void)tsr_op_to_mesh(l->program, x, e->layouts[0]);
     if (l->program->node_count > node) {
@@ -327,7 +326,7 @@ static tsr_status load_kind(loader *l, const entry *e)
 
 static bool are_placed_alike(const tsr_layout *a, const tsr_layout *b)
 {
-    if (!tsr_layout_equal(a, b) || !tsr_op_are_on_one_mesh(tsr_layout_mesh(a), tsr_layout_mesh(b)))
+    if (!tsr_op_are_layouts_equal(a, b))
         return false;
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(a)); k++)
         if (!tsr_placement_same(&tsr_layout_placements(a)[k], &tsr_layout_placements(b)[k]))
@@ -369,17 +368,17 @@ static tsr_status read_entry(loader *l, entry *e)
 {
     const size_t layout_count = l->layouts ? tsr_plan_count(l->layouts) : 0;
     e->first = (tsr_value)l->program->value_count;
-    e->kind = tsr_unpack_u32(&l->in);
-    e->count = tsr_unpack_u32(&l->in);
+    e->kind = tsr_read_u32(&l->in);
+    e->count = tsr_read_u32(&l->in);
     TSR_TRY(check_below(l, "its kind", e->kind, TSR_ENTRY_KINDS));
     TSR_TRY(check_below(l, "the number of its values", e->count, TSR_OP_MOST_RESULTS + 1));
     if (!e->count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: it makes no value", l->place);
     for (uint32_t i = 0; i < e->count; i++) {
         const tsr_layout *to;
-        const uint32_t number = tsr_unpack_u32(&l->in);
-        e->varying[i] = tsr_unpack_u32(&l->in);
-        e->again[i] = tsr_unpack_u32(&l->in) != 0;
+        const uint32_t number = tsr_read_u32(&l->in);
+        e->varying[i] = tsr_read_u32(&l->in);
+        e->again[i] = tsr_read_u32(&l->in) != 0;
         TSR_TRY(check_below(l, "a layout", number, layout_count));
         TSR_TRY(tsr_plan_layouts(l->layouts, number, &e->layouts[i], &to));
     }
@@ -408,7 +407,7 @@ static tsr_status load_entry(loader *l)
 static tsr_status load_entries(loader *l)
 {
     snprintf(l->place, sizeof l->place, "%s: the entries", l->caller);
-    const int64_t count = tsr_unpack_i64(&l->in);
+    const int64_t count = tsr_read_i64(&l->in);
     TSR_TRY(check_room(l, "entries", count, LEAST_ENTRY_BYTES));
     for (int64_t i = 0; i < count; i++) {
         snprintf(l->place, sizeof l->place, "%s: entry %lld", l->caller, (long long)i);
@@ -426,10 +425,10 @@ static tsr_status load_entries(loader *l)
 static tsr_status load_outputs(loader *l)
 {
     snprintf(l->place, sizeof l->place, "%s: the outputs", l->caller);
-    const uint32_t count = tsr_unpack_u32(&l->in);
+    const uint32_t count = tsr_read_u32(&l->in);
     for (uint32_t i = 0; i < count; i++) {
         tsr_value value;
-        const char *const name = tsr_unpack_text(&l->in);
+        const char *const name = tsr_read_text(&l->in);
         TSR_TRY(read_value(l, "a value", false, &value));
         const tsr_value_kind kind = l->program->values[value].kind;
         if (kind == TSR_VALUE_STATE || kind == TSR_VALUE_LIKE)
@@ -446,20 +445,18 @@ static tsr_status load_outputs(loader *l)
  * bytes say something else. */
 static tsr_status check_form(const loader *l, const void *bytes, size_t size)
 {
-    void *own;
     size_t own_size;
-    TSR_TRY(tsr_program_to_bytes(l->program, &own, &own_size));
-    const bool is_same = own_size == size && memcmp(own, bytes, size) == 0;
-    tsr_release(l->context, own);
-    return is_same ? TSR_OK
-                   : tsr_status_set(TSR_ERROR_ARGUMENT,
-                                    "%s: the bytes are not those that tsr_program_save() writes of this program",
-                                    l->caller);
+    tsr_writer writer = {.expected = bytes, .capacity = size};
+    TSR_TRY(tsr_program_write(l->program, &writer, &own_size));
+    if (!writer.differs && own_size == size)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the bytes are not those that tsr_program_save() writes of this program", l->caller);
 }
 
 static tsr_status load(loader *l, const void *bytes, size_t size)
 {
-    TSR_TRY(tsr_unpack_open(l->caller, "program", TSR_SAVED_PROGRAM, TSR_SAVED_PROGRAM_VERSION, bytes, size, &l->in));
+    TSR_TRY(tsr_read_frame(l->caller, &tsr_program_frame, bytes, size, NULL, &l->in));
     TSR_TRY(load_layouts(l));
     TSR_TRY(load_lengths(l));
     TSR_TRY(load_keys(l));

@@ -1,7 +1,5 @@
 #include "ops/programs/saved/save.h"
 
-#include "ops/programs/saved/bytes.h"
-
 #include <tessera/cost.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
@@ -116,35 +114,35 @@ static tsr_status save_layouts(saving *s)
 }
 
 /* Writes a word, which an attribute has by its place among all, apart by `|`. */
-static void write_word(tsr_packer *out, const char *words, int64_t place)
+static void write_word(tsr_writer *out, const char *words, int64_t place)
 {
     for (; place > 0 && strchr(words, '|'); place--)
         words = strchr(words, '|') + 1;
-    tsr_pack(out, words, strcspn(words, "|"));
-    tsr_pack(out, "", 1);
+    tsr_write_bytes(out, words, strcspn(words, "|"));
+    tsr_write_bytes(out, "", 1);
 }
 
-static void write_attribute(tsr_packer *out, const tsr_attribute *a)
+static void write_attribute(tsr_writer *out, const tsr_attribute *a)
 {
-    tsr_pack_text(out, a->name);
-    tsr_pack_u32(out, (uint32_t)a->kind);
+    tsr_write_text(out, a->name);
+    tsr_write_u32(out, (uint32_t)a->kind);
     switch (a->kind) {
     case TSR_ATTRIBUTE_FLOAT:
-        tsr_pack_f64(out, a->number);
+        tsr_write_f64(out, a->number);
         break;
     case TSR_ATTRIBUTE_WORD:
         write_word(out, a->words, a->integer);
         break;
     case TSR_ATTRIBUTE_TEXT:
-        tsr_pack_text(out, a->words);
+        tsr_write_text(out, a->words);
         break;
     case TSR_ATTRIBUTE_INTS:
-        tsr_pack_u32(out, (uint32_t)a->count);
+        tsr_write_u32(out, (uint32_t)a->count);
         for (int i = 0; i < a->count; i++)
-            tsr_pack_i64(out, a->list[i]);
+            tsr_write_i64(out, a->list[i]);
         break;
     default:
-        tsr_pack_i64(out, a->integer);
+        tsr_write_i64(out, a->integer);
     }
 }
 
@@ -154,32 +152,32 @@ static bool is_given(const tsr_attribute *a)
     return a->kind != TSR_ATTRIBUTE_INTS || a->count >= 0;
 }
 
-static void write_value(tsr_packer *out, tsr_value value)
+static void write_value(tsr_writer *out, tsr_value value)
 {
-    tsr_pack_u32(out, (uint32_t)value);
+    tsr_write_u32(out, (uint32_t)value);
 }
 
-static void write_op(tsr_packer *out, const tsr_program_node *node)
+static void write_op(tsr_writer *out, const tsr_program_node *node)
 {
     uint32_t attributes = 0, operands = 0;
     for (int i = 0; node->attributes[i].name; i++)
         attributes += is_given(&node->attributes[i]);
     while (node->op->operands[operands])
         operands++;
-    tsr_pack_text(out, node->op->name);
-    tsr_pack_u32(out, attributes);
+    tsr_write_text(out, node->op->name);
+    tsr_write_u32(out, attributes);
     for (int i = 0; node->attributes[i].name; i++)
         if (is_given(&node->attributes[i]))
             write_attribute(out, &node->attributes[i]);
-    tsr_pack_u32(out, operands);
+    tsr_write_u32(out, operands);
     for (uint32_t i = 0; i < operands; i++)
         write_value(out, node->operands[i]);
 }
 
-static void write_node(tsr_packer *out, const tsr_program_node *node)
+static void write_node(tsr_writer *out, const tsr_program_node *node)
 {
     if (node->op) {
-        tsr_pack_u32(out, (uint32_t)node->round);
+        tsr_write_u32(out, (uint32_t)node->round);
         write_op(out, node);
         return;
     }
@@ -189,22 +187,22 @@ static void write_node(tsr_packer *out, const tsr_program_node *node)
         write_value(out, node->operands[2]);
         return;
     }
-    tsr_pack_u32(out, (uint32_t)node->round);
-    tsr_pack_u32(out, node->chosen);
+    tsr_write_u32(out, (uint32_t)node->round);
+    tsr_write_u32(out, node->chosen);
     write_value(out, node->cause);
 }
 
-static void write_source(tsr_packer *out, const tsr_program_value *v)
+static void write_source(tsr_writer *out, const tsr_program_value *v)
 {
     if (v->kind == TSR_VALUE_CONSTANT)
-        tsr_pack_f64(out, v->constant);
+        tsr_write_f64(out, v->constant);
     if (v->kind == TSR_VALUE_CONSTANT || v->kind == TSR_VALUE_LIKE) {
         write_value(out, v->like);
         return;
     }
-    tsr_pack_text(out, v->name);
+    tsr_write_text(out, v->name);
     for (int dim = 0; v->kind == TSR_VALUE_INPUT && dim < tsr_layout_ndim(v->layout); dim++)
-        tsr_pack_i64(out, v->shape[dim]);
+        tsr_write_i64(out, v->shape[dim]);
 }
 
 static tsr_entry_kind find_kind(const tsr_program *program, const tsr_program_value *v)
@@ -222,18 +220,18 @@ static tsr_entry_kind find_kind(const tsr_program *program, const tsr_program_va
 }
 
 /* Writes the entry whose first value is `first`; returns the number of its values. */
-static size_t write_entry(const saving *s, tsr_packer *out, size_t first)
+static size_t write_entry(const saving *s, tsr_writer *out, size_t first)
 {
     size_t count = 1;
     const tsr_program_value *const v = &s->program->values[first];
     while (v->node >= 0 && first + count < s->program->value_count && s->program->values[first + count].node == v->node)
         count++;
-    tsr_pack_u32(out, find_kind(s->program, v));
-    tsr_pack_u32(out, (uint32_t)count);
+    tsr_write_u32(out, find_kind(s->program, v));
+    tsr_write_u32(out, (uint32_t)count);
     for (size_t i = first; i < first + count; i++) {
-        tsr_pack_u32(out, s->of[i]);
-        tsr_pack_u32(out, s->program->values[i].varying);
-        tsr_pack_u32(out, s->program->values[i].again);
+        tsr_write_u32(out, s->of[i]);
+        tsr_write_u32(out, s->program->values[i].varying);
+        tsr_write_u32(out, s->program->values[i].again);
     }
     if (v->node < 0)
         write_source(out, v);
@@ -251,52 +249,49 @@ static size_t count_entries(const tsr_program *program)
 }
 
 /* Writes the program, with `bytes` as the number of its bytes in all. */
-static void write_program(const saving *s, tsr_packer *out, size_t bytes)
+static void write_program(const saving *s, tsr_writer *out, size_t bytes)
 {
     const tsr_program *const program = s->program;
-    tsr_pack_begin(out, TSR_SAVED_PROGRAM, TSR_SAVED_PROGRAM_VERSION, bytes);
-    tsr_pack_i64(out, (int64_t)s->plan_size);
-    tsr_pack(out, s->plan, s->plan_size);
-    tsr_pack_u32(out, (uint32_t)program->length_count);
+    tsr_write_frame(out, &tsr_program_frame, TSR_SAVED_PROGRAM_VERSION, bytes);
+    tsr_write_i64(out, (int64_t)s->plan_size);
+    tsr_write_bytes(out, s->plan, s->plan_size);
+    tsr_write_u32(out, (uint32_t)program->length_count);
     for (size_t i = 0; i < program->length_count; i++) {
-        tsr_pack_text(out, program->lengths[i].name);
-        tsr_pack_i64(out, program->lengths[i].maximum);
+        tsr_write_text(out, program->lengths[i].name);
+        tsr_write_i64(out, program->lengths[i].maximum);
     }
-    tsr_pack_u32(out, (uint32_t)program->key_count);
+    tsr_write_u32(out, (uint32_t)program->key_count);
     for (size_t i = 0; i < program->key_count; i++) {
-        tsr_pack_text(out, program->keys[i].name);
-        tsr_pack_u32(out, (uint32_t)program->keys[i].generator);
+        tsr_write_text(out, program->keys[i].name);
+        tsr_write_u32(out, (uint32_t)program->keys[i].generator);
     }
-    tsr_pack_i64(out, (int64_t)count_entries(program));
+    tsr_write_i64(out, (int64_t)count_entries(program));
     for (size_t i = 0; i < program->value_count;)
         i += write_entry(s, out, i);
-    tsr_pack_u32(out, (uint32_t)program->output_count);
+    tsr_write_u32(out, (uint32_t)program->output_count);
     for (size_t i = 0; i < program->output_count; i++) {
-        tsr_pack_text(out, program->outputs[i].name);
+        tsr_write_text(out, program->outputs[i].name);
         write_value(out, program->outputs[i].value);
     }
-    tsr_pack_end(out);
+    tsr_write_frame_end(out);
 }
 
-static tsr_status save(saving *s, void **out, size_t *size)
+static tsr_status save(saving *s, tsr_writer *writer, size_t *size)
 {
-    tsr_packer count = {0}, written = {0};
-    void *memory;
+    tsr_writer count = {.buffer = NULL};
     TSR_TRY(list_layouts(s));
     TSR_TRY(save_layouts(s));
     write_program(s, &count, 0);
-    TSR_TRY(tsr_allocate(s->program->context, count.length, &memory));
-    written.buffer = memory;
-    write_program(s, &written, count.length);
-    *out = memory;
+    if (writer->capacity)
+        write_program(s, writer, count.length);
     *size = count.length;
     return TSR_OK;
 }
 
-tsr_status tsr_program_to_bytes(const tsr_program *program, void **out, size_t *size)
+tsr_status tsr_program_write(const tsr_program *program, tsr_writer *writer, size_t *size)
 {
     saving s = {.program = program};
-    const tsr_status status = save(&s, out, size);
+    const tsr_status status = save(&s, writer, size);
     tsr_release(program->context, (void *)s.layouts);
     tsr_release(program->context, s.of);
     tsr_release(program->context, s.plan);
@@ -305,8 +300,7 @@ tsr_status tsr_program_to_bytes(const tsr_program *program, void **out, size_t *
 
 tsr_status tsr_program_save(const tsr_program *program, void *buffer, size_t capacity, size_t *bytes)
 {
-    void *memory;
-    size_t size;
+    tsr_writer writer = {.buffer = buffer, .capacity = capacity};
     if (!program || !bytes)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_program_save: %s is NULL", program ? "bytes" : "program");
     if (!buffer && capacity > 0)
@@ -314,10 +308,5 @@ tsr_status tsr_program_save(const tsr_program *program, void *buffer, size_t cap
                               capacity);
     if (program->status != TSR_OK)
         return tsr_status_restore(&program->sentence, program->status);
-    TSR_TRY(tsr_program_to_bytes(program, &memory, &size));
-    if (capacity)
-        memcpy(buffer, memory, size < capacity ? size : capacity);
-    tsr_release(program->context, memory);
-    *bytes = size;
-    return TSR_OK;
+    return tsr_program_write(program, &writer, bytes);
 }

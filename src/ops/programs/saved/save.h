@@ -4,7 +4,8 @@
  *
  *     program   := "tsr-prog" u32 version, u64 bytes in all, i64 bytes of layouts, layouts,
  *                  u32 lengths, { name "\0", i64 maximum }, u32 keys, { name "\0", u32 generator },
- *                  i64 entries, { entry }, u32 outputs, { name "\0", i32 value }, u64 checksum of all before it
+ *                  i64 entries, { entry }, u32 outputs, { name "\0", i32 value },
+ *                  u64 checksum of all before it
  *     layouts   := nothing, or the saved plan that moves each distinct layout to itself
  *     entry     := u32 kind, u32 values, { u32 layout, u32 varying, u32 again }, what
  *     what      := name "\0", { i64 size }          input; sizes as recorded, with lengths
@@ -18,10 +19,9 @@
  *
  * Values are numbered in the order in which entries make them, layouts in the order in which values
  * first have them. A length stands in sizes and attributes as -2^63 + its number. A key that runs
- * give stands in the attribute "key" as its number, how many numbers are folded into it, and these,
- * 4 with zeros. A program has one
- * form alone: loading refuses bytes that would say the same in another way. Any change of what is
- * written needs another version.
+ * give stands in the attribute "key" as 6 numbers: its own, how many are folded into it, and these,
+ * with zeros behind them. A program has one form alone: loading refuses bytes that would say the
+ * same in another way. Any change of what is written needs another version.
  *
  *     executable := "tsr-exec" u32 version, u64 bytes in all, i64 rank, program, u64 checksum
  */
@@ -30,10 +30,12 @@
 
 #include "ops/programs/program.h"
 
-#define TSR_SAVED_PROGRAM            "tsr-prog"
-#define TSR_SAVED_PROGRAM_VERSION    2
-#define TSR_SAVED_EXECUTABLE         "tsr-exec"
-#define TSR_SAVED_EXECUTABLE_VERSION 1
+#include <tessera/sys/bytes.h>
+
+#define TSR_SAVED_PROGRAM_VERSION 2
+
+static const tsr_frame tsr_program_frame = {"program", "tsr-prog", TSR_SAVED_PROGRAM_VERSION,
+                                            TSR_SAVED_PROGRAM_VERSION};
 
 /** What an entry makes. */
 typedef enum tsr_entry_kind {
@@ -48,7 +50,8 @@ typedef enum tsr_entry_kind {
     TSR_ENTRY_KINDS
 } tsr_entry_kind;
 
-/** The bytes of a program without an error; `*out` is released to the program's context. */
-tsr_status tsr_program_to_bytes(const tsr_program *program, void **out, size_t *size);
+/** Writes a program without an error, at the writer's first byte. `*size`: its bytes in all, also
+ * those past the writer's capacity. */
+tsr_status tsr_program_write(const tsr_program *program, tsr_writer *writer, size_t *size);
 
 #endif

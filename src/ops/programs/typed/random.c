@@ -9,8 +9,7 @@ static tsr_status find_like(tsr_program *program, const tsr_layout *layout, tsr_
 {
     for (size_t i = 0; i < program->value_count; i++) {
         const tsr_program_value *const v = &program->values[i];
-        if (v->kind == TSR_VALUE_LIKE && tsr_layout_equal(v->layout, layout) &&
-            tsr_op_are_on_one_mesh(tsr_layout_mesh(v->layout), tsr_layout_mesh(layout))) {
+        if (v->kind == TSR_VALUE_LIKE && tsr_op_are_layouts_equal(v->layout, layout)) {
             *out = (tsr_value)i;
             return TSR_OK;
         }

@@ -61,6 +61,21 @@ static tsr_status move_to_replicate(const tsr_op_case *c, tsr_placement *placeme
     return TSR_OK;
 }
 
+static unsigned vary_on_all(const tsr_op_case *c)
+{
+    (void)c;
+    return ~0u;
+}
+
+/* Where the terms that are added belong to ranks that go on as one, or each on its own. */
+static unsigned vary_on_terms(const tsr_op_case *c)
+{
+    unsigned terms = 0;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(c->operands[0])); k++)
+        terms |= tsr_layout_placements(c->operands[0])[k].kind == TSR_PARTIAL ? 1u << k : 0;
+    return c->attributes[0].integer == 1 ? terms : 0;
+}
+
 static tsr_status move_to_second(const tsr_op_case *c, tsr_placement *placements)
 {
     const tsr_layout *const like = c->operands[1];
@@ -86,7 +101,8 @@ const tsr_op tsr_rows_layouts[] = {
      GRADIENT,
      .check = check_any,
      .moves_to = move_to_replicate,
-     .gradients = {"place_like(dout, like x)"}},
+     .gradients = {"place_like(dout, like x)"},
+     .varies = vary_on_terms},
     {.name = "vary",
      .rule = "... -> ... | linear {0} | monotone {0}",
      .operands = {"x"},
@@ -94,7 +110,9 @@ const tsr_op tsr_rows_layouts[] = {
      .check = check_any,
      .host = tsr_pointwise_cast,
      .code = TSR_POINTWISE_COPY,
-     .gradients = {"place_like(dout, like x)"}},
+     .gradients = {"place_like(dout, like x)"},
+     .passes = true,
+     .varies = vary_on_all},
     /* Rows of which gradients are made. */
     {.name = "place_like",
      .rule = "..., ... -> ...",

@@ -167,6 +167,8 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     const tsr_step *const step = &executable->steps[index];
     const tsr_cost_profile cost = tsr_cost_default();
     memset(out, 0, sizeof *out);
+    out->first = (size_t)step->first;
+    out->last = (size_t)step->last;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;

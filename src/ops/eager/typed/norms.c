@@ -1,4 +1,4 @@
-#include "ops/eager/typed.h"
+#include "ops/eager/typed/typed.h"
 
 #include <tessera/norms.h>
 

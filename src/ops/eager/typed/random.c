@@ -1,4 +1,4 @@
-#include "ops/eager/typed.h"
+#include "ops/eager/typed/typed.h"
 #include "ops/rows/table.h"
 
 #include <tessera/random.h>

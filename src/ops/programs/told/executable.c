@@ -51,8 +51,8 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps,  x->values, x->rooms, x->inputs, x->outputs, x->bound,   x->tensors,
-                            x->meshes, x->linked, x->forms, x->plans,  x->sources, x->batches, x->saved};
+    void *const memory[] = {x->steps,  x->values, x->rooms, x->inputs,  x->outputs, x->bound, x->tensors, x->meshes,
+                            x->linked, x->forms,  x->plans, x->sources, x->batches, x->saved, x->early};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);

@@ -1,6 +1,6 @@
 /** How the public typed functions of ops are written: one line each. For the files typed_*.c. */
-#ifndef TSR_OPS_EAGER_TYPED_H
-#define TSR_OPS_EAGER_TYPED_H
+#ifndef TSR_OPS_EAGER_TYPED_TYPED_H
+#define TSR_OPS_EAGER_TYPED_TYPED_H
 
 #include "ops/eager/gradient.h"
 #include "ops/eager/run.h"
