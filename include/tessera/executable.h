@@ -134,11 +134,11 @@ TSR_API tsr_status tsr_executable_set_key(tsr_executable *executable, const char
  * tsr_executable_workspace_bytes(), aligned to 64. Allocates and plans nothing. On the host
  * `stream` is NULL.
  *
- * TSR_ERROR_STATE: not prepared on `comm`, a parameter is not bound, or a key is not set. TSR_ERROR_ARGUMENT: a
- * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
- * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined, and the
- * sentence names the first state that the run may have written, and how many more. A rank that
- * fails after the last meeting of the run does so alone. The next run works.
+ * TSR_ERROR_STATE: not prepared on `comm`, a parameter is not bound, or a key is not set.
+ * TSR_ERROR_ARGUMENT: a tensor does not fit. TSR_ERROR_PEER: another rank failed, which the
+ * sentence names. A rank that fails goes on meeting the others, so that nobody hangs; `outputs` are
+ * then undefined, and the sentence names the first state that the run may have written, and how
+ * many more. A rank that fails after the last meeting of the run does so alone. The next run works.
  */
 TSR_API tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm,
                                       const tsr_tensor *inputs, const tsr_tensor *outputs,

@@ -94,8 +94,8 @@ TSR_API int64_t tsr_length(tsr_program *program, const char *name, int64_t maxim
  *         x = tsr_op_dropout(p, layer(p, x, i), 0.1, &own);
  *     }
  *
- * Two numbers may follow one another so, or up to 4 that are all below 2^32; with more than that the
- * key is refused when it is used. It means something in its own program alone, and calls on
+ * Two numbers may follow one another so, or up to 4 that are all below 2^32; with more than that
+ * the key is refused when it is used. It means something in its own program alone, and calls on
  * dtensors refuse it.
  */
 TSR_API tsr_random_key tsr_run_key(tsr_program *program, const char *name,

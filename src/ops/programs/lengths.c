@@ -149,6 +149,5 @@ tsr_random_key tsr_run_key(tsr_program *program, const char *name, tsr_random_ge
         return (tsr_random_key){0};
     }
     made->generator = generator;
-    return tsr_key_recipe_pack(
-        &(tsr_key_recipe){.generator = generator, .number = (int)program->key_count++});
+    return tsr_key_recipe_pack(&(tsr_key_recipe){.generator = generator, .number = (int)program->key_count++});
 }

@@ -97,7 +97,7 @@
                tsr_attribute_float("label_smoothing", o.label_smoothing))
 
 /* Random numbers, by `key`, which may be NULL until it is checked. */
-#define KEY tsr_random_key_generator(key), tsr_random_key_words(key)
+#define KEY                      tsr_random_key_generator(key), tsr_random_key_words(key)
 #define UNIFORM_SETTING          , double low, double high
 #define UNIFORM                  ATTRIBUTES(KEY, tsr_attribute_float("low", low), tsr_attribute_float("high", high))
 #define NORMAL_SETTING           , double mean, double std

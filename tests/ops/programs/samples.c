@@ -218,8 +218,7 @@ static void record_keys(tsr_program *p, const tsr_mesh *mesh)
     const tsr_random_key key = tsr_run_key(p, "key", TSR_RANDOM_THREEFRY), own = tsr_random_key_fold_in(key, 3);
     const tsr_value x = input(p, "x", mesh, "S(1)", 4, 6), kept = tsr_op_dropout(p, x, 0.5, &own);
     const tsr_value y = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, kept, TSR_NONE);
-    const tsr_value loss =
-        apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
+    const tsr_value loss = apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
     tsr_gradients(p, loss, 1, &x, &d);
     tsr_output(p, "kept", kept, NULL);
     tsr_output(p, "d", d, NULL);

@@ -211,8 +211,8 @@ static void what_is_loaded_runs_as_what_was_saved(void **state)
     }
 }
 
-/* A small program over an abstract mesh: with a length, a key, a state, ops with attributes, a move,
- * a gradient's values and outputs. */
+/* A small program over an abstract mesh: with a length, a key, a state, ops with attributes, a
+ * move, a gradient's values and outputs. */
 static tsr_program *record_small(tsr_context *context)
 {
     tsr_mesh *mesh;
