@@ -92,6 +92,55 @@ static void recorded_keys_are_no_lengths(void **state)
     on_ranks(1, draw_with_lengths, NULL);
 }
 
+/* Drops elements of the first `rows` rows, by a call and by a run. */
+static tsr_status drop_rows(tsr_executable *exe, tsr_comm *comm, const tsr_mesh *mesh, int64_t rows, tsr_random_key key)
+{
+    tsr_dtensor *x, *made, *wanted;
+    const int64_t part[] = {rows, COLUMNS};
+    TSR_TRY(support_make_numbered(mesh, "R,S(1)", 2, part, 1, &x));
+    TSR_TRY(tsr_dtensor_create(tsr_dtensor_layout(x), tsr_device_host(), &made));
+    TSR_TRY(run(exe, comm, &x, &made));
+    key = tsr_random_key_fold_in(key, 5);
+    TSR_TRY(tsr_dropout(x, 0.5, &key, &wanted));
+    TSR_TRY(expect_same("dropout", made, wanted));
+    tsr_dtensor_destroy(wanted);
+    tsr_dtensor_destroy(made);
+    tsr_dtensor_destroy(x);
+    return TSR_OK;
+}
+
+static tsr_status drop_some_rows(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *exe;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1x2", &mesh));
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    const tsr_random_key own = tsr_random_key_fold_in(tsr_run_key(p, "dropout", TSR_RANDOM_PHILOX), 5);
+    const int64_t sizes[] = {tsr_length(p, "rows", ROWS), COLUMNS};
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, sizes, "R,S(1)");
+    tsr_output(p, "y", tsr_op_dropout(p, x, 0.5, &own), NULL);
+    TSR_TRY(tsr_compile(p, NULL, &exe));
+    tsr_program_destroy(p);
+    TSR_TRY(tsr_executable_prepare(exe, comm));
+    for (int64_t i = 0; i < 6; i++) {
+        const tsr_random_key key = tsr_random_key_philox((uint64_t)(i / 2), UINT64_C(1) << 63);
+        TSR_TRY(tsr_executable_set_key(exe, "dropout", &key));
+        TSR_TRY(tsr_executable_set_length(exe, "rows", 5 - i % 4));
+        TSR_TRY(drop_rows(exe, comm, mesh, 5 - i % 4, key));
+    }
+    tsr_executable_destroy(exe);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void keys_and_lengths_change_by_themselves(void **state)
+{
+    (void)state;
+    on_ranks(2, drop_some_rows, NULL);
+}
+
 /* A mesh, and how tensors are cut over it. */
 typedef struct scene {
     const char *mesh, *placements;
@@ -291,6 +340,16 @@ static void the_backward_drops_what_the_forward_dropped(void **state)
     on_ranks(2, drop, NULL);
 }
 
+/* Rank 1 lacks the key, of which rank 0 hears. */
+static tsr_status run_half_set(tsr_executable *exe, tsr_comm *comm, tsr_dtensor *made)
+{
+    const bool is_set = tsr_comm_rank(comm) == 0;
+    const tsr_random_key key = tsr_random_key_philox(9, 9);
+    TSR_TRY(is_set ? tsr_executable_set_key(exe, "noise", &key) : TSR_OK);
+    return layer_expect_status("run", run(exe, comm, NULL, &made), is_set ? TSR_ERROR_PEER : TSR_ERROR_STATE,
+                               "key \"noise\" is not set");
+}
+
 /* Ranks meet inside softmax, and hear there that their keys differ; then with equal keys, runs
  * allocate nothing. */
 static tsr_status differ(tsr_comm *comm, void *arg)
@@ -311,6 +370,7 @@ static tsr_status differ(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_compile(p, NULL, &exe));
     tsr_program_destroy(p);
     TSR_TRY(tsr_executable_prepare(exe, comm));
+    TSR_TRY(run_half_set(exe, comm, made));
     for (uint64_t i = 0; i < 3; i++) {
         tsr_random_key given = tsr_random_key_philox(i, i == 1 ? (uint64_t)tsr_comm_rank(comm) : 0);
         const size_t asked = counted_asked_here();
@@ -445,6 +505,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_keys_are_no_lengths),
+        cmocka_unit_test(keys_and_lengths_change_by_themselves),
         cmocka_unit_test(numbers_are_those_of_calls_with_the_key),
         cmocka_unit_test(the_backward_drops_what_the_forward_dropped),
         cmocka_unit_test(ranks_that_meet_compare_keys),
