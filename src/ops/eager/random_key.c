@@ -17,7 +17,7 @@ tsr_random_key tsr_random_key_philox(uint64_t seed, uint64_t offset)
 static tsr_random_key fold_later(tsr_random_key key, uint64_t data)
 {
     tsr_key_recipe recipe;
-    if (!tsr_key_recipe_read(&key, &recipe))
+    if (!tsr_key_recipe_unpack(&key, &recipe))
         return key;
     tsr_key_recipe_fold(&recipe, data);
     return tsr_key_recipe_pack(&recipe);
@@ -46,7 +46,7 @@ tsr_attribute tsr_random_key_generator(const tsr_random_key *key)
     static const char *const words[] = {[TSR_RANDOM_THREEFRY] = "threefry", [TSR_RANDOM_PHILOX] = "philox"};
     tsr_key_recipe recipe;
     tsr_random_generator generator = key ? key->generator : TSR_RANDOM_THREEFRY;
-    if (key && tsr_key_recipe_read(key, &recipe))
+    if (key && tsr_key_recipe_unpack(key, &recipe))
         generator = recipe.generator;
     const bool is_one = generator == TSR_RANDOM_THREEFRY || generator == TSR_RANDOM_PHILOX;
     return tsr_attribute_word("generator", is_one ? words[generator] : "");
@@ -57,7 +57,7 @@ tsr_attribute tsr_random_key_words(const tsr_random_key *key)
     tsr_key_recipe recipe;
     if (!key)
         return tsr_attribute_ints("key", 2, NULL);
-    if (tsr_key_recipe_read(key, &recipe))
-        return tsr_key_recipe_say(&recipe);
+    if (tsr_key_recipe_unpack(key, &recipe))
+        return tsr_key_recipe_to_attribute(&recipe);
     return tsr_attribute_ints("key", 2, (const int64_t[]){(int64_t)key->words[0], (int64_t)key->words[1]});
 }

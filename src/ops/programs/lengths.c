@@ -26,15 +26,15 @@ static void put_words(tsr_attribute *key, uint64_t first, uint64_t second)
 int tsr_program_key_of(const tsr_attribute *attributes)
 {
     tsr_key_recipe recipe;
-    const int place = tsr_key_recipe_find(attributes);
-    return place >= 0 && tsr_key_recipe_hear(attributes, place, &recipe) ? recipe.number : -1;
+    const int place = tsr_key_recipe_find_place(attributes);
+    return place >= 0 && tsr_key_recipe_from_attributes(attributes, place, &recipe) ? recipe.number : -1;
 }
 
 void tsr_program_resolve_key(tsr_random_key key, tsr_attribute *attributes)
 {
     tsr_key_recipe recipe;
-    const int place = tsr_key_recipe_find(attributes);
-    if (!tsr_key_recipe_hear(attributes, place, &recipe))
+    const int place = tsr_key_recipe_find_place(attributes);
+    if (!tsr_key_recipe_from_attributes(attributes, place, &recipe))
         return;
     for (int i = 0; i < recipe.fold_count; i++)
         key = tsr_random_key_fold_in(key, recipe.folds[i]);
@@ -44,10 +44,10 @@ void tsr_program_resolve_key(tsr_random_key key, tsr_attribute *attributes)
 tsr_status tsr_program_check_key(const tsr_program *program, const char *caller, const tsr_attribute *attributes)
 {
     tsr_key_recipe recipe;
-    const int place = tsr_key_recipe_find(attributes);
+    const int place = tsr_key_recipe_find_place(attributes);
     if (place < 0 || attributes[place].count != TSR_KEY_RECIPE_NUMBERS)
         return TSR_OK;
-    if (tsr_key_recipe_hear(attributes, place, &recipe) && recipe.number < (int)program->key_count &&
+    if (tsr_key_recipe_from_attributes(attributes, place, &recipe) && recipe.number < (int)program->key_count &&
         recipe.generator == program->keys[recipe.number].generator)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
@@ -68,7 +68,7 @@ static unsigned resolve(size_t count, const int64_t *lengths, int64_t *number)
 unsigned tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count)
 {
     unsigned found = 0;
-    const int key = tsr_key_recipe_find(attributes);
+    const int key = tsr_key_recipe_find_place(attributes);
     if (tsr_program_key_of(attributes) >= 0)
         put_words(&attributes[key], 0, 0);
     for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 #define FOLDED_AT  8
 #define NARROW_MAX UINT64_C(0xffffffff)
 
-bool tsr_key_recipe_read(const tsr_random_key *key, tsr_key_recipe *out)
+bool tsr_key_recipe_unpack(const tsr_random_key *key, tsr_key_recipe *out)
 {
     const unsigned bits = (unsigned)key->generator;
     if (!(bits & TSR_RANDOM_RUN))
@@ -56,7 +56,7 @@ void tsr_key_recipe_fold(tsr_key_recipe *recipe, uint64_t data)
     memset(recipe->folds, 0, sizeof recipe->folds);
 }
 
-tsr_attribute tsr_key_recipe_say(const tsr_key_recipe *recipe)
+tsr_attribute tsr_key_recipe_to_attribute(const tsr_key_recipe *recipe)
 {
     int64_t list[TSR_KEY_RECIPE_NUMBERS] = {recipe->number, recipe->fold_count};
     for (int i = 0; i < TSR_KEY_FOLDS; i++)
@@ -64,7 +64,7 @@ tsr_attribute tsr_key_recipe_say(const tsr_key_recipe *recipe)
     return tsr_attribute_ints("key", TSR_KEY_RECIPE_NUMBERS, list);
 }
 
-int tsr_key_recipe_find(const tsr_attribute *attributes)
+int tsr_key_recipe_find_place(const tsr_attribute *attributes)
 {
     for (int i = 0; attributes[i].name && attributes[i + 1].name; i++) {
         const tsr_attribute *const generator = &attributes[i], *const key = &attributes[i + 1];
@@ -76,7 +76,7 @@ int tsr_key_recipe_find(const tsr_attribute *attributes)
     return -1;
 }
 
-bool tsr_key_recipe_hear(const tsr_attribute *attributes, int place, tsr_key_recipe *out)
+bool tsr_key_recipe_from_attributes(const tsr_attribute *attributes, int place, tsr_key_recipe *out)
 {
     const tsr_attribute *const key = &attributes[place];
     bool is_one = key->count == TSR_KEY_RECIPE_NUMBERS && key->list[0] >= 0 && key->list[0] < TSR_RUN_KEYS &&

@@ -25,7 +25,7 @@ typedef struct tsr_key_recipe {
 } tsr_key_recipe;
 
 /** True if a key stands for one that runs give: `*out` is its recipe. */
-bool tsr_key_recipe_read(const tsr_random_key *key, tsr_key_recipe *out);
+bool tsr_key_recipe_unpack(const tsr_random_key *key, tsr_key_recipe *out);
 
 /** The key that stands for it. */
 tsr_random_key tsr_key_recipe_pack(const tsr_key_recipe *recipe);
@@ -34,13 +34,13 @@ tsr_random_key tsr_key_recipe_pack(const tsr_key_recipe *recipe);
 void tsr_key_recipe_fold(tsr_key_recipe *recipe, uint64_t data);
 
 /** The recipe as the attribute "key". */
-tsr_attribute tsr_key_recipe_say(const tsr_key_recipe *recipe);
+tsr_attribute tsr_key_recipe_to_attribute(const tsr_key_recipe *recipe);
 
 /** The place of a key among an op's attributes: a list called "key" behind a word called
  * "generator". -1: they have none. */
-int tsr_key_recipe_find(const tsr_attribute *attributes);
+int tsr_key_recipe_find_place(const tsr_attribute *attributes);
 
 /** True if the key at `place` is a recipe, which becomes `*out`, and a key has room for it. */
-bool tsr_key_recipe_hear(const tsr_attribute *attributes, int place, tsr_key_recipe *out);
+bool tsr_key_recipe_from_attributes(const tsr_attribute *attributes, int place, tsr_key_recipe *out);
 
 #endif

@@ -42,7 +42,7 @@ tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: key is NULL", caller);
     if (key->generator == TSR_RANDOM_THREEFRY || key->generator == TSR_RANDOM_PHILOX)
         return TSR_OK;
-    if (tsr_key_recipe_read(key, &recipe))
+    if (tsr_key_recipe_unpack(key, &recipe))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: key is of tsr_run_key() and stands for one that runs of a program give; give a key "
                               "that is one, such as tsr_random_key_threefry(seed)",
@@ -55,7 +55,7 @@ tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key)
 tsr_status tsr_settings_check_recorded_key(const char *caller, const tsr_random_key *key)
 {
     tsr_key_recipe recipe;
-    if (!key || !tsr_key_recipe_read(key, &recipe))
+    if (!key || !tsr_key_recipe_unpack(key, &recipe))
         return tsr_settings_check_key(caller, key);
     if (recipe.fold_count <= TSR_KEY_FOLDS)
         return TSR_OK;
