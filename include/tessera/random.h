@@ -64,7 +64,8 @@ TSR_API tsr_random_key tsr_random_key_fold_in(tsr_random_key key, uint64_t data)
 /** @{ */
 /** A key as the attributes "generator" and "key" of an op, for calls by row and for
  * tsr_program_apply(), which alone takes a key of tsr_run_key(). Calls refuse what comes of NULL or
- * of a key without generator. Pure. */
+ * of a key without generator. Rows of a program's own (sys/ops.h) take keys if they have the same
+ * attributes: a word of "threefry|philox", and behind it a list of 2 numbers. Pure. */
 TSR_API tsr_attribute tsr_random_key_generator(const tsr_random_key *key);
 TSR_API tsr_attribute tsr_random_key_words(const tsr_random_key *key);
 /** @} */

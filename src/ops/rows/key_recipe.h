@@ -37,7 +37,7 @@ void tsr_key_recipe_fold(tsr_key_recipe *recipe, uint64_t data);
 tsr_attribute tsr_key_recipe_to_attribute(const tsr_key_recipe *recipe);
 
 /** The place of a key among an op's attributes: a list called "key" behind a word called
- * "generator". -1: they have none. */
+ * "generator", of "threefry|philox". -1: they have none. */
 int tsr_key_recipe_find_place(const tsr_attribute *attributes);
 
 /** True if the key at `place` is a recipe, which becomes `*out`, and a key has room for it. */

@@ -1,7 +1,6 @@
 #include "ops/rows/groups/random_checks.h"
 
 #include "ops/kernels/random/random.h"
-#include "ops/rows/key_recipe.h"
 
 #include <tessera/sys/status.h>
 
@@ -91,11 +90,6 @@ tsr_status tsr_check_random(const tsr_op_case *c, tsr_dtype *results)
     if (!kinds[c->op->code].dtypes[at])
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s, but %s takes %s", c->caller, c->op->operands[0],
                               tsr_dtype_name(dtype), c->op->name, kinds[c->op->code].taken);
-    if (c->attributes[TSR_RANDOM_KEY].count == TSR_KEY_RECIPE_NUMBERS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: key is of tsr_run_key() and stands for one that runs of a program give; give a key "
-                              "that is one",
-                              c->caller);
     if (c->attributes[TSR_RANDOM_KEY].count != 2)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: key has %d numbers, but must have 2", c->caller,
                               c->attributes[TSR_RANDOM_KEY].count);
