@@ -36,6 +36,7 @@ typedef enum tool_option {
     OPT_WEIGHTS,
     OPT_HEADS,
     OPT_KV_HEADS,
+    OPT_LAYERS,
     OPT_BEGIN,
     OPT_END,
     OPT_FACTOR,
@@ -101,7 +102,7 @@ typedef struct tool_default {
 } tool_default;
 
 /** Upper bound of the defaults that a command has of its own. */
-enum { MAX_DEFAULTS = 8 };
+enum { MAX_DEFAULTS = 10 };
 
 typedef struct tool_command {
     const char *name;      /**< "bench linear" */

@@ -44,6 +44,7 @@ static const struct {
     [OPT_WEIGHTS] = {"weights", "DTYPE", "what weights are kept in: f16 or bf16 beside f32", "that of --dtype"},
     [OPT_HEADS] = {"heads", "N", "heads of queries"},
     [OPT_KV_HEADS] = {"kv-heads", "N", "heads of keys and values"},
+    [OPT_LAYERS] = {"layers", "N", "blocks of a whole model"},
     [OPT_BEGIN] = {"begin", "BYTES", "the first size of a sweep: 64, 4K, 16M, 1G, 1T", .letter = 'b'},
     [OPT_END] = {"end", "BYTES", "the last size", "that of --begin", 'e'},
     [OPT_FACTOR] = {"factor", "F", "from each size to the next", "2", 'f'},

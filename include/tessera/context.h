@@ -92,8 +92,8 @@ typedef struct tsr_context_options {
      * kept. A context with an allocator of its own keeps nothing.
      */
     size_t kept_bytes;
-    tsr_profile *measured; /**< used instead of `profile`: a profile with tables; retained; NULL:
-                                `profile` is used */
+    tsr_profile *measured; /**< used instead of `profile`: one with tables, or with kernels of ops
+                                (profile.h); retained; NULL: `profile` is used */
     /**
      * Which BLAS linear layers multiply with on the host: "openblas", "scipy-openblas", "onednn",
      * "mkl", the path of a shared library (text with a '/'), or several of these with commas
@@ -144,6 +144,14 @@ TSR_API const char *tsr_context_kernels(const tsr_context *context);
 /** The policy of the context, and, in `*bytes` where `bytes` is not NULL, its limit (0: none).
  * `context` may be NULL. Any thread. */
 TSR_API tsr_policy tsr_context_policy(const tsr_context *context, int64_t *bytes);
+
+/** The costs of links by which the context's plans are timed. `context` may be NULL: the default.
+ * Any thread. */
+TSR_API tsr_cost_profile tsr_context_links(const tsr_context *context);
+
+/** The profile by which the context's plans and programs are timed, where it has more than links;
+ * borrowed. NULL: links alone count, or `context` is NULL. Any thread. */
+TSR_API const tsr_profile *tsr_context_profile(const tsr_context *context);
 
 /** The rows of ops of the context's options, and their number; borrowed. Neither pointer is NULL.
  * Any thread. */

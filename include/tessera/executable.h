@@ -2,6 +2,14 @@
  * @file
  * Executables: a program compiled for one rank. Every layout is fixed, redistributions are planned
  * and memory is assigned, so that a run decides nothing. XLA's executables, CUDA graphs.
+ *
+ * @par Devices
+ * An executable is compiled for one device: the host, or that of tsr_compile_options. On a device
+ * inputs, outputs, parameters, states and workspace lie in its memory, and a run only enqueues, on
+ * the caller's stream. Inputs that give the positions of tsr_op_store() lie on the host
+ * (tsr_executable_input_device()): a run reads them before it returns. The positions of all other
+ * stores must be constants. Ops run by the kernels of the device's table, or by its gemm; views and
+ * copies by copies of boxes.
  */
 #ifndef TESSERA_EXECUTABLE_H
 #define TESSERA_EXECUTABLE_H
@@ -21,21 +29,27 @@ typedef struct tsr_compile_options {
     size_t size;  /**< sizeof(tsr_compile_options) */
     int64_t rank; /**< the rank whose part is made; TSR_RANK_DEFAULT: this process's rank in the
                        communicator of the program's meshes */
+    tsr_device device; /**< on which the rank's tensors lie; its driver must outlive the executable.
+                            All zero: the host */
 } tsr_compile_options;
 
-/** This process's own part. */
+/** This process's own part, on the host. */
 #define TSR_COMPILE_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(tsr_compile_options), TSR_RANK_DEFAULT                                              \
+        sizeof(tsr_compile_options), TSR_RANK_DEFAULT,                                             \
+        {                                                                                          \
+            TSR_NULL, 0                                                                            \
+        }                                                                                          \
     }
 
 /**
  * Compiles what the program's outputs need, for one rank. `options` may be NULL. The program may
- * change, or go, afterwards. The caller owns `*out`. Pure: it neither communicates nor touches a
- * device, and every rank derives the same sequence of meetings by itself.
+ * change, or go, afterwards. The caller owns `*out`. Pure: it neither communicates nor computes on
+ * a device, which is only asked how much workspace its kernels want, and every rank derives the
+ * same sequence of meetings by itself. What the device cannot do, tsr_executable_prepare() tells.
  *
  * TSR_ERROR_ARGUMENT: the program's first error, or it has no output, or its meshes are abstract
- * and no rank is given.
+ * and no rank is given, or the device's index is not one.
  */
 TSR_API tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *options,
                                tsr_executable **out);
@@ -54,6 +68,10 @@ TSR_API size_t tsr_executable_output_count(const tsr_executable *executable);
 TSR_API const tsr_layout *tsr_executable_input_layout(const tsr_executable *executable,
                                                       size_t index);
 
+/** The device on which a run takes an input: that of the executable, or the host for an input that
+ * gives stores their positions. The host where there is no such input. */
+TSR_API tsr_device tsr_executable_input_device(const tsr_executable *executable, size_t index);
+
 /** The layout of an output, borrowed; NULL: there is none. */
 TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
                                                        size_t index);
@@ -67,10 +85,10 @@ TSR_API const char *tsr_executable_output_name(const tsr_executable *executable,
 /** The program's value of an output; TSR_NONE: there is none. */
 TSR_API tsr_value tsr_executable_output_value(const tsr_executable *executable, size_t index);
 
-/** Bytes of workspace that a run needs on this rank. They may change when an executable over
- * abstract meshes is prepared, and grow when a length is set, and when a run is given tensors with
- * strides, for which some kernels want memory: then tsr_executable_run() refuses less and says how
- * many. */
+/** Bytes of workspace that a run needs on this rank, in the memory of its device. They may change
+ * when an executable over abstract meshes is prepared, and grow when a length is set, and when a
+ * run is given tensors with strides, for which some kernels want memory: then tsr_executable_run()
+ * refuses less and says how many. */
 TSR_API size_t tsr_executable_workspace_bytes(const tsr_executable *executable);
 
 /** A parameter or state of an executable. Pointers are borrowed. */
@@ -91,9 +109,10 @@ TSR_API tsr_status tsr_executable_binding_at(const tsr_executable *executable, s
 
 /**
  * Gives a parameter or state its tensor, in place of one that was given before. The dtensor is
- * retained; executables may share it. Does not communicate. TSR_ERROR_ARGUMENT: the program has no
- * such name, or the dtensor's layout is not the one that the program gives; the sentence tells
- * both.
+ * retained; executables may share it. A state's has no other name in this executable, because what
+ * is stored would change both. Does not communicate. TSR_ERROR_ARGUMENT: the program has no such
+ * name, or the dtensor's layout is not the one that the program gives, or it lies on another device
+ * than the executable's; the sentence tells both.
  */
 TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *name,
                                        tsr_dtensor *tensor);
@@ -101,8 +120,11 @@ TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *n
 /**
  * Collective over `comm`: compares the programs of all ranks, and makes the groups in which ranks
  * meet. Once for each communicator. After an error, which all ranks get, it may be called again; a
- * rank without an executable passes NULL, of which its peers hear. TSR_ERROR_PEER, on every rank:
- * another rank has another program, or failed.
+ * rank without an executable passes NULL, of which its peers hear. On a device it fills constants
+ * there and waits for it. TSR_ERROR_PEER, on every rank: another rank has another program, or
+ * another kind of device, or failed. TSR_ERROR_UNSUPPORTED: the device has no kernel for an op, or
+ * ranks meet inside an op, or the position of a store lies on the device; the sentence names op and
+ * device. TSR_ERROR_UNAVAILABLE: there is no device of this index.
  */
 TSR_API tsr_status tsr_executable_prepare(tsr_executable *executable, tsr_comm *comm);
 
@@ -134,6 +156,14 @@ TSR_API tsr_status tsr_executable_set_key(tsr_executable *executable, const char
  * tsr_executable_workspace_bytes(), aligned to 64. Allocates and plans nothing. On the host
  * `stream` is NULL.
  *
+ * On a device all of this is in its memory, but for inputs whose tsr_executable_input_device() is
+ * the host, and the run enqueues on `stream`, of which NULL is the default one; it waits for no
+ * stream. What it reads and writes, workspace included, stays until the stream is done; another run
+ * on the same stream may follow at once. What only the device finds, such as ids out of range, is
+ * TSR_ERROR_STATE of the next run on the stream, or of a later op of this one (docs/ops.md). After
+ * TSR_ERROR_DEVICE on some rank, every rank waits for its stream, and for its peers, before it runs
+ * again: what was not enqueued may be what ordered the ranks' streams.
+ *
  * TSR_ERROR_STATE: not prepared on `comm`, a parameter is not bound, or a key is not set.
  * TSR_ERROR_ARGUMENT: a tensor does not fit. TSR_ERROR_PEER: another rank failed, which the
  * sentence names. A rank that fails goes on meeting the others, so that nobody hangs; `outputs` are
@@ -159,10 +189,14 @@ typedef struct tsr_executable_step {
                                  memory */
     int shares;             /**< 1: a move that shares the exchange of the step before it, whose
                                  seconds are those of both */
+    int group;              /**< pointwise steps, and stores, with one number pass the caches
+                                 together: what they make and read again is in caches then; -1: the
+                                 step runs by itself */
     size_t first, last;     /**< it is at work from before step `first` to before step `last`; for
                                  longer than in its own turn, a move that travels meanwhile */
     int64_t bytes_received; /**< from other ranks */
-    int64_t bytes_touched;  /**< of operands read and results written */
+    int64_t bytes_touched;  /**< of operands read and results written; in a group of each tensor
+                                 once, and not of those that are never whole in memory */
     int64_t flops;          /**< multiplications and additions of products; 0: of other ops */
     double seconds;         /**< by the cost model */
 } tsr_executable_step;

@@ -62,6 +62,11 @@ TSR_API tsr_status tsr_executable_save(const tsr_executable *executable, void *b
 TSR_API tsr_status tsr_executable_load(tsr_context *context, const void *bytes, size_t size,
                                        tsr_executable **out);
 
+/** tsr_executable_load() for tensors on `device` (tsr_compile_options.device), which is not saved.
+ */
+TSR_API tsr_status tsr_executable_load_on(tsr_context *context, const void *bytes, size_t size,
+                                          tsr_device device, tsr_executable **out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -274,6 +274,16 @@ tsr_policy tsr_context_policy(const tsr_context *context, int64_t *bytes)
     return context ? context->settings.policy : TSR_POLICY_FORBID;
 }
 
+tsr_cost_profile tsr_context_links(const tsr_context *context)
+{
+    return context ? context->settings.profile : tsr_cost_default();
+}
+
+const tsr_profile *tsr_context_profile(const tsr_context *context)
+{
+    return context ? context->settings.measured : NULL;
+}
+
 const struct tsr_op *const *tsr_context_ops(const tsr_context *context, size_t *count)
 {
     *count = context->settings.op_count;

@@ -186,7 +186,8 @@ tsr_status tsr_environment_apply(const char *(*get)(void *user, const char *name
 void tsr_settings_set_profile(tsr_settings *settings, tsr_profile *profile)
 {
     tsr_profile_destroy(settings->measured);
-    settings->measured = tsr_profile_has_tables(profile) ? tsr_profile_retain(profile) : NULL;
+    settings->measured =
+        tsr_profile_has_tables(profile) || tsr_profile_has_kernels(profile) ? tsr_profile_retain(profile) : NULL;
     settings->profile = tsr_profile_links(profile);
 }
 

@@ -19,6 +19,14 @@ static bool says_more_than_links(const tsr_profile_content *content)
     return rows > 0;
 }
 
+static bool knows_kernels(const tsr_profile_content *content)
+{
+    size_t rows = content->has_call + content->pass.count;
+    for (size_t kind = 0; kind < TSR_PRODUCT_KINDS; kind++)
+        rows += content->products[kind].count;
+    return rows > 0;
+}
+
 static tsr_status write_text(tsr_profile *profile)
 {
     tsr_text counted = {NULL, 0, 0};
@@ -51,6 +59,7 @@ tsr_status tsr_profile_parse(const char *text, tsr_profile **out)
         return status;
     }
     profile->has_tables = says_more_than_links(&profile->content);
+    profile->has_kernels = knows_kernels(&profile->content);
     *out = profile;
     return TSR_OK;
 }
@@ -88,6 +97,11 @@ tsr_cost_profile tsr_profile_links(const tsr_profile *profile)
 int tsr_profile_has_tables(const tsr_profile *profile)
 {
     return profile->has_tables;
+}
+
+int tsr_profile_has_kernels(const tsr_profile *profile)
+{
+    return profile->has_kernels;
 }
 
 /* About the logarithm to base 2, linear between powers of two. It uses only operations that every
@@ -178,4 +192,41 @@ double tsr_profile_work_seconds(const tsr_profile *profile, tsr_work work, int64
     if ((unsigned)work >= TSR_TABLE_KINDS || profile->content.work[work].count == 0)
         return bytes / profile->content.links.inside.bandwidth;
     return bytes * pace_of(&profile->content.work[work], run, touched);
+}
+
+double tsr_profile_call_seconds(const tsr_profile *profile)
+{
+    return profile->content.call;
+}
+
+double tsr_profile_pass_seconds(const tsr_profile *profile, double touched)
+{
+    if (profile->content.pass.count > 0)
+        return touched * pace_of_row(&profile->content.pass, touched);
+    /* A copy reads and writes each of its bytes, so it touches twice as many. */
+    if (profile->content.work[TSR_WORK_KEEP].count > 0)
+        return tsr_profile_work_seconds(profile, TSR_WORK_KEEP, TSR_RUN_WHOLE, touched, touched / 2);
+    return touched / profile->content.links.inside.bandwidth;
+}
+
+/* What a product takes for each of the other two of its sizes together, by one row. */
+static double seconds_of_row(const tsr_row *row, double touched)
+{
+    return (double)row->run * pace_of_row(row, touched);
+}
+
+double tsr_profile_product_seconds(const tsr_profile *profile, tsr_product product, int64_t least, double reach,
+                                   double touched, double flops)
+{
+    const bool is_known = (unsigned)product < TSR_PRODUCT_KINDS;
+    const tsr_table *const table = &profile->content.products[is_known ? product : TSR_PRODUCT_MULTIPLY];
+    if (!is_known || table->count == 0) {
+        const double memory = touched / profile->content.links.inside.bandwidth, work = flops / TSR_PROFILE_FLOPS;
+        return memory > work ? memory : work;
+    }
+    const tsr_row *const row = &table->rows[find_row(table, least)];
+    if (row + 1 == table->rows + table->count || least <= row->run)
+        return flops * pace_of_row(row, reach);
+    const double share = (double)(least - row->run) / (double)(row[1].run - row->run);
+    return flops * between(seconds_of_row(row, reach), seconds_of_row(row + 1, reach), share) / (double)least;
 }

@@ -13,6 +13,8 @@ static const char *const link_names[] = {"inside=", "between="};
 static const char *const span_names[TSR_PROFILE_SPANS] = {"step=", "piece="};
 static const char *const work_names[TSR_TABLE_KINDS] = {
     [TSR_WORK_COPY] = "copy@", [TSR_WORK_KEEP] = "keep@", [TSR_WORK_SUM] = "sum@"};
+static const char *const product_names[TSR_PRODUCT_KINDS] = {
+    [TSR_PRODUCT_MULTIPLY] = "multiply@", [TSR_PRODUCT_ATTEND] = "attend@"};
 
 /* Reads a profile's text line by line, so that an error in a file quotes its line. */
 typedef struct reader {
@@ -113,12 +115,9 @@ static size_t place_of_run(const tsr_table *table, int64_t run)
     return row;
 }
 
-/* Reads what follows "copy@": a run, "=" and a row. `begin` is where the word begins. */
-static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
+/* Reads "=" and the row of a table that `run` is the key of. `begin` is where the word begins. */
+static tsr_status read_row_of(tsr_scan *scan, size_t begin, int64_t run, tsr_table *table)
 {
-    int64_t run = TSR_RUN_WHOLE;
-    if (!tsr_scan_accept(scan, "whole"))
-        TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53, "a run of bytes, as 64, or \"whole\"", &run));
     if (!tsr_scan_accept(scan, "="))
         return tsr_scan_expected(scan, scan->at, "\"=\"");
     const size_t place = place_of_run(table, run);
@@ -130,6 +129,23 @@ static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
     table->rows[place] = (tsr_row){.run = run};
     table->count++;
     return read_row(scan, true, &table->rows[place]);
+}
+
+/* Reads what follows "copy@": a run, "=" and a row. */
+static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
+{
+    int64_t run = TSR_RUN_WHOLE;
+    if (!tsr_scan_accept(scan, "whole"))
+        TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53, "a run of bytes, as 64, or \"whole\"", &run));
+    return read_row_of(scan, begin, run, table);
+}
+
+/* Reads what follows "multiply@": a least size, "=" and a row. */
+static tsr_status read_product(tsr_scan *scan, size_t begin, tsr_table *table)
+{
+    int64_t least;
+    TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53, "a number of rows, as 512", &least));
+    return read_row_of(scan, begin, least, table);
 }
 
 /* Index of the name that comes next, which is stepped over; `count`: none of them. */
@@ -148,6 +164,30 @@ static tsr_status refuse_second(tsr_scan *scan, size_t begin, const char *what)
     return tsr_scan_refuse(scan, begin, reason);
 }
 
+static tsr_status read_call(reader *r, size_t begin)
+{
+    if (r->out->has_call)
+        return refuse_second(&r->scan, begin, "number");
+    r->out->has_call = true;
+    TSR_TRY(read_value(&r->scan, false, &r->out->call));
+    return read_end(&r->scan);
+}
+
+/* Reads an entry of kernels of ops; refuses a word that is none of a profile's. */
+static tsr_status read_kernel(reader *r, size_t begin)
+{
+    if (tsr_scan_accept(&r->scan, "call="))
+        return read_call(r, begin);
+    if (tsr_scan_accept(&r->scan, "pass="))
+        return r->out->pass.count > 0 ? refuse_second(&r->scan, begin, "row") : read_row(&r->scan, true, &r->out->pass);
+    const size_t product = accept_one(&r->scan, product_names, TSR_PRODUCT_KINDS);
+    if (product < TSR_PRODUCT_KINDS)
+        return read_product(&r->scan, begin, &r->out->products[product]);
+    return tsr_scan_expected(&r->scan, begin,
+                             "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, "
+                             "copy@, keep@, sum@, call=, pass=, multiply@ or attend@");
+}
+
 static tsr_status read_table(reader *r)
 {
     const size_t begin = r->scan.at, span = accept_one(&r->scan, span_names, TSR_PROFILE_SPANS);
@@ -164,9 +204,7 @@ static tsr_status read_table(reader *r)
     const size_t work = accept_one(&r->scan, work_names, TSR_TABLE_KINDS);
     if (work < TSR_TABLE_KINDS)
         return read_work(&r->scan, begin, &r->out->work[work]);
-    return tsr_scan_expected(
-        &r->scan, begin,
-        "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, keep@ or sum@");
+    return read_kernel(r, begin);
 }
 
 static tsr_status read_entry(reader *r)
@@ -232,6 +270,21 @@ static void append_work(tsr_text *text, const char *name, const tsr_row *row)
     append_row(text, row);
 }
 
+static void append_kernels(tsr_text *text, const tsr_profile_content *content)
+{
+    if (content->has_call) {
+        tsr_text_append(text, "\ncall=");
+        tsr_decimal_append(text, content->call);
+    }
+    if (content->pass.count > 0) {
+        tsr_text_append(text, "\npass=");
+        append_row(text, &content->pass);
+    }
+    for (size_t kind = 0; kind < TSR_PRODUCT_KINDS; kind++)
+        for (size_t i = 0; i < content->products[kind].count; i++)
+            append_work(text, product_names[kind], &content->products[kind].rows[i]);
+}
+
 void tsr_profile_append(tsr_text *text, const tsr_profile_content *content)
 {
     const char *separator = "\n";
@@ -250,6 +303,7 @@ void tsr_profile_append(tsr_text *text, const tsr_profile_content *content)
     for (size_t kind = 0; kind < TSR_TABLE_KINDS; kind++)
         for (size_t i = 0; i < content->work[kind].count; i++)
             append_work(text, work_names[kind], &content->work[kind].rows[i]);
+    append_kernels(text, content);
 }
 
 size_t tsr_cost_print(const tsr_cost_profile *profile, char *text, size_t capacity)

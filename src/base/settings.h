@@ -50,7 +50,7 @@ typedef struct tsr_settings {
     tsr_setting ranks;        /**< TSR_RANKS */
     const char *mpi;          /**< TSR_MPI, one of the names in environment.h; NULL: not set; static text */
     tsr_cost_profile profile; /**< latency and bandwidth of the links */
-    tsr_profile *measured;    /**< a profile with tables, one reference; NULL: plans are timed by the links alone */
+    tsr_profile *measured;    /**< a profile with more than links, one reference; NULL: the links alone count */
 } tsr_settings;
 
 struct tsr_context {

@@ -9,7 +9,7 @@ static const char *const names[ASYNC_CALLS] = {
     "alloc",        "free",          "copy",         "copy_boxes",    "fill",
     "reduce",       "convert",       "gemm",         "stream_create", "stream_synchronize",
     "event_create", "event_destroy", "event_record", "event_wait",    "reaches",
-    "capture"};
+    "capture",      "launch"};
 
 static _Thread_local int64_t held_up;
 
@@ -27,6 +27,15 @@ tsr_status async_enter(async_machine *machine, async_call call)
         return TSR_OK;
     return tsr_status_set(call == ASYNC_ALLOC || call == ASYNC_EVENT_CREATE ? TSR_ERROR_MEMORY : TSR_ERROR_DEVICE,
                           "async: this %s was told to fail", names[call]);
+}
+
+tsr_status async_take_trouble(async_stream *stream)
+{
+    if (!stream->trouble[0])
+        return TSR_OK;
+    tsr_status_set(TSR_ERROR_STATE, "%s", stream->trouble);
+    stream->trouble[0] = '\0';
+    return TSR_ERROR_STATE;
 }
 
 static tsr_status leave(async_machine *machine, tsr_status status)
@@ -372,7 +381,7 @@ static tsr_status stream_synchronize(void *self, int index, tsr_stream handle)
         async_complain(machine, "stream %d was waited for while capture %llu records it", stream->number,
                        (unsigned long long)stream->capture);
     async_drain(machine, stream);
-    return leave(machine, TSR_OK);
+    return leave(machine, async_take_trouble(stream));
 }
 
 static tsr_status event_create(void *self, int index, void **out)

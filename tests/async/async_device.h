@@ -44,6 +44,7 @@ typedef enum async_call {
     ASYNC_EVENT_WAIT,
     ASYNC_REACHES,
     ASYNC_CAPTURE,
+    ASYNC_LAUNCH,
     ASYNC_CALLS
 } async_call;
 

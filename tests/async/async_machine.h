@@ -33,6 +33,7 @@ typedef struct async_stream {
     uint64_t enqueued, completed;
     uint64_t priority, capture;
     async_clock clock;
+    char trouble[512]; /**< what an op found in its data, until it is told */
 } async_stream;
 
 typedef struct async_event {
@@ -73,6 +74,7 @@ struct async_machine {
     async_shadow shadow;
     int64_t counts[ASYNC_CALLS], failing[ASYNC_CALLS];
     unsigned left_out;
+    const char *lacks; /**< a row without a kernel; NULL: none */
     char fault[512], told[512];
 };
 
@@ -80,6 +82,9 @@ struct async_machine {
 void async_complain(async_machine *machine, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 uint64_t async_random(async_machine *machine);
+
+/** Returns what an op on the stream found in its data, once: TSR_ERROR_STATE. */
+tsr_status async_take_trouble(async_stream *stream);
 
 /** Takes the lock, which the caller releases also after a failure, and counts a call; fails if
  * async_fail() says so. */

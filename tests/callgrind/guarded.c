@@ -177,8 +177,69 @@ static tsr_status add_64_bytes(void)
 {
     return tsr_threads_run(1, run_add, NULL, NULL);
 }
+
+/* Layers of the program that is compiled. */
+#define LAYERS 2
+
+/* A layer's weight, of `rows` rows, cut along the last mesh dim. */
+static tsr_value weight(tsr_program *p, const tsr_mesh *mesh, int layer, const char *part, const char *placements,
+                        int64_t rows, int64_t columns)
+{
+    char name[32];
+    const int64_t shape[] = {rows, columns};
+    tsr_layout *layout = NULL;
+    snprintf(name, sizeof name, "%d.%s", layer, part);
+    if (tsr_layout_parse(mesh, placements, rows > 1 ? 2 : 1, rows > 1 ? shape : shape + 1, TSR_F32, &layout) != TSR_OK)
+        layout = NULL;
+    const tsr_value value = tsr_parameter(p, name, layout);
+    tsr_layout_destroy(layout);
+    return value;
+}
+
+/* MLPs with gates and norms, of any number of tokens up to 64. */
+static void record_layers(tsr_program *p, const tsr_mesh *mesh)
+{
+    const int64_t shape[] = {tsr_length(p, "tokens", 64), 64};
+    tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, NULL);
+    for (int i = 0; i < LAYERS; i++) {
+        const tsr_value y = tsr_op_rms_norm(p, x, weight(p, mesh, i, "norm", "R,R", 1, 64), 1e-5);
+        const tsr_value gate = tsr_op_linear(p, y, weight(p, mesh, i, "gate", "R,S(0)", 256, 64), TSR_NONE);
+        const tsr_value up = tsr_op_linear(p, y, weight(p, mesh, i, "up", "R,S(0)", 256, 64), TSR_NONE);
+        const tsr_value down = weight(p, mesh, i, "down", "R,S(1)", 64, 256);
+        const tsr_value terms = tsr_op_linear(p, tsr_op_silu_mul(p, gate, up), down, TSR_NONE);
+        x = tsr_op_add(p, x, tsr_op_redistribute(p, terms, "R,R"));
+    }
+    tsr_output(p, "y", x, NULL);
+}
+
+static tsr_status compile(void *arg, int run)
+{
+    (void)run;
+    const tsr_mesh *const mesh = arg;
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    tsr_program *p;
+    tsr_executable *x;
+    options.rank = 12345;
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    record_layers(p, mesh);
+    const tsr_status status = tsr_compile(p, &options, &x);
+    if (status == TSR_OK)
+        tsr_executable_destroy(x);
+    tsr_program_destroy(p);
+    return status;
+}
+
+static tsr_status compile_for_a_million_ranks(void)
+{
+    tsr_mesh *mesh;
+    TSR_TRY(tsr_mesh_parse(NULL, NULL, "131072x8", &mesh));
+    const tsr_status status = warm_then_count(compile, mesh, 1);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
 #else
-#define add_64_bytes NULL
+#define add_64_bytes                NULL
+#define compile_for_a_million_ranks NULL
 #endif
 
 typedef struct pair {
@@ -255,6 +316,7 @@ static const struct {
     {"add-64-bytes", add_64_bytes},
     {"plan-on-16-ranks", plan_on_16_ranks},
     {"plan-on-a-million-ranks", plan_on_a_million_ranks},
+    {"compile-for-a-million-ranks", compile_for_a_million_ranks},
     {"parse-placements", parse_placements},
 };
 

@@ -32,6 +32,9 @@ static void check(const tsr_profile *profile)
     FUZZ_REQUIRE(strcmp(text, again) == 0 && tsr_profile_has_tables(read) == tsr_profile_has_tables(profile));
     FUZZ_REQUIRE(tsr_profile_work_seconds(profile, TSR_WORK_COPY, 100, 1e6, 1) >= 0);
     FUZZ_REQUIRE(tsr_profile_meeting_seconds(profile, 1000) >= 0);
+    FUZZ_REQUIRE(tsr_profile_pass_seconds(profile, 1e6) >= 0);
+    FUZZ_REQUIRE(tsr_profile_product_seconds(profile, TSR_PRODUCT_MULTIPLY, 100, 1e6, 1e6, 1) >= 0);
+    FUZZ_REQUIRE(tsr_profile_has_kernels(read) == tsr_profile_has_kernels(profile));
     tsr_profile_destroy(read);
     free(again);
     free(text);

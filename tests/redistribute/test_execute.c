@@ -420,7 +420,9 @@ static tsr_status execute_failed(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_plan_prepare(f.plan, comm));
         if (tsr_comm_rank(comm) == 1) {
             const tsr_status failed = tsr_status_set(TSR_ERROR_IO, "the disk is gone");
-            CHECK_ERROR(tsr_plan_execute_failed(f.plan, comm, NULL, failed), TSR_ERROR_IO, "the disk is gone");
+            CHECK_ERROR(mode ? tsr_plan_execute_failed(f.plan, comm, NULL, failed)
+                             : tsr_plan_execute_failed_on(f.plan, comm, tsr_device_host(), NULL, failed),
+                        TSR_ERROR_IO, "the disk is gone");
         } else
             CHECK_ERROR(fixture_execute(&f, &f.src, &f.dst), TSR_ERROR_PEER, "rank 1 failed: the disk is gone");
         TSR_TRY(fixture_execute(&f, &f.src, &f.dst));

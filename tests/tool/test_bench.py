@@ -198,6 +198,20 @@ def relative(point):
 SMALL = ["-b", "1K", "-e", "16M", "-f", 128, "-n", 2, "-w", 0, "--calls", 2]
 
 
+def kernels_are_fitted(found):
+    """Calls of ops, the model's figures of those that were fitted, and the error over the others; none in a build without ops."""
+    kernels = found["kernels"]
+    others = [k for k in kernels if not k["fitted"]]
+    if not kernels:
+        return harness.different("error without kernels", found["kernel_error"], None)
+    wrong = harness.different("ops", sorted({k["op"] for k in kernels}), ["add", "attention", "linear", "silu_mul"])
+    for k in kernels:
+        wrong += harness.different(f"{k['op']} of {k['size']}: in order", k["seconds_min"] <= k["seconds"] <= k["seconds_max"], True)
+    wrong += close("median error of kernels", found["kernel_error"]["median"], statistics.median(map(relative, others)))
+    wrong += close("max error of kernels", found["kernel_error"]["max"], max(map(relative, others)))
+    return wrong + [f"no {entry} in the profile" for entry in ("call=", "pass=", "multiply@1=", "attend@1=") if "\n" + entry not in found["profile"]]
+
+
 def calibrate(ranks, mode, iterations, least, most, *options):
     """The points, that the model's figures are the link's, and that the file says what the answer says."""
     given, output = tool.folder / "given.cost", tool.folder / "measured.cost"
@@ -219,6 +233,7 @@ def calibrate(ranks, mode, iterations, least, most, *options):
     wrong += close("median error", found["error"]["median"], statistics.median(map(relative, points)))
     wrong += close("max error", found["error"]["max"], max(map(relative, points)))
     wrong += harness.different("profile", found["profile"].splitlines(), output.read_text().splitlines()[1:])
+    wrong += kernels_are_fitted(found)
     numbers = [inside["latency"], inside["bandwidth"], between["latency"], between["bandwidth"]]
     for name, written, told in zip(("latency", "bandwidth", "latency between", "bandwidth between"), read_profile(output), numbers):
         wrong += close(name + " in the file", written, told)

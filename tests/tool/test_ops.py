@@ -3,6 +3,7 @@
 (tests/golden/pytorch_ops.jsonl), on one rank and on more."""
 import itertools
 import json
+import os
 import pathlib
 import re
 import sys
@@ -11,6 +12,8 @@ import harness
 
 tool = harness.Tool(sys.argv[1])
 CUDA = pathlib.Path(__file__).parent.parent.parent / "src" / "device" / "cuda" / "ops" / "work.h"
+# Rows that CUDA's gemm computes.
+PRODUCTS = ["einsum", *(f"einsum_gradient_{x}" for x in "abcd"), "linear", *(f"linear_gradient_{x}" for x in "xwb"), "matmul", *(f"matmul_gradient_{x}" for x in "ab")]
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "pytorch_ops.jsonl"
 DESCR = {"f64": "<f8", "i64": "<i8", "bool": "|b1"}
 numbers = itertools.count()
@@ -99,7 +102,7 @@ def listed():
     softmax = next(row for row in rows if row["op"] == "softmax")
     return (harness.different("names", sorted(set(names)), sorted(names))
             + harness.different("devices", sorted(row["op"] for row in rows if row["devices"] == ["host", "cuda"]),
-                                sorted(re.findall(r'X\(\w+, "(\w+)"', CUDA.read_text())))
+                                sorted(re.findall(r'X\(\w+, "(\w+)"', CUDA.read_text()) + PRODUCTS))
             + harness.different("attributes", softmax["attributes"], {"dim": {"type": "int", "default": -1}})
             + harness.different("fields", set(softmax), {"op", "rule", "operands", "results", "attributes", "devices", "gradient"})
             + harness.different("one row", json.loads(tool.run("ops", "softmax", "--json").stdout), softmax))
@@ -126,7 +129,18 @@ def shardy():
             + harness.different("a move", tool.json("ops", "all_reduce", "--mesh", "2", "--operand", "4x8:f32:P")["sdy"], None))
 
 
+def timed_by_the_profile():
+    """An exchange takes the latency of links, or a meeting where there are tables; bytes take no time."""
+    words = ["ops", "cross_entropy", "--mesh", "2", "--operand", "4x8:f32:S(1)", "--operand", "4:i64:R", "--json"]
+    wrong = []
+    for cost, seconds in (("inside=3,1e30 between=3,1e30", 3), ("meeting=2:5 copy@whole=1:1e30", 5), ("inside=3,1e30 between=3,1e30 call=7", 3)):
+        done = tool.run(*words, env={**os.environ, "TSR_COST": cost})
+        wrong += harness.different(cost, json.loads(done.stdout)["seconds"], seconds)
+    return wrong
+
+
 tool.case("rows are listed", listed)
+tool.case("a case is timed by the profile", timed_by_the_profile)
 tool.case("the rule is told to compilers", shardy)
 tool.case("a case is explained", explained)
 tool.case("an op that moves tells its bytes", moved)

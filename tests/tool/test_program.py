@@ -100,7 +100,7 @@ def told():
     wrong += harness.different("fields", set(answer), {*wanted, "ops", "seconds"})
     wrong += harness.different("an op", {key: item for key, item in answer["ops"][0].items() if key != "seconds"},
                                {"op": "linear", "inputs": ["x", "w", None], "outputs": ["y"], "placements": [["S(0)"]], "gradient": ["R"],
-                                "bytes_received": {"max": 0, "total": 0}, "view": False})
+                                "bytes_received": {"max": 0, "total": 0}, "view": False, "group": None})
     return wrong + harness.different("seconds", answer["ops"][0]["seconds"], answer["seconds"])
 
 

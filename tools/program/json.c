@@ -41,6 +41,7 @@ static json_t *step_to_json(const program_count *c, const program_step *step)
     object = json_with_field(object, "gradient", gradients);
     object = json_with_field(object, "bytes_received", sum_to_json(c, &step->bytes));
     object = json_with_field(object, "view", json_boolean(what->is_view));
+    object = json_with_field(object, "group", what->group < 0 ? json_null() : json_integer(what->group));
     return json_with_field(object, "seconds", json_real(step->seconds));
 }
 

@@ -60,7 +60,10 @@ static void print_step(const program_count *c, const program_step *step, line *o
     char name[VALUE_NAME_BYTES];
     *out = (line){{""}};
     print_value(c->request->program, step->what.results[0], out->text[MAKES]);
-    snprintf(out->text[OP], VALUE_NAME_BYTES, "%s", step->what.op);
+    if (step->what.group < 0)
+        snprintf(out->text[OP], VALUE_NAME_BYTES, "%s", step->what.op);
+    else
+        snprintf(out->text[OP], VALUE_NAME_BYTES, "%s, group %d", step->what.op, step->what.group);
     if (is_move(&step->what)) {
         print_value(c->request->program, step->what.operands[0], name);
         snprintf(out->text[MAKES], VALUE_NAME_BYTES, "%s", name);

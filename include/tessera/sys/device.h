@@ -168,8 +168,8 @@ typedef struct tsr_device_table {
 
     /**
      * Optional: computes an op of docs/ops.md, which it knows by `call->op`, on local tensors that
-     * all lie on device `index`. Without it every op but those that only move or look at memory is
-     * refused there.
+     * all lie on device `index`. Without it every op is refused there but those that only move or
+     * look at memory, and products that `gemm` computes.
      *
      * With `call->query` set it enqueues nothing and reads no data: it answers there how many bytes
      * of workspace the call wants, or TSR_ERROR_UNSUPPORTED where it has no kernel for the op with

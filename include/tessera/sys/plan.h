@@ -21,6 +21,12 @@ extern "C" {
 TSR_API tsr_status tsr_plan_execute_failed(const tsr_plan *plan, tsr_comm *comm, tsr_stream stream,
                                            tsr_status failed);
 
+/** tsr_plan_execute_failed() with peers whose tensors are on devices: `device` is that of this
+ * rank's, on which it depends by messages whether ranks compare their calls. */
+TSR_API tsr_status tsr_plan_execute_failed_on(const tsr_plan *plan, tsr_comm *comm,
+                                              tsr_device device, tsr_stream stream,
+                                              tsr_status failed);
+
 /**
  * 1 if bytes of `plan`, which is prepared on `comm`, travel between tsr_plan_start() and
  * tsr_plan_finish(), so that other work of this rank is worth doing there; 0 if one of the halves

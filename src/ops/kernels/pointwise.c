@@ -261,25 +261,32 @@ static bool advance_row(const walk *w, int64_t *index, char **at)
     return false;
 }
 
-/* True if results go past the cache: large ones, where copies do, into memory that is not also
- * read. */
-static bool is_streamed(const walk *w, const tsr_kernel_call *call)
+bool tsr_pointwise_is_streamed(const tsr_kernel_choices *choices, int64_t run, int64_t bytes)
+{
+    if (bytes <= SMALL)
+        return false;
+    const char *way = tsr_kernel_choices_way(choices, "copy", (size_t)run, (size_t)bytes);
+    if (!way)
+        way = tsr_kernel_choices_way(NULL, "copy", (size_t)run, (size_t)bytes);
+    return strncmp(way, "stream", strlen("stream")) == 0;
+}
+
+/* True if results go past the cache: into memory without gaps that is not also read, where copies
+ * of as many bytes do, or with `is_part` at once. */
+static bool is_streamed(const walk *w, const tsr_kernel_call *call, bool is_part)
 {
     const walked *const out = &w->tensors[w->count - 1];
     int64_t bytes = out->bytes;
     for (int dim = 0; dim < w->ndim; dim++)
         bytes *= w->shape[dim];
-    if (bytes <= SMALL || row_stride(w, w->count - 1) != 1)
+    if (row_stride(w, w->count - 1) != 1)
         return false;
     for (int i = 0; i < w->count - 1; i++) {
         if (w->tensors[i].data == out->data)
             return false;
     }
     const int64_t run = w->ndim ? w->shape[w->ndim - 1] * out->bytes : out->bytes;
-    const char *way = tsr_kernel_choices_way(call->choices, "copy", (size_t)run, (size_t)bytes);
-    if (!way)
-        way = tsr_kernel_choices_way(NULL, "copy", (size_t)run, (size_t)bytes);
-    return strncmp(way, "stream", strlen("stream")) == 0;
+    return is_part || tsr_pointwise_is_streamed(call->choices, run, bytes);
 }
 
 static bool is_all_direct(const walk *w)
@@ -290,7 +297,7 @@ static bool is_all_direct(const walk *w)
     return direct;
 }
 
-static void run_walk(walk *w, const tsr_kernel_call *call)
+static void run_walk(walk *w, const tsr_kernel_call *call, bool is_part)
 {
     const tsr_tensor *const out = &call->outputs[0];
     int dims[TSR_MAX_DIMS];
@@ -302,7 +309,7 @@ static void run_walk(walk *w, const tsr_kernel_call *call)
     for (int i = 0; i < w->count; i++)
         walk_along(w, dims, i < call->input_count ? &call->inputs[i] : out, out->ndim, &w->tensors[i]);
     join_dims(w);
-    w->streams = is_streamed(w, call);
+    w->streams = is_streamed(w, call, is_part);
     w->direct = is_all_direct(w);
     for (int i = 0; i < w->count; i++)
         at[i] = w->tensors[i].data;
@@ -346,6 +353,17 @@ static bool are_small_arrays(const tsr_kernel_call *call, int64_t *count)
     return n <= SMALL / (int64_t)sizeof(double) && tsr_pointwise_computes_in(out->dtype) == out->dtype;
 }
 
+/* Computes all elements by a loop over rows. */
+static void run_any(const tsr_kernel_call *call, const tsr_pointwise_kernels *kernels, tsr_pointwise_loop *loop,
+                    const double *parameters, bool is_part)
+{
+    walk w;
+    w.kernels = kernels;
+    w.loop = loop;
+    memcpy(w.parameters, parameters, sizeof w.parameters);
+    run_walk(&w, call, is_part);
+}
+
 /* Computes all elements by a loop. */
 static void run_loop(const tsr_kernel_call *call, const tsr_pointwise_kernels *kernels, tsr_pointwise_loop *loop,
                      const double *parameters)
@@ -358,11 +376,7 @@ static void run_loop(const tsr_kernel_call *call, const tsr_pointwise_kernels *k
         loop(in, call->outputs[0].data, count, parameters);
         return;
     }
-    walk w;
-    w.kernels = kernels;
-    w.loop = loop;
-    memcpy(w.parameters, parameters, sizeof w.parameters);
-    run_walk(&w, call);
+    run_any(call, kernels, loop, parameters, false);
 }
 
 /* The parameters of a loop: the row's first attributes. */
@@ -374,13 +388,24 @@ static void read_parameters(const tsr_kernel_call *call, double *parameters)
     }
 }
 
+static tsr_pointwise_loop *find_loop(const tsr_kernel_call *call, const tsr_pointwise_kernels *kernels)
+{
+    const tsr_tensor *const typed = call->code < TSR_POINTWISE_FIRST_TEST ? &call->outputs[0] : &call->inputs[0];
+    return kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)];
+}
+
+static tsr_pointwise_loop *find_conversion(const tsr_kernel_call *call, const tsr_pointwise_kernels *kernels)
+{
+    return kernels
+        ->convert[tsr_pointwise_computes_in(call->inputs[0].dtype)][tsr_pointwise_computes_in(call->outputs[0].dtype)];
+}
+
 tsr_status tsr_pointwise_run(const tsr_kernel_call *call)
 {
     const tsr_pointwise_kernels *const kernels = tsr_pointwise_kernels_for(call->kernels);
-    const tsr_tensor *const typed = call->code < TSR_POINTWISE_FIRST_TEST ? &call->outputs[0] : &call->inputs[0];
     double parameters[TSR_POINTWISE_PARAMETERS] = {0};
     read_parameters(call, parameters);
-    run_loop(call, kernels, kernels->loops[call->code][tsr_pointwise_computes_in(typed->dtype)], parameters);
+    run_loop(call, kernels, find_loop(call, kernels), parameters);
     return TSR_OK;
 }
 
@@ -388,9 +413,16 @@ tsr_status tsr_pointwise_cast(const tsr_kernel_call *call)
 {
     const tsr_pointwise_kernels *const kernels = tsr_pointwise_kernels_for(call->kernels);
     const double parameters[TSR_POINTWISE_PARAMETERS] = {0};
-    run_loop(call, kernels,
-             kernels->convert[tsr_pointwise_computes_in(call->inputs[0].dtype)]
-                             [tsr_pointwise_computes_in(call->outputs[0].dtype)],
-             parameters);
+    run_loop(call, kernels, find_conversion(call, kernels), parameters);
     return TSR_OK;
+}
+
+void tsr_pointwise_stream(tsr_host_kernel *host, const tsr_kernel_call *call)
+{
+    const tsr_pointwise_kernels *const kernels = tsr_pointwise_kernels_for(call->kernels);
+    const bool casts = host == tsr_pointwise_cast;
+    double parameters[TSR_POINTWISE_PARAMETERS] = {0};
+    if (!casts)
+        read_parameters(call, parameters);
+    run_any(call, kernels, casts ? find_conversion(call, kernels) : find_loop(call, kernels), parameters, true);
 }

@@ -5,6 +5,8 @@
 #include "ops/kernels/call.h"
 #include "ops/kernels/pointwise_kernels.h"
 
+#include <tessera/sys/device.h>
+
 #include <stdbool.h>
 
 /** The dtype in which elements of a dtype are computed: f32 for f16 and bf16; TSR_DTYPE_NONE:
@@ -27,5 +29,13 @@ tsr_status tsr_pointwise_run(const tsr_kernel_call *call);
 
 /** The op cast: one input, converted to the output's dtype, rounding once. */
 tsr_status tsr_pointwise_cast(const tsr_kernel_call *call);
+
+/** Computes a part of a large result by `host`, one of the two above; the part goes past the cache
+ * if its rows have no gaps. */
+void tsr_pointwise_stream(tsr_host_kernel *host, const tsr_kernel_call *call);
+
+/** True if a result of `bytes` bytes, in rows of `run` bytes, goes past the cache: where a copy
+ * does. */
+bool tsr_pointwise_is_streamed(const tsr_kernel_choices *choices, int64_t run, int64_t bytes);
 
 #endif

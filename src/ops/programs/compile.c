@@ -4,6 +4,7 @@
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
 #include "ops/programs/early.h"
+#include "ops/programs/fuse.h"
 #include "ops/programs/link.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/probe.h"
@@ -118,6 +119,7 @@ static tsr_status compile_with(const tsr_program *program, bool *needed, int *op
     TSR_TRY(tsr_compile_steps(program, needed, operand, x));
     TSR_TRY(tsr_compile_batches(x));
     TSR_TRY(tsr_compile_ending(x));
+    TSR_TRY(tsr_compile_groups(x));
     TSR_TRY(tsr_compile_early(x, tsr_executable_overlaps(x)));
     TSR_TRY(tsr_compile_memory(x));
     tsr_executable_find_sources(x);
@@ -158,6 +160,15 @@ static bool has_effect(const tsr_program *program)
     return found;
 }
 
+static tsr_status check_device(tsr_device device)
+{
+    if (device.index < 0 || (!device.driver && device.index > 0))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_compile: options.device is %s:%d, but devices count from 0%s",
+                              device.driver ? "device" : "host", device.index,
+                              device.driver ? "" : ", and there is one host");
+    return TSR_OK;
+}
+
 tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *options, tsr_executable **out)
 {
     void *memory;
@@ -174,11 +185,15 @@ tsr_status tsr_compile(const tsr_program *program, const tsr_compile_options *op
     if (!has_effect(program))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_compile: the program has neither outputs nor stores; add one by tsr_output()");
+    if (options)
+        TSR_TRY(check_device(options->device));
     TSR_TRY(find_rank(program, options, &rank));
     TSR_TRY(tsr_allocate(program->context, sizeof(tsr_executable), &memory));
     tsr_executable *const x = memset(memory, 0, sizeof *x);
     x->context = tsr_context_retain(program->context);
     x->rank = rank;
+    x->device = options ? options->device : tsr_device_host();
+    x->stands_in = true;
     const tsr_status status = compile(program, x);
     if (status == TSR_OK)
         *out = x;

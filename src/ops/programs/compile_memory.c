@@ -1,11 +1,14 @@
 /* Memory of an executable: when each value is needed, and where it lies. */
 #include "ops/programs/compile_memory.h"
 
-#include "ops/eager/exchange.h"
 #include "ops/kernels/pointwise.h"
+#include "ops/programs/link.h"
 #include "ops/programs/rooms.h"
+#include "ops/programs/tiles.h"
 
 #include <tessera/sys/memory.h>
+
+#include <limits.h>
 
 /* Extends the time of a value, or of that over whose memory it is a view, to a step. */
 static void use(tsr_executable *x, int value, int step)
@@ -15,26 +18,54 @@ static void use(tsr_executable *x, int value, int step)
         x->rooms[v->room].last = step;
 }
 
-/* The room of an operand that a pointwise step may overwrite with its result: of the same form, and
- * read by no later step; -1: there is none. */
-static int find_operand_room(const tsr_executable *x, const tsr_step *step, int at, const int *last)
+/* True if some of the steps that run with one read a value's memory by strides of a view, which
+ * say other elements. */
+static bool is_viewed(const tsr_executable *x, int value, int at)
 {
-    if (step->kind != TSR_DOES_KERNEL || !step->inside || step->c.op->host != tsr_pointwise_run)
-        return -1;
+    for (int i = x->steps[at].first; i < x->steps[at].last; i++)
+        for (int j = 0; j < x->steps[i].operand_count; j++) {
+            const int operand = x->steps[i].operands[j];
+            if (operand >= 0 && operand != value && x->values[operand].base == value)
+                return true;
+        }
+    return false;
+}
+
+/* The operand of a step that the pointwise step `at`, which runs with it, may overwrite with its
+ * result: of the same form, and read by no later step; -1: there is none. */
+static int find_overwritten(const tsr_executable *x, const tsr_step *step, int at, const int *last)
+{
     for (int i = 0; i < step->operand_count; i++) {
         const int operand = step->operands[i];
         if (operand < 0)
             continue;
         const tsr_held *const v = &x->values[operand];
-        if (v->base == operand && v->place == TSR_PLACE_WORKSPACE && last[operand] == at &&
-            v->form == x->values[step->results[0]].form)
-            return v->room;
+        if (v->base == operand && v->place == TSR_PLACE_WORKSPACE && last[operand] <= at &&
+            v->form == x->values[x->steps[at].results[0]].form && !is_viewed(x, operand, at))
+            return operand;
+    }
+    return -1;
+}
+
+/* The room of an operand that a pointwise step may overwrite, which then has no other use; -1:
+ * there is none. */
+static int take_operand_room(const tsr_executable *x, int at, int *last)
+{
+    const tsr_step *const step = &x->steps[at];
+    if (step->kind != TSR_DOES_KERNEL || !step->inside || step->c.op->host != tsr_pointwise_run)
+        return -1;
+    for (int i = at; i >= step->first; i--) {
+        const int operand = find_overwritten(x, &x->steps[i], at, last);
+        if (operand < 0)
+            continue;
+        last[operand] = INT_MAX;
+        return x->values[operand].room;
     }
     return -1;
 }
 
 /* Gives what a step makes room. Moves that share an exchange write as long as it is open. */
-static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at, const int *last)
+static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at, int *last)
 {
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++) {
         if (step->results[i] < 0)
@@ -42,10 +73,26 @@ static tsr_status add_results(tsr_executable *x, const tsr_step *step, int at, c
         tsr_held *const v = &x->values[step->results[i]];
         if (!x->forms[v->form].inside || v->place != TSR_PLACE_NOWHERE)
             continue;
-        v->room = find_operand_room(x, step, at, last);
+        v->room = take_operand_room(x, at, last);
         if (v->room < 0)
             TSR_TRY(tsr_executable_add_room(x, x->forms[v->form].bytes, step->first, step->last - 1, &v->room));
         v->place = TSR_PLACE_WORKSPACE;
+    }
+    return TSR_OK;
+}
+
+/* Places the values that only steps of a group read in its scratch. */
+static tsr_status add_tiles(tsr_executable *x, tsr_group *g, const int *last)
+{
+    int room;
+    tsr_group_place_values(x, g, last);
+    if (!g->bytes)
+        return TSR_OK;
+    TSR_TRY(tsr_executable_add_room(x, g->bytes, g->first, g->last, &room));
+    for (int i = g->first; i <= g->last; i++) {
+        tsr_held *const v = &x->values[x->steps[i].results[0]];
+        if (v->place == TSR_PLACE_TILE)
+            v->room = room;
     }
     return TSR_OK;
 }
@@ -57,7 +104,7 @@ static tsr_status add_scratch(tsr_executable *x, tsr_step *step)
     if (step->kind == TSR_DOES_MOVE && step->place == 0)
         bytes = x->plans[step->plan].bytes;
     if (step->kind == TSR_DOES_KERNEL && step->inside)
-        bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+        TSR_TRY(tsr_executable_find_scratch(x, step, &bytes));
     return bytes ? tsr_executable_add_room(x, bytes, step->first, step->last - 1, &step->scratch) : TSR_OK;
 }
 
@@ -78,10 +125,12 @@ static void find_last_reads(const tsr_executable *x, int *last)
     }
 }
 
-static tsr_status add_rooms(tsr_executable *x, const int *last)
+static tsr_status add_rooms(tsr_executable *x, int *last)
 {
     for (size_t i = 0; i < x->step_count; i++) {
         tsr_step *const step = &x->steps[i];
+        if (step->group >= 0 && x->groups[step->group].first == (int)i)
+            TSR_TRY(add_tiles(x, &x->groups[step->group], last));
         for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
             if (step->operands[j] >= 0)
                 use(x, step->operands[j], step->last - 1);
@@ -99,7 +148,8 @@ static void take_back(tsr_executable *x)
 {
     for (size_t i = 0; i < x->value_count; i++) {
         tsr_held *const v = &x->values[i];
-        v->place = v->place == TSR_PLACE_WORKSPACE ? TSR_PLACE_NOWHERE : v->place;
+        if (v->place == TSR_PLACE_WORKSPACE || v->place == TSR_PLACE_TILE)
+            v->place = TSR_PLACE_NOWHERE;
         v->room = -1;
     }
     for (size_t i = 0; i < x->step_count; i++)

@@ -156,6 +156,7 @@ static tsr_status make_kernel(tsr_executable *x, const tsr_program_node *node, b
     step->c.op = node->op;
     step->c.operands = step->layouts;
     step->exchanged = node->exchanged;
+    step->is_apart = step->exchanged != 0;
     TSR_TRY(copy_attributes(x, node, step));
     describe_call(x, step);
     if (step->exchanged) {
@@ -228,6 +229,7 @@ static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int
     step->key = -1;
     step->scratch = -1;
     step->batch = -1;
+    step->group = -1;
     list_values(x, node, first, step);
     TSR_TRY(name_step(x, node, step));
     if (node->stores)
@@ -244,7 +246,7 @@ static void add_copy(tsr_executable *x, int value, int output)
     for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
         step->results[j] = -1;
     step->kind = TSR_DOES_COPY;
-    step->node = step->cause = step->key = step->scratch = step->batch = -1;
+    step->node = step->cause = step->key = step->scratch = step->batch = step->group = -1;
     step->inside = true;
     step->operands[0] = value;
     step->operand_count = 1;
@@ -305,6 +307,19 @@ static bool may_view(const tsr_program *program, const tsr_executable *x, const 
     return node->stores || first == TSR_NONE || last[node->results[0]] < find_store(program, x->values[first].base);
 }
 
+/* Marks inputs that give stores their positions: they lie on the host, whatever the device, because
+ * a run reads them. */
+static void mark_lent(tsr_executable *x)
+{
+    for (size_t i = 0; i < x->step_count && x->device.driver; i++) {
+        const tsr_step *const step = &x->steps[i];
+        if (step->kind != TSR_DOES_STORE || step->dim < 0 || !step->inside)
+            continue;
+        tsr_held *const position = &x->values[x->values[step->operands[2]].base];
+        position->is_lent = position->place == TSR_PLACE_INPUT;
+    }
+}
+
 static tsr_status make_steps(const tsr_program *program, const bool *needed, const int *operand, const int *last,
                              bool *made, tsr_executable *x)
 {
@@ -318,6 +333,7 @@ static tsr_status make_steps(const tsr_program *program, const bool *needed, con
                 (x->steps[i].kind == TSR_DOES_KERNEL || x->steps[i].kind == TSR_DOES_MOVE))
                 made[x->steps[i].results[j]] = true;
     place_outputs(x, made);
+    mark_lent(x);
     return TSR_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TSR_OPS_PROGRAMS_EXECUTABLE_H
 #define TSR_OPS_PROGRAMS_EXECUTABLE_H
 
+#include "ops/eager/launch.h"
 #include "ops/programs/program.h"
 
 #include <tessera/executable.h>
@@ -31,7 +32,8 @@ typedef enum tsr_place {
     TSR_PLACE_BOUND,     /**< parameter or state `index` */
     TSR_PLACE_CONSTANT,  /**< memory of the executable */
     TSR_PLACE_VIEW,      /**< strides over another value, which a step finds when memory is linked */
-    TSR_PLACE_UNREAD     /**< any memory */
+    TSR_PLACE_UNREAD,    /**< any memory */
+    TSR_PLACE_TILE       /**< `index` bytes into `room`, the scratch of the group of the step that makes it */
 } tsr_place;
 
 /** A piece of the workspace, from the first step that writes it to the last that reads it. */
@@ -40,16 +42,24 @@ typedef struct tsr_room {
     int first, last;
 } tsr_room;
 
+/** Memory on the executable's device that it keeps; NULL: none. */
+typedef struct tsr_device_piece {
+    void *data;
+    size_t bytes;
+} tsr_device_piece;
+
 /** A value that some step needs. */
 typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
     size_t index;
-    bool is_state, is_used; /**< of parameters and states */
-    int base;               /**< VIEW: over which value's memory it lies in the end; else the value itself */
-    int room;               /**< of the workspace; -1: none */
-    void *constant;
-    tsr_tensor tensor; /**< as linked */
+    bool is_state, is_used;     /**< of parameters and states */
+    int base;                   /**< VIEW: over which value's memory it lies in the end; else the value itself */
+    int room;                   /**< of the workspace; -1: none */
+    void *constant;             /**< on the host */
+    tsr_device_piece on_device; /**< with `constant`: there; all zero: not yet, or the host */
+    bool is_lent;               /**< an input that lies on the host, whatever the device */
+    tsr_tensor tensor;          /**< as linked */
 } tsr_held;
 
 /** The most plans that a move keeps for different lengths. */
@@ -94,6 +104,33 @@ typedef struct tsr_met_mesh {
     tsr_mesh *open;  /**< the same over the communicator; NULL: not prepared */
 } tsr_met_mesh;
 
+/** A tensor of a step of a group, of which steps get a tile. */
+typedef struct tsr_cursor {
+    tsr_tensor *tensor; /**< of the step */
+    int value;
+    int step;                      /**< the kernel's step whose result it is; -1: another tensor */
+    char *data;                    /**< of the first tile */
+    int64_t strides[TSR_MAX_DIMS]; /**< along the group's dims, in bytes; 0: the same memory again */
+} tsr_cursor;
+
+/**
+ * Pointwise steps, one after the other, whose results have one local shape. Where there are more
+ * elements than a tile has, all steps run on a tile before any runs on the next one, so that the
+ * tensors pass the caches once; the last step runs them all. Else each step runs by itself.
+ */
+typedef struct tsr_group {
+    int first, last; /**< steps; between them are none that do anything else */
+    int64_t most;    /**< elements of a tile */
+    size_t bytes;    /**< of scratch */
+    tsr_cursor *cursors;
+    int cursor_count;
+    bool dirty; /**< some step was linked anew */
+    /* As linked. */
+    int ndim;                    /**< dims along which tiles follow one another; 0: there is one tile */
+    int64_t shape[TSR_MAX_DIMS]; /**< elements along these dims */
+    int64_t length;              /**< of a tile along the last of them */
+} tsr_group;
+
 /** A step. */
 typedef struct tsr_step {
     tsr_does kind;
@@ -119,10 +156,15 @@ typedef struct tsr_step {
     int dim;            /**< STORE: along which the position counts; -1: none */
     int64_t state_size; /**< STORE: the state's size along it */
     int scratch;        /**< room of workspace and records; -1: none */
+    tsr_launch_way way; /**< KERNEL: how a device computes it */
     int plan;           /**< MOVE: which of the executable's */
     int batch;          /**< MOVE: of several; -1: alone */
     int place;          /**< MOVE: which of the plan's moves it is; the first runs all */
     int first, last;    /**< it reads and writes from before step `first` to before step `last` */
+    int group;          /**< KERNEL, STORE: of the executable's; -1: none */
+    bool is_apart;      /**< KERNEL: a call of the kernel is not all: ranks meet, or `is_tiled` */
+    bool is_tiled;      /**< as linked: the group runs tile by tile */
+    bool is_streamed;   /**< with `is_tiled`: the result goes past the caches */
 } tsr_step;
 
 /** Moves that share an exchange, one after the other among the steps. */
@@ -148,6 +190,9 @@ typedef struct tsr_early {
 struct tsr_executable {
     tsr_context *context;
     int64_t rank;
+    tsr_device device;       /**< on which it runs */
+    tsr_device_piece unread; /**< one element, for operands that no op reads; all zero: none yet, or the host */
+    bool stands_in;          /**< steps are not linked to a run's memory, so that their tensors tell shapes alone */
     tsr_form *forms;
     size_t form_count, form_room;
     tsr_held *values; /**< by the program's numbers */
@@ -158,6 +203,9 @@ struct tsr_executable {
     size_t step_count;
     tsr_batch *batches; /**< for each step that begins one, by `tsr_step.batch` */
     size_t batch_count, batch_room;
+    int *told; /**< steps in the order in which they are told, which is the same on every rank */
+    tsr_group *groups;
+    size_t group_count, group_room;
     tsr_early *early; /**< in order, one after the other */
     size_t early_count;
     bool overlaps;  /**< moves may be open while steps run */
@@ -196,6 +244,14 @@ struct tsr_executable {
 static inline const tsr_form *tsr_form_of(const tsr_executable *x, int value)
 {
     return &x->forms[x->values[value].form];
+}
+
+/** A step's call as a device's table takes it, which finds kernels by the row's name. */
+static inline tsr_kernel_call tsr_step_as_launched(const tsr_step *step, const tsr_kernel_call *call)
+{
+    tsr_kernel_call launched = *call;
+    launched.op = step->c.op->name;
+    return launched;
 }
 
 #endif

@@ -2,12 +2,54 @@
 #include "ops/programs/link.h"
 
 #include "ops/eager/exchange.h"
-#include "ops/programs/executable.h"
 #include "ops/programs/forms.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/rooms.h"
+#include "ops/programs/tiles.h"
+
+#include <tessera/sys/device.h>
 
 #include <string.h>
+
+static const char *name_of(const tsr_executable *x)
+{
+    void *self;
+    return tsr_device_driver_table(x->device.driver, &self)->name;
+}
+
+tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size_t *bytes)
+{
+    tsr_tensor outputs[TSR_OP_MOST_RESULTS];
+    tsr_launch launch;
+    tsr_kernel_call call = tsr_step_as_launched(step, &step->call);
+    *bytes = 0;
+    if (step->exchanged)
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs "
+            "on the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
+            step->caller, step->c.op->rule, name_of(x));
+    if (x->stands_in) {
+        memcpy(outputs, step->outputs, sizeof outputs);
+        for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+            outputs[i].data = NULL;
+        call.outputs = outputs;
+    }
+    TSR_TRY(tsr_launch_find(step->caller, step->c.op, x->device, &call, &launch));
+    step->way = launch.way;
+    *bytes = (size_t)launch.bytes;
+    return TSR_OK;
+}
+
+tsr_status tsr_executable_find_scratch(const tsr_executable *x, tsr_step *step, size_t *bytes)
+{
+    if (!x->device.driver) {
+        *bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+        return TSR_OK;
+    }
+    const tsr_status status = tsr_executable_find_way(x, step, bytes);
+    return status == TSR_ERROR_UNSUPPORTED && x->stands_in ? TSR_OK : status;
+}
 
 /* The memory of a value that is no view. */
 static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs, const tsr_tensor *outputs,
@@ -26,17 +68,24 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
         break;
     case TSR_PLACE_CONSTANT:
         v->tensor = x->forms[v->form].local;
-        v->tensor.data = v->constant;
+        v->tensor.data = x->device.driver ? v->on_device.data : v->constant;
+        v->tensor.device = x->device;
         break;
     case TSR_PLACE_WORKSPACE:
         v->tensor = x->forms[v->form].local;
         v->tensor.data = (char *)workspace + x->rooms[v->room].offset;
+        v->tensor.device = x->device;
+        break;
+    case TSR_PLACE_TILE:
+        v->tensor = x->forms[v->form].local;
+        v->tensor.data = (char *)workspace + x->rooms[v->room].offset + v->index;
         break;
     case TSR_PLACE_UNREAD:
         /* Of one element, so that an op that reads it all the same reads nothing else. */
         v->tensor = x->forms[v->form].local;
         /* An address of no other value: kernels compare those of operands and results. */
-        v->tensor.data = x;
+        v->tensor.data = x->unread.data ? x->unread.data : x;
+        v->tensor.device = x->device;
         memset(v->tensor.strides, 0, sizeof v->tensor.strides);
         break;
     default:
@@ -100,13 +149,23 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
     return TSR_OK;
 }
 
+/* Makes a position that lies over a constant's memory on the device lie over that on the host. */
+static void read_on_host(const tsr_executable *x, int position, tsr_tensor *at)
+{
+    const tsr_held *const base = &x->values[x->values[position].base];
+    if (base->on_device.data && at->data)
+        at->data = (char *)base->constant + ((char *)at->data - (char *)base->on_device.data);
+}
+
 /* A store copies its value to its place in the state, which a run finds. */
 static void link_store(tsr_executable *x, tsr_step *step)
 {
     step->inputs[0] = x->values[step->operands[1]].tensor;
     step->outputs[0] = x->values[step->operands[0]].tensor;
-    if (step->operands[2] >= 0)
+    if (step->operands[2] >= 0) {
         step->inputs[1] = x->values[step->operands[2]].tensor;
+        read_on_host(x, step->operands[2], &step->inputs[1]);
+    }
     if (step->dim < 0)
         return;
     step->state_size = step->outputs[0].shape[step->dim];
@@ -195,9 +254,12 @@ static uint32_t find_changed(const tsr_executable *x, const tsr_tensor *inputs, 
  * assumed. */
 static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
 {
-    if (step->kind != TSR_DOES_KERNEL || !step->inside || (!step->c.op->workspace_bytes && !step->exchanged))
+    size_t bytes;
+    if (step->kind != TSR_DOES_KERNEL || !step->inside)
         return TSR_OK;
-    const size_t bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+    if (!x->device.driver && !step->c.op->workspace_bytes && !step->exchanged)
+        return TSR_OK;
+    TSR_TRY(tsr_executable_find_scratch(x, step, &bytes));
     if (bytes == 0 || (step->scratch >= 0 && bytes <= x->rooms[step->scratch].bytes))
         return TSR_OK;
     x->has_grown = true;
@@ -218,6 +280,8 @@ static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *
         TSR_TRY(link_step(x, step));
     if (step->scratch >= 0)
         step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+    if (step->group >= 0)
+        x->groups[step->group].dirty = true;
     return TSR_OK;
 }
 
@@ -236,6 +300,9 @@ tsr_status tsr_executable_link(tsr_executable *x, const tsr_tensor *inputs, cons
         TSR_TRY(link_any(x, step, outputs, workspace));
         TSR_TRY(raise_scratch(x, step, (int)i));
     }
+    for (size_t i = 0; i < x->group_count; i++)
+        if (x->groups[i].dirty)
+            tsr_group_link(x, &x->groups[i]);
     if (x->input_count)
         memcpy(x->linked, inputs, x->input_count * sizeof *inputs);
     if (x->output_count)

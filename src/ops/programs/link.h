@@ -4,6 +4,15 @@
 
 #include "ops/programs/executable.h"
 
+/** Finds how the executable's device computes a kernel's step, `step->way`, and the bytes of
+ * workspace. TSR_ERROR_UNSUPPORTED: the device has no kernel, or ranks meet inside the op; the
+ * sentence names both. */
+tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size_t *bytes);
+
+/** Bytes of scratch that a kernel's step wants, on the host or on the device; 0 where the device
+ * has no kernel, unless steps are linked to a run's memory. */
+tsr_status tsr_executable_find_scratch(const tsr_executable *x, tsr_step *step, size_t *bytes);
+
 /** Finds from which lengths, keys, inputs and outputs each value and step follows, so that a link
  * writes no others. After the last step was made. */
 void tsr_executable_find_sources(tsr_executable *x);

@@ -150,8 +150,7 @@ static tsr_status take(ordering *o, const tsr_step *step)
     return TSR_OK;
 }
 
-/* Calls point into their steps, which have moved. */
-static void point(tsr_step *step)
+void tsr_step_point(tsr_step *step)
 {
     step->c.operands = step->layouts;
     step->call.inputs = step->inputs;
@@ -187,7 +186,7 @@ tsr_status tsr_compile_batches(tsr_executable *x)
     tsr_release(x->context, x->steps);
     x->steps = steps;
     for (size_t i = 0; i < x->step_count; i++) {
-        point(&x->steps[i]);
+        tsr_step_point(&x->steps[i]);
         x->steps[i].first = (int)i;
         x->steps[i].last = (int)i + 1;
     }

@@ -11,4 +11,7 @@ tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *ope
 /** Puts moves off until a step needs one of them, and lets those that wait share an exchange. */
 tsr_status tsr_compile_batches(tsr_executable *x);
 
+/** Lets a step's call, which points into the step, follow where it has moved. */
+void tsr_step_point(tsr_step *step);
+
 #endif

@@ -164,12 +164,25 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
     return look(x, p);
 }
 
-tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm)
+/* True if `lengths` are those of now, as far as a plan's forms depend on them. */
+static bool fits(const tsr_executable *x, const tsr_planned *p, const int64_t lengths[TSR_LENGTHS])
+{
+    for (size_t i = 0; i < x->length_count; i++)
+        if (p->varies_by[i] && lengths[i] != x->length[i])
+            return false;
+    return true;
+}
+
+tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm, const int64_t (*tried)[TSR_LENGTHS],
+                                      size_t count)
 {
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
         tsr_plan *made;
-        if (!p->varies || !p->is_used)
+        size_t before = 0;
+        while (before < count && !fits(x, p, tried[before]))
+            before++;
+        if (!p->varies || !p->is_used || before < count)
             continue;
         TSR_TRY(plan(x, comm, p, &made));
         const size_t bytes = tsr_plan_workspace_bytes(made);
@@ -213,15 +226,6 @@ tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm)
         p->bytes = bytes > p->bytes ? bytes : p->bytes;
     }
     return TSR_OK;
-}
-
-/* True if a variant is for the lengths of now, as far as its forms depend on them. */
-static bool fits(const tsr_executable *x, const tsr_planned *p, const int64_t lengths[TSR_LENGTHS])
-{
-    for (size_t i = 0; i < x->length_count; i++)
-        if (p->varies_by[i] && lengths[i] != x->length[i])
-            return false;
-    return true;
 }
 
 /* Finds the variant for the lengths of now. */

@@ -13,8 +13,10 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
 /** Plans all moves on meshes over a communicator. Not collective. */
 tsr_status tsr_executable_open_plans(tsr_executable *x, tsr_comm *comm);
 
-/** Raises the workspace of moves to what they want with the lengths of now. */
-tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm);
+/** Raises the workspace of moves to what they want with the lengths of now, unless all lengths on
+ * which they depend were as now in one of the `count` rows of `tried`, for which that was done. */
+tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm, const int64_t (*tried)[TSR_LENGTHS],
+                                      size_t count);
 
 /** Gives moves the plans that they have for the lengths of now. True: some have none, which all
  * ranks find alike. */

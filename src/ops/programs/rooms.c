@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t round_up(size_t bytes)
+size_t tsr_room_bytes(size_t bytes)
 {
     return bytes ? (bytes + TSR_ROOM_ALIGNMENT - 1) / TSR_ROOM_ALIGNMENT * TSR_ROOM_ALIGNMENT : TSR_ROOM_ALIGNMENT;
 }
@@ -20,14 +20,14 @@ tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, i
     void *items = x->rooms;
     TSR_TRY(tsr_program_grow(x->context, sizeof *x->rooms, x->room_count, &x->room_room, &items));
     x->rooms = items;
-    x->rooms[x->room_count] = (tsr_room){.bytes = round_up(bytes), .first = first, .last = last};
+    x->rooms[x->room_count] = (tsr_room){.bytes = tsr_room_bytes(bytes), .first = first, .last = last};
     *out = (int)x->room_count++;
     return TSR_OK;
 }
 
 void tsr_executable_resize_room(tsr_executable *x, int room, size_t bytes)
 {
-    x->rooms[room].bytes = round_up(bytes);
+    x->rooms[room].bytes = tsr_room_bytes(bytes);
 }
 
 /* Larger rooms first; equal ones in order of time, so that every rank finds the same offsets. */

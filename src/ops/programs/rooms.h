@@ -4,6 +4,9 @@
 
 #include "ops/programs/executable.h"
 
+/** A number of bytes, rounded up to a multiple of TSR_ROOM_ALIGNMENT other than 0. */
+size_t tsr_room_bytes(size_t bytes);
+
 /** Makes room in the workspace for `bytes` bytes from step `first` to step `last`. */
 tsr_status tsr_executable_add_room(tsr_executable *x, size_t bytes, int first, int last, int *out);
 

@@ -3,8 +3,8 @@
 #include "ops/eager/exchange.h"
 #include "ops/eager/mix.h"
 #include "ops/programs/compile_memory.h"
-#include "ops/programs/executable.h"
 #include "ops/programs/link.h"
+#include "ops/programs/tiles.h"
 
 #include <tessera/sys/comm.h>
 #include <tessera/sys/plan.h>
@@ -45,8 +45,21 @@ static tsr_status refuse_tensor(const char *what, const char *name, const tsr_te
         wanted->ndim);
 }
 
+static tsr_status check_device(const char *what, const char *name, const tsr_tensor *given, tsr_device wanted)
+{
+    char text[2][80];
+    if (tsr_launch_is_same(given->device, wanted))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_executable_run: %s \"%.64s\" lies on %s, but must lie on %s; "
+                          "tsr_executable_input_device() tells it of inputs",
+                          what, name, tsr_launch_print(given->device, text[0], sizeof text[0]),
+                          tsr_launch_print(wanted, text[1], sizeof text[1]));
+}
+
 /* Checks a tensor against the layout's local shape. */
-static tsr_status check_tensor(const tsr_form *form, const char *what, const char *name, const tsr_tensor *given)
+static tsr_status check_tensor(const tsr_form *form, const char *what, const char *name, const tsr_tensor *given,
+                               tsr_device device)
 {
     const tsr_tensor *const wanted = &form->local;
     int64_t count = 0;
@@ -58,10 +71,7 @@ static tsr_status check_tensor(const tsr_form *form, const char *what, const cha
     TSR_TRY(tsr_tensor_count(given, &count));
     if (!given->data && count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: %s \"%.64s\" has no data", what, name);
-    if (given->device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "tsr_executable_run: %s \"%.64s\" is not on the host, where programs run", what, name);
-    return TSR_OK;
+    return check_device(what, name, given, device);
 }
 
 /* True if the memory is that of the last run. */
@@ -94,16 +104,20 @@ static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const ts
 {
     TSR_TRY(check_given(x));
     for (size_t i = 0; i < x->input_count; i++)
-        TSR_TRY(check_tensor(tsr_form_of(x, x->inputs[i]), "input", x->input_names[i], &inputs[i]));
+        TSR_TRY(check_tensor(tsr_form_of(x, x->inputs[i]), "input", x->input_names[i], &inputs[i],
+                             tsr_executable_input_device(x, i)));
     for (size_t i = 0; i < x->output_count; i++) {
-        TSR_TRY(check_tensor(tsr_form_of(x, x->outputs[i]), "output", x->output_names[i], &outputs[i]));
+        TSR_TRY(check_tensor(tsr_form_of(x, x->outputs[i]), "output", x->output_names[i], &outputs[i], x->device));
         if (tsr_form_of(x, x->outputs[i])->inside && tsr_tensor_overlaps(&outputs[i]))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "tsr_executable_run: elements of output \"%.64s\" share memory, so it can only be "
                                   "read",
                                   x->output_names[i]);
     }
-    return tsr_executable_link(x, inputs, outputs, workspace);
+    x->stands_in = false;
+    const tsr_status status = tsr_executable_link(x, inputs, outputs, workspace);
+    x->stands_in = true;
+    return status;
 }
 
 /* tsr_plan_execute() or tsr_plan_start(). */
@@ -133,8 +147,20 @@ static tsr_status exchange(const running *r, tsr_step *step, tsr_status local)
     return tsr_exchange_run(&e, local == TSR_OK ? r->workspace + r->x->rooms[step->scratch].offset : NULL, local);
 }
 
+/* Computes a kernel's call, which need not exchange, or copies: on a device it is enqueued. */
+static tsr_status compute(const running *r, const tsr_step *step, const tsr_kernel_call *call)
+{
+    const tsr_device device = r->x->device;
+    if (!device.driver)
+        return step->c.op->host(call);
+    if (step->kind != TSR_DOES_KERNEL)
+        return tsr_launch_copy(&call->inputs[0], &call->outputs[0], device, r->stream);
+    const tsr_kernel_call launched = tsr_step_as_launched(step, call);
+    return tsr_launch_enqueue(step->c.op, step->way, device, &launched, r->stream);
+}
+
 /* Writes a value into a state. */
-static tsr_status store(tsr_step *step)
+static tsr_status store(const running *r, const tsr_step *step)
 {
     tsr_tensor part = step->outputs[0];
     tsr_kernel_call call = step->call;
@@ -150,7 +176,7 @@ static tsr_status store(tsr_step *step)
         part.data = (char *)part.data + position * part.strides[step->dim] * (int64_t)tsr_dtype_bytes(part.dtype);
     }
     call.outputs = &part;
-    return step->c.op->host(&call);
+    return compute(r, step, &call);
 }
 
 /* Runs a step after another one failed: this rank goes on meeting its peers. */
@@ -158,9 +184,16 @@ static void meet_failed(running *r, tsr_step *step)
 {
     (void)tsr_status_restore(&r->sentence, r->status);
     if (step->kind == TSR_DOES_MOVE && !r->x->plans[step->plan].local && step->place == 0 && step != r->started)
-        (void)tsr_plan_execute_failed(r->x->plans[step->plan].now, r->comm, r->stream, r->status);
+        (void)tsr_plan_execute_failed_on(r->x->plans[step->plan].now, r->comm, r->x->device, r->stream, r->status);
     else if (step->kind == TSR_DOES_KERNEL && step->exchanged && step->inside)
         (void)exchange(r, step, r->status);
+}
+
+/* The last step of a group runs all of them. */
+static tsr_status run_tiled(const running *r, const tsr_step *step)
+{
+    const tsr_group *const group = &r->x->groups[step->group];
+    return step == &r->x->steps[group->last] ? tsr_group_run(r->x, group) : TSR_OK;
 }
 
 static tsr_status run_step(running *r, tsr_step *step)
@@ -169,13 +202,17 @@ static tsr_status run_step(running *r, tsr_step *step)
     case TSR_DOES_KERNEL:
         if (!step->inside)
             return TSR_OK;
-        return step->exchanged ? exchange(r, step, TSR_OK) : step->c.op->host(&step->call);
+        if (step->is_apart)
+            return step->is_tiled ? run_tiled(r, step) : exchange(r, step, TSR_OK);
+        return compute(r, step, &step->call);
     case TSR_DOES_MOVE:
         return step->place > 0 || step == r->started ? TSR_OK : run_move(r, step, tsr_plan_execute);
     case TSR_DOES_STORE:
-        return step->inside ? store(step) : TSR_OK;
+        if (step->is_tiled)
+            return run_tiled(r, step);
+        return step->inside ? store(r, step) : TSR_OK;
     case TSR_DOES_COPY:
-        return step->c.op->host(&step->call);
+        return compute(r, step, &step->call);
     default:
         return TSR_OK;
     }
@@ -271,7 +308,7 @@ static bool is_missing(const tsr_executable *x, const tsr_tensor *inputs, const 
 
 static tsr_status check_workspace(const tsr_executable *x, const void *workspace, size_t bytes, tsr_stream stream)
 {
-    if (stream)
+    if (stream && !x->device.driver)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_run: stream is %p, but the host has one stream, NULL",
                               stream);
     if (bytes < x->workspace_bytes || (!workspace && x->workspace_bytes))
@@ -322,7 +359,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     r.number = number_lengths_and_keys(executable);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
     if (is_missing(executable, inputs, outputs) || !is_linked(executable, inputs, outputs, workspace) ||
-        bytes < executable->workspace_bytes || stream) {
+        bytes < executable->workspace_bytes || (stream && !executable->device.driver)) {
         r.status = begin(executable, inputs, outputs, workspace, bytes, stream);
         if (r.status != TSR_OK)
             tsr_status_keep_returned(&r.sentence, r.status);

@@ -70,6 +70,33 @@ static tsr_status infer(const probe *p, size_t index, tsr_layout *const *layouts
     return status;
 }
 
+/* True if a node's operands have the sizes that were recorded, and its attributes no lengths: then
+ * its results have their own, too, and inferring, which takes longest, would find them again. */
+static bool is_as_recorded(const probe *p, const tsr_program_node *node)
+{
+    tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
+    size_t count = 0;
+    for (; node->attributes[count].name; count++)
+        attributes[count] = node->attributes[count];
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        if (node->operands[i] == TSR_NONE)
+            continue;
+        const tsr_layout *const own = p->program->values[node->operands[i]].layout;
+        if (memcmp(p->shapes[node->operands[i]], tsr_layout_shape(own),
+                   (size_t)tsr_layout_ndim(own) * sizeof(int64_t)) != 0)
+            return false;
+    }
+    return !tsr_program_resolve(p->program->length_count, p->lengths, attributes, count);
+}
+
+static void keep_results(const probe *p, const tsr_program_node *node)
+{
+    for (int i = 0; node->op->results[i]; i++) {
+        const tsr_layout *const own = p->program->values[node->results[i]].layout;
+        memcpy(p->shapes[node->results[i]], tsr_layout_shape(own), (size_t)tsr_layout_ndim(own) * sizeof(int64_t));
+    }
+}
+
 /* Shapes of a node's results, from those of its operands. */
 static tsr_status probe_node(const probe *p, size_t index)
 {
@@ -77,6 +104,10 @@ static tsr_status probe_node(const probe *p, size_t index)
     tsr_layout *layouts[TSR_OP_MOST_OPERANDS] = {NULL};
     if (!node->op) {
         memcpy(p->shapes[node->results[0]], p->shapes[node->operands[0]], sizeof *p->shapes);
+        return TSR_OK;
+    }
+    if (is_as_recorded(p, node)) {
+        keep_results(p, node);
         return TSR_OK;
     }
     tsr_status status = TSR_OK;

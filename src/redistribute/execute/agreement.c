@@ -9,10 +9,14 @@
 
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;
 
+static bool has_streams(tsr_device device)
+{
+    return device.driver && tsr_device_driver_table(device.driver, NULL)->event_record;
+}
+
 static memory memory_of(const tsr_tensor *tensor)
 {
-    const tsr_device_driver *driver = tensor->device.driver;
-    return driver && tsr_device_driver_table(driver, NULL)->event_record ? WITH_STREAMS : WITHOUT_STREAMS;
+    return has_streams(tensor->device) ? WITH_STREAMS : WITHOUT_STREAMS;
 }
 
 static memory later(memory a, memory b)
@@ -41,6 +45,12 @@ bool tsr_execution_is_checked(const tsr_execution *e, const tsr_tensor *src, con
     const memory found = find_memory(e->plan, src, dst);
     held->streams = found == NOWHERE ? e->stream || held->streams : found == WITH_STREAMS;
     return !held->streams && tsr_comm_is_checked(e->group->comm);
+}
+
+void tsr_execution_go_by(const tsr_group *group, tsr_device device)
+{
+    if (has_streams(device))
+        tsr_holding_of(group)->streams = true;
 }
 
 tsr_status tsr_execution_agree(const tsr_execution *e, tsr_status local)

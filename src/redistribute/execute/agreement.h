@@ -16,6 +16,10 @@
  * stream are set. */
 bool tsr_execution_is_checked(const tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst);
 
+/** Makes a rank that brings no tensors to its next execution go by `device`, if that has
+ * streams. */
+void tsr_execution_go_by(const tsr_group *group, tsr_device device);
+
 /** In a checked execution tsr_comm_agree() over its group. In another, TSR_OK or
  * tsr_execution_give_up() if `local` is a failure. */
 tsr_status tsr_execution_agree(const tsr_execution *e, tsr_status local);

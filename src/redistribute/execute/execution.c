@@ -220,6 +220,12 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
 
 tsr_status tsr_plan_execute_failed(const tsr_plan *plan, tsr_comm *comm, tsr_stream stream, tsr_status failed)
 {
+    return tsr_plan_execute_failed_on(plan, comm, tsr_device_host(), stream, failed);
+}
+
+tsr_status tsr_plan_execute_failed_on(const tsr_plan *plan, tsr_comm *comm, tsr_device device, tsr_stream stream,
+                                      tsr_status failed)
+{
     bool prepared;
     tsr_kept_sentence own;
     tsr_status_keep_returned(&own, failed);
@@ -229,6 +235,7 @@ tsr_status tsr_plan_execute_failed(const tsr_plan *plan, tsr_comm *comm, tsr_str
         return tsr_status_restore(&own, failed);
     TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute_failed"));
     (void)tsr_status_restore(&own, failed);
+    tsr_execution_go_by(group, device);
     (void)tsr_plan_run(plan, group, NULL, NULL, NULL, 0, stream, failed);
     return tsr_comm_leave(comm, tsr_status_restore(&own, failed));
 }

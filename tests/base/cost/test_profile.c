@@ -110,7 +110,7 @@ static void a_bad_text_is_refused_at_its_character(void **state)
     } cases[] = {
         {"within=1,1", "character 1: expected inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, "
                        "meeting=, copy@, "
-                       "keep@ or sum@, found \"w\""},
+                       "keep@, sum@, call=, pass=, multiply@ or attend@, found \"w\""},
         {"inside", "character 1: expected inside="},
         {"inside =1,1", "character 1: expected inside="},
         {"inside=", "character 8: expected a number of seconds, as 5e-7, found the end"},

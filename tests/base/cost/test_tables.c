@@ -97,8 +97,7 @@ static void a_bad_text_is_refused_at_its_character(void **state)
         const char *text, *says;
     } cases[] = {
         {"copies@64=1:1", "character 1: expected inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, "
-                          "piece=, meeting=, copy@, "
-                          "keep@ or sum@, found \"c\""},
+                          "piece=, meeting=, copy@, keep@, sum@, call=, pass=, multiply@ or attend@, found \"c\""},
         {"step=", "character 6: expected a number of seconds, as 5e-7, found the end"},
         {"step=1,2", "character 7: expected a space or the end, found \",\""},
         {"step=1 step=1", "character 8: this number stands here twice"},
@@ -126,6 +125,13 @@ static void a_bad_text_is_refused_at_its_character(void **state)
         {"meeting=2:1e31", "character 11: seconds are 1e30 at most"},
         {"sum@1=1:1e-31", "character 9: a rate of a row is from 1e-30 to 1e30"},
         {"sum@1=1:1e31", "character 9: a rate of a row is from 1e-30 to 1e30"},
+        {"call=", "character 6: expected a number of seconds, as 5e-7, found the end"},
+        {"call=1 call=1", "character 8: this number stands here twice"},
+        {"pass=8:1 pass=8:1", "character 10: this row stands here twice"},
+        {"multiply@whole=1:1", "character 10: expected a number of rows, as 512, found \"w\""},
+        {"multiply@0=1:1", "character 10: expected a number of rows, as 512"},
+        {"attend@1=1:1 attend@1=2:1", "character 14: this row stands here twice"},
+        {"attend@1=1:0", "character 12: a bandwidth is more than 0"},
         {"inside=1,1 step=1", "inside.latency is 1, more than between.latency"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -184,6 +190,90 @@ static void what_is_not_measured_is_as_the_links_say(void **state)
     assert_seconds(tsr_profile_meeting_seconds(profile, 5), 0.5);
     assert_seconds(tsr_profile_step_seconds(profile, 1000), 3);
     tsr_profile_destroy(profile);
+}
+
+static void kernels_have_entries_of_their_own(void **state)
+{
+    (void)state;
+    static const char text[] = "inside=5e-7,1.6e10 between=5e-6,1.25e10\n"
+                               "call=4e-7\n"
+                               "pass=12288:3e10,1048576:9e9\n"
+                               "multiply@1=65536:8e9,16777216:4e9\n"
+                               "multiply@512=4194304:1.2e11\n"
+                               "attend@1=65536:5e9";
+    assert_prints(text, text);
+    assert_prints("attend@1=65536:5e9 multiply@512=4194304:1.2e11 multiply@1=65536:8e9,16777216:4e9 call=4e-7\n"
+                  "pass=12288:3e10,1048576:9e9",
+                  text);
+    tsr_profile *profile = parse(text);
+    assert_true(tsr_profile_has_kernels(profile));
+    assert_false(tsr_profile_has_tables(profile));
+    tsr_profile_destroy(profile);
+    profile = parse("step=0");
+    assert_false(tsr_profile_has_kernels(profile));
+    assert_seconds(tsr_profile_call_seconds(profile), 0);
+    tsr_profile_destroy(profile);
+}
+
+static void kernels_take_a_call_and_their_work(void **state)
+{
+    (void)state;
+    /* 1 and 1/4 second a byte or flop at 1024 and 4096 bytes; products of 4 rows take 2 times as
+     * long as those of 1 row, and so twice as many flops a second. */
+    tsr_profile *profile =
+        parse("call=3 pass=1024:1,4096:4 multiply@1=1024:1,4096:4 multiply@4=1024:2,4096:8 attend@2=8:2");
+    static const struct {
+        tsr_product product;
+        int64_t least;
+        double reach, pace;
+    } cases[] = {{TSR_PRODUCT_MULTIPLY, 1, 1, 1},
+                 {TSR_PRODUCT_MULTIPLY, 1, 4096, 0.25},
+                 {TSR_PRODUCT_MULTIPLY, 1, 2048, 0.625},
+                 {TSR_PRODUCT_MULTIPLY, 4, 1024, 0.5},
+                 {TSR_PRODUCT_MULTIPLY, 1000, 1e9, 0.125},
+                 /* 1 row takes 1 a column, 4 rows 2, so 2 rows 4/3. */
+                 {TSR_PRODUCT_MULTIPLY, 2, 1024, 2.0 / 3},
+                 {TSR_PRODUCT_MULTIPLY, 3, 4096, 5.0 / 36},
+                 {TSR_PRODUCT_ATTEND, 1, 8, 0.5},
+                 {TSR_PRODUCT_ATTEND, 7, 8, 0.5}};
+    assert_seconds(tsr_profile_call_seconds(profile), 3);
+    assert_seconds(tsr_profile_pass_seconds(profile, 4096), 1024);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_seconds(tsr_profile_product_seconds(profile, cases[i].product, cases[i].least, cases[i].reach, 1e30, 48),
+                       48 * cases[i].pace);
+    tsr_profile_destroy(profile);
+}
+
+static void kernels_that_are_not_measured_go_by_copies_and_links(void **state)
+{
+    (void)state;
+    tsr_profile *profile = parse("inside=0.5,4 between=1,1");
+    assert_seconds(tsr_profile_pass_seconds(profile, 8), 2);
+    assert_seconds(tsr_profile_product_seconds(profile, TSR_PRODUCT_MULTIPLY, 1, 1e9, 8, 1), 2);
+    assert_seconds(tsr_profile_product_seconds(profile, TSR_PRODUCT_ATTEND, 1, 1e9, 8, 3 * TSR_PROFILE_FLOPS), 3);
+    tsr_profile_destroy(profile);
+    /* A copy touches twice its bytes. */
+    profile = parse("inside=0.5,4 between=1,1 keep@whole=1:2 keep@64=1:1");
+    assert_seconds(tsr_profile_pass_seconds(profile, 8), 2);
+    tsr_profile_destroy(profile);
+}
+
+static void a_context_tells_its_costs(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"inside=1e-6,2e9", "inside=1e-6,2e9 call=1", "inside=1e-6,2e9 step=1"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+        tsr_context *context;
+        options.measured = parse(texts[i]);
+        assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+        assert_true(tsr_context_links(context).inside.bandwidth == 2e9);
+        assert_true((tsr_context_profile(context) != NULL) == (i > 0));
+        tsr_context_destroy(context);
+        tsr_profile_destroy(options.measured);
+    }
+    assert_true(tsr_context_links(NULL).inside.bandwidth == tsr_cost_default().inside.bandwidth);
+    assert_null(tsr_context_profile(NULL));
 }
 
 static void meetings_of_more_ranks_grow_as_they_did_last(void **state)
@@ -395,6 +485,10 @@ int main(void)
         cmocka_unit_test(a_bad_text_is_refused_at_its_character),
         cmocka_unit_test(between_points_seconds_go_by_the_logarithm),
         cmocka_unit_test(what_is_not_measured_is_as_the_links_say),
+        cmocka_unit_test(kernels_have_entries_of_their_own),
+        cmocka_unit_test(kernels_take_a_call_and_their_work),
+        cmocka_unit_test(kernels_that_are_not_measured_go_by_copies_and_links),
+        cmocka_unit_test(a_context_tells_its_costs),
         cmocka_unit_test(meetings_of_more_ranks_grow_as_they_did_last),
         cmocka_unit_test(plans_are_timed_by_tables),
         cmocka_unit_test(the_slowest_rank_counts_and_nobody_takes_no_time),

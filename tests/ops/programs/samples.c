@@ -224,6 +224,21 @@ static void record_keys(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "d", d, NULL);
 }
 
+/* A move of what a step in the middle of a group makes, and a store among its steps. */
+static void record_tiles(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_layout *const layout = lay(mesh, "S(0)", 2, (const int64_t[]){96, 64});
+    const tsr_value x = input(p, "x", mesh, "S(0)", 96, 64), state = tsr_state(p, "state", layout);
+    tsr_layout_destroy(layout);
+    const tsr_value b = apply(p, "neg", x, TSR_NONE), square = apply(p, "square", b, TSR_NONE);
+    const tsr_value c = apply(p, "add", square, state);
+    tsr_op_store(p, state, b, TSR_NONE);
+    const tsr_value moved = tsr_op_redistribute(p, b, "S(1)"), sum = apply(p, "sum", c, TSR_NONE);
+    const tsr_value other = apply(p, "sum", moved, TSR_NONE);
+    tsr_output(p, "sum", apply(p, "all_reduce", sum, TSR_NONE), NULL);
+    tsr_output(p, "other", apply(p, "all_reduce", other, TSR_NONE), NULL);
+}
+
 const sample samples[] = {
     {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0},
     {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0},
@@ -237,6 +252,7 @@ const sample samples[] = {
     {"early", "2", 2, TSR_POLICY_FORBID, record_early, 0, 0},
     {"early", "4", 4, TSR_POLICY_FORBID, record_early, 0, 0},
     {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0},
+    {"tiles", "2", 2, TSR_POLICY_FORBID, record_tiles, 0, 0},
     {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
     {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
     {"keys", "2", 2, TSR_POLICY_FORBID, record_keys, 0, 0},

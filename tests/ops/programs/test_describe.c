@@ -82,6 +82,162 @@ static void an_executable_tells_what_it_does(void **state)
     tsr_context_destroy(context);
 }
 
+/* Compiles for a rank of an abstract mesh in a context with a profile. */
+static tsr_executable *compile_by(const char *profile, const char *mesh_text,
+                                  void (*records)(tsr_program *, const tsr_mesh *, const void *), const void *arg)
+{
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_compile_options compile = TSR_COMPILE_OPTIONS_INIT;
+    tsr_context *context;
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *x = NULL;
+    compile.rank = 0;
+    assert_int_equal(tsr_profile_parse(profile, &options.measured), TSR_OK);
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    assert_int_equal(tsr_mesh_parse(NULL, context, mesh_text, &mesh), TSR_OK);
+    assert_int_equal(tsr_program_create(context, &p), TSR_OK);
+    records(p, mesh, arg);
+    if (tsr_compile(p, &compile, &x) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_program_destroy(p);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+    tsr_profile_destroy(options.measured);
+    return x;
+}
+
+static void the_profile_of_the_context_times_steps(void **state)
+{
+    /* Of linear 192 flops on sizes 4, 4 and 6; of add 3 * 96 bytes; the move gets 96 bytes. */
+    static const struct {
+        const char *profile;
+        double linear, add;
+    } cases[] = {
+        {"call=1 pass=1:4 multiply@4=1:2 multiply@8=1:1", 1 + 192.0 / 2, 1 + 288.0 / 4},
+        {"inside=1,4 between=1,4 multiply@1=1:1 multiply@7=1:1", 192, 288.0 / 4},
+        {"inside=1,4 between=1,4", 256.0 / 4, 288.0 / 4},
+        {"inside=1,4 between=1,4 keep@whole=1:2", 256.0 / 4, 288.0 / 2 / 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tsr_executable_step step[3];
+        tsr_executable_figures f;
+        tsr_executable *const x = compile_by(cases[i].profile, "2", record, NULL);
+        for (size_t at = 0; at < 3; at++)
+            assert_int_equal(tsr_executable_step_at(x, at, &step[at]), TSR_OK);
+        assert_int_equal(tsr_executable_figures_of(x, &f), TSR_OK);
+        assert_true(step[0].seconds == cases[i].linear && step[2].seconds == cases[i].add);
+        assert_true(f.seconds == step[0].seconds + step[1].seconds + step[2].seconds && step[1].seconds > 0);
+        tsr_executable_destroy(x);
+    }
+}
+
+/* A weight that is all that a program of one row reads. */
+static void record_row(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const int64_t shape[] = {1, IN}, of_w[] = {IN, IN};
+    tsr_layout *layout;
+    tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, NULL);
+    assert_int_equal(tsr_layout_parse(mesh, "R", 2, of_w, TSR_F32, &layout), TSR_OK);
+    for (const char *name = arg; *name; name++) {
+        const char one[] = {*name, '\0'};
+        x = tsr_op_linear(p, x, tsr_parameter(p, one, layout), TSR_NONE);
+    }
+    tsr_layout_destroy(layout);
+    tsr_output(p, "y", x, NULL);
+}
+
+/* The rates of products are those of all parameters together, which a run reads one after the
+ * other: of two weights of 256 bytes that is a slower one. */
+static void parameters_push_each_other_out_of_caches(void **state)
+{
+    (void)state;
+    for (int count = 1; count <= 2; count++) {
+        tsr_executable_step step;
+        tsr_executable *const x =
+            compile_by("multiply@1=400:8,500:1", "1", record_row, count == 1 ? (const void *)"a" : (const void *)"ab");
+        assert_int_equal(tsr_executable_step_at(x, 0, &step), TSR_OK);
+        assert_true(step.seconds == (count == 1 ? 2.0 * IN * IN / 8 : 2.0 * IN * IN));
+        tsr_executable_destroy(x);
+    }
+}
+
+/* An op of inputs of these shapes, and what it computes. */
+typedef struct counted {
+    const char *op;
+    int operands, ndim[5];
+    int64_t shape[5][4];
+    tsr_attribute attributes[2];
+    int64_t flops;
+} counted;
+
+static void record_counted(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const counted *const c = arg;
+    size_t attributes = 0;
+    tsr_value operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS];
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        const bool is_index = i == 2 && strstr(c->op, "grouped");
+        operands[i] = i < c->operands
+                          ? tsr_input(p, name, mesh, is_index ? TSR_I64 : TSR_F32, c->ndim[i], c->shape[i], NULL)
+                          : TSR_NONE;
+    }
+    while (attributes < 2 && c->attributes[attributes].name)
+        attributes++;
+    tsr_output(p, "y", tsr_program_apply(p, c->op, attributes, c->attributes, operands, results), NULL);
+}
+
+static void products_are_counted_by_their_sizes(void **state)
+{
+    const counted cases[] = {
+        {"linear", 2, {3, 2}, {{2, 3, 5}, {7, 5}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
+        {"matmul", 2, {3, 3}, {{2, 3, 5}, {2, 5, 7}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
+        {"matmul_gradient_a", 3, {3, 3, 3}, {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
+        {"matmul_gradient_b", 3, {3, 3, 3}, {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}}, {{NULL}}, 2 * 2 * 3 * 5 * 7},
+        {"einsum",
+         2,
+         {3, 3},
+         {{2, 3, 5}, {2, 5, 7}},
+         {tsr_attribute_text("equation", "bij,bjk->bik")},
+         2 * 2 * 3 * 5 * 7},
+        {"einsum_gradient_a",
+         3,
+         {3, 3, 3},
+         {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}},
+         {tsr_attribute_text("equation", "bij,bjk->bik")},
+         2 * 2 * 3 * 5 * 7},
+        {"grouped_matmul", 3, {2, 3, 1}, {{6, 5}, {2, 5, 7}, {2}}, {{NULL}}, 2 * 6 * 5 * 7},
+        {"attention", 3, {3, 3, 3}, {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}}, {{NULL}}, 4 * 2 * 8 * 4 * 6},
+        /* 3 + 4 + 5 + 6 keys. */
+        {"attention",
+         3,
+         {3, 3, 3},
+         {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}},
+         {tsr_attribute_int("causal", 1)},
+         4 * 2 * 8 * 18},
+        /* 3 + 4 + 4 + 4. */
+        {"attention",
+         3,
+         {3, 3, 3},
+         {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}},
+         {tsr_attribute_int("causal", 1), tsr_attribute_int("window", 4)},
+         4 * 2 * 8 * 15},
+        {"add", 2, {1, 1}, {{4}, {4}}, {{NULL}}, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tsr_executable_figures f;
+        tsr_executable *const x = compile_by("", "1", record_counted, &cases[i]);
+        assert_int_equal(tsr_executable_figures_of(x, &f), TSR_OK);
+        if (f.flops != cases[i].flops)
+            fail_msg("case %zu, %s: %lld flops instead of %lld", i, cases[i].op, (long long)f.flops,
+                     (long long)cases[i].flops);
+        tsr_executable_destroy(x);
+    }
+}
+
 static tsr_status run_constant(tsr_comm *comm, void *arg)
 {
     static _Thread_local ran got;
@@ -110,7 +266,9 @@ static void constants_are_added(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_executable_tells_what_it_does),
-                                       cmocka_unit_test(constants_are_added)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_executable_tells_what_it_does), cmocka_unit_test(the_profile_of_the_context_times_steps),
+        cmocka_unit_test(parameters_push_each_other_out_of_caches),
+        cmocka_unit_test(products_are_counted_by_their_sizes), cmocka_unit_test(constants_are_added)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Recording of keys that runs give: what is folded in, attributes, rows of a program's own, errors. */
+/* Recording of keys that runs give: what is folded in, attributes, rows of a program's own. */
 #include "wholes.h"
 
 #include <tessera/sys/ops.h>

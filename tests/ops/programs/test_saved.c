@@ -68,8 +68,8 @@ static tsr_status expect_same_steps(const tsr_executable *a, const tsr_executabl
         TSR_TRY(tsr_executable_step_at(a, i, &x));
         TSR_TRY(tsr_executable_step_at(b, i, &y));
         EXPECT(strcmp(x.op, y.op) == 0 && are_same_texts(x.cause, y.cause) && x.is_view == y.is_view &&
-                   x.bytes_received == y.bytes_received && x.bytes_touched == y.bytes_touched && x.flops == y.flops &&
-                   memcmp(x.operands, y.operands, sizeof x.operands) == 0 &&
+                   x.bytes_received == y.bytes_received && x.bytes_touched == y.bytes_touched && x.group == y.group &&
+                   x.flops == y.flops && memcmp(x.operands, y.operands, sizeof x.operands) == 0 &&
                    memcmp(x.results, y.results, sizeof x.results) == 0,
                "step %zu is %s and %s, for %s and %s", i, x.op, y.op, x.cause ? x.cause : "itself",
                y.cause ? y.cause : "itself");

@@ -65,6 +65,38 @@ static json_t *error_to_json(const calibration *c, int link)
     return measured ? json_pack("{sf sf}", "median", c->error[link].median, "max", c->error[link].max) : json_null();
 }
 
+static json_t *shape_to_json(const kernel_call_point *point)
+{
+    int count = 0;
+    while (count < 4 && point->size[count] > 0)
+        count++;
+    return sizes_to_json(point->size, count);
+}
+
+/* Calls of kernels that were timed. */
+static json_t *kernels_to_json(const calibration *c)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < c->kernels.count; i++) {
+        const kernel_call_point *const p = &c->kernels.points[i];
+        if (p->seconds.median == 0)
+            continue;
+        array =
+            json_with_item(array, json_pack("{ss so sI sI sb sf sf sf sf}", "op", p->op, "size", shape_to_json(p),
+                                            "bytes", (json_int_t)p->touched, "flops", (json_int_t)p->flops, "fitted",
+                                            (int)p->fitted, "seconds", p->seconds.median, "seconds_min", p->seconds.min,
+                                            "seconds_max", p->seconds.max, "model", kernels_seconds(p, c->measured)));
+    }
+    return array;
+}
+
+static json_t *kernel_error_to_json(const calibration *c)
+{
+    if (c->kernel_checks == 0)
+        return json_null();
+    return json_pack("{sf sf}", "median", c->kernel_error.median, "max", c->kernel_error.max);
+}
+
 /* The text of the whole profile. */
 static json_t *profile_to_json(const tsr_profile *profile)
 {
@@ -84,6 +116,8 @@ static json_t *answer_to_json(const job *j)
     row = json_with_field(row, "error", error_to_json(c, 0));
     row = json_with_field(row, "between_error", error_to_json(c, 1));
     row = json_with_field(row, "profile", profile_to_json(c->measured));
+    row = json_with_field(row, "kernels", kernels_to_json(c));
+    row = json_with_field(row, "kernel_error", kernel_error_to_json(c));
     return row;
 }
 
@@ -117,7 +151,32 @@ static void print_points(const calibration *c)
     }
 }
 
-/* Prints the table, then the profile. */
+static void print_kernels(const calibration *c)
+{
+    say("#%18s %22s %14s %11s %11s %8s %8s\n#%18s %22s %14s %11s %11s\n", "kernel", "size", "touched", "time", "model",
+        "fitted", "noise", "", "", "(B)", "(us)", "(us)");
+    for (size_t i = 0; i < c->kernels.count; i++) {
+        char size[SHAPE_TEXT_BYTES];
+        const kernel_call_point *const p = &c->kernels.points[i];
+        int ndim = 0;
+        while (ndim < 4 && p->size[ndim] > 0)
+            ndim++;
+        print_shape(ndim, p->size, size);
+        if (p->seconds.median > 0)
+            say(" %18s %22s %14.0f %11.2f %11.2f %8s %8.2f\n", p->op, size, p->touched, 1e6 * p->seconds.median,
+                1e6 * kernels_seconds(p, c->measured), p->fitted ? "yes" : "no", spread_noise(p->seconds));
+    }
+}
+
+static void print_kernel_error(const calibration *c)
+{
+    if (c->kernel_checks > 0)
+        say("# kernels: relative error of the model over %zu calls that were not fitted: %.2f in the median, %.2f at "
+            "worst\n",
+            c->kernel_checks, c->kernel_error.median, c->kernel_error.max);
+}
+
+/* Prints the tables, then the profile. */
 static int print_text(const job *j)
 {
     const calibration *const c = &j->found;
@@ -132,6 +191,10 @@ static int print_text(const job *j)
     if (c->inside < c->count)
         print_link(c, 1);
     print_points(c);
+    if (c->kernels.count > 0) {
+        print_kernels(c);
+        print_kernel_error(c);
+    }
     say_text(text);
     say_text("\n");
     free(text);
@@ -197,6 +260,7 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
         return status;
     status = profile_read(now->value[OPT_PROFILE], &j->given);
     out->profile = j->given;
+    out->kernels = true;
     return status;
 }
 
@@ -251,6 +315,7 @@ static int count_steps(const bench_run *run, const tool_arguments *now, int64_t 
     if (run->sizes.begin > 0)
         request.sizes = run->sizes;
     request.settings = run->settings;
+    request.kernels = true;
     int64_t ranks = LEAST_RANKS;
     int status = parse_dtype(now->value[OPT_DTYPE], &request.dtype);
     if (status == EXIT_DONE)
@@ -322,7 +387,9 @@ const tool_command bench_calibrate_command = {
                "of one node, tell what a "
                "plan, a "
                "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's "
-               "tables. All takes some six "
+               "tables; and calls of ops on all ranks of one node at once tell what kernels cost: a call, passes over "
+               "elements, products by "
+               "rows, and attention by queries. Sizes that are not fitted tell the error. All takes some ten "
                "seconds where the machine is idle.\n\n"
                "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the "
                "variable TSR_COST: "

@@ -13,7 +13,7 @@ static const char *const targets[] = {"S(1)", "R"};
 
 calibration_request calibration_usual(int ranks, tsr_mode mode)
 {
-    calibration_request r = {ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, NULL};
+    calibration_request r = {ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, NULL, false};
     r.settings.loop_seconds = CALIBRATION_LOOP_SECONDS;
     return r;
 }
@@ -30,12 +30,23 @@ static tables_request request_of_tables(const calibration *c)
     return t;
 }
 
+/* Calls of kernels are timed like moves of the tables. */
+static kernels_request request_of_kernels(const calibration *c)
+{
+    const tables_request t = request_of_tables(c);
+    return (kernels_request){t.ranks, c->neighbours, t.dtype, c->request.sizes.end, t.settings};
+}
+
 int64_t calibration_steps(const calibration_request *r)
 {
     const calibration one = {.request = *r, .member_count = r->ranks};
     const tables_request t = request_of_tables(&one);
+    const kernels_request wanted = request_of_kernels(&one);
+    kernels k = {.count = 0};
+    if (r->kernels)
+        kernels_choose(&wanted, &k);
     return (int64_t)TARGETS * size_range_count(&r->sizes) * bench_settings_steps(&r->settings) +
-           tables_count(&t) * bench_settings_steps(&t.settings);
+           (tables_count(&t) + (int64_t)k.count) * bench_settings_steps(&t.settings);
 }
 
 /* The elements that a rank receives from each peer. */
@@ -235,6 +246,30 @@ static int measure_tables(calibration *c, place *p, int status)
     return status;
 }
 
+/* Measures kernels on the ranks of the fullest node, all at once. */
+static int measure_kernels(calibration *c, place *p)
+{
+    const kernels_request wanted = request_of_kernels(c);
+    if (!c->request.kernels)
+        return EXIT_DONE;
+    kernels_choose(&wanted, &c->kernels);
+    return kernels_measure(p, &wanted, EXIT_DONE, &c->kernels);
+}
+
+/* Makes the profile of all that was measured. */
+static int fit_rest(calibration *c)
+{
+    tsr_profile *moves;
+    int status = tables_fit(&c->tables, &c->profile, &moves);
+    if (status != EXIT_DONE)
+        return status;
+    status = kernels_fit(&c->kernels, moves, &c->measured);
+    tsr_profile_destroy(moves);
+    if (status == EXIT_DONE)
+        c->kernel_error = kernels_error(&c->kernels, c->measured, &c->kernel_checks);
+    return status;
+}
+
 static int take_base(calibration *c, tsr_profile *given)
 {
     if (!given && tsr_profile_parse("", &c->base) != TSR_OK)
@@ -255,11 +290,13 @@ int calibrate(place *p, const calibration_request *request, calibration *out)
     status = time_moves(p, request->ranks, &request->settings, status, out->moves, out->count);
     if (status == EXIT_DONE)
         status = measure_tables(out, p, status);
+    if (status == EXIT_DONE)
+        status = measure_kernels(out, p);
     if (status != EXIT_DONE)
         return status;
     read_points(out);
     status = timed_moves_judge(out->wrong);
     if (status == EXIT_DONE)
         status = fit_links(out);
-    return status == EXIT_DONE ? tables_fit(&out->tables, &out->profile, &out->measured) : status;
+    return status == EXIT_DONE ? fit_rest(out) : status;
 }

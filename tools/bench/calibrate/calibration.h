@@ -1,9 +1,11 @@
 /** Measures a cost profile by the times of moves of many sizes: the links inside a node and, where
- * ranks are on several nodes, between nodes; and a rank's own work. */
+ * ranks are on several nodes, between nodes; and a rank's own work, in moves and in kernels of
+ * ops. */
 #ifndef TESSERA_TOOLS_BENCH_CALIBRATE_CALIBRATION_H
 #define TESSERA_TOOLS_BENCH_CALIBRATE_CALIBRATION_H
 
 #include "bench/calibrate/fit_profile.h"
+#include "bench/calibrate/kernels.h"
 #include "bench/calibrate/tables.h"
 
 typedef struct calibration_request {
@@ -13,10 +15,11 @@ typedef struct calibration_request {
     size_range sizes;        /**< bytes that each rank receives */
     bench_settings settings; /**< how each move is timed */
     tsr_profile *profile; /**< has the links that are not measured, and plans the moves; borrowed; NULL: the default */
+    bool kernels;         /**< measure kernels of ops too */
 } calibration_request;
 
-/** The usual request: 64 bytes to 64 MiB in f32 over the default profile, some ten seconds in
- * all. */
+/** The usual request: 64 bytes to 64 MiB in f32 over the default profile without kernels, some ten
+ * seconds in all. */
 calibration_request calibration_usual(int ranks, tsr_mode mode);
 
 /** Approximate seconds of a loop of a move of the links; a loop of the tables takes half of
@@ -45,12 +48,15 @@ typedef struct calibration {
     char all[24];             /**< mesh of the moves between nodes, as text */
     tsr_cost_profile profile; /**< links: those measured, adjusted by fit_profile(); the others from `base` */
     tables tables;            /**< of the ranks of the fullest node; empty if it has one rank */
+    kernels kernels;          /**< of the same ranks */
     tsr_profile *base;        /**< the profile that planned all moves */
-    tsr_profile *measured;    /**< result: the links and the tables; NULL until the end of calibrate() */
+    tsr_profile *measured;    /**< result: the links, the tables and the kernels; NULL until the end of calibrate() */
     int64_t *members;         /**< the ranks of the fullest node; on the heap */
     int64_t member_count;
-    fit_error error[2]; /**< of the links inside and between; 0 for a link without points */
-    int64_t wrong;      /**< number of wrong elements in the results of the moves */
+    fit_error error[2];     /**< of the links inside and between; 0 for a link without points */
+    fit_error kernel_error; /**< over `kernel_checks` calls of which no entry was made; 0 without any */
+    size_t kernel_checks;
+    int64_t wrong; /**< number of wrong elements in the results of the moves */
 } calibration;
 
 /** The link that a point measures. */

@@ -13,13 +13,44 @@
 
 /* Fields that are measured, or follow from measurements or from the code, in addition to those
  * that is_measured() tells by their type. */
-static const char *const measured[] = {
-    "chosen",          "as_good",         "seconds",    "gemm_seconds",    "kernel_seconds",    "of_kernels",
-    "compile_seconds", "bytes_received",  "bandwidth",  "peak_bandwidth",  "of_peak",           "of_gemm",
-    "peak_copy",       "wrong",           "calls",      "limit_bandwidth", "of_limit",          "ratio",
-    "algbw",           "busbw",           "messages",   "bytes_allocated", "messages_received", "messages_sent",
-    "workspace_bytes", "enqueue_seconds", "gemm_calls", "planned",         "estimated",         "read_seconds",
-    "read_bandwidth",  "of_read",         "read_calls", "weight_bandwidth"};
+static const char *const measured[] = {"chosen",
+                                       "as_good",
+                                       "seconds",
+                                       "gemm_seconds",
+                                       "kernel_seconds",
+                                       "of_kernels",
+                                       "compile_seconds",
+                                       "bytes_received",
+                                       "bandwidth",
+                                       "peak_bandwidth",
+                                       "of_peak",
+                                       "of_gemm",
+                                       "peak_copy",
+                                       "wrong",
+                                       "calls",
+                                       "limit_bandwidth",
+                                       "of_limit",
+                                       "ratio",
+                                       "algbw",
+                                       "busbw",
+                                       "messages",
+                                       "bytes_allocated",
+                                       "messages_received",
+                                       "messages_sent",
+                                       "workspace_bytes",
+                                       "enqueue_seconds",
+                                       "gemm_calls",
+                                       "planned",
+                                       "estimated",
+                                       "read_seconds",
+                                       "read_bandwidth",
+                                       "of_read",
+                                       "read_calls",
+                                       "weight_bandwidth",
+                                       "predicted_seconds",
+                                       "predicted_peak_bytes",
+                                       "peak_bytes",
+                                       "steps"};
 
 /* True for fields that are results, not settings: those named in `measured`, real numbers, objects
  * and lists of objects; and links, if the line was validated on them. */

@@ -66,8 +66,7 @@ double model_value(const model_sizes *s, int given, int64_t index)
     return ldexp(value, -(int)lround(log2((double)model_columns(s, given)) / 2));
 }
 
-/* The placements of a tensor: `cut` on the last mesh dim, `others` on the others. */
-static void print_placements(const model *m, const char *others, const char *cut, char text[256])
+void model_placements(const model *m, const char *others, const char *cut, char text[256])
 {
     size_t length = 0;
     const int ndim = tsr_mesh_ndim(m->mesh);
@@ -78,7 +77,7 @@ static void print_placements(const model *m, const char *others, const char *cut
 static void give_input(model *m, int given, tsr_dtype dtype, int ndim, const int64_t *shape, const char *others)
 {
     char placements[256];
-    print_placements(m, others, "R", placements);
+    model_placements(m, others, "R", placements);
     m->given[given] = tsr_input(m->program, names[given], m->mesh, dtype, ndim, shape, placements);
 }
 
@@ -88,7 +87,7 @@ static void give_weight(model *m, int given, const char *cut)
     char placements[256];
     tsr_layout *layout = NULL;
     const int64_t rows = model_rows(&m->sizes, given), shape[] = {rows, model_columns(&m->sizes, given)};
-    print_placements(m, "R", cut, placements);
+    model_placements(m, "R", cut, placements);
     if (tsr_layout_parse(m->mesh, placements, rows > 1 ? 2 : 1, rows > 1 ? shape : shape + 1, TSR_F32, &layout) !=
         TSR_OK)
         layout = NULL;

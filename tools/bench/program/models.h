@@ -1,5 +1,5 @@
-/** The models that `bench program` measures: an MLP with a gate, and a block of a Llama around
- * it. */
+/** The models that `bench program` measures: an MLP with a gate, a block of a Llama around it, and
+ * a whole Llama. */
 #ifndef TESSERA_TOOLS_BENCH_PROGRAM_MODELS_H
 #define TESSERA_TOOLS_BENCH_PROGRAM_MODELS_H
 
@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Sizes of a model. There are as many sequences as ranks along all mesh dims but the last. */
+/** Sizes of a model. There are as many sequences as ranks along all mesh dims but the last; a whole
+ * Llama has one, of at most `tokens`, and `layers` blocks. */
 typedef struct model_sizes {
-    int64_t sequences, tokens, hidden, intermediate, heads, kv_heads;
+    int64_t sequences, tokens, hidden, intermediate, heads, kv_heads, layers;
 } model_sizes;
 
 /** Values that are given; the MLP takes the first four alone. */
@@ -56,6 +57,13 @@ typedef struct model {
 void model_record_mlp(model *m);
 void model_record_block(model *m);
 
+/** Records a whole Llama, with lengths and caches as examples/llama has them; only its sizes and
+ * program are read, and nothing is noted in `m`. Its output is "logits". */
+void model_record_llama(model *m);
+
+/** The placements of a tensor as text: `cut` on the last mesh dim, `others` on the others. */
+void model_placements(const model *m, const char *others, const char *cut, char text[256]);
+
 /** Element `index` of a given value other than positions: of few enough bits for f32, and such that
  * sums over a row are about 1. */
 double model_value(const model_sizes *sizes, int given, int64_t index);
@@ -67,5 +75,8 @@ int64_t model_columns(const model_sizes *sizes, int given);
 /** The bases of rotary positions, and what is added to squares under a root. */
 #define MODEL_ROPE_BASE 10000.0
 #define MODEL_EPSILON   1e-5
+
+/** The vocabulary of a whole Llama. */
+#define MODEL_VOCABULARY 32000
 
 #endif

@@ -1,28 +1,20 @@
 #include "bench/program/side.h"
 
 #include "bench/check/elements.h"
+#include "place/move.h"
 #include "place/wholes.h"
 
+#include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define ALIGNMENT 64
 
 /* Of a result, relative to the largest of 1 and its size. Sums of f32 over at most 2^14 terms of
  * random signs, a dozen one after the other, round by less than 2^-24 * 2^7 * 12; whatever lies in
  * a wrong place is off by about 1. */
 #define TOLERANCE 0x1p-12
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* What a tensor of a program is filled with. */
 typedef struct filling {
@@ -52,10 +44,10 @@ static tsr_status compile(program_side *s)
 {
     TSR_TRY(tsr_program_create(tsr_mesh_context(s->mesh), &s->program));
     s->m = (model){.program = s->program, .mesh = s->mesh, .sizes = s->c->sizes};
-    const double begin = now();
+    const double begin = clock_seconds();
     s->c->record(&s->m);
     TSR_TRY(tsr_compile(s->program, NULL, &s->x));
-    s->compile_seconds = now() - begin;
+    s->compile_seconds = clock_seconds() - begin;
     return TSR_OK;
 }
 
@@ -89,11 +81,7 @@ static tsr_status make_program(program_side *s)
     TSR_TRY(tsr_dtensor_create(tsr_executable_output_layout(s->x, 0), tsr_device_host(), &s->y));
     s->output = tsr_dtensor_to_local(s->y);
     TSR_TRY(tsr_executable_prepare(s->x, s->comm));
-    const size_t bytes = tsr_executable_workspace_bytes(s->x);
-    s->workspace = aligned_alloc(ALIGNMENT, (bytes / ALIGNMENT + 1) * ALIGNMENT);
-    if (!s->workspace)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a workspace of %zu bytes", bytes);
-    return TSR_OK;
+    return tsr_allocate_data(tsr_mesh_context(s->mesh), tsr_executable_workspace_bytes(s->x), &s->workspace);
 }
 
 /* Which of the values that are given it is; MODEL_X for others. */
@@ -133,14 +121,15 @@ static tsr_status make_locals(program_side *s)
     return TSR_OK;
 }
 
-tsr_status program_side_make(const program_case *c, tsr_comm *comm, const tsr_mesh *like, program_side *out)
+tsr_status program_side_make(const program_case *c, tsr_comm *comm, const tsr_mesh *like, bool kernels,
+                             program_side *out)
 {
     *out = (program_side){.c = c, .comm = comm};
     TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm), 0, &out->self));
     TSR_TRY(tsr_mesh_parse(out->self, NULL, "1", &out->alone));
     TSR_TRY(wholes_mesh(comm, like, &out->mesh));
     TSR_TRY(make_program(out));
-    return make_locals(out);
+    return kernels ? make_locals(out) : TSR_OK;
 }
 
 void program_side_finish(program_side *s)
@@ -150,13 +139,14 @@ void program_side_finish(program_side *s)
     for (int i = 0; i < MODEL_GIVEN; i++)
         tsr_dtensor_destroy(s->given[i]);
     tsr_dtensor_destroy(s->y);
+    if (s->mesh)
+        tsr_release(tsr_mesh_context(s->mesh), s->workspace);
     tsr_executable_destroy(s->x);
     tsr_program_destroy(s->program);
     tsr_mesh_destroy(s->mesh);
     tsr_mesh_destroy(s->alone);
     tsr_comm_destroy(s->self);
     free(s->locals);
-    free(s->workspace);
 }
 
 tsr_status program_side_run(program_side *s)

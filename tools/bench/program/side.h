@@ -10,7 +10,7 @@
 typedef struct program_case {
     const char *name;
     void (*record)(model *m);
-    tsr_status (*reference)(const model_sizes *sizes, int64_t sequence, double *row);
+    tsr_status (*reference)(const model_sizes *sizes, int64_t sequence, double *row); /**< NULL: it only compiles */
     model_sizes sizes;
 } program_case;
 
@@ -29,15 +29,16 @@ typedef struct program_side {
     size_t local_count;
 } program_side;
 
-/** Collective: makes the program, its tensors, and those of its kernels, on a mesh that is like an
- * abstract one. The caller calls program_side_finish() in any case. */
-tsr_status program_side_make(const program_case *c, tsr_comm *comm, const tsr_mesh *like, program_side *out);
+/** Collective: makes the program, its tensors, and, with `kernels`, those of its kernels, on a mesh
+ * that is like an abstract one. The caller calls program_side_finish() in any case. */
+tsr_status program_side_make(const program_case *c, tsr_comm *comm, const tsr_mesh *like, bool kernels,
+                             program_side *out);
 void program_side_finish(program_side *s);
 
 /** Collective: one run. */
 tsr_status program_side_run(program_side *s);
 
-/** Calls the kernels that the program has, one after the other; nothing moves. */
+/** Calls the kernels that the program has, which were made, one after the other; nothing moves. */
 tsr_status program_side_call(program_side *s);
 
 /** Adds the wrong elements of the last row of this rank's last sequence. */

@@ -152,12 +152,12 @@ static tsr_status compute(const place *p)
     return overwrites(p->call) ? multiply_beside(p) : multiply(p, &p->call->outputs[0]);
 }
 
-/* What a call needs: for products, and in the arena behind. */
-static tsr_status measure(const tsr_kernel_call *call, tsr_matmul_needs *needs, size_t *beside)
+/* What a call needs on a device: for products, and in the arena behind. */
+static tsr_status measure(const tsr_kernel_call *call, tsr_device device, tsr_matmul_needs *needs, size_t *beside)
 {
     tsr_arena arena = {NULL, 0};
     *needs = (tsr_matmul_needs){0, 0};
-    const tsr_matmul_site site = {.device = tsr_device_host(), .needs = needs};
+    const tsr_matmul_site site = {.device = device, .needs = needs};
     TSR_TRY(compute(&(place){call, &site, &arena}));
     *beside = arena.used;
     return TSR_OK;
@@ -168,7 +168,9 @@ int64_t tsr_product_bytes(const tsr_kernel_call *call)
     tsr_matmul_needs needs;
     size_t beside;
     /* The kernel fails in the same way, and can say so. */
-    return measure(call, &needs, &beside) == TSR_OK ? (int64_t)(tsr_layer_needs_bytes(&needs) + beside) : 0;
+    return measure(call, tsr_device_host(), &needs, &beside) == TSR_OK
+               ? (int64_t)(tsr_layer_needs_bytes(&needs) + beside)
+               : 0;
 }
 
 /* Finds the rows of x and y, (.., k) and (.., n): one dim may have several. False: more have. */
@@ -235,7 +237,7 @@ tsr_status tsr_product_run(const tsr_kernel_call *call)
     tsr_gemm few;
     if (describe_few(call, &few))
         return tsr_rows_run(tsr_rows_kernels_for(call->kernels), &few);
-    TSR_TRY(measure(call, &needs, &beside));
+    TSR_TRY(measure(call, tsr_device_host(), &needs, &beside));
     TSR_TRY(choose(call, &choice));
     const tsr_matmul_site site = tsr_layer_site(tsr_device_host(), &choice, &needs, call->workspace, NULL);
     tsr_arena arena = {beside ? (char *)call->workspace + tsr_layer_needs_bytes(&needs) : NULL, 0};
@@ -243,4 +245,44 @@ tsr_status tsr_product_run(const tsr_kernel_call *call)
     const tsr_status status = compute(&(place){call, &site, &arena});
     tsr_choice_release(&choice);
     return status;
+}
+
+/* True of products that a device's gemm computes: the sizes of groups, and weights of 8 bits with
+ * their scales, are read by the host alone. */
+static bool is_by_gemm(int code)
+{
+    return code <= TSR_PRODUCT_LINEAR_B;
+}
+
+/* A product without elements, in which a device sees the dtypes. */
+static tsr_status check_dtypes(const tsr_kernel_call *call, tsr_device device)
+{
+    const tsr_dtype first = call->inputs[0].dtype;
+    const tsr_gemm product = {.size = sizeof product,
+                              .a_dtype = first,
+                              .b_dtype = call->input_count > 1 && call->layouts[1] ? call->inputs[1].dtype : first,
+                              .c_dtype = call->outputs[0].dtype};
+    return tsr_gemm_supported(call->op, device, &product);
+}
+
+tsr_status tsr_product_wants(const tsr_kernel_call *call, tsr_device device, int64_t *bytes)
+{
+    tsr_matmul_needs needs;
+    size_t beside;
+    if (!is_by_gemm(call->code))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: no gemm of a device computes it", call->op);
+    TSR_TRY(check_dtypes(call, device));
+    TSR_TRY(measure(call, device, &needs, &beside));
+    *bytes = (int64_t)(tsr_layer_needs_bytes(&needs) + beside);
+    return TSR_OK;
+}
+
+tsr_status tsr_product_enqueue(const tsr_kernel_call *call, tsr_device device, tsr_stream stream)
+{
+    tsr_matmul_needs needs;
+    size_t beside;
+    TSR_TRY(measure(call, device, &needs, &beside));
+    const tsr_matmul_site site = tsr_layer_site(device, NULL, &needs, call->workspace, stream);
+    tsr_arena arena = {beside ? (char *)call->workspace + tsr_layer_needs_bytes(&needs) : NULL, 0};
+    return compute(&(place){call, &site, &arena});
 }

@@ -29,4 +29,11 @@ tsr_status tsr_product_run(const tsr_kernel_call *call);
 /** The workspace of tsr_product_run(). */
 int64_t tsr_product_bytes(const tsr_kernel_call *call);
 
+/** The workspace of tsr_product_enqueue(). TSR_ERROR_UNSUPPORTED: the device has no gemm for these
+ * dtypes, or no gemm computes the call: of groups, and of weights of 8 bits. */
+tsr_status tsr_product_wants(const tsr_kernel_call *call, tsr_device device, int64_t *bytes);
+
+/** Enqueues the product by the gemm of `device`, on which the call's tensors and workspace lie. */
+tsr_status tsr_product_enqueue(const tsr_kernel_call *call, tsr_device device, tsr_stream stream);
+
 #endif

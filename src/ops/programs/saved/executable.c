@@ -33,6 +33,12 @@ tsr_status tsr_executable_save(const tsr_executable *executable, void *buffer, s
 
 tsr_status tsr_executable_load(tsr_context *context, const void *bytes, size_t size, tsr_executable **out)
 {
+    return tsr_executable_load_on(context, bytes, size, tsr_device_host(), out);
+}
+
+tsr_status tsr_executable_load_on(tsr_context *context, const void *bytes, size_t size, tsr_device device,
+                                  tsr_executable **out)
+{
     static const char caller[] = "tsr_executable_load";
     tsr_reader in;
     tsr_program *program;
@@ -43,6 +49,7 @@ tsr_status tsr_executable_load(tsr_context *context, const void *bytes, size_t s
                               : bytes  ? "out"
                                        : "bytes");
     TSR_TRY(tsr_read_frame(caller, &frame, bytes, size, NULL, &in));
+    options.device = device;
     options.rank = tsr_read_i64(&in);
     if (in.ended || options.rank < 0 || options.rank > INT_MAX)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the rank is %lld, but must be 0 to %d", caller,

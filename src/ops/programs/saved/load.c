@@ -1,6 +1,6 @@
 #include "ops/programs/saved/load.h"
 
-#include "ops/programs/record.h"
+#include "ops/programs/recorded/record.h"
 #include "ops/programs/saved/save.h"
 
 #include <tessera/saved.h>

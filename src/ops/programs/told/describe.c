@@ -1,73 +1,66 @@
 /* What an executable does, and what it costs. */
 #include "ops/eager/exchange.h"
 #include "ops/programs/executable.h"
+#include "ops/programs/told/work.h"
 
-#include <tessera/cost.h>
 #include <tessera/explain.h>
 
-#include <math.h>
 #include <string.h>
-
-/* Floating operations a second that are assumed of products where nothing was measured: one core
- * with vectors of 512 bits. */
-#define FLOPS_A_SECOND 1e11
 
 size_t tsr_executable_step_count(const tsr_executable *executable)
 {
     return executable ? executable->step_count : 0;
 }
 
-/* Bytes of a value's shard on this rank. */
+/* Bytes of a value's shard on this rank, with all lengths at their maxima. */
 static size_t count_bytes(const tsr_executable *x, int value)
 {
     return tsr_form_of(x, value)->bytes;
 }
 
-/* Elements of a local tensor. */
-static int64_t count_elements(const tsr_executable *x, int value)
+/* True if steps of the group before `step` have read or made a value. */
+static bool is_cached(const tsr_executable *x, const tsr_step *step, int value)
 {
-    int64_t count = 1;
-    const tsr_tensor *const t = &tsr_form_of(x, value)->local;
-    for (int dim = 0; dim < t->ndim; dim++)
-        count *= t->shape[dim];
-    return t->ndim < 0 ? 0 : count;
-}
-
-/* Multiplications and additions of attention: each query meets each key twice, in the gradient five
- * times; masks are not looked at. */
-static int64_t count_attention(const tsr_executable *x, const tsr_step *step)
-{
-    const bool is_gradient = strcmp(step->c.op->name, "attention_gradient") == 0;
-    if (!is_gradient && strcmp(step->c.op->name, "attention") != 0)
-        return 0;
-    const tsr_tensor *const k = &tsr_form_of(x, step->operands[is_gradient ? 2 : 1])->local;
-    return (is_gradient ? 10 : 4) * count_elements(x, step->operands[is_gradient ? 1 : 0]) * k->shape[k->ndim - 2];
-}
-
-/* Multiplications and additions of a product a..k, k..b: 2 * sqrt(|a| |b| |out|) for one contracted
- * group of dims; exact where each dim is in two of the three. */
-static int64_t count_flops(const tsr_executable *x, const tsr_step *step)
-{
-    static const char *const products[] = {"linear",
-                                           "matmul",
-                                           "einsum",
-                                           "linear_gradient_x",
-                                           "linear_gradient_w",
-                                           "matmul_gradient_a",
-                                           "matmul_gradient_b",
-                                           "linear_q8"};
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        if (strcmp(step->c.op->name, products[i]) != 0 || step->operands[1] < 0)
-            continue;
-        const double a = (double)count_elements(x, step->operands[0]), b = (double)count_elements(x, step->operands[1]);
-        const double out = (double)count_elements(x, step->results[0]);
-        return (int64_t)(2 * sqrt(a * b * out) + 0.5);
+    for (int at = x->groups[step->group].first; &x->steps[at] < step; at++) {
+        for (int i = 0; i < x->steps[at].operand_count; i++)
+            if (x->steps[at].operands[i] >= 0 && x->values[x->steps[at].operands[i]].base == x->values[value].base)
+                return true;
+        if (x->values[x->steps[at].results[0]].base == x->values[value].base)
+            return true;
     }
-    return count_attention(x, step);
+    return false;
 }
 
-static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step, const tsr_cost_profile *cost,
-                                  tsr_executable_step *out)
+/* The ranks that meet inside an op. */
+static int64_t count_met(const tsr_executable *x, const tsr_step *step)
+{
+    int64_t ranks = 1;
+    const tsr_mesh *const mesh = x->meshes[step->mesh].given;
+    for (int k = 0; k < tsr_mesh_ndim(mesh); k++)
+        ranks *= step->exchanged >> k & 1 ? tsr_mesh_size(mesh, k) : 1;
+    return ranks;
+}
+
+/* Bytes of a value's shard at the lengths of now. */
+static int64_t count_now(const tsr_executable *x, int value)
+{
+    int64_t count;
+    const tsr_tensor *const local = &tsr_form_of(x, value)->local;
+    if (local->ndim < 0 || tsr_tensor_count(local, &count) != TSR_OK)
+        return 0;
+    return count * (int64_t)tsr_dtype_bytes(local->dtype);
+}
+
+/* Bytes of a value that a step has from memory, or writes there; `value` -1: none. */
+static int64_t count_touched(const tsr_executable *x, const tsr_step *step, int value)
+{
+    if (value < 0 || x->values[x->values[value].base].place == TSR_PLACE_TILE ||
+        x->values[value].place == TSR_PLACE_UNREAD)
+        return 0;
+    return step->group >= 0 && is_cached(x, step, value) ? 0 : count_now(x, value);
+}
+
+static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     tsr_kernel_call call = step->call;
     out->op = step->c.op->name;
@@ -79,17 +72,15 @@ static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step,
     if (out->is_view || !step->inside)
         return TSR_OK;
     for (int i = 0; i < out->operand_count; i++)
-        out->bytes_touched += step->operands[i] >= 0 ? (int64_t)count_bytes(x, step->operands[i]) : 0;
+        out->bytes_touched += count_touched(x, step, step->operands[i]);
     for (int i = 0; i < out->result_count; i++)
-        out->bytes_touched += (int64_t)count_bytes(x, step->results[i]);
-    out->flops = count_flops(x, step);
-    const double memory = (double)out->bytes_touched / cost->inside.bandwidth,
-                 work = (double)out->flops / FLOPS_A_SECOND;
-    out->seconds = memory > work ? memory : work;
+        out->bytes_touched += count_touched(x, step, step->results[i]);
+    const tsr_kernel_work work = tsr_count_work(x, step);
+    out->flops = work.flops;
+    out->seconds = tsr_kernel_seconds(x, step, &work, out->bytes_touched);
     if (step->exchanged) {
         out->bytes_received = tsr_exchange_received(&step->c, step->exchanged, &call);
-        out->seconds +=
-            cost->inside.latency * step->c.op->exchanges + (double)out->bytes_received / cost->inside.bandwidth;
+        out->seconds += tsr_exchange_seconds(x, step->c.op->exchanges, count_met(x, step), out->bytes_received);
     }
     return TSR_OK;
 }
@@ -124,11 +115,14 @@ static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, t
     const tsr_plan *const plan = x->plans[step->plan].now;
     out->is_view = step->kind == TSR_DOES_SAME;
     TSR_TRY(tsr_plan_figures_of(plan, &figures));
-    TSR_TRY(tsr_plan_visit_receives(plan, add_transfer, &of));
+    if (x->plans[step->plan].count == 1)
+        of.bytes = figures.bytes_received;
+    else
+        TSR_TRY(tsr_plan_visit_receives(plan, add_transfer, &of));
     out->op = "move";
     out->operand_count = out->result_count = 1;
     out->bytes_received = of.bytes;
-    out->bytes_touched = (int64_t)(count_bytes(x, step->operands[0]) + count_bytes(x, step->results[0]));
+    out->bytes_touched = count_now(x, step->operands[0]) + count_now(x, step->results[0]);
     out->seconds = step->place == 0 ? figures.seconds : 0;
     out->shares = step->place > 0;
     if (step->chosen)
@@ -136,24 +130,31 @@ static tsr_status describe_move(const tsr_executable *x, const tsr_step *step, t
     return TSR_OK;
 }
 
-static tsr_status describe_copy(const tsr_executable *x, const tsr_step *step, const tsr_cost_profile *cost,
-                                tsr_executable_step *out)
+static tsr_status describe_copy(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     out->op = "copy";
     out->operand_count = 1;
-    out->bytes_touched = 2 * (int64_t)count_bytes(x, step->operands[0]);
-    out->seconds = (double)out->bytes_touched / cost->inside.bandwidth;
+    out->bytes_touched = 2 * count_now(x, step->operands[0]);
+    out->seconds = tsr_copy_seconds(x, out->bytes_touched / 2);
     return TSR_OK;
 }
 
-static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, const tsr_cost_profile *cost,
-                                 tsr_executable_step *out)
+static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, tsr_executable_step *out)
 {
     out->op = "store";
     out->operand_count = 3;
-    out->bytes_touched = 2 * (int64_t)count_bytes(x, step->operands[1]);
-    out->seconds = (double)out->bytes_touched / cost->inside.bandwidth;
+    out->bytes_touched = count_touched(x, step, step->operands[1]) + count_now(x, step->operands[1]);
+    out->seconds = tsr_copy_seconds(x, out->bytes_touched / 2);
     return TSR_OK;
+}
+
+/* The place at which the step that runs at `at` is told. */
+static size_t find_told(const tsr_executable *x, int at)
+{
+    size_t place = 0;
+    while (place < x->step_count && x->told[place] != at)
+        place++;
+    return place;
 }
 
 tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index, tsr_executable_step *out)
@@ -164,11 +165,11 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     if (index >= executable->step_count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_executable_step_at: index is %zu, but there are %zu steps",
                               index, executable->step_count);
-    const tsr_step *const step = &executable->steps[index];
-    const tsr_cost_profile cost = tsr_cost_default();
+    const tsr_step *const step = &executable->steps[executable->told[index]];
     memset(out, 0, sizeof *out);
-    out->first = (size_t)step->first;
-    out->last = (size_t)step->last;
+    out->group = step->group;
+    out->first = step->c.op ? index : find_told(executable, step->first);
+    out->last = step->c.op ? index + 1 : find_told(executable, step->last);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;
@@ -181,10 +182,10 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     if (!step->c.op)
         return describe_move(executable, step, out);
     if (step->kind == TSR_DOES_STORE)
-        return describe_store(executable, step, &cost, out);
+        return describe_store(executable, step, out);
     if (step->kind == TSR_DOES_COPY)
-        return describe_copy(executable, step, &cost, out);
-    return describe_kernel(executable, step, &cost, out);
+        return describe_copy(executable, step, out);
+    return describe_kernel(executable, step, out);
 }
 
 static size_t add_bytes(const tsr_executable *x, const int *values, size_t count, tsr_place place)

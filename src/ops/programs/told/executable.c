@@ -1,9 +1,9 @@
 
 #include "ops/programs/executable.h"
 
-#include "ops/agreement.h"
 #include "ops/rows/settings.h"
 
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
 #include <string.h>
@@ -21,15 +21,33 @@ static void destroy_names(tsr_context *context, char **names, size_t count)
     tsr_release(context, names);
 }
 
+static void give_back(const tsr_executable *x, const tsr_device_piece *piece)
+{
+    void *self;
+    if (piece->data)
+        tsr_device_driver_table(x->device.driver, &self)->free(self, x->device.index, piece->data, piece->bytes, NULL);
+}
+
+/* Frees what lies on the device. */
+static void leave_device(const tsr_executable *x)
+{
+    for (size_t i = 0; i < x->value_count; i++)
+        give_back(x, &x->values[i].on_device);
+    give_back(x, &x->unread);
+}
+
 void tsr_executable_destroy(tsr_executable *x)
 {
     if (!x)
         return;
     tsr_context *const context = x->context;
+    leave_device(x);
     for (size_t i = 0; i < x->step_count; i++)
         destroy_step(context, &x->steps[i]);
     for (size_t i = 0; i < x->value_count; i++)
         tsr_release(context, x->values[i].constant);
+    for (size_t i = 0; i < x->group_count; i++)
+        tsr_release(context, x->groups[i].cursors);
     for (size_t i = 0; i < x->form_count; i++) {
         tsr_layout_destroy(x->forms[i].largest);
         tsr_layout_destroy(x->forms[i].layout);
@@ -51,8 +69,9 @@ void tsr_executable_destroy(tsr_executable *x)
     destroy_names(context, x->bound_names, x->bound_count);
     destroy_names(context, x->input_names, x->input_count);
     destroy_names(context, x->output_names, x->output_count);
-    void *const memory[] = {x->steps,  x->values, x->rooms, x->inputs,  x->outputs, x->bound, x->tensors, x->meshes,
-                            x->linked, x->forms,  x->plans, x->sources, x->batches, x->saved, x->early};
+    void *const memory[] = {x->steps,   x->values, x->rooms,  x->inputs, x->outputs, x->bound,
+                            x->tensors, x->meshes, x->linked, x->forms,  x->plans,   x->sources,
+                            x->batches, x->saved,  x->groups, x->told,   x->early};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         tsr_release(context, memory[i]);
     tsr_release(context, x);
@@ -62,6 +81,13 @@ void tsr_executable_destroy(tsr_executable *x)
 size_t tsr_executable_input_count(const tsr_executable *executable)
 {
     return executable ? executable->input_count : 0;
+}
+
+tsr_device tsr_executable_input_device(const tsr_executable *executable, size_t index)
+{
+    if (index >= tsr_executable_input_count(executable) || executable->values[executable->inputs[index]].is_lent)
+        return tsr_device_host();
+    return executable->device;
 }
 
 size_t tsr_executable_output_count(const tsr_executable *executable)
@@ -136,6 +162,21 @@ static tsr_status refuse_layout(const char *name, const tsr_layout *wanted, cons
         tsr_dtype_name(tsr_layout_dtype(given)), tsr_layout_ndim(given), theirs);
 }
 
+/* Checks that a tensor lies where the executable runs. */
+static tsr_status check_device(const tsr_executable *x, const char *name, const tsr_dtensor *tensor)
+{
+    char text[2][80];
+    const tsr_tensor local = tsr_dtensor_to_local(tensor);
+    if (local.ndim < 0 || tsr_launch_is_same(local.device, x->device))
+        return TSR_OK;
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_executable_bind: \"%.200s\" lies on %s, but the executable runs on %s; copy it there, or "
+        "compile for its device by tsr_compile_options.device",
+        name, tsr_launch_print(local.device, text[0], sizeof text[0]),
+        tsr_launch_print(x->device, text[1], sizeof text[1]));
+}
+
 tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor *tensor)
 {
     if (!x || !name || !tensor)
@@ -152,6 +193,7 @@ tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor 
     const tsr_layout *const wanted = tsr_form_of(x, x->bound[at])->largest, *const given = tsr_dtensor_layout(tensor);
     if (!tsr_layout_equal(wanted, given))
         return refuse_layout(name, wanted, given);
+    TSR_TRY(check_device(x, name, tensor));
     tsr_dtensor_retain(tensor);
     tsr_dtensor_destroy(x->tensors[at]);
     x->tensors[at] = tensor;

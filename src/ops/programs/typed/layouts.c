@@ -1,4 +1,4 @@
-#include "ops/programs/record.h"
+#include "ops/programs/recorded/record.h"
 #include "ops/programs/typed/typed.h"
 
 #include <tessera/sys/status.h>

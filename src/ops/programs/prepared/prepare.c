@@ -5,6 +5,7 @@
 #include "ops/programs/early.h"
 #include "ops/programs/forms.h"
 #include "ops/programs/plans.h"
+#include "ops/programs/prepared/place.h"
 #include "ops/programs/probe.h"
 
 #include <tessera/mesh_comm.h>
@@ -18,7 +19,7 @@ static tsr_status overlap(tsr_executable *x, bool overlaps)
 {
     if (x->overlaps == overlaps && x->has_rooms)
         return TSR_OK;
-    x->is_linked = false;
+    TSR_TRY(tsr_compile_stand_in(x));
     TSR_TRY(tsr_compile_early(x, overlaps));
     return tsr_compile_memory(x);
 }
@@ -30,6 +31,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
         return tsr_status_set(TSR_ERROR_STATE,
                               "tsr_executable_prepare: the executable is the part of rank %lld, but this is rank %d",
                               (long long)x->rank, tsr_comm_rank(comm));
+    TSR_TRY(tsr_executable_check_place(x));
     for (size_t i = 0; i < x->mesh_count; i++) {
         tsr_mesh_destroy(x->meshes[i].open);
         x->meshes[i].open = NULL;
@@ -38,6 +40,7 @@ static tsr_status open_all(tsr_executable *x, tsr_comm *comm)
     TSR_TRY(overlap(x, tsr_plan_overlaps(NULL, comm)));
     TSR_TRY(tsr_executable_open_plans(x, comm));
     TSR_TRY(tsr_compile_probe(x, comm));
+    TSR_TRY(tsr_executable_fill_constants(x));
     return tsr_compile_scratch(x);
 }
 
@@ -82,12 +85,15 @@ static tsr_status prepare_steps(tsr_executable *x, tsr_comm *comm)
     return tsr_agree(comm, o.status);
 }
 
-/* Compares the programs of all ranks. */
+/* Compares the programs of all ranks, and the kinds of their devices. */
 static tsr_status compare(const tsr_executable *x, tsr_comm *comm)
 {
-    const int64_t own = (int64_t)(x->fingerprint >> 2);
-    int64_t both[] = {own, -own};
-    TSR_TRY(tsr_comm_all_reduce(comm, both, both, 2, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
+    const int64_t own = (int64_t)(x->fingerprint >> 2), kind = (int64_t)(tsr_executable_device_kind(x) >> 2);
+    int64_t both[] = {own, -own, kind, -kind};
+    TSR_TRY(tsr_comm_all_reduce(comm, both, both, 4, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
+    if (both[0] == -both[1] && both[2] != -both[3])
+        return tsr_status_set(TSR_ERROR_PEER, "tsr_executable_prepare: ranks compiled for different kinds of device; "
+                                              "give tsr_compile() devices of one kind on all ranks");
     if (both[0] == -both[1])
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_PEER,

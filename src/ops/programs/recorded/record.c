@@ -1,5 +1,5 @@
 
-#include "ops/programs/record.h"
+#include "ops/programs/recorded/record.h"
 
 #include "ops/eager/attributes.h"
 #include "ops/eager/mix.h"

@@ -1,7 +1,7 @@
 /* The backward of a program: nodes from the last to the first, each by the formulas of its row,
  * which are applied as recorded ops. */
 #include "ops/programs/lengths.h"
-#include "ops/programs/record.h"
+#include "ops/programs/recorded/record.h"
 #include "ops/rows/formula.h"
 #include "ops/rows/gradient_layouts.h"
 #include "ops/rows/lookup.h"

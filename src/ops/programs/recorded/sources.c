@@ -1,7 +1,7 @@
 /* Values that no op makes: inputs, parameters and constants; and outputs. */
 #include "ops/programs/lengths.h"
 #include "ops/programs/program.h"
-#include "ops/programs/record.h"
+#include "ops/programs/recorded/record.h"
 
 #include <tessera/sys/memory.h>
 

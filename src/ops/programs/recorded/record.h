@@ -1,6 +1,6 @@
 /** Adds nodes to a program. */
-#ifndef TSR_OPS_PROGRAMS_RECORD_H
-#define TSR_OPS_PROGRAMS_RECORD_H
+#ifndef TSR_OPS_PROGRAMS_RECORDED_RECORD_H
+#define TSR_OPS_PROGRAMS_RECORDED_RECORD_H
 
 #include "ops/programs/program.h"
 
