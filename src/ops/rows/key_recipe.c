@@ -58,10 +58,13 @@ void tsr_key_recipe_fold(tsr_key_recipe *recipe, uint64_t data)
 
 tsr_attribute tsr_key_recipe_to_attribute(const tsr_key_recipe *recipe)
 {
-    int64_t list[TSR_KEY_RECIPE_NUMBERS] = {recipe->number, recipe->fold_count};
+    tsr_attribute key = {.name = "key",
+                         .kind = TSR_ATTRIBUTE_INTS,
+                         .count = TSR_KEY_RECIPE_NUMBERS,
+                         .list = {recipe->number, recipe->fold_count}};
     for (int i = 0; i < TSR_KEY_FOLDS; i++)
-        list[2 + i] = (int64_t)recipe->folds[i];
-    return tsr_attribute_ints("key", TSR_KEY_RECIPE_NUMBERS, list);
+        key.list[2 + i] = (int64_t)recipe->folds[i];
+    return key;
 }
 
 int tsr_key_recipe_find_place(const tsr_attribute *attributes)
