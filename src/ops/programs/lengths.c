@@ -26,14 +26,14 @@ static void put_words(tsr_attribute *key, uint64_t first, uint64_t second)
 int tsr_program_key_of(const tsr_attribute *attributes)
 {
     tsr_key_recipe recipe;
-    const int place = tsr_key_recipe_find_place(attributes);
+    const int place = tsr_key_recipe_find_place(TSR_OP_MOST_ATTRIBUTES, attributes);
     return place >= 0 && tsr_key_recipe_from_attributes(attributes, place, &recipe) ? recipe.number : -1;
 }
 
 void tsr_program_resolve_key(tsr_random_key key, tsr_attribute *attributes)
 {
     tsr_key_recipe recipe;
-    const int place = tsr_key_recipe_find_place(attributes);
+    const int place = tsr_key_recipe_find_place(TSR_OP_MOST_ATTRIBUTES, attributes);
     if (!tsr_key_recipe_from_attributes(attributes, place, &recipe))
         return;
     for (int i = 0; i < recipe.fold_count; i++)
@@ -44,7 +44,7 @@ void tsr_program_resolve_key(tsr_random_key key, tsr_attribute *attributes)
 tsr_status tsr_program_check_key(const tsr_program *program, const char *caller, const tsr_attribute *attributes)
 {
     tsr_key_recipe recipe;
-    const int place = tsr_key_recipe_find_place(attributes);
+    const int place = tsr_key_recipe_find_place(TSR_OP_MOST_ATTRIBUTES, attributes);
     if (place < 0 || attributes[place].count != TSR_KEY_RECIPE_NUMBERS)
         return TSR_OK;
     if (tsr_key_recipe_from_attributes(attributes, place, &recipe) && recipe.number < (int)program->key_count &&
@@ -68,8 +68,9 @@ static unsigned resolve(size_t count, const int64_t *lengths, int64_t *number)
 unsigned tsr_program_resolve(size_t length_count, const int64_t *lengths, tsr_attribute *attributes, size_t count)
 {
     unsigned found = 0;
-    const int key = tsr_key_recipe_find_place(attributes);
-    if (tsr_program_key_of(attributes) >= 0)
+    tsr_key_recipe recipe;
+    const int key = tsr_key_recipe_find_place(count, attributes);
+    if (key >= 0 && tsr_key_recipe_from_attributes(attributes, key, &recipe))
         put_words(&attributes[key], 0, 0);
     for (size_t i = 0; i < count; i++) {
         tsr_attribute *const a = &attributes[i];

@@ -67,14 +67,14 @@ tsr_attribute tsr_key_recipe_to_attribute(const tsr_key_recipe *recipe)
     return key;
 }
 
-int tsr_key_recipe_find_place(const tsr_attribute *attributes)
+int tsr_key_recipe_find_place(size_t count, const tsr_attribute *attributes)
 {
-    for (int i = 0; attributes[i].name && attributes[i + 1].name; i++) {
+    for (size_t i = 0; i + 1 < count && attributes[i].name && attributes[i + 1].name; i++) {
         const tsr_attribute *const generator = &attributes[i], *const key = &attributes[i + 1];
         if (generator->kind == TSR_ATTRIBUTE_WORD && key->kind == TSR_ATTRIBUTE_INTS &&
             strcmp(generator->name, "generator") == 0 && strcmp(generator->words, "threefry|philox") == 0 &&
             strcmp(key->name, "key") == 0)
-            return i + 1;
+            return (int)i + 1;
     }
     return -1;
 }

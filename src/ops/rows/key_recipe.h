@@ -36,9 +36,9 @@ void tsr_key_recipe_fold(tsr_key_recipe *recipe, uint64_t data);
 /** The recipe as the attribute "key". */
 tsr_attribute tsr_key_recipe_to_attribute(const tsr_key_recipe *recipe);
 
-/** The place of a key among an op's attributes: a list called "key" behind a word called
- * "generator", of "threefry|philox". -1: they have none. */
-int tsr_key_recipe_find_place(const tsr_attribute *attributes);
+/** The place of a key among an op's attributes, `count` or fewer: a list called "key" behind a word
+ * called "generator", of "threefry|philox". -1: they have none. */
+int tsr_key_recipe_find_place(size_t count, const tsr_attribute *attributes);
 
 /** True if the key at `place` is a recipe, which becomes `*out`, and a key has room for it. */
 bool tsr_key_recipe_from_attributes(const tsr_attribute *attributes, int place, tsr_key_recipe *out);

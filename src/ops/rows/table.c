@@ -179,7 +179,7 @@ static tsr_status infer_move(const tsr_op_case *c, tsr_op_inferred *out)
 /* Refuses a key that stands for one that runs give, in whose place recording has put one. */
 static tsr_status check_key(const tsr_op_case *c)
 {
-    const int place = tsr_key_recipe_find_place(c->attributes);
+    const int place = tsr_key_recipe_find_place(TSR_OP_MOST_ATTRIBUTES, c->attributes);
     if (place < 0 || c->attributes[place].count != TSR_KEY_RECIPE_NUMBERS)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
