@@ -139,6 +139,17 @@ TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const c
                                              int64_t length);
 
 /**
+ * Gives a key (tsr_run_key()) for the runs that follow, until it is given another one. Every rank
+ * gives the same, for example one of the number of the run. This is compared where ranks meet
+ * inside an op, and such a run fails with TSR_ERROR_PEER; elsewhere replicas would differ. Neither
+ * communicates nor allocates; steps that do not use the key stay as they are. TSR_ERROR_ARGUMENT:
+ * the program has no such key, or it is of another generator; the key is NULL, has no generator, or
+ * is one of tsr_run_key() itself.
+ */
+TSR_API tsr_status tsr_executable_set_key(tsr_executable *executable, const char *name,
+                                          const tsr_random_key *key);
+
+/**
  * Collective over the ranks of `comm`: runs the program. `inputs` and `outputs` have a local tensor
  * for each, of the local shape of its layout on this rank, with any strides; a rank outside a
  * value's mesh gives any. Outputs overlap nothing. `workspace` has `bytes` >=
@@ -153,11 +164,11 @@ TSR_API tsr_status tsr_executable_set_length(tsr_executable *executable, const c
  * TSR_ERROR_DEVICE on some rank, every rank waits for its stream, and for its peers, before it runs
  * again: what was not enqueued may be what ordered the ranks' streams.
  *
- * TSR_ERROR_STATE: not prepared on `comm`, or a parameter is not bound. TSR_ERROR_ARGUMENT: a
- * tensor does not fit. TSR_ERROR_PEER: another rank failed, which the sentence names. A rank that
- * fails goes on meeting the others, so that nobody hangs; `outputs` are then undefined, and the
- * sentence names the first state that the run may have written, and how many more. A rank that
- * fails after the last meeting of the run does so alone. The next run works.
+ * TSR_ERROR_STATE: not prepared on `comm`, a parameter is not bound, or a key is not set.
+ * TSR_ERROR_ARGUMENT: a tensor does not fit. TSR_ERROR_PEER: another rank failed, which the
+ * sentence names. A rank that fails goes on meeting the others, so that nobody hangs; `outputs` are
+ * then undefined, and the sentence names the first state that the run may have written, and how
+ * many more. A rank that fails after the last meeting of the run does so alone. The next run works.
  */
 TSR_API tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm,
                                       const tsr_tensor *inputs, const tsr_tensor *outputs,

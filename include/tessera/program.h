@@ -29,7 +29,7 @@
 #ifndef TESSERA_PROGRAM_H
 #define TESSERA_PROGRAM_H
 
-#include <tessera/ops.h>
+#include <tessera/random.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,11 +75,31 @@ TSR_API tsr_value tsr_state(tsr_program *program, const char *name, const tsr_la
 
 /**
  * A length that each run gives by tsr_executable_set_length(), from 1 to `maximum`, such as the
- * number of tokens: returns a number that stands for it in shapes of tsr_input() and in integer
- * attributes. Executables have memory for the maximum. A dim of such a length is not sharded, and
- * its sizes follow from lengths by sums and multiples. The name is copied. At most 8.
+ * number of tokens: returns a number, -2^63 + 0, 1, .., that stands for it in shapes of tsr_input()
+ * and in integer attributes other than keys. Executables have memory for the maximum. A dim of such
+ * a length is not sharded, and its sizes follow from lengths by sums and multiples. The name is
+ * copied. At most 8.
  */
 TSR_API int64_t tsr_length(tsr_program *program, const char *name, int64_t maximum);
+
+/**
+ * A key of random numbers (random.h) that each run gives by tsr_executable_set_key(), of
+ * `generator`: returns a key that stands for it in the functions of program_ops.h. The name is
+ * copied. At most 8; each layer derives its own by tsr_random_key_fold_in() or
+ * tsr_random_key_split(), which give here what they give of the run's key:
+ *
+ *     tsr_random_key key = tsr_run_key(p, "dropout", TSR_RANDOM_THREEFRY);
+ *     for (int i = 0; i < layers; i++) {
+ *         tsr_random_key own = tsr_random_key_fold_in(key, i);
+ *         x = tsr_op_dropout(p, layer(p, x, i), 0.1, &own);
+ *     }
+ *
+ * Two numbers may follow one another so, or up to 4 that are all below 2^32; with more than that
+ * the key is refused when it is used. It means something in its own program alone, and calls on
+ * dtensors refuse it.
+ */
+TSR_API tsr_random_key tsr_run_key(tsr_program *program, const char *name,
+                                   tsr_random_generator generator);
 
 /** A tensor all of whose elements are `value`, converted to the layout's dtype. The layout, which
  * is retained, has no Partial dim. */

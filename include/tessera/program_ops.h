@@ -246,8 +246,8 @@ TSR_API tsr_value tsr_op_cumsum(tsr_program *program, tsr_value x, int dim);
 /** @} */
 
 /** @{ */
-/** Random numbers (random.h) in `layout`, which is retained. The key is the program's own, so every
- * run has the same numbers. */
+/** Random numbers (random.h) in `layout`, which is retained: those of `*key`, the same in every
+ * run, or with one of tsr_run_key() those of the key that each run gives. */
 TSR_API tsr_value tsr_op_uniform(tsr_program *program, const tsr_layout *layout,
                                  const tsr_random_key *key, double low, double high);
 TSR_API tsr_value tsr_op_normal(tsr_program *program, const tsr_layout *layout,
@@ -263,8 +263,9 @@ TSR_API tsr_value tsr_op_randint(tsr_program *program, const tsr_layout *layout,
                                  const tsr_random_key *key, int64_t low, int64_t high);
 /** @} */
 
-/** 0 with probability `p`, else x / (1 - p) (random.h). The key is the program's own, so every run
- * drops the same elements. */
+/** 0 with probability `p`, else x / (1 - p) (random.h). Every run drops the same elements, or with
+ * a key of tsr_run_key() those of the key that it gives; the backward drops those of the forward.
+ */
 TSR_API tsr_value tsr_op_dropout(tsr_program *program, tsr_value x, double p,
                                  const tsr_random_key *key);
 

@@ -26,7 +26,7 @@
 #ifndef TESSERA_RANDOM_H
 #define TESSERA_RANDOM_H
 
-#include <tessera/dtensor.h>
+#include <tessera/ops.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,7 +35,9 @@ extern "C" {
 /** How random bits are made. */
 typedef enum tsr_random_generator {
     TSR_RANDOM_THREEFRY = 1, /**< Threefry-2x32, 20 rounds */
-    TSR_RANDOM_PHILOX        /**< Philox-4x32, 10 rounds */
+    TSR_RANDOM_PHILOX,       /**< Philox-4x32, 10 rounds */
+    TSR_RANDOM_RUN = 1 << 16 /**< beside one of them: runs of a program give the key
+                                  (tsr_run_key()) */
 } tsr_random_generator;
 
 /** A generator and its stream. A plain value. */
@@ -52,12 +54,21 @@ TSR_API tsr_random_key tsr_random_key_threefry(uint64_t seed);
 TSR_API tsr_random_key tsr_random_key_philox(uint64_t seed, uint64_t offset);
 
 /** Key number `index` of those into which `key` splits, split(key, n)[index] for any n above it. A
- * key of no generator stays as it is. Pure. */
+ * key of no generator stays as it is; one of tsr_run_key() notes the number. Pure. */
 TSR_API tsr_random_key tsr_random_key_split(tsr_random_key key, uint64_t index);
 
 /** A key made of a key and a number, such as that of a layer or a step: fold_in(key, data). A key
- * of no generator stays as it is. Pure. */
+ * of no generator stays as it is; one of tsr_run_key() notes the number. Pure. */
 TSR_API tsr_random_key tsr_random_key_fold_in(tsr_random_key key, uint64_t data);
+
+/** @{ */
+/** A key as the attributes "generator" and "key" of an op, for calls by row and for
+ * tsr_program_apply(), which alone takes a key of tsr_run_key(). Calls refuse what comes of NULL or
+ * of a key without generator. Rows of a program's own (sys/ops.h) take keys if they have the same
+ * attributes: a word of "threefry|philox", and behind it a list of 2 numbers. Pure. */
+TSR_API tsr_attribute tsr_random_key_generator(const tsr_random_key *key);
+TSR_API tsr_attribute tsr_random_key_words(const tsr_random_key *key);
+/** @} */
 
 /** @{ */
 /** Floats: uniform numbers from `low` to below `high`, both finite. */

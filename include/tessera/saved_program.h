@@ -51,7 +51,7 @@ TSR_API tsr_status tsr_program_load(tsr_context *context, const void *bytes, siz
                                     tsr_program **out);
 
 /** tsr_program_save() of the program as it was compiled, with the rank whose part the executable
- * is. Bound tensors and lengths that were set are not saved. */
+ * is. Bound tensors, and lengths and keys that were set, are not saved. */
 TSR_API tsr_status tsr_executable_save(const tsr_executable *executable, void *buffer,
                                        size_t capacity, size_t *bytes);
 

@@ -67,7 +67,7 @@ static void seal_all(uint8_t *bytes, size_t size)
         layouts |= (uint64_t)bytes[HEAD_BYTES + i] << 8 * i;
     if (layouts >= LEAST_PLAN_BYTES && layouts <= size - LAYOUTS_AT - CHECKSUM_BYTES)
         seal(bytes + LAYOUTS_AT, (size_t)layouts, "tsr-plan", 2);
-    seal(bytes, size, "tsr-prog", 1);
+    seal(bytes, size, "tsr-prog", 2);
 }
 
 static void try_program(tsr_context *context, const uint8_t *bytes, size_t size)

@@ -80,6 +80,8 @@ static uint64_t fingerprint(const tsr_program *program)
         for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
             hash = tsr_mix(hash, (uint64_t)(int64_t)node->operands[j]);
     }
+    for (size_t i = 0; i < program->key_count; i++)
+        hash = tsr_mix(tsr_mix_text(hash, program->keys[i].name), (uint64_t)program->keys[i].generator);
     for (size_t i = 0; i < program->output_count; i++)
         hash = tsr_mix(tsr_mix_text(hash, program->outputs[i].name), (uint64_t)program->outputs[i].value);
     return hash;
@@ -95,11 +97,22 @@ static tsr_status copy_lengths(const tsr_program *program, tsr_executable *x)
     return TSR_OK;
 }
 
+static tsr_status copy_keys(const tsr_program *program, tsr_executable *x)
+{
+    for (size_t i = 0; i < program->key_count; i++) {
+        TSR_TRY(tsr_program_copy_text(x->context, program->keys[i].name, &x->keys[i].name));
+        x->keys[i].key.generator = program->keys[i].generator;
+        x->key_count++;
+    }
+    return TSR_OK;
+}
+
 static tsr_status compile_with(const tsr_program *program, bool *needed, int *operand, tsr_factors *factors,
                                tsr_executable *x)
 {
     mark_needed(program, needed);
     TSR_TRY(copy_lengths(program, x));
+    TSR_TRY(copy_keys(program, x));
     TSR_TRY(tsr_compile_factors(program, factors));
     TSR_TRY(tsr_compile_chains(program, needed, operand));
     TSR_TRY(tsr_compile_values(program, needed, operand, factors, x));

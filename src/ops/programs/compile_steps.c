@@ -27,6 +27,9 @@ static tsr_status copy_attributes(tsr_executable *x, const tsr_program_node *nod
     memcpy(step->c.attributes, step->raw, sizeof step->c.attributes);
     while (step->raw[count].name)
         count++;
+    step->key = tsr_program_key_of(step->raw);
+    if (step->key >= 0)
+        x->keys[step->key].is_used = true;
     step->lengths = tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
     return TSR_OK;
 }
@@ -223,6 +226,7 @@ static tsr_status make_step(tsr_executable *x, const tsr_program_node *node, int
     tsr_step *const step = &x->steps[x->step_count++];
     step->node = index;
     step->cause = -1;
+    step->key = -1;
     step->scratch = -1;
     step->batch = -1;
     step->group = -1;
@@ -242,7 +246,7 @@ static void add_copy(tsr_executable *x, int value, int output)
     for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
         step->results[j] = -1;
     step->kind = TSR_DOES_COPY;
-    step->node = step->cause = step->scratch = step->batch = step->group = -1;
+    step->node = step->cause = step->key = step->scratch = step->batch = step->group = -1;
     step->inside = true;
     step->operands[0] = value;
     step->operand_count = 1;

@@ -139,9 +139,10 @@ typedef struct tsr_step {
     bool chosen;      /**< MOVE: by the policy */
     bool inside;      /**< this rank takes part */
     unsigned lengths; /**< in its attributes, by bits */
+    int key;          /**< of the run, which its attributes want; -1: none */
     uint32_t sources; /**< from which its tensors and attributes follow, by bits (link.c) */
     tsr_op_case c;
-    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< as recorded, with lengths */
+    tsr_attribute raw[TSR_OP_MOST_ATTRIBUTES + 1];                    /**< as recorded, with lengths and keys */
     char *caller;                                                     /**< begins sentences; owned */
     char *texts;                                                      /**< of the attributes; owned */
     int operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS]; /**< values; -1: none */
@@ -170,6 +171,15 @@ typedef struct tsr_step {
 typedef struct tsr_batch {
     tsr_tensor inputs[TSR_BATCH], outputs[TSR_BATCH]; /**< as linked */
 } tsr_batch;
+
+/** A key that runs give. */
+typedef struct tsr_executable_key {
+    char *name;
+    bool is_used;       /**< by some step */
+    tsr_random_key key; /**< of now; without words until it is given */
+    bool is_given;
+    uint64_t changed; /**< when it last changed */
+} tsr_executable_key;
 
 /** Moves that may be open while steps run, where the engine overlaps: `step`, and those that share
  * its exchange, from before step `first` to before step `last`. */
@@ -212,9 +222,11 @@ struct tsr_executable {
     tsr_program_length lengths[TSR_LENGTHS];
     int64_t length[TSR_LENGTHS]; /**< of now */
     size_t length_count;
-    uint64_t clock;                /**< counts changes of lengths */
+    tsr_executable_key keys[TSR_RUN_KEYS];
+    size_t key_count;
+    uint64_t clock;                /**< counts changes of lengths and keys */
     uint64_t changed[TSR_LENGTHS]; /**< when each length last changed */
-    uint64_t linked_clock;         /**< of the lengths that steps are linked for */
+    uint64_t linked_clock;         /**< of the lengths and keys that steps are linked for */
     uint32_t *sources;             /**< of each value's memory and sizes, by bits (link.c) */
     size_t workspace_bytes;
     bool has_grown; /**< rooms have, and must be placed again */

@@ -111,12 +111,14 @@ static tsr_status link_view(const tsr_executable *x, const tsr_step *step, tsr_h
     return TSR_OK;
 }
 
-/* Puts the lengths of now into a step's attributes. */
+/* Puts the lengths and the key of now into a step's attributes. */
 static void resolve(const tsr_executable *x, tsr_step *step)
 {
     size_t count = 0;
     for (; step->raw[count].name; count++)
         step->c.attributes[count] = step->raw[count];
+    if (step->key >= 0)
+        tsr_program_resolve_key(x->keys[step->key].key, step->c.attributes);
     tsr_program_resolve(x->length_count, x->length, step->c.attributes, count);
 }
 
@@ -128,7 +130,7 @@ static tsr_status link_step(tsr_executable *x, tsr_step *step)
         step->inputs[i] = x->values[step->operands[i]].tensor;
         step->layouts[i] = tsr_form_of(x, step->operands[i])->layout;
     }
-    if (step->lengths)
+    if (step->lengths || step->key >= 0)
         resolve(x, step);
     for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
         if (step->results[i] >= 0)
@@ -170,8 +172,8 @@ static void link_store(tsr_executable *x, tsr_step *step)
     step->outputs[0].shape[step->dim] = step->inputs[0].shape[step->dim];
 }
 
-/* What memory and sizes follow from, by bits: lengths (as in tsr_step.lengths), then inputs and
- * outputs; the last bit stands for all those beyond it. */
+/* What memory, sizes and attributes follow from, by bits: lengths (as in tsr_step.lengths), then
+ * keys, inputs and outputs; the last bit stands for all those beyond it. */
 #define SOURCES 32
 
 static uint32_t bit_of(size_t source)
@@ -179,14 +181,19 @@ static uint32_t bit_of(size_t source)
     return UINT32_C(1) << (source < SOURCES ? source : SOURCES - 1);
 }
 
-static uint32_t input_bit(size_t input)
+static uint32_t key_bit(size_t key)
 {
-    return bit_of(TSR_LENGTHS + input);
+    return bit_of(TSR_LENGTHS + key);
+}
+
+static uint32_t input_bit(const tsr_executable *x, size_t input)
+{
+    return bit_of(TSR_LENGTHS + x->key_count + input);
 }
 
 static uint32_t output_bit(const tsr_executable *x, size_t output)
 {
-    return bit_of(TSR_LENGTHS + x->input_count + output);
+    return input_bit(x, x->input_count + output);
 }
 
 /* The sources of a value's sizes, and of its memory where that is an input's or output's. */
@@ -196,7 +203,7 @@ static uint32_t find_sources(const tsr_executable *x, const tsr_held *v)
     for (size_t i = 0; v->form >= 0 && i < x->length_count; i++)
         found |= tsr_form_depends(&x->forms[v->form], (int)i) ? bit_of(i) : 0;
     if (v->place == TSR_PLACE_INPUT)
-        found |= input_bit(v->index);
+        found |= input_bit(x, v->index);
     if (v->place == TSR_PLACE_OUTPUT)
         found |= output_bit(x, v->index);
     return found;
@@ -205,7 +212,7 @@ static uint32_t find_sources(const tsr_executable *x, const tsr_held *v)
 /* The sources of a step's tensors and attributes. Its results may lie over its operands. */
 static uint32_t find_step_sources(tsr_executable *x, const tsr_step *step)
 {
-    uint32_t found = step->lengths;
+    uint32_t found = step->lengths | (step->key >= 0 ? key_bit((size_t)step->key) : 0);
     for (int i = 0; i < step->operand_count; i++)
         found |= step->operands[i] >= 0 ? x->sources[step->operands[i]] : 0;
     if (step->kind == TSR_DOES_COPY)
@@ -234,8 +241,10 @@ static uint32_t find_changed(const tsr_executable *x, const tsr_tensor *inputs, 
         return UINT32_MAX;
     for (size_t i = 0; i < x->length_count; i++)
         changed |= x->changed[i] > x->linked_clock ? bit_of(i) : 0;
+    for (size_t i = 0; i < x->key_count; i++)
+        changed |= x->keys[i].changed > x->linked_clock ? key_bit(i) : 0;
     for (size_t i = 0; i < x->input_count; i++)
-        changed |= memcmp(&x->linked[i], &inputs[i], sizeof *inputs) != 0 ? input_bit(i) : 0;
+        changed |= memcmp(&x->linked[i], &inputs[i], sizeof *inputs) != 0 ? input_bit(x, i) : 0;
     for (size_t i = 0; i < x->output_count; i++)
         changed |= memcmp(&x->linked[x->input_count + i], &outputs[i], sizeof *outputs) != 0 ? output_bit(x, i) : 0;
     return changed;

@@ -13,8 +13,8 @@ tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size
  * has no kernel, unless steps are linked to a run's memory. */
 tsr_status tsr_executable_find_scratch(const tsr_executable *x, tsr_step *step, size_t *bytes);
 
-/** Finds from which lengths, inputs and outputs each value and step follows, so that a link writes
- * no others. After the last step was made. */
+/** Finds from which lengths, keys, inputs and outputs each value and step follows, so that a link
+ * writes no others. After the last step was made. */
 void tsr_executable_find_sources(tsr_executable *x);
 
 /** Writes the addresses of a run's memory, and sizes, into steps where they changed since the last

@@ -33,6 +33,8 @@ void tsr_program_destroy(tsr_program *program)
         tsr_release(context, program->outputs[i].name);
     for (size_t i = 0; i < program->length_count; i++)
         tsr_release(context, program->lengths[i].name);
+    for (size_t i = 0; i < program->key_count; i++)
+        tsr_release(context, program->keys[i].name);
     tsr_release(context, program->values);
     tsr_release(context, program->nodes);
     tsr_release(context, program->outputs);

@@ -2,6 +2,7 @@
 #ifndef TSR_OPS_PROGRAMS_PROGRAM_H
 #define TSR_OPS_PROGRAMS_PROGRAM_H
 
+#include "ops/rows/key_recipe.h"
 #include "ops/rows/row.h"
 
 #include <tessera/program.h>
@@ -26,6 +27,12 @@ typedef struct tsr_program_length {
     int64_t maximum;
 } tsr_program_length;
 
+/** A key that runs give. */
+typedef struct tsr_program_key {
+    char *name;
+    tsr_random_generator generator;
+} tsr_program_key;
+
 /** A value. */
 typedef struct tsr_program_value {
     tsr_value_kind kind;
@@ -48,7 +55,7 @@ typedef struct tsr_program_node {
     const tsr_op *op; /**< NULL: a move, or a store */
     bool stores;      /**< operands are a state, a value and the position; the result is the state */
     int dim;          /**< of a store: the dim in which the position counts; -1: none */
-    /** With lengths as recorded; lengths.h puts numbers in. */
+    /** With lengths and keys as recorded; lengths.h puts numbers in. */
     tsr_attribute attributes[TSR_OP_MOST_ATTRIBUTES + 1];
     char *texts;                              /**< copies of the attributes' texts; NULL: none */
     tsr_value operands[TSR_OP_MOST_OPERANDS]; /**< of a move the first alone */
@@ -76,6 +83,8 @@ struct tsr_program {
     size_t output_count, output_room;
     tsr_program_length lengths[TSR_LENGTHS];
     size_t length_count;
+    tsr_program_key keys[TSR_RUN_KEYS];
+    size_t key_count;
     int *table; /**< nodes by hash, plus 1; 0: free */
     size_t table_room;
     int round;         /**< of the nodes that are recorded now */

@@ -19,7 +19,7 @@ typedef struct running {
     tsr_comm *comm;
     char *workspace;
     tsr_stream stream;
-    uint64_t number;         /* of the lengths */
+    uint64_t number;         /* of the lengths and keys */
     size_t failed_at;        /* the step that failed first */
     const tsr_step *started; /* the move that was started last, which its own step passes over */
     bool is_open;            /* it is to be finished */
@@ -83,14 +83,26 @@ static bool is_linked(const tsr_executable *x, const tsr_tensor *inputs, const t
            (!x->output_count || memcmp(x->linked + x->input_count, outputs, x->output_count * sizeof *outputs) == 0);
 }
 
-/* Checks a run's memory, and links the steps to it. */
-static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
+/* Checks that all is given that does not come with the run itself. */
+static tsr_status check_given(const tsr_executable *x)
 {
     for (size_t i = 0; i < x->bound_count; i++)
         if (x->values[x->bound[i]].place == TSR_PLACE_BOUND && !x->tensors[i])
             return tsr_status_set(TSR_ERROR_STATE,
                                   "tsr_executable_run: \"%.200s\" is not bound; give it by tsr_executable_bind()",
                                   x->bound_names[i]);
+    for (size_t i = 0; i < x->key_count; i++)
+        if (x->keys[i].is_used && !x->keys[i].is_given)
+            return tsr_status_set(TSR_ERROR_STATE,
+                                  "tsr_executable_run: key \"%.200s\" is not set; give it by tsr_executable_set_key()",
+                                  x->keys[i].name);
+    return TSR_OK;
+}
+
+/* Checks a run's memory, and links the steps to it. */
+static tsr_status link_all(tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs, void *workspace)
+{
+    TSR_TRY(check_given(x));
     for (size_t i = 0; i < x->input_count; i++)
         TSR_TRY(check_tensor(tsr_form_of(x, x->inputs[i]), "input", x->input_names[i], &inputs[i],
                              tsr_executable_input_device(x, i)));
@@ -277,6 +289,18 @@ static tsr_status tell_states(const running *r)
                           more);
 }
 
+/* A number by which ranks that meet inside ops find out that they were given others. */
+static uint64_t number_lengths_and_keys(const tsr_executable *x)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < x->length_count; i++)
+        number = tsr_mix(number, (uint64_t)x->length[i]);
+    for (size_t i = 0; i < x->key_count; i++)
+        if (x->keys[i].is_used)
+            number = tsr_mix(tsr_mix(number, x->keys[i].key.words[0]), x->keys[i].key.words[1]);
+    return number;
+}
+
 static bool is_missing(const tsr_executable *x, const tsr_tensor *inputs, const tsr_tensor *outputs)
 {
     return (x->input_count && !inputs) || (x->output_count && !outputs);
@@ -332,9 +356,7 @@ tsr_status tsr_executable_run(tsr_executable *executable, tsr_comm *comm, const 
     r.failed_at = SIZE_MAX;
     r.started = NULL;
     r.is_open = false;
-    r.number = 0;
-    for (size_t i = 0; i < executable->length_count; i++)
-        r.number = tsr_mix(r.number, (uint64_t)executable->length[i]);
+    r.number = number_lengths_and_keys(executable);
     TSR_TRY(tsr_comm_hold(comm, "tsr_executable_run"));
     if (is_missing(executable, inputs, outputs) || !is_linked(executable, inputs, outputs, workspace) ||
         bytes < executable->workspace_bytes || (stream && !executable->device.driver)) {

@@ -1,5 +1,7 @@
 #include "ops/rows/settings.h"
 
+#include "ops/rows/key_recipe.h"
+
 #include <tessera/sys/options.h>
 #include <tessera/sys/status.h>
 
@@ -35,13 +37,32 @@ const char *tsr_settings_reduction(tsr_loss_reduction reduction)
 
 tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key)
 {
+    tsr_key_recipe recipe;
     if (!key)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: key is NULL", caller);
     if (key->generator == TSR_RANDOM_THREEFRY || key->generator == TSR_RANDOM_PHILOX)
         return TSR_OK;
+    if (tsr_key_recipe_unpack(key, &recipe))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: key is of tsr_run_key() and stands for one that runs of a program give; give a key "
+                              "that is one, such as tsr_random_key_threefry(seed)",
+                              caller);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: key has generator %d; make it by tsr_random_key_threefry() or tsr_random_key_philox()",
                           caller, (int)key->generator);
+}
+
+tsr_status tsr_settings_check_recorded_key(const char *caller, const tsr_random_key *key)
+{
+    tsr_key_recipe recipe;
+    if (!key || !tsr_key_recipe_unpack(key, &recipe))
+        return tsr_settings_check_key(caller, key);
+    if (recipe.fold_count <= TSR_KEY_FOLDS)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: too much is folded into key: one of tsr_run_key() takes two numbers of any size, or %d "
+                          "below 2^32; fold in fewer, or make another key by tsr_run_key()",
+                          caller, TSR_KEY_FOLDS);
 }
 
 tsr_status tsr_settings_check_not_partial(const char *caller, const char *name, const tsr_layout *layout)

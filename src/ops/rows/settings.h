@@ -97,10 +97,7 @@
                tsr_attribute_float("label_smoothing", o.label_smoothing))
 
 /* Random numbers, by `key`, which may be NULL until it is checked. */
-#define KEY                                                                                                            \
-    tsr_attribute_word("generator", key && key->generator == TSR_RANDOM_PHILOX ? "philox" : "threefry"),               \
-        tsr_attribute_ints("key", 2,                                                                                   \
-                           (const int64_t[]){key ? (int64_t)key->words[0] : 0, key ? (int64_t)key->words[1] : 0})
+#define KEY                      tsr_random_key_generator(key), tsr_random_key_words(key)
 #define UNIFORM_SETTING          , double low, double high
 #define UNIFORM                  ATTRIBUTES(KEY, tsr_attribute_float("low", low), tsr_attribute_float("high", high))
 #define NORMAL_SETTING           , double mean, double std
@@ -125,6 +122,9 @@ const char *tsr_settings_reduction(tsr_loss_reduction reduction);
 
 /** Checks that there is a key, of a generator. */
 tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key);
+
+/** tsr_settings_check_key() of a key that may stand for one that runs give. */
+tsr_status tsr_settings_check_recorded_key(const char *caller, const tsr_random_key *key);
 
 /** Random numbers are values and not terms: refuses a layout that is Partial, called `name`. */
 tsr_status tsr_settings_check_not_partial(const char *caller, const char *name, const tsr_layout *layout);

@@ -1,5 +1,6 @@
 #include "ops/rows/table.h"
 
+#include "ops/rows/key_recipe.h"
 #include "ops/rows/rows.h"
 
 #include <tessera/sys/status.h>
@@ -175,8 +176,21 @@ static tsr_status infer_move(const tsr_op_case *c, tsr_op_inferred *out)
     return TSR_OK;
 }
 
+/* Refuses a key that stands for one that runs give, in whose place recording has put one. */
+static tsr_status check_key(const tsr_op_case *c)
+{
+    const int place = tsr_key_recipe_find_place(TSR_OP_MOST_ATTRIBUTES, c->attributes);
+    if (place < 0 || c->attributes[place].count != TSR_KEY_RECIPE_NUMBERS)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: key is of tsr_run_key() and stands for one that runs of a program give; give a key that "
+                          "is one",
+                          c->caller);
+}
+
 tsr_status tsr_op_read_rule(const tsr_op_case *c, tsr_op_ruling *out)
 {
+    TSR_TRY(check_key(c));
     out->names = (tsr_op_names){.caller = c->caller, .op = c->op->name, .rule = c->op->rule};
     memcpy(out->names.operands, c->op->operands, sizeof out->names.operands);
     TSR_TRY(c->op->check(c, out->dtypes));

@@ -210,6 +210,20 @@ static void record_early(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "last", twice_of(p, twice_of(p, more)), NULL);
 }
 
+/* A mask of a key that runs give, in the forward and the backward, and softmax, inside of which
+ * ranks meet. */
+static void record_keys(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value d;
+    const tsr_random_key key = tsr_run_key(p, "key", TSR_RANDOM_THREEFRY), own = tsr_random_key_fold_in(key, 3);
+    const tsr_value x = input(p, "x", mesh, "S(1)", 4, 6), kept = tsr_op_dropout(p, x, 0.5, &own);
+    const tsr_value y = with(p, "softmax", tsr_attribute_int("dim", 1), NO_ATTRIBUTE, kept, TSR_NONE);
+    const tsr_value loss = apply(p, "all_reduce", apply(p, "sum", apply(p, "square", y, TSR_NONE), TSR_NONE), TSR_NONE);
+    tsr_gradients(p, loss, 1, &x, &d);
+    tsr_output(p, "kept", kept, NULL);
+    tsr_output(p, "d", d, NULL);
+}
+
 /* A move of what a step in the middle of a group makes, and a store among its steps. */
 static void record_tiles(tsr_program *p, const tsr_mesh *mesh)
 {
@@ -241,6 +255,7 @@ const sample samples[] = {
     {"tiles", "2", 2, TSR_POLICY_FORBID, record_tiles, 0, 0},
     {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
     {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
+    {"keys", "2", 2, TSR_POLICY_FORBID, record_keys, 0, 0},
     {.name = NULL},
 };
 
@@ -395,6 +410,10 @@ tsr_status sample_run(const sample *s, tsr_executable *x, tsr_comm *comm, tsr_dt
     if (s->tokens) {
         TSR_TRY(tsr_executable_set_length(x, "tokens", s->tokens));
         TSR_TRY(tsr_executable_set_length(x, "total", s->total));
+    }
+    if (s->record == record_keys) {
+        const tsr_random_key key = tsr_random_key_threefry(4);
+        TSR_TRY(tsr_executable_set_key(x, "key", &key));
     }
     const tsr_status status = run_with(x, comm, bound, inputs, outputs, out);
     for (int i = 0; i < 8; i++) {

@@ -211,8 +211,8 @@ static void what_is_loaded_runs_as_what_was_saved(void **state)
     }
 }
 
-/* A small program over an abstract mesh: with a length, a state, an op with attributes, a move, a
- * gradient's values and an output. */
+/* A small program over an abstract mesh: with a length, a key, a state, ops with attributes, a
+ * move, a gradient's values and outputs. */
 static tsr_program *record_small(tsr_context *context)
 {
     tsr_mesh *mesh;
@@ -234,6 +234,8 @@ static tsr_program *record_small(tsr_context *context)
     tsr_op_store(p, s, x, zero);
     tsr_output(p, "d", d, NULL);
     tsr_output(p, "loss", loss, NULL);
+    const tsr_random_key key = tsr_run_key(p, "k", TSR_RANDOM_PHILOX), own = tsr_random_key_fold_in(key, 7);
+    tsr_output(p, "kept", tsr_op_dropout(p, x, 0.25, &own), NULL);
     assert_int_equal(tsr_program_status(p, NULL), TSR_OK);
     tsr_mesh_destroy(mesh);
     return p;
@@ -459,10 +461,10 @@ static void arguments_and_frames(void **state)
     assert_true(count <= sizeof bytes_of);
     assert_int_equal(tsr_program_load(context, bytes_of, count, &q), TSR_OK);
     tsr_program_destroy(q);
-    bytes_of[8] = 2;
+    bytes_of[8] = 1;
     assert_int_equal(tsr_program_load(context, bytes_of, count, &q), TSR_ERROR_UNSUPPORTED);
     assert_string_equal(tsr_status_message(),
-                        "tsr_program_load: the program was saved in format 2, but this library reads format 1");
+                        "tsr_program_load: the program was saved in format 1, but this library reads format 2");
     /* The program's own error. */
     (void)tsr_length(p, "n", 0);
     assert_int_equal(tsr_program_save(p, bytes_of, sizeof bytes_of, &count), TSR_ERROR_ARGUMENT);

@@ -314,6 +314,7 @@ static tsr_status begin(recording *r)
         r->c.attributes[count].name = r->op->attributes[count].name;
         r->raw[count] = r->c.attributes[count];
     }
+    TSR_TRY(tsr_program_check_key(r->program, r->caller, r->raw));
     tsr_program_resolve_largest(r->program, r->c.attributes, count);
     return TSR_OK;
 }

@@ -98,6 +98,21 @@ static tsr_status load_lengths(loader *l)
     return TSR_OK;
 }
 
+static tsr_status load_keys(loader *l)
+{
+    snprintf(l->place, sizeof l->place, "%s: the keys", l->caller);
+    const uint32_t count = tsr_read_u32(&l->in);
+    TSR_TRY(check_below(l, "their number", count, TSR_RUN_KEYS + 1));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *const name = tsr_read_text(&l->in);
+        const uint32_t generator = tsr_read_u32(&l->in);
+        TSR_TRY(check_below(l, "a generator", generator, TSR_RANDOM_PHILOX + 1));
+        (void)tsr_run_key(l->program, name, (tsr_random_generator)generator);
+        TSR_TRY(tell_program(l));
+    }
+    return TSR_OK;
+}
+
 /* A value that an earlier entry made; with `may_lack`, also none. */
 static tsr_status read_value(loader *l, const char *what, bool may_lack, tsr_value *out)
 {
@@ -444,6 +459,7 @@ static tsr_status load(loader *l, const void *bytes, size_t size)
     TSR_TRY(tsr_read_frame(l->caller, &tsr_program_frame, bytes, size, NULL, &l->in));
     TSR_TRY(load_layouts(l));
     TSR_TRY(load_lengths(l));
+    TSR_TRY(load_keys(l));
     TSR_TRY(load_entries(l));
     TSR_TRY(load_outputs(l));
     return check_form(l, bytes, size);

@@ -260,6 +260,11 @@ static void write_program(const saving *s, tsr_writer *out, size_t bytes)
         tsr_write_text(out, program->lengths[i].name);
         tsr_write_i64(out, program->lengths[i].maximum);
     }
+    tsr_write_u32(out, (uint32_t)program->key_count);
+    for (size_t i = 0; i < program->key_count; i++) {
+        tsr_write_text(out, program->keys[i].name);
+        tsr_write_u32(out, (uint32_t)program->keys[i].generator);
+    }
     tsr_write_i64(out, (int64_t)count_entries(program));
     for (size_t i = 0; i < program->value_count;)
         i += write_entry(s, out, i);

@@ -3,8 +3,9 @@
  * is aligned.
  *
  *     program   := "tsr-prog" u32 version, u64 bytes in all, i64 bytes of layouts, layouts,
- *                  u32 lengths, { name "\0", i64 maximum }, i64 entries, { entry },
- *                  u32 outputs, { name "\0", i32 value }, u64 checksum of all before it
+ *                  u32 lengths, { name "\0", i64 maximum }, u32 keys, { name "\0", u32 generator },
+ *                  i64 entries, { entry }, u32 outputs, { name "\0", i32 value },
+ *                  u64 checksum of all before it
  *     layouts   := nothing, or the saved plan that moves each distinct layout to itself
  *     entry     := u32 kind, u32 values, { u32 layout, u32 varying, u32 again }, what
  *     what      := name "\0", { i64 size }          input; sizes as recorded, with lengths
@@ -17,9 +18,10 @@
  *     attribute := name "\0", u32 kind, number | f64 | word "\0" | u32 count, { i64 } | text "\0"
  *
  * Values are numbered in the order in which entries make them, layouts in the order in which values
- * first have them. A length stands in sizes and attributes as -2^63 + its number. A program has one
- * form alone: loading refuses bytes that would say the same in another way. Any change of what is
- * written needs another version.
+ * first have them. A length stands in sizes and attributes as -2^63 + its number. A key that runs
+ * give stands in the attribute "key" as 6 numbers: its own, how many are folded into it, and these,
+ * with zeros behind them. A program has one form alone: loading refuses bytes that would say the
+ * same in another way. Any change of what is written needs another version.
  *
  *     executable := "tsr-exec" u32 version, u64 bytes in all, i64 rank, program, u64 checksum
  */
@@ -30,7 +32,7 @@
 
 #include <tessera/sys/bytes.h>
 
-#define TSR_SAVED_PROGRAM_VERSION 1
+#define TSR_SAVED_PROGRAM_VERSION 2
 
 static const tsr_frame tsr_program_frame = {"program", "tsr-prog", TSR_SAVED_PROGRAM_VERSION,
                                             TSR_SAVED_PROGRAM_VERSION};

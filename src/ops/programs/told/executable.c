@@ -1,6 +1,8 @@
 
 #include "ops/programs/executable.h"
 
+#include "ops/rows/settings.h"
+
 #include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
@@ -56,6 +58,8 @@ void tsr_executable_destroy(tsr_executable *x)
             tsr_plan_destroy(x->plans[i].variants[j].plan);
     for (size_t i = 0; i < x->length_count; i++)
         tsr_release(context, x->lengths[i].name);
+    for (size_t i = 0; i < x->key_count; i++)
+        tsr_release(context, x->keys[i].name);
     for (size_t i = 0; i < x->bound_count; i++)
         tsr_dtensor_destroy(x->tensors ? x->tensors[i] : NULL);
     for (size_t i = 0; i < x->mesh_count; i++) {
@@ -194,5 +198,33 @@ tsr_status tsr_executable_bind(tsr_executable *x, const char *name, tsr_dtensor 
     tsr_dtensor_destroy(x->tensors[at]);
     x->tensors[at] = tensor;
     x->is_linked = false;
+    return TSR_OK;
+}
+
+static const char *name_generator(tsr_random_generator generator)
+{
+    return generator == TSR_RANDOM_PHILOX ? "TSR_RANDOM_PHILOX" : "TSR_RANDOM_THREEFRY";
+}
+
+tsr_status tsr_executable_set_key(tsr_executable *x, const char *name, const tsr_random_key *key)
+{
+    static const char caller[] = "tsr_executable_set_key";
+    size_t at = 0;
+    if (!x || !name)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", caller, x ? "name" : "executable");
+    TSR_TRY(tsr_settings_check_key(caller, key));
+    while (at < x->key_count && strcmp(x->keys[at].name, name) != 0)
+        at++;
+    if (at == x->key_count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the program has no key \"%.64s\"", caller, name);
+    tsr_executable_key *const k = &x->keys[at];
+    if (key->generator != k->key.generator)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: \"%.64s\" is of %s, but key is of %s", caller, name,
+                              name_generator(k->key.generator), name_generator(key->generator));
+    if (k->is_given && memcmp(k->key.words, key->words, sizeof key->words) == 0)
+        return TSR_OK;
+    k->key = *key;
+    k->is_given = true;
+    k->changed = ++x->clock;
     return TSR_OK;
 }

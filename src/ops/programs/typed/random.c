@@ -21,7 +21,7 @@ static tsr_status check(const char *caller, const tsr_layout *layout, const tsr_
 {
     if (!layout)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: layout is NULL", caller);
-    TSR_TRY(tsr_settings_check_key(caller, key));
+    TSR_TRY(tsr_settings_check_recorded_key(caller, key));
     return tsr_settings_check_not_partial(caller, "layout", layout);
 }
 
@@ -46,6 +46,6 @@ FILLS(randint, INTEGERS_SETTING, INTEGERS)
 tsr_value tsr_op_dropout(tsr_program *program, tsr_value x, double p, const tsr_random_key *key)
 {
     BEGIN("dropout");
-    TRY(tsr_settings_check_key(caller, key));
+    TRY(tsr_settings_check_recorded_key(caller, key));
     return tsr_program_apply(program, "dropout", PROBABILITY, &x, NULL);
 }
