@@ -168,8 +168,9 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     const tsr_step *const step = &executable->steps[executable->told[index]];
     memset(out, 0, sizeof *out);
     out->group = step->group;
-    out->first = step->c.op ? index : find_told(executable, step->first);
-    out->last = step->c.op ? index + 1 : find_told(executable, step->last);
+    const bool moves = step->kind == TSR_DOES_MOVE;
+    out->first = moves ? find_told(executable, step->first) : index;
+    out->last = moves ? find_told(executable, step->last) : index + 1;
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;
