@@ -128,7 +128,12 @@ static tsr_status fill(const tsr_executable *x, tsr_held *v)
                         .shape = {(int64_t)(bytes / element)},
                         .dst_strides = {1}};
     memcpy(box.value, v->constant, element);
-    return s.table->fill(s.self, s.index, &box, NULL);
+    const tsr_status status = s.table->fill(s.self, s.index, &box, NULL);
+    if (status != TSR_OK) { /* the next preparation fills it */
+        s.table->free(s.self, s.index, v->on_device.data, bytes, NULL);
+        v->on_device = (tsr_device_piece){NULL, 0};
+    }
+    return status;
 }
 
 tsr_status tsr_executable_fill_constants(tsr_executable *x)
