@@ -121,7 +121,7 @@ static tsr_status probe_node(const probe *p, size_t index)
     return status;
 }
 
-/* Finds the shape of a value that no node makes. It may be that of another value, which was recorded
+/* Finds the shape of a value that no node makes. It may be that of another value, recorded
  * before. */
 static void probe_source(const probe *p, size_t value)
 {
