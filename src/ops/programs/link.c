@@ -261,8 +261,7 @@ static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *
         link_store(x, step);
     else if (step->inside)
         TSR_TRY(link_step(x, step));
-    if (step->scratch >= 0)
-        step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+    step->call.workspace = step->scratch >= 0 ? (char *)workspace + x->rooms[step->scratch].offset : NULL;
     if (step->group >= 0)
         x->groups[step->group].dirty = true;
     return TSR_OK;

@@ -301,31 +301,48 @@ static void draw_outputs(drawing *d, int given)
     }
 }
 
-static void record_drawn(tsr_program *p, const tsr_mesh *mesh)
+/* Records a program; `keeps`: with a state, in place of an input. */
+static void record_any(tsr_program *p, const tsr_mesh *mesh, bool keeps)
 {
     static const int64_t shape[] = {SIDE, SIDE};
     drawing d = {.p = p, .random = 977 * seed};
     add_value(&d, tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)"));
     add_value(&d, tsr_input(p, "y", mesh, TSR_F32, 2, shape, "S(1)"));
     const tsr_layout *const layout = tsr_value_layout(p, d.values[0]);
-    const tsr_value state = tsr_state(p, "state", layout);
+    const tsr_value state =
+        keeps ? tsr_state(p, "state", layout) : tsr_input(p, "state", mesh, TSR_F32, 2, shape, "S(0)");
     add_value(&d, state);
     const int given = d.count, steps = 6 + draw(&d, MOST_DRAWN - given - 6);
-    tsr_op_store(p, state, tsr_op_neg(p, d.values[0]), TSR_NONE);
+    if (keeps)
+        tsr_op_store(p, state, tsr_op_neg(p, d.values[0]), TSR_NONE);
     for (int i = 0; i < steps; i++) {
         add_value(&d, draw_op(&d));
-        if (draw(&d, 12) == 0)
+        if (keeps && draw(&d, 12) == 0)
             tsr_op_store(p, state, tsr_op_abs(p, draw_value(&d, layout)), TSR_NONE);
     }
     draw_outputs(&d, given);
 }
 
+static void record_drawn(tsr_program *p, const tsr_mesh *mesh)
+{
+    record_any(p, mesh, true);
+}
+
+static void record_stateless(tsr_program *p, const tsr_mesh *mesh)
+{
+    record_any(p, mesh, false);
+}
+
+static uint64_t count_draws(void)
+{
+    return getenv("TSR_TEST_THIN") ? DRAWS / 10 : DRAWS;
+}
+
 static void drawn_programs_give_the_same_bits(void **state)
 {
     static const sample s = {"drawn", "2", 2, TSR_POLICY_FORBID, record_drawn, 0, 0};
-    const uint64_t draws = getenv("TSR_TEST_THIN") ? DRAWS / 10 : DRAWS;
     (void)state;
-    for (seed = 1; seed <= draws; seed++) {
+    for (seed = 1; seed <= count_draws(); seed++) {
         run_on_ranks(&s, sample_rows, WAY_DIRECT, run_wanted, &s);
         for (int how = 0; how < WAYS; how++)
             run_on_ranks(&s, sample_rows, (way)how, run_compared, &s);
@@ -443,6 +460,17 @@ static void executables_go_from_engine_to_engine(void **state)
     }
 }
 
+/* Memory that is assigned for one engine and then for another one. */
+static void drawn_programs_go_from_engine_to_engine(void **state)
+{
+    static const shown drawn = {{"drawn", "2", 2, TSR_POLICY_FORBID, record_stateless, 0, 0}, ""};
+    (void)state;
+    for (seed = 1; seed <= count_draws(); seed++) {
+        run_on_ranks(&drawn.s, rows, WAY_DIRECT, run_wanted, &drawn.s);
+        run_on_ranks(&drawn.s, rows, WAY_DIRECT, change_engines, &drawn);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +478,7 @@ int main(void)
         cmocka_unit_test(drawn_programs_give_the_same_bits),
         cmocka_unit_test(moves_are_open_while_kernels_run),
         cmocka_unit_test(executables_go_from_engine_to_engine),
+        cmocka_unit_test(drawn_programs_go_from_engine_to_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
