@@ -137,6 +137,8 @@ tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm)
     int64_t now[TSR_LENGTHS];
     if (!x->length_count)
         return TSR_OK;
+    /* Rooms that are used at one time are apart, as in a run: else kernels would want scratch. */
+    TSR_TRY(tsr_executable_place_rooms(x));
     memcpy(now, x->length, sizeof now);
     const tsr_status status = try_with_memory(x, comm);
     memcpy(x->length, now, sizeof now);
