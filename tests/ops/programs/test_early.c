@@ -416,7 +416,8 @@ static tsr_status change_engines(tsr_comm *comm, void *arg)
         TSR_TRY(prepare_and_run(one, &c, comm, false));
         EXPECT(i > 0 || tsr_executable_workspace_bytes(c.x) == before, "the workspace grows without overlap");
         TSR_TRY(prepare_and_run(one, &c, messages, true));
-        EXPECT(tsr_executable_workspace_bytes(c.x) >= before, "the workspace with overlap is less");
+        /* Rooms are packed well, not best: of any program it may be less. */
+        EXPECT(!*one->open || tsr_executable_workspace_bytes(c.x) >= before, "the workspace with overlap is less");
     }
     sample_close(&c);
     tsr_comm_destroy(messages);

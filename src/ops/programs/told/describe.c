@@ -148,8 +148,8 @@ static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, 
     return TSR_OK;
 }
 
-/* Finds between which steps a step is at work, in the order in which steps are told: those around it
- * that all run meanwhile. */
+/* Finds between which steps a step is at work, in the order in which steps are told: those around
+ * it that all run meanwhile. */
 static void find_times(const tsr_executable *x, const tsr_step *step, size_t index, tsr_executable_step *out)
 {
     const bool moves = step->kind == TSR_DOES_MOVE;
