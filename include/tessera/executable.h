@@ -192,8 +192,9 @@ typedef struct tsr_executable_step {
     int group;              /**< pointwise steps, and stores, with one number pass the caches
                                  together: what they make and read again is in caches then; -1: the
                                  step runs by itself */
-    size_t first, last;     /**< it is at work from before step `first` to before step `last`; for
-                                 longer than in its own turn, a move that travels meanwhile */
+    size_t first, last;     /**< it is at work from before step `first` to before step `last`: in
+                                 its own place alone, or, of a move that travels while other steps
+                                 run, for longer */
     int64_t bytes_received; /**< from other ranks */
     int64_t bytes_touched;  /**< of operands read and results written; in a group of each tensor
                                  once, and not of those that are never whole in memory */

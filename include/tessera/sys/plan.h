@@ -21,8 +21,8 @@ extern "C" {
 TSR_API tsr_status tsr_plan_execute_failed(const tsr_plan *plan, tsr_comm *comm, tsr_stream stream,
                                            tsr_status failed);
 
-/** tsr_plan_execute_failed() with peers whose tensors are on devices: `device` is that of this
- * rank's, on which it depends by messages whether ranks compare their calls. */
+/** tsr_plan_execute_failed() with peers whose tensors are on devices. `device` is where this rank's
+ * tensors are: by messages it decides whether ranks compare their calls. */
 TSR_API tsr_status tsr_plan_execute_failed_on(const tsr_plan *plan, tsr_comm *comm,
                                               tsr_device device, tsr_stream stream,
                                               tsr_status failed);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *name_of(tsr_device device)
+const char *tsr_launch_name(tsr_device device)
 {
     void *self;
     return tsr_device_driver_table(device.driver, &self)->name;
@@ -21,9 +21,8 @@ bool tsr_launch_is_same(tsr_device a, tsr_device b)
 
 const char *tsr_launch_print(tsr_device device, char *text, size_t capacity)
 {
-    void *self;
     if (device.driver)
-        snprintf(text, capacity, "device %.60s:%d", tsr_device_driver_table(device.driver, &self)->name, device.index);
+        snprintf(text, capacity, "device %.60s:%d", tsr_launch_name(device), device.index);
     else
         snprintf(text, capacity, "the host");
     return text;
@@ -34,7 +33,7 @@ static tsr_status refuse(const char *caller, const tsr_op *op, tsr_device device
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                           "%s: device \"%s\" has no kernel of %s for these dtypes, shapes and attributes; copy the "
                           "operands to the host, where every op runs",
-                          caller, name_of(device), op->name);
+                          caller, tsr_launch_name(device), op->name);
 }
 
 tsr_status tsr_launch_copy(const tsr_tensor *from, const tsr_tensor *to, tsr_device device, tsr_stream stream)

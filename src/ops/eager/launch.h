@@ -7,6 +7,9 @@
 /** True if two devices are one. */
 bool tsr_launch_is_same(tsr_device a, tsr_device b);
 
+/** The name of a device's kind, as "cuda". */
+const char *tsr_launch_name(tsr_device device);
+
 /** "the host", or "device cuda:1", for sentences; returns `text`. */
 const char *tsr_launch_print(tsr_device device, char *text, size_t capacity);
 

@@ -160,7 +160,7 @@ static void find_origins(const tsr_executable *x, int *origin)
 static void reset(tsr_executable *x)
 {
     for (int i = 0; i < (int)x->step_count; i++) {
-        if (!is_move(&x->steps[i]))
+        if (x->steps[i].kind != TSR_DOES_MOVE)
             continue;
         x->steps[i].first = i - x->steps[i].place;
         x->steps[i].last = i + 1;

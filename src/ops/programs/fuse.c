@@ -279,14 +279,20 @@ static tsr_status make_cursors(tsr_executable *x, tsr_group *g)
 }
 
 /* Tells steps with which others they run: with those of a batch, of which the first runs all, or of
- * a group, of which the last does. */
+ * a group, of which the last does. What a step between those of a group passes on is there when the
+ * group has run. */
 static void tell_steps(tsr_executable *x)
 {
     for (int i = 0; i < (int)x->step_count; i++) {
-        tsr_step *const step = &x->steps[i];
-        const tsr_group *const g = step->group >= 0 ? &x->groups[step->group] : NULL;
-        step->first = g ? g->first : i - step->place;
-        step->last = g ? g->last + 1 : i + 1;
+        x->steps[i].first = i - x->steps[i].place;
+        x->steps[i].last = i + 1;
+    }
+    for (size_t i = 0; i < x->group_count; i++) {
+        const tsr_group *const g = &x->groups[i];
+        for (int at = g->first; at <= g->last; at++) {
+            x->steps[at].first = g->first;
+            x->steps[at].last = g->last + 1;
+        }
     }
 }
 

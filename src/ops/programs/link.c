@@ -7,15 +7,7 @@
 #include "ops/programs/rooms.h"
 #include "ops/programs/tiles.h"
 
-#include <tessera/sys/device.h>
-
 #include <string.h>
-
-static const char *name_of(const tsr_executable *x)
-{
-    void *self;
-    return tsr_device_driver_table(x->device.driver, &self)->name;
-}
 
 tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size_t *bytes)
 {
@@ -28,7 +20,7 @@ tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size
             TSR_ERROR_UNSUPPORTED,
             "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs "
             "on the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
-            step->caller, step->c.op->rule, name_of(x));
+            step->caller, step->c.op->rule, tsr_launch_name(x->device));
     if (x->stands_in) {
         memcpy(outputs, step->outputs, sizeof outputs);
         for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
@@ -278,8 +270,7 @@ static tsr_status link_any(tsr_executable *x, tsr_step *step, const tsr_tensor *
         link_store(x, step);
     else if (step->inside)
         TSR_TRY(link_step(x, step));
-    if (step->scratch >= 0)
-        step->call.workspace = (char *)workspace + x->rooms[step->scratch].offset;
+    step->call.workspace = step->scratch >= 0 ? (char *)workspace + x->rooms[step->scratch].offset : NULL;
     if (step->group >= 0)
         x->groups[step->group].dirty = true;
     return TSR_OK;

@@ -1,4 +1,3 @@
-
 #include "ops/programs/program.h"
 
 #include <tessera/sys/memory.h>

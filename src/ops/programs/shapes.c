@@ -121,7 +121,8 @@ static tsr_status probe_node(const probe *p, size_t index)
     return status;
 }
 
-/* The shape of a value that no node makes; one of the shape of another value comes after that. */
+/* Finds the shape of a value that no node makes. It may be that of another value, recorded
+ * before. */
 static void probe_source(const probe *p, size_t value)
 {
     const tsr_program_value *const v = &p->program->values[value];

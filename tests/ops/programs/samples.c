@@ -239,6 +239,17 @@ static void record_tiles(tsr_program *p, const tsr_mesh *mesh)
     tsr_output(p, "other", apply(p, "all_reduce", other, TSR_NONE), NULL);
 }
 
+/* A move of what a step in the middle of a group makes, by another name that it has there. */
+static void record_tiles_varied(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value x = input(p, "x", mesh, "S(0)", 96, 64);
+    const tsr_value varied = tsr_op_vary(p, apply(p, "neg", x, TSR_NONE));
+    const tsr_value square = apply(p, "square", varied, TSR_NONE), moved = tsr_op_redistribute(p, varied, "S(1)");
+    const tsr_value sum = apply(p, "sum", square, TSR_NONE), other = apply(p, "sum", moved, TSR_NONE);
+    tsr_output(p, "sum", apply(p, "all_reduce", sum, TSR_NONE), NULL);
+    tsr_output(p, "other", apply(p, "all_reduce", other, TSR_NONE), NULL);
+}
+
 const sample samples[] = {
     {"mlp", "2", 2, TSR_POLICY_FORBID, record_mlp, 0, 0},
     {"mlp", "3", 3, TSR_POLICY_FORBID, record_mlp, 0, 0},
@@ -253,6 +264,7 @@ const sample samples[] = {
     {"early", "4", 4, TSR_POLICY_FORBID, record_early, 0, 0},
     {"rows", "2x2", 4, TSR_POLICY_FORBID, record_rows, 0, 0},
     {"tiles", "2", 2, TSR_POLICY_FORBID, record_tiles, 0, 0},
+    {"tiles varied", "2", 2, TSR_POLICY_FORBID, record_tiles_varied, 0, 0},
     {"alone", "2", 2, TSR_POLICY_FORBID, record_alone, 0, 0},
     {"policy", "2", 2, TSR_POLICY_ALLOW, record_policy, 0, 0},
     {"keys", "2", 2, TSR_POLICY_FORBID, record_keys, 0, 0},

@@ -30,7 +30,7 @@ int samples_fail_here(int nth);
 tsr_context_options sample_options(const sample *s);
 
 /** Room for the bytes that a run writes. */
-#define SAMPLE_ROOM 16384
+#define SAMPLE_ROOM (1 << 16)
 
 /** What a run wrote on this rank: outputs, then states. */
 typedef struct sample_written {

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -221,6 +222,133 @@ static void samples_give_the_same_bits(void **state)
     }
 }
 
+/* Programs that are drawn: pointwise ops, whose groups are tiled, with vary, views, moves, meetings
+ * inside ops, and stores among them. */
+enum { SIDE = 66, DRAWS = 60, MOST_DRAWN = 48, DRAWN_OUTPUTS = 3 };
+
+/* Of the program that is drawn next. */
+static uint64_t seed;
+
+typedef struct drawing {
+    tsr_program *p;
+    uint64_t random;
+    tsr_value values[MOST_DRAWN];
+    int count;
+} drawing;
+
+static int draw(drawing *d, int limit)
+{
+    d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((d->random >> 33) % (uint64_t)limit);
+}
+
+static void add_value(drawing *d, tsr_value value)
+{
+    d->values[d->count++] = value;
+}
+
+/* A value of a layout, late ones more often; `like` NULL: of any. */
+static tsr_value draw_value(drawing *d, const tsr_layout *like)
+{
+    tsr_value found = TSR_NONE;
+    for (int i = 0; i < d->count; i++) {
+        const bool fits = !like || tsr_layout_equal(tsr_value_layout(d->p, d->values[i]), like);
+        if (fits && (found == TSR_NONE || draw(d, 3) == 0))
+            found = d->values[i];
+    }
+    return found;
+}
+
+static tsr_value draw_op(drawing *d)
+{
+    static const char *const ops[] = {"neg", "square", "tanh", "abs", "sigmoid", "add", "sub", "mul", "maximum"};
+    static const char *const placements[] = {"S(0)", "S(1)", "R"};
+    const tsr_value x = draw_value(d, NULL), both[] = {x, draw_value(d, tsr_value_layout(d->p, x))};
+    const int op = draw(d, 9);
+    switch (draw(d, 10)) {
+    case 0:
+        return tsr_op_vary(d->p, x);
+    case 1:
+        return tsr_op_transpose(d->p, x, 0, 1);
+    case 2:
+        return draw(d, 4) ? tsr_op_cast(d->p, tsr_op_cast(d->p, x, TSR_BF16), TSR_F32) : tsr_op_softmax(d->p, x, 1);
+    case 3:
+    case 4:
+        return tsr_op_redistribute(d->p, x, placements[draw(d, 3)]);
+    default:
+        return tsr_program_apply(d->p, ops[op], 0, NULL, op < 5 ? &x : both, NULL);
+    }
+}
+
+/* True if an op makes the value at `at`, and it does not come again: equal calls give one value. */
+static bool is_last_of_result(const drawing *d, int at, int given)
+{
+    bool found = true;
+    for (int i = 0; i < d->count; i++)
+        found = found && (d->values[i] != d->values[at] || (i >= given && i <= at));
+    return found;
+}
+
+/* Gives the last value, and some others that ops make, as outputs. */
+static void draw_outputs(drawing *d, int given)
+{
+    char name[] = "y0";
+    for (int i = d->count - 1; i >= given && name[1] < '0' + DRAWN_OUTPUTS; i--) {
+        if (!is_last_of_result(d, i, given) || (i < d->count - 1 && draw(d, 4)))
+            continue;
+        tsr_output(d->p, name, d->values[i], NULL);
+        name[1]++;
+    }
+}
+
+/* Records a program; `keeps`: with a state, in place of an input. */
+static void record_any(tsr_program *p, const tsr_mesh *mesh, bool keeps)
+{
+    static const int64_t shape[] = {SIDE, SIDE};
+    drawing d = {.p = p, .random = 977 * seed};
+    add_value(&d, tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)"));
+    add_value(&d, tsr_input(p, "y", mesh, TSR_F32, 2, shape, "S(1)"));
+    const tsr_layout *const layout = tsr_value_layout(p, d.values[0]);
+    const tsr_value state =
+        keeps ? tsr_state(p, "state", layout) : tsr_input(p, "state", mesh, TSR_F32, 2, shape, "S(0)");
+    add_value(&d, state);
+    const int given = d.count, steps = 6 + draw(&d, MOST_DRAWN - given - 6);
+    if (keeps)
+        tsr_op_store(p, state, tsr_op_neg(p, d.values[0]), TSR_NONE);
+    for (int i = 0; i < steps; i++) {
+        add_value(&d, draw_op(&d));
+        if (keeps && draw(&d, 12) == 0)
+            tsr_op_store(p, state, tsr_op_abs(p, draw_value(&d, layout)), TSR_NONE);
+    }
+    draw_outputs(&d, given);
+}
+
+static void record_drawn(tsr_program *p, const tsr_mesh *mesh)
+{
+    record_any(p, mesh, true);
+}
+
+static void record_stateless(tsr_program *p, const tsr_mesh *mesh)
+{
+    record_any(p, mesh, false);
+}
+
+static uint64_t count_draws(void)
+{
+    return getenv("TSR_TEST_THIN") ? DRAWS / 10 : DRAWS;
+}
+
+static void drawn_programs_give_the_same_bits(void **state)
+{
+    static const sample s = {"drawn", "2", 2, TSR_POLICY_FORBID, record_drawn, 0, 0};
+    (void)state;
+    for (seed = 1; seed <= count_draws(); seed++) {
+        run_on_ranks(&s, sample_rows, WAY_DIRECT, run_wanted, &s);
+        for (int how = 0; how < WAYS; how++)
+            run_on_ranks(&s, sample_rows, (way)how, run_compared, &s);
+    }
+}
+
 /* The last run saw what it should. */
 static tsr_status expect_sight(const shown *one)
 {
@@ -288,7 +416,8 @@ static tsr_status change_engines(tsr_comm *comm, void *arg)
         TSR_TRY(prepare_and_run(one, &c, comm, false));
         EXPECT(i > 0 || tsr_executable_workspace_bytes(c.x) == before, "the workspace grows without overlap");
         TSR_TRY(prepare_and_run(one, &c, messages, true));
-        EXPECT(tsr_executable_workspace_bytes(c.x) >= before, "the workspace with overlap is less");
+        /* Rooms are packed well, not best: of any program it may be less. */
+        EXPECT(!*one->open || tsr_executable_workspace_bytes(c.x) >= before, "the workspace with overlap is less");
     }
     sample_close(&c);
     tsr_comm_destroy(messages);
@@ -332,12 +461,25 @@ static void executables_go_from_engine_to_engine(void **state)
     }
 }
 
+/* Memory that is assigned for one engine and then for another one. */
+static void drawn_programs_go_from_engine_to_engine(void **state)
+{
+    static const shown drawn = {{"drawn", "2", 2, TSR_POLICY_FORBID, record_stateless, 0, 0}, ""};
+    (void)state;
+    for (seed = 1; seed <= count_draws(); seed++) {
+        run_on_ranks(&drawn.s, rows, WAY_DIRECT, run_wanted, &drawn.s);
+        run_on_ranks(&drawn.s, rows, WAY_DIRECT, change_engines, &drawn);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_give_the_same_bits),
+        cmocka_unit_test(drawn_programs_give_the_same_bits),
         cmocka_unit_test(moves_are_open_while_kernels_run),
         cmocka_unit_test(executables_go_from_engine_to_engine),
+        cmocka_unit_test(drawn_programs_go_from_engine_to_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -374,6 +374,70 @@ static void a_call_that_fails_on_one_rank_leaves_no_rank_waiting(void **state)
     }
 }
 
+/* Prepares while the `nth` call of a kind fails. `*failed`: one did. */
+static tsr_status prepare_failing(tsr_comm *comm, const drill *d, int nth, const device_run *r, bool *failed)
+{
+    const bool arms = tsr_comm_rank(comm) == 0;
+    tsr_kept_sentence kept;
+    TSR_TRY(tsr_comm_barrier(comm));
+    if (arms)
+        async_fail(d->t.machine, d->call, nth);
+    TSR_TRY(tsr_comm_barrier(comm));
+    const tsr_status status = tsr_executable_prepare(r->x, comm);
+    tsr_status_keep(&kept);
+    TSR_TRY(tsr_comm_barrier(comm));
+    if (arms)
+        async_fail(d->t.machine, d->call, 0);
+    tsr_status_restore(&kept, status);
+    return judge(comm, status, failed);
+}
+
+/* A preparation that failed, then one that does not, and a run. */
+static tsr_status prepare_again(tsr_comm *comm, drill *d, int nth, opened *on, const opened *host, bool *failed)
+{
+    TSR_TRY(prepare_failing(comm, d, nth, &on->r, failed));
+    if (*failed && tsr_comm_rank(comm) == 0)
+        d->failures++;
+    TSR_TRY(device_run_prepare(&on->r));
+    TSR_TRY(device_run_enqueue(&on->r));
+    TSR_TRY(device_run_finish(&on->r));
+    return device_run_compare(d->t.c, &on->r, &host->r);
+}
+
+static tsr_status run_preparations(tsr_comm *comm, void *arg)
+{
+    drill *const d = arg;
+    opened host;
+    bool failed = true;
+    tsr_status status = open_run(comm, &d->t, NULL, &host);
+    if (status == TSR_OK)
+        status = device_run_prepare(&host.r);
+    if (status == TSR_OK)
+        status = device_run_enqueue(&host.r);
+    for (int nth = 1; status == TSR_OK && failed && nth < MOST; nth++) {
+        opened on;
+        status = open_run(comm, &d->t, &d->t.on, &on);
+        if (status == TSR_OK)
+            status = prepare_again(comm, d, nth, &on, &host, &failed);
+        close_run(&on);
+    }
+    close_run(&host);
+    return status;
+}
+
+static void a_preparation_that_failed_leaves_nothing_undone(void **state)
+{
+    static const async_call calls[] = {ASYNC_ALLOC, ASYNC_FILL, ASYNC_SYNCHRONIZE};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        drill d = {.t = {.c = &device_mlp, .mesh = "2"}, .call = calls[i]};
+        queued_start(&d.t, async_ops_table(true), false);
+        queued_run(&d.t, run_preparations);
+        assert_true(d.failures > 0);
+        queued_stop(&d.t);
+    }
+}
+
 /* By messages, peers are not told on devices with streams: rank 1, which has no memory for its
  * first run, ends the communicator. */
 static tsr_status run_by_messages(tsr_comm *comm, void *arg)
@@ -420,6 +484,7 @@ int main(void)
         cmocka_unit_test(ids_that_only_the_device_reads_are_told_by_the_next_run),
         cmocka_unit_test(by_messages_a_rank_that_fails_ends_the_communicator),
         cmocka_unit_test(a_call_that_fails_on_one_rank_leaves_no_rank_waiting),
+        cmocka_unit_test(a_preparation_that_failed_leaves_nothing_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/** How the public typed functions of ops are written: one line each. For the files typed_*.c. */
+/** How the public typed functions of ops are written: one line each. For the files of this
+ * folder. */
 #ifndef TSR_OPS_EAGER_TYPED_TYPED_H
 #define TSR_OPS_EAGER_TYPED_TYPED_H
 

@@ -27,7 +27,7 @@ static site site_of(const tsr_executable *x)
 
 uint64_t tsr_executable_device_kind(const tsr_executable *x)
 {
-    return tsr_mix_text(0, site_of(x).table->name);
+    return tsr_mix_text(0, tsr_launch_name(x->device));
 }
 
 /* The value over whose memory the position of a store lies; -1: the step has none that it reads. */
@@ -44,7 +44,7 @@ static tsr_status refuse_position(const tsr_executable *x, const tsr_step *step)
                           "%s: the program computes the position, or a parameter or state holds it, so it lies on "
                           "device \"%s\", which still computes when a run enqueues; give it as an input, which lies on "
                           "the host, or as a constant",
-                          step->caller, site_of(x).table->name);
+                          step->caller, tsr_launch_name(x->device));
 }
 
 /* The name of an input. */
@@ -65,7 +65,7 @@ static tsr_status check_reads(const tsr_executable *x, const tsr_step *step)
                                   "%s: input \"%.64s\" is the position of a store, so it lies on the host, but this op "
                                   "reads it on device \"%s\"; record two inputs, one for stores and one for ops",
                                   step->caller ? step->caller : "a copy into an output", name_input(x, base),
-                                  site_of(x).table->name);
+                                  tsr_launch_name(x->device));
     }
     return TSR_OK;
 }
@@ -128,7 +128,12 @@ static tsr_status fill(const tsr_executable *x, tsr_held *v)
                         .shape = {(int64_t)(bytes / element)},
                         .dst_strides = {1}};
     memcpy(box.value, v->constant, element);
-    return s.table->fill(s.self, s.index, &box, NULL);
+    const tsr_status status = s.table->fill(s.self, s.index, &box, NULL);
+    if (status != TSR_OK) { /* the next preparation fills it */
+        s.table->free(s.self, s.index, v->on_device.data, bytes, NULL);
+        v->on_device = (tsr_device_piece){NULL, 0};
+    }
+    return status;
 }
 
 tsr_status tsr_executable_fill_constants(tsr_executable *x)

@@ -1,4 +1,3 @@
-
 #include "ops/programs/recorded/record.h"
 
 #include "ops/eager/attributes.h"

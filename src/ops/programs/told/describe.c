@@ -148,13 +148,17 @@ static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, 
     return TSR_OK;
 }
 
-/* The place at which the step that runs at `at` is told. */
-static size_t find_told(const tsr_executable *x, int at)
+/* Finds between which steps a step is at work, in the order in which steps are told: those around
+ * it that all run meanwhile. */
+static void find_times(const tsr_executable *x, const tsr_step *step, size_t index, tsr_executable_step *out)
 {
-    size_t place = 0;
-    while (place < x->step_count && x->told[place] != at)
-        place++;
-    return place;
+    const bool moves = step->kind == TSR_DOES_MOVE;
+    out->first = index;
+    out->last = index + 1;
+    while (moves && out->first > 0 && x->told[out->first - 1] >= step->first)
+        out->first--;
+    while (moves && out->last < x->step_count && x->told[out->last] < step->last)
+        out->last++;
 }
 
 tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index, tsr_executable_step *out)
@@ -168,8 +172,7 @@ tsr_status tsr_executable_step_at(const tsr_executable *executable, size_t index
     const tsr_step *const step = &executable->steps[executable->told[index]];
     memset(out, 0, sizeof *out);
     out->group = step->group;
-    out->first = step->c.op ? index : find_told(executable, step->first);
-    out->last = step->c.op ? index + 1 : find_told(executable, step->last);
+    find_times(executable, step, index, out);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         out->operands[i] = step->operands[i];
         out->operand_layouts[i] = step->operands[i] >= 0 ? tsr_form_of(executable, step->operands[i])->layout : NULL;

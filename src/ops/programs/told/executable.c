@@ -1,4 +1,3 @@
-
 #include "ops/programs/executable.h"
 
 #include "ops/rows/settings.h"

@@ -2,6 +2,7 @@
 #include "ops/programs/told/work.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 /* A product of (m, k) and (k, n), `batch` times, `times` over. */
@@ -90,10 +91,13 @@ static sizes size_loss(const tsr_executable *x, const tsr_step *step)
     return (sizes){1, divide(count(rows), k), size_of(w, 2), k, is_gradient ? 3 : 1};
 }
 
+/* The letters of equations, A to z, by their distance from A. */
+#define LETTERS ('z' - 'A' + 1)
+
 /* The size of each letter of an equation, from the operands at `first` and after; the letters of
  * operand i and of the result in sets[i] and sets[count], by bits. */
-static int read_equation(const tsr_executable *x, const tsr_step *step, int first, double size[26],
-                         unsigned sets[TSR_OP_MOST_OPERANDS + 1])
+static int read_equation(const tsr_executable *x, const tsr_step *step, int first, double size[LETTERS],
+                         uint64_t sets[TSR_OP_MOST_OPERANDS + 1])
 {
     int at = 0, dim = 0;
     for (const char *c = step->c.attributes[0].words; c && *c; c++) {
@@ -101,11 +105,11 @@ static int read_equation(const tsr_executable *x, const tsr_step *step, int firs
         if (*c == ',' || arrow) {
             at++;
             dim = 0;
-        } else if (*c >= 'a' && *c <= 'z') {
+        } else if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z')) {
             const int value = first + at < TSR_OP_MOST_OPERANDS ? step->operands[first + at] : TSR_NONE;
             if (value >= 0 && dim < tsr_form_of(x, value)->local.ndim && !strstr(step->c.attributes[0].words, "..."))
-                size[*c - 'a'] = fmax(size[*c - 'a'], (double)tsr_form_of(x, value)->local.shape[dim]);
-            sets[at] |= 1u << (*c - 'a');
+                size[*c - 'A'] = fmax(size[*c - 'A'], (double)tsr_form_of(x, value)->local.shape[dim]);
+            sets[at] |= UINT64_C(1) << (*c - 'A');
             dim++;
         }
     }
@@ -113,10 +117,10 @@ static int read_equation(const tsr_executable *x, const tsr_step *step, int firs
 }
 
 /* The product of the sizes of letters. */
-static double multiply(const double size[26], unsigned letters)
+static double multiply(const double size[LETTERS], uint64_t letters)
 {
     double all = 1;
-    for (int i = 0; i < 26; i++)
+    for (int i = 0; i < LETTERS; i++)
         if (letters >> i & 1)
             all *= size[i];
     return all;
@@ -124,14 +128,14 @@ static double multiply(const double size[26], unsigned letters)
 
 static sizes size_einsum(const tsr_executable *x, const tsr_step *step)
 {
-    double size[26] = {0};
-    unsigned sets[TSR_OP_MOST_OPERANDS + 1] = {0}, all = 0;
+    double size[LETTERS] = {0};
+    uint64_t sets[TSR_OP_MOST_OPERANDS + 1] = {0}, all = 0;
     const int operands = read_equation(x, step, strcmp(step->c.op->name, "einsum") != 0, size, sets);
     for (int i = 0; i < operands; i++)
         all |= sets[i];
     if (operands < 2)
         return (sizes){.batch = 0};
-    const unsigned a = sets[0], b = all & ~(sets[0] & ~sets[1]), out = sets[operands], each = a & b & out;
+    const uint64_t a = sets[0], b = all & ~(sets[0] & ~sets[1]), out = sets[operands], each = a & b & out;
     return (sizes){multiply(size, each), multiply(size, a & ~b), multiply(size, b & ~a), multiply(size, a & b & ~each),
                    1};
 }

@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 tsr_value tsr_op_attention(tsr_program *program, tsr_value q, tsr_value k, tsr_value v, tsr_value mask,

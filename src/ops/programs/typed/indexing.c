@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 BINARY(embedding, weight, ids)

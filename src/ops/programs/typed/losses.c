@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 tsr_value tsr_op_cross_entropy(tsr_program *program, tsr_value logits, tsr_value targets,

@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 UNARY_WITH(softmax, "softmax", DIM_SETTING, DIM)

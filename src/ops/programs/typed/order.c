@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 UNARY_WITH(cumsum, "cumsum", DIM_SETTING, DIM)

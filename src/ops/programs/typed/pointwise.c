@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 BINARY(add, x, y)

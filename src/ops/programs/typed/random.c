@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 #include "ops/rows/table.h"
 

@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 UNARY_WITH(sum, "sum", REDUCED_SETTING, REDUCED)

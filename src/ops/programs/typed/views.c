@@ -1,4 +1,3 @@
-
 #include "ops/programs/typed/typed.h"
 
 #include <tessera/sys/status.h>
