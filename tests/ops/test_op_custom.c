@@ -259,6 +259,31 @@ static const tsr_op marking = {.size = sizeof(tsr_op),
                                .passes = true,
                                .varies = vary_on_first};
 
+static const tsr_op turning = {.size = sizeof(tsr_op),
+                               .name = "turning",
+                               .rule = "a b -> b a",
+                               .operands = {"x"},
+                               .results = {"out"},
+                               .check = check_any,
+                               .host = fail_always,
+                               .passes = true};
+
+/* What a row does not pass is refused when it is recorded. */
+static tsr_status turn_in_a_program(tsr_context *context, const tsr_mesh *mesh)
+{
+    tsr_program *program;
+    const char *sentence;
+    const int64_t shape[] = {2, 3};
+    TSR_TRY(tsr_program_create(context, &program));
+    const tsr_value x = tsr_input(program, "x", mesh, TSR_I32, 2, shape, "R,R");
+    (void)tsr_program_apply(program, "turning", 0, NULL, &x, NULL);
+    assert_int_equal(tsr_program_status(program, &sentence), TSR_ERROR_ARGUMENT);
+    assert_string_equal(sentence, "op 0, turning: the row passes its first operand, but its rule or its check give the "
+                                  "result another layout; leave `passes` out of the row");
+    tsr_program_destroy(program);
+    return TSR_OK;
+}
+
 static tsr_status run_marked(tsr_comm *comm, const tsr_program *program)
 {
     tsr_executable *x;
@@ -290,8 +315,10 @@ static tsr_status mark_in_a_program(tsr_comm *comm, void *arg)
     assert_int_equal(tsr_value_varying(program, x), 0);
     assert_int_equal(tsr_value_varying(program, marked), 1);
     tsr_output(program, "out", tsr_op_neg(program, marked), NULL);
-    const tsr_status status = run_marked(comm, program);
+    tsr_status status = run_marked(comm, program);
     tsr_program_destroy(program);
+    if (status == TSR_OK)
+        status = turn_in_a_program(arg, mesh);
     tsr_mesh_destroy(mesh);
     return status;
 }
@@ -299,11 +326,11 @@ static tsr_status mark_in_a_program(tsr_comm *comm, void *arg)
 static void what_passes_is_not_called_in_programs(void **state)
 {
     (void)state;
-    const tsr_op *const rows[] = {&marking};
+    const tsr_op *const rows[] = {&marking, &turning};
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     options.ops = rows;
-    options.op_count = 1;
+    options.op_count = 2;
     assert_int_equal(tsr_context_create(&options, &threads.context), TSR_OK);
     if (tsr_threads_run(1, mark_in_a_program, threads.context, &threads) != TSR_OK)
         fail_msg("%s", tsr_status_message());

@@ -8,7 +8,8 @@
 bool tsr_executable_overlaps(const tsr_executable *x);
 
 /** Finds whether a run may end with a move that is open, which ranks find alike: before ranks put
- * steps into orders of their own. */
+ * steps into orders of their own. A pointwise step that such an order puts behind the last meeting
+ * does not count: on the host its kernel cannot fail. */
 tsr_status tsr_compile_ending(tsr_executable *x);
 
 /** Finds from where to where each move may be open: with `overlaps` from the step after the one

@@ -256,6 +256,17 @@ static unsigned find_varying(const recording *r, const tsr_layout *result)
     return varying & whole;
 }
 
+/* Refuses a row of one's own that does not pass its first operand as it says. */
+static tsr_status check_passing(const recording *r, tsr_layout *const *layouts)
+{
+    if (!r->op->passes || tsr_layout_equal(r->c.operands[0], layouts[0]))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the row passes its first operand, but its rule or its check give the result another "
+                          "layout; leave `passes` out of the row",
+                          r->c.caller);
+}
+
 static tsr_status add_results(recording *r, tsr_layout *const *layouts, tsr_program_node *node)
 {
     tsr_program *const program = r->program;
@@ -282,6 +293,7 @@ static tsr_status add_case(recording *r, tsr_layout *const *layouts, tsr_value *
         node.operands[i] = r->operands[i];
         node.hash = tsr_mix(node.hash, (uint64_t)(int64_t)r->operands[i]);
     }
+    TSR_TRY(check_passing(r, layouts));
     TSR_TRY(make_room(program));
     int *const slot = find_slot(program, &node, is_same_op);
     if (*slot) {

@@ -164,10 +164,16 @@ static const struct {
     {"linear_cross_entropy_gradient", size_loss},
 };
 
+/* A count that was computed in f64, INT64_MAX at most. */
+static int64_t round_count(double count)
+{
+    return count < 0x1p63 ? (int64_t)(count + 0.5) : INT64_MAX;
+}
+
 static int64_t least_of(const sizes *s)
 {
     const double least = fmin(s->m, fmin(s->n, s->k));
-    return least < 1 ? 1 : (int64_t)(least + 0.5);
+    return least < 1 ? 1 : round_count(least);
 }
 
 /* The value of an attribute that is an integer; 0 without it. */
@@ -197,7 +203,7 @@ static tsr_kernel_work count_attention(const tsr_executable *x, const tsr_step *
     const double queries = size_of(q, 2), seen = count_seen(step, queries, size_of(k, 2));
     return (tsr_kernel_work){
         .product = TSR_PRODUCT_ATTEND,
-        .flops = (int64_t)((is_gradient ? 10 : 4) * divide(count(q), queries) * seen + 0.5),
+        .flops = round_count((is_gradient ? 10 : 4) * divide(count(q), queries) * seen),
         .least = queries < 1 ? 1 : (int64_t)queries,
     };
 }
@@ -213,7 +219,7 @@ tsr_kernel_work tsr_count_work(const tsr_executable *x, const tsr_step *step)
             continue;
         const sizes s = products[i].of(x, step);
         return (tsr_kernel_work){.product = TSR_PRODUCT_MULTIPLY,
-                                 .flops = (int64_t)(2 * s.times * s.batch * s.m * s.n * s.k + 0.5),
+                                 .flops = round_count(2 * s.times * s.batch * s.m * s.n * s.k),
                                  .least = least_of(&s)};
     }
     return (tsr_kernel_work){.least = 1};
