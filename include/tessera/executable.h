@@ -152,7 +152,7 @@ TSR_API tsr_status tsr_executable_set_key(tsr_executable *executable, const char
 /**
  * Collective over the ranks of `comm`: runs the program. `inputs` and `outputs` have a local tensor
  * for each, of the local shape of its layout on this rank, with any strides; a rank outside a
- * value's mesh gives any. Outputs overlap nothing. `workspace` has `bytes` >=
+ * value's mesh gives any. Outputs overlap nothing, and inputs no state. `workspace` has `bytes` >=
  * tsr_executable_workspace_bytes(), aligned to 64. Allocates and plans nothing. On the host
  * `stream` is NULL.
  *

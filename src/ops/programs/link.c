@@ -9,11 +9,25 @@
 
 #include <string.h>
 
+/* A step's call. While nothing runs, memory stands in for several tensors at once, so results have
+ * no address: they overlap no operand. */
+static tsr_kernel_call call_of(const tsr_executable *x, const tsr_step *step, tsr_tensor outputs[TSR_OP_MOST_RESULTS])
+{
+    tsr_kernel_call call = step->call;
+    if (!x->stands_in)
+        return call;
+    memcpy(outputs, step->outputs, sizeof step->outputs);
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        outputs[i].data = NULL;
+    call.outputs = outputs;
+    return call;
+}
+
 tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size_t *bytes)
 {
     tsr_tensor outputs[TSR_OP_MOST_RESULTS];
     tsr_launch launch;
-    tsr_kernel_call call = tsr_step_as_launched(step, &step->call);
+    const tsr_kernel_call own = call_of(x, step, outputs), call = tsr_step_as_launched(step, &own);
     *bytes = 0;
     if (step->exchanged)
         return tsr_status_set(
@@ -21,12 +35,6 @@ tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size
             "%s: a factor of the rule \"%s\" is cut, so ranks must exchange inside the op, which runs "
             "on the host alone; on device \"%s\" redistribute the operand so that this factor is whole",
             step->caller, step->c.op->rule, tsr_launch_name(x->device));
-    if (x->stands_in) {
-        memcpy(outputs, step->outputs, sizeof outputs);
-        for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
-            outputs[i].data = NULL;
-        call.outputs = outputs;
-    }
     TSR_TRY(tsr_launch_find(step->caller, step->c.op, x->device, &call, &launch));
     step->way = launch.way;
     *bytes = (size_t)launch.bytes;
@@ -35,8 +43,10 @@ tsr_status tsr_executable_find_way(const tsr_executable *x, tsr_step *step, size
 
 tsr_status tsr_executable_find_scratch(const tsr_executable *x, tsr_step *step, size_t *bytes)
 {
+    tsr_tensor outputs[TSR_OP_MOST_RESULTS];
     if (!x->device.driver) {
-        *bytes = tsr_exchange_scratch(&step->c, step->exchanged, &step->call);
+        tsr_kernel_call call = call_of(x, step, outputs);
+        *bytes = tsr_exchange_scratch(&step->c, step->exchanged, &call);
         return TSR_OK;
     }
     const tsr_status status = tsr_executable_find_way(x, step, bytes);
@@ -252,6 +262,8 @@ static tsr_status raise_scratch(tsr_executable *x, tsr_step *step, int at)
     if (!x->device.driver && !step->c.op->workspace_bytes && !step->exchanged)
         return TSR_OK;
     TSR_TRY(tsr_executable_find_scratch(x, step, &bytes));
+    if (bytes == 0)
+        step->call.workspace = NULL; /* the room may be too small for these sizes */
     if (bytes == 0 || (step->scratch >= 0 && bytes <= x->rooms[step->scratch].bytes))
         return TSR_OK;
     x->has_grown = true;

@@ -5,11 +5,9 @@
 #include "ops/programs/forms.h"
 #include "ops/programs/link.h"
 #include "ops/programs/plans.h"
-#include "ops/programs/rooms.h"
 
 #include <tessera/sys/memory.h>
 
-#include <stdint.h>
 #include <string.h>
 
 /* Memory that steps are linked to while nothing runs, and the lengths that were tried. Few moves
@@ -20,25 +18,21 @@ typedef struct stand_in {
     size_t tried_count;
 } stand_in;
 
-/* Lays tensors one behind the other from `*at` on, as in a run they are apart: else kernels would
- * want scratch. Nothing is read or written there. */
-static void describe(const tsr_executable *x, const int *values, size_t count, uintptr_t *at, tsr_tensor *out)
+static void describe(const tsr_executable *x, const int *values, size_t count, tsr_tensor *out)
 {
     for (size_t i = 0; i < count; i++) {
         out[i] = tsr_form_of(x, values[i])->local;
-        out[i].data = (void *)*at;
-        *at += tsr_room_bytes(tsr_form_of(x, values[i])->bytes);
+        out[i].data = x->values;
     }
 }
 
 /* Links steps to the stand-in, with the sizes of now. */
 static tsr_status link_to(tsr_executable *x, const stand_in *memory)
 {
-    uintptr_t at = TSR_ROOM_ALIGNMENT;
-    describe(x, x->inputs, x->input_count, &at, memory->inputs);
-    describe(x, x->outputs, x->output_count, &at, memory->outputs);
+    describe(x, x->inputs, x->input_count, memory->inputs);
+    describe(x, x->outputs, x->output_count, memory->outputs);
     x->is_linked = false;
-    return tsr_executable_link(x, memory->inputs, memory->outputs, (void *)at);
+    return tsr_executable_link(x, memory->inputs, memory->outputs, x->values);
 }
 
 /* Raises rooms to what the lengths of now want. */
@@ -137,8 +131,6 @@ tsr_status tsr_compile_probe(tsr_executable *x, tsr_comm *comm)
     int64_t now[TSR_LENGTHS];
     if (!x->length_count)
         return TSR_OK;
-    /* Rooms that are used at one time are apart, as in a run: else kernels would want scratch. */
-    TSR_TRY(tsr_executable_place_rooms(x));
     memcpy(now, x->length, sizeof now);
     const tsr_status status = try_with_memory(x, comm);
     memcpy(x->length, now, sizeof now);

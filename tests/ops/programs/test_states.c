@@ -159,10 +159,56 @@ static void one_program_serves_prompts_and_steps(void **state)
         layers_run(ranks, serve, NULL);
 }
 
+/* The first rows of a tensor, as many as a length says: a copy, because they are an output. */
+static tsr_status take_rows(tsr_comm *comm, void *arg)
+{
+    enum { ROWS = 67, GUARD = 64 * 1024 };
+    static const int64_t lengths[] = {1, ROWS, 64, 65, 66, ROWS};
+    const int64_t shape[] = {ROWS, WIDTH};
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *x;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    const tsr_value given = tsr_input(p, "x", mesh, TSR_F32, 2, shape, NULL);
+    tsr_output(p, "y", tsr_op_narrow(p, given, 0, 0, tsr_length(p, "rows", ROWS)), NULL);
+    TSR_TRY(tsr_compile(p, NULL, &x));
+    tsr_program_destroy(p);
+    TSR_TRY(tsr_executable_prepare(x, comm));
+    const size_t bytes = tsr_executable_workspace_bytes(x);
+    EXPECT(bytes == 0, "copying rows wants %zu bytes", bytes);
+    unsigned char *const workspace = aligned_alloc(64, bytes + GUARD);
+    memset(workspace, 0xa5, bytes + GUARD);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        float all[ROWS * WIDTH], y[ROWS * WIDTH];
+        for (int at = 0; at < ROWS * WIDTH; at++)
+            all[at] = value_of(0, at / WIDTH, at % WIDTH);
+        const tsr_tensor in = tsr_tensor_contiguous(all, TSR_F32, 2, shape);
+        const tsr_tensor out = tsr_tensor_contiguous(y, TSR_F32, 2, (const int64_t[]){lengths[i], WIDTH});
+        TSR_TRY(tsr_executable_set_length(x, "rows", lengths[i]));
+        TSR_TRY(tsr_executable_run(x, comm, &in, &out, workspace, bytes, NULL));
+        EXPECT(memcmp(y, all, (size_t)lengths[i] * WIDTH * sizeof y[0]) == 0, "other rows");
+    }
+    for (size_t i = bytes; i < bytes + GUARD; i++)
+        EXPECT(workspace[i] == 0xa5, "byte %zu behind the workspace was written", i - bytes);
+    free(workspace);
+    tsr_executable_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void copies_stay_inside_the_workspace(void **state)
+{
+    (void)state;
+    layers_run(1, take_rows, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_program_serves_prompts_and_steps),
+        cmocka_unit_test(copies_stay_inside_the_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
