@@ -25,6 +25,8 @@ void tsr_write_bytes(tsr_writer *writer, const void *bytes, size_t count)
 {
     const size_t left = writer->length < writer->capacity ? writer->capacity - writer->length : 0;
     const size_t fits = count < left ? count : left;
+    if (count == 0)
+        return; /* `bytes` may be NULL, which memcmp() does not take */
     if (writer->buffer && fits > 0)
         memcpy(writer->buffer + writer->length, bytes, fits);
     if (writer->expected && !writer->differs)
