@@ -72,8 +72,8 @@ TSR_API const tsr_layout *tsr_executable_input_layout(const tsr_executable *exec
  * gives stores their positions. The host where there is no such input. */
 TSR_API tsr_device tsr_executable_input_device(const tsr_executable *executable, size_t index);
 
-/** The layout of an output, borrowed; NULL: there is none. It is over the mesh of the program: of an
- * executable that was loaded, an abstract one, on which there are no dtensors. */
+/** The layout of an output, borrowed; NULL: there is none. It is over the program's mesh: of an
+ * executable that was loaded an abstract one, on which there are no dtensors. */
 TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
                                                        size_t index);
 
@@ -111,9 +111,9 @@ TSR_API tsr_status tsr_executable_binding_at(const tsr_executable *executable, s
 /**
  * Gives a parameter or state its tensor, in place of one that was given before. The dtensor is
  * retained; executables may share it. A state's must have no other name in this executable, because
- * what is stored would change both; this is not checked. Does not communicate. TSR_ERROR_ARGUMENT: the program has no such
- * name, or the dtensor's layout is not the one that the program gives, or it lies on another device
- * than the executable's; the sentence tells both.
+ * what is stored would change both; this is not checked. Does not communicate. TSR_ERROR_ARGUMENT:
+ * the program has no such name, or the dtensor's layout is not the one that the program gives, or
+ * it lies on another device than the executable's; the sentence tells both.
  */
 TSR_API tsr_status tsr_executable_bind(tsr_executable *executable, const char *name,
                                        tsr_dtensor *tensor);
