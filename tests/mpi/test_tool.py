@@ -92,7 +92,8 @@ def rows_by_id():
 def rows_benchmark():
     done = mpirun(2, tool.path, "bench", "rows", "--shape", "101x3", "--batch", "30", "-n", "2", "--json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return harness.different("exit status", done.returncode, 0) + harness.different(
+    ended = (done.returncode, done.stderr if done.returncode else "")
+    return harness.different("exit status", ended, (0, "")) + harness.different(
         "lines", [[line[k] for k in ("op", "engine", "ranks", "wrong", "of_copy")] for line in lines],
         [["gather", "mpi", 2, 0, None], ["add", "mpi", 2, 0, None]])
 
