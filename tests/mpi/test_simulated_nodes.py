@@ -17,7 +17,8 @@ tool = harness.Tool(pathlib.Path(path).resolve())
 RANKS = 3
 
 
-# Three ranks that spin share two processors, so a time slice may cost more than the bytes: the tool then refuses to fit links.
+# Three ranks that spin share two processors, so a time slice may cost more than the bytes: the tool
+# then refuses to fit links.
 BUSY = "is this machine busy?"
 TRIES = 5
 
@@ -73,7 +74,8 @@ def errors_are_of_the_profile(first):
     return wrong
 
 
-# Which rank is alone is decided above the MPI; ranks of MPICH, which spin, take a minute for one arrangement.
+# Which rank is alone is decided above the MPI; ranks of MPICH, which spin, take a minute for one
+# arrangement.
 for first in (2,) if "mpich" in launcher else (2, 1):
     told = "the first rank has a node for itself" if first == 1 else "the last rank has a node for itself"
     tool.case(f"{told}: links between nodes are measured, and moves are timed by them", links_between_nodes_are_measured, first)
