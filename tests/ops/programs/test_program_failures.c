@@ -480,8 +480,8 @@ static tsr_status record_length(const length_use *use, const tsr_mesh *mesh, tsr
 
 static tsr_status prepare_lengths(tsr_comm *comm, void *arg)
 {
-    static const length_use usual = {"tokens", 8, true}, unused = {"tokens", 8, false};
-    static const length_use pairs[][2] = {
+    const length_use usual = {"tokens", 8, true}, unused = {"tokens", 8, false};
+    const length_use pairs[][2] = {
         {{"tokens", 8, true}, {"words", 8, true}}, {usual, unused}, {unused, {"tokens", 9, false}}, {usual, usual}};
     tsr_mesh *mesh;
     (void)arg;
