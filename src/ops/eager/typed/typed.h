@@ -53,10 +53,11 @@ static inline const tsr_op *row(const char *name)
     {                                                                                                                  \
         return tsr_eager_run_into("tsr_" #name "_into", row_by(op, x), attributes, OPERANDS(x), &out);                 \
     }
-#define UNARY(name, op) UNARY_WITH(name, op, NO_SETTING, NO_ATTRIBUTES)
+#define UNARY(name, op)   UNARY_WITH(name, op, NO_SETTING, NO_ATTRIBUTES)
+#define UNARY_ALONE(name) WITHOUT_GRADIENT(name, #name, NO_SETTING, NO_ATTRIBUTES)
 
-/** The three functions of an op with the operands `a` and `b`. */
-#define BINARY(name, a, b)                                                                                             \
+/** The functions of an op with the operands `a` and `b`: three with gradients, two without. */
+#define BINARY_FORWARD(name, a, b)                                                                                     \
     tsr_status tsr_##name(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor **out)                               \
     {                                                                                                                  \
         return tsr_eager_run("tsr_" #name, row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), out);                      \
@@ -64,12 +65,15 @@ static inline const tsr_op *row(const char *name)
     tsr_status tsr_##name##_into(const tsr_dtensor *a, const tsr_dtensor *b, tsr_dtensor *out)                         \
     {                                                                                                                  \
         return tsr_eager_run_into("tsr_" #name "_into", row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), &out);        \
-    }                                                                                                                  \
+    }
+#define BINARY(name, a, b)                                                                                             \
+    BINARY_FORWARD(name, a, b)                                                                                         \
     tsr_status tsr_##name##_backward(const tsr_dtensor *a, const tsr_dtensor *b, const tsr_dtensor *dout,              \
                                      tsr_dtensor **d##a, tsr_dtensor **d##b)                                           \
     {                                                                                                                  \
         return tsr_eager_backward("tsr_" #name "_backward", row_by(#name, a), NO_ATTRIBUTES, OPERANDS(a, b), dout,     \
                                   WANTED(d##a, d##b));                                                                 \
     }
+#define BINARY_ALONE(name) BINARY_FORWARD(name, x, y)
 
 #endif

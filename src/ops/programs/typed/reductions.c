@@ -1,13 +1,2 @@
 #include "ops/programs/typed/typed.h"
-
-UNARY_WITH(sum, "sum", REDUCED_SETTING, REDUCED)
-UNARY_WITH(mean, "mean", REDUCED_SETTING, REDUCED)
-UNARY_WITH(max, "max", REDUCED_SETTING, REDUCED)
-UNARY_WITH(min, "min", REDUCED_SETTING, REDUCED)
-UNARY_WITH(prod, "prod", REDUCED_SETTING, REDUCED)
-UNARY_WITH(var, "var", CORRECTED_SETTING, CORRECTED)
-UNARY_WITH(std, "std", CORRECTED_SETTING, CORRECTED)
-UNARY_WITH(any, "any", REDUCED_SETTING, REDUCED)
-UNARY_WITH(all, "all", REDUCED_SETTING, REDUCED)
-UNARY_WITH(argmax, "argmax", DIM_SETTING, DIM)
-UNARY_WITH(argmin, "argmin", DIM_SETTING, DIM)
+#include "ops/rows/reductions_functions.h"

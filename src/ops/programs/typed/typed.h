@@ -42,6 +42,10 @@
     {                                                                                                                  \
         return tsr_program_apply(program, #name, attributes, VALUES(a, b, c), NULL);                                   \
     }
+/** Ops that have no gradient are recorded like all others. */
+#define WITHOUT_GRADIENT       UNARY_WITH
+#define UNARY_ALONE(name)      UNARY(name, #name)
+#define BINARY_ALONE(name)     BINARY(name, x, y)
 #define UNARY(name, op)        UNARY_WITH(name, op, NO_SETTING, NO_ATTRIBUTES)
 #define BINARY(name, a, b)     BINARY_WITH(name, a, b, NO_SETTING, NO_ATTRIBUTES)
 #define TERNARY(name, a, b, c) TERNARY_WITH(name, a, b, c, NO_SETTING, NO_ATTRIBUTES)

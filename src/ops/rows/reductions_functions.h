@@ -1,0 +1,15 @@
+/** The public reductions, a line each, as in pointwise_functions.h. */
+
+#include <tessera/reductions.h>
+
+UNARY_WITH(sum, "sum", REDUCED_SETTING, REDUCED)
+UNARY_WITH(mean, "mean", REDUCED_SETTING, REDUCED)
+UNARY_WITH(max, "max", REDUCED_SETTING, REDUCED)
+UNARY_WITH(min, "min", REDUCED_SETTING, REDUCED)
+UNARY_WITH(prod, "prod", REDUCED_SETTING, REDUCED)
+UNARY_WITH(var, "var", CORRECTED_SETTING, CORRECTED)
+UNARY_WITH(std, "std", CORRECTED_SETTING, CORRECTED)
+WITHOUT_GRADIENT(any, "any", REDUCED_SETTING, REDUCED)
+WITHOUT_GRADIENT(all, "all", REDUCED_SETTING, REDUCED)
+WITHOUT_GRADIENT(argmax, "argmax", DIM_SETTING, DIM)
+WITHOUT_GRADIENT(argmin, "argmin", DIM_SETTING, DIM)
