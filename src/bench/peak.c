@@ -2,6 +2,7 @@
 
 #include "bench/memory.h"
 
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
 #include <sched.h>
@@ -112,11 +113,6 @@ static void copy_share(const tsr_bench_peak *k, int rank, int index)
     }
 }
 
-static bool same_device(const tsr_bench_area *a, const tsr_bench_area *b)
-{
-    return a->device.driver == b->device.driver && a->device.index == b->device.index;
-}
-
 static tsr_status copy_area(const tsr_bench_rank *r, const tsr_bench_area *area)
 {
     if (area->bytes == 0)
@@ -131,10 +127,10 @@ static tsr_status copy_on_device(const tsr_bench_peak *k, int rank)
     if (!k->together)
         return copy_area(k->rank, &k->own);
     for (int r = 0; r < rank; r++)
-        if (same_device(&k->areas[r], &k->own))
+        if (tsr_device_same(k->areas[r].device, k->own.device))
             return TSR_OK;
     for (int r = rank; r < tsr_comm_size(k->rank->comm); r++)
-        if (same_device(&k->areas[r], &k->own))
+        if (tsr_device_same(k->areas[r].device, k->own.device))
             TSR_TRY(copy_area(k->rank, &k->areas[r]));
     return TSR_OK;
 }

@@ -21,11 +21,6 @@ tsr_device_ops tsr_device_resolve(const tsr_context *context, tsr_device device)
 /** Writes "host" or "cuda:1" to `text`, which has room for 64 bytes, and returns `text`. */
 const char *tsr_device_print(tsr_device device, char *text);
 
-static inline bool tsr_device_same(tsr_device a, tsr_device b)
-{
-    return a.driver == b.driver && a.index == b.index;
-}
-
 /** False if the device has no driver, as the host, but its index is not 0 or the stream is not
  * NULL; else true. */
 static inline bool tsr_host_is_meant(tsr_device device, tsr_stream stream)

@@ -3,12 +3,8 @@
 #include "ops/blas/provider.h"
 #include "ops/numbers.h"
 
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
-
-static bool same_device(tsr_device a, tsr_device b)
-{
-    return a.driver == b.driver && a.index == b.index;
-}
 
 tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names,
                                    int count)
@@ -16,7 +12,7 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
     int first = -1;
     for (int i = 0; i < count; i++) {
         first = first < 0 && operands[i] ? i : first;
-        if (operands[i] && !same_device(operands[first]->device, operands[i]->device))
+        if (operands[i] && !tsr_device_same(operands[first]->device, operands[i]->device))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "%s: %s and %s are on different devices; both must be on one device", caller,
                                   names[first], names[i]);

@@ -3,6 +3,8 @@
 #include "ops/layer.h"
 #include "ops/numbers.h"
 
+#include <tessera/sys/device.h>
+
 #include <stdio.h>
 
 tsr_status tsr_local_form_take(tsr_layout *layout, tsr_local_form *out)
@@ -67,7 +69,7 @@ static tsr_status refuse_tensor(const tsr_local_form *form, const char *caller, 
 static tsr_status check_device(const char *caller, const char *name, tsr_device given, tsr_device wanted)
 {
     void *self;
-    if (given.driver == wanted.driver && given.index == wanted.index)
+    if (tsr_device_same(given, wanted))
         return TSR_OK;
     const char *here = tsr_device_driver_table(given.driver, &self)->name,
                *there = tsr_device_driver_table(wanted.driver, &self)->name;

@@ -19,6 +19,12 @@
 extern "C" {
 #endif
 
+/** Whether two devices are one: 1 or 0. Any thread. */
+static inline int tsr_device_same(tsr_device a, tsr_device b)
+{
+    return a.driver == b.driver && a.index == b.index;
+}
+
 /** Copies a strided box to a strided box, with elements of any size that a dtype has. Source and
  * destination do not overlap. */
 typedef struct tsr_box_copy {

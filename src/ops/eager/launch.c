@@ -14,11 +14,6 @@ const char *tsr_launch_name(tsr_device device)
     return tsr_device_driver_table(device.driver, &self)->name;
 }
 
-bool tsr_launch_is_same(tsr_device a, tsr_device b)
-{
-    return a.driver == b.driver && a.index == b.index;
-}
-
 const char *tsr_launch_print(tsr_device device, char *text, size_t capacity)
 {
     if (device.driver)

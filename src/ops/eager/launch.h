@@ -4,9 +4,6 @@
 
 #include "ops/rows/row.h"
 
-/** True if two devices are one. */
-bool tsr_launch_is_same(tsr_device a, tsr_device b);
-
 /** The name of a device's kind, as "cuda". */
 const char *tsr_launch_name(tsr_device device);
 

@@ -8,6 +8,7 @@
 #include "ops/rows/table.h"
 
 #include <tessera/sys/comm.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
 /* One call: its case, and what the rule gives. */
@@ -24,8 +25,7 @@ typedef struct eager_call {
 /* Checks that a tensor lies where the others do. */
 static tsr_status check_device(const eager_call *e, const tsr_dtensor *tensor, const char *name)
 {
-    const tsr_device own = tsr_dtensor_to_local(tensor).device;
-    if (own.driver == e->device.driver && own.index == e->device.index)
+    if (tsr_device_same(tsr_dtensor_to_local(tensor).device, e->device))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: %s lies on another device than %s; all tensors of a call must be on one", e->c.caller,

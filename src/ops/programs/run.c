@@ -7,6 +7,7 @@
 #include "ops/programs/tiles.h"
 
 #include <tessera/sys/comm.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/plan.h>
 
 #include <stdint.h>
@@ -48,7 +49,7 @@ static tsr_status refuse_tensor(const char *what, const char *name, const tsr_te
 static tsr_status check_device(const char *what, const char *name, const tsr_tensor *given, tsr_device wanted)
 {
     char text[2][80];
-    if (tsr_launch_is_same(given->device, wanted))
+    if (tsr_device_same(given->device, wanted))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "tsr_executable_run: %s \"%.64s\" lies on %s, but must lie on %s; "

@@ -166,7 +166,7 @@ static tsr_status check_device(const tsr_executable *x, const char *name, const 
 {
     char text[2][80];
     const tsr_tensor local = tsr_dtensor_to_local(tensor);
-    if (local.ndim < 0 || tsr_launch_is_same(local.device, x->device))
+    if (local.ndim < 0 || tsr_device_same(local.device, x->device))
         return TSR_OK;
     return tsr_status_set(
         TSR_ERROR_ARGUMENT,
