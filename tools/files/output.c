@@ -187,6 +187,24 @@ int output_publish(output *o)
     return EXIT_DONE;
 }
 
+int output_add_ranks(output *o, const tsr_tensor *results, int ranks)
+{
+    int status = EXIT_DONE;
+    for (int r = 0; r < ranks && status == EXIT_DONE; r++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank-%d.npy", r);
+        if (results[r].data)
+            status = output_add(o, name, &results[r]);
+    }
+    return status == EXIT_DONE ? output_publish(o) : status;
+}
+
+const char *output_file_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 void output_cancel(output *o)
 {
     for (size_t i = 0; i < o->count; i++) {

@@ -50,6 +50,13 @@ int output_add_complete(output *o, const char *path);
 /** Writes one .npy file under a random name, to be renamed to `name`, which is copied. */
 int output_add(output *o, const char *name, const tsr_tensor *tensor);
 
+/** Writes rank-N.npy for each rank N whose result has data, and renames all files to their
+ * names. */
+int output_add_ranks(output *o, const tsr_tensor *results, int ranks);
+
+/** The name of a file without its folder, a part of `path`. */
+const char *output_file_name(const char *path);
+
 /** Renames all files to their names. */
 int output_publish(output *o);
 

@@ -86,7 +86,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     const job *const j = arg;
     tensors t = {{NULL}};
     tsr_mesh *mesh;
-    TSR_TRY(wholes_mesh(comm, j->c->mesh, &mesh));
+    TSR_TRY(wholes_mesh(comm, NULL, j->c->mesh, &mesh));
     tsr_status status = run_forward(j, mesh, &t);
     if (status == TSR_OK && j->gradient)
         status = run_backward(j, mesh, &t);

@@ -15,10 +15,10 @@ int wholes_open(const char *path, const tsr_layout *layout, tsr_npy **out)
     return EXIT_DONE;
 }
 
-tsr_status wholes_mesh(tsr_comm *comm, const tsr_mesh *like, tsr_mesh **out)
+tsr_status wholes_mesh(tsr_comm *comm, tsr_context *context, const tsr_mesh *like, tsr_mesh **out)
 {
     char *const text = mesh_text(like);
-    const tsr_status status = text ? tsr_mesh_parse(comm, NULL, text, out)
+    const tsr_status status = text ? tsr_mesh_parse(comm, context, text, out)
                                    : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a mesh");
     free(text);
     return status;

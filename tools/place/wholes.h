@@ -10,8 +10,9 @@
  * caller destroys `*out`. */
 int wholes_open(const char *path, const tsr_layout *layout, tsr_npy **out);
 
-/** The mesh of this rank that is like an abstract one. */
-tsr_status wholes_mesh(tsr_comm *comm, const tsr_mesh *like, tsr_mesh **out);
+/** The mesh of this rank that is like an abstract one. Without `comm` it is abstract, too, in
+ * `context`, which is NULL with it. */
+tsr_status wholes_mesh(tsr_comm *comm, tsr_context *context, const tsr_mesh *like, tsr_mesh **out);
 
 /** The layout on the mesh of this rank. */
 tsr_status wholes_layout(const tsr_mesh *mesh, const tsr_layout *like, tsr_layout **out);

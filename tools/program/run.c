@@ -43,7 +43,7 @@ static tsr_status make_side(side *s)
     tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
     void *memory;
     options.rank = tsr_comm_rank(s->comm);
-    TSR_TRY(wholes_mesh(s->comm, s->j->request->mesh, &s->mesh));
+    TSR_TRY(wholes_mesh(s->comm, NULL, s->j->request->mesh, &s->mesh));
     TSR_TRY(tsr_compile(s->j->request->program, &options, &s->x));
     const size_t inputs = tsr_executable_input_count(s->x), outputs = tsr_executable_output_count(s->x);
     TSR_TRY(allocate(inputs, sizeof *s->given, &memory));

@@ -270,26 +270,6 @@ static int write_file(output *files, job *j)
     return place_speaks(j->place) ? output_add_complete(files, j->file) : EXIT_DONE;
 }
 
-/* Writes the results of this process's ranks, and renames the files to their names. */
-static int write_shards(output *files, const job *j)
-{
-    int status = EXIT_DONE;
-    for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
-        char name[32];
-        snprintf(name, sizeof name, "rank-%d.npy", r);
-        if (j->results[r].data)
-            status = output_add(files, name, &j->results[r]);
-    }
-    return status == EXIT_DONE ? output_publish(files) : status;
-}
-
-/* The name of the file of --output, without its folder. */
-static const char *file_name(const job *j)
-{
-    const char *const slash = strrchr(j->file, '/');
-    return slash ? slash + 1 : j->file;
-}
-
 static int report_job(const tool_arguments *given, const job *j)
 {
     int64_t max = 0, total = 0, files = 0;
@@ -307,7 +287,7 @@ static int report_job(const tool_arguments *given, const job *j)
             names = json_with_item(names, json_sprintf("rank-%d.npy", r));
     }
     if (j->file)
-        names = json_with_item(names, json_string(file_name(j)));
+        names = json_with_item(names, json_string(output_file_name(j->file)));
     if (given->value[OPT_JSON])
         return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max",
                                     (json_int_t)max, "total", (json_int_t)total, "seconds", seconds, "files", names));
@@ -337,7 +317,7 @@ static int write_output(const tool_arguments *given, output *files, job *j, bool
     }
     const int status = output_begin(given->value[OPT_OUTPUT], files);
     *begun = status == EXIT_DONE;
-    return *begun ? write_shards(files, j) : status;
+    return *begun ? output_add_ranks(files, j->results, j->ranks) : status;
 }
 
 /* Writes the output and prints the report; removes the files again if any process fails in

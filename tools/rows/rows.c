@@ -79,7 +79,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     job *const j = arg;
     tsr_mesh *mesh;
     tsr_dtensor *table = NULL;
-    TSR_TRY(wholes_mesh(comm, j->mesh, &mesh));
+    TSR_TRY(wholes_mesh(comm, NULL, j->mesh, &mesh));
     tsr_status status = wholes_read(j->table, mesh, j->layout, &table);
     if (status == TSR_OK)
         status = call_on_rank(j, comm, table);
@@ -169,9 +169,8 @@ static int report_job(const tool_arguments *given, const job *j)
     }
     for (int r = 0; r < j->ranks; r++)
         seconds = j->seconds[r] > seconds ? j->seconds[r] : seconds;
-    const char *const slash = strrchr(j->output, '/');
     if (!j->gathers)
-        names = json_with_item(names, json_string(slash ? slash + 1 : j->output));
+        names = json_with_item(names, json_string(output_file_name(j->output)));
     if (given->value[OPT_JSON])
         return print_json(json_pack("{ss sI sI sf so}", "op", j->gathers ? "gather" : tsr_rows_op_name(j->op), "ranks",
                                     (json_int_t)j->ids.count, "ids", (json_int_t)ids, "seconds", seconds, "files",
@@ -188,18 +187,6 @@ static int print_report(const tool_arguments *given, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-static int write_results(output *files, const job *j)
-{
-    int status = EXIT_DONE;
-    for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
-        char name[32];
-        snprintf(name, sizeof name, "rank-%d.npy", r);
-        if (j->results[r].data)
-            status = output_add(files, name, &j->results[r]);
-    }
-    return status == EXIT_DONE ? output_publish(files) : status;
-}
-
 /* Makes the call and writes its results; `*begun` becomes true if output_finish() or
  * output_cancel() must follow. */
 static int carry_out(job *j, output *files, bool *begun)
@@ -214,7 +201,7 @@ static int carry_out(job *j, output *files, bool *begun)
         return place_speaks(j->place) ? output_add_complete(files, j->output) : EXIT_DONE;
     const int status = output_begin(j->output, files);
     *begun = status == EXIT_DONE;
-    return *begun ? write_results(files, j) : status;
+    return *begun ? output_add_ranks(files, j->results, j->ranks) : status;
 }
 
 static int run_job(const tool_arguments *given, job *j)

@@ -2,6 +2,7 @@
 
 #include "cli/report.h"
 #include "place/move.h"
+#include "place/wholes.h"
 
 #include <tessera/sys/status.h>
 
@@ -21,15 +22,6 @@ tsr_status program_context(tsr_profile *profile, tsr_context **out)
     if (profile)
         options.environment = environment_without_cost;
     return tsr_context_create(&options, out);
-}
-
-tsr_status program_abstract_mesh(tsr_context *context, const tsr_mesh *like, tsr_mesh **out)
-{
-    char *const text = mesh_text(like);
-    const tsr_status status = text ? tsr_mesh_parse(NULL, context, text, out)
-                                   : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a mesh");
-    free(text);
-    return status;
 }
 
 static tsr_status compile(const program_case *c, const tsr_mesh *mesh, int64_t rank, tsr_program *p,
@@ -92,7 +84,7 @@ tsr_status program_predict_all(const program_case *c, const tsr_mesh *like, tsr_
     tsr_context *context;
     tsr_mesh *mesh = NULL;
     TSR_TRY(program_context(profile, &context));
-    tsr_status status = program_abstract_mesh(context, like, &mesh);
+    tsr_status status = wholes_mesh(NULL, context, like, &mesh);
     if (status == TSR_OK)
         status = predict_ranks(c, mesh, out);
     tsr_mesh_destroy(mesh);

@@ -22,7 +22,4 @@ tsr_status program_predict(const program_case *c, const tsr_mesh *mesh, int64_t 
 tsr_status program_predict_all(const program_case *c, const tsr_mesh *like, tsr_profile *profile,
                                program_prediction *out);
 
-/** The mesh like an abstract one, abstract in a context. */
-tsr_status program_abstract_mesh(tsr_context *context, const tsr_mesh *like, tsr_mesh **out);
-
 #endif

@@ -8,6 +8,7 @@
 #include "cli/report.h"
 #include "files/profile.h"
 #include "place/place.h"
+#include "place/wholes.h"
 
 #include <tessera/sys/status.h>
 
@@ -205,7 +206,7 @@ static tsr_status compile_in(job *j, tsr_context *context)
     if (!seconds)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the times of %lld compilations",
                               (long long)j->settings.iterations);
-    tsr_status status = program_abstract_mesh(context, j->mesh, &mesh);
+    tsr_status status = wholes_mesh(NULL, context, j->mesh, &mesh);
     if (status == TSR_OK) {
         status = time_compiles(j, mesh, seconds);
         tsr_mesh_destroy(mesh);

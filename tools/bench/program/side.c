@@ -127,7 +127,7 @@ tsr_status program_side_make(const program_case *c, tsr_comm *comm, const tsr_me
     *out = (program_side){.c = c, .comm = comm};
     TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm), 0, &out->self));
     TSR_TRY(tsr_mesh_parse(out->self, NULL, "1", &out->alone));
-    TSR_TRY(wholes_mesh(comm, like, &out->mesh));
+    TSR_TRY(wholes_mesh(comm, NULL, like, &out->mesh));
     TSR_TRY(make_program(out));
     return kernels ? make_locals(out) : TSR_OK;
 }
