@@ -72,8 +72,8 @@ TSR_API const tsr_layout *tsr_executable_input_layout(const tsr_executable *exec
  * gives stores their positions. The host where there is no such input. */
 TSR_API tsr_device tsr_executable_input_device(const tsr_executable *executable, size_t index);
 
-/** The layout of an output, borrowed; NULL: there is none. It is over the program's mesh: of an
- * executable that was loaded an abstract one, on which there are no dtensors. */
+/** The layout of an output, borrowed; NULL: no output has this index. Its mesh is the program's. A
+ * loaded executable has an abstract mesh, on which no dtensor can be made. */
 TSR_API const tsr_layout *tsr_executable_output_layout(const tsr_executable *executable,
                                                        size_t index);
 

@@ -173,7 +173,7 @@ static tsr_status read_call(reader *r, size_t begin)
     return read_end(&r->scan);
 }
 
-/* Reads an entry of kernels of ops; refuses a word that is none of a profile's. */
+/* Reads an entry for kernels of ops; refuses any other word. */
 static tsr_status read_kernel(reader *r, size_t begin)
 {
     if (tsr_scan_accept(&r->scan, "call="))

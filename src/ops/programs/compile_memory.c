@@ -31,8 +31,8 @@ static bool is_viewed(const tsr_executable *x, int value, int at)
     return false;
 }
 
-/* The operand of a step that the pointwise step `at`, which runs with it, may overwrite with its
- * result: of the same form, and read by no later step; -1: there is none. */
+/* The operand of `step` over whose memory the result of the pointwise step `at` may lie, where both
+ * run together: it has the result's form, and no later step reads it. -1: no operand is so. */
 static int find_overwritten(const tsr_executable *x, const tsr_step *step, int at, const int *last)
 {
     for (int i = 0; i < step->operand_count; i++) {
@@ -47,8 +47,8 @@ static int find_overwritten(const tsr_executable *x, const tsr_step *step, int a
     return -1;
 }
 
-/* The room of an operand that a pointwise step may overwrite, which then has no other use; -1:
- * there is none. */
+/* Takes the room of an operand for the result of the pointwise step `at`, so that no other result
+ * gets this room. -1: the step must not overwrite any operand. */
 static int take_operand_room(const tsr_executable *x, int at, int *last)
 {
     const tsr_step *const step = &x->steps[at];

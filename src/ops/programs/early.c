@@ -42,8 +42,8 @@ static bool wants_comm(const tsr_executable *x, const tsr_step *step, bool every
     return meets(x, step) || (!everywhere && step->kind == TSR_DOES_MOVE);
 }
 
-/* True if a step stores into a state that one of the moves reads. A view of it is no matter: what
- * is read after a store is a copy. */
+/* True if a step stores into a state that one of the moves reads. Moves that read a view of the
+ * state need no check, because a value that is read after a store is copied before it. */
 static bool overwrites(const moves *m, const tsr_step *step)
 {
     for (int k = 0; k < m->count && step->kind == TSR_DOES_STORE; k++)

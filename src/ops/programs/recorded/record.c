@@ -2,6 +2,7 @@
 
 #include "ops/eager/attributes.h"
 #include "ops/eager/mix.h"
+#include "ops/layer_rule.h"
 #include "ops/programs/lengths.h"
 #include "ops/rows/lookup.h"
 #include "ops/rows/settle.h"
@@ -259,15 +260,12 @@ static unsigned find_varying(const recording *r, const tsr_layout *result)
 /* Refuses a row of one's own that does not pass its first operand as it says. */
 static tsr_status check_passing(const recording *r, tsr_layout *const *layouts)
 {
-    bool alike = true;
     const tsr_layout *const from = r->c.operands[0], *const to = layouts[0];
     if (!r->op->passes)
         return TSR_OK;
-    if (tsr_layout_dtype(from) == tsr_layout_dtype(to) && tsr_layout_ndim(from) == tsr_layout_ndim(to) &&
-        memcmp(tsr_layout_shape(from), tsr_layout_shape(to), (size_t)tsr_layout_ndim(to) * sizeof(int64_t)) == 0)
+    bool alike = tsr_layout_dtype(from) == tsr_layout_dtype(to) && tsr_layer_same_shape(from, to);
+    if (alike)
         TSR_TRY(tsr_program_compare(from, to, &alike));
-    else
-        alike = false;
     if (alike)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
