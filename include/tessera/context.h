@@ -153,6 +153,11 @@ TSR_API tsr_cost_profile tsr_context_links(const tsr_context *context);
  * borrowed. NULL: links alone count, or `context` is NULL. Any thread. */
 TSR_API const tsr_profile *tsr_context_profile(const tsr_context *context);
 
+/** Seconds in which `ranks` ranks (1 or more) meet `exchanges` times and a rank receives `bytes` in
+ * all, by the context's profile. `context` may be NULL: the default. Any thread. */
+TSR_API double tsr_context_exchange_seconds(const tsr_context *context, int64_t ranks,
+                                            int exchanges, double bytes);
+
 /** The rows of ops of the context's options, and their number; borrowed. Neither pointer is NULL.
  * Any thread. */
 TSR_API const struct tsr_op *const *tsr_context_ops(const tsr_context *context, size_t *count);

@@ -284,6 +284,16 @@ const tsr_profile *tsr_context_profile(const tsr_context *context)
     return context ? context->settings.measured : NULL;
 }
 
+double tsr_context_exchange_seconds(const tsr_context *context, int64_t ranks, int exchanges, double bytes)
+{
+    const tsr_profile *const profile = tsr_context_profile(context);
+    const tsr_link inside = tsr_context_links(context).inside;
+    if (!profile || !tsr_profile_has_tables(profile))
+        return inside.latency * exchanges + bytes / inside.bandwidth;
+    return tsr_profile_meeting_seconds(profile, ranks) * exchanges +
+           tsr_profile_work_seconds(profile, TSR_WORK_COPY, TSR_RUN_WHOLE, bytes, bytes);
+}
+
 const struct tsr_op *const *tsr_context_ops(const tsr_context *context, size_t *count)
 {
     *count = context->settings.op_count;

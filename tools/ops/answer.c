@@ -35,18 +35,6 @@ static tsr_status survey(const tsr_layout *from, const tsr_layout *to, cost *out
     return status;
 }
 
-/* Seconds of an exchange among the ranks of the mesh, at most, by the profile of its context. */
-static double exchange_seconds(const tsr_mesh *mesh, double bytes)
-{
-    const tsr_context *const context = tsr_mesh_context(mesh);
-    const tsr_profile *const profile = tsr_context_profile(context);
-    const tsr_cost_profile links = tsr_context_links(context);
-    if (!profile || !tsr_profile_has_tables(profile))
-        return links.inside.latency + bytes / links.inside.bandwidth;
-    return tsr_profile_meeting_seconds(profile, tsr_mesh_count(mesh)) +
-           tsr_profile_work_seconds(profile, TSR_WORK_COPY, TSR_RUN_WHOLE, bytes, bytes);
-}
-
 /* Counts what ranks exchange inside the op, which the cost model takes for messages of equal
  * size. */
 static tsr_status count_exchange(const ops_case *c, cost *out)
@@ -60,7 +48,8 @@ static tsr_status count_exchange(const ops_case *c, cost *out)
         out->bytes.max = bytes > out->bytes.max ? bytes : out->bytes.max;
     } while (next_coordinate(c->mesh, coordinate));
     if (out->bytes.max > 0)
-        out->seconds = exchange_seconds(c->mesh, (double)out->bytes.max);
+        out->seconds =
+            tsr_context_exchange_seconds(tsr_mesh_context(c->mesh), tsr_mesh_count(c->mesh), 1, (double)out->bytes.max);
     return TSR_OK;
 }
 

@@ -276,6 +276,24 @@ static void a_context_tells_its_costs(void **state)
     assert_null(tsr_context_profile(NULL));
 }
 
+/* By links two latencies and the bytes; by tables two meetings, and copies at their rate. */
+static void exchanges_are_timed_by_links_or_tables(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"inside=0.5,4 between=1,1",
+                                        "inside=0.5,4 between=1,1 meeting=2:3 copy@whole=1:2"};
+    static const double seconds[] = {3, 10};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+        tsr_context *context;
+        options.measured = parse(texts[i]);
+        assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+        assert_seconds(tsr_context_exchange_seconds(context, 2, 2, 8), seconds[i]);
+        tsr_context_destroy(context);
+        tsr_profile_destroy(options.measured);
+    }
+}
+
 static void meetings_of_more_ranks_grow_as_they_did_last(void **state)
 {
     (void)state;
@@ -489,6 +507,7 @@ int main(void)
         cmocka_unit_test(kernels_take_a_call_and_their_work),
         cmocka_unit_test(kernels_that_are_not_measured_go_by_copies_and_links),
         cmocka_unit_test(a_context_tells_its_costs),
+        cmocka_unit_test(exchanges_are_timed_by_links_or_tables),
         cmocka_unit_test(meetings_of_more_ranks_grow_as_they_did_last),
         cmocka_unit_test(plans_are_timed_by_tables),
         cmocka_unit_test(the_slowest_rank_counts_and_nobody_takes_no_time),

@@ -80,7 +80,8 @@ static tsr_status describe_kernel(const tsr_executable *x, const tsr_step *step,
     out->seconds = tsr_kernel_seconds(x, step, &work, out->bytes_touched);
     if (step->exchanged) {
         out->bytes_received = tsr_exchange_received(&step->c, step->exchanged, &call);
-        out->seconds += tsr_exchange_seconds(x, step->c.op->exchanges, count_met(x, step), out->bytes_received);
+        out->seconds += tsr_context_exchange_seconds(x->context, count_met(x, step), step->c.op->exchanges,
+                                                     (double)out->bytes_received);
     }
     return TSR_OK;
 }

@@ -260,13 +260,3 @@ double tsr_copy_seconds(const tsr_executable *x, int64_t bytes)
         return touched / tsr_context_links(x->context).inside.bandwidth;
     return tsr_profile_work_seconds(profile, TSR_WORK_KEEP, TSR_RUN_WHOLE, touched, (double)bytes);
 }
-
-double tsr_exchange_seconds(const tsr_executable *x, int exchanges, int64_t ranks, int64_t bytes)
-{
-    const tsr_profile *const profile = tsr_context_profile(x->context);
-    const tsr_cost_profile links = tsr_context_links(x->context);
-    if (!profile || !tsr_profile_has_tables(profile))
-        return links.inside.latency * exchanges + (double)bytes / links.inside.bandwidth;
-    return tsr_profile_meeting_seconds(profile, ranks) * exchanges +
-           tsr_profile_work_seconds(profile, TSR_WORK_COPY, TSR_RUN_WHOLE, (double)bytes, (double)bytes);
-}

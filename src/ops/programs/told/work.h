@@ -23,7 +23,4 @@ double tsr_kernel_seconds(const tsr_executable *x, const tsr_step *step, const t
 /** Seconds in which a step reads `bytes` and writes as many. */
 double tsr_copy_seconds(const tsr_executable *x, int64_t bytes);
 
-/** Seconds of `exchanges` meetings of `ranks` ranks, in which this rank receives `bytes` in all. */
-double tsr_exchange_seconds(const tsr_executable *x, int exchanges, int64_t ranks, int64_t bytes);
-
 #endif
