@@ -16,7 +16,7 @@ typedef struct tsr_form {
     tsr_layout *layout;  /**< with the lengths of now */
     tsr_layout *before;  /**< while lengths change: with those before; NULL: the same */
     bool inside;         /**< this rank has a coordinate in its mesh */
-    bool varies;         /**< some size depends on a length */
+    unsigned lengths;    /**< on which its sizes depend, by bits */
     int64_t coordinate[TSR_MAX_DIMS];
     int64_t base[TSR_MAX_DIMS], factor[TSR_MAX_DIMS][TSR_LENGTHS];
     tsr_tensor local; /**< contiguous, without data; ndim -1 outside the mesh */
@@ -72,14 +72,13 @@ typedef struct tsr_held {
 typedef struct tsr_planned {
     int count;
     int from[TSR_BATCH], to[TSR_BATCH];
-    bool is_used; /**< by some step */
-    bool varies;
-    bool varies_by[TSR_LENGTHS]; /**< the lengths on which some form depends */
-    bool local;                  /**< nothing crosses ranks, on any rank, so that they do not meet */
-    bool same;                   /**< and this rank keeps what it has: the result may lie over the operand's memory */
-    size_t bytes;                /**< of workspace, at the largest */
-    tsr_plan *now;               /**< one of the variants */
-    tsr_plan *next;              /**< while lengths change: for the lengths that are new; NULL: a variant fits */
+    bool is_used;     /**< by some step */
+    unsigned lengths; /**< on which some form depends, by bits */
+    bool local;       /**< nothing crosses ranks, on any rank, so that they do not meet */
+    bool same;        /**< and this rank keeps what it has: the result may lie over the operand's memory */
+    size_t bytes;     /**< of workspace, at the largest */
+    tsr_plan *now;    /**< one of the variants */
+    tsr_plan *next;   /**< while lengths change: for the lengths that are new; NULL: a variant fits */
     int variant_count;
     struct {
         tsr_plan *plan;

@@ -3,6 +3,7 @@
 
 #include "ops/programs/executable.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The local tensor of a form's layout. */
@@ -29,7 +30,7 @@ static tsr_status make_form(const tsr_executable *x, tsr_form *f)
         f->base[dim] = tsr_layout_shape(f->largest)[dim];
         for (size_t i = 0; i < x->length_count; i++) {
             f->base[dim] -= f->factor[dim][i] * x->lengths[i].maximum;
-            f->varies |= f->factor[dim][i] != 0;
+            f->lengths |= f->factor[dim][i] != 0 ? 1U << i : 0;
         }
     }
     TSR_TRY(tsr_mesh_coordinate_of(tsr_layout_mesh(f->largest), x->rank, f->coordinate, &inside));
@@ -78,18 +79,10 @@ static tsr_status update(const tsr_executable *x, tsr_form *f)
     return describe(f, &f->local);
 }
 
-bool tsr_form_depends(const tsr_form *form, int length)
-{
-    bool found = false;
-    for (int dim = 0; dim < tsr_layout_ndim(form->largest); dim++)
-        found |= form->factor[dim][length] != 0;
-    return found;
-}
-
 tsr_status tsr_executable_update_forms(tsr_executable *x, int at)
 {
     for (size_t i = 0; i < x->form_count; i++)
-        if (x->forms[i].varies && (at < 0 || tsr_form_depends(&x->forms[i], at)))
+        if (x->forms[i].lengths & (at < 0 ? UINT_MAX : 1U << at))
             TSR_TRY(update(x, &x->forms[i]));
     return TSR_OK;
 }

@@ -9,9 +9,6 @@
 tsr_status tsr_executable_add_form(tsr_executable *x, const tsr_layout *layout,
                                    const int64_t factor[TSR_MAX_DIMS][TSR_LENGTHS], int *out);
 
-/** True if some size depends on length `length`. */
-bool tsr_form_depends(const tsr_form *form, int length);
-
 /** Gives forms the sizes of the lengths of now: those that depend on length `at`; -1: all. What was
  * before stays, also after a failure, until tsr_executable_settle_forms(). */
 tsr_status tsr_executable_update_forms(tsr_executable *x, int at);

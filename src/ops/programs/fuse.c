@@ -58,16 +58,16 @@ static bool are_alike(const tsr_form *a, const tsr_form *b)
 {
     if (a == b)
         return true;
-    if (a->local.ndim != b->local.ndim || a->varies != b->varies)
+    if (a->local.ndim != b->local.ndim || a->lengths != b->lengths)
         return false;
     for (int dim = 0; dim < a->local.ndim; dim++) {
         if (a->local.shape[dim] != b->local.shape[dim])
             return false;
-        if (a->varies &&
+        if (a->lengths &&
             (a->base[dim] != b->base[dim] || memcmp(a->factor[dim], b->factor[dim], sizeof a->factor[dim]) != 0))
             return false;
     }
-    return !a->varies || are_cut_alike(a, b);
+    return !a->lengths || are_cut_alike(a, b);
 }
 
 /* True if a value has the local shape of the run. */

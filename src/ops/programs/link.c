@@ -2,7 +2,6 @@
 #include "ops/programs/link.h"
 
 #include "ops/eager/exchange.h"
-#include "ops/programs/forms.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/rooms.h"
 #include "ops/programs/tiles.h"
@@ -201,9 +200,7 @@ static uint32_t output_bit(const tsr_executable *x, size_t output)
 /* The sources of a value's sizes, and of its memory where that is an input's or output's. */
 static uint32_t find_sources(const tsr_executable *x, const tsr_held *v)
 {
-    uint32_t found = 0;
-    for (size_t i = 0; v->form >= 0 && i < x->length_count; i++)
-        found |= tsr_form_depends(&x->forms[v->form], (int)i) ? bit_of(i) : 0;
+    uint32_t found = v->form >= 0 ? x->forms[v->form].lengths : 0;
     if (v->place == TSR_PLACE_INPUT)
         found |= input_bit(x, v->index);
     if (v->place == TSR_PLACE_OUTPUT)

@@ -3,7 +3,6 @@
 #include "ops/programs/plans.h"
 
 #include "ops/programs/executable.h"
-#include "ops/programs/forms.h"
 
 #include <tessera/explain.h>
 #include <tessera/sys/memory.h>
@@ -130,13 +129,6 @@ static bool is_between(const tsr_planned *p, int count, const int *from, const i
            memcmp(p->to, to, (size_t)count * sizeof *to) == 0;
 }
 
-static void depend_on(const tsr_executable *x, tsr_planned *p, int form)
-{
-    p->varies |= x->forms[form].varies;
-    for (int i = 0; i < (int)x->length_count; i++)
-        p->varies_by[i] |= tsr_form_depends(&x->forms[form], i);
-}
-
 tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from, const int *to, int *out)
 {
     void *items = x->plans;
@@ -153,8 +145,7 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
     for (int i = 0; i < count; i++) {
         p->from[i] = from[i];
         p->to[i] = to[i];
-        depend_on(x, p, from[i]);
-        depend_on(x, p, to[i]);
+        p->lengths |= x->forms[from[i]].lengths | x->forms[to[i]].lengths;
     }
     *out = (int)x->plan_count++;
     tsr_plan *made;
@@ -168,7 +159,7 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
 static bool fits(const tsr_executable *x, const tsr_planned *p, const int64_t lengths[TSR_LENGTHS])
 {
     for (size_t i = 0; i < x->length_count; i++)
-        if (p->varies_by[i] && lengths[i] != x->length[i])
+        if ((p->lengths & 1U << i) && lengths[i] != x->length[i])
             return false;
     return true;
 }
@@ -182,7 +173,7 @@ tsr_status tsr_executable_raise_plans(tsr_executable *x, tsr_comm *comm, const i
         size_t before = 0;
         while (before < count && !fits(x, p, tried[before]))
             before++;
-        if (!p->varies || !p->is_used || before < count)
+        if (!p->lengths || !p->is_used || before < count)
             continue;
         TSR_TRY(plan(x, comm, p, &made));
         const size_t bytes = tsr_plan_workspace_bytes(made);
@@ -245,7 +236,7 @@ bool tsr_executable_find_plans(tsr_executable *x)
 {
     bool lacks = false;
     for (size_t i = 0; i < x->plan_count; i++)
-        if (x->plans[i].varies && x->plans[i].is_used && !find_variant(x, &x->plans[i]))
+        if (x->plans[i].lengths && x->plans[i].is_used && !find_variant(x, &x->plans[i]))
             lacks = true;
     return lacks;
 }
@@ -254,7 +245,7 @@ tsr_status tsr_executable_make_plans(tsr_executable *x, tsr_comm *comm, bool *gr
 {
     for (size_t i = 0; i < x->plan_count; i++) {
         tsr_planned *const p = &x->plans[i];
-        if (!p->varies || !p->is_used || find_variant(x, p))
+        if (!p->lengths || !p->is_used || find_variant(x, p))
             continue;
         TSR_TRY(plan(x, comm, p, &p->next));
         const size_t bytes = tsr_plan_workspace_bytes(p->next);
