@@ -47,11 +47,18 @@ def check_tool(report):
     report.check("what the tool refuses is told in its sentence", unless("shard dim 2" in answer.get("refused", ""), answer))
 
 
+def has_bench(report, fact, name):
+    """True if the tool has this benchmark; else the fact is skipped."""
+    tool = TOOLS / "tools" / "tessera"
+    found = tool.exists() and subprocess.run([tool, "bench", name, "--help"], capture_output=True).returncode == 0
+    if not found:
+        report.skip(fact, "this build has no tool, or no BLAS")
+    return found
+
+
 def check_tool_ops(report):
     fact = "the tool answers ops with their passes, and of large ones the share of plain copies"
-    tool = TOOLS / "tools" / "tessera"
-    if not tool.exists() or subprocess.run([tool, "bench", "ops", "--help"], capture_output=True).returncode != 0:
-        report.skip(fact, "this build has no tool, or no BLAS")
+    if not has_bench(report, fact, "ops"):
         return
     tessera = implementations.Tessera(TOOLS, 2)
     asked = [case for case in cases.ops(True, 2) if case["op"] in ("add", "cross_entropy", "add 64 bytes")]
@@ -62,9 +69,7 @@ def check_tool_ops(report):
 
 def check_tool_programs(report):
     fact = "the tool answers blocks on one rank and on several, with as many samples as are asked for"
-    tool = TOOLS / "tools" / "tessera"
-    if not tool.exists() or subprocess.run([tool, "bench", "program", "--help"], capture_output=True).returncode != 0:
-        report.skip(fact, "this build has no tool, or no BLAS")
+    if not has_bench(report, fact, "program"):
         return
     tessera = implementations.Tessera(TOOLS, 2)
     asked = [{**case, "tokens": 3, "hidden": 64, "intermediate": 96} for case in cases.programs(True, 2)]

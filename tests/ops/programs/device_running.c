@@ -186,10 +186,12 @@ static tsr_status run_twice(device_run *r)
     return device_run_finish(r);
 }
 
-tsr_status device_check(tsr_comm *comm, const tsr_mesh *mesh, const device_case *c, const device_running *on)
+tsr_status device_check(tsr_comm *comm, const char *text, const device_case *c, const device_running *on)
 {
+    tsr_mesh *mesh;
     device_run runs[2] = {{.on = NULL}, {.on = NULL}};
     tsr_status status = TSR_OK;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, text, &mesh));
     for (int i = 0; i < 2 && status == TSR_OK; i++) {
         status = device_run_open(comm, mesh, c, i ? on : NULL, &runs[i]);
         if (status == TSR_OK)
@@ -203,5 +205,6 @@ tsr_status device_check(tsr_comm *comm, const tsr_mesh *mesh, const device_case 
         status = tsr_status_set(status, "%s: %.900s", c->name, tsr_status_message());
     device_run_close(&runs[0]);
     device_run_close(&runs[1]);
+    tsr_mesh_destroy(mesh);
     return status;
 }

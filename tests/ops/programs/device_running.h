@@ -66,8 +66,8 @@ void device_run_close(device_run *r);
 /** Compares all outputs and states of two runs, byte for byte, after both are done. */
 tsr_status device_run_compare(const device_case *c, const device_run *a, const device_run *b);
 
-/** Runs a program on the host and twice in a row on the device, and compares; on the device the
- * second run must neither allocate nor wait. Collective. */
-tsr_status device_check(tsr_comm *comm, const tsr_mesh *mesh, const device_case *c, const device_running *on);
+/** Runs a program on a mesh, given as text, on the host and twice in a row on the device, and
+ * compares; on the device the second run must neither allocate nor wait. Collective. */
+tsr_status device_check(tsr_comm *comm, const char *text, const device_case *c, const device_running *on);
 
 #endif

@@ -22,11 +22,7 @@ typedef struct trial {
 static tsr_status check_one(tsr_comm *comm, void *arg)
 {
     const trial *const t = arg;
-    tsr_mesh *mesh;
-    TSR_TRY(tsr_mesh_parse(comm, NULL, t->mesh, &mesh));
-    const tsr_status status = device_check(comm, mesh, t->c, &t->on);
-    tsr_mesh_destroy(mesh);
-    return status;
+    return device_check(comm, t->mesh, t->c, &t->on);
 }
 
 static void run_on_meshes(const device_case *c, tsr_rank_main *body)
