@@ -32,6 +32,9 @@ def figures(answers, one):
     shares = [share for answer in answers if (share := answer.get("of_peak", {}).get(one))]
     if shares:
         yield "of_peak", {"median": statistics.median(shares), "rounds": shares}
+    copies = [share for answer in answers if (share := answer.get("of_copy"))]
+    if copies:
+        yield "of_copy", {"median": statistics.median(copies), "rounds": copies}
     for name in BANDWIDTHS:
         found = [answer[f"{name}_bandwidth"] for answer in answers if f"{name}_bandwidth" in answer]
         if found:
