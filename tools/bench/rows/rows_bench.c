@@ -158,7 +158,8 @@ static tsr_status call_alone(tsr_comm *comm, void *arg)
     (void)comm;
     s->turn = (s->turn + 1) % LISTS;
     const hand_rank own = {j->hand[s->rank].table, s->near + s->turn * j->batch, s->rows};
-    const hand_table memory = {.ranks = &own, .count = 1, .each = own_rows(j, s->rank), .width = j->width, .batch = j->batch};
+    const hand_table memory = {
+        .ranks = &own, .count = 1, .each = own_rows(j, s->rank), .width = j->width, .batch = j->batch};
     call_loop(j, &memory, 0, ((side **)arg)[1]);
     return TSR_OK;
 }
@@ -384,8 +385,8 @@ static void say_row(const job *j)
             "(GB/s)", "", "", "(%)");
     }
     say(" %-8s %6d %10lld %9lld %9lld %12.2f %12.2f %10.2f %8s %7s %7.1f\n", op_name(j), j->ranks, (long long)j->rows,
-        (long long)row_bytes(j), (long long)j->batch, 1e6 * result->seconds.median, row_rate(j) / 1e6, result->bandwidth / 1e9, of_copy,
-        wrong, 100 * spread_noise(result->seconds));
+        (long long)row_bytes(j), (long long)j->batch, 1e6 * result->seconds.median, row_rate(j) / 1e6,
+        result->bandwidth / 1e9, of_copy, wrong, 100 * spread_noise(result->seconds));
 }
 
 static int measure_op(job *j)
@@ -496,10 +497,12 @@ const tool_command bench_rows_command = {
         "Times tsr_rows_gather() and tsr_rows_update() of a table of f32 that is cut by rows, S(0). Each rank brings "
         "--batch random ids, other ones in each call. Without --op it measures gather and add.\n\n"
         "Times are those of the slowest rank from barrier to barrier, medians. The rates are those of the rows that "
-        "all ranks together bring or get, and of their bytes. of_copy compares with loops by hand, measured in turns with the calls, on the "
+        "all ranks together bring or get, and of their bytes. of_copy compares with loops by hand, measured in turns "
+        "with the calls, on the "
         "same threads: for a gather the better of two that copy rows out of the memory of their owners, with and "
         "without fetching ahead; for an update one in which each thread looks through the ids of all and changes its "
-        "own rows, one after the other. Over mpi each process copies or changes as many random rows of its own part. After the last time a call is checked.",
+        "own rows, one after the other. Over mpi each process copies or changes as many random rows of its own part. "
+        "After the last time a call is checked.",
     .examples = "  tessera bench rows\n"
                 "  tessera bench rows --op gather --ranks 4 --batch 8 --json\n"
                 "  tessera bench rows --shape 1000000x16 --skew zipf --duplicates 30\n"
