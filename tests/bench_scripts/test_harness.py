@@ -261,6 +261,14 @@ def check_layers(report):
     report.check("layers have a line for each pass", unless(found == [("forward", 2.0, 1.0, 1), ("backward", 4.0, 3.0, 1)], found))
 
 
+def check_rows(report):
+    answer = {"seconds": {"median": 2.0, "min": 1, "max": 3}, "samples": 3, "of_copy": 0.75, "wrong": 0}
+    case = {**next(measured.rows(False, 2)), "ranks": 2}
+    line = next(rounds.measure(case, [Scripted("x", [answer])], Watched(0, [0]), 1, 1))
+    report.check("a line of rows has its whole case, and the share of a loop by hand", unless(
+        {key: line.get(key) for key in case} == case and line["of_copy"] == {"median": 0.75, "rounds": [0.75]}, line))
+
+
 def check_quiet(report):
     # Asked, disturbed; two waits; asked again, disturbed; a wait; asked, quiet.
     watched = Watched(60, [0.5, 0.4, 0, 0.3, 0.1, 0.05, 0])
@@ -462,6 +470,7 @@ def main():
     check_implementations(report)
     check_rounds(report)
     check_layers(report)
+    check_rows(report)
     check_quiet(report)
     check_programs(report)
     with tempfile.TemporaryDirectory() as name:
