@@ -123,8 +123,8 @@ gloo; MPI by hand does so in C by `MPI_Alltoall` and two `MPI_Alltoallv`. Tables
 the same for all.
 
 The goals are those of uniform ids on threads: a gather reaches 0.8 and an add 0.6 of a loop by hand
-that reads peers' memory on the same threads, in turns with the calls; both are 20 times as fast as
-PyTorch; a gather of 8 ids takes at most 3 us.
+that reads peers' memory on the same threads, in turns with the calls; gathers and updates are 20
+times as fast as PyTorch's; a gather of 8 ids takes at most 3 us.
 """
 
 OTHERS = """\
