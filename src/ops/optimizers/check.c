@@ -28,7 +28,7 @@ static tsr_status check_range(const char *call, const range *r)
 
 static tsr_status check_options(const char *call, const tsr_optimizer_options *o)
 {
-    if (o->kind < TSR_SGD || o->kind > TSR_LION)
+    if (o->kind < TSR_SGD || o->kind > TSR_MUON)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: kind is %d, but must be one of tsr_optimizer_kind", call,
                               (int)o->kind);
     const range ranges[] = {

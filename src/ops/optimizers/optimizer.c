@@ -1,6 +1,8 @@
 /* The update of parameters, from what a caller gives to what a rule takes. */
+#include "ops/optimizers/adafactor.h"
 #include "ops/optimizers/check.h"
 #include "ops/optimizers/layouts.h"
+#include "ops/optimizers/muon.h"
 #include "ops/optimizers/pointwise.h"
 #include "ops/optimizers/values.h"
 
@@ -50,12 +52,14 @@ static void take_weight(tsr_update *u)
 }
 
 /* Records all updates: what must move moves together, before and behind the formulas. */
-static void record_updates(tsr_update *updates, size_t count, const tsr_value *gradients)
+static tsr_status record_updates(tsr_update *updates, size_t count, const tsr_value *gradients)
 {
     static tsr_update_rule *const rules[] = {
         [TSR_SGD] = tsr_update_sgd,
         [TSR_ADAMW] = tsr_update_adamw,
         [TSR_LION] = tsr_update_lion,
+        [TSR_ADAFACTOR] = tsr_update_adafactor,
+        [TSR_MUON] = tsr_update_muon,
     };
     tsr_program *const p = updates[0].program;
     for (size_t i = 0; i < count; i++)
@@ -65,7 +69,7 @@ static void record_updates(tsr_update *updates, size_t count, const tsr_value *g
         take_weight(&updates[i]);
     }
     if (tsr_program_records(p))
-        rules[updates[0].in->options->kind](updates, count);
+        TSR_TRY(rules[updates[0].in->options->kind](updates, count));
     for (size_t i = 0; i < count && tsr_program_records(p); i++)
         if (updates[i].moved != TSR_NONE)
             updates[i].moved = tsr_value_place(
@@ -73,6 +77,7 @@ static void record_updates(tsr_update *updates, size_t count, const tsr_value *g
     for (size_t i = 0; i < count && tsr_program_records(p); i++)
         if (updates[i].moved != TSR_NONE)
             tsr_op_store(p, updates[i].parameter, updates[i].moved, TSR_NONE);
+    return TSR_OK;
 }
 
 static tsr_status update_all(const tsr_update_inputs *in, size_t count, const tsr_value *parameters,
@@ -84,7 +89,7 @@ static tsr_status update_all(const tsr_update_inputs *in, size_t count, const ts
     for (size_t i = 0; i < count && status == TSR_OK; i++)
         status = open_update(&updates[i], in, i, parameters[i]);
     if (status == TSR_OK)
-        record_updates(updates, count, gradients);
+        status = record_updates(updates, count, gradients);
     for (size_t i = 0; updates && i < count; i++)
         tsr_layout_destroy(updates[i].layout);
     tsr_release(in->program->context, room);

@@ -79,20 +79,23 @@ static void update_lion(tsr_update *u)
     tsr_update_finish(u, made);
 }
 
-void tsr_update_sgd(tsr_update *updates, size_t count)
+tsr_status tsr_update_sgd(tsr_update *updates, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         update_sgd(&updates[i]);
+    return TSR_OK;
 }
 
-void tsr_update_adamw(tsr_update *updates, size_t count)
+tsr_status tsr_update_adamw(tsr_update *updates, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         update_adamw(&updates[i]);
+    return TSR_OK;
 }
 
-void tsr_update_lion(tsr_update *updates, size_t count)
+tsr_status tsr_update_lion(tsr_update *updates, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         update_lion(&updates[i]);
+    return TSR_OK;
 }

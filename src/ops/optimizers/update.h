@@ -28,7 +28,7 @@ typedef struct tsr_update {
 } tsr_update;
 
 /** Records a rule's formula for `count` parameters: stores states, and finishes each. */
-typedef void tsr_update_rule(tsr_update *updates, size_t count);
+typedef tsr_status tsr_update_rule(tsr_update *updates, size_t count);
 
 /** A state "NAME.suffix" in a layout. */
 tsr_value tsr_update_state(const tsr_update *u, const char *suffix, tsr_layout *layout);
