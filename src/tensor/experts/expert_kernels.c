@@ -1,0 +1,173 @@
+/* Compiled once for each set of instructions, whose name TSR_KERNELS is. */
+#include "tensor/experts/expert_kernels.h"
+
+#include "device/host/minifloat.h"
+#include "device/host/stream.h"
+
+#define KERNELS_(kernels) tsr_expert_kernels_##kernels
+#define KERNELS(kernels)  KERNELS_(kernels)
+
+#define INLINED static inline __attribute__((always_inline))
+
+/* Elements that are summed at a time, so that accumulators stay in registers; lines of any dtype. */
+enum { BLOCK = 64 };
+
+/* Accumulators of a sum along a row: the same for all instruction sets, so that all give the same
+ * bits. */
+enum { LANES = 16 };
+
+/* Elements of a row may begin at any byte. */
+#define ELEMENT(name, native) typedef native __attribute__((may_alias, aligned(1))) name;
+
+ELEMENT(of_f64, double)
+ELEMENT(of_f32, float)
+ELEMENT(of_u16, uint16_t)
+ELEMENT(of_u8, uint8_t)
+
+INLINED double load_f64(double value)
+{
+    return value;
+}
+
+INLINED float load_f32(float value)
+{
+    return value;
+}
+
+INLINED float load_bf16(uint16_t code)
+{
+    return f32_of_bits((uint32_t)code << 16);
+}
+
+INLINED uint16_t store_bf16(float value)
+{
+    const uint32_t bits = bits_of_f32(value), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(value != value ? F32_NAN >> 16 : rounded);
+}
+
+/* Writes a block of accumulators, and streams it where it is whole and `stream` says so. */
+#define DEFINE_WRITE(name, storage, number, store)                                                                     \
+    INLINED void write_##name(storage *out, const number *sums, int64_t count, bool stream)                            \
+    {                                                                                                                  \
+        storage line[BLOCK];                                                                                           \
+        storage *const to = stream ? line : out;                                                                       \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            to[i] = store(sums[i]);                                                                                    \
+        for (size_t at = 0; stream && at < sizeof line; at += STREAM_LINE)                                             \
+            stream_line((char *)out + at, (const char *)line + at);                                                    \
+    }
+
+/* The sum of a slot's parts, of `count` elements from `at` on. */
+#define DEFINE_SUM_PARTS(name, storage, number, load)                                                                  \
+    INLINED void sum_parts_##name(number *sums, const void *const *rows, int64_t parts, int64_t at, int64_t count)     \
+    {                                                                                                                  \
+        const storage *const first = (const storage *)rows[0] + at;                                                    \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            sums[i] = load(first[i]);                                                                                  \
+        for (int64_t part = 1; part < parts; part++) {                                                                 \
+            const storage *const row = (const storage *)rows[part] + at;                                               \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                sums[i] += load(row[i]);                                                                               \
+        }                                                                                                              \
+    }
+
+#define DEFINE_SUM(name, storage, number)                                                                              \
+    INLINED void sum_block_##name(storage *out, const tsr_expert_terms *t, int64_t at, int64_t count, bool stream)     \
+    {                                                                                                                  \
+        number sums[BLOCK] = {0}, slot[BLOCK];                                                                         \
+        for (int64_t s = 0; s < t->slots; s++) {                                                                       \
+            const number weight = (number)t->weights[s];                                                               \
+            sum_parts_##name(slot, t->rows + s * t->parts, t->parts, at, count);                                       \
+            for (int64_t i = 0; i < count && s == 0; i++)                                                              \
+                sums[i] = weight * slot[i];                                                                            \
+            for (int64_t i = 0; i < count && s > 0; i++)                                                               \
+                sums[i] += weight * slot[i];                                                                           \
+        }                                                                                                              \
+        write_##name(out + at, sums, count, stream);                                                                   \
+    }                                                                                                                  \
+    static void sum_##name(void *out, const tsr_expert_terms *t, int64_t count, bool stream)                           \
+    {                                                                                                                  \
+        const size_t head = stream_head(out);                                                                          \
+        int64_t at = 0;                                                                                                \
+        stream = stream && head % sizeof(storage) == 0 && (int64_t)(head / sizeof(storage)) + BLOCK <= count;          \
+        if (stream) {                                                                                                  \
+            at = (int64_t)(head / sizeof(storage));                                                                    \
+            sum_block_##name(out, t, 0, at, false);                                                                    \
+            for (; at + BLOCK <= count; at += BLOCK)                                                                   \
+                sum_block_##name(out, t, at, BLOCK, true);                                                             \
+        }                                                                                                              \
+        for (; at + BLOCK <= count; at += BLOCK)                                                                       \
+            sum_block_##name(out, t, at, BLOCK, false);                                                                \
+        if (at < count)                                                                                                \
+            sum_block_##name(out, t, at, count - at, false);                                                           \
+    }
+
+#define DEFINE_DOT(name, storage, number, load)                                                                        \
+    INLINED void dot_block_##name(number *lanes, const storage *a, const void *const *rows, int64_t parts, int64_t at, \
+                                  int64_t count)                                                                       \
+    {                                                                                                                  \
+        number slot[LANES];                                                                                            \
+        sum_parts_##name(slot, rows, parts, at, count);                                                                \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            lanes[i] += load(a[at + i]) * slot[i];                                                                     \
+    }                                                                                                                  \
+    static double dot_##name(const void *a, const void *const *rows, int64_t parts, int64_t count)                     \
+    {                                                                                                                  \
+        number lanes[LANES] = {0};                                                                                     \
+        int64_t at = 0;                                                                                                \
+        for (; at + LANES <= count; at += LANES)                                                                       \
+            dot_block_##name(lanes, a, rows, parts, at, LANES);                                                        \
+        dot_block_##name(lanes, a, rows, parts, at, count - at);                                                       \
+        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
+            for (int i = 0; i < half; i++)                                                                             \
+                lanes[i] += lanes[half + i];                                                                           \
+        return lanes[0];                                                                                               \
+    }
+
+#define DEFINE(name, storage, number, load, store)                                                                     \
+    DEFINE_WRITE(name, storage, number, store)                                                                         \
+    DEFINE_SUM_PARTS(name, storage, number, load)                                                                      \
+    DEFINE_SUM(name, storage, number)                                                                                  \
+    DEFINE_DOT(name, storage, number, load)                                                                            \
+    static double load_one_##name(const void *element)                                                                 \
+    {                                                                                                                  \
+        return load(*(const storage *)element);                                                                        \
+    }                                                                                                                  \
+    static void store_one_##name(void *element, double value)                                                          \
+    {                                                                                                                  \
+        *(storage *)element = (storage)store((number)value);                                                           \
+    }
+
+DEFINE(f64, of_f64, double, load_f64, canonical_f64)
+DEFINE(f32, of_f32, float, load_f32, canonical_f32)
+DEFINE(bf16, of_u16, float, load_bf16, store_bf16)
+DEFINE(f16, of_u16, float, f16_widen, (uint16_t)f16_narrow)
+DEFINE(f8e4m3, of_u8, float, f8e4m3_widen, (uint8_t)f8e4m3_narrow)
+DEFINE(f8e5m2, of_u8, float, f8e5m2_widen, (uint8_t)f8e5m2_narrow)
+
+static void copy(void *to, const void *from, size_t bytes, bool stream)
+{
+    if (stream && bytes >= STREAM_LINE)
+        stream_copy(to, from, bytes);
+    else
+        memcpy(to, from, bytes);
+}
+
+static void fence(void)
+{
+    stream_fence();
+}
+
+#define LOOPS(name)                                                                                                    \
+    {                                                                                                                  \
+        sum_##name, dot_##name, load_one_##name, store_one_##name                                                      \
+    }
+
+const tsr_expert_kernels KERNELS(TSR_KERNELS) = {.loops = {[TSR_F64] = LOOPS(f64),
+                                                           [TSR_F32] = LOOPS(f32),
+                                                           [TSR_BF16] = LOOPS(bf16),
+                                                           [TSR_F16] = LOOPS(f16),
+                                                           [TSR_F8E4M3] = LOOPS(f8e4m3),
+                                                           [TSR_F8E5M2] = LOOPS(f8e5m2)},
+                                                 .copy = copy,
+                                                 .fence = fence};
