@@ -93,7 +93,7 @@ static const struct {
     [OPT_TABLE] = {"table", "T.npy", "the whole table"},
     [OPT_IDS] = {"ids", "DIR", "the folder in which rank-N.npy has the ids of rank N: any number of i64 or i32"},
     [OPT_ROWS] = {"rows", "DIR", "the folder in which rank-N.npy has the rows of the ids of rank N"},
-    [OPT_OP] = {"op", "OP", "what rows do to those of the table: assign, add, mean or max; bench rows also: gather"},
+    [OPT_OP] = {"op", "OP", "what rows do to those of the table: assign, add, mean or max; bench rows also: gather and experts"},
     [OPT_BATCH] = {"batch", "N", "how many ids a rank brings in a call"},
     [OPT_SKEW] = {"skew", "SKEW", "which rows are named: uniform, or zipf, where a few rows are named often",
                   "uniform"},
