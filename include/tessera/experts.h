@@ -38,9 +38,9 @@
  * @par Errors
  * Everything is checked before anything is written. If one rank's arguments are wrong, it gets
  * TSR_ERROR_ARGUMENT, its peers TSR_ERROR_PEER with that rank and its sentence; the communicator
- * stays usable. A wrong id is named by rank, token, slot and value. TSR_ERROR_STATE: the plan has no
- * dispatch to follow. TSR_ERROR_UNSUPPORTED: a tensor is on a device or has gaps within its rows.
- * TSR_ERROR_MEMORY: there is no memory for messages. A rank whose plan is NULL returns alone.
+ * stays usable. A wrong id is named by rank, token, slot and value. TSR_ERROR_STATE: the plan has
+ * no dispatch to follow. TSR_ERROR_UNSUPPORTED: a tensor is on a device or has gaps within its
+ * rows. TSR_ERROR_MEMORY: there is no memory for messages. A rank whose plan is NULL returns alone.
  */
 #ifndef TESSERA_EXPERTS_H
 #define TESSERA_EXPERTS_H
@@ -61,13 +61,16 @@ typedef enum tsr_experts_overflow {
 
 /** The same on all ranks. */
 typedef struct tsr_experts_options {
-    size_t size;                   /**< sizeof(tsr_experts_options) */
-    int64_t expert_capacity;       /**< the most rows of an expert; 0: as many as there is room for */
+    size_t size;             /**< sizeof(tsr_experts_options) */
+    int64_t expert_capacity; /**< the most rows of an expert; 0: as many as there is room for */
     tsr_experts_overflow overflow; /**< what becomes of tokens beyond the room or the capacity */
 } tsr_experts_options;
 
 /** Experts take what there is room for; too little room is an error. */
-#define TSR_EXPERTS_OPTIONS_INIT {sizeof(tsr_experts_options), 0, TSR_EXPERTS_FAIL}
+#define TSR_EXPERTS_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(tsr_experts_options), 0, TSR_EXPERTS_FAIL                                           \
+    }
 
 /** Where experts are, and where the tokens of the last dispatch went. */
 typedef struct tsr_experts_plan tsr_experts_plan;

@@ -125,7 +125,8 @@ static void local_tensors_need_no_mesh(void **state)
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < 3; i++)
             x[row][i] = (float)(10 * row + i);
-    tsr_tensor rows = tsr_tensor_contiguous(x, TSR_F32, 2, shape), weights = tsr_tensor_contiguous(w, TSR_F32, 3, w_shape);
+    tsr_tensor rows = tsr_tensor_contiguous(x, TSR_F32, 2, shape),
+               weights = tsr_tensor_contiguous(w, TSR_F32, 3, w_shape);
     const tsr_tensor result = tsr_tensor_contiguous(out, TSR_F32, 2, shape),
                      groups = tsr_tensor_contiguous(sizes, TSR_I64, 1, &count),
                      gradient = tsr_tensor_contiguous(dw, TSR_F32, 3, w_shape);
@@ -136,7 +137,8 @@ static void local_tensors_need_no_mesh(void **state)
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < WIDTH; i++)
             assert_true(out[row][i] == (row < 2 ? 1 : row < 6 ? 3 : 0) * x[row][1 - i]);
-    assert_int_equal(tsr_grouped_matmul_local_backward(NULL, &rows, &weights, &groups, &rows, &result, &gradient), TSR_OK);
+    assert_int_equal(tsr_grouped_matmul_local_backward(NULL, &rows, &weights, &groups, &rows, &result, &gradient),
+                     TSR_OK);
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < WIDTH; i++)
             assert_true(out[row][i] == (row < 2 ? 1 : row < 6 ? 3 : 0) * x[row][1 - i]);
@@ -161,8 +163,10 @@ static void local_tensors_are_checked(void **state)
     float memory[8] = {0};
     int64_t sizes[] = {2, 1};
     const int64_t shape[] = {2, 2}, w_shape[] = {2, 2, 1}, one[] = {2, 1}, count = 2;
-    const tsr_tensor x = tsr_tensor_contiguous(memory, TSR_F32, 2, shape), w = tsr_tensor_contiguous(memory, TSR_F32, 3, w_shape),
-                     groups = tsr_tensor_contiguous(sizes, TSR_I64, 1, &count), out = tsr_tensor_contiguous(memory, TSR_F32, 2, one);
+    const tsr_tensor x = tsr_tensor_contiguous(memory, TSR_F32, 2, shape),
+                     w = tsr_tensor_contiguous(memory, TSR_F32, 3, w_shape),
+                     groups = tsr_tensor_contiguous(sizes, TSR_I64, 1, &count),
+                     out = tsr_tensor_contiguous(memory, TSR_F32, 2, one);
     tsr_tensor nowhere = x, back = x;
     (void)state;
     nowhere.data = NULL;

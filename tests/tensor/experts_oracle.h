@@ -1,5 +1,5 @@
-/** Tokens that follow from small numbers, and the rows that experts must get of them, by plain lists
- * that each rank makes for all ranks. */
+/** Tokens that follow from small numbers, and the rows that experts must get of them, by plain
+ * lists that each rank makes for all ranks. */
 #ifndef TESTS_TENSOR_EXPERTS_ORACLE_H
 #define TESTS_TENSOR_EXPERTS_ORACLE_H
 
@@ -52,8 +52,8 @@ int64_t experts_room(const experts_round *r, int rank);
 int64_t experts_parts(const experts_round *r);
 int64_t experts_part(const experts_round *r, int rank);
 
-/** Lists the rows of a rank, in order. `sizes`: of its experts, whose number is `*experts`. `needed`:
- * how many there were before some were dropped. Returns their number. */
+/** Lists the rows of a rank, in order. `sizes`: of its experts, whose number is `*experts`.
+ * `needed`: how many there were before some were dropped. Returns their number. */
 int64_t experts_list(const experts_round *r, int rank, experts_row *rows, int64_t *sizes, int64_t *experts,
                      int64_t *needed);
 

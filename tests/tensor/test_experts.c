@@ -41,8 +41,8 @@ typedef struct play_case {
     int64_t slots;
     tsr_experts_options options;
     int64_t room; /* see experts_round */
-    bool gaps;   /* between rows */
-    bool shared; /* rows are in memory of tsr_comm_alloc() */
+    bool gaps;    /* between rows */
+    bool shared;  /* rows are in memory of tsr_comm_alloc() */
 } play_case;
 
 /* One rank's memory. */
@@ -239,8 +239,7 @@ static tsr_status combine_backward(stage *s)
                      drows = rows_at(s, s->drows, experts_room(&s->r, s->rank));
     TSR_TRY(tsr_experts_combine_backward(s->plan, &x, NULL, NULL, &drows, NULL));
     for (int64_t i = 0; i < s->count; i++)
-        CHECK(get(s->c->dtype, element(s, s->drows, i, 1)) ==
-              experts_x(&s->r, s->list[i].rank, s->list[i].token, 1));
+        CHECK(get(s->c->dtype, element(s, s->drows, i, 1)) == experts_x(&s->r, s->list[i].rank, s->list[i].token, 1));
     TSR_TRY(tsr_experts_combine_backward(s->plan, &x, &weights, &rows, &drows, &dweights));
     for (int64_t i = 0; i < s->count; i++)
         for (int64_t column = 0; column < WIDTH; column++)
@@ -362,7 +361,8 @@ static void rows_beyond_the_room_or_the_capacity_are_dropped(void **state)
         tsr_experts_options drops = TSR_EXPERTS_OPTIONS_INIT;
         drops.overflow = TSR_EXPERTS_DROP;
         drops.expert_capacity = i % 3 ? 3 : 0;
-        run_case((play_case){&sites[i], TSR_F32, TSR_I64, TSR_F32, 3, drops, i % 3 == 1 ? -1 : 4 - i % 3, false, false});
+        run_case(
+            (play_case){&sites[i], TSR_F32, TSR_I64, TSR_F32, 3, drops, i % 3 == 1 ? -1 : 4 - i % 3, false, false});
     }
 }
 

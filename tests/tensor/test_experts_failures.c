@@ -214,7 +214,8 @@ static tsr_status follow_wrongly(stage *s)
         s, tsr_experts_combine_backward(s->plan, &s->tokens, &s->weight, odd ? NULL : &s->row, &s->drow, &s->dweight),
         TSR_ERROR_ARGUMENT, "rows is NULL"));
     TSR_TRY(check_error(
-        s, tsr_experts_combine_backward(s->plan, &s->tokens, &s->weight, &s->row, odd ? &s->row : &s->drow, &s->dweight),
+        s,
+        tsr_experts_combine_backward(s->plan, &s->tokens, &s->weight, &s->row, odd ? &s->row : &s->drow, &s->dweight),
         TSR_ERROR_ARGUMENT, "overlaps"));
     TSR_TRY(check_error(s, tsr_experts_dispatch_backward(s->plan, &s->drow, odd ? NULL : &s->result),
                         TSR_ERROR_ARGUMENT, "dx is NULL"));
@@ -238,8 +239,7 @@ static tsr_status make_mistakes(tsr_comm *comm, void *arg)
         TSR_TRY(check_untouched(&s));
     }
     set_operands(&s);
-    TSR_TRY(check_error(&s,
-                        tsr_experts_dispatch(s.plan, &s.tokens, s.rank == ODD ? NULL : &s.ids, &s.row, &s.size),
+    TSR_TRY(check_error(&s, tsr_experts_dispatch(s.plan, &s.tokens, s.rank == ODD ? NULL : &s.ids, &s.row, &s.size),
                         TSR_ERROR_ARGUMENT, "ids is NULL"));
     TSR_TRY(follow_nothing(&s));
     TSR_TRY(check_untouched(&s));
@@ -494,7 +494,8 @@ static tsr_status sum_once(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_experts_plan_create(s.layout, 1, 3, 1, TSR_BF16, NULL, &s.plan));
     int64_t ids[] = {0, 1, 2}, count = 1;
     const tsr_tensor t = tsr_tensor_contiguous(&x, TSR_BF16, 2, one), o = tsr_tensor_contiguous(&out, TSR_BF16, 2, one),
-                     i = tsr_tensor_contiguous(ids, TSR_I64, 2, three), r = tsr_tensor_contiguous(rows, TSR_BF16, 2, many),
+                     i = tsr_tensor_contiguous(ids, TSR_I64, 2, three),
+                     r = tsr_tensor_contiguous(rows, TSR_BF16, 2, many),
                      w = tsr_tensor_contiguous(weights, TSR_F32, 2, three),
                      n = tsr_tensor_contiguous(&count, TSR_I64, 1, one);
     TSR_TRY(tsr_experts_dispatch(s.plan, &t, &i, &r, &n));

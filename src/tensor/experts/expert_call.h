@@ -10,13 +10,13 @@
  */
 typedef struct tsr_expert_call {
     tsr_experts_plan *plan;
-    const char *name; /**< "tsr_experts_dispatch" */
-    bool dispatches;  /**< the call sets where rows lie; else the last dispatch did */
-    const tsr_tensor *tokens; /**< (tokens, width), which is read */
-    const tsr_tensor *landing; /**< (room, width), which gets the tokens' rows */
-    const tsr_tensor *shown;   /**< (room, width), which the tokens' ranks read */
-    const tsr_tensor *weights; /**< of `landing` or `sums` */
-    const tsr_tensor *sums;    /**< (tokens, width): of the slots' rows */
+    const char *name;           /**< "tsr_experts_dispatch" */
+    bool dispatches;            /**< the call sets where rows lie; else the last dispatch did */
+    const tsr_tensor *tokens;   /**< (tokens, width), which is read */
+    const tsr_tensor *landing;  /**< (room, width), which gets the tokens' rows */
+    const tsr_tensor *shown;    /**< (room, width), which the tokens' ranks read */
+    const tsr_tensor *weights;  /**< of `landing` or `sums` */
+    const tsr_tensor *sums;     /**< (tokens, width): of the slots' rows */
     const tsr_tensor *products; /**< (tokens, slots): of `tokens` and the slots' rows */
     const tsr_tensor *ids;      /**< of a dispatch */
     uint64_t fingerprint;

@@ -20,8 +20,9 @@ static tsr_status check_device(const checks *c, const tsr_expert_operand *o)
 {
     char device[64];
     if (o->tensor->device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on device %s: calls of experts take tensors on the host",
-                              c->call, o->name, tsr_device_print(o->tensor->device, device));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: %s is on device %s: calls of experts take tensors on the host", c->call, o->name,
+                              tsr_device_print(o->tensor->device, device));
     return tsr_host_is_meant(o->tensor->device, NULL) ? TSR_OK : tsr_refuse_host(o->name, o->tensor->device, NULL);
 }
 
@@ -42,8 +43,9 @@ static tsr_status check_dtype(const checks *c, const tsr_expert_operand *o)
         return dtype == TSR_I64 ? TSR_OK : refuse_dtype(c, o, "i64");
     case TSR_EXPERT_WEIGHTS:
         snprintf(either, sizeof either, "f32 or %s", tsr_dtype_name(c->plan->dtype));
-        return dtype == TSR_F32 || dtype == c->plan->dtype ? TSR_OK
-                                                           : refuse_dtype(c, o, c->plan->dtype == TSR_F32 ? "f32" : either);
+        return dtype == TSR_F32 || dtype == c->plan->dtype
+                   ? TSR_OK
+                   : refuse_dtype(c, o, c->plan->dtype == TSR_F32 ? "f32" : either);
     default:
         return dtype == c->plan->dtype ? TSR_OK : refuse_dtype(c, o, tsr_dtype_name(c->plan->dtype));
     }
@@ -172,8 +174,9 @@ tsr_status tsr_expert_check(const tsr_experts_plan *plan, const char *call, bool
 {
     checks c = {plan, call, dispatches ? -1 : plan->token_count};
     if (!dispatches && !plan->routed)
-        return tsr_status_set(TSR_ERROR_STATE, "%s: the plan has no dispatch to follow: its last one failed, or there was "
-                                               "none",
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "%s: the plan has no dispatch to follow: its last one failed, or there was "
+                              "none",
                               call);
     for (size_t i = 0; i < count; i++)
         TSR_TRY(check_one(&c, dispatches, &operands[i]));

@@ -7,9 +7,9 @@
 #define KERNELS_(kernels) tsr_expert_kernels_##kernels
 #define KERNELS(kernels)  KERNELS_(kernels)
 
-#define INLINED static inline __attribute__((always_inline))
+#define INLINED __attribute__((always_inline))
 
-/* Elements that are summed at a time, so that accumulators stay in registers; lines of any dtype. */
+/* Elements that are summed at a time, so that accumulators stay in registers. */
 enum { BLOCK = 64 };
 
 /* Accumulators of a sum along a row: the same for all instruction sets, so that all give the same
@@ -24,22 +24,22 @@ ELEMENT(of_f32, float)
 ELEMENT(of_u16, uint16_t)
 ELEMENT(of_u8, uint8_t)
 
-INLINED double load_f64(double value)
+static inline INLINED double load_f64(double value)
 {
     return value;
 }
 
-INLINED float load_f32(float value)
+static inline INLINED float load_f32(float value)
 {
     return value;
 }
 
-INLINED float load_bf16(uint16_t code)
+static inline INLINED float load_bf16(uint16_t code)
 {
     return f32_of_bits((uint32_t)code << 16);
 }
 
-INLINED uint16_t store_bf16(float value)
+static inline INLINED uint16_t store_bf16(float value)
 {
     const uint32_t bits = bits_of_f32(value), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return (uint16_t)(value != value ? F32_NAN >> 16 : rounded);
@@ -47,7 +47,7 @@ INLINED uint16_t store_bf16(float value)
 
 /* Writes a block of accumulators, and streams it where it is whole and `stream` says so. */
 #define DEFINE_WRITE(name, storage, number, store)                                                                     \
-    INLINED void write_##name(storage *out, const number *sums, int64_t count, bool stream)                            \
+    static inline INLINED void write_##name(storage *out, const number *sums, int64_t count, bool stream)              \
     {                                                                                                                  \
         storage line[BLOCK];                                                                                           \
         storage *const to = stream ? line : out;                                                                       \
@@ -59,7 +59,8 @@ INLINED uint16_t store_bf16(float value)
 
 /* The sum of a slot's parts, of `count` elements from `at` on. */
 #define DEFINE_SUM_PARTS(name, storage, number, load)                                                                  \
-    INLINED void sum_parts_##name(number *sums, const void *const *rows, int64_t parts, int64_t at, int64_t count)     \
+    static inline INLINED void sum_parts_##name(number *sums, const void *const *rows, int64_t parts, int64_t at,      \
+                                                int64_t count)                                                         \
     {                                                                                                                  \
         const storage *const first = (const storage *)rows[0] + at;                                                    \
         for (int64_t i = 0; i < count; i++)                                                                            \
@@ -72,7 +73,8 @@ INLINED uint16_t store_bf16(float value)
     }
 
 #define DEFINE_SUM(name, storage, number)                                                                              \
-    INLINED void sum_block_##name(storage *out, const tsr_expert_terms *t, int64_t at, int64_t count, bool stream)     \
+    static inline INLINED void sum_block_##name(storage *out, const tsr_expert_terms *t, int64_t at, int64_t count,    \
+                                                bool stream)                                                           \
     {                                                                                                                  \
         number sums[BLOCK] = {0}, slot[BLOCK];                                                                         \
         for (int64_t s = 0; s < t->slots; s++) {                                                                       \
@@ -87,24 +89,25 @@ INLINED uint16_t store_bf16(float value)
     }                                                                                                                  \
     static void sum_##name(void *out, const tsr_expert_terms *t, int64_t count, bool stream)                           \
     {                                                                                                                  \
+        storage *const row = out;                                                                                      \
         const size_t head = stream_head(out);                                                                          \
         int64_t at = 0;                                                                                                \
-        stream = stream && head % sizeof(storage) == 0 && (int64_t)(head / sizeof(storage)) + BLOCK <= count;          \
+        stream = stream && head % sizeof *row == 0 && (int64_t)(head / sizeof *row) + BLOCK <= count;                  \
         if (stream) {                                                                                                  \
-            at = (int64_t)(head / sizeof(storage));                                                                    \
-            sum_block_##name(out, t, 0, at, false);                                                                    \
+            at = (int64_t)(head / sizeof *row);                                                                        \
+            sum_block_##name(row, t, 0, at, false);                                                                    \
             for (; at + BLOCK <= count; at += BLOCK)                                                                   \
-                sum_block_##name(out, t, at, BLOCK, true);                                                             \
+                sum_block_##name(row, t, at, BLOCK, true);                                                             \
         }                                                                                                              \
         for (; at + BLOCK <= count; at += BLOCK)                                                                       \
-            sum_block_##name(out, t, at, BLOCK, false);                                                                \
+            sum_block_##name(row, t, at, BLOCK, false);                                                                \
         if (at < count)                                                                                                \
-            sum_block_##name(out, t, at, count - at, false);                                                           \
+            sum_block_##name(row, t, at, count - at, false);                                                           \
     }
 
 #define DEFINE_DOT(name, storage, number, load)                                                                        \
-    INLINED void dot_block_##name(number *lanes, const storage *a, const void *const *rows, int64_t parts, int64_t at, \
-                                  int64_t count)                                                                       \
+    static inline INLINED void dot_block_##name(number *lanes, const storage *a, const void *const *rows,              \
+                                                int64_t parts, int64_t at, int64_t count)                              \
     {                                                                                                                  \
         number slot[LANES];                                                                                            \
         sum_parts_##name(slot, rows, parts, at, count);                                                                \

@@ -49,10 +49,10 @@ static tsr_status allocate_by_expert(tsr_experts_plan *plan)
 {
     const int64_t experts = plan->count, ranks = plan->group->count;
     const wanted arrays[] = {
-        WANTED(numbers, experts),   WANTED(parts, experts),      WANTED(part_starts, plan->table->rows.count + 1),
-        WANTED(order, ranks),       WANTED(counts_memory, experts), WANTED(all_counts, ranks),
-        WANTED(rooms, ranks),       WANTED(totals, experts),     WANTED(next, experts),
-        WANTED(kept, experts),      WANTED(offsets, experts),    WANTED(sides, ranks),
+        WANTED(numbers, experts), WANTED(parts, experts),         WANTED(part_starts, plan->table->rows.count + 1),
+        WANTED(order, ranks),     WANTED(counts_memory, experts), WANTED(all_counts, ranks),
+        WANTED(rooms, ranks),     WANTED(totals, experts),        WANTED(next, experts),
+        WANTED(kept, experts),    WANTED(offsets, experts),       WANTED(sides, ranks),
     };
     return allocate_all(plan, arrays, sizeof arrays / sizeof *arrays);
 }
@@ -91,10 +91,12 @@ void tsr_experts_plan_destroy(tsr_experts_plan *plan)
     if (!plan)
         return;
     tsr_context *const context = plan->context;
-    void *const arrays[] = {plan->numbers, plan->parts,  plan->part_starts, plan->order,   plan->counts_memory,
-                            (void *)plan->all_counts,    plan->rooms,       plan->totals,  plan->next,
-                            plan->kept,    plan->offsets, plan->sides,      plan->places,  (void *)plan->terms,
-                            plan->weights, plan->sizes,  plan->arrivals,    plan->sent};
+    void *const arrays[] = {plan->numbers, plan->parts,         plan->part_starts,
+                            plan->order,   plan->counts_memory, (void *)plan->all_counts,
+                            plan->rooms,   plan->totals,        plan->next,
+                            plan->kept,    plan->offsets,       plan->sides,
+                            plan->places,  (void *)plan->terms, plan->weights,
+                            plan->sizes,   plan->arrivals,      plan->sent};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         tsr_release(context, arrays[i]);
     if (plan->call_rooms.context)

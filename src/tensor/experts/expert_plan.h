@@ -26,9 +26,9 @@ typedef struct tsr_expert_side {
 } tsr_expert_side;
 
 struct tsr_experts_plan {
-    tsr_context *context; /**< one reference */
-    tsr_layout *layout;   /**< one reference */
-    tsr_comm *comm;       /**< of the layout's mesh */
+    tsr_context *context;   /**< one reference */
+    tsr_layout *layout;     /**< one reference */
+    tsr_comm *comm;         /**< of the layout's mesh */
     const tsr_group *group; /**< the mesh's ranks; NULL, and all below but the sizes unset, outside the mesh */
     tsr_row_table *table;
     const tsr_expert_kernels *kernels;
@@ -50,15 +50,15 @@ struct tsr_experts_plan {
     int *order;           /**< positions of ranks, in the order in which their rows lie */
 
     /* What a dispatch needs for a while. */
-    int64_t *counts;            /**< this rank's slots by number; peers may read them */
-    int64_t *counts_memory;     /**< where `counts` are unless they are in shared memory */
-    const int64_t **all_counts; /**< those of each position */
-    int64_t *rooms;             /**< rows that each position has room for */
-    int64_t *totals;            /**< slots of all ranks by number */
+    int64_t *counts;                /**< this rank's slots by number; peers may read them */
+    int64_t *counts_memory;         /**< where `counts` are unless they are in shared memory */
+    const int64_t **all_counts;     /**< those of each position */
+    int64_t *rooms;                 /**< rows that each position has room for */
+    int64_t *totals;                /**< slots of all ranks by number */
     int64_t *next, *kept, *offsets; /**< by number; see expert_routes.c */
-    const void **terms;         /**< slots * column parts rows */
-    double *weights;            /**< of the slots of a token */
-    tsr_expert_side *sides;     /**< one a position */
+    const void **terms;             /**< slots * column parts rows */
+    double *weights;                /**< of the slots of a token */
+    tsr_expert_side *sides;         /**< one a position */
 
     /* The last dispatch. */
     bool routed;

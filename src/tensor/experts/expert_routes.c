@@ -32,8 +32,8 @@ void tsr_expert_count(tsr_experts_plan *plan, const tsr_tensor *ids)
  * replica, `next` becomes what the ranks before this one have. */
 static void sum_replica(const tsr_experts_plan *plan, int replica)
 {
-    const int own = tsr_row_position(plan->table, plan->table->rows.own, plan->table->columns.own,
-                                     plan->table->replicas.own);
+    const int own =
+        tsr_row_position(plan->table, plan->table->rows.own, plan->table->columns.own, plan->table->replicas.own);
     memset(plan->totals, 0, (size_t)plan->count * sizeof *plan->totals);
     for (int turn = 0; turn < plan->group->count; turn++) {
         const int position = plan->order[turn];
@@ -116,9 +116,9 @@ static int64_t clamp(int64_t value, int64_t most)
     return tsr_max_i64(0, tsr_min_i64(value, most));
 }
 
-/* Sets `kept`, the rows that each expert keeps, and `offsets`: a slot that is the i-th of its expert
- * lies at row offset + i. By messages, that row counts from the first that this rank sends to the
- * part. */
+/* Sets `kept`, the rows that each expert keeps, and `offsets`: a slot that is the i-th of its
+ * expert lies at row offset + i. By messages, that row counts from the first that this rank sends
+ * to the part. */
 static void place_experts(tsr_experts_plan *plan)
 {
     for (int64_t part = 0; part < plan->table->rows.count; part++) {

@@ -1,5 +1,5 @@
-/** Where the rows of a dispatch lie: computed by each rank alone, from the numbers of slots that all
- * ranks have for each expert. */
+/** Where the rows of a dispatch lie: computed by each rank alone, from the numbers of slots that
+ * all ranks have for each expert. */
 #ifndef TSR_TENSOR_EXPERTS_EXPERT_ROUTES_H
 #define TSR_TENSOR_EXPERTS_EXPERT_ROUTES_H
 

@@ -27,7 +27,8 @@ static tsr_status check_layout(const tsr_layout *layout)
     for (int i = 0; i < layout->mesh_ndim; i++)
         if (tsr_layout_kind(layout, i) == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  CREATE ": experts is %s: mesh dim %d holds terms, not experts; give a layout of R and S",
+                                  CREATE
+                                  ": experts is %s: mesh dim %d holds terms, not experts; give a layout of R and S",
                                   tsr_layout_describe(layout, text, sizeof text), i);
     return TSR_OK;
 }
@@ -38,8 +39,9 @@ static tsr_status set_sizes(tsr_experts_plan *plan, const tsr_experts_options *o
     int64_t bytes, places;
     if (plan->tokens < 0 || plan->slots < 1 || plan->width < 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              CREATE ": tokens is %lld, slots %lld and width %lld: tokens is 0 or more, the others 1 or "
-                                     "more",
+                              CREATE
+                              ": tokens is %lld, slots %lld and width %lld: tokens is 0 or more, the others 1 or "
+                              "more",
                               (long long)plan->tokens, (long long)plan->slots, (long long)plan->width);
     if (options->expert_capacity < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
@@ -54,9 +56,9 @@ static tsr_status set_sizes(tsr_experts_plan *plan, const tsr_experts_options *o
                               tsr_dtype_name(plan->dtype));
     if (!tsr_multiply(plan->width, (int64_t)tsr_dtype_bytes(plan->dtype), &bytes) ||
         !tsr_multiply(plan->tokens, plan->slots, &places))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CREATE ": %lld tokens of %lld slots and %lld %s are more than 2^63 - 1",
-                              (long long)plan->tokens, (long long)plan->slots, (long long)plan->width,
-                              tsr_dtype_name(plan->dtype));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, CREATE ": %lld tokens of %lld slots and %lld %s are more than 2^63 - 1",
+            (long long)plan->tokens, (long long)plan->slots, (long long)plan->width, tsr_dtype_name(plan->dtype));
     plan->row_bytes = (size_t)bytes;
     plan->expert_capacity = options->expert_capacity > 0 ? options->expert_capacity : INT64_MAX;
     plan->overflow = options->overflow;
@@ -201,11 +203,12 @@ tsr_status tsr_experts_combine_backward(tsr_experts_plan *plan, const tsr_tensor
                             .weights = weights,
                             .shown = dweights ? rows : NULL,
                             .products = dweights};
-    const tsr_expert_operand operands[] = {{"dout", dout, TSR_EXPERT_TOKENS, .written = false},
-                                           {"weights", weights, TSR_EXPERT_WEIGHTS, .optional = true},
-                                           {"rows", rows, TSR_EXPERT_ROWS, .optional = !dweights},
-                                           {"drows", drows, TSR_EXPERT_ROWS, .written = true},
-                                           {"dweights", dweights, TSR_EXPERT_WEIGHTS, .written = true, .optional = true}};
+    const tsr_expert_operand operands[] = {
+        {"dout", dout, TSR_EXPERT_TOKENS, .written = false},
+        {"weights", weights, TSR_EXPERT_WEIGHTS, .optional = true},
+        {"rows", rows, TSR_EXPERT_ROWS, .optional = !dweights},
+        {"drows", drows, TSR_EXPERT_ROWS, .written = true},
+        {"dweights", dweights, TSR_EXPERT_WEIGHTS, .written = true, .optional = true}};
     return RUN(&call, operands);
 }
 

@@ -21,9 +21,9 @@ typedef struct mail {
     const tsr_expert_call *call;
     tsr_experts_plan *plan;
     int ranks;
-    int64_t *told, *heard;                /* what this rank tells each of the others, and hears: counts and room */
-    int64_t *token_bytes, *expert_bytes;  /* of messages with rows of this rank's tokens, and of its experts */
-    char *of_tokens, *of_experts;         /* these messages */
+    int64_t *told, *heard;               /* what this rank tells each of the others, and hears: counts and room */
+    int64_t *token_bytes, *expert_bytes; /* of messages with rows of this rank's tokens, and of its experts */
+    char *of_tokens, *of_experts;        /* these messages */
 } mail;
 
 /* Numbers that ranks tell one another: slots of each expert, and the room. */
@@ -47,8 +47,7 @@ static tsr_status take_numbers(mail *m)
 static tsr_status take_rows(const mail *m, tsr_row_use use, int64_t rows, char **out)
 {
     void *memory;
-    const tsr_status status =
-        tsr_row_room_take(&m->plan->call_rooms, use, (size_t)rows, m->plan->row_bytes, &memory);
+    const tsr_status status = tsr_row_room_take(&m->plan->call_rooms, use, (size_t)rows, m->plan->row_bytes, &memory);
     *out = status == TSR_OK ? memory : NULL;
     return status;
 }

@@ -37,8 +37,8 @@ typedef struct side {
     tsr_comm *comm;
     int rank;
     tsr_experts_plan *plan;
-    int64_t *lists;  /* of ids: list, token, slot */
-    float **places;  /* where their rows are by hand */
+    int64_t *lists; /* of ids: list, token, slot */
+    float **places; /* where their rows are by hand */
     float *x, *out, *weights, *rows;
     int64_t *sizes;
     int turn; /* of the lists */
@@ -282,8 +282,8 @@ static json_t *row_to_json(const job *j)
                      (json_int_t)(j->width * (int64_t)sizeof(float)), "ids", (json_int_t)ids_of_list(j), "skew",
                      j->is_zipf ? "zipf" : "uniform", "duplicates", (json_int_t)0, "seconds",
                      spread_to_json(result->seconds), "bandwidth", result->bandwidth, "of_copy", of_copy, "wrong",
-                     j->settings.checks ? json_integer(result->wrong) : json_null(), "calls",
-                     (json_int_t)result->calls, "slots", (json_int_t)HAND_SLOTS);
+                     j->settings.checks ? json_integer(result->wrong) : json_null(), "calls", (json_int_t)result->calls,
+                     "slots", (json_int_t)HAND_SLOTS);
 }
 
 static void say_row(const job *j)

@@ -22,7 +22,8 @@ static void stream_sum(float *out, const float *a, const float *b, float by_a, f
 {
     const __m128 first = _mm_set1_ps(by_a), second = _mm_set1_ps(by_b);
     for (int64_t i = 0; i < width; i += 4)
-        _mm_stream_ps(out + i, _mm_add_ps(_mm_mul_ps(first, _mm_loadu_ps(a + i)), _mm_mul_ps(second, _mm_loadu_ps(b + i))));
+        _mm_stream_ps(out + i,
+                      _mm_add_ps(_mm_mul_ps(first, _mm_loadu_ps(a + i)), _mm_mul_ps(second, _mm_loadu_ps(b + i))));
 }
 
 static void fence(void)
@@ -47,9 +48,7 @@ static void stream_sum(float *out, const float *a, const float *b, float by_a, f
         out[i] = by_a * a[i] + by_b * b[i];
 }
 
-static void fence(void)
-{
-}
+static void fence(void) {}
 #endif
 
 void hand_dispatch(const hand_tokens *t, int stream)

@@ -387,7 +387,8 @@ static int read_op(const char *text)
     bool known = !text || strcmp(text, "gather") == 0;
     for (int op = 0; op < TSR_ROWS_OP_END && !known; op++)
         known = strcmp(text, tsr_rows_op_name((tsr_rows_op)op)) == 0;
-    return known ? EXIT_DONE : complain(EXIT_USAGE, "--op '%s' is none of gather, assign, add, mean, max and experts", text);
+    return known ? EXIT_DONE
+                 : complain(EXIT_USAGE, "--op '%s' is none of gather, assign, add, mean, max and experts", text);
 }
 
 static int read_shape(const char *text, job *j)
