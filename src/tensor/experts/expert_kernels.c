@@ -72,20 +72,50 @@ static inline INLINED uint16_t store_bf16(float value)
         }                                                                                                              \
     }
 
-#define DEFINE_SUM(name, storage, number)                                                                              \
-    static inline INLINED void sum_block_##name(storage *out, const tsr_expert_terms *t, int64_t at, int64_t count,    \
-                                                bool stream)                                                           \
+/* Sums of BLOCK elements, in vectors of a line, of `lanes` numbers, that stay in registers. */
+#define DEFINE_SUM(name, storage, number, lanes, load)                                                                 \
+    typedef number vector_##name __attribute__((vector_size(STREAM_LINE)));                                            \
+    static inline INLINED void load_vector_##name(vector_##name *out, const storage *at)                               \
+    {                                                                                                                  \
+        number elements[lanes];                                                                                        \
+        for (int i = 0; i < lanes; i++)                                                                                \
+            elements[i] = load(at[i]);                                                                                 \
+        memcpy(out, elements, sizeof elements);                                                                        \
+    }                                                                                                                  \
+    static inline INLINED void load_slot_##name(vector_##name *out, const void *const *rows, int64_t parts,            \
+                                                int64_t at)                                                            \
+    {                                                                                                                  \
+        load_vector_##name(out, (const storage *)rows[0] + at);                                                        \
+        for (int64_t part = 1; part < parts; part++) {                                                                 \
+            vector_##name more;                                                                                        \
+            load_vector_##name(&more, (const storage *)rows[part] + at);                                               \
+            *out += more;                                                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static inline INLINED void sum_block_##name(storage *out, const tsr_expert_terms *t, int64_t at, bool stream)      \
+    {                                                                                                                  \
+        vector_##name sums[BLOCK / lanes] = {{0}}, slot;                                                               \
+        number elements[BLOCK];                                                                                        \
+        for (int64_t s = 0; s < t->slots; s++) {                                                                       \
+            const number weight = (number)t->weights[s];                                                               \
+            for (int v = 0; v < BLOCK / lanes; v++) {                                                                  \
+                load_slot_##name(&slot, t->rows + s * t->parts, t->parts, at + v * lanes);                             \
+                sums[v] = s == 0 ? weight * slot : sums[v] + weight * slot;                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+        memcpy(elements, sums, sizeof elements);                                                                       \
+        write_##name(out + at, elements, BLOCK, stream);                                                               \
+    }                                                                                                                  \
+    static inline INLINED void sum_rest_##name(storage *out, const tsr_expert_terms *t, int64_t at, int64_t count)     \
     {                                                                                                                  \
         number sums[BLOCK] = {0}, slot[BLOCK];                                                                         \
         for (int64_t s = 0; s < t->slots; s++) {                                                                       \
             const number weight = (number)t->weights[s];                                                               \
             sum_parts_##name(slot, t->rows + s * t->parts, t->parts, at, count);                                       \
-            for (int64_t i = 0; i < count && s == 0; i++)                                                              \
-                sums[i] = weight * slot[i];                                                                            \
-            for (int64_t i = 0; i < count && s > 0; i++)                                                               \
-                sums[i] += weight * slot[i];                                                                           \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                sums[i] = s == 0 ? weight * slot[i] : sums[i] + weight * slot[i];                                      \
         }                                                                                                              \
-        write_##name(out + at, sums, count, stream);                                                                   \
+        write_##name(out + at, sums, count, false);                                                                    \
     }                                                                                                                  \
     static void sum_##name(void *out, const tsr_expert_terms *t, int64_t count, bool stream)                           \
     {                                                                                                                  \
@@ -95,42 +125,42 @@ static inline INLINED uint16_t store_bf16(float value)
         stream = stream && head % sizeof *row == 0 && (int64_t)(head / sizeof *row) + BLOCK <= count;                  \
         if (stream) {                                                                                                  \
             at = (int64_t)(head / sizeof *row);                                                                        \
-            sum_block_##name(row, t, 0, at, false);                                                                    \
+            sum_rest_##name(row, t, 0, at);                                                                            \
             for (; at + BLOCK <= count; at += BLOCK)                                                                   \
-                sum_block_##name(row, t, at, BLOCK, true);                                                             \
+                sum_block_##name(row, t, at, true);                                                                    \
         }                                                                                                              \
         for (; at + BLOCK <= count; at += BLOCK)                                                                       \
-            sum_block_##name(row, t, at, BLOCK, false);                                                                \
+            sum_block_##name(row, t, at, false);                                                                       \
         if (at < count)                                                                                                \
-            sum_block_##name(row, t, at, count - at, false);                                                           \
+            sum_rest_##name(row, t, at, count - at);                                                                   \
     }
 
 #define DEFINE_DOT(name, storage, number, load)                                                                        \
-    static inline INLINED void dot_block_##name(number *lanes, const storage *a, const void *const *rows,              \
+    static inline INLINED void dot_block_##name(number *sums, const storage *a, const void *const *rows,               \
                                                 int64_t parts, int64_t at, int64_t count)                              \
     {                                                                                                                  \
         number slot[LANES];                                                                                            \
         sum_parts_##name(slot, rows, parts, at, count);                                                                \
         for (int64_t i = 0; i < count; i++)                                                                            \
-            lanes[i] += load(a[at + i]) * slot[i];                                                                     \
+            sums[i] += load(a[at + i]) * slot[i];                                                                      \
     }                                                                                                                  \
     static double dot_##name(const void *a, const void *const *rows, int64_t parts, int64_t count)                     \
     {                                                                                                                  \
-        number lanes[LANES] = {0};                                                                                     \
+        number sums[LANES] = {0};                                                                                      \
         int64_t at = 0;                                                                                                \
         for (; at + LANES <= count; at += LANES)                                                                       \
-            dot_block_##name(lanes, a, rows, parts, at, LANES);                                                        \
-        dot_block_##name(lanes, a, rows, parts, at, count - at);                                                       \
+            dot_block_##name(sums, a, rows, parts, at, LANES);                                                         \
+        dot_block_##name(sums, a, rows, parts, at, count - at);                                                        \
         for (int half = LANES / 2; half > 0; half /= 2)                                                                \
             for (int i = 0; i < half; i++)                                                                             \
-                lanes[i] += lanes[half + i];                                                                           \
-        return lanes[0];                                                                                               \
+                sums[i] += sums[half + i];                                                                             \
+        return sums[0];                                                                                                \
     }
 
-#define DEFINE(name, storage, number, load, store)                                                                     \
+#define DEFINE(name, storage, number, lanes, load, store)                                                              \
     DEFINE_WRITE(name, storage, number, store)                                                                         \
     DEFINE_SUM_PARTS(name, storage, number, load)                                                                      \
-    DEFINE_SUM(name, storage, number)                                                                                  \
+    DEFINE_SUM(name, storage, number, lanes, load)                                                                     \
     DEFINE_DOT(name, storage, number, load)                                                                            \
     static double load_one_##name(const void *element)                                                                 \
     {                                                                                                                  \
@@ -141,12 +171,12 @@ static inline INLINED uint16_t store_bf16(float value)
         *(storage *)element = (storage)store((number)value);                                                           \
     }
 
-DEFINE(f64, of_f64, double, load_f64, canonical_f64)
-DEFINE(f32, of_f32, float, load_f32, canonical_f32)
-DEFINE(bf16, of_u16, float, load_bf16, store_bf16)
-DEFINE(f16, of_u16, float, f16_widen, (uint16_t)f16_narrow)
-DEFINE(f8e4m3, of_u8, float, f8e4m3_widen, (uint8_t)f8e4m3_narrow)
-DEFINE(f8e5m2, of_u8, float, f8e5m2_widen, (uint8_t)f8e5m2_narrow)
+DEFINE(f64, of_f64, double, 8, load_f64, canonical_f64)
+DEFINE(f32, of_f32, float, 16, load_f32, canonical_f32)
+DEFINE(bf16, of_u16, float, 16, load_bf16, store_bf16)
+DEFINE(f16, of_u16, float, 16, f16_widen, (uint16_t)f16_narrow)
+DEFINE(f8e4m3, of_u8, float, 16, f8e4m3_widen, (uint8_t)f8e4m3_narrow)
+DEFINE(f8e5m2, of_u8, float, 16, f8e5m2_widen, (uint8_t)f8e5m2_narrow)
 
 static void copy(void *to, const void *from, size_t bytes, bool stream)
 {
