@@ -278,17 +278,23 @@ static int64_t row_bytes(const job *j)
     return j->width * (int64_t)sizeof(float);
 }
 
+/* Rows a second that all ranks together write: those of experts, and results. */
+static double row_rate(const job *j)
+{
+    return j->results[0].bandwidth / (double)row_bytes(j);
+}
+
 static json_t *row_to_json(const job *j)
 {
     const tsr_bench_result *const result = &j->results[0];
     json_t *const of_copy = share_of_hand(j) > 0 ? json_real(share_of_hand(j)) : json_null();
-    return json_pack("{ss ss ss sI sI sI sI ss sI so sf so so sI sI}", "bench", "rows", "op", "experts", "engine",
+    return json_pack("{ss ss ss sI sI sI sI ss sI so sf sf so so sI sI}", "bench", "rows", "op", "experts", "engine",
                      place_engine(j->place), "ranks", (json_int_t)j->ranks, "rows", (json_int_t)j->experts, "row_bytes",
                      (json_int_t)row_bytes(j), "ids", (json_int_t)ids_of_list(j), "skew",
                      j->is_zipf ? "zipf" : "uniform", "duplicates", (json_int_t)0, "seconds",
-                     spread_to_json(result->seconds), "bandwidth", result->bandwidth, "of_copy", of_copy, "wrong",
-                     j->settings.checks ? json_integer(result->wrong) : json_null(), "calls", (json_int_t)result->calls,
-                     "slots", (json_int_t)HAND_SLOTS);
+                     spread_to_json(result->seconds), "rows_per_second", row_rate(j), "bandwidth", result->bandwidth,
+                     "of_copy", of_copy, "wrong", j->settings.checks ? json_integer(result->wrong) : json_null(),
+                     "calls", (json_int_t)result->calls, "slots", (json_int_t)HAND_SLOTS);
 }
 
 static void say_row(const job *j)
@@ -299,10 +305,11 @@ static void say_row(const job *j)
         snprintf(wrong, sizeof wrong, "%lld", (long long)result->wrong);
     if (share_of_hand(j) > 0)
         snprintf(of_copy, sizeof of_copy, "%.3f", share_of_hand(j));
-    say("#%-8s %6s %10s %9s %9s %12s %10s %8s %7s %7s\n", " op", "ranks", "experts", "row", "ids", "time", "rate",
-        "of_copy", "#wrong", "noise");
-    say("#%-8s %6s %10s %9s %9s %12s %10s %8s %7s %7s\n", "", "", "", "(B)", "a rank", "(us)", "(GB/s)", "", "", "(%)");
-    say(" %-8s %6d %10lld %9lld %9lld %12.2f %10.2f %8s %7s %7.1f\n", "experts", j->ranks, (long long)j->experts,
+    say("#%-8s %6s %10s %9s %9s %12s %12s %10s %8s %7s %7s\n", " op", "ranks", "experts", "row", "ids", "time", "rate",
+        "rate", "of_copy", "#wrong", "noise");
+    say("#%-8s %6s %10s %9s %9s %12s %12s %10s %8s %7s %7s\n", "", "", "", "(B)", "a rank", "(us)", "(Mrows/s)",
+        "(GB/s)", "", "", "(%)");
+    say(" %-8s %6d %10lld %9lld %9lld %12.2f %12.2f %10.2f %8s %7s %7.1f\n", "experts", j->ranks, (long long)j->experts,
         (long long)row_bytes(j), (long long)ids_of_list(j), 1e6 * result->seconds.median, result->bandwidth / 1e9,
         of_copy, wrong, 100 * spread_noise(result->seconds));
 }
