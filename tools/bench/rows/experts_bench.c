@@ -310,8 +310,8 @@ static void say_row(const job *j)
     say("#%-8s %6s %10s %9s %9s %12s %12s %10s %8s %7s %7s\n", "", "", "", "(B)", "a rank", "(us)", "(Mrows/s)",
         "(GB/s)", "", "", "(%)");
     say(" %-8s %6d %10lld %9lld %9lld %12.2f %12.2f %10.2f %8s %7s %7.1f\n", "experts", j->ranks, (long long)j->experts,
-        (long long)row_bytes(j), (long long)ids_of_list(j), 1e6 * result->seconds.median, result->bandwidth / 1e9,
-        of_copy, wrong, 100 * spread_noise(result->seconds));
+        (long long)row_bytes(j), (long long)ids_of_list(j), 1e6 * result->seconds.median, row_rate(j) / 1e6,
+        result->bandwidth / 1e9, of_copy, wrong, 100 * spread_noise(result->seconds));
 }
 
 static int measure_all(job *j)
