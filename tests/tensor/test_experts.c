@@ -4,6 +4,8 @@
 #include "counted_memory.h"
 #include "experts_oracle.h"
 
+#include <tessera/mesh.h>
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -366,12 +368,54 @@ static void rows_beyond_the_room_or_the_capacity_are_dropped(void **state)
     }
 }
 
+/* One token of each rank, which goes to the expert of the other rank of its slice; those of dp 0
+ * make another call, for which the others do not wait. */
+static tsr_status play_on_slices(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh = NULL, *slice = NULL;
+    tsr_layout *layout = NULL;
+    tsr_experts_plan *plan = NULL;
+    const int rank = tsr_comm_rank(comm);
+    const int64_t shape[] = {2}, one[] = {1, 1};
+    int64_t id = 1 - rank % 2, size = 0;
+    float x = (float)rank, row = -1, out = -1;
+    const tsr_tensor tokens = tsr_tensor_contiguous(&x, TSR_F32, 2, one),
+                     ids = tsr_tensor_contiguous(&id, TSR_I64, 2, one),
+                     rows = tsr_tensor_contiguous(&row, TSR_F32, 2, one),
+                     sizes = tsr_tensor_contiguous(&size, TSR_I64, 1, one),
+                     result = tsr_tensor_contiguous(&out, TSR_F32, 2, one);
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "dp=2,ep=2", &mesh));
+    TSR_TRY(tsr_mesh_slice(mesh, "ep", &slice));
+    TSR_TRY(tsr_layout_parse(slice, "S(0)", 1, shape, TSR_F32, &layout));
+    TSR_TRY(tsr_experts_plan_create(layout, 1, 1, 1, TSR_F32, NULL, &plan));
+    for (int call = rank / 2; call < 2; call++) {
+        TSR_TRY(tsr_experts_dispatch(plan, &tokens, &ids, &rows, &sizes));
+        CHECK(size == 1 && row == (float)(rank ^ 1));
+        row *= 10;
+        TSR_TRY(tsr_experts_combine(plan, &rows, NULL, &result));
+        CHECK(out == 10 * (float)rank);
+    }
+    tsr_experts_plan_destroy(plan);
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(slice);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void slices_have_experts_of_their_own(void **state)
+{
+    (void)state;
+    suite_run(4, play_on_slices, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mesh_gives_the_dense_formula),
         cmocka_unit_test(every_dtype_gives_the_dense_formula),
         cmocka_unit_test(rows_beyond_the_room_or_the_capacity_are_dropped),
+        cmocka_unit_test(slices_have_experts_of_their_own),
     };
     suite_start(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
