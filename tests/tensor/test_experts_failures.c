@@ -271,7 +271,7 @@ static tsr_status lack_room(tsr_comm *comm, void *arg)
     if (s.rank > 0)
         s.row.shape[0] = needed - 1;
     CHECK_ERROR(dispatch(&s), TSR_ERROR_MEMORY, "rows come to rank 1, but its rows have room for ");
-    CHECK_ERROR(dispatch(&s), TSR_ERROR_MEMORY, "; 1 more ranks lack room");
+    CHECK_ERROR(dispatch(&s), TSR_ERROR_MEMORY, "; 1 more rank lacks room");
     CHECK(tsr_experts_plan_needed(s.plan) == needed);
     TSR_TRY(check_untouched(&s));
     TSR_TRY(follow_nothing(&s));

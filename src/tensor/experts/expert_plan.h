@@ -55,7 +55,7 @@ struct tsr_experts_plan {
     const int64_t **all_counts;     /**< those of each position */
     int64_t *rooms;                 /**< rows that each position has room for */
     int64_t *totals;                /**< slots of all ranks by number */
-    int64_t *next, *kept, *offsets; /**< by number; see expert_routes.c */
+    int64_t *next, *kept, *offsets; /**< by number; see expert_routes.c; `next` is scratch of all calls */
     const void **terms;             /**< slots * column parts rows */
     double *weights;                /**< of the slots of a token */
     tsr_expert_side *sides;         /**< one a position */

@@ -95,7 +95,8 @@ static tsr_status refuse(const tsr_experts_plan *plan, const char *call, const l
                               (long long)plan->expert_capacity);
     }
     if (found->ranks > 1)
-        snprintf(more, sizeof more, "; %lld more ranks lack room", (long long)found->ranks - 1);
+        snprintf(more, sizeof more, "; %lld more %s room", (long long)found->ranks - 1,
+                 found->ranks == 2 ? "rank lacks" : "ranks lack");
     return tsr_status_set(TSR_ERROR_MEMORY,
                           "%s: %lld rows come to rank %d, but its rows have room for %lld%s; give more, or let "
                           "options.overflow drop rows",

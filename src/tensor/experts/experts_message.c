@@ -118,23 +118,25 @@ static char *message_of(const mail *m, int position)
 /* Copies rows between the messages of this rank's experts and its tensor of rows. */
 static void copy_messages(const mail *m, const tsr_tensor *rows, bool to_rows)
 {
-    const tsr_experts_plan *const plan = m->plan;
+    tsr_experts_plan *const plan = m->plan;
     const size_t stride = tsr_expert_stride(plan, rows), bytes = plan->row_bytes;
-    for (int position = 0; position < m->ranks; position++) {
+    int64_t *const before = plan->next; /* rows of each expert from ranks before */
+    memset(before, 0, (size_t)plan->own_count * sizeof *before);
+    for (int turn = 0; turn < m->ranks; turn++) {
+        const int position = plan->order[turn];
         char *message = message_of(m, position);
         int64_t start = 0;
-        for (int64_t e = 0; e < plan->own_count; e++) {
+        for (int64_t e = 0; e < plan->own_count; start += plan->sizes[e++]) {
             const int64_t count = plan->arrivals[position * plan->own_count + e];
-            int64_t before = 0;
-            for (int turn = 0; plan->order[turn] != position; turn++)
-                before += plan->arrivals[plan->order[turn] * plan->own_count + e];
-            char *const place = (char *)rows->data + (size_t)(start + before) * stride;
-            if (to_rows && count > 0)
+            if (count == 0)
+                continue;
+            char *const place = (char *)rows->data + (size_t)(start + before[e]) * stride;
+            if (to_rows)
                 tsr_expert_copy(plan, place, stride, message, bytes, count);
-            else if (count > 0)
+            else
                 tsr_expert_copy(plan, message, bytes, place, stride, count);
             message += (size_t)count * bytes;
-            start += plan->sizes[e];
+            before[e] += count;
         }
     }
 }
