@@ -77,6 +77,21 @@ TSR_API tsr_status tsr_safetensors_distribute(const tsr_safetensors *file, const
                                               const tsr_layout *layout, int64_t *bytes_read,
                                               tsr_dtensor **out);
 
+/**
+ * tsr_safetensors_distribute() of a stack whose slices along dim 0 the file holds by themselves, as
+ * checkpoints hold experts: `*` in a pattern stands for the index, "experts.*.down_proj.weight" for
+ * experts.0.down_proj.weight and so on. Each of the `count` patterns has one `*`. Where there are
+ * several, such as of gate and up, the tensors of an index are joined along their dim 0, in the
+ * order of the patterns. Slices may lie in several files and have several dtypes. Each rank reads
+ * only the bytes that its layout owns; `bytes_read` and `out` are as there. TSR_ERROR_ARGUMENT: a
+ * slice is missing or has another shape, there are more of them than the layout's dim 0 has, or
+ * the tensors of an index do not add up to the layout's dim 1.
+ */
+TSR_API tsr_status tsr_safetensors_distribute_stacked(const tsr_safetensors *file, size_t count,
+                                                      const char *const *patterns,
+                                                      const tsr_layout *layout, int64_t *bytes_read,
+                                                      tsr_dtensor **out);
+
 /** A tensor to write. */
 typedef struct tsr_safetensors_tensor {
     const char *name;     /**< UTF-8; not "__metadata__" */
