@@ -101,6 +101,16 @@ TSR_API tsr_status tsr_distribute_file_parts(size_t count, const tsr_file_part *
                                              tsr_dtensor **out);
 
 /**
+ * tsr_distribute_file() into a dtensor that exists, such as a table or an optimizer's state: its
+ * local tensor may be strided, which takes memory to pack it, and may lie on a device, whose
+ * default stream the call waits for. Does not communicate. After TSR_ERROR_IO, TSR_ERROR_MEMORY and
+ * TSR_ERROR_DEVICE its elements are undefined. TSR_ERROR_ARGUMENT: also if elements of `out` share
+ * memory.
+ */
+TSR_API tsr_status tsr_distribute_file_into(const char *path, int64_t offset, tsr_dtype dtype,
+                                            int64_t *bytes_read, tsr_dtensor *out);
+
+/**
  * Collective, and the twin of tsr_distribute_file(): writes the global tensor of `x` to the file at
  * `path` from byte `offset` on, row-major, in x's dtype, little-endian. All ranks give the same
  * arguments.

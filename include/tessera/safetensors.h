@@ -134,6 +134,27 @@ TSR_API tsr_status tsr_safetensors_write(const char *path, size_t count,
                                          const tsr_safetensors_tensor *tensors,
                                          const tsr_safetensors_write_options *options);
 
+/** A dtensor to read into. */
+typedef struct tsr_safetensors_target {
+    const char *name; /**< of the tensor in the file */
+    tsr_dtensor *x;   /**< borrowed */
+} tsr_safetensors_target;
+
+/**
+ * Collective, and the inverse of tsr_safetensors_write(): reads tensors of the file, index or
+ * folder at `path` (tsr_safetensors_open()) into `count` dtensors that exist, at least one, all
+ * over one communicator, by tsr_distribute_file_into(). Each rank reads only what it owns, and
+ * floating types are converted, rounding once. Other tensors of the file are left out.
+ *
+ * A failure of one rank is told to all. A file that lacks a tensor, has it in another shape or
+ * dtype, or is truncated, is refused before any dtensor is written; if it cannot be read later, the
+ * dtensors' elements are undefined. TSR_ERROR_ARGUMENT: as of tsr_safetensors_open(), and a name
+ * that the file lacks, a shape that differs, a name or `x` that is NULL. TSR_ERROR_UNSUPPORTED: a
+ * conversion as of tsr_distribute_file(). A rank none of whose targets has an `x` returns alone.
+ */
+TSR_API tsr_status tsr_safetensors_restore(const char *path, size_t count,
+                                           const tsr_safetensors_target *targets);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
-#include "device/device.h"
+#include "device/allocation.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 #include "tensor/dtensor.h"
@@ -15,25 +15,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of the file's elements that are converted at a time. */
+/* Bytes of the file's elements that are converted, or copied to a device, at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
 
-/* Reads one rank's shard from files into memory, in the order of the shard's elements. */
+/* Reads one rank's shard from files into contiguous memory, in the order of the shard's elements. */
 typedef struct reader {
     const char *call; /* the public function, for error sentences */
     const tsr_file_part *parts;
     size_t count;
     const tsr_layout *layout;
     int64_t coordinate[TSR_MAX_DIMS];
-    tsr_device_ops ops;
+    tsr_device_ops ops;  /* of the local tensor's device */
+    tsr_device_ops host; /* converts */
+    bool on_device;
     const char *path; /* of the file that is open; NULL: none is */
     int file;
     size_t part;        /* that was read last */
     int64_t part_first; /* the tensor's element with which it begins */
     char *data;         /* where the next elements go */
-    char *stage;        /* elements that wait for conversion; NULL if no part wants any */
+    char *stage;        /* elements as a file has them; NULL if all are read to where they go */
     tsr_dtype dtype;    /* of the elements in `stage` */
     size_t staged;      /* bytes in `stage` */
+    char *converted;    /* host memory for elements of a device that are converted; NULL: none is */
     int64_t bytes_read;
 } reader;
 
@@ -83,14 +86,23 @@ static tsr_status flush_stage(reader *r)
     if (r->staged == 0)
         return TSR_OK;
     const int64_t count = (int64_t)(r->staged / tsr_dtype_bytes(r->dtype));
-    TSR_TRY(
-        r->ops.table->convert(r->ops.self, r->ops.index, r->data, r->layout->dtype, r->stage, r->dtype, count, NULL));
-    r->data += (size_t)count * r->layout->element_bytes;
+    const size_t bytes = (size_t)count * r->layout->element_bytes;
+    const bool converts = r->dtype != r->layout->dtype;
+    char *const to = r->on_device ? r->converted : r->data;
+    if (converts)
+        TSR_TRY(
+            r->host.table->convert(r->host.self, r->host.index, to, r->layout->dtype, r->stage, r->dtype, count, NULL));
+    if (r->on_device) {
+        TSR_TRY(r->ops.table->copy(r->ops.self, r->ops.index, r->data, converts ? r->converted : r->stage, bytes,
+                                   TSR_COPY_FROM_HOST, NULL));
+        TSR_TRY(tsr_device_settle(&r->ops, NULL, TSR_OK));
+    }
+    r->data += bytes;
     r->staged = 0;
     return TSR_OK;
 }
 
-/* Reads bytes of elements that are converted. */
+/* Reads bytes of elements that do not go where they belong at once. */
 static tsr_status read_staged(reader *r, int64_t at, size_t bytes)
 {
     while (bytes > 0) {
@@ -115,7 +127,7 @@ static tsr_status read_part(reader *r, int64_t first, int64_t count)
         TSR_TRY(flush_stage(r));
     r->dtype = part->dtype;
     TSR_TRY(open_file(r, part->path));
-    if (part->dtype != r->layout->dtype)
+    if (part->dtype != r->layout->dtype || r->on_device)
         return read_staged(r, at, bytes);
     TSR_TRY(read_bytes(r, at, r->data, bytes));
     r->data += bytes;
@@ -174,15 +186,54 @@ static tsr_status check_size(reader *r, const tsr_file_part *part)
     return TSR_OK;
 }
 
-/* Makes room for the elements that are converted, if any are. */
-static tsr_status make_stage(reader *r)
+/* The most bytes that a full stage becomes when it is converted; 0: no part is. */
+static size_t most_converted(const reader *r)
 {
-    void *stage = NULL;
-    for (size_t i = 0; i < r->count && !stage; i++)
-        if (r->parts[i].dtype != r->layout->dtype)
-            TSR_TRY(tsr_allocate(r->layout->context, STAGE_BYTES, &stage));
+    size_t most = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const size_t bytes = STAGE_BYTES / tsr_dtype_bytes(r->parts[i].dtype) * r->layout->element_bytes;
+        if (r->parts[i].dtype != r->layout->dtype && bytes > most)
+            most = bytes;
+    }
+    return most;
+}
+
+/* Reads the shard into contiguous memory at `data`, with host memory between where that is needed. */
+static tsr_status read_to(reader *r, char *data)
+{
+    tsr_context *const context = r->layout->context;
+    const size_t most = most_converted(r);
+    void *stage = NULL, *converted = NULL;
+    tsr_status status = TSR_OK;
+    if (most > 0 || r->on_device)
+        status = tsr_allocate(context, STAGE_BYTES, &stage);
+    if (status == TSR_OK && most > 0 && r->on_device)
+        status = tsr_allocate(context, most, &converted);
+    r->data = data;
     r->stage = stage;
-    return TSR_OK;
+    r->converted = converted;
+    if (status == TSR_OK)
+        status = read_shard(r);
+    tsr_release(context, converted);
+    tsr_release(context, stage);
+    return status;
+}
+
+/* Reads the shard into contiguous memory of the tensor's device, and copies it from there. */
+static tsr_status read_strided(reader *r, const tsr_tensor *local)
+{
+    tsr_context *const context = r->layout->context;
+    tsr_tensor packed = tsr_tensor_contiguous(NULL, local->dtype, local->ndim, local->shape);
+    int64_t count;
+    TSR_TRY(tsr_tensor_count(local, &count));
+    const size_t bytes = (size_t)count * r->layout->element_bytes;
+    packed.device = local->device;
+    TSR_TRY(tsr_device_allocate(context, packed.device, bytes, &packed.data));
+    tsr_status status = read_to(r, packed.data);
+    if (status == TSR_OK)
+        status = tsr_device_settle(&r->ops, NULL, tsr_device_copy_tensor(&r->ops, &packed, local, NULL));
+    tsr_device_release(context, packed.device, packed.data, bytes);
+    return status;
 }
 
 /* Checks first that the files have the whole tensor, even if this rank reads little of it, so that
@@ -193,12 +244,8 @@ static tsr_status read_into(reader *r, const tsr_tensor *local)
         TSR_TRY(check_size(r, &r->parts[i]));
     tsr_reduce_op op;
     if (!holds_value(r->layout, r->coordinate, &op))
-        return tsr_device_fill_identity(&r->ops, local, op, NULL);
-    r->data = local->data;
-    TSR_TRY(make_stage(r));
-    const tsr_status status = read_shard(r);
-    tsr_release(r->layout->context, r->stage);
-    return status;
+        return tsr_device_settle(&r->ops, NULL, tsr_device_fill_identity(&r->ops, local, op, NULL));
+    return tsr_tensor_is_contiguous(local) ? read_to(r, local->data) : read_strided(r, local);
 }
 
 static tsr_status check_part(const reader *r, const tsr_file_part *part)
@@ -221,7 +268,6 @@ static tsr_status check_part(const reader *r, const tsr_file_part *part)
 static tsr_status check_parts(const reader *r)
 {
     int64_t wanted, count = 0;
-    TSR_TRY(tsr_check_communicates(r->layout->mesh, r->call));
     for (size_t i = 0; i < r->count; i++) {
         TSR_TRY(check_part(r, &r->parts[i]));
         if (!tsr_add_sizes(count, r->parts[i].count, &count))
@@ -235,50 +281,82 @@ static tsr_status check_parts(const reader *r)
     return TSR_OK;
 }
 
+/* Makes a file's tensor one part, whose `count` is that of the layout. */
+static tsr_status count_part(const reader *r, tsr_file_part *part)
+{
+    if (!tsr_file_end(r->layout, 1, 0, &part->count))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s: a tensor of more than 2^63 - 1 elements", r->call,
+                              part->path);
+    return TSR_OK;
+}
+
+/* Reads this rank's part of `y`; a rank outside the mesh has none. */
+static tsr_status read_own(reader *r, const tsr_dtensor *y, int64_t *bytes_read)
+{
+    const tsr_layout *const layout = r->layout;
+    tsr_status status = TSR_OK;
+    r->ops = tsr_device_resolve(layout->context, y->local.device);
+    r->host = tsr_device_resolve(layout->context, tsr_device_host());
+    r->on_device = y->local.device.driver != NULL;
+    if (tsr_mesh_locate(layout->mesh, tsr_comm_rank(tsr_mesh_comm(layout->mesh)), r->coordinate))
+        status = read_into(r, &y->local);
+    close_file(r);
+    if (status == TSR_OK && bytes_read)
+        *bytes_read = r->bytes_read;
+    return status;
+}
+
 static tsr_status distribute(reader *r, int64_t *bytes_read, tsr_dtensor **out)
 {
     tsr_dtensor *y;
-    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_check_communicates(r->layout->mesh, r->call));
+    TSR_TRY(check_parts(r));
     TSR_TRY(tsr_dtensor_create(r->layout, tsr_device_host(), &y));
-    r->ops = tsr_device_resolve(r->layout->context, y->local.device);
-    if (tsr_mesh_locate(r->layout->mesh, tsr_comm_rank(tsr_mesh_comm(r->layout->mesh)), r->coordinate))
-        status = read_into(r, &y->local);
-    close_file(r);
-    if (status != TSR_OK) {
+    const tsr_status status = read_own(r, y, bytes_read);
+    if (status == TSR_OK)
+        *out = y;
+    else
         tsr_dtensor_destroy(y);
-        return status;
-    }
-    if (bytes_read)
-        *bytes_read = r->bytes_read;
-    *out = y;
-    return TSR_OK;
+    return status;
 }
 
 tsr_status tsr_distribute_file_parts(size_t count, const tsr_file_part *parts, const tsr_layout *layout,
                                      int64_t *bytes_read, tsr_dtensor **out)
 {
+    reader r = {.call = "tsr_distribute_file_parts", .parts = parts, .count = count, .layout = layout};
     if ((!parts && count > 0) || !layout || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file_parts: %s is NULL",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", r.call,
                               !layout ? "layout"
                               : !out  ? "out"
                                       : "parts");
-    reader r = {.call = "tsr_distribute_file_parts", .parts = parts, .count = count, .layout = layout};
-    TSR_TRY(check_parts(&r));
     return distribute(&r, bytes_read, out);
 }
 
 tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout,
                                int64_t *bytes_read, tsr_dtensor **out)
 {
+    tsr_file_part part = {path, offset, dtype, 0};
+    reader r = {.call = "tsr_distribute_file", .parts = &part, .count = 1, .layout = layout};
     if (!path || !layout || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: %s is NULL",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", r.call,
                               !path     ? "path"
                               : !layout ? "layout"
                                         : "out");
-    tsr_file_part part = {path, offset, dtype, 0};
-    reader r = {.call = "tsr_distribute_file", .parts = &part, .count = 1, .layout = layout};
-    if (!tsr_file_end(layout, 1, 0, &part.count))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", path);
-    TSR_TRY(check_parts(&r));
+    TSR_TRY(count_part(&r, &part));
     return distribute(&r, bytes_read, out);
+}
+
+tsr_status tsr_distribute_file_into(const char *path, int64_t offset, tsr_dtype dtype, int64_t *bytes_read,
+                                    tsr_dtensor *out)
+{
+    tsr_file_part part = {path, offset, dtype, 0};
+    reader r = {.call = "tsr_distribute_file_into", .parts = &part, .count = 1};
+    if (!path || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", r.call, !path ? "path" : "out");
+    r.layout = out->layout;
+    TSR_TRY(count_part(&r, &part));
+    TSR_TRY(check_parts(&r));
+    if (tsr_tensor_overlaps(&out->local))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: elements of out share memory, so it can only be read", r.call);
+    return read_own(&r, out, bytes_read);
 }

@@ -209,6 +209,26 @@ typedef struct conversion {
     const unsigned char *bytes;
 } conversion;
 
+/* Reads the file into memory whose rows lie apart, which must then have the elements of `x`. */
+static tsr_status check_file_into(const conversion *c, const tsr_layout *layout, const tsr_dtensor *x)
+{
+    unsigned char rows[(COLUMNS + 1) * ROWS * 16];
+    tsr_tensor local = tsr_dtensor_to_local(x);
+    const unsigned char *const from = local.data;
+    const size_t bytes = oracle_bytes(c->wanted), row = (size_t)local.shape[1] * bytes;
+    int64_t bytes_read = -1;
+    tsr_dtensor *y = NULL;
+    local.data = rows;
+    local.strides[0] = COLUMNS + 1;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &y));
+    TSR_TRY(tsr_distribute_file_into(file_path, HEAD, c->stored, &bytes_read, y));
+    CHECK(bytes_read == local.shape[0] * local.shape[1] * (int64_t)oracle_bytes(c->stored));
+    for (int64_t i = 0; i < local.shape[0]; i++)
+        CHECK(memcmp(rows + (size_t)(i * (COLUMNS + 1)) * bytes, from + (size_t)i * row, row) == 0);
+    tsr_dtensor_destroy(y);
+    return TSR_OK;
+}
+
 static tsr_status check_file_shard(tsr_comm *comm, const conversion *c, const char *mesh, const char *placements)
 {
     tsr_layout *layout = NULL;
@@ -237,6 +257,7 @@ static tsr_status check_file_shard(tsr_comm *comm, const conversion *c, const ch
             }
         }
     }
+    TSR_TRY(check_file_into(c, layout, x));
     tsr_dtensor_destroy(x);
     tsr_layout_destroy(layout);
     return TSR_OK;
@@ -370,6 +391,27 @@ static void parts_of_a_tensor_are_read_from_several_files(void **state)
     unlink(narrow_path);
 }
 
+static tsr_status refuse_bad_targets(const tsr_layout *layout)
+{
+    float values[32] = {0};
+    const int64_t shape[] = {4, 8};
+    tsr_tensor local = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
+    tsr_dtensor *x = NULL;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &x));
+    CHECK_ERROR(tsr_distribute_file_into(NULL, 0, TSR_F32, NULL, x), TSR_ERROR_ARGUMENT, "path is NULL");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_F32, NULL, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, -2, TSR_F32, NULL, x), TSR_ERROR_ARGUMENT,
+                "tsr_distribute_file_into: offset -2");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_I32, NULL, x), TSR_ERROR_UNSUPPORTED, "i32");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_F32, NULL, x), TSR_ERROR_IO, file_path);
+    tsr_dtensor_destroy(x);
+    local.strides[0] = 0;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &x));
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_F32, NULL, x), TSR_ERROR_ARGUMENT, "share memory");
+    tsr_dtensor_destroy(x);
+    return TSR_OK;
+}
+
 static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -392,6 +434,7 @@ static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_U8, layout, &bytes_read, &x), TSR_ERROR_UNSUPPORTED, "u8");
     CHECK_ERROR(tsr_distribute_file("/tmp", 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, "/tmp");
     CHECK(!x && bytes_read == -1);
+    TSR_TRY(refuse_bad_targets(layout));
     tsr_layout_destroy(layout);
     tsr_layout_destroy(integers);
     return TSR_OK;
