@@ -65,6 +65,7 @@
 #include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
+#include <tessera/mixture.h>
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
