@@ -301,9 +301,8 @@ static tsr_status read_experts(source from, int64_t least, llama_mixture_config 
 {
     const char *const key = missing(from, "num_local_experts") ? "num_experts" : "num_local_experts";
     TSR_TRY(read_integer(from, key, least, EXPERT_LIMIT, &mixture->experts));
-    return mixture->experts == 0
-               ? TSR_OK
-               : read_integer(from, "num_experts_per_tok", 1, mixture->experts, &mixture->chosen);
+    return mixture->experts == 0 ? TSR_OK
+                                 : read_integer(from, "num_experts_per_tok", 1, mixture->experts, &mixture->chosen);
 }
 
 static void add_sparse_layer(llama_config *config, int64_t layer)
@@ -337,7 +336,7 @@ static tsr_status read_dense_layers(source from, llama_config *config)
         if (layer < 0 || layer >= config->layers)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mlp_only_layers[%zu] must be a layer from 0 to %lld",
                                   from.name, i, (long long)config->layers - 1);
-        config->mixture.layers[layer / 8] &= (uint8_t)~(1 << layer % 8);
+        config->mixture.layers[layer / 8] &= (uint8_t) ~(1 << layer % 8);
     }
     return TSR_OK;
 }
@@ -351,6 +350,7 @@ static tsr_status read_qwen3_moe(source from, llama_config *config)
     TSR_TRY(read_experts(from, 0, mixture));
     if (mixture->experts == 0)
         return TSR_OK;
+    mixture->mixed = true;
     TSR_TRY(read_size(from, "moe_intermediate_size", &mixture->size));
     TSR_TRY(read_bool(from, "norm_topk_prob", &mixture->normed));
     if (!missing(from, "decoder_sparse_step"))

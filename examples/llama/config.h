@@ -25,10 +25,11 @@ typedef struct llama_rope_config {
 
 /** The experts of a layer, of whose results each token gets a weighted sum of a few. */
 typedef struct llama_mixture_config {
-    int64_t experts; /**< 0: no layer has them, and nothing else here is set */
-    int64_t chosen;  /**< how many a token goes to */
-    int64_t size;    /**< inner features of an expert */
-    bool normed;     /**< a token's weights are divided by their sum */
+    int64_t experts;                      /**< 0: no layer has them, and nothing else here is set */
+    int64_t chosen;                       /**< how many a token goes to */
+    int64_t size;                         /**< inner features of an expert */
+    bool normed;                          /**< a token's weights are divided by their sum */
+    bool mixed;                           /**< models of this kind may have dense layers, too */
     uint8_t layers[LLAMA_MAX_LAYERS / 8]; /**< which layers have experts in place of an MLP, a bit each */
 } llama_mixture_config;
 

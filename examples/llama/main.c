@@ -186,10 +186,11 @@ static tsr_status open_model(const llama_options *options, llama_config *config,
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, config));
     if (options->is_q8 && config->mixture.experts > 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "--weights q8: config.json has %lld experts, whose matrices are kept in f32, f16 or bf16; "
-                              "give checkpoint, f32 or bf16",
-                              (long long)config->mixture.experts);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "--weights q8: config.json has %lld experts, whose matrices are kept in f32, f16 or bf16; "
+            "give checkpoint, f32 or bf16",
+            (long long)config->mixture.experts);
     TSR_TRY(open_plan(options, config, plan));
     return !options->random ? tsr_safetensors_open(options->directory, checkpoint) : TSR_OK;
 }

@@ -81,8 +81,8 @@ static void make_row(const owned *o, const tsr_layout *layout, int64_t row, uint
         stride *= tsr_layout_shape(layout)[dim];
     }
     for (int64_t i = 0; i < o->count[last]; i++)
-        elements[i] = values.center +
-                      values.width * llama_random_symmetric(stream, (uint64_t)(first + o->indices[last][i]));
+        elements[i] =
+            values.center + values.width * llama_random_symmetric(stream, (uint64_t)(first + o->indices[last][i]));
 }
 
 static tsr_status make_random(uint64_t seed, const char *name, const tsr_layout *layout, spread values,

@@ -40,10 +40,9 @@ static tsr_status check_slice(const stack *s, const tsr_safetensors_entry *slice
                                   "%s: tensor %.200s has size %lld along dim %d, but a slice of the layout has %lld",
                                   slice->path, slice->name, (long long)slice->shape[i], i, (long long)shape[i]);
     if (first && slice->shape[0] > shape[0] - *rows)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: tensor %.200s has size %lld along dim 0, but %lld of %lld are left for it",
-                              slice->path, slice->name, (long long)slice->shape[0], (long long)(shape[0] - *rows),
-                              (long long)shape[0]);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "%s: tensor %.200s has size %lld along dim 0, but %lld of %lld are left for it",
+            slice->path, slice->name, (long long)slice->shape[0], (long long)(shape[0] - *rows), (long long)shape[0]);
     *rows += first ? slice->shape[0] : 0;
     return TSR_OK;
 }
@@ -55,17 +54,17 @@ static tsr_status check_index(const stack *s, int64_t index)
     for (size_t i = 0; i < s->count; i++) {
         const tsr_safetensors_entry *const slice = find_slice(s, i, index);
         if (!slice)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: there is no tensor %.200s; the layout has %lld slices %.200s",
-                                  tsr_safetensors_path(s->file), s->name, (long long)tsr_layout_shape(s->layout)[0],
-                                  s->patterns[i]);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT, "%s: there is no tensor %.200s; the layout has %lld slices %.200s",
+                tsr_safetensors_path(s->file), s->name, (long long)tsr_layout_shape(s->layout)[0], s->patterns[i]);
         TSR_TRY(check_slice(s, slice, &rows));
     }
     if (s->count > 1 && rows != tsr_layout_shape(s->layout)[1])
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: up to %.200s, tensors have size %lld along dim 0 together, but a slice of the "
                               "layout has %lld",
-                              tsr_safetensors_path(s->file), s->name, (long long)rows, (long long)tsr_layout_shape(s->layout)[1]);
+                              tsr_safetensors_path(s->file), s->name, (long long)rows,
+                              (long long)tsr_layout_shape(s->layout)[1]);
     return TSR_OK;
 }
 
@@ -138,7 +137,8 @@ tsr_status tsr_safetensors_distribute_stacked(const tsr_safetensors *file, size_
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_safetensors_distribute_stacked: %zu patterns and a layout of %d dims; give at least "
                               "one pattern, and a dim for the stack%s",
-                              count, tsr_layout_ndim(layout), count > 1 ? " and one along which slices are joined" : "");
+                              count, tsr_layout_ndim(layout),
+                              count > 1 ? " and one along which slices are joined" : "");
     TSR_TRY(check_patterns(count, patterns, &longest));
     stack s = {file, count, patterns, layout, malloc(longest + 32), longest + 32};
     if (!s.name)

@@ -93,10 +93,9 @@ static tsr_status check_stack(tsr_comm *comm, const tsr_safetensors *file, size_
 
 static tsr_status read_experts(tsr_comm *comm, void *arg)
 {
-    static const char *const placements[][2] = {{"4", "S(0)"},           {"4", "R"},
-                                                {"4", "S(0;balanced)"},  {"4", "S(1;blocks=3,4)"},
-                                                {"2x2", "S(0),S(1)"},    {"2x2", "R,S(2)"},
-                                                {"2x2", "S(2),S(0)"},    {"4", "S(0;sizes=0,3,0,2)"}};
+    static const char *const placements[][2] = {
+        {"4", "S(0)"},        {"4", "R"},        {"4", "S(0;balanced)"}, {"4", "S(1;blocks=3,4)"},
+        {"2x2", "S(0),S(1)"}, {"2x2", "R,S(2)"}, {"2x2", "S(2),S(0)"},   {"4", "S(0;sizes=0,3,0,2)"}};
     static const char *const of_down[][2] = {{"4", "S(0)"}, {"2x2", "S(0),S(2)"}, {"4", "S(1)"}};
     for (size_t i = 0; i < sizeof placements / sizeof *placements; i++)
         TSR_TRY(check_stack(comm, arg, 2, gate_up, placements[i][0], placements[i][1]));
@@ -122,7 +121,8 @@ static tsr_status refuse(tsr_comm *comm, const tsr_safetensors *file, size_t cou
 static tsr_status refuse_stacks(tsr_comm *comm, void *arg)
 {
     static const char *const none[] = {"l.0.e.0.gate"}, *const two[] = {"l.*.e.*.gate"}, *const null[] = {NULL};
-    static const char *const twice[] = {"l.0.e.*.gate", "l.0.e.*.gate"}, *const unlike[] = {"l.0.e.*.gate", "l.0.e.*.down"};
+    static const char *const twice[] = {"l.0.e.*.gate", "l.0.e.*.gate"}, *const unlike[] = {"l.0.e.*.gate",
+                                                                                            "l.0.e.*.down"};
     TSR_TRY(refuse(comm, arg, 2, gate_up, "6x7x4", "no tensor l.0.e.5.gate"));
     TSR_TRY(refuse(comm, arg, 2, gate_up, "4x7x4", "there is a tensor l.0.e.4.gate, but the layout ends with 3"));
     TSR_TRY(refuse(comm, arg, 2, gate_up, "5x8x4", "l.0.e.0.up, tensors have size 7"));

@@ -221,8 +221,7 @@ static unsigned list_experts(const llama_config *config)
     return found;
 }
 
-#define MIXTRAL                                                                                                        \
-    "{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5, \"num_experts_per_tok\": 2"
+#define MIXTRAL "{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5, \"num_experts_per_tok\": 2"
 
 static void mixtral_has_experts_in_every_layer(void **state)
 {
@@ -236,14 +235,13 @@ static void mixtral_has_experts_in_every_layer(void **state)
     expect_refused("{\"model_type\": \"mixtral\", " SIZES "}", TSR_ERROR_ARGUMENT, "num_experts");
     expect_refused("{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5}", TSR_ERROR_ARGUMENT,
                    "num_experts_per_tok");
-    expect_refused("{\"model_type\": \"mixtral\", " SIZES
-                   ", \"num_local_experts\": 5, \"num_experts_per_tok\": 6}",
+    expect_refused("{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5, \"num_experts_per_tok\": 6}",
                    TSR_ERROR_ARGUMENT, "num_experts_per_tok must be a whole number from 1 to 5");
     expect_refused(MIXTRAL ", \"mlp_bias\": true}", TSR_ERROR_UNSUPPORTED, "mlp_bias");
 }
 
 #define QWEN3_MOE                                                                                                      \
-    "{\"model_type\": \"qwen3_moe\", \"vocab_size\": 96, \"hidden_size\": 48, \"intermediate_size\": 80, "               \
+    "{\"model_type\": \"qwen3_moe\", \"vocab_size\": 96, \"hidden_size\": 48, \"intermediate_size\": 80, "             \
     "\"num_attention_heads\": 6, \"num_hidden_layers\": 6, \"moe_intermediate_size\": 24, "                            \
     "\"num_experts_per_tok\": 3"
 
@@ -263,7 +261,7 @@ static void qwen3_moe_has_experts_in_the_layers_that_it_says(void **state)
         {", \"num_experts\": 0", 0, false},
     };
     static const char *const fields[][2] = {
-        {"mlp_only_layers", "3"},       {"mlp_only_layers", "[6]"},  {"mlp_only_layers", "[-1]"},
+        {"mlp_only_layers", "3"},       {"mlp_only_layers", "[6]"},   {"mlp_only_layers", "[-1]"},
         {"mlp_only_layers", "[\"1\"]"}, {"decoder_sparse_step", "0"}, {"norm_topk_prob", "1"},
     };
     llama_config config;
@@ -280,8 +278,9 @@ static void qwen3_moe_has_experts_in_the_layers_that_it_says(void **state)
         snprintf(text, sizeof text, QWEN3_MOE ", \"num_experts\": 8, \"%s\": %s}", fields[i][0], fields[i][1]);
         expect_refused(text, TSR_ERROR_ARGUMENT, fields[i][0]);
     }
-    snprintf(text, sizeof text, QWEN3_MOE ", \"num_experts\": 8, \"use_sliding_window\": true, \"sliding_window\": 3, "
-                                          "\"max_window_layers\": 4}");
+    snprintf(text, sizeof text,
+             QWEN3_MOE ", \"num_experts\": 8, \"use_sliding_window\": true, \"sliding_window\": 3, "
+                       "\"max_window_layers\": 4}");
     assert_int_equal(parse(text, &config), TSR_OK);
     assert_int_equal(list_windows(&config), 63);
 }
