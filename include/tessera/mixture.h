@@ -52,11 +52,11 @@ typedef struct tsr_expert_mlp_options {
 /** @{ */
 /**
  * What experts make of tokens: y[t, j] = down[e] (activation(gate[e] x[t]) * (up[e] x[t])) with e =
- * ids[t, j]. The op is called experts. x is (t, k), `ids` (t, s), i64 or i32, `gate_up` (e, 2 i, k),
- * of each expert first all rows of gates, then those of ups, `down` (e, h, i), and y (t, s, h). This
- * is how transformers saves the experts of Mixtral and Qwen3-MoE, as gate_up_proj and down_proj.
- * Floats are f64, or any mixture of f32, f16 and bf16: y has their dtype, or f32 if they differ.
- * Hidden values are f32, or f64. `options` NULL: the defaults.
+ * ids[t, j]. The op is called experts. x is (t, k), `ids` (t, s), i64 or i32, `gate_up` (e, 2 i,
+ * k), of each expert first all rows of gates, then those of ups, `down` (e, h, i), and y (t, s, h).
+ * This is how transformers saves the experts of Mixtral and Qwen3-MoE, as gate_up_proj and
+ * down_proj. Floats are f64, or any mixture of f32, f16 and bf16: y has their dtype, or f32 if they
+ * differ. Hidden values are f32, or f64. `options` NULL: the defaults.
  *
  * Any of these may be cut, in all tensors that have it alike:
  * - e: a rank computes the slots of its own experts, of which there may be any number, and others
@@ -69,8 +69,8 @@ typedef struct tsr_expert_mlp_options {
  *
  * Nothing is exchanged. Each rank sorts its slots by expert, so that it reads the weights of each
  * expert once for 256 tokens. Gradients compute hidden values again: dx is Partial(sum) where e, i,
- * s or h are cut, and those of weights where t, s or h are. dx is added over the slots of a token in
- * their order.
+ * s or h are cut, and those of weights where t, s or h are. dx is added over the slots of a token
+ * in their order.
  */
 TSR_API tsr_status tsr_expert_mlp(const tsr_dtensor *x, const tsr_dtensor *ids,
                                   const tsr_dtensor *gate_up, const tsr_dtensor *down,
@@ -88,8 +88,8 @@ TSR_API tsr_status tsr_expert_mlp_backward(const tsr_dtensor *x, const tsr_dtens
 /** @{ */
 /**
  * The sum over the slots of each token: out[t] is the sum of weights[t, j] y[t, j], in ascending
- * order of j, in f32, of f64 in f64, rounded once to y's dtype. y is (t, s, h), weights (t, s). t and
- * h may be cut; along a mesh dim that cuts s, out is Partial(sum), as it is where y is.
+ * order of j, in f32, of f64 in f64, rounded once to y's dtype. y is (t, s, h), weights (t, s). t
+ * and h may be cut; along a mesh dim that cuts s, out is Partial(sum), as it is where y is.
  *
  * Slots are added in their order where a rank has all of a token, so make a y that is Partial over
  * experts "S(2)" or "S(0)" first: the bits of out then do not depend on how experts are cut. A

@@ -29,6 +29,6 @@ tsr_status tsr_expert_mlp_backward(const tsr_dtensor *x, const tsr_dtensor *ids,
 {
     tsr_expert_mlp_options o;
     TSR_TRY(tsr_settings_experts("tsr_expert_mlp_backward", options, &o));
-    return tsr_eager_backward("tsr_expert_mlp_backward", row_by("experts", x), EXPERTS,
-                              OPERANDS(x, ids, gate_up, down), dout, WANTED(dx, NULL, dgate_up, ddown));
+    return tsr_eager_backward("tsr_expert_mlp_backward", row_by("experts", x), EXPERTS, OPERANDS(x, ids, gate_up, down),
+                              dout, WANTED(dx, NULL, dgate_up, ddown));
 }

@@ -19,8 +19,8 @@ typedef struct combining {
 
 static combining begin(const tsr_kernel_call *call)
 {
-    const tsr_tensor *const whole = call->code == TSR_COMBINE_Y ? &call->outputs[0]
-                                                                : &call->inputs[call->code == TSR_COMBINE_WEIGHTS];
+    const tsr_tensor *const whole =
+        call->code == TSR_COMBINE_Y ? &call->outputs[0] : &call->inputs[call->code == TSR_COMBINE_WEIGHTS];
     combining c = {.call = call,
                    .kernels = tsr_pointwise_kernels_for(call->kernels),
                    .computed = tsr_pointwise_computes_in(whole->dtype),

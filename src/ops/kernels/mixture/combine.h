@@ -6,9 +6,9 @@
 
 /** Codes of the rows. */
 enum {
-    TSR_COMBINE,         /**< out (t, h) of y (t, s, h) and weights (t, s) */
-    TSR_COMBINE_Y,       /**< dy of dout (t, h) and weights */
-    TSR_COMBINE_WEIGHTS  /**< dweights of dout and y */
+    TSR_COMBINE,        /**< out (t, h) of y (t, s, h) and weights (t, s) */
+    TSR_COMBINE_Y,      /**< dy of dout (t, h) and weights */
+    TSR_COMBINE_WEIGHTS /**< dweights of dout and y */
 };
 
 /** Adds in the order of slots, in f32, of f64 in f64, and rounds once. */

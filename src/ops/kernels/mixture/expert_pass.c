@@ -26,8 +26,8 @@ static tsr_status plan_pass(const tsr_kernel_call *call, int first, char *worksp
     p->sorting = tsr_arena_take(&p->arena, tsr_slots_bytes(call, first));
     p->tokens = tsr_expert_take(p, p->rows, x->shape[1], x->dtype);
     p->values = tsr_expert_take(p, p->rows, p->gate_up->shape[1], p->computed);
-    TSR_TRY(tsr_expert_multiply(p, p->tokens, tsr_matrix_transpose(tsr_expert_matrix(p->gate_up, 0)), p->values,
-                                false));
+    TSR_TRY(
+        tsr_expert_multiply(p, p->tokens, tsr_matrix_transpose(tsr_expert_matrix(p->gate_up, 0)), p->values, false));
     return plan(p, own);
 }
 

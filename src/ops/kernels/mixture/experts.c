@@ -53,7 +53,9 @@ static void fill_nothing(const forward *f)
     const double f64 = -0.0;
     const float f32 = -0.0f;
     const uint16_t half = 0x8000;
-    const void *const zero = row.dtype == TSR_F64 ? (const void *)&f64 : row.dtype == TSR_F32 ? (const void *)&f32 : &half;
+    const void *const zero = row.dtype == TSR_F64   ? (const void *)&f64
+                             : row.dtype == TSR_F32 ? (const void *)&f32
+                                                    : &half;
     for (int64_t i = 0; i < row.cols; i++)
         memcpy((char *)row.data + (size_t)i * bytes, zero, bytes);
 }

@@ -8,11 +8,11 @@
 /* What the gradient adds to a pass. */
 typedef struct backward {
     const tsr_tensor *dout, *dx, *dgate_up, *ddown;
-    tsr_matrix douts;              /* rows of dout of the tokens of an expert */
-    tsr_matrix hidden, slopes;     /* activation(gates) * ups, and its gradient */
-    tsr_matrix dvalues, made;      /* gradients of values, and what tokens get of an expert */
-    tsr_matrix slots, sum;         /* what each slot gives to dx, and one row of it */
-    tsr_matrix gate_up, down;      /* sums of an expert's gradients, where theirs have a narrower dtype */
+    tsr_matrix douts;          /* rows of dout of the tokens of an expert */
+    tsr_matrix hidden, slopes; /* activation(gates) * ups, and its gradient */
+    tsr_matrix dvalues, made;  /* gradients of values, and what tokens get of an expert */
+    tsr_matrix slots, sum;     /* what each slot gives to dx, and one row of it */
+    tsr_matrix gate_up, down;  /* sums of an expert's gradients, where theirs have a narrower dtype */
 } backward;
 
 /* Where the gradient of a matrix is summed: in its own memory unless its dtype is narrower. */
@@ -46,10 +46,8 @@ static tsr_status plan_backward(tsr_expert_pass *p, void *own)
     backward *const b = own;
     const tsr_kernel_call *const call = p->call;
     const int64_t tokens = p->x->shape[0], all = tokens * call->inputs[2].shape[1], inner = p->down->shape[2];
-    *b = (backward){.dout = &call->inputs[0],
-                    .dx = &call->outputs[0],
-                    .dgate_up = &call->outputs[1],
-                    .ddown = &call->outputs[2]};
+    *b = (backward){
+        .dout = &call->inputs[0], .dx = &call->outputs[0], .dgate_up = &call->outputs[1], .ddown = &call->outputs[2]};
     b->douts = tsr_expert_take(p, p->rows, b->dout->shape[2], b->dout->dtype);
     b->hidden = tsr_expert_take(p, p->rows, inner, p->computed);
     b->slopes = tsr_expert_take(p, p->rows, inner, p->computed);
@@ -81,10 +79,11 @@ static void differentiate(const tsr_expert_pass *p, const backward *b, int64_t r
     double parameter;
     const int64_t n = b->hidden.cols;
     const void *const gates = tsr_expert_rows(tsr_expert_half(p->values, 0), row, 1).data,
-                     *const ups = tsr_expert_rows(tsr_expert_half(p->values, 1), row, 1).data;
-    void *const hidden = tsr_expert_rows(b->hidden, row, 1).data, *const slopes = tsr_expert_rows(b->slopes, row, 1).data,
-               *const dgates = tsr_expert_rows(tsr_expert_half(b->dvalues, 0), row, 1).data,
-               *const dups = tsr_expert_rows(tsr_expert_half(b->dvalues, 1), row, 1).data;
+                      *const ups = tsr_expert_rows(tsr_expert_half(p->values, 1), row, 1).data;
+    void *const hidden = tsr_expert_rows(b->hidden, row, 1).data,
+                *const slopes = tsr_expert_rows(b->slopes, row, 1).data,
+                *const dgates = tsr_expert_rows(tsr_expert_half(b->dvalues, 0), row, 1).data,
+                *const dups = tsr_expert_rows(tsr_expert_half(b->dvalues, 1), row, 1).data;
     tsr_expert_loop(p, false, &parameter)((const void *const[]){gates}, hidden, n, &parameter);
     apply(p, TSR_POINTWISE_MUL, slopes, hidden, dups, n);
     apply(p, TSR_POINTWISE_MUL, hidden, ups, hidden, n);
@@ -100,8 +99,8 @@ static tsr_status add_slots(tsr_expert_pass *p, const backward *b, int64_t exper
     TSR_TRY(tsr_expert_values(p, expert, begin, count));
     for (int64_t i = 0; i < count; i++)
         TSR_TRY(tsr_expert_copy(p, tsr_expert_slot(b->dout, order[i]), tsr_expert_rows(douts, i, 1)));
-    TSR_TRY(tsr_expert_multiply(p, douts, tsr_expert_matrix(p->down, expert), tsr_expert_rows(b->slopes, 0, count),
-                                false));
+    TSR_TRY(
+        tsr_expert_multiply(p, douts, tsr_expert_matrix(p->down, expert), tsr_expert_rows(b->slopes, 0, count), false));
     for (int64_t i = 0; i < count; i++)
         differentiate(p, b, i);
     TSR_TRY(multiply_back(p, b, expert, count, begin > p->slots.starts[expert]));

@@ -24,7 +24,7 @@ typedef struct tsr_slots {
     const int64_t *places; /**< of each slot its expert among this rank's, or a TSR_SLOT_ */
     const int64_t *order;  /**< slots with an expert, expert by expert, in ascending order */
     const int64_t *starts; /**< where in `order` the slots of each expert begin, and the end */
-    bool gives; /**< of the ranks that have parts of the experts, this one answers for slots beyond */
+    bool gives;            /**< of the ranks that have parts of the experts, this one answers for slots beyond */
 } tsr_slots;
 
 /** Bytes of memory for tsr_slots_sort(), a multiple of 64. */

@@ -69,8 +69,8 @@ tsr_status tsr_rule_of_experts(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT]
                passes = c->attributes[TSR_MIXTURE_BEYOND].integer == TSR_MIXTURE_IDENTITY;
     const char h = passes ? 'k' : 'h', *const whole = capacity ? "k u t s" : "k u";
     if (first_of(c) == 0)
-        snprintf(text, TSR_OP_RULE_TEXT,
-                 "t k, t s, e (u i) k, e %c i -> t s %c | %s whole | e sum positional | i sum", h, h, whole);
+        snprintf(text, TSR_OP_RULE_TEXT, "t k, t s, e (u i) k, e %c i -> t s %c | %s whole | e sum positional | i sum",
+                 h, h, whole);
     else
         snprintf(text, TSR_OP_RULE_TEXT,
                  "t s %c, t k, t s, e (u i) k, e %c i -> t k, e (u i) k, e %c i | %s whole%s%s | e sum positional | "
