@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Larger than the sizes of any model, and small enough that no product of three sizes overflows, nor
- * one of two sizes and twice the experts. */
+/* Larger than the sizes of any model, and small enough that no product of three sizes overflows,
+ * nor one of two sizes and twice the experts. */
 #define SIZE_LIMIT   (INT64_C(1) << 20)
 #define TOKEN_LIMIT  (INT64_C(1) << 31)
 #define EXPERT_LIMIT (INT64_C(1) << 16)
@@ -269,9 +269,9 @@ static tsr_status read_layer_types(source from, llama_config *config)
     return TSR_OK;
 }
 
-/* Reads the sliding window: Mistral's and Mixtral's layers all have it, those of Qwen3 and Qwen3-MoE
- * if use_sliding_window says so, Qwen3's from max_window_layers on; layer_types, where it is there,
- * says which. */
+/* Reads the sliding window: Mistral's and Mixtral's layers all have it, those of Qwen3 and
+ * Qwen3-MoE if use_sliding_window says so, Qwen3's from max_window_layers on; layer_types, where it
+ * is there, says which. */
 static tsr_status read_window(source from, const kind *k, llama_config *config)
 {
     bool used = k->window == WINDOW_ALWAYS;

@@ -55,9 +55,9 @@ typedef struct llama_config {
 
 /**
  * Reads `length` bytes of JSON, which error sentences call `name`. TSR_ERROR_ARGUMENT: not JSON, or
- * a field is missing, of the wrong type or out of range. TSR_ERROR_UNSUPPORTED: the model is none of
- * those above, has quantized weights, or has a rope type or activation that this program does not
- * know.
+ * a field is missing, of the wrong type or out of range. TSR_ERROR_UNSUPPORTED: the model is none
+ * of those above, has quantized weights, or has a rope type or activation that this program does
+ * not know.
  */
 tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out);
 

@@ -20,8 +20,8 @@
  * are cut along kv and copied along group, and the queries of each key/value head are spread
  * over its group, so that all ranks work.
  *
- * If the number of ranks is a multiple of the experts, and greater, experts see the ranks as a grid,
- * expert x part, and the ranks of an expert have some of its inner features each:
+ * If the number of ranks is a multiple of the experts, and greater, experts see the ranks as a
+ * grid, expert x part, and the ranks of an expert have some of its inner features each:
  * S(0),S(1;interleave=2) for gate and up, and S(0),S(2) for down.
  *
  * Weights of 8 bits have a scale for each 32 inputs, so that row-parallel cuts, and those of

@@ -70,8 +70,8 @@ static void add_absent(tsr_parallel_parameter *all, size_t *count, const char *n
 
 enum { ABSENT = 5 };
 
-/* Adds what dense layers and layers of experts have, for a kind of models that may have both: a plan
- * of transformers is one for all of them, also where all layers of this one are alike. */
+/* Adds what dense layers and layers of experts have, for a kind of models that may have both: a
+ * plan of transformers is one for all of them, also where all layers of this one are alike. */
 static void add_both_kinds(const llama_config *config, tsr_parallel_parameter *all, size_t *count)
 {
     const int64_t hidden = config->hidden_size, wide = config->intermediate_size;

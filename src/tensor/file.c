@@ -18,7 +18,8 @@
 /* Bytes of the file's elements that are converted, or copied to a device, at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
 
-/* Reads one rank's shard from files into contiguous memory, in the order of the shard's elements. */
+/* Reads one rank's shard from files into contiguous memory, in the order of the shard's
+ * elements. */
 typedef struct reader {
     const char *call; /* the public function, for error sentences */
     const tsr_file_part *parts;
@@ -198,7 +199,8 @@ static size_t most_converted(const reader *r)
     return most;
 }
 
-/* Reads the shard into contiguous memory at `data`, with host memory between where that is needed. */
+/* Reads the shard into contiguous memory at `data`, with host memory between where that is
+ * needed. */
 static tsr_status read_to(reader *r, char *data)
 {
     tsr_context *const context = r->layout->context;

@@ -52,10 +52,15 @@ def compare(directory, model, expected, ranks, *more):
     return got
 
 
+# base_model_ep_plan of both configurations.
+EXPERT_PARALLEL = {"model.layers.*.mlp.experts.gate_up_proj": "grouped_gemm", "model.layers.*.mlp.experts.down_proj": "grouped_gemm",
+                   "model.layers.*.mlp.experts": "ep_dispatch_experts"}
+
+
 def read_plan(model, prefix):
     """The rules for layers of transformers' plan, as config.json has them without `prefix`."""
     rules = json.loads((GOLDEN / "parallel_plans" / PLANS[model]).read_text())
-    return {prefix + name.removeprefix("model."): style for name, style in rules.items() if name.startswith("model.layers.") and style != "moe_tp_experts"}
+    return {prefix + name.removeprefix("model."): style for name, style in rules.items() if name.startswith("model.layers.")}
 
 
 for model in PLANS:
@@ -71,12 +76,13 @@ for model in PLANS:
         for ranks in (*RANKS[::3], SHARED[model]):
             expect(compare(directory, model, expected, ranks)["weights"] == "bf16", "not bf16")
 
-    @case(f"{model}: cut as transformers' plan for its ranks says, the same on any number of them")
+    @case(f"{model}: cut as the plans of transformers say, tensor-parallel or expert-parallel, the same on any number of ranks")
     def plan(directory, model=model):
         expected = write_model(directory, model, "single", "BF16")
-        (directory / "plan.json").write_text(json.dumps(read_plan(model, "model.")))
-        for ranks in RANKS[1::2]:
-            compare(directory, model, expected, ranks, "--tp-plan", directory / "plan.json")
+        for number, rules in enumerate((read_plan(model, "model."), read_plan(model, "model.") | EXPERT_PARALLEL)):
+            (directory / "plan.json").write_text(json.dumps(rules))
+            for ranks in RANKS[1 + number::3]:
+                compare(directory, model, expected, ranks, "--tp-plan", directory / "plan.json")
 
 
 @case("each expert is read once by all ranks together, in either form, and by the ranks that share it")
