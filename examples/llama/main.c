@@ -1,4 +1,5 @@
-/* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
+/* tessera-llama: a Hugging Face checkpoint of a Llama or its kin, tensor-parallel on any number of
+ * ranks. */
 #include "options.h"
 #include "place/held_log.h"
 #include "place/launch_advice.h"
