@@ -302,6 +302,52 @@ static void capacities_and_ids_beyond_do_as_told(void **state)
     layers_run(2, check_capacity, NULL);
 }
 
+static tsr_status expect_same(const char *what, const tsr_dtensor *got, const tsr_dtensor *wanted, int count)
+{
+    const tsr_tensor a = tsr_dtensor_to_local(got), b = tsr_dtensor_to_local(wanted);
+    EXPECT(memcmp(a.data, b.data, (size_t)count * sizeof(float)) == 0, "%s: other bits", what);
+    return TSR_OK;
+}
+
+static tsr_status check_forms(tsr_comm *comm, void *arg)
+{
+    const int64_t ids[] = {0, 1, 2, 0, 1, 2}, weights_shape[] = {3, 2};
+    const double values[] = {0.5, 2, -1, 1, 0, 4};
+    call c;
+    tsr_mesh *mesh;
+    tsr_dtensor *again, *weights, *out, *dy, *dweights;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
+    TSR_TRY(make_powers(mesh, "R", ids, &c));
+    tsr_expert_mlp_options options = TSR_EXPERT_MLP_OPTIONS_INIT;
+    options.activation = TSR_EXPERT_RELU;
+    TSR_TRY(tsr_expert_mlp(c.x, c.ids, c.gate_up, c.down, &options, &c.y));
+    TSR_TRY(tsr_expert_mlp(c.x, c.ids, c.gate_up, c.down, NULL, &again));
+    TSR_TRY(tsr_expert_mlp_into(c.x, c.ids, c.gate_up, c.down, &options, again));
+    TSR_TRY(expect_same("tsr_expert_mlp_into", again, c.y, 6));
+    TSR_TRY(support_make(mesh, "R", TSR_F32, 2, weights_shape, values, &weights));
+    /* y is 1, 2; 16, 4; 18, 36. */
+    TSR_TRY(tsr_combine(c.y, weights, &out));
+    TSR_TRY(support_expect_whole("out", out, "R", 3, (const float[]){4.5, -12, 144}));
+    TSR_TRY(tsr_combine_backward(c.y, weights, out, &dy, &dweights));
+    TSR_TRY(support_expect_whole("dy", dy, "R", 6, (const float[]){2.25, 9, 12, -12, 0, 576}));
+    TSR_TRY(support_expect_whole("dweights", dweights, "R", 6, (const float[]){4.5, 9, -192, -48, 2592, 5184}));
+    TSR_TRY(tsr_combine_into(again, weights, out));
+    TSR_TRY(support_expect_whole("out", out, "R", 3, (const float[]){4.5, -12, 144}));
+    tsr_dtensor *const all[] = {again, weights, out, dy, dweights};
+    for (int i = 0; i < 5; i++)
+        tsr_dtensor_destroy(all[i]);
+    clear(&c);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void forms_of_a_function_agree(void **state)
+{
+    (void)state;
+    layers_run(1, check_forms, NULL);
+}
+
 static tsr_status check_errors(tsr_comm *comm, void *arg)
 {
     const int64_t ids[] = {0, 1, 2, 0, 1, 2}, odd[] = {3, 3, 1};
@@ -348,6 +394,7 @@ int main(void)
         cmocka_unit_test(experts_compute_the_formula),
         cmocka_unit_test(bits_do_not_depend_on_how_experts_are_cut),
         cmocka_unit_test(capacities_and_ids_beyond_do_as_told),
+        cmocka_unit_test(forms_of_a_function_agree),
         cmocka_unit_test(operands_and_options_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
