@@ -82,8 +82,9 @@ static sizes size_grouped_gradient_w(const tsr_executable *x, const tsr_step *st
     return (sizes){groups, divide(size_of(rows, 2), groups), size_of(dout, 1), size_of(rows, 1), 1};
 }
 
-/* The slots that this rank's experts can expect, if all experts have as many. Each goes through gates,
- * ups and down: in the gradient through gates and ups again, and through each of the three twice. */
+/* The slots that this rank's experts can expect, if all experts have as many. Each goes through
+ * gates, ups and down: in the gradient through gates and ups again, and through each of the three
+ * twice. */
 static sizes size_experts(const tsr_executable *x, const tsr_step *step)
 {
     const bool is_gradient = strcmp(step->c.op->name, "experts_gradient") == 0;
