@@ -13,7 +13,7 @@ static const char *const activations[] = {"silu", "gelu", "gelu_tanh", "relu"};
 static const char *const overflows[] = {"fail", "drop"};
 static const char *const beyonds[] = {"fail", "zero", "identity"};
 
-#define LENGTH_OF(list) (sizeof(list) / sizeof(list)[0])
+#define LENGTH_OF(list) (sizeof list / sizeof list[0])
 
 tsr_status tsr_settings_attention(const char *caller, const tsr_attention_options *given, tsr_attention_options *out)
 {

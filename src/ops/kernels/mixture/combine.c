@@ -58,10 +58,16 @@ static void *find(const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t
     return element(tensor, token * strides[0] + slot * strides[1] + at * strides[2]);
 }
 
-static void read(const combining *c, const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t at, int64_t n,
-                 void *to)
+/* Elements from `at` on as numbers of the computation: where they lie, or in `room`. */
+static const void *read(const combining *c, const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t at, int64_t n,
+                        void *room)
 {
-    c->kernels->gather[tensor->dtype](find(tensor, token, slot, at), to, n, tensor->strides[tensor->ndim - 1]);
+    const int64_t stride = tensor->strides[tensor->ndim - 1];
+    void *const from = find(tensor, token, slot, at);
+    if (tensor->dtype == c->computed && stride == 1)
+        return from;
+    c->kernels->gather[tensor->dtype](from, room, n, stride);
+    return room;
 }
 
 static void write(const combining *c, const void *from, const tsr_tensor *tensor, int64_t token, int64_t slot,
@@ -70,52 +76,57 @@ static void write(const combining *c, const void *from, const tsr_tensor *tensor
     c->kernels->scatter[tensor->dtype](from, find(tensor, token, slot, at), n, tensor->strides[tensor->ndim - 1]);
 }
 
-/* x[i] times the token's number `slot`. */
-static void scale(const combining *c, int64_t slot, void *x, int64_t n)
+/* Where a result is computed: in its own memory, or in `room`, from which write() takes it. */
+static void *place(const combining *c, const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t at, void *room)
 {
-    const double factor = c->computed == TSR_F64 ? ((const double *)c->call->workspace)[slot]
-                                                 : (double)((const float *)c->call->workspace)[slot];
-    c->kernels->loops[TSR_POINTWISE_SCALE][c->computed]((const void *const[]){x}, x, n, &factor);
+    return tensor->dtype == c->computed && tensor->strides[tensor->ndim - 1] == 1 ? find(tensor, token, slot, at) : room;
 }
 
-static void apply(const combining *c, int code, const void *x, void *out, int64_t n)
+/* Keeps the weights of a token, because out may have their memory. */
+static void keep_weights(const combining *c, int64_t token)
 {
-    c->kernels->loops[code][c->computed]((const void *const[]){out, x}, out, n, NULL);
+    const tsr_tensor *const weights = &c->call->inputs[1];
+    c->kernels->gather[weights->dtype](find(weights, token, 0, 0), c->call->workspace, c->slots, weights->strides[1]);
+}
+
+static double weight(const combining *c, int64_t slot)
+{
+    return c->computed == TSR_F64 ? ((const double *)c->call->workspace)[slot]
+                                  : (double)((const float *)c->call->workspace)[slot];
 }
 
 /* The sum over slots of one token. */
 static void add_slots(const combining *c, int64_t token)
 {
     const tsr_tensor *const y = &c->call->inputs[0], *const out = &c->call->outputs[0];
-    void *const term = chunk_of(c, 1), *const sum = chunk_of(c, 0);
-    read(c, &c->call->inputs[1], token, 0, 0, c->slots, c->call->workspace);
+    keep_weights(c, token);
     for (int64_t at = 0, n; at < c->length; at += n) {
         n = tsr_smaller(c->length - at, CHUNK);
+        void *const sum = place(c, out, token, 0, at, chunk_of(c, 0));
         if (c->slots == 0)
             memset(sum, 0, (size_t)n * tsr_dtype_bytes(c->computed));
         for (int64_t slot = 0; slot < c->slots; slot++) {
-            void *const to = slot ? term : sum;
-            read(c, y, token, slot, at, n, to);
-            scale(c, slot, to, n);
-            if (slot)
-                apply(c, TSR_POINTWISE_ADD, term, sum, n);
+            const void *const term = read(c, y, token, slot, at, n, chunk_of(c, 1));
+            (slot ? c->kernels->add_scaled : c->kernels->start_scaled)[c->computed](term, weight(c, slot), sum, n);
         }
-        write(c, sum, out, token, 0, at, n);
+        if (sum == chunk_of(c, 0))
+            write(c, sum, out, token, 0, at, n);
     }
 }
 
 /* What each slot of one token gets of dout. */
 static void spread(const combining *c, int64_t token)
 {
-    const tsr_tensor *const dout = &c->call->inputs[0];
-    void *const term = chunk_of(c, 1);
-    read(c, &c->call->inputs[1], token, 0, 0, c->slots, c->call->workspace);
+    const tsr_tensor *const dout = &c->call->inputs[0], *const dy = &c->call->outputs[0];
+    keep_weights(c, token);
     for (int64_t slot = 0; slot < c->slots; slot++) {
         for (int64_t at = 0, n; at < c->length; at += n) {
             n = tsr_smaller(c->length - at, CHUNK);
-            read(c, dout, token, 0, at, n, term);
-            scale(c, slot, term, n);
-            write(c, term, &c->call->outputs[0], token, slot, at, n);
+            void *const term = place(c, dy, token, slot, at, chunk_of(c, 0));
+            c->kernels->start_scaled[c->computed](read(c, dout, token, 0, at, n, chunk_of(c, 1)), weight(c, slot), term,
+                                                  n);
+            if (term == chunk_of(c, 0))
+                write(c, term, dy, token, slot, at, n);
         }
     }
 }
@@ -123,12 +134,11 @@ static void spread(const combining *c, int64_t token)
 /* The sum of products of dout and a slot, in ascending order, in f64. */
 static double add_products(const combining *c, int64_t token, int64_t slot)
 {
-    void *const a = chunk_of(c, 0), *const b = chunk_of(c, 1);
     double sum = 0;
     for (int64_t at = 0, n; at < c->length; at += n) {
         n = tsr_smaller(c->length - at, CHUNK);
-        read(c, &c->call->inputs[0], token, 0, at, n, a);
-        read(c, &c->call->inputs[1], token, slot, at, n, b);
+        const void *const a = read(c, &c->call->inputs[0], token, 0, at, n, chunk_of(c, 0)),
+                          *const b = read(c, &c->call->inputs[1], token, slot, at, n, chunk_of(c, 1));
         for (int64_t i = 0; i < n; i++)
             sum += c->computed == TSR_F64 ? ((const double *)a)[i] * ((const double *)b)[i]
                                           : (double)((const float *)a)[i] * (double)((const float *)b)[i];

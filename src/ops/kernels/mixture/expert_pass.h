@@ -1,5 +1,5 @@
-/** What the op experts and its gradient share: tokens of one expert at a time, and products with its
- * matrices. */
+/** What the op experts and its gradient share: tokens of one expert at a time, and products with
+ * its matrices. */
 #ifndef TSR_OPS_KERNELS_MIXTURE_EXPERT_PASS_H
 #define TSR_OPS_KERNELS_MIXTURE_EXPERT_PASS_H
 
@@ -67,8 +67,8 @@ void tsr_expert_activate(const tsr_expert_pass *p, tsr_matrix hidden, int64_t co
  * derivative at operand 1; and the loop's parameter. */
 tsr_pointwise_loop *tsr_expert_loop(const tsr_expert_pass *p, bool slope, double *parameter);
 
-/** c = a b, or c += a b. Where the site measures: what that needs, and the most of products with
- * fewer rows of a, or, with `few_terms`, fewer columns of it. */
+/** c = a b, or c += a b. Where the site measures: the most that this needs, and products with fewer
+ * rows or terms. */
 tsr_status tsr_expert_multiply(tsr_expert_pass *p, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
 
 #endif

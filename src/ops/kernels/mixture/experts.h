@@ -4,8 +4,8 @@
 
 #include "ops/kernels/call.h"
 
-/** Computes y (t, s, h) of x (t, k), ids (t, s), gate_up (e, 2 i, k) and down (e, h, i). Slots whose
- * expert another rank has are -0. TSR_ERROR_ARGUMENT: as tsr_slots_sort(). */
+/** Computes y (t, s, h) of x (t, k), ids (t, s), gate_up (e, 2 i, k) and down (e, h, i). Slots
+ * whose expert another rank has are -0. TSR_ERROR_ARGUMENT: as tsr_slots_sort(). */
 tsr_status tsr_experts_run(const tsr_kernel_call *call);
 
 /** The workspace of tsr_experts_run(). */

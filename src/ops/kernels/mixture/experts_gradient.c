@@ -28,8 +28,8 @@ static tsr_matrix sums_of(const tsr_expert_pass *p, const tsr_tensor *gradient, 
     return gradient->dtype == p->computed ? tsr_expert_matrix(gradient, expert) : sums;
 }
 
-/* The products of `count` tokens of an expert; `tokens`, `values` and so on are made. Hidden values
- * and slopes come first. */
+/* The products of `count` tokens of an expert that make gradients, once gradients of values are
+ * made. */
 static tsr_status multiply_back(tsr_expert_pass *p, const backward *b, int64_t expert, int64_t count, bool accumulate)
 {
     const tsr_matrix douts = tsr_expert_rows(b->douts, 0, count), dvalues = tsr_expert_rows(b->dvalues, 0, count);

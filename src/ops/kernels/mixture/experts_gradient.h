@@ -4,9 +4,8 @@
 
 #include "ops/kernels/call.h"
 
-/** Computes dx, dgate_up and ddown of dout (t, s, h), x, ids, gate_up and down. dx is added over the
- * slots of a token in their order, and weights over tokens in theirs. TSR_ERROR_ARGUMENT: as
- * tsr_slots_sort(). */
+/** Computes dx, dgate_up and ddown of dout (t, s, h), x, ids, gate_up and down. dx is added over
+ * the slots of a token in their order. TSR_ERROR_ARGUMENT: as tsr_slots_sort(). */
 tsr_status tsr_experts_gradient_run(const tsr_kernel_call *call);
 
 /** The workspace of tsr_experts_gradient_run(). */

@@ -48,8 +48,8 @@ static tsr_matrix matrix_of(const tsr_tensor *tensor, int64_t group)
                         tensor->dtype};
 }
 
-/* Multiplies this rank's rows of one group; a site that measures is told the most that any number of
- * rows takes. */
+/* Multiplies this rank's rows of one group; a site that measures is told the most that any number
+ * of rows takes. */
 static tsr_status multiply_group(const tsr_kernel_call *call, tsr_grouped_kind kind, const tsr_matmul_site *site,
                                  const tsr_tensor *out, int64_t group, int64_t begin, int64_t end)
 {
