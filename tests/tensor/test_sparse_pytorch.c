@@ -93,8 +93,7 @@ static tsr_sparse_options options_of(const golden_case *c)
     tsr_sparse_options options = TSR_SPARSE_OPTIONS_INIT;
     while (strcmp(tsr_sparse_kind_name(options.kind), c->kind) != 0 && options.kind < TSR_SPARSE_KIND_END)
         options.kind++;
-    options.duplicates =
-        strcmp(c->duplicates, "mean") == 0 ? TSR_SPARSE_DUPLICATES_MEAN : TSR_SPARSE_DUPLICATES_SUM;
+    options.duplicates = strcmp(c->duplicates, "mean") == 0 ? TSR_SPARSE_DUPLICATES_MEAN : TSR_SPARSE_DUPLICATES_SUM;
     options.steps = strcmp(c->steps, "row") == 0 ? TSR_SPARSE_STEPS_ROW : TSR_SPARSE_STEPS_GLOBAL;
     options.learning_rate = c->options[0];
     options.momentum = c->options[1];
@@ -114,8 +113,8 @@ static tsr_status check_numbers(const golden_case *c, const tsr_dtensor *x, cons
     TSR_TRY(tsr_tensor_count(&local, &count));
     for (int64_t i = 0; i < count; i++) {
         const double want = whole[local.ndim == 0 ? 0 : rows_global(tsr_dtensor_layout(x), i)];
-        const double have = local.dtype == TSR_I64 ? (double)((const int64_t *)local.data)[i]
-                                                   : ((const double *)local.data)[i];
+        const double have =
+            local.dtype == TSR_I64 ? (double)((const int64_t *)local.data)[i] : ((const double *)local.data)[i];
         if (memcmp(&have, &want, sizeof have) != 0)
             return tsr_status_set(TSR_ERROR_INTERNAL, "%s %s %s: element %lld of %s is %.17g, not %.17g", c->kind,
                                   c->duplicates, c->steps, (long long)i, name, have, want);
