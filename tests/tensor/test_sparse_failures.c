@@ -70,7 +70,7 @@ typedef struct mistake {
 
 #define MISTAKE(words_, ...)                                                                                           \
     {                                                                                                                  \
-        {.size = sizeof(tsr_sparse_options), __VA_ARGS__}, words_                                \
+        {.size = sizeof(tsr_sparse_options), __VA_ARGS__}, words_                                                      \
     }
 static const mistake mistakes[] = {
     MISTAKE("kind is 4: sgd, adagrad, rowwise_adagrad and adam are", .kind = TSR_SPARSE_KIND_END),
