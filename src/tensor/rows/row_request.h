@@ -11,8 +11,9 @@ typedef struct tsr_row_request {
     char *local;         /**< this rank's shard of the table */
     size_t local_stride; /**< bytes from row to row there */
     size_t local_bytes;  /**< from its first to behind its last element */
-    const tsr_tensor *ids;
-    int64_t count; /**< of ids */
+    const tsr_tensor *ids; /**< on the host */
+    tsr_tensor brought;    /**< the ids, where they were on a device */
+    int64_t count;         /**< of ids */
     char *data;    /**< rows of the ids: an update reads them, a gather writes them */
     size_t stride; /**< bytes from row to row there */
     tsr_row_rooms *rooms;
