@@ -1,4 +1,4 @@
-/* Sparse optimizers: a plan of calls by id whose owners take steps, and the states of its tables. */
+/* Sparse optimizers: plans of calls by id whose owners take steps, and states of tables. */
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
