@@ -1,5 +1,4 @@
-/** Memory of a device that a rank fills and reads by the device's table, in the order of its default
- * stream. */
+/** Memory of a device that a rank fills and reads by the device's table, on its default stream. */
 #ifndef TESTS_TENSOR_ROWS_MEMORY_H
 #define TESTS_TENSOR_ROWS_MEMORY_H
 
