@@ -133,8 +133,7 @@ struct row {
      {sizeof(tsr_cuda_reduce), 0}},                                                                                    \
         {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>, {sizeof(tsr_cuda_reduce), 0}},
 
-#define COMBINE(number)                                                                                                \
-    {"tsr_cuda_combine_rows_" #number, combine_rows<tsr_cuda_##number>, {sizeof(tsr_cuda_rows), 0}},
+#define COMBINE(number) {"tsr_cuda_combine_rows_" #number, combine_rows<tsr_cuda_##number>, {sizeof(tsr_cuda_rows), 0}},
 
 #define ELEMENTS(name, type) {"tsr_cuda_elements_" #name, elements<type>, {sizeof(tsr_cuda_elements), 0}},
 
@@ -151,8 +150,8 @@ const row rows[] = {
     {"tsr_cuda_find_ids", find_ids, {sizeof(tsr_cuda_ids), 0}},
     {"tsr_cuda_report_id", report_id, {sizeof(tsr_cuda_report), 0}},
     {"tsr_cuda_link_ids", link_ids, {sizeof(tsr_cuda_links), 0}},
-    TSR_CUDA_FLOAT_NUMBERS(COMBINE) TSR_CUDA_OTHER_NUMBERS(COMBINE){
-        "tsr_cuda_copy_rows", copy_rows, {sizeof(tsr_cuda_rows), 0}},
+    TSR_CUDA_FLOAT_NUMBERS(COMBINE)
+        TSR_CUDA_OTHER_NUMBERS(COMBINE){"tsr_cuda_copy_rows", copy_rows, {sizeof(tsr_cuda_rows), 0}},
     TSR_CUDA_SUM_TYPES(SUMS){"tsr_cuda_read_slices", read_slices, {sizeof(tsr_cuda_slices), 0}}};
 } // namespace
 

@@ -1,8 +1,7 @@
 /* Rank threads on three devices that do their work late and in an odd order, and have no kernels of
  * rows. */
-#include "rows_machine.h"
-
 #include "fixture.h"
+#include "rows_machine.h"
 #include "support.h"
 
 const int rows_machine_share = 3;

@@ -1,9 +1,8 @@
 /* Rank threads on GPUs; in a program with the emulation, on emulated ones, which run the kernels'
  * bodies. */
-#include "rows_machine.h"
-
 #include "gpus.h"
 #include "ranks.h"
+#include "rows_machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

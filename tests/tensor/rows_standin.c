@@ -1,6 +1,5 @@
 /* Ranks over NCCL's engine, on its stand-in, which refuses every misuse. */
 #include "rows_machine.h"
-
 #include "standin_ranks.h"
 
 #include <tessera/status.h>

@@ -265,8 +265,9 @@ static tsr_status refuse_devices(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_rows_gather(far, &named, &rows), TSR_ERROR_ARGUMENT,
                 "ids is on elsewhere:1, but the table is on elsewhere:0: ids are there or on the host");
     tsr_dtensor *const tables[] = {s.table, far};
-    CHECK_ERROR(tsr_rows_plan_create(2, tables, 4, &plan), TSR_ERROR_ARGUMENT,
-                "tables[1] is on elsewhere:0, but tables[0] is on host: tables that share an exchange are on one device");
+    CHECK_ERROR(
+        tsr_rows_plan_create(2, tables, 4, &plan), TSR_ERROR_ARGUMENT,
+        "tables[1] is on elsewhere:0, but tables[0] is on host: tables that share an exchange are on one device");
     tsr_dtensor_destroy(far);
     strike_stage(&s);
     tsr_device_driver_destroy(driver);

@@ -177,7 +177,8 @@ static void describe_rows(stage *s, int round, int rank, const tsr_tensor *out)
     memset(s->wanted, GUARD, sizeof s->wanted);
     for (int64_t i = 0; i < out->shape[0]; i++)
         memcpy(s->wanted + (size_t)(i * out->strides[0]) * s->bytes,
-               s->whole + (size_t)(rows_id(round, rank, i, s->rows) * s->width) * s->bytes, (size_t)s->width * s->bytes);
+               s->whole + (size_t)(rows_id(round, rank, i, s->rows) * s->width) * s->bytes,
+               (size_t)s->width * s->bytes);
 }
 
 static tsr_status check_rows(stage *s, int round, int rank, const tsr_tensor *out)
@@ -249,8 +250,12 @@ static void every_layout_gives_the_rows_of_plain_loops(void **state)
     (void)state;
     for (int i = 0; i < SITES; i++)
         for (int k = 0; k < 3; k++) {
-            play_case c = {&sites[i], k == 0 ? TSR_F32 : dtypes[(2 * i + k) % DTYPES], (i + k) % 2 ? TSR_I32 : TSR_I64,
-                           k == 2, k % 2 == 1, (i + k) % 3 == 0};
+            play_case c = {&sites[i],
+                           k == 0 ? TSR_F32 : dtypes[(2 * i + k) % DTYPES],
+                           (i + k) % 2 ? TSR_I32 : TSR_I64,
+                           k == 2,
+                           k % 2 == 1,
+                           (i + k) % 3 == 0};
             if ((4 * i + k) % rows_machine_share == 0)
                 rows_machine_run(c.s->ranks, play_case_on_rank, &c);
         }

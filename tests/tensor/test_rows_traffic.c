@@ -11,9 +11,8 @@ enum { RANKS = 2, ROWS = 8, WIDTH = 64, IDS = 16 };
 /* Bytes that this rank has sent. */
 static _Thread_local int64_t sent_bytes;
 
-static tsr_status counted_exchange(void *self, const tsr_message *sends, size_t send_count,
-                                   const tsr_message *receives, size_t receive_count, tsr_device device,
-                                   tsr_stream stream)
+static tsr_status counted_exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                   size_t receive_count, tsr_device device, tsr_stream stream)
 {
     for (size_t i = 0; i < send_count; i++)
         sent_bytes += (int64_t)sends[i].bytes;

@@ -19,8 +19,8 @@ tsr_status tsr_parts_exchange(tsr_comm *comm, const void *send, const int64_t *s
         received += receive_bytes[r];
     }
     TSR_TRY(tsr_traffic_deliver(&moves));
-    TSR_TRY(tsr_collective_copy(&bytes, tsr_element(&bytes, receive, own_received),
-                                tsr_element(&bytes, send, own_sent), send_bytes[comm->rank]));
+    TSR_TRY(tsr_collective_copy(&bytes, tsr_element(&bytes, receive, own_received), tsr_element(&bytes, send, own_sent),
+                                send_bytes[comm->rank]));
     if (!device.driver)
         return TSR_OK;
     TSR_TRY(tsr_comm_wait_within(comm, NULL));

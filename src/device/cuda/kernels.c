@@ -6,10 +6,9 @@
 extern const unsigned long long tsr_cuda_image_copy[], tsr_cuda_image_convert[], tsr_cuda_image_reduce_floats[],
     tsr_cuda_image_reduce_others[], tsr_cuda_image_ops[], tsr_cuda_image_rows[];
 
-static const unsigned long long *const images[TSR_CUDA_IMAGES] = {tsr_cuda_image_copy, tsr_cuda_image_convert,
-                                                                  tsr_cuda_image_reduce_floats,
-                                                                  tsr_cuda_image_reduce_others, tsr_cuda_image_ops,
-                                                                  tsr_cuda_image_rows};
+static const unsigned long long *const images[TSR_CUDA_IMAGES] = {
+    tsr_cuda_image_copy,          tsr_cuda_image_convert, tsr_cuda_image_reduce_floats,
+    tsr_cuda_image_reduce_others, tsr_cuda_image_ops,     tsr_cuda_image_rows};
 
 static const struct {
     int image;

@@ -201,10 +201,9 @@ tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *gi
     TSR_TRY(tsr_request_check_reduction("cuda", given));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     reduction_launch to = {.cuda = self, .number = numbers[given->dtype], .stream = stream};
-    const tsr_status status = is_empty(given)
-                                  ? TSR_OK
-                                  : tsr_cuda_plan_reduction(given, tsr_cuda_op_of(given->op, given->dtype),
-                                                            launch_reduction, &to);
+    const tsr_status status = is_empty(given) ? TSR_OK
+                                              : tsr_cuda_plan_reduction(given, tsr_cuda_op_of(given->op, given->dtype),
+                                                                        launch_reduction, &to);
     tsr_cuda_leave(previous);
     return status;
 }

@@ -85,8 +85,7 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
 /* A call of one table, whose memory is freed at its end. */
 static tsr_status run_once(tsr_row_call *call, tsr_dtensor *table, const tsr_tensor *ids, const tsr_tensor *data)
 {
-    tsr_row_rooms rooms = {
-        .context = table->layout->context, .device = table->local.device, .sharing = table->comm};
+    tsr_row_rooms rooms = {.context = table->layout->context, .device = table->local.device, .sharing = table->comm};
     tsr_row_request request = {.rooms = &rooms};
     tsr_row_apply apply;
     const tsr_row_arguments arguments = {1, &table, INT64_MAX, ids, data};

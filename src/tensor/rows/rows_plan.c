@@ -52,8 +52,8 @@ static tsr_status fill_plan(tsr_rows_plan *plan, tsr_dtensor *const *tables)
     TSR_TRY(tsr_allocate_array(plan->context, plan->count + 1, sizeof *plan->rooms, &memory));
     plan->rooms = memory;
     for (size_t i = 0; i <= plan->count; i++)
-        plan->rooms[i] = (tsr_row_rooms){
-            .context = plan->context, .device = tables[0]->local.device, .sharing = plan->comm};
+        plan->rooms[i] =
+            (tsr_row_rooms){.context = plan->context, .device = tables[0]->local.device, .sharing = plan->comm};
     for (size_t i = 0; i < plan->count; i++) {
         plan->tables[i] = tsr_dtensor_retain(tables[i]);
         plan->requests[i].rooms = &plan->rooms[i];
