@@ -165,7 +165,7 @@ static tsr_status mix_devices(tsr_comm *comm, void *arg)
         named.data = (void *)ids;
         named.device = tsr_device_host();
     }
-    CHECK(tsr_rows_gather(t.table, &named, &rows) == TSR_ERROR_ARGUMENT);
+    CHECK_ERROR(tsr_rows_gather(t.table, &named, &rows), TSR_ERROR_ARGUMENT, "on mesh 3, on ");
     TSR_TRY(tsr_rows_gather(s.table, &named, &s.data));
     TSR_TRY(check_table(&s, 0));
     strike_stage(&s);
