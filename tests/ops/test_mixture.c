@@ -284,8 +284,7 @@ static tsr_status check_capacity(tsr_comm *comm, void *arg)
                              "\"drop\", which leaves tokens out"));
         options.overflow = TSR_EXPERT_DROP;
         TSR_TRY(check_slots(mesh, cuts[i], ids, &options, (const float[]){1, 4, 16, 8, 0, 0}));
-        TSR_TRY(refuse_slots(mesh, cuts[i], beyond, &options,
-                             "experts: ids[0,1] is 3 on rank"));
+        TSR_TRY(refuse_slots(mesh, cuts[i], beyond, &options, "experts: ids[0,1] is 3 on rank"));
         options.beyond = TSR_EXPERT_ZERO;
         TSR_TRY(check_slots(mesh, cuts[i], beyond, &options, (const float[]){1, 0, 0, 8, 0, 36}));
         options.beyond = TSR_EXPERT_IDENTITY;

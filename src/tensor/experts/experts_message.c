@@ -75,7 +75,8 @@ static tsr_status tell_numbers(const mail *m)
         m->told[rank * numbers + plan->count] = m->call->landing->shape[0];
         m->token_bytes[rank] = m->expert_bytes[rank] = numbers * (int64_t)sizeof(int64_t);
     }
-    TSR_TRY(tsr_parts_exchange(plan->group->comm, m->told, m->token_bytes, m->heard, m->expert_bytes));
+    TSR_TRY(
+        tsr_parts_exchange(plan->group->comm, m->told, m->token_bytes, m->heard, m->expert_bytes, tsr_device_host()));
     for (int rank = 0; rank < m->ranks; rank++) {
         plan->all_counts[rank] = m->heard + rank * numbers;
         plan->rooms[rank] = plan->all_counts[rank][plan->count];
@@ -148,12 +149,14 @@ static tsr_status move_rows(const mail *m)
     size_messages(m);
     if (call->shown) {
         copy_messages(m, call->shown, false);
-        TSR_TRY(tsr_parts_exchange(comm, m->of_experts, m->expert_bytes, m->of_tokens, m->token_bytes));
+        TSR_TRY(
+            tsr_parts_exchange(comm, m->of_experts, m->expert_bytes, m->of_tokens, m->token_bytes, tsr_device_host()));
         tsr_expert_read(call);
     }
     if (call->landing) {
         tsr_expert_scatter(m->plan, call->tokens, call->weights);
-        TSR_TRY(tsr_parts_exchange(comm, m->of_tokens, m->token_bytes, m->of_experts, m->expert_bytes));
+        TSR_TRY(
+            tsr_parts_exchange(comm, m->of_tokens, m->token_bytes, m->of_experts, m->expert_bytes, tsr_device_host()));
         copy_messages(m, call->landing, true);
     }
     return TSR_OK;
