@@ -19,7 +19,7 @@ void tsr_expert_describe(const void *arg, char *text, size_t capacity)
 void tsr_expert_read(const tsr_expert_call *call)
 {
     if (call->sums)
-        tsr_expert_sum(call->plan, call->weights, call->sums);
+        tsr_expert_tokens_sum(call->plan, call->weights, call->sums);
     if (call->products)
-        tsr_expert_multiply(call->plan, call->tokens, call->products);
+        tsr_expert_tokens_multiply(call->plan, call->tokens, call->products);
 }

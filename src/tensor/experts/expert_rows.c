@@ -16,8 +16,8 @@ bool tsr_expert_streams(const tsr_experts_plan *plan, int64_t rows)
     return plan->row_bytes >= TSR_STREAMED_RUN && (size_t)rows >= TSR_LARGE_CALL / plan->row_bytes;
 }
 
-void tsr_expert_copy(const tsr_experts_plan *plan, char *to, size_t to_stride, const char *from, size_t from_stride,
-                     int64_t rows)
+void tsr_expert_rows_copy(const tsr_experts_plan *plan, char *to, size_t to_stride, const char *from,
+                          size_t from_stride, int64_t rows)
 {
     const bool stream = tsr_expert_streams(plan, rows);
     for (int64_t i = 0; i < rows; i++)
@@ -37,7 +37,7 @@ static double weight_of(const tsr_experts_plan *plan, const tsr_tensor *weights,
     return weights ? plan->kernels->loops[weights->dtype].load(weight_at(weights, token, slot)) : 1;
 }
 
-void tsr_expert_scatter(const tsr_experts_plan *plan, const tsr_tensor *tokens, const tsr_tensor *weights)
+void tsr_expert_tokens_scatter(const tsr_experts_plan *plan, const tsr_tensor *tokens, const tsr_tensor *weights)
 {
     const int64_t columns = plan->table->columns.count;
     const bool stream = tsr_expert_streams(plan, plan->token_count * plan->slots);
@@ -79,7 +79,7 @@ static tsr_expert_terms list_terms(const tsr_experts_plan *plan, const tsr_tenso
     return terms;
 }
 
-void tsr_expert_sum(const tsr_experts_plan *plan, const tsr_tensor *weights, const tsr_tensor *tokens)
+void tsr_expert_tokens_sum(const tsr_experts_plan *plan, const tsr_tensor *weights, const tsr_tensor *tokens)
 {
     const bool stream = tsr_expert_streams(plan, plan->token_count);
     for (int64_t token = 0; token < plan->token_count; token++) {
@@ -90,7 +90,7 @@ void tsr_expert_sum(const tsr_experts_plan *plan, const tsr_tensor *weights, con
         plan->kernels->fence();
 }
 
-void tsr_expert_multiply(const tsr_experts_plan *plan, const tsr_tensor *tokens, const tsr_tensor *out)
+void tsr_expert_tokens_multiply(const tsr_experts_plan *plan, const tsr_tensor *tokens, const tsr_tensor *out)
 {
     const tsr_expert_loops *const of_out = &plan->kernels->loops[out->dtype];
     const tsr_expert_place *place = plan->places;

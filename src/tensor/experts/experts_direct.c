@@ -94,8 +94,8 @@ static tsr_status share(const tsr_expert_call *call, shown *out)
     plan->counts = memory;
     move_side(call, call->landing, &rows, &out->landing);
     if (move_side(call, call->shown, &rows, &out->rows))
-        tsr_expert_copy(plan, out->rows.data, out->rows.stride, call->shown->data, tsr_expert_stride(plan, call->shown),
-                        plan->received);
+        tsr_expert_rows_copy(plan, out->rows.data, out->rows.stride, call->shown->data,
+                             tsr_expert_stride(plan, call->shown), plan->received);
     return TSR_OK;
 }
 
@@ -146,7 +146,7 @@ static tsr_status move_rows(const tsr_expert_call *call)
     }
     if (call->landing) {
         point(call, true);
-        tsr_expert_scatter(call->plan, call->tokens, call->weights);
+        tsr_expert_tokens_scatter(call->plan, call->tokens, call->weights);
     }
     return TSR_OK;
 }
@@ -162,8 +162,8 @@ static tsr_status run(const tsr_expert_call *call, tsr_status local, shown *mine
     TSR_TRY(tsr_call_begin(comm, &begun, tsr_expert_describe, call));
     TSR_TRY(tsr_call_end(comm, move_rows(call)));
     if (is_hidden(call, call->landing))
-        tsr_expert_copy(call->plan, call->landing->data, tsr_expert_stride(call->plan, call->landing),
-                        mine->landing.data, mine->landing.stride, call->plan->received);
+        tsr_expert_rows_copy(call->plan, call->landing->data, tsr_expert_stride(call->plan, call->landing),
+                             mine->landing.data, mine->landing.stride, call->plan->received);
     return TSR_OK;
 }
 

@@ -133,9 +133,9 @@ static void copy_messages(const mail *m, const tsr_tensor *rows, bool to_rows)
                 continue;
             char *const place = (char *)rows->data + (size_t)(start + before[e]) * stride;
             if (to_rows)
-                tsr_expert_copy(plan, place, stride, message, bytes, count);
+                tsr_expert_rows_copy(plan, place, stride, message, bytes, count);
             else
-                tsr_expert_copy(plan, message, bytes, place, stride, count);
+                tsr_expert_rows_copy(plan, message, bytes, place, stride, count);
             message += (size_t)count * bytes;
             before[e] += count;
         }
@@ -154,7 +154,7 @@ static tsr_status move_rows(const mail *m)
         tsr_expert_read(call);
     }
     if (call->landing) {
-        tsr_expert_scatter(m->plan, call->tokens, call->weights);
+        tsr_expert_tokens_scatter(m->plan, call->tokens, call->weights);
         TSR_TRY(
             tsr_parts_exchange(comm, m->of_tokens, m->token_bytes, m->of_experts, m->expert_bytes, tsr_device_host()));
         copy_messages(m, call->landing, true);
