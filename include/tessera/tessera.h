@@ -84,6 +84,7 @@
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
+#include <tessera/sparse.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
