@@ -9,8 +9,9 @@
 typedef struct training_options {
     graph graph;
     int64_t epochs;
-    uint64_t seed; /**< of weights, order and neighbours */
-    double rate;   /**< of learning */
+    uint64_t seed;           /**< of weights, order and neighbours */
+    double rate;             /**< of learning */
+    const char *save, *load; /**< paths of checkpoints; NULL: none */
 } training_options;
 
 /** The program of every rank: a tsr_rank_main whose `arg` are training_options. Rank 0 prints. */

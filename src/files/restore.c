@@ -41,9 +41,10 @@ static tsr_status check_target(const char *call, const stored *s, const tsr_dten
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s: %.200s is %s, but the dtensor for it is %s", call, s->path,
                               s->what, print_shape(s->ndim, s->shape, has), print_shape(ndim, shape, wanted));
     if (from != to && (from->kind != TSR_CLASS_FLOAT || to->kind != TSR_CLASS_FLOAT))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: %s: %.200s is of %s, but the dtensor for it of %s: only floating types are converted",
-                              call, s->path, s->what, from->name, to->name);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "%s: %s: %.200s is of %s, but the dtensor for it of %s: only floating types are converted", call, s->path,
+            s->what, from->name, to->name);
     const tsr_tensor local = tsr_dtensor_to_local(x);
     if (tsr_tensor_overlaps(&local))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: elements of the dtensor for %.200s share memory", call, s->what);
@@ -127,8 +128,7 @@ static tsr_status open_safetensors(const char *path, size_t count, const tsr_saf
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": path is NULL");
     for (size_t i = 0; i < count; i++) {
         if (!targets[i].x || !targets[i].name)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": targets[%zu].%s is NULL", i,
-                                  targets[i].x ? "name" : "x");
+            return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": targets[%zu].%s is NULL", i, targets[i].x ? "name" : "x");
         if (comm_of(targets[i].x) != comm)
             return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": targets[%zu].x has another communicator than the first",
                                   i);

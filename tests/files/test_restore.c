@@ -174,7 +174,9 @@ static void tables_are_read_on_other_ranks_than_wrote_them(void **state)
 {
     (void)state;
     static place square = {"dp=2,tp=2", "S(0;sizes=9,4),S(1)", "a"}, one = {"1", "R", "b"};
-    static place others[] = {{"3", "S(0;sizes=5,0,8)", NULL}, {"3", "S(1;balanced)", NULL}, {"3", "R", NULL},
+    static place others[] = {{"3", "S(0;sizes=5,0,8)", NULL},
+                             {"3", "S(1;balanced)", NULL},
+                             {"3", "R", NULL},
                              {"2@1", "S(0;interleave=3)", NULL}};
     suite_run(4, save, &square);
     suite_run(1, save, &one);

@@ -136,8 +136,8 @@ void dense_step(dense_table *d)
 {
     const bool global = d->options.steps == TSR_SPARSE_STEPS_GLOBAL;
     for (int64_t row = 0; row < d->rows; row++) {
-        const bool all = global && d->options.kind == TSR_SPARSE_SGD &&
-                         (d->options.momentum > 0 || d->options.weight_decay > 0);
+        const bool all =
+            global && d->options.kind == TSR_SPARSE_SGD && (d->options.momentum > 0 || d->options.weight_decay > 0);
         d->steps[row] += global || d->named[row] > 0;
         if (d->named[row] > 0 || all)
             step_row(d, row);

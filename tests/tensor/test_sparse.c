@@ -42,7 +42,8 @@ static const tsr_sparse_options optimizers[] = {
     OPTIONS(.kind = TSR_SPARSE_SGD, .learning_rate = 0.3),
     OPTIONS(.kind = TSR_SPARSE_SGD, .learning_rate = 0.3, .momentum = 0.9),
     OPTIONS(.kind = TSR_SPARSE_SGD, .learning_rate = 0.3, .momentum = 0.9, .steps = TSR_SPARSE_STEPS_ROW),
-    OPTIONS(.kind = TSR_SPARSE_SGD, .learning_rate = 0.3, .weight_decay = 0.1, .duplicates = TSR_SPARSE_DUPLICATES_MEAN),
+    OPTIONS(.kind = TSR_SPARSE_SGD, .learning_rate = 0.3, .weight_decay = 0.1,
+            .duplicates = TSR_SPARSE_DUPLICATES_MEAN),
     OPTIONS(.kind = TSR_SPARSE_SGD, .learning_rate = 0.3, .weight_decay = 0.1, .steps = TSR_SPARSE_STEPS_ROW),
     OPTIONS(.kind = TSR_SPARSE_ADAGRAD, .learning_rate = 0.1, .epsilon = 1e-10),
     OPTIONS(.kind = TSR_SPARSE_ADAGRAD, .learning_rate = 0.1, .epsilon = 1e-3, .epsilon_in_root = 1,
@@ -258,8 +259,8 @@ static void narrow_tables_are_rounded_once(void **state)
 
 static void decay_of_whole_rows(void **state)
 {
-    static const tsr_sparse_options decays = OPTIONS(.kind = TSR_SPARSE_ROWWISE_ADAGRAD, .learning_rate = 0.1,
-                                                     .epsilon = 1e-10, .weight_decay = 0.1);
+    static const tsr_sparse_options decays =
+        OPTIONS(.kind = TSR_SPARSE_ROWWISE_ADAGRAD, .learning_rate = 0.1, .epsilon = 1e-10, .weight_decay = 0.1);
     (void)state;
     for (int i = 0; i < SITES; i++) {
         play_case c = {&sites[i], &decays, {TSR_F64, TSR_BF16}};

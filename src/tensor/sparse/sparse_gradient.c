@@ -27,8 +27,7 @@ static tsr_status check_shapes(const tsr_layout *ids, const tsr_layout *dout)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: dout has shape %s, and ids %s: dout has the dims of ids, then one of features", call,
-                          tsr_shape_print(dout->ndim, dout->shape, have),
-                          tsr_shape_print(ids->ndim, ids->shape, want));
+                          tsr_shape_print(dout->ndim, dout->shape, have), tsr_shape_print(ids->ndim, ids->shape, want));
 }
 
 /* True if ids and dout are cut alike along a mesh dim, or both whole, or dout has terms there. */
@@ -54,11 +53,11 @@ static tsr_status check_placements(const tsr_layout *ids, const tsr_layout *dout
                                   tsr_layout_describe(dout, other, sizeof other), i);
     for (int dim = 0; dim < ids->ndim; dim++)
         if (memcmp(&ids->dims[dim], &dout->dims[dim], sizeof(tsr_dim_cuts)) != 0)
-            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "%s: ids is %s, and dout %s: the cuts of dim %d have another order; redistribute dout "
-                                  "to the placements of ids",
-                                  call, tsr_layout_describe(ids, text, sizeof text),
-                                  tsr_layout_describe(dout, other, sizeof other), dim);
+            return tsr_status_set(
+                TSR_ERROR_UNSUPPORTED,
+                "%s: ids is %s, and dout %s: the cuts of dim %d have another order; redistribute dout "
+                "to the placements of ids",
+                call, tsr_layout_describe(ids, text, sizeof text), tsr_layout_describe(dout, other, sizeof other), dim);
     return TSR_OK;
 }
 
@@ -86,8 +85,8 @@ tsr_status tsr_sparse_gradient(const tsr_dtensor *ids, const tsr_dtensor *dout, 
 {
     if (!ids || !dout || !named || !rows)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call,
-                              !ids    ? "ids"
-                              : !dout ? "dout"
+                              !ids     ? "ids"
+                              : !dout  ? "dout"
                               : !named ? "named"
                                        : "rows");
     TSR_TRY(check_shapes(ids->layout, dout->layout));

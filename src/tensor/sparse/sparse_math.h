@@ -6,7 +6,7 @@
 
 /** The numbers of a step; formulas round each to their dtype first. */
 typedef struct tsr_sparse_numbers {
-    double rate;                     /**< what a quotient is multiplied by */
+    double rate; /**< what a quotient is multiplied by */
     double momentum, beta1, beta2;
     double in_root, beside_root;     /**< what is added to what a root is taken of, and to the root */
     double correction1, correction2; /**< 1 - beta^t; for formulas that divide by them */

@@ -13,8 +13,8 @@ enum { TSR_SPARSE_STATES = 3 };
 
 /** How a state is made of a table. */
 typedef enum tsr_sparse_form {
-    TSR_SPARSE_ELEMENTS, /**< a number for each element, in the accumulator's dtype */
-    TSR_SPARSE_ROWS,     /**< a number for each row, in the accumulator's dtype */
+    TSR_SPARSE_ELEMENTS,    /**< a number for each element, in the accumulator's dtype */
+    TSR_SPARSE_ROWS,        /**< a number for each row, in the accumulator's dtype */
     TSR_SPARSE_ROW_STEPS,   /**< an i64 for each row */
     TSR_SPARSE_TABLE_STEPS, /**< one i64 */
 } tsr_sparse_form;

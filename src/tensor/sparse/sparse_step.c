@@ -169,9 +169,9 @@ static uint64_t hash_number(uint64_t hash, double number)
 
 static uint64_t hash_options(const tsr_sparse_options *o)
 {
-    const double numbers[] = {o->learning_rate, o->momentum,     o->beta1,
-                              o->beta2,         o->epsilon,      o->weight_decay,
-                              o->initial_accumulator, (double)o->epsilon_in_root};
+    const double numbers[] = {
+        o->learning_rate,          o->momentum, o->beta1, o->beta2, o->epsilon, o->weight_decay, o->initial_accumulator,
+        (double)o->epsilon_in_root};
     uint64_t hash = tsr_hash_word(TSR_HASH_SEED, (uint64_t)o->kind);
     hash = tsr_hash_word(hash, (uint64_t)o->duplicates);
     hash = tsr_hash_word(hash, (uint64_t)o->steps);

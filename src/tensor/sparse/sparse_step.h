@@ -12,7 +12,7 @@ enum { TSR_SPARSE_WORDS = 96 };
 
 /** An optimizer's step of all its tables. */
 typedef struct tsr_sparse_step {
-    tsr_row_step row_step; /**< the first member; its words are `words` */
+    tsr_row_step row_step;      /**< the first member; its words are `words` */
     tsr_sparse_options options; /**< epsilon is not -1 */
     const char *kernels;        /**< see tsr_sparse_math_of() */
     tsr_device_ops ops;         /**< the host's */
