@@ -98,7 +98,7 @@ static double adam(const dense_table *d, double w, double g, double *mean, doubl
     }
     *mean = r(d, *mean + r(d, r(d, g - *mean) * new1));
     *square = r(d, *square + r(d, r(d, r(d, g * g) - *square) * new2));
-    const double rate = r(d, o->learning_rate * (sqrt(by2) / by1));
+    const double rate = r(d, o->learning_rate * sqrt(by2) / by1);
     return r(d, w - r(d, rate * r(d, *mean / root_of(d, *square))));
 }
 

@@ -79,7 +79,7 @@ static tsr_status begin(const tsr_row_step *row_step, const tsr_row_shard *shard
     step->numbers = numbers_of(options);
     if (options->kind == TSR_SPARSE_ADAM && !counts_by_row(options)) {
         correct(options, ++*number_of(step, shard->table, 0), &step->numbers);
-        step->numbers.rate *= sqrt(step->numbers.correction2) / step->numbers.correction1;
+        step->numbers.rate = options->learning_rate * sqrt(step->numbers.correction2) / step->numbers.correction1;
     }
     return TSR_OK;
 }
