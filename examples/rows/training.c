@@ -174,15 +174,27 @@ static tsr_status train_epoch(training *t, int64_t epoch)
     return TSR_OK;
 }
 
+/* Tells which part of the table each rank has. */
+static void print_sizes(const training *t)
+{
+    const tsr_placement *const rows = tsr_layout_placements(tsr_dtensor_layout(t->table.rows));
+    fprintf(stderr, "rows of the table that ranks have:");
+    for (size_t r = 0; r < rows->size_count; r++)
+        fprintf(stderr, " %lld", (long long)rows->sizes[r]);
+    fprintf(stderr, "\n");
+}
+
 static tsr_status train(training *t)
 {
     const training_options *const o = t->options;
     int64_t done = 0;
     if (o->load)
         TSR_TRY(checkpoint_load(o->load, &o->graph, &t->table, &t->model, &done));
-    if (tsr_comm_rank(t->comm) == 0)
+    if (tsr_comm_rank(t->comm) == 0) {
+        print_sizes(t);
         printf("%lld of %lld nodes have labels; a vote of the neighbours drawn finds %.6f of the others\n",
                (long long)t->labelled_count, (long long)o->graph.nodes, vote(t));
+    }
     for (int64_t epoch = done + 1; epoch <= o->epochs; epoch++, done++)
         TSR_TRY(train_epoch(t, epoch));
     return o->save ? checkpoint_save(o->save, &o->graph, &t->table, &t->model, done) : TSR_OK;
