@@ -100,7 +100,9 @@ static error_t take(int key, char *text, struct argp_state *state)
 void options_parse(int argc, char **argv, options *out)
 {
     static const struct argp parser = {
-        known, take, NULL,
+        known,
+        take,
+        NULL,
         "Learns the communities of a graph's nodes, with a table of learned rows that ranks share.\v"
         "Prints the same lines on any number of ranks. Exit status: 0 done, 1 failed, 2 options that don't parse.\n"
         "\n"
@@ -108,7 +110,9 @@ void options_parse(int argc, char **argv, options *out)
         "  tessera-example-rows --ranks 2\n"
         "  mpirun -n 3 tessera-example-rows --epochs 3 --save rows.safetensors\n"
         "  tessera-example-rows --load rows.safetensors",
-        NULL, NULL, NULL};
+        NULL,
+        NULL,
+        NULL};
     *out = (options){.training = {.graph = {100000, 10, 10, 0.2, 1}, .epochs = 5, .seed = 1, .rate = 0.05}};
     argp_err_exit_status = 2;
     (void)argp_parse(&parser, argc, argv, 0, NULL, out);

@@ -134,14 +134,13 @@ static tsr_status play_move(tsr_comm *comm, void *arg)
 static void a_step_after_a_move_has_the_bits_of_one_before(void **state)
 {
     (void)state;
-    static const char *const places[][2] = {
-        {"3@1", "S(0;sizes=4,0,7)"}, {"3@1", "R"}, {"3@1", "S(1;balanced)"}};
+    static const char *const places[][2] = {{"3@1", "S(0;sizes=4,0,7)"}, {"3@1", "R"}, {"3@1", "S(1;balanced)"}};
     static const tsr_sparse_steps counts[] = {TSR_SPARSE_STEPS_GLOBAL, TSR_SPARSE_STEPS_ROW};
     for (int kind = 0; kind < TSR_SPARSE_KIND_END; kind++)
         for (int steps = 0; steps < 2; steps++)
             for (int to = 0; to < 3; to++) {
-                play p = {(tsr_sparse_kind)kind, counts[steps], "2x2", "S(0;sizes=8,3),S(1)", places[to][0],
-                          places[to][1]};
+                play p = {(tsr_sparse_kind)kind, counts[steps], "2x2",
+                          "S(0;sizes=8,3),S(1)", places[to][0], places[to][1]};
                 print_message("%s by steps %d to %s\n", tsr_sparse_kind_name(p.kind), steps, p.to_placements);
                 suite_run(RANKS, play_move, &p);
                 play back = {p.kind, p.steps, p.to, p.to_placements, p.from, p.from_placements};
