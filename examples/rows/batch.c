@@ -27,7 +27,7 @@ void batch_tree(const graph *g, int64_t node, uint64_t draw, int64_t ids[TREE])
 {
     draw_members(g, node, draw, ids);
     for (int i = 1; i < MEMBERS; i++)
-        draw_members(g, ids[i], chance_mix(draw, (uint64_t)(MEMBERS + i)), ids + MEMBERS * i);
+        draw_members(g, ids[i], chance_mix(draw, MEMBERS + (uint64_t)i), ids + MEMBERS * i);
 }
 
 int64_t batch_vote(const graph *g, const int64_t ids[TREE])

@@ -1,4 +1,4 @@
-/** Epochs of training on every rank: rows of the table by id, the dense layers, and what is told. */
+/** Epochs of training on every rank: rows of the table by id, the layers, and what is told. */
 #ifndef ROWS_TRAINING_H
 #define ROWS_TRAINING_H
 

@@ -135,7 +135,7 @@ static tsr_status check_size(const reader *r)
     return TSR_OK;
 }
 
-/* Reads the shard into contiguous memory at `data`, with host memory between where that is needed. */
+/* Reads the shard into contiguous memory at `data`, by way of host memory where that is needed. */
 static tsr_status read_to(reader *r, char *data)
 {
     tsr_context *const context = r->layout->context;
