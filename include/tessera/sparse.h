@@ -7,6 +7,7 @@
  * Each rank brings ids and the gradients of their rows, as it does for tsr_rows_update(): rows.h
  * says of tables, ids, rows, their order, ranks and errors what holds here too. Each owner adds up
  * the rows of an id, takes one step with the sum, and changes the table's row and its states.
+ * Tables, ids and rows are on the host.
  *
  * @par Formulas
  * docs/sparse.md quotes them. Of an id's rows g is the sum, or the mean; with `weight_decay`, plus
@@ -97,8 +98,9 @@ typedef struct tsr_sparse_optimizer tsr_sparse_optimizer;
  * The optimizer retains the tables, and makes their states. The caller owns `*out`. NULL `options`
  * are the defaults. TSR_ERROR_ARGUMENT: an option is out of range, or differs between ranks; no
  * table, or one that is NULL, on another mesh or given twice; a negative capacity.
- * TSR_ERROR_UNSUPPORTED: a dtype that is not a float; row-wise Adagrad with weight decay of a table
- * whose columns are cut; else as tsr_rows_update(). A rank whose tables are NULL returns alone.
+ * TSR_ERROR_UNSUPPORTED: a table on a device, or of a dtype that is not a float; row-wise Adagrad
+ * with weight decay of a table whose columns are cut; else as tsr_rows_update(). A rank whose
+ * tables are NULL returns alone.
  */
 TSR_API tsr_status tsr_sparse_optimizer_create(size_t count, tsr_dtensor *const *tables,
                                                int64_t capacity, const tsr_sparse_options *options,

@@ -105,8 +105,8 @@ static void strike_stage(stage *s)
     tsr_mesh_destroy(s->mesh);
 }
 
-/* Tells plain loops what all ranks bring, and this rank's operands what it brings. Of another table,
- * ranks bring what they bring in another round. */
+/* Tells plain loops what all ranks bring, and this rank's operands what it brings. For another
+ * table, ranks bring what they bring in another round. */
 static void bring(stage *s, int t, int round, int own, int ranks)
 {
     dense_table *const dense = &s->dense[t];
@@ -229,8 +229,8 @@ static tsr_status play_on_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Every optimizer on every site, with two tables of these dtypes. Where ranks are processes, of which
- * each run costs more, optimizers take turns. */
+/* Every optimizer on every site, with two tables of these dtypes. Where ranks are processes, of
+ * which each run costs more, optimizers take turns. */
 static void play_dtypes(tsr_dtype first, tsr_dtype second, int turn)
 {
     const int turns = suite_engine->apart ? 8 : 1;

@@ -4,6 +4,7 @@
 #include "counted_memory.h"
 
 #include <tessera/sparse.h>
+#include <tessera/sys/device.h>
 #include <tessera/values.h>
 
 #include <math.h>
@@ -154,6 +155,34 @@ static void tables_that_no_optimizer_takes_are_refused_by_name(void **state)
 {
     (void)state;
     suite_run(RANKS, refuse, NULL);
+}
+
+/* Tables on a device, which is host memory. */
+static tsr_status refuse_devices(tsr_comm *comm, void *arg)
+{
+    stage s;
+    tsr_device_driver *driver;
+    tsr_sparse_optimizer *optimizer = NULL;
+    tsr_dtensor *far = NULL;
+    void *self;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    (void)arg;
+    table.name = "elsewhere";
+    TSR_TRY(tsr_device_driver_create(&table, self, &driver));
+    TSR_TRY(raise_stage(&s, comm, "S(0)", TSR_F32));
+    TSR_TRY(tsr_dtensor_create(s.layout, (tsr_device){driver, 0}, &far));
+    CHECK_ERROR(tsr_sparse_optimizer_create(1, &far, IDS, NULL, &optimizer), TSR_ERROR_UNSUPPORTED,
+                "tables[0] is on elsewhere:0: optimizers take tables on the host");
+    tsr_dtensor_destroy(far);
+    strike_stage(&s);
+    tsr_device_driver_destroy(driver);
+    return suite_check_usable(comm);
+}
+
+static void tables_on_devices_are_refused_by_name(void **state)
+{
+    (void)state;
+    suite_run(RANKS, refuse_devices, NULL);
 }
 
 /* Table and states are as they were made. */
@@ -325,6 +354,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_that_one_rank_gets_wrong_are_told_to_all),
         cmocka_unit_test(tables_that_no_optimizer_takes_are_refused_by_name),
+        cmocka_unit_test(tables_on_devices_are_refused_by_name),
         cmocka_unit_test(a_step_with_a_mistake_writes_nothing),
         cmocka_unit_test(questions_have_answers),
         cmocka_unit_test(a_rank_without_memory_is_named_and_nothing_is_written),

@@ -49,11 +49,18 @@ static bool sums(const tsr_row_apply *apply)
     return apply->op == TSR_ROWS_ADD || apply->op == TSR_ROWS_MEAN;
 }
 
+bool tsr_row_op_groups(tsr_rows_op op, tsr_dtype dtype)
+{
+    return op == TSR_ROWS_MAX || (op == TSR_ROWS_ADD && !tsr_row_arithmetic_portable[dtype].divide);
+}
+
 /* True if rows of equal ids are taken together: if their sums depend on their order, as those of
- * floats do, or become a step. Integers are added one after the other. */
+ * floats do, or become a step. Integers are added one after the other. On a device, which works on
+ * many rows at once, equal ids may not follow one another. */
 static bool needs_chains(const tsr_row_apply *apply)
 {
-    return apply->step || (sums(apply) && apply->arithmetic->divide && apply->segment_count > 0);
+    const bool ordered = sums(apply) && apply->arithmetic->divide;
+    return apply->step || ((ordered || apply->batch) && apply->segment_count > 0);
 }
 
 static const char *row_of(const tsr_row_source *source, int64_t i)
@@ -83,8 +90,10 @@ static tsr_status take_chains(tsr_row_apply *apply, tsr_row_set *set, uint32_t *
     apply->rows = (const char **)(apply->locals + count);
     apply->next = (uint32_t *)(apply->rows + count);
     apply->first = apply->next + count;
-    TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_INDICES, count, sizeof(uint32_t), &memory));
+    TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_LAST, count, sizeof(uint32_t), &memory));
     *last = memory;
+    if (apply->batch)
+        TSR_TRY(tsr_row_batch_reserve(apply->batch, (int64_t)count, longest_sum(apply)));
     /* Accumulators, of 16 bytes an element at most. */
     const size_t row = tsr_round_up((size_t)longest_sum(apply) * 16, TSR_LINE);
     TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_SUM, apply->step ? 3 : 2, row, &memory));
@@ -322,8 +331,7 @@ static tsr_status raise_to(const tsr_row_apply *apply, void *to, const void *fro
     return apply->ops.table->reduce(apply->ops.self, apply->ops.index, &reduce, NULL);
 }
 
-/* Changes a row of the table by one row: where rows of equal ids may follow one another. */
-static tsr_status change_row(const tsr_row_apply *apply, char *to, const char *row)
+tsr_status tsr_row_apply_one(const tsr_row_apply *apply, char *to, const char *row)
 {
     const size_t bytes = apply->element_bytes;
     for (const tsr_row_segment *s = apply->segments; s < apply->segments + apply->segment_count; s++) {
@@ -346,7 +354,35 @@ static tsr_status change_rows(const tsr_row_apply *apply, const tsr_row_source *
             fetch_row(apply, row_of(source, i + AHEAD), false);
             fetch_row(apply, own_row(apply, source->locals[i + AHEAD]), true);
         }
-        TSR_TRY(change_row(apply, own_row(apply, source->locals[i]), row_of(source, i)));
+        TSR_TRY(tsr_row_apply_one(apply, own_row(apply, source->locals[i]), row_of(source, i)));
+    }
+    return TSR_OK;
+}
+
+/* Lists what a segment becomes of the rows of a chain; of an assignment the last counts. */
+static void list_chain(const tsr_row_apply *apply, const tsr_row_segment *s, uint32_t entry)
+{
+    const size_t bytes = apply->element_bytes;
+    tsr_row_batch_add_target(apply->batch, own_row(apply, apply->locals[entry]) + (size_t)s->local * bytes);
+    for (;; entry = apply->next[entry]) {
+        const bool is_last = apply->next[entry] == entry;
+        if (is_last || apply->op != TSR_ROWS_ASSIGN)
+            tsr_row_batch_add_source(apply->batch, apply->rows[entry] + (size_t)s->whole * bytes);
+        if (is_last)
+            return;
+    }
+}
+
+static tsr_status run_on_device(const tsr_row_apply *apply)
+{
+    for (const tsr_row_segment *s = apply->segments; s < apply->segments + apply->segment_count; s++) {
+        tsr_row_batch_set(apply->batch, &(tsr_row_work){.op = apply->op,
+                                                        .keeps = apply->op != TSR_ROWS_ASSIGN && !apply->is_new,
+                                                        .dtype = apply->dtype,
+                                                        .length = s->length});
+        for (uint32_t i = 0; i < apply->chains; i++)
+            list_chain(apply, s, apply->first[i]);
+        TSR_TRY(tsr_row_batch_finish(apply->batch));
     }
     return TSR_OK;
 }
@@ -355,6 +391,8 @@ tsr_status tsr_row_apply_run(const tsr_row_apply *apply)
 {
     if (apply->step)
         return step_chains(apply);
+    if (apply->batch)
+        return run_on_device(apply);
     if (needs_chains(apply))
         return add_chains(apply);
     for (int s = 0; s < apply->source_count && apply->segment_count > 0; s++)

@@ -42,7 +42,8 @@ tsr_status tsr_row_call_begin_apply(const tsr_row_call *call, size_t i)
         .ops = call->ops,
         .sources = memory,
         .source_count = call->group->count,
-        .rooms = request->rooms};
+        .rooms = request->rooms,
+        .batch = call->batch};
     return TSR_OK;
 }
 

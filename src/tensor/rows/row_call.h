@@ -17,6 +17,7 @@ typedef struct tsr_row_call {
     tsr_row_request *requests; /**< one a table */
     tsr_row_apply *applies;    /**< one a table; scratch of updates */
     tsr_row_rooms *rooms;      /**< for what concerns all tables */
+    tsr_row_batch *batch;      /**< of tables on a device; NULL: they are on the host */
     uint64_t fingerprint;
     const tsr_layout *first; /**< the layout of the first table, for descriptions */
 } tsr_row_call;

@@ -18,6 +18,7 @@ typedef enum tsr_row_use {
     TSR_ROOM_INDICES,   /**< which of these each id names */
     TSR_ROOM_SOURCES,   /**< rows of all ranks */
     TSR_ROOM_CHAIN,     /**< rows of equal ids */
+    TSR_ROOM_LAST,      /**< the last row of each chain */
     TSR_ROOM_SUM,       /**< one row's sum */
     TSR_ROOM_COUNTS,    /**< numbers of messages */
     TSR_ROOM_SENT,      /**< messages */
@@ -25,12 +26,22 @@ typedef enum tsr_row_use {
     TSR_ROOM_ASKED, /**< messages of a gather that name rows */
     TSR_ROOM_ANSWERED,
     TSR_ROOM_SHOWN, /**< a copy of what peers in other processes read; shared memory */
+    TSR_ROOM_IDS,   /**< a copy of ids that are on a device */
+    TSR_ROOM_LISTS, /**< of a tsr_row_batch */
+    TSR_ROOM_ON_HOST,
+    /* on the device of a call's tables */
+    TSR_ROOM_DEVICE_IDS = TSR_ROOM_ON_HOST, /**< ids without gaps */
+    TSR_ROOM_DEVICE_LISTS,                  /**< a copy of TSR_ROOM_LISTS */
+    TSR_ROOM_DEVICE_SUM,                    /**< accumulators of a tsr_row_batch */
+    TSR_ROOM_DEVICE_SENT,                   /**< rows of messages */
+    TSR_ROOM_DEVICE_RECEIVED,
     TSR_ROOM_USES
 } tsr_row_use;
 
-/** Begins as all 0 but for `context` and `sharing`, which are borrowed. */
+/** Begins as all 0 but for `context`, `sharing` and `device`, which are borrowed. */
 typedef struct tsr_row_rooms {
     tsr_context *context;
+    tsr_device device; /**< of the tables */
     tsr_comm *sharing; /**< in whose shared memory TSR_ROOM_SHOWN lies; NULL: that is not used */
     void *memory[TSR_ROOM_USES];
     size_t bytes[TSR_ROOM_USES];

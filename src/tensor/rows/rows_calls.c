@@ -4,6 +4,7 @@
 #include "comm/core/entry.h"
 #include "comm/core/traits.h"
 #include "comm/meshes/along.h"
+#include "device/driver.h"
 #include "tensor/rows/row_checks.h"
 #include "tensor/rows/rows_direct.h"
 #include "tensor/rows/rows_message.h"
@@ -68,11 +69,17 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
     call->ops = tsr_device_resolve(first->layout->context, tsr_device_host());
     call->fingerprint = tsr_rows_fingerprint(call, arguments);
     call->first = first->layout;
+    tsr_row_batch batch;
+    if (first->local.device.driver) {
+        tsr_row_batch_begin(&batch, first->layout->context, first->local.device, call->rooms);
+        call->batch = &batch;
+        call->fingerprint = tsr_hash_word(call->fingerprint, tsr_device_kind(first->local.device));
+    }
     const tsr_status local = prepare(call, arguments);
     if (tsr_comm_shares_all(call->group->comm))
         return tsr_rows_run_directly(call, local);
     bool done = false;
-    if (tsr_rows_may_use_windows(call))
+    if (!call->batch && tsr_rows_may_use_windows(call))
         TSR_TRY(tsr_rows_run_in_windows(call, local, &done));
     return done ? TSR_OK : tsr_rows_run_by_messages(call, local);
 }
@@ -80,7 +87,7 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
 /* A call of one table, whose memory is freed at its end. */
 static tsr_status run_once(tsr_row_call *call, tsr_dtensor *table, const tsr_tensor *ids, const tsr_tensor *data)
 {
-    tsr_row_rooms rooms = {.context = table->layout->context, .sharing = table->comm};
+    tsr_row_rooms rooms = {.context = table->layout->context, .device = table->local.device, .sharing = table->comm};
     tsr_row_request request = {.rooms = &rooms};
     tsr_row_apply apply;
     const tsr_row_arguments arguments = {1, &table, INT64_MAX, ids, data};

@@ -39,7 +39,7 @@ tsr_status tsr_rows_plan_check(const char *call, size_t count, tsr_dtensor *cons
                 call, i);
         TSR_TRY(tsr_row_check_table(call, tables[i], false));
     }
-    return TSR_OK;
+    return tsr_row_check_devices(call, count, tables);
 }
 
 static tsr_status fill_plan(tsr_rows_plan *plan, tsr_dtensor *const *tables)
@@ -54,7 +54,8 @@ static tsr_status fill_plan(tsr_rows_plan *plan, tsr_dtensor *const *tables)
     TSR_TRY(tsr_allocate_array(plan->context, plan->count + 1, sizeof *plan->rooms, &memory));
     plan->rooms = memory;
     for (size_t i = 0; i <= plan->count; i++)
-        plan->rooms[i] = (tsr_row_rooms){.context = plan->context, .sharing = plan->comm};
+        plan->rooms[i] =
+            (tsr_row_rooms){.context = plan->context, .device = tables[0]->local.device, .sharing = plan->comm};
     for (size_t i = 0; i < plan->count; i++) {
         plan->tables[i] = tsr_dtensor_retain(tables[i]);
         plan->requests[i].rooms = &plan->rooms[i];

@@ -1,4 +1,4 @@
-/* Sparse optimizers: a plan of calls by id whose owners take steps, and the states of its tables. */
+/* Sparse optimizers: plans of calls by id whose owners take steps, and states of tables. */
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
@@ -92,6 +92,9 @@ static tsr_status check_tables(size_t count, tsr_dtensor *const *tables, const t
                 return tsr_status_set(TSR_ERROR_ARGUMENT,
                                       "%s: tables[%zu] is tables[%zu]: a table has one entry, which gets all its ids",
                                       create_name, i, j);
+        if (tables[i]->local.device.driver)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: tables[%zu] is on %s: optimizers take tables on the host",
+                                  create_name, i, tsr_device_print(tables[i]->local.device, text));
         if (tsr_dtype_get(layout->dtype)->kind != TSR_CLASS_FLOAT)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: tables[%zu] is of %s: optimizers are for floats",
                                   create_name, i, tsr_dtype_name(layout->dtype));

@@ -43,7 +43,7 @@ bool tsr_sparse_changes_all(const tsr_sparse_options *options)
            (options->momentum > 0 || options->weight_decay > 0);
 }
 
-/* A dtensor of one number for each row, cut as rows of the table are; whole where columns are cut. */
+/* A dtensor of one number for each row, cut as rows of the table are; whole where columns are. */
 static tsr_status create_by_rows(const tsr_layout *like, tsr_dtype dtype, tsr_dtensor **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
