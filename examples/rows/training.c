@@ -49,6 +49,10 @@ static tsr_status list_nodes(training *t)
         else
             t->others[t->other_count++] = node;
     }
+    if (t->labelled_count == 0 || t->other_count == 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "--nodes %lld: %lld of them have labels, but nodes of both kinds are needed",
+                              (long long)g->nodes, (long long)t->labelled_count);
     return TSR_OK;
 }
 

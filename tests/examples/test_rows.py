@@ -126,6 +126,7 @@ for ranks in (1, 3):
          lambda: refuses(1, *common, "--seed", 2, "--load", folder / "from-1", says="another graph"))
 for words in (("--ranks", "0"), ("--noise", "1.5"), ("--nodes", "5", "--communities", "6"), ("--epochs", "x"), ("--rate", "nan")):
     case(f"options that are refused: {' '.join(words)}", lambda: refuses(2, *words, says=words[-2]))
+case("a graph without nodes to test by is refused", lambda: refuses(1, "--nodes", 1, "--communities", 1, "--ranks", 2, says="both kinds"))
 case("a checkpoint that cannot be written is told", refuses_to_save)
 
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 const int rows_machine_share = 1;
+const bool rows_machine_fails = false;
 
 static gpus machine;
 
@@ -26,4 +27,9 @@ void rows_machine_run(int ranks, tsr_rank_main *body, void *arg)
 tsr_device rows_machine_device(int rank)
 {
     return (tsr_device){machine.driver, rank % machine.count};
+}
+
+void rows_machine_fail(int nth)
+{
+    (void)nth;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 const int rows_machine_share = 1;
+const bool rows_machine_fails = false;
 
 void rows_machine_run(int ranks, tsr_rank_main *body, void *arg)
 {
@@ -22,4 +23,9 @@ tsr_device rows_machine_device(int rank)
 {
     (void)rank;
     return standin_ranks_device();
+}
+
+void rows_machine_fail(int nth)
+{
+    (void)nth;
 }

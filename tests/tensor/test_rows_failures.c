@@ -280,6 +280,38 @@ static void tensors_on_different_devices_are_refused_by_name(void **state)
     suite_run(RANKS, refuse_devices, NULL);
 }
 
+/* Engines that move memory of any device give its rows; others refuse it, and nothing waits. */
+static tsr_status call_on_device(tsr_comm *comm, void *arg)
+{
+    stage s;
+    tsr_device_driver *driver;
+    tsr_dtensor *far = NULL;
+    (void)arg;
+    TSR_TRY(make_driver(&driver));
+    const tsr_device device = {driver, 0};
+    TSR_TRY(raise_stage(&s, comm, "S(0)", TSR_F32));
+    TSR_TRY(tsr_dtensor_create(s.layout, device, &far));
+    const tsr_tensor local = tsr_dtensor_to_local(far);
+    memset(local.data, 0, (size_t)(local.shape[0] * local.shape[1]) * sizeof(float));
+    s.named.device = s.rows.device = device;
+    const tsr_status status = tsr_rows_update(far, &s.named, &s.rows, TSR_ROWS_MAX);
+    if (status == TSR_OK)
+        TSR_TRY(tsr_rows_gather(far, &s.named, &s.rows));
+    else
+        CHECK_ERROR(status, TSR_ERROR_UNSUPPORTED, "this engine moves host memory alone");
+    TSR_TRY(check_data(&s, status == TSR_OK ? 0 : -1));
+    tsr_dtensor_destroy(far);
+    strike_stage(&s);
+    tsr_device_driver_destroy(driver);
+    return suite_check_usable(comm);
+}
+
+static void devices_that_an_engine_does_not_move_are_refused(void **state)
+{
+    (void)state;
+    suite_run(RANKS, call_on_device, NULL);
+}
+
 static tsr_status disagree(tsr_comm *comm, void *arg)
 {
     stage s;
@@ -354,6 +386,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_mistake_is_told_to_all_and_nothing_is_written),
         cmocka_unit_test(what_no_rank_can_do_is_refused_by_name),
         cmocka_unit_test(tensors_on_different_devices_are_refused_by_name),
+        cmocka_unit_test(devices_that_an_engine_does_not_move_are_refused),
         cmocka_unit_test(ranks_that_disagree_are_told_so),
         cmocka_unit_test(a_rank_without_memory_is_named_and_nothing_is_written),
     };

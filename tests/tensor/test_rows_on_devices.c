@@ -2,15 +2,15 @@
  * whole tables give, which are the host's. */
 #include "comm_suite.h"
 #include "rows_machine.h"
+#include "rows_memory.h"
 #include "rows_oracle.h"
 #include "support.h"
 
 #include <tessera/dtensor.h>
-#include <tessera/sys/device.h>
 
 #include <stdlib.h>
 
-enum { GAP = 3, GUARD = 0x5a, TABLES = 3 };
+enum { GAP = 3, GUARD = 0x5a };
 
 /* A table, whose mesh has all ranks. */
 typedef struct site {
@@ -50,31 +50,16 @@ typedef struct play_case {
 /* One rank's table with what it must hold, and buffers on its device. */
 typedef struct stage {
     play_case c;
-    tsr_device device;
-    const tsr_device_table *ops;
-    void *self;
     tsr_mesh *mesh;
     tsr_layout *layout;
     tsr_dtensor *table;
-    void *memory, *ids, *data; /* on the device: the table's, and those that a call is given */
+    rows_memory memory, ids, data; /* the table's, and those that a call is given */
     int64_t rows, width;
     size_t bytes; /* of an element */
     unsigned char whole[ROWS_BYTES];
     int64_t host_ids[2 * ROWS_IDS];
     unsigned char host_data[2 * ROWS_BYTES], wanted[2 * ROWS_BYTES], got[2 * ROWS_BYTES];
 } stage;
-
-static tsr_status put(const stage *s, void *to, const void *from, size_t bytes)
-{
-    TSR_TRY(s->ops->copy(s->self, s->device.index, to, from, bytes, TSR_COPY_FROM_HOST, NULL));
-    return s->ops->stream_synchronize ? s->ops->stream_synchronize(s->self, s->device.index, NULL) : TSR_OK;
-}
-
-static tsr_status get(const stage *s, void *to, const void *from, size_t bytes)
-{
-    TSR_TRY(s->ops->copy(s->self, s->device.index, to, from, bytes, TSR_COPY_TO_HOST, NULL));
-    return s->ops->stream_synchronize ? s->ops->stream_synchronize(s->self, s->device.index, NULL) : TSR_OK;
-}
 
 /* Writes what the memory of the rank's shard must hold to s->wanted; returns its bytes. */
 static size_t describe_shard(stage *s)
@@ -97,20 +82,19 @@ static tsr_status raise_table(stage *s)
     TSR_TRY(tsr_layout_local(s->layout, NULL, shape, NULL));
     for (int dim = 1; dim < s->c.s->ndim; dim++)
         row *= shape[dim];
-    tsr_tensor local = tsr_tensor_contiguous(s->memory, s->c.dtype, s->c.s->ndim, shape);
-    local.device = s->device;
+    tsr_tensor local = tsr_tensor_contiguous(s->memory.data, s->c.dtype, s->c.s->ndim, shape);
+    local.device = s->memory.device;
     local.strides[0] = row + (s->c.gaps ? GAP : 0);
     TSR_TRY(tsr_dtensor_from_local(&local, s->layout, NULL, &s->table));
     rows_fill(s->c.dtype, s->rows * s->width, 17, s->c.raw, s->whole);
     const size_t bytes = describe_shard(s);
     CHECK(bytes <= sizeof s->wanted);
-    return put(s, s->memory, s->wanted, sizeof s->wanted);
+    return rows_memory_put(&s->memory, s->wanted, sizeof s->wanted);
 }
 
 static tsr_status raise_stage(stage *s, tsr_comm *comm)
 {
-    s->device = rows_machine_device(tsr_comm_rank(comm));
-    s->ops = tsr_device_driver_table(s->device.driver, &s->self);
+    const tsr_device device = rows_machine_device(tsr_comm_rank(comm));
     s->bytes = tsr_dtype_bytes(s->c.dtype);
     s->rows = s->c.s->shape[0];
     s->width = 1;
@@ -118,21 +102,18 @@ static tsr_status raise_stage(stage *s, tsr_comm *comm)
         s->width *= s->c.s->shape[dim];
     TSR_TRY(tsr_mesh_parse(comm, NULL, s->c.s->mesh, &s->mesh));
     TSR_TRY(tsr_layout_parse(s->mesh, s->c.s->placements, s->c.s->ndim, s->c.s->shape, s->c.dtype, &s->layout));
-    TSR_TRY(s->ops->alloc(s->self, s->device.index, sizeof s->wanted, NULL, &s->memory));
-    TSR_TRY(s->ops->alloc(s->self, s->device.index, sizeof s->host_ids, NULL, &s->ids));
-    TSR_TRY(s->ops->alloc(s->self, s->device.index, sizeof s->host_data, NULL, &s->data));
+    TSR_TRY(rows_memory_take(device, sizeof s->wanted, &s->memory));
+    TSR_TRY(rows_memory_take(device, sizeof s->host_ids, &s->ids));
+    TSR_TRY(rows_memory_take(device, sizeof s->host_data, &s->data));
     return raise_table(s);
 }
 
 static void strike_stage(stage *s)
 {
     tsr_dtensor_destroy(s->table);
-    if (s->memory)
-        s->ops->free(s->self, s->device.index, s->memory, sizeof s->wanted, NULL);
-    if (s->ids)
-        s->ops->free(s->self, s->device.index, s->ids, sizeof s->host_ids, NULL);
-    if (s->data)
-        s->ops->free(s->self, s->device.index, s->data, sizeof s->host_data, NULL);
+    rows_memory_free(&s->memory);
+    rows_memory_free(&s->ids);
+    rows_memory_free(&s->data);
     tsr_layout_destroy(s->layout);
     tsr_mesh_destroy(s->mesh);
 }
@@ -149,12 +130,12 @@ static tsr_status bring_ids(stage *s, int round, int rank, tsr_tensor *out)
         else
             memcpy((char *)s->host_ids + (size_t)(i * step) * sizeof narrow, &narrow, sizeof narrow);
     }
-    *out = tsr_tensor_contiguous(s->c.ids_on_host ? (void *)s->host_ids : s->ids, s->c.id_dtype, 1, &count);
+    *out = tsr_tensor_contiguous(s->c.ids_on_host ? (void *)s->host_ids : s->ids.data, s->c.id_dtype, 1, &count);
     out->strides[0] = step;
     if (s->c.ids_on_host)
         return TSR_OK;
-    out->device = s->device;
-    return put(s, s->ids, s->host_ids, sizeof s->host_ids);
+    out->device = s->ids.device;
+    return rows_memory_put(&s->ids, s->host_ids, sizeof s->host_ids);
 }
 
 /* `count` rows, as a tensor over s->data. */
@@ -163,9 +144,9 @@ static tsr_tensor rows_tensor(stage *s, int64_t count)
     int64_t shape[TSR_MAX_DIMS] = {count};
     for (int dim = 1; dim < s->c.s->ndim; dim++)
         shape[dim] = s->c.s->shape[dim];
-    tsr_tensor data = tsr_tensor_contiguous(s->data, s->c.dtype, s->c.s->ndim, shape);
+    tsr_tensor data = tsr_tensor_contiguous(s->data.data, s->c.dtype, s->c.s->ndim, shape);
     data.strides[0] = s->width + (s->c.gaps ? GAP : 0);
-    data.device = s->device;
+    data.device = s->data.device;
     return data;
 }
 
@@ -177,13 +158,13 @@ static tsr_status bring_rows(stage *s, int round, int rank, tsr_tensor *out)
     for (int64_t i = 0; i < out->shape[0]; i++)
         memcpy(s->host_data + (size_t)(i * out->strides[0]) * s->bytes, packed + (size_t)(i * s->width) * s->bytes,
                (size_t)s->width * s->bytes);
-    return put(s, s->data, s->host_data, sizeof s->host_data);
+    return rows_memory_put(&s->data, s->host_data, sizeof s->host_data);
 }
 
 static tsr_status check_table(stage *s)
 {
     (void)describe_shard(s);
-    TSR_TRY(get(s, s->got, s->memory, sizeof s->got));
+    TSR_TRY(rows_memory_get(&s->memory, s->got, sizeof s->got));
     if (memcmp(s->got, s->wanted, sizeof s->got) != 0)
         return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s on %s: the table is wrong", tsr_dtype_name(s->c.dtype),
                               s->c.s->placements, s->c.s->mesh);
@@ -203,7 +184,7 @@ static void describe_rows(stage *s, int round, int rank, const tsr_tensor *out)
 static tsr_status check_rows(stage *s, int round, int rank, const tsr_tensor *out)
 {
     describe_rows(s, round, rank, out);
-    TSR_TRY(get(s, s->got, s->data, sizeof s->got));
+    TSR_TRY(rows_memory_get(&s->data, s->got, sizeof s->got));
     if (memcmp(s->got, s->wanted, sizeof s->got) != 0)
         return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s on %s: rows of rank %d are wrong",
                               tsr_dtype_name(s->c.dtype), s->c.s->placements, s->c.s->mesh, rank);
@@ -217,7 +198,7 @@ static tsr_status gather_and_check(stage *s, tsr_comm *comm, int round)
     TSR_TRY(bring_ids(s, round, rank, &ids));
     const tsr_tensor out = rows_tensor(s, ids.shape[0]);
     memset(s->host_data, GUARD, sizeof s->host_data);
-    TSR_TRY(put(s, s->data, s->host_data, sizeof s->host_data));
+    TSR_TRY(rows_memory_put(&s->data, s->host_data, sizeof s->host_data));
     TSR_TRY(tsr_rows_gather(s->table, &ids, &out));
     return check_rows(s, round, rank, &out);
 }

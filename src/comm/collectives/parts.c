@@ -26,3 +26,8 @@ tsr_status tsr_parts_exchange(tsr_comm *comm, const void *send, const int64_t *s
     TSR_TRY(tsr_comm_wait_within(comm, NULL));
     return tsr_device_settle(&bytes.ops, NULL, TSR_OK);
 }
+
+tsr_status tsr_parts_probe(tsr_comm *comm, tsr_device device)
+{
+    return comm->engine.messages.exchange(comm->self, NULL, 0, NULL, 0, device, NULL);
+}

@@ -14,4 +14,8 @@
 tsr_status tsr_parts_exchange(tsr_comm *comm, const void *send, const int64_t *send_bytes, void *receive,
                               const int64_t *receive_bytes, tsr_device device);
 
+/** Collective, as tsr_parts_exchange() is: an exchange of nothing. Fails where the engine does not
+ * move memory of this rank's `device`; other ranks do not hear of it. */
+tsr_status tsr_parts_probe(tsr_comm *comm, tsr_device device);
+
 #endif

@@ -13,9 +13,10 @@ void tsr_row_call_describe(const void *arg, char *text, size_t capacity)
     const tsr_row_call *const call = arg;
     char layout[512];
     const char *const words = call->step ? call->step->words : call->gathers ? "" : tsr_rows_op_name(call->op);
-    snprintf(text, capacity, "%s%s%s of %zu table%s, the first %s", call->name, words[0] ? " " : "", words, call->count,
-             call->count == 1 ? "" : "s",
-             call->first ? tsr_layout_describe(call->first, layout, sizeof layout) : "unknown");
+    snprintf(text, capacity, "%s%s%s of %zu table%s, the first %s%s%s", call->name, words[0] ? " " : "", words,
+             call->count, call->count == 1 ? "" : "s",
+             call->first ? tsr_layout_describe(call->first, layout, sizeof layout) : "unknown",
+             call->batch ? ", on " : "", call->batch ? call->batch->ops.table->name : "");
 }
 
 tsr_status tsr_row_call_begin_apply(const tsr_row_call *call, size_t i)

@@ -51,7 +51,7 @@ tsr_status tsr_row_ids_bring(const tsr_tensor *ids, tsr_row_rooms *rooms, tsr_te
     if (bytes > 0) {
         TSR_TRY(pack_ids(ids, &ops, rooms, bytes, &from));
         const tsr_status copied = ops.table->copy(ops.self, ops.index, memory, from, bytes, TSR_COPY_TO_HOST, NULL);
-        TSR_TRY(tsr_device_settle(&ops, NULL, copied));
+        TSR_TRY(tsr_row_rooms_settle(&ops, copied));
     }
     *out = tsr_tensor_contiguous(memory, ids->dtype, 1, ids->shape);
     return TSR_OK;

@@ -43,6 +43,13 @@ tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count
     return TSR_OK;
 }
 
+/* A wait that fails may end early, so it is tried once more: the device may still write to rooms. */
+tsr_status tsr_row_rooms_settle(const tsr_device_ops *ops, tsr_status status)
+{
+    const tsr_status settled = tsr_device_settle(ops, NULL, status);
+    return settled == status ? status : tsr_device_settle(ops, NULL, settled);
+}
+
 void tsr_row_rooms_release(tsr_row_rooms *rooms)
 {
     const int uses = rooms->device.driver ? TSR_ROOM_USES : TSR_ROOM_ON_HOST;

@@ -2,6 +2,8 @@
 #ifndef TSR_TENSOR_ROWS_ROW_ROOMS_H
 #define TSR_TENSOR_ROWS_ROW_ROOMS_H
 
+#include "device/device.h"
+
 #include <tessera/comm.h>
 
 #include <stddef.h>
@@ -50,6 +52,11 @@ typedef struct tsr_row_rooms {
 /** Room for `count` elements of `bytes` bytes each, aligned to 64 bytes, with undefined content; it
  * stays until the room is taken again. */
 tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count, size_t bytes, void **out);
+
+/** Waits until the device, whose ops are given, has done the work on its default stream, so that
+ * rooms may be used again or freed. Returns `status`, the result so far, if it is a failure, else
+ * that of the wait. */
+tsr_status tsr_row_rooms_settle(const tsr_device_ops *ops, tsr_status status);
 
 /** Frees all rooms. */
 void tsr_row_rooms_release(tsr_row_rooms *rooms);

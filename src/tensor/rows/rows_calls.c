@@ -4,7 +4,6 @@
 #include "comm/core/entry.h"
 #include "comm/core/traits.h"
 #include "comm/meshes/along.h"
-#include "device/driver.h"
 #include "tensor/rows/row_checks.h"
 #include "tensor/rows/rows_direct.h"
 #include "tensor/rows/rows_message.h"
@@ -73,7 +72,8 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
     if (first->local.device.driver) {
         tsr_row_batch_begin(&batch, first->layout->context, first->local.device, call->rooms);
         call->batch = &batch;
-        call->fingerprint = tsr_hash_word(call->fingerprint, tsr_device_kind(first->local.device));
+        /* The kind of the driver is another number in each process. */
+        call->fingerprint = tsr_hash_text(call->fingerprint, batch.ops.table->name);
     }
     const tsr_status local = prepare(call, arguments);
     if (tsr_comm_shares_all(call->group->comm))

@@ -430,9 +430,9 @@ static tsr_status conclude(const mail *m, tsr_status local)
     return m->call->batch ? agree(m, local) : local;
 }
 
-static tsr_status update(const mail *m)
+static tsr_status update(const mail *m, tsr_status local)
 {
-    TSR_TRY(agree(m, prepare_update(m)));
+    TSR_TRY(agree(m, local == TSR_OK ? prepare_update(m) : local));
     TSR_TRY(exchange_changes(m));
     return conclude(m, apply_changes(m));
 }
@@ -535,9 +535,9 @@ static tsr_status prepare_gather(const mail *m)
     return write_messages(m, NAMES, room(m, TSR_ROOM_SENT));
 }
 
-static tsr_status gather(const mail *m)
+static tsr_status gather(const mail *m, tsr_status local)
 {
-    TSR_TRY(agree(m, prepare_gather(m)));
+    TSR_TRY(agree(m, local == TSR_OK ? prepare_gather(m) : local));
     TSR_TRY(exchange(m, &names));
     TSR_TRY(conclude(m, write_answers(m)));
     TSR_TRY(prepare_exchange(m, answers_of(m)));
@@ -552,5 +552,6 @@ tsr_status tsr_rows_run_by_messages(const tsr_row_call *call, tsr_status local)
         local = begin(&m);
     TSR_TRY(agree(&m, local));
     TSR_TRY(exchange_counts(&m));
-    return call->gathers ? gather(&m) : update(&m);
+    const tsr_status moved = call->batch ? tsr_parts_probe(m.comm, call->batch->device) : TSR_OK;
+    return call->gathers ? gather(&m, moved) : update(&m, moved);
 }

@@ -168,7 +168,7 @@ tsr_status tsr_row_batch_finish(tsr_row_batch *batch)
 {
     if (batch->target_count == 0)
         return TSR_OK;
-    const tsr_status status = tsr_device_settle(&batch->ops, NULL, run_list(batch));
+    const tsr_status status = tsr_row_rooms_settle(&batch->ops, run_list(batch));
     clear(batch);
     return status;
 }
