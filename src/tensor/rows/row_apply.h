@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "tensor/rows/batch/row_batch.h"
 #include "tensor/rows/row_request.h"
+#include "tensor/rows/row_step.h"
 #include "tensor/rows/row_sums.h"
 
 #include <tessera/rows.h>
@@ -26,6 +27,9 @@ typedef struct tsr_row_apply {
     size_t element_bytes;
     const tsr_row_arithmetic *arithmetic; /**< of the dtype */
     tsr_rows_op op;
+    const tsr_row_step *step;        /**< takes the sums or means; NULL: they are added to the table's rows */
+    size_t table;                    /**< the table's index in the call */
+    int64_t width, own_width;        /**< elements of a row, and those that this rank has */
     const tsr_row_segment *segments; /**< from rows of the sources to rows of the shard */
     size_t segment_count;
     tsr_device_ops ops;      /**< the host's */
@@ -40,7 +44,8 @@ typedef struct tsr_row_apply {
     int64_t *locals;
     const char **rows;
     uint32_t *next, *first; /**< row behind each in its chain, or itself; the first row of each chain */
-    char *sum, *term;       /**< accumulators of a segment */
+    char *sum, *term;       /**< accumulators of a segment; for a step, of a row */
+    char *part;             /**< for a step: accumulators of the elements that this rank has of a row */
 } tsr_row_apply;
 
 /** TSR_ERROR_UNSUPPORTED: the dtype does not have the op. `call` begins the sentence. */

@@ -7,9 +7,10 @@
 
 /** One rank's call. */
 typedef struct tsr_row_call {
-    const char *name; /**< "tsr_rows_gather" */
-    bool gathers;     /**< else it updates */
-    tsr_rows_op op;   /**< of an update */
+    const char *name;         /**< "tsr_rows_gather" */
+    bool gathers;             /**< else it updates */
+    tsr_rows_op op;           /**< of an update */
+    const tsr_row_step *step; /**< of an update: what owners do with sums; NULL: they add them */
     tsr_device_ops ops;
     const tsr_group *group; /**< the ranks that meet */
     size_t count;

@@ -30,6 +30,8 @@ uint64_t tsr_rows_fingerprint(const tsr_row_call *call, const tsr_row_arguments 
 {
     uint64_t hash = tsr_hash_text(TSR_HASH_SEED, call->name);
     hash = tsr_hash_word(hash, (uint64_t)call->op);
+    if (call->step)
+        hash = tsr_hash_word(hash, call->step->fingerprint);
     for (size_t i = 0; i < arguments->count; i++)
         hash = tsr_hash_word(hash, arguments->tables[i]->layout->hash);
     return hash;

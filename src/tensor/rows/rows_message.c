@@ -135,11 +135,18 @@ static bool bytes_of(int64_t count, int64_t row_bytes, int64_t *out)
     return true;
 }
 
-/* Bytes of a row in the column part of `rank`. */
+/* True if messages hold whole rows, also where `rank` has a part of their columns. */
+static bool sends_whole(const mail *m)
+{
+    return m->call->step && m->call->step->needs_whole;
+}
+
+/* Bytes of a row in messages to or from `rank`: of its column part. */
 static int64_t row_bytes_of(const mail *m, int64_t rank, int64_t i)
 {
     const tsr_row_table *const table = m->call->requests[i].table;
-    return table->parts[table->ranks[rank].columns].width * (int64_t)table->element_bytes;
+    const int64_t width = sends_whole(m) ? table->width : table->parts[table->ranks[rank].columns].width;
+    return width * (int64_t)table->element_bytes;
 }
 
 /* What messages hold of the rows that they name. */
@@ -301,7 +308,7 @@ static tsr_status pack_on_device(const mail *m, int64_t i, tsr_row_numbers numbe
     return TSR_OK;
 }
 
-/* Writes the rows that change those of `rank`, in its column part. */
+/* Writes the rows that change those of `rank`. */
 static tsr_status write_changes(const mail *m, int64_t rank, int64_t i, char **at)
 {
     const tsr_row_request *const request = &m->call->requests[i];
@@ -316,8 +323,11 @@ static tsr_status write_changes(const mail *m, int64_t rank, int64_t i, char **a
     if (combines(m, i))
         return write_combined(m, i, numbers, to, bytes);
     for (int64_t k = 0; k < count; k++)
-        tsr_row_collect(request->table, &request->table->parts[numbers.columns], to + k * bytes,
-                        brought(request, begin + k));
+        if (sends_whole(m))
+            memcpy(to + k * bytes, brought(request, begin + k), (size_t)bytes);
+        else
+            tsr_row_collect(request->table, &request->table->parts[numbers.columns], to + k * bytes,
+                            brought(request, begin + k));
     return TSR_OK;
 }
 
@@ -387,7 +397,8 @@ static tsr_status prepare_update(const mail *m)
     TSR_TRY(prepare_changes(m));
     for (int64_t i = 0; i < m->tables; i++) {
         TSR_TRY(tsr_row_call_begin_apply(m->call, (size_t)i));
-        expect_packed(m, i, &m->packed[i]);
+        if (!sends_whole(m))
+            expect_packed(m, i, &m->packed[i]);
     }
     point_at_changes(m);
     for (int64_t i = 0; i < m->tables; i++)
