@@ -1,5 +1,5 @@
 """The cases: moves of a square f32 tensor over sizes, an MLP of two layers, decoding by a small
-Llama, single ops, and a block of a Llama."""
+Llama, single ops, a block of a Llama, and rows by id."""
 import json
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
@@ -18,6 +18,10 @@ INTO_OPS = ["add 64 bytes", "add", "silu_mul", "gelu", "gelu tanh", "tanh", "sof
 # Blocks of a Llama: tokens, hidden, heads, key/value heads, intermediate.
 BLOCKS = [(512, 1024, 16, 4, 4096), (64, 256, 4, 2, 1024), (1, 1024, 16, 4, 4096), (1, 256, 4, 2, 1024)]
 QUICK_BLOCKS = [(64, 256, 4, 2, 1024), (1, 256, 4, 2, 1024)]
+# Gathers and updates of rows by id: rows and columns of the table, and ids of a rank.
+TABLE, QUICK_TABLE = (1000000, 64), (100000, 64)
+IDS, FEW_IDS = 10000, 8
+ROWS_OPS, SKEWS = ("gather", "add", "assign"), ("uniform", "zipf")
 QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
 
 
@@ -76,8 +80,17 @@ def programs(quick, ranks):
                    "intermediate": intermediate, "dtype": "f32", "ranks": count}
 
 
+def rows(quick, ranks):
+    """Gathers and updates of rows by random ids on `ranks`, and on twice as many, which processes
+    of an MPI alone are asked for."""
+    rows_, columns = QUICK_TABLE if quick else TABLE
+    chosen = [(op, skew, IDS, count) for op in ROWS_OPS for skew in SKEWS for count in (ranks, 2 * ranks)]
+    for op, skew, ids, count in [*chosen, ("gather", "uniform", FEW_IDS, ranks)]:
+        yield {"kind": "rows", "op": op, "rows": rows_, "columns": columns, "ids": ids, "skew": skew, "dtype": "f32", "ranks": count}
+
+
 def rounds(case, quick):
-    """The number of rounds. Small moves, and blocks of one token, which have such moves, take more:
+    """The number of rounds. Small moves, also those of blocks of one token and of few rows, take more:
     their times depend on cache lines that travel between cores, and the placement of these may
     double or triple the times for a minute or more, so that a few rounds could all see one state."""
     if quick:
@@ -86,6 +99,8 @@ def rounds(case, quick):
         return 9 if case["op"] == "add 64 bytes" else 3
     if case["kind"] == "program":
         return 9 if case["tokens"] == 1 else 3
+    if case["kind"] == "rows":
+        return 9 if case["ids"] == FEW_IDS else 3
     return 9 if case["kind"] == "move" and case["bytes"] <= SMALL else 3
 
 

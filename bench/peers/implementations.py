@@ -10,6 +10,7 @@ import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds for an answer
+CALLS, FEW_CALLS = 32, 8192  # of Tessera's gathers and updates in a loop
 WARM_LOOPS = 3  # of Tessera's moves and programs, besides the loop in which it counts its calls; the peers' 4 loops include that one
 
 # One thread for each rank of any implementation.
@@ -82,7 +83,9 @@ class Tessera:
 
     def ways(self, case):
         if case["kind"] == "move":
-            return ["direct"]
+            return ["direct"] if case["ranks"] == self.ranks else []
+        if case["kind"] == "rows":
+            return [] if self.new_results or case["ranks"] != self.ranks else ["processes" if self.launcher else "threads"]
         if case["kind"] in ("ops", "program"):
             return [] if self.launcher or self.new_results else ["threads"]
         elsewhere = self.launcher or self.new_results or case["ranks"] != self.ranks
@@ -121,6 +124,14 @@ class Tessera:
         sizes_ = [word for name in ("tokens", "hidden", "heads", "kv_heads", "intermediate") for word in ("--" + name.replace("_", "-"), case[name])]
         loops = ["--warm-up", WARM_LOOPS, "--iterations", samples]
         return {**run([self.tool, "bench", "program", case["program"], "--mesh", case["ranks"], *sizes_, *loops, "--json"])[0], "samples": samples}
+
+    def rows(self, case, samples):
+        """Calls fill a loop of some 20 ms, as those of the peers do."""
+        engine = ["--engine", "mpi"] if self.launcher else []
+        what = ["--ranks", self.ranks, "--op", case["op"], "--shape", sizes([case["rows"], case["columns"]]), "--batch", case["ids"], "--skew", case["skew"]]
+        loops = ["--warm-up", WARM_LOOPS, "--iterations", samples, "--calls", FEW_CALLS if case["ids"] == cases.FEW_IDS else CALLS]
+        command = [*self.launcher, self.tool, "bench", "rows", *engine, *what, *loops, "--json"]
+        return {**run(command, MPI if self.launcher else None)[0], "samples": samples}
 
     def decode(self, case, samples):
         prompt = ",".join(map(str, case["prompt_ids"]))
@@ -170,6 +181,19 @@ class Mpi:
 
     def ask(self, case, way, samples):
         return run([*self.command, way, *case["shape"], samples], MPI)[0]
+
+
+class MpiRows:
+    """Rows by id over an MPI by hand, with a process for each of `ranks`."""
+
+    def __init__(self, name, program, launcher, ranks):
+        self.name, self.command, self.ranks = name, [*launcher, program], ranks
+
+    def ways(self, case):
+        return ["alltoallv"] if case["kind"] == "rows" and case["ranks"] == self.ranks else []
+
+    def ask(self, case, way, samples):
+        return run([*self.command, case["op"], case["skew"], *(case[name] for name in ("rows", "columns", "ids")), samples], MPI)[0]
 
 
 class Served:
@@ -278,6 +302,13 @@ def one_process_ways(case):
     return ["one process"] if case["kind"] == "program" and case["ranks"] == 1 else []
 
 
+def rows_ways(ranks):
+    def ways(case):
+        return ["all_to_all_single"] if case["kind"] == "rows" and case["ranks"] == ranks else []
+
+    return ways
+
+
 def served(directory, ranks):
     """The peers in Python, run in the virtual environment in `directory`."""
     def peer(name, ways, script, processes, environment, *arguments):
@@ -290,7 +321,8 @@ def served(directory, ranks):
     ops.append(peer("pytorch-plain", plain_ways, "torch_ops_peer.py", 1, {}, "plain"))
     blocks = [peer("pytorch", parallel_ways(ranks), "torch_block_peer.py", ranks, {}, "parallel")] if ranks > 1 else []
     blocks.append(peer("pytorch-plain", one_process_ways, "torch_block_peer.py", 1, {}, "plain"))
-    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops, *blocks]
+    rows = peer("pytorch-gloo", rows_ways(ranks), "torch_rows_peer.py", ranks, {})
+    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops, *blocks, rows]
 
 
 def free_port():

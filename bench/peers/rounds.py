@@ -32,6 +32,9 @@ def figures(answers, one):
     shares = [share for answer in answers if (share := answer.get("of_peak", {}).get(one))]
     if shares:
         yield "of_peak", {"median": statistics.median(shares), "rounds": shares}
+    copies = [share for answer in answers if (share := answer.get("of_copy"))]
+    if copies:
+        yield "of_copy", {"median": statistics.median(copies), "rounds": copies}
     for name in BANDWIDTHS:
         found = [answer[f"{name}_bandwidth"] for answer in answers if f"{name}_bandwidth" in answer]
         if found:
@@ -59,7 +62,8 @@ def circumstances(answers):
 def lines(case, name, way, answers):
     """The lines of an implementation for a case: one, or one for each pass of the layers. "wrong"
     is null for results that were not checked."""
-    named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids", "passes")}
+    left_out = ("passes", "model", "prompt_ids", *(["ids"] if case["kind"] == "decode" else []))
+    named = {key: value for key, value in case.items() if key not in left_out}
     head = {**named, "implementation": name, "way": way}
     refused = [answer["refused"] for answer in answers if "refused" in answer]
     if refused:

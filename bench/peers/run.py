@@ -14,7 +14,7 @@ import sys
 import cases
 import machine
 import rounds
-from implementations import Memcpy, Mpi, Served, Tessera, launcher_of, served
+from implementations import Memcpy, Mpi, MpiRows, Served, Tessera, launcher_of, served
 from quiet import Quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,13 +25,21 @@ def all_cases(options):
     doubled = options.directory / "shakespeare-doubled"
     chosen = [*cases.moves(options.quick, options.sides), *cases.linears(options.quick),
               *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled, options.ranks), *cases.ops(options.quick, options.ranks),
-              *cases.programs(options.quick, options.ranks)]
+              *cases.programs(options.quick, options.ranks), *cases.rows(options.quick, options.ranks)]
     for case in chosen:
         if options.only in (None, case["kind"]):
             case.setdefault("ranks", options.ranks)
             if case["kind"] == "move":
                 case["payload_bytes"] = cases.payload_bytes(case, options.ranks)
             yield case
+
+
+def rows_by_mpi(options, name, mpirun):
+    """Rows by id over an MPI: by hand, and on twice as many processes by Tessera and by hand."""
+    by_hand, program, twice = f"{name}-by-hand", options.directory / f"{name}_rows", 2 * options.ranks
+    yield MpiRows(by_hand, program, launcher_of(mpirun, options.ranks), options.ranks)
+    yield Tessera(options.build, twice, f"tessera-{name}", launcher_of(mpirun, twice))
+    yield MpiRows(by_hand, program, launcher_of(mpirun, twice), twice)
 
 
 def implementations(options):
@@ -44,12 +52,13 @@ def implementations(options):
         every.append(Tessera(options.build, options.ranks, f"tessera-{name}", launcher))
         program = options.directory / f"{name}_moves"
         every += [Mpi(name, program, launcher), Mpi(f"{name}-by-hand", program, launcher, Mpi.BY_HAND)]
+        every += rows_by_mpi(options, name, mpirun)
     return every + served(options.directory, options.ranks)
 
 
 def tell(line):
     figure = line.get("refused") or f"{1e6 * line['seconds']['median']:12.2f} us"
-    what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "hidden", "op", "sizes", "pass", "kv_heads") if key in line)
+    what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "hidden", "op", "sizes", "pass", "kv_heads", "skew", "ids") if key in line)
     print(f"{line['kind']:>7} {what:<24} {line['implementation']:>13} {line['way']:<22} {figure}", file=sys.stderr, flush=True)
 
 
@@ -113,7 +122,7 @@ def parse(arguments):
     parser.add_argument("--mpi", type=named_launcher, action="append", default=[], metavar="NAME=MPIRUN",
                         help="an MPI, whose peer is NAME_moves; may be repeated")
     parser.add_argument("--ranks", type=count, default=2)
-    parser.add_argument("--only", choices=["move", "linear", "decode", "ops", "program"])
+    parser.add_argument("--only", choices=["move", "linear", "decode", "ops", "program", "rows"])
     parser.add_argument("--sides", type=counts, help="of the tensors that are moved: 32,8192")
     parser.add_argument("--patience", type=float, default=0, help="seconds to spend, all together, on asking again when others are busy")
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")

@@ -8,7 +8,7 @@ MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
 #: Other implementations are MPIs, Tessera over an MPI ("tessera-NAME"), or moves by hand with an
 #: MPI's collectives ("NAME-by-hand").
 NAMES = {"tessera": "Tessera", "tessera-new": "Tessera, new result", "mpi": "MPI", "mpich": "MPICH", "jax": "JAX",
-         "pytorch": "PyTorch DTensor", "pytorch-plain": "PyTorch", "transformers": "transformers", "memcpy": "memcpy"}
+         "pytorch": "PyTorch DTensor", "pytorch-plain": "PyTorch", "pytorch-gloo": "PyTorch on gloo", "transformers": "transformers", "memcpy": "memcpy"}
 NO_MPI = NAMES.keys() - {"mpi", "mpich"}
 #: Implementations that make a new result at each call.
 MAKERS = ["jax", "pytorch"]
@@ -30,17 +30,22 @@ RATIO_GOAL, RATIO_OPS = 1, ("gelu", "gelu tanh", "tanh", "attention")
 CUT_LOSS_GOAL = 1 / 0.6
 # Goals of blocks on all ranks: the least ratio of PyTorch's tensor parallelism to ours, by tokens and hidden size.
 BLOCK_GOALS = {(512, 1024): 1.2, (64, 256): 3, (1, 1024): 20, (1, 256): 20}
+# Goals of rows by uniform ids, on threads: the most seconds of a gather of 8 ids, the least share of a loop by hand by op, and the least ratio
+# of PyTorch's time to ours.
+FEW_IDS, FEW_IDS_GOAL = 8, 3e-6
+LOOP_GOALS, ROWS_GOAL = {"gather": 0.8, "add": 0.6}, 20
 COPY_GOAL, COPY_GOAL_BYTES, COPY_GOAL_MOVES = 0.8, 1 << 28, MOVES[:2]
 # The sizes and moves for which the report shows moves by hand, without a goal.
 BY_HAND_BYTES, BY_HAND_MOVES = (1 << 28, 1 << 12), MOVES[2:]
 
 #: The fields that identify a case, and those that identify a figure.
 BLOCK = ("program", "tokens", "hidden", "heads", "kv_heads", "intermediate")
-CASE = ("kind", "from", "to", "bytes", *BLOCK, "op", "sizes", "pass")
+ROWS = ("op", "rows", "columns", "ids", "skew")
+CASE = ("kind", "from", "to", "bytes", *BLOCK, *ROWS, "sizes", "pass")
 KEY = (*CASE, "implementation", "way", "ranks")
 #: The kinds of which any report may have figures on one rank, and those that are compared on the
 #: same number of ranks alone.
-ON_ONE_RANK, ON_SAME_RANKS = ("decode", "ops", "program"), ("ops", "program")
+ON_ONE_RANK, ON_SAME_RANKS = ("decode", "ops", "program"), ("ops", "program", "rows")
 
 #: A `ratio` whose goal is `least` (None: no goal). `new` is the ratio of Tessera with a new result,
 #: with the same goal.
@@ -58,8 +63,10 @@ def name_of(implementation):
 
 
 def rank_counts(lines):
-    """The numbers of ranks of the figures, without those on one rank that any report may have."""
-    return {line["ranks"] for line in lines if line["kind"] not in ON_ONE_RANK or line["ranks"] > 1}
+    """The numbers of ranks of the figures, without those on one rank that any report may have, and
+    of rows by MPIs, which are on twice as many ranks, too."""
+    return {line["ranks"] for line in lines if (line["kind"] not in ON_ONE_RANK or line["ranks"] > 1)
+            and (line["kind"] != "rows" or line["implementation"] in NAMES)}
 
 
 def agree(paths, files):
@@ -196,6 +203,33 @@ class Figures:
             ours, theirs = self.block("tessera", case), self.block(peer, case)
             yield ours, theirs, Goal(block_text(case), name_of(peer), least, ratio_of(theirs, ours))
 
+    def rows_cases(self):
+        """The fields of ROWS and the ranks of the gathers and updates that were measured."""
+        return list(dict.fromkeys(tuple(line[key] for key in (*ROWS, "ranks")) for line in self.measured if line["kind"] == "rows"))
+
+    def rows(self, implementation, case):
+        return self.best("rows", implementation, **dict(zip((*ROWS, "ranks"), case)))
+
+    def rows_goals(self):
+        """The goals of rows by id, of those that were measured: those of threads, and then without
+        a goal Tessera over each MPI beside that MPI by hand."""
+        for case in self.rows_cases():
+            op, _, _, ids, skew, _ = case
+            ours, uniform = self.rows("tessera", case), skew == "uniform"
+            if ours and ids == FEW_IDS:
+                yield Goal(rows_text(case), time_text(FEW_IDS_GOAL), 1, exactly(FEW_IDS_GOAL).over(seconds_of(ours)))
+            if ours and "of_copy" in ours:
+                least = LOOP_GOALS.get(op) if uniform and ids > FEW_IDS else None
+                yield Goal(rows_text(case), "a loop by hand", least, share_of(ours, "of_copy"))
+            for peer in ("pytorch-gloo", *(f"{mpi}-by-hand" for mpi in self.mpis)):
+                ratio = ratio_of(self.rows(peer, case), ours)
+                if ratio:
+                    yield Goal(rows_text(case), name_of(peer), ROWS_GOAL if peer == "pytorch-gloo" and uniform else None, ratio)
+            for engine, mpi in self.engines():
+                ratio = ratio_of(self.rows(f"{mpi}-by-hand", case), self.rows(engine, case))
+                if ratio:
+                    yield Goal(f"{rows_text(case)}, {name_of(engine)}", name_of(f"{mpi}-by-hand"), None, ratio)
+
     def by_hand(self, ours, mpis):
         """The ratios to moves by hand that were measured, without goals."""
         for size in BY_HAND_BYTES:
@@ -207,7 +241,7 @@ class Figures:
 
     def rivals(self):
         """Pairs (ours, peer) that are compared."""
-        for peer in (*MAKERS, "transformers", "pytorch-plain"):
+        for peer in (*MAKERS, "transformers", "pytorch-plain", "pytorch-gloo"):
             yield "tessera", peer
         for peer in MAKERS:
             yield "tessera-new", peer
@@ -218,7 +252,7 @@ class Figures:
 
     def compared(self):
         """(what, our line, the peer's line) of each case that both measured, by their fastest ways,
-        on any number of ranks; ops and blocks on the same number."""
+        on any number of ranks; ops, blocks and rows on the same number."""
         wanted = [{key: line.get(key) for key in (*CASE, *(["ranks"] if line["kind"] in ON_SAME_RANKS else []))} for line in self.measured]
         for fields in {tuple(one.items()): one for one in wanted}.values():
             for ours, peer in self.rivals():
@@ -245,8 +279,12 @@ def rate_of(line):
 
 def share_of_copies(line):
     """The share of plain copies that the tool measured in turns with an op; None if it did not."""
-    return Measured(line["of_peak"]["median"], interval_of(line["of_peak"].get("rounds", [])), line.get("others") or 0) \
-        if line and "of_peak" in line else None
+    return share_of(line, "of_peak") if line and "of_peak" in line else None
+
+
+def share_of(line, field):
+    """A share that the tool measured."""
+    return Measured(line[field]["median"], interval_of(line[field].get("rounds", [])), line.get("others") or 0)
 
 
 def op_text(case):
@@ -260,6 +298,12 @@ def block_text(case):
     """A block in words: "llama-block, 1 token, hidden 256, 2 ranks"."""
     program, tokens, hidden, *_, ranks = case
     return ", ".join([program, "1 token" if tokens == 1 else f"{tokens} tokens", f"hidden {hidden}", *([f"{ranks} ranks"] if ranks > 1 else [])])
+
+
+def rows_text(case):
+    """A gather or update in words: "add, 10000 ids, zipf, 2 ranks"."""
+    op, _, _, ids, skew, ranks = case
+    return f"{op}, {ids} ids, {skew}, {ranks} ranks"
 
 
 def moved_text(move, size):
@@ -276,6 +320,8 @@ def subject(line):
         return op_text([line[key] for key in ("op", "sizes", "pass", "ranks")])
     if line["kind"] == "program":
         return block_text([line[key] for key in (*BLOCK, "ranks")])
+    if line["kind"] == "rows":
+        return rows_text([line[key] for key in (*ROWS, "ranks")])
     return f"decoding, {line['kv_heads']} key/value heads"
 
 

@@ -51,10 +51,11 @@ def is_texts(value):
 TEXT, COUNT, SPREAD = (is_text, "text"), (is_count, "a whole number from 1"), (is_spread, "positive numbers with a median")
 SHARE, RATES = (is_share, "null or a number from 0"), (is_rates, "a list of numbers from 0")
 FIELDS = {
-    **dict.fromkeys(("kind", "implementation", "way", "from", "to", "pass", "began", "ended", "refused", "op", "sizes", "program"), TEXT),
-    **dict.fromkeys(("ranks", "bytes", "payload_bytes", "tokens", "hidden", "intermediate", "heads", "kv_heads"), COUNT),
+    **dict.fromkeys(("kind", "implementation", "way", "from", "to", "pass", "began", "ended", "refused", "op", "sizes", "program", "skew"),
+                    TEXT),
+    **dict.fromkeys(("ranks", "bytes", "payload_bytes", "tokens", "hidden", "intermediate", "heads", "kv_heads", "rows", "columns", "ids"), COUNT),
     **dict.fromkeys(("rounds", "samples", "asked"), COUNT),
-    **dict.fromkeys(("seconds", "gemm_seconds", "of_peak"), SPREAD),
+    **dict.fromkeys(("seconds", "gemm_seconds", "of_peak", "of_copy"), SPREAD),
     **dict.fromkeys(("others", "wrong", "peak_bandwidth", "limit_bandwidth"), SHARE),
     **dict.fromkeys(("peak_rounds", "limit_rounds"), RATES),
     "threads_per_core": (lambda value: value is None or is_count(value), "null or a whole number from 1"),
@@ -63,8 +64,9 @@ FIELDS = {
 #: The fields that a line must have: always, by its kind, and by its kind if it has a figure.
 ALWAYS = ("kind", "implementation", "way", "ranks")
 CASES = {"move": ("from", "to", "bytes"), "linear": ("tokens", "hidden", "intermediate"), "decode": ("kv_heads",), "ops": ("op", "sizes"),
-         "program": ("program", "tokens", "hidden", "heads", "kv_heads", "intermediate")}
-FIGURES = {"move": ("payload_bytes",), "linear": ("pass", "gemm_seconds"), "decode": (), "ops": ("pass",), "program": ()}
+         "program": ("program", "tokens", "hidden", "heads", "kv_heads", "intermediate"),
+         "rows": ("op", "rows", "columns", "ids", "skew")}
+FIGURES = {"move": ("payload_bytes",), "linear": ("pass", "gemm_seconds"), "decode": (), "ops": ("pass",), "program": (), "rows": ()}
 MEASURED = ("seconds", "rounds", "samples")
 
 

@@ -65,6 +65,7 @@
 #include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
+#include <tessera/mixture.h>
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
@@ -84,6 +85,7 @@
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
+#include <tessera/sparse.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>

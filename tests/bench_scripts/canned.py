@@ -91,6 +91,24 @@ def blocks():
     yield block(7, "tessera", 1e-4)
 
 
+def rows():
+    """Lines of rows by id, which a run may have or not."""
+    def one(implementation, seconds, ranks=2, op="gather", ids=10000, skew="uniform", **more):
+        return {"kind": "rows", "op": op, "rows": 1000, "columns": 64, "ids": ids, "skew": skew, "ranks": ranks, "implementation": implementation,
+                "way": "a", "rounds": 3, "samples": 3, "asked": 3, "wrong": 0, "others": 0.0, "seconds": spread(seconds), **more}
+
+    yield one("tessera", 1e-3, of_copy={"median": 0.9, "rounds": [0.89, 0.9, 0.91]})
+    yield one("pytorch-gloo", 30e-3)
+    yield one("mpi-by-hand", 0.5e-3)
+    yield one("tessera-mpi", 2e-3)
+    yield one("tessera-mpi", 4e-3, ranks=4)
+    yield one("mpi-by-hand", 12e-3, ranks=4)
+    yield one("tessera", 2e-3, op="add", of_copy={"median": 0.5, "rounds": [0.49, 0.5, 0.51]})
+    yield one("pytorch-gloo", 30e-3, op="add")
+    yield one("tessera", 2e-3, op="add", skew="zipf", of_copy={"median": 0.5, "rounds": [0.49, 0.5, 0.51]})
+    yield one("tessera", 2e-6, ids=8)
+
+
 def write(path, chosen=None):
     chosen = [MACHINE, *lines()] if chosen is None else chosen
     path.write_text("".join(json.dumps(line) + "\n" for line in chosen))

@@ -113,8 +113,9 @@ def check_implementations(report):
     every = run.implementations(options)
     names = [one.name for one in every]
     report.check("who makes new results comes after who does not, and who does by hand after its MPI", unless(
-        names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "pytorch", "jax", "transformers", "transformers",
-                  "pytorch", "pytorch", "pytorch-plain", "pytorch", "pytorch-plain"],
+        names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "mpi-by-hand", "tessera-mpi", "mpi-by-hand", "pytorch", "jax",
+                  "transformers", "transformers",
+                  "pytorch", "pytorch", "pytorch-plain", "pytorch", "pytorch-plain", "pytorch-gloo"],
         names))
 
     def asked_for(case):
@@ -135,9 +136,10 @@ def check_implementations(report):
     report.check("transformers decode in one process too, with 3 heads and with 6", unless(
         found == [(1, 3, alone), (1, 6, alone), (2, 3, together), (2, 6, together)], found))
     processes = [one.count for one in every if isinstance(one, implementations.Served)]
-    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1, 2, 1], processes))
+    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1, 2, 1, 2], processes))
     check_asked_ops(report, every)
     check_asked_blocks(report, every)
+    check_asked_rows(report, every)
 
 
 def check_asked_ops(report, every):
@@ -170,6 +172,21 @@ def check_asked_blocks(report, every):
         all(measured.rounds(case, False) == (9 if case["tokens"] == 1 else 3) for case in measured.programs(False, 2)), "other"))
 
 
+def check_asked_rows(report, every):
+    found = {(case["op"], case["ids"], case["ranks"]): [(one.name, way) for one in every for way in one.ways(case)] for case in measured.rows(False, 2)}
+    twice = [("mpi-by-hand", "alltoallv"), ("tessera-mpi", "processes")]
+    all_ = [("tessera", "threads"), ("tessera-mpi", "processes"), ("mpi-by-hand", "alltoallv"), ("pytorch-gloo", "all_to_all_single")]
+    wanted = {(op, 10000, ranks): all_ if ranks == 2 else twice[::-1] for op in ("gather", "add", "assign") for ranks in (2, 4)}
+    report.check("rows are asked of threads, processes and PyTorch on all ranks, of processes on twice as many", unless(
+        found == {**wanted, ("gather", 8, 2): all_}, found))
+    launched = [one.launcher[2] if isinstance(one, implementations.Tessera) else one.command[2] for one in every
+                for _ in one.ways({"kind": "rows", "ranks": 4})]
+    report.check("as many processes are launched as a case has ranks", unless(launched == [4, 4], launched))
+    skews = {case["skew"] for case in measured.rows(True, 2)}
+    report.check("ids are uniform and zipf, and few of them are measured in 9 rounds", unless(
+        skews == {"uniform", "zipf"} and all(measured.rounds(case, False) == (9 if case["ids"] == 8 else 3) for case in measured.rows(False, 2)), skews))
+
+
 def check_commands(report, folder):
     """The arguments and environment of programs, by programs that print them."""
     tool = folder / "tools" / "tessera"
@@ -186,6 +203,9 @@ def check_commands(report, folder):
     report.check("the tool is asked for a block of a size, on a mesh of its ranks, warm as its peers", unless(
         said == "bench program llama-block --mesh 1 --tokens 64 --hidden 256 --heads 4 --kv-heads 2 --intermediate 1024 --warm-up 3 --iterations 3 --json",
         said))
+    said = known[False].ask(next(measured.rows(True, 2)), "threads", 3).get("said", "")
+    report.check("the tool is asked for rows as its peers are, in loops of several calls", unless(
+        said == "bench rows --ranks 2 --op gather --shape 100000x64 --batch 10000 --skew uniform --warm-up 3 --iterations 3 --calls 32 --json", said))
     report.check("programs have one thread a rank", unless(answers[True].get("omp") == "1", answers))
 
 
@@ -239,6 +259,14 @@ def check_layers(report):
     lines = list(rounds.measure(case, [Scripted("x", [answer])], Watched(0, [0]), 1, 1))
     found = [(line["pass"], line["seconds"]["median"], line["gemm_seconds"]["median"], line["samples"]) for line in lines]
     report.check("layers have a line for each pass", unless(found == [("forward", 2.0, 1.0, 1), ("backward", 4.0, 3.0, 1)], found))
+
+
+def check_rows(report):
+    answer = {"seconds": {"median": 2.0, "min": 1, "max": 3}, "samples": 3, "of_copy": 0.75, "wrong": 0}
+    case = {**next(measured.rows(False, 2)), "ranks": 2}
+    line = next(rounds.measure(case, [Scripted("x", [answer])], Watched(0, [0]), 1, 1))
+    report.check("a line of rows has its whole case, and the share of a loop by hand", unless(
+        {key: line.get(key) for key in case} == case and line["of_copy"] == {"median": 0.75, "rounds": [0.75]}, line))
 
 
 def check_quiet(report):
@@ -442,6 +470,7 @@ def main():
     check_implementations(report)
     check_rounds(report)
     check_layers(report)
+    check_rows(report)
     check_quiet(report)
     check_programs(report)
     with tempfile.TemporaryDirectory() as name:

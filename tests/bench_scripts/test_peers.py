@@ -17,6 +17,7 @@ import implementations  # noqa: E402
 import tap  # noqa: E402
 
 MOVE = {"kind": "move", "from": "S(0)", "to": "S(1)", "shape": [16, 16], "dtype": "f32", "bytes": 1024, "payload_bytes": 1024, "ranks": 2}
+SOME_ROWS = {"kind": "rows", "op": "gather", "rows": 1001, "columns": 3, "ids": 50, "skew": "uniform", "ranks": 2}
 
 
 def unless(truth, contradiction):
@@ -76,6 +77,29 @@ def check_tool_programs(report):
     answers = [(case, tessera.ask(case, "threads", 2)) for case in asked]
     report.check(fact, [str(one) for one in answers if not (
         one[1].get("wrong") == 0 and one[1]["ranks"] == one[0]["ranks"] and one[1]["samples"] == 2 and one[1]["seconds"]["median"] > 0)])
+
+
+def check_tool_rows(report):
+    fact = "the tool answers gathers and updates with as many samples as are asked for, and the share of loops by hand"
+    if not has_bench(report, fact, "rows"):
+        return
+    tessera = implementations.Tessera(TOOLS, 2)
+    answers = [tessera.ask({**SOME_ROWS, "op": op}, "threads", 2) for op in cases.ROWS_OPS]
+    report.check(fact, [str(one) for one in answers if not (
+        one.get("wrong") == 0 and one["samples"] == 2 and one["seconds"]["median"] > 0 and one["of_copy"] > 0)])
+
+
+def check_rows_by_mpi(report, folder, mpicc, mpirun):
+    program, broken = build([mpicc], ROOT / "bench" / "peers" / "mpi_rows.c", folder, "-lm")
+    report.check("rows by MPI compile without a warning", broken)
+    if broken:
+        return
+    for ranks, op, skew in ((1, "add", "zipf"), (2, "gather", "zipf"), (2, "add", "uniform"), (3, "gather", "uniform"), (3, "add", "zipf"), (3, "assign", "zipf")):
+        mpi = implementations.MpiRows("mpi-by-hand", program, implementations.launcher_of(mpirun, ranks), ranks)
+        answer = mpi.ask({**SOME_ROWS, "op": op, "skew": skew}, "alltoallv", 1)
+        report.check(f"{op} of {skew} ids by MPI on {ranks} ranks is right", unless(answer.get("wrong") == 0 and len(answer["seconds"]) == 1, answer))
+    answer = mpi.ask({**SOME_ROWS, "op": "mean"}, "alltoallv", 1)
+    report.check("an op that rows by MPI lack is refused", unless("usage" in answer.get("refused", ""), answer))
 
 
 def check_tool_by_mpi(report, launcher):
@@ -153,6 +177,7 @@ def check_mpi(report, folder):
     answer = mpi.ask({**MOVE, "shape": [3, 16]}, "alltoallw", 1)
     report.check("sizes that do not divide are refused with a sentence", unless("divide by the ranks" in answer.get("refused", ""), answer))
     check_tool_by_mpi(report, launcher)
+    check_rows_by_mpi(report, folder, mpicc, mpirun)
 
 
 def check_usage(report):
@@ -174,6 +199,7 @@ def main():
     check_tool_layers(report)
     check_tool_ops(report)
     check_tool_programs(report)
+    check_tool_rows(report)
     check_decode(report)
     check_usage(report)
     with tempfile.TemporaryDirectory() as name:

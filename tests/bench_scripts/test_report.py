@@ -140,6 +140,29 @@ def check_blocks(cases, folder):
     cases.check("blocks on one rank and on all are of one report", unless(run.ranks == 2, run.ranks))
 
 
+def check_rows(cases, folder):
+    done = report(canned.write(folder / "rows.json", [canned.MACHINE, *canned.rows()]), folder / "rows")
+    cases.check("a run of rows alone becomes a page", unless(done.returncode == 0, done.stderr))
+    found = (folder / "rows" / "benchmarks.md").read_text()
+    gather = "gather, 10000 ids, uniform, 2 ranks"
+    cases.check("rows of threads stand beside loops by hand, PyTorch and their goals", missing(
+        found, f"| {gather} | a loop by hand | 0.8 | 0.90 ±1% | met |", f"| {gather} | PyTorch on gloo | 20 | 30.0 ±4% | met |",
+        "| add, 10000 ids, uniform, 2 ranks | a loop by hand | 0.6 | 0.50 ±2% | **not met** |",
+        "| add, 10000 ids, uniform, 2 ranks | PyTorch on gloo | 20 | 15.0 ±4% | **not met** |"))
+    cases.check("few ids have a goal of time, ids that are not uniform have none", missing(
+        found, "| gather, 8 ids, uniform, 2 ranks | 3.00 us | 1 | 1.50 ±2% | met |", "| add, 10000 ids, zipf, 2 ranks | a loop by hand | no goal | 0.50 ±2% |  |"))
+    cases.check("rows over MPI stand beside that MPI by hand, on twice as many ranks too", missing(
+        found, f"| {gather} | MPI by hand | no goal | 0.50 ±4% |  |", f"| {gather}, Tessera over MPI | MPI by hand | no goal | 0.25 ±4% |  |",
+        "| gather, 10000 ids, uniform, 4 ranks, Tessera over MPI | MPI by hand | no goal | 3.00 ±4% |  |",
+        "| gather, 10000 ids, uniform, 4 ranks |  |  | 12.0 ms ±2% | 4.00 ms ±2% |"))
+    cases.check("rows are compared on the same number of ranks, and listed where a peer is faster", missing(
+        found, "faster, by their fastest ways: 2 of 5 comparisons.", f"| {gather} | Tessera over MPI | 2.00 ms ±2% | MPI by hand (a) | 500 us ±2% |"))
+    run = figures.Figures(folder / "rows.json")
+    cases.check("rows on twice as many ranks are of the same report", unless(run.ranks == 2, run.ranks))
+    cases.check("the goals are of what is measured", unless(
+        figures.FEW_IDS == measured.FEW_IDS and set(figures.LOOP_GOALS) < set(measured.ROWS_OPS), figures.LOOP_GOALS))
+
+
 def line(*medians, others=0, **more):
     return {"seconds": {"median": sorted(medians)[len(medians) // 2], "rounds": list(medians)}, "others": others, **more}
 
@@ -338,6 +361,7 @@ def check_simulation(cases, folder):
 MOVE = canned.move("tessera", "P", "R", 64, 1e-6)
 LAYER = {**MOVE, "kind": "linear", "tokens": 8, "hidden": 16, "intermediate": 32, "pass": "forward", "gemm_seconds": canned.spread(1e-3)}
 BLOCK = next(canned.blocks())
+ROWS = next(canned.rows())
 REFUSED = {"kind": "move", "implementation": "mpi", "way": "a", "from": "P", "to": "R", "bytes": 64, "ranks": 2, "refused": "no"}
 
 
@@ -368,6 +392,8 @@ def refused_files():
         yield f"a layer without {field}", after_machine(without(LAYER, field)), f'line 2: it has no "{field}"'
     for field in figures.BLOCK:
         yield f"a block without {field}", after_machine(without(BLOCK, field)), f'line 2: it has no "{field}"'
+    for field in figures.ROWS:
+        yield f"rows without {field}", after_machine(without(ROWS, field)), f'line 2: it has no "{field}"'
     for field, value in (("bytes", -1), ("ranks", "two"), ("seconds", 1), ("seconds", {"min": 1}), ("seconds", {"median": 0}),
                          ("seconds", {"median": 1, "rounds": [1, "2"]}), ("others", "much"), ("limit_bandwidth", "fast"), ("way", None),
                          ("limit_rounds", 3), ("seconds", {"median": math.nan}), ("bytes", True)):
@@ -404,10 +430,11 @@ def main():
             check_goals(cases, found)
             check_page(cases, found)
             check_figures_file(cases, folder)
-            for title in ("## Operations", "## A block of a Llama"):
+            for title in ("## Operations", "## A block of a Llama", "## Rows by id"):
                 cases.check(f"without figures there is no section {title}", unless(title not in found, "there is"))
         check_operations(cases, folder)
         check_blocks(cases, folder)
+        check_rows(cases, folder)
         check_intervals(cases)
         check_texts(cases)
         check_verdicts(cases)

@@ -94,12 +94,20 @@ def rows_benchmark():
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     ended = (done.returncode, done.stderr if done.returncode else "")
     return harness.different("exit status", ended, (0, "")) + harness.different(
-        "lines", [[line[k] for k in ("op", "engine", "ranks", "wrong", "of_copy")] for line in lines],
-        [["gather", "mpi", 2, 0, None], ["add", "mpi", 2, 0, None]])
+        "lines", [[line[k] for k in ("op", "engine", "ranks", "wrong")] + [line["of_copy"] > 0] for line in lines],
+        [["gather", "mpi", 2, 0, True], ["add", "mpi", 2, 0, True]])
+
+
+def rows_benchmark_without_own_rows():
+    """5 rows of 4 ranks are 2, 2, 1 and 0."""
+    done = mpirun(4, tool.path, "bench", "rows", "--shape", "5x3", "--batch", "30", "-n", "2", "--json")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return harness.different("lines", [(line["op"], line["wrong"], line["of_copy"]) for line in found], [("gather", 0, None), ("add", 0, None)])
 
 
 tool.case("rows by id are those of rank threads", rows_by_id)
 tool.case("bench rows --engine mpi prints once, and nothing is wrong", rows_benchmark)
+tool.case("bench rows has no loop by hand where a process has no rows", rows_benchmark_without_own_rows)
 
 
 def with_variable(name, value):
@@ -273,10 +281,10 @@ def talk_until_one_dies():
 tool.case("a rank that is killed ends the job, not in silence", talk_until_one_dies)
 
 
-def generate(number, ranks):
-    program, model = llama
+def generate(number, ranks, *model):
+    program = llama[0]
     logits = [tool.folder / f"logits-{number}-{kind}.npy" for kind in ("threads", "processes")]
-    request = [model, "--prompt", "ROMEO:", "--tokens", "12", "--json", "--logits"]
+    request = [*model, "--prompt", "ROMEO:", "--tokens", "12", "--json", "--logits"]
     threads = subprocess.run([program, "--ranks", str(ranks), *request, logits[0]], capture_output=True, text=True, timeout=120, check=True)
     processes = mpirun(ranks, program, *(["--engine", "mpi"] if number else []), *request, logits[1])
     if processes.returncode:
@@ -289,6 +297,10 @@ def generate(number, ranks):
 
 
 for number, ranks in enumerate((2, 3) if llama else ()):
-    tool.case(f"tessera-llama on {ranks} processes{'' if number else ', unasked,'} gives the tokens and logits of rank threads", generate, number, ranks)
+    tool.case(f"tessera-llama on {ranks} processes{'' if number else ', unasked,'} gives the tokens and logits of rank threads", generate, number, ranks,
+              llama[1])
+if llama:
+    experts = pathlib.Path(__file__).resolve().parents[1] / "golden" / "expert_models" / "mixtral" / "config.json"
+    tool.case("tessera-llama with 5 experts on 3 processes gives the tokens and logits of rank threads", generate, 2, 3, "--random", experts)
 
 tool.report.finish()

@@ -41,7 +41,7 @@ static inline float tsr_f32_fma(float x, float y, float z)
 /** 2^n; n, as a signed number, is from -126 to 127. Only its low 9 bits count. */
 static inline float tsr_f32_power(uint32_t n)
 {
-    return tsr_f32_from_bits((n << 23) + (UINT32_C(127) << 23));
+    return tsr_f32_from_bits((n + 127) << 23);
 }
 
 /** Where x is beyond these bounds, a function is constant or simple. NaN stays. */
@@ -60,6 +60,14 @@ static inline float tsr_f32_clamp(float x, float low, float high)
     const int32_t bits = (int32_t)tsr_f32_to_bits(x), most = (int32_t)tsr_f32_to_bits(high);
     const uint32_t less = (uint32_t)(bits < most ? bits : most), least = tsr_f32_to_bits(low);
     return tsr_f32_from_bits(less < least ? less : least);
+}
+
+/** |x|, or `most`, which is positive, if that is less or x is NaN: of positive numbers the bits
+ * ascend as these do. */
+static inline float tsr_f32_size(float x, float most)
+{
+    const uint32_t bits = tsr_f32_to_bits(x) & UINT32_C(0x7fffffff), bound = tsr_f32_to_bits(most);
+    return tsr_f32_from_bits(bits < bound ? bits : bound);
 }
 
 /** e^r - 1 for |r| at most 0.3475. The polynomial q is within 2^-28 of (e^r - 1 - r) / r^2. */
@@ -122,16 +130,16 @@ static inline float tsr_f32_log(float x)
 /** 1.4 ulp. Below 0.55 a polynomial in x^2, above 1 - 2 / (e^2x + 1). */
 static inline float tsr_f32_tanh(float x)
 {
-    const float size = fabsf(x), z = x * x;
+    const float z = x * x;
     float rest, p = -0x1.9a7fdcp-8f;
-    const float scale = tsr_f32_power(tsr_f32_exp_parts(size > 10 ? 10 : size, 2, &rest));
+    const float scale = tsr_f32_power(tsr_f32_exp_parts(tsr_f32_size(x, 10), 2, &rest));
     const float large = 1 - 2 / tsr_f32_fma(scale, rest, scale + 1);
     p = tsr_f32_fma(p, z, 0x1.592246p-6f);
     p = tsr_f32_fma(p, z, -0x1.b925d2p-5f);
     p = tsr_f32_fma(p, z, 0x1.110d1ap-3f);
     p = tsr_f32_fma(p, z, -0x1.55554ap-2f);
     const float small = tsr_f32_fma(x * z, p, x);
-    return copysignf(size >= 0.55f ? large : small, x);
+    return copysignf(fabsf(x) >= 0.55f ? large : small, x); /* of NaN: small, which is NaN */
 }
 
 /* Logistic functions are computed as times / (2^-64 + e^z 2^-64), of which the quotient is taken
@@ -217,7 +225,7 @@ static inline float tsr_f32_tail(float t)
  * above |x|, gelu is x - h(|x|) above 0, else -h(|x|). */
 static inline float tsr_f32_gelu_erf(float x)
 {
-    const float size = fabsf(x) > 16 ? 16 : fabsf(x), t = size / tsr_f32_fma(size, 0.25f, 1);
+    const float size = tsr_f32_size(x, 16), t = size / tsr_f32_fma(size, 0.25f, 1);
     return (x < 0 ? -0.0f : x) - tsr_f32_times_bell(t * tsr_f32_tail(t), size);
 }
 

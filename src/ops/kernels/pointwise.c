@@ -2,6 +2,7 @@
 
 #include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise_kernels.h"
+#include "ops/kernels/stream.h"
 
 #include <tessera/sys/device.h>
 
@@ -10,12 +11,8 @@
 #define INPUTS 3
 /* Elements that go through buffers at once, so that they stay in the first-level cache. */
 #define CHUNK 512
-/* Elements of a chunk that is streamed, and how many chunks ahead operands are fetched, because
- * the arithmetic on a chunk would leave memory idle. */
+/* Elements of a chunk that is streamed. */
 #define STREAMED 64
-#define AHEAD    2
-/* Bytes of a cache line. */
-#define LINE 64
 /* Results of so many bytes stay in the cache, where they are wanted next. */
 #define SMALL (INT64_C(32) << 10)
 
@@ -36,7 +33,7 @@ typedef struct walked {
 
 typedef struct walk {
     const tsr_pointwise_kernels *kernels;
-    tsr_pointwise_loop *loop;
+    tsr_pointwise_loop *loop, *lines; /* `lines`: for direct rows that are streamed, or NULL */
     double parameters[TSR_POINTWISE_PARAMETERS];
     int count; /* the inputs, and the output behind them */
     walked tensors[INPUTS + 1];
@@ -142,7 +139,7 @@ static int64_t row_stride(const walk *w, int tensor)
 /* Puts n results, which are an array of the dtype of the computation, into the output. */
 static void write_chunk(const walk *w, void *array, char *to, int64_t n)
 {
-    _Alignas(LINE) char narrow[CHUNK * sizeof(float)];
+    _Alignas(STREAM_LINE) char narrow[CHUNK * sizeof(float)];
     const walked *const out = &w->tensors[w->count - 1];
     if (!w->streams) {
         w->kernels->scatter[out->dtype](array, to, n, row_stride(w, w->count - 1));
@@ -153,19 +150,17 @@ static void write_chunk(const walk *w, void *array, char *to, int64_t n)
     w->kernels->stream(out->dtype == out->computed ? array : narrow, to, n * out->bytes);
 }
 
-/* Fetches the `bytes` bytes AHEAD chunks behind those at `at`. There may be none: a prefetch does
- * not fault. */
+/* Fetches as many bytes as those at `at`, STREAM_AHEAD behind them. */
 static inline void fetch_ahead(const char *at, int64_t bytes)
 {
-    const uintptr_t from = (uintptr_t)at + (uintptr_t)(AHEAD * bytes);
-    for (int64_t i = 0; i < bytes; i += LINE)
-        __builtin_prefetch((const void *)(from + (uintptr_t)i), 0, 3);
+    for (int64_t i = 0; i < bytes; i += STREAM_LINE)
+        stream_fetch(at + i);
 }
 
 /* Computes `n` elements, CHUNK at most; `at` has the address of the first in each tensor. */
 static void run_chunk(const walk *w, char *const *at, int64_t n)
 {
-    _Alignas(LINE) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
+    _Alignas(STREAM_LINE) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
     const void *in[INPUTS] = {NULL};
     for (int i = 0; i < w->count - 1; i++) {
         const walked *const t = &w->tensors[i];
@@ -189,26 +184,46 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
 /* Elements of the next chunk, so that streamed ones but the first begin with a line. */
 static int64_t chunk_length(const walk *w, const char *out, int64_t rest)
 {
-    const int64_t beyond = (int64_t)((uintptr_t)out % LINE) / w->tensors[w->count - 1].bytes;
+    const int64_t beyond = (int64_t)((uintptr_t)out % STREAM_LINE) / w->tensors[w->count - 1].bytes;
     const int64_t most = w->streams ? STREAMED - beyond : CHUNK;
     return rest < most ? rest : most;
+}
+
+/* Streams a chunk of `n` results: STREAMED at most. */
+static void stream_chunk(const walk *w, const void *const *in, char *to, int64_t n)
+{
+    _Alignas(STREAM_LINE) char buffer[STREAMED * sizeof(double)];
+    const int last = w->count - 1;
+    for (int i = 0; i < last; i++)
+        fetch_ahead(in[i], n * w->tensors[i].bytes);
+    w->loop(in, buffer, n, w->parameters);
+    w->kernels->stream(buffer, to, n * w->tensors[last].bytes);
+}
+
+/* Streams results up to the last whole line; returns how many: 0 if `to` is within a line. */
+static int64_t stream_lines(const walk *w, const void *const *in, char *to, int64_t rest)
+{
+    if (!w->lines || (uintptr_t)to % STREAM_LINE)
+        return 0;
+    const int64_t n = rest - rest % (STREAM_LINE / (int64_t)sizeof(float));
+    w->lines(in, to, n, w->parameters);
+    return n;
 }
 
 /* run_row() for direct rows whose results are streamed. */
 static void stream_row(const walk *w, char *const *begin, int64_t length)
 {
-    _Alignas(LINE) char buffer[STREAMED * sizeof(double)];
     const int last = w->count - 1;
     const void *in[INPUTS] = {NULL};
     char *to = begin[last];
     for (int i = 0; i < last; i++)
         in[i] = begin[i];
     for (int64_t done = 0, n; done < length; done += n) {
-        n = chunk_length(w, to, length - done);
-        for (int i = 0; i < last; i++)
-            fetch_ahead(in[i], n * w->tensors[i].bytes);
-        w->loop(in, buffer, n, w->parameters);
-        w->kernels->stream(buffer, to, n * w->tensors[last].bytes);
+        n = stream_lines(w, in, to, length - done);
+        if (n == 0) {
+            n = chunk_length(w, to, length - done);
+            stream_chunk(w, in, to, n);
+        }
         for (int i = 0; i < last; i++)
             in[i] = (const char *)in[i] + n * w->tensors[i].bytes;
         to += n * w->tensors[last].bytes;
@@ -360,6 +375,7 @@ static void run_any(const tsr_kernel_call *call, const tsr_pointwise_kernels *ke
     walk w;
     w.kernels = kernels;
     w.loop = loop;
+    w.lines = loop == kernels->loops[call->code][TSR_F32] ? kernels->lines[call->code] : NULL;
     memcpy(w.parameters, parameters, sizeof w.parameters);
     run_walk(&w, call, is_part);
 }

@@ -94,6 +94,37 @@ DEFINE_EITHER(, f32)
 DEFINE_EITHER(_backward, f64)
 DEFINE_EITHER(_backward, f32)
 
+/* Loops that stream lines of f32 results while they compute them, of the first operands. */
+#define DEFINE_LINES(name, operands, value)                                                                            \
+    static void name##_lines(const void *const *in, void *out, int64_t n, const double *parameters)                    \
+    {                                                                                                                  \
+        enum { LENGTH = STREAM_LINE / sizeof(float) };                                                                 \
+        const float *as = in[0], *bs = in[(operands)-1];                                                               \
+        float *to = out;                                                                                               \
+        (void)parameters;                                                                                              \
+        for (float *const end = to + n; to < end; to += LENGTH, as += LENGTH, bs += LENGTH) {                          \
+            _Alignas(STREAM_LINE) float line[LENGTH];                                                                  \
+            stream_fetch(as);                                                                                          \
+            if ((operands) > 1)                                                                                        \
+                stream_fetch(bs);                                                                                      \
+            _Pragma("omp simd") for (int i = 0; i < LENGTH; i++) line[i] = value;                                      \
+            stream_line(line, to);                                                                                     \
+        }                                                                                                              \
+    }
+
+DEFINE_LINES(exp, 1, tsr_f32_exp(a))
+DEFINE_LINES(tanh, 1, tsr_f32_tanh(a))
+DEFINE_LINES(sigmoid, 1, tsr_f32_sigmoid(a))
+DEFINE_LINES(silu, 1, tsr_f32_silu(a))
+DEFINE_LINES(silu_mul, 2, tsr_f32_silu(a) * b)
+DEFINE_LINES(gelu_by_tanh, 1, tsr_f32_gelu_tanh(a))
+DEFINE_LINES(gelu_by_erf, 1, tsr_f32_gelu_erf(a))
+
+static void gelu_lines(const void *const *in, void *out, int64_t n, const double *parameters)
+{
+    (parameters[0] != 0 ? gelu_by_tanh_lines : gelu_by_erf_lines)(in, out, n, parameters);
+}
+
 FOR_INTEGERS(add, a + b)
 FOR_INTEGERS(sub, a - b)
 FOR_INTEGERS(mul, a *b)
@@ -370,6 +401,29 @@ DEFINE_MOVES(bf16, uint16_t, float, widen_bf16, round_bf16)
 DEFINE_SUMS(f64, double)
 DEFINE_SUMS(i64, uint64_t)
 
+#define DEFINE_SCALED(dtype, T)                                                                                        \
+    static void start_scaled_##dtype(const void *terms, double factor, void *sums, int64_t n)                          \
+    {                                                                                                                  \
+        const T *const from = terms, by = (T)factor;                                                                   \
+        T *const to = sums;                                                                                            \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            to[i] = from[i] * by;                                                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void add_scaled_##dtype(const void *terms, double factor, void *sums, int64_t n)                            \
+    {                                                                                                                  \
+        const T *const from = terms, by = (T)factor;                                                                   \
+        T *const to = sums;                                                                                            \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            to[i] += from[i] * by;                                                                                     \
+        }                                                                                                              \
+    }
+
+DEFINE_SCALED(f64, double)
+DEFINE_SCALED(f32, float)
+
 #define FLOATS(name)                                                                                                   \
     {                                                                                                                  \
         [TSR_F64] = name##_f64, [TSR_F32] = name##_f32                                                                 \
@@ -465,11 +519,22 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_OR] = {[TSR_BOOL] = or_bool},
             [TSR_POINTWISE_NOT] = {[TSR_BOOL] = not_bool},
         },
+    .lines =
+        {
+            [TSR_POINTWISE_EXP] = exp_lines,
+            [TSR_POINTWISE_TANH] = tanh_lines,
+            [TSR_POINTWISE_SIGMOID] = sigmoid_lines,
+            [TSR_POINTWISE_SILU] = silu_lines,
+            [TSR_POINTWISE_SILU_MUL] = silu_mul_lines,
+            [TSR_POINTWISE_GELU] = gelu_lines,
+        },
     .gather = MOVES(gather),
     .stream = stream_bytes,
     .finish = stream_finish,
     .scatter = MOVES(scatter),
     .add_rows = {[TSR_F64] = add_rows_f64, [TSR_I64] = add_rows_i64},
+    .start_scaled = {[TSR_F64] = start_scaled_f64, [TSR_F32] = start_scaled_f32},
+    .add_scaled = {[TSR_F64] = add_scaled_f64, [TSR_F32] = add_scaled_f32},
     .add_lanes = {[TSR_F64] = add_lanes_f64, [TSR_I64] = add_lanes_i64},
     .convert =
         {

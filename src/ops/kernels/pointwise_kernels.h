@@ -105,6 +105,9 @@ typedef void tsr_pointwise_move(const void *from, void *to, int64_t n, int64_t s
 typedef struct tsr_pointwise_kernels {
     /** By op and by dtype of the computation: f64, f32, i64, i32, bool; NULL: there is none. */
     tsr_pointwise_loop *loops[TSR_POINTWISE_END][TSR_DTYPE_END];
+    /** Loops of f32 for ops with much arithmetic: as `loops`, but they fetch operands ahead, and
+     * stream results; for whole lines of 64 bytes of the result. NULL: there is none. */
+    tsr_pointwise_loop *lines[TSR_POINTWISE_END];
     /** By dtype in memory: to an array of the dtype of the computation. */
     tsr_pointwise_move *gather[TSR_DTYPE_END];
     /** By dtype in memory: from an array of the dtype of the computation, rounding to nearest
@@ -119,6 +122,9 @@ typedef struct tsr_pointwise_kernels {
     tsr_pointwise_loop *convert[TSR_DTYPE_END][TSR_DTYPE_END];
     /** sums[i] += terms[i]; f64 and i64. */
     void (*add_rows[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
+    /** sums[i] = terms[i] times the factor, and sums[i] += that; f64 and f32. */
+    void (*start_scaled[TSR_DTYPE_END])(const void *terms, double factor, void *sums, int64_t n);
+    void (*add_scaled[TSR_DTYPE_END])(const void *terms, double factor, void *sums, int64_t n);
     /** Adds term i to sums[i mod 16], in ascending order; f64 and i64. */
     void (*add_lanes[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
 } tsr_pointwise_kernels;

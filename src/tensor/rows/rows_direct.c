@@ -12,6 +12,9 @@
 /* Bytes of a row that are fetched before they are copied. */
 #define FETCHED_BYTES 512
 
+/* How many rows are fetched ahead of the row that is copied. */
+#define FETCHED_ROWS 16
+
 /* What peers read of a rank, for one table. */
 typedef struct shown {
     const char *shard;
@@ -61,44 +64,82 @@ static void fetch(const char *row, size_t bytes)
         __builtin_prefetch(row + at);
 }
 
-/* Finds the rows of a block of ids, and begins to fetch them. `bytes` are those of a row. */
-static void find_rows(const tsr_row_table *table, const int64_t *ids, int64_t count, size_t bytes, const char **rows)
+/* Finds the row of an id, and begins to fetch it. `bytes` are those of a row. */
+static const char *find_row(tsr_row_table *table, int64_t id, size_t bytes)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const tsr_row_place place = tsr_row_find(&((tsr_row_table *)table)->finder, ids[i]);
-        rows[i] = table->bases[place.part] + (size_t)place.local * table->strides[place.part];
-        fetch(rows[i], bytes);
+    const tsr_row_place place = tsr_row_find(&table->finder, id);
+    const char *const row = table->bases[place.part] + (size_t)place.local * table->strides[place.part];
+    fetch(row, bytes);
+    return row;
+}
+
+static void copy_row(const tsr_row_table *table, const tsr_row_columns *columns, char *out, const char *row,
+                     size_t bytes)
+{
+    if (columns->width == table->width)
+        memcpy(out, row, bytes);
+    else
+        tsr_row_scatter(table, columns, out, row);
+}
+
+/* Reads the rows of all ids, those of one column part. Each row is fetched FETCHED_ROWS rows before
+ * it is copied: by turns, so that neither fetches nor copies come in a rush. */
+static void read_columns(const tsr_row_request *request, const tsr_row_columns *columns)
+{
+    tsr_row_table *const table = request->table;
+    int64_t ids[FETCHED_ROWS];
+    const char *rows[FETCHED_ROWS];
+    const size_t bytes = (size_t)columns->width * table->element_bytes;
+    char *out = request->data;
+    if (bytes == 0)
+        return;
+    const int64_t begun = tsr_min_i64(FETCHED_ROWS, request->count);
+    tsr_row_ids_read(request->ids, 0, begun, ids);
+    for (int64_t i = 0; i < begun; i++)
+        rows[i] = find_row(table, ids[i], bytes);
+    for (int64_t first = 0; first < request->count; first += FETCHED_ROWS) {
+        const int64_t count = tsr_min_i64(FETCHED_ROWS, request->count - first),
+                      next = tsr_min_i64(FETCHED_ROWS, request->count - first - count);
+        tsr_row_ids_read(request->ids, first + count, next, ids);
+        for (int64_t i = 0; i < count; i++, out += request->stride) {
+            const char *const row = rows[i];
+            if (i < next)
+                rows[i] = find_row(table, ids[i], bytes);
+            copy_row(table, columns, out, row, bytes);
+        }
     }
 }
 
-static void copy_rows(const tsr_row_request *request, const tsr_row_columns *columns, int64_t first, int64_t count,
-                      const char *const *rows)
+/* Reads one segment of the rows of all ids, on a device. */
+static tsr_status read_segment(const tsr_row_call *call, const tsr_row_request *request, const tsr_row_segment *segment)
 {
-    const tsr_row_table *const table = request->table;
-    const size_t bytes = (size_t)columns->width * table->element_bytes;
-    char *out = request->data + (size_t)first * request->stride;
-    if (columns->width == table->width)
-        for (int64_t i = 0; i < count; i++, out += request->stride)
-            memcpy(out, rows[i], bytes);
-    else
-        for (int64_t i = 0; i < count; i++, out += request->stride)
-            tsr_row_scatter(table, columns, out, rows[i]);
-}
-
-/* Reads the rows of all ids, those of one column part. */
-static void read_columns(const tsr_row_request *request, const tsr_row_columns *columns)
-{
+    tsr_row_table *const table = request->table;
+    const size_t bytes = table->element_bytes;
+    char *out = request->data + (size_t)segment->whole * bytes;
     int64_t ids[TSR_ROW_BLOCK];
-    const char *rows[TSR_ROW_BLOCK];
-    const size_t bytes = (size_t)columns->width * request->table->element_bytes;
-    if (bytes == 0)
-        return;
     for (int64_t first = 0; first < request->count; first += TSR_ROW_BLOCK) {
         const int64_t count = tsr_min_i64(TSR_ROW_BLOCK, request->count - first);
         tsr_row_ids_read(request->ids, first, count, ids);
-        find_rows(request->table, ids, count, bytes, rows);
-        copy_rows(request, columns, first, count, rows);
+        for (int64_t i = 0; i < count; i++, out += request->stride)
+            TSR_TRY(tsr_row_batch_copy(call->batch, table->layout->dtype, segment->length, out,
+                                       find_row(table, ids[i], 0) + (size_t)segment->local * bytes));
     }
+    return TSR_OK;
+}
+
+static tsr_status read_on_device(const tsr_row_call *call)
+{
+    for (size_t i = 0; i < call->count; i++) {
+        const tsr_row_request *const request = &call->requests[i];
+        const tsr_row_table *const table = request->table;
+        for (int64_t columns = 0; columns < table->columns.count && request->count > 0; columns++) {
+            const tsr_row_columns *const part = &table->parts[columns];
+            find_bases(call, i, columns);
+            for (size_t s = 0; s < part->count; s++)
+                TSR_TRY(read_segment(call, request, &table->segments[part->first + s]));
+        }
+    }
+    return tsr_row_batch_finish(call->batch);
 }
 
 static void read_rows(const tsr_row_call *call)
@@ -156,6 +197,14 @@ static tsr_status sort_requests(const tsr_row_call *call)
     return TSR_OK;
 }
 
+/* Takes the memory of lists of a gather, for the largest of its tables. */
+static tsr_status reserve_lists(const tsr_row_call *call)
+{
+    for (size_t i = 0; i < call->count && call->batch && call->gathers; i++)
+        TSR_TRY(tsr_row_batch_reserve(call->batch, call->requests[i].count, 0));
+    return TSR_OK;
+}
+
 /* No rank changes rows before all ranks have the memory for it. */
 static tsr_status update(const tsr_row_call *call)
 {
@@ -165,8 +214,10 @@ static tsr_status update(const tsr_row_call *call)
 
 static tsr_status gather(const tsr_row_call *call)
 {
-    const tsr_status status = tsr_call_follow(call->group->comm);
-    if (status == TSR_OK)
+    tsr_status status = tsr_call_follow(call->group->comm);
+    if (status == TSR_OK && call->batch)
+        status = read_on_device(call);
+    else if (status == TSR_OK)
         read_rows(call);
     return tsr_call_end(call->group->comm, status);
 }
@@ -175,7 +226,10 @@ tsr_status tsr_rows_run_directly(const tsr_row_call *call, tsr_status local)
 {
     if (local == TSR_OK)
         local = sort_requests(call);
-    const tsr_call mine = {.fingerprint = call->fingerprint, .status = local, .reaches = true, .extra = call->requests};
+    if (local == TSR_OK)
+        local = reserve_lists(call);
+    tsr_call mine = {.fingerprint = call->fingerprint, .reaches = true, .extra = call->requests};
+    mine.status = call->batch ? tsr_call_place(call->group->comm, &mine, call->batch->device, NULL, local) : local;
     TSR_TRY(tsr_call_begin(call->group->comm, &mine, tsr_row_call_describe, call));
     return call->gathers ? gather(call) : update(call);
 }

@@ -39,6 +39,7 @@ typedef struct side {
     int rank;
     tsr_dtensor *table;
     int64_t *lists; /* LISTS * batch ids */
+    int64_t *near;  /* of processes: as many ids of this rank's own rows, counted from its first */
     float *rows;
     int turn; /* of the lists */
 } side;
@@ -92,6 +93,12 @@ static int64_t rows_of_each(const job *j)
     return (j->rows + j->ranks - 1) / j->ranks;
 }
 
+static int64_t own_rows(const job *j, int rank)
+{
+    const int64_t left = j->rows - rank * rows_of_each(j);
+    return left < 0 ? 0 : left < rows_of_each(j) ? left : rows_of_each(j);
+}
+
 static void fill_table(const side *s)
 {
     const tsr_tensor local = tsr_dtensor_to_local(s->table);
@@ -119,23 +126,42 @@ static tsr_status call_library(tsr_comm *comm, void *arg)
     return j->gathers ? tsr_rows_gather(s->table, &ids, &rows) : tsr_rows_update(s->table, &ids, &rows, j->op);
 }
 
+static void call_loop(const job *j, const hand_table *memory, int rank, bool ahead)
+{
+    if (j->gathers)
+        hand_gather(memory, rank, ahead);
+    else
+        hand_update(memory, rank, j->op);
+}
+
 /* By hand, ranks meet before they read peers' rows, and after it. `arg` has the side, and for the
  * gather that fetches ahead something more. */
 static tsr_status call_by_hand(tsr_comm *comm, void *arg)
 {
     side *const s = ((side **)arg)[0];
-    const bool ahead = ((side **)arg)[1];
     const job *const j = s->j;
     const hand_table memory = {
         .ranks = j->hand, .count = j->ranks, .each = rows_of_each(j), .width = j->width, .batch = j->batch};
     s->turn = (s->turn + 1) % LISTS;
     j->hand[s->rank].ids = s->lists + s->turn * j->batch;
     TSR_TRY(tsr_comm_barrier(comm));
-    if (j->gathers)
-        hand_gather(&memory, s->rank, ahead);
-    else
-        hand_update(&memory, s->rank, j->op);
+    call_loop(j, &memory, s->rank, ((side **)arg)[1]);
     return tsr_comm_barrier(comm);
+}
+
+/* Processes cannot reach peers' rows by hand: each copies or changes its own rows, without a
+ * meeting. */
+static tsr_status call_alone(tsr_comm *comm, void *arg)
+{
+    side *const s = ((side **)arg)[0];
+    const job *const j = s->j;
+    (void)comm;
+    s->turn = (s->turn + 1) % LISTS;
+    const hand_rank own = {j->hand[s->rank].table, s->near + s->turn * j->batch, s->rows};
+    const hand_table memory = {
+        .ranks = &own, .count = 1, .each = own_rows(j, s->rank), .width = j->width, .batch = j->batch};
+    call_loop(j, &memory, 0, ((side **)arg)[1]);
+    return TSR_OK;
 }
 
 /* Counts the elements of gathered rows that are wrong. */
@@ -253,11 +279,14 @@ static tsr_status make_lists(side *s)
 {
     const job *const j = s->j;
     s->lists = calloc((size_t)(LISTS * j->batch) + 1, sizeof *s->lists);
+    s->near = calloc((size_t)(LISTS * j->batch) + 1, sizeof *s->near);
     s->rows = calloc((size_t)(j->batch * j->width) + 1, sizeof *s->rows);
-    if (!s->lists || !s->rows)
+    if (!s->lists || !s->near || !s->rows)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld ids and their rows", (long long)j->batch);
     for (int list = 0; list < LISTS; list++)
         draw_list(j, s->rank, list, s->lists + list * j->batch);
+    for (int64_t i = 0; i < LISTS * j->batch && own_rows(j, s->rank) > 0; i++)
+        s->near[i] = s->lists[i] % rows_of_each(j) % own_rows(j, s->rank);
     fill_table(s);
     fill_rows(s);
     j->hand[s->rank] = (hand_rank){tsr_dtensor_to_local(s->table).data, s->lists, s->rows};
@@ -268,10 +297,13 @@ static tsr_status measure(job *j, side *s, tsr_comm *comm)
 {
     void *const plain[] = {s, NULL}, *const fetching[] = {s, s};
     const size_t bytes = (size_t)(j->batch * j->width) * sizeof(float);
-    const bool by_hand = place_launched(j->place) == 0;
+    const bool launched = place_launched(j->place) > 0;
+    /* All ranks must have rows that they can copy alone; the last rank has the fewest. */
+    const bool by_hand = !launched || own_rows(j, j->ranks - 1) > 0;
+    tsr_bench_body *const hand = launched ? call_alone : call_by_hand;
     const tsr_bench_subject subjects[] = {{.call = call_library, .check = check, .arg = s, .bytes = bytes},
-                                          {.call = call_by_hand, .arg = (void *)plain, .bytes = bytes},
-                                          {.call = call_by_hand, .arg = (void *)fetching, .bytes = bytes}};
+                                          {.call = hand, .arg = (void *)plain, .bytes = bytes},
+                                          {.call = hand, .arg = (void *)fetching, .bytes = bytes}};
     tsr_bench_result results[MOST_SUBJECTS] = {{.bytes = 0}};
     const tsr_bench_options options = bench_options(&j->settings, j->place, s->rank);
     TSR_TRY(tsr_bench_turns(comm, subjects, !by_hand ? 1 : j->gathers ? 3 : 2, &options, results));
@@ -295,6 +327,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     status = tsr_comm_share_status(comm, "bench rows", status);
     tsr_dtensor_destroy(s.table);
     free(s.lists);
+    free(s.near);
     free(s.rows);
     return status;
 }
@@ -318,15 +351,21 @@ static int64_t row_bytes(const job *j)
     return j->width * (int64_t)sizeof(float);
 }
 
+/* Of all ranks, a second. */
+static double row_rate(const job *j)
+{
+    return j->results[0].bandwidth / (double)row_bytes(j);
+}
+
 static json_t *row_to_json(const job *j)
 {
     const tsr_bench_result *const result = &j->results[0];
     json_t *const of_copy = share_of_hand(j) > 0 ? json_real(share_of_hand(j)) : json_null();
-    return json_pack("{ss ss ss sI sI sI sI ss sI so sf so so sI}", "bench", "rows", "op", op_name(j), "engine",
+    return json_pack("{ss ss ss sI sI sI sI ss sI so sf sf so so sI}", "bench", "rows", "op", op_name(j), "engine",
                      place_engine(j->place), "ranks", (json_int_t)j->ranks, "rows", (json_int_t)j->rows, "row_bytes",
                      (json_int_t)row_bytes(j), "ids", (json_int_t)j->batch, "skew", j->is_zipf ? "zipf" : "uniform",
-                     "duplicates", (json_int_t)j->duplicates, "seconds", spread_to_json(result->seconds), "bandwidth",
-                     result->bandwidth, "of_copy", of_copy, "wrong",
+                     "duplicates", (json_int_t)j->duplicates, "seconds", spread_to_json(result->seconds),
+                     "rows_per_second", row_rate(j), "bandwidth", result->bandwidth, "of_copy", of_copy, "wrong",
                      j->settings.checks ? json_integer(result->wrong) : json_null(), "calls",
                      (json_int_t)result->calls);
 }
@@ -340,14 +379,14 @@ static void say_row(const job *j)
     if (share_of_hand(j) > 0)
         snprintf(of_copy, sizeof of_copy, "%.3f", share_of_hand(j));
     if (!j->begun) {
-        say("#%-8s %6s %10s %9s %9s %12s %10s %8s %7s %7s\n", " op", "ranks", "rows", "row", "ids", "time", "rate",
-            "of_copy", "#wrong", "noise");
-        say("#%-8s %6s %10s %9s %9s %12s %10s %8s %7s %7s\n", "", "", "", "(B)", "a rank", "(us)", "(GB/s)", "", "",
-            "(%)");
+        say("#%-8s %6s %10s %9s %9s %12s %12s %10s %8s %7s %7s\n", " op", "ranks", "rows", "row", "ids", "time", "rate",
+            "rate", "of_copy", "#wrong", "noise");
+        say("#%-8s %6s %10s %9s %9s %12s %12s %10s %8s %7s %7s\n", "", "", "", "(B)", "a rank", "(us)", "(Mrows/s)",
+            "(GB/s)", "", "", "(%)");
     }
-    say(" %-8s %6d %10lld %9lld %9lld %12.2f %10.2f %8s %7s %7.1f\n", op_name(j), j->ranks, (long long)j->rows,
-        (long long)row_bytes(j), (long long)j->batch, 1e6 * result->seconds.median, result->bandwidth / 1e9, of_copy,
-        wrong, 100 * spread_noise(result->seconds));
+    say(" %-8s %6d %10lld %9lld %9lld %12.2f %12.2f %10.2f %8s %7s %7.1f\n", op_name(j), j->ranks, (long long)j->rows,
+        (long long)row_bytes(j), (long long)j->batch, 1e6 * result->seconds.median, row_rate(j) / 1e6,
+        result->bandwidth / 1e9, of_copy, wrong, 100 * spread_noise(result->seconds));
 }
 
 static int measure_op(job *j)
@@ -457,11 +496,13 @@ const tool_command bench_rows_command = {
     .details =
         "Times tsr_rows_gather() and tsr_rows_update() of a table of f32 that is cut by rows, S(0). Each rank brings "
         "--batch random ids, other ones in each call. Without --op it measures gather and add.\n\n"
-        "Times are those of the slowest rank from barrier to barrier, medians. The rate is that of the bytes of the "
-        "rows that ranks bring or get. of_copy compares with loops by hand, measured in turns with the calls, on the "
+        "Times are those of the slowest rank from barrier to barrier, medians. The rates are those of the rows that "
+        "all ranks together bring or get, and of their bytes. of_copy compares with loops by hand, measured in turns "
+        "with the calls, on the "
         "same threads: for a gather the better of two that copy rows out of the memory of their owners, with and "
         "without fetching ahead; for an update one in which each thread looks through the ids of all and changes its "
-        "own rows, one after the other. Over mpi there is none. After the last time a call is checked.",
+        "own rows, one after the other. Over mpi each process copies or changes as many random rows of its own part. "
+        "After the last time a call is checked.",
     .examples = "  tessera bench rows\n"
                 "  tessera bench rows --op gather --ranks 4 --batch 8 --json\n"
                 "  tessera bench rows --shape 1000000x16 --skew zipf --duplicates 30\n"
