@@ -8,9 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Larger than the sizes of any model, and small enough that no product of three sizes overflows. */
-#define SIZE_LIMIT  (INT64_C(1) << 20)
-#define TOKEN_LIMIT (INT64_C(1) << 31)
+/* Larger than the sizes of any model, and small enough that no product of three sizes overflows,
+ * nor one of two sizes and twice the experts. */
+#define SIZE_LIMIT   (INT64_C(1) << 20)
+#define TOKEN_LIMIT  (INT64_C(1) << 31)
+#define EXPERT_LIMIT (INT64_C(1) << 16)
 
 /* The object to read from, and its name in error sentences. */
 typedef struct source {
@@ -239,11 +241,13 @@ tsr_rope_options llama_config_rope(const llama_config *config)
     return options;
 }
 
-static bool is_text(source from, const char *key, const char *wanted)
-{
-    const json_t *const value = json_object_get(from.object, key);
-    return json_is_string(value) && strcmp(json_string_value(value), wanted) == 0;
-}
+/* What kinds of models differ in. */
+typedef struct kind {
+    const char *type;
+    bool has_head_norms;
+    enum { WINDOW_NONE, WINDOW_ALWAYS, WINDOW_IF_USED, WINDOW_IF_USED_FROM } window;
+    tsr_status (*read_mixture)(source from, llama_config *config); /* NULL: there are no experts */
+} kind;
 
 /* Reads which layers have a sliding window from layer_types. */
 static tsr_status read_layer_types(source from, llama_config *config)
@@ -265,20 +269,21 @@ static tsr_status read_layer_types(source from, llama_config *config)
     return TSR_OK;
 }
 
-/* Reads the sliding window: Mistral's layers all have it, Qwen3's from max_window_layers on if
- * use_sliding_window says so; layer_types, where it is there, says which. */
-static tsr_status read_window(source from, bool is_mistral, llama_config *config)
+/* Reads the sliding window: Mistral's and Mixtral's layers all have it, those of Qwen3 and
+ * Qwen3-MoE if use_sliding_window says so, Qwen3's from max_window_layers on; layer_types, where it
+ * is there, says which. */
+static tsr_status read_window(source from, const kind *k, llama_config *config)
 {
-    bool used = is_mistral;
+    bool used = k->window == WINDOW_ALWAYS;
     int64_t first = 0;
-    if (!is_mistral)
+    if (k->window == WINDOW_IF_USED || k->window == WINDOW_IF_USED_FROM)
         TSR_TRY(read_bool(from, "use_sliding_window", &used));
     if (missing(from, "sliding_window") || !used)
         return TSR_OK;
     TSR_TRY(read_integer(from, "sliding_window", 1, TOKEN_LIMIT, &config->window));
     if (!missing(from, "layer_types"))
         return read_layer_types(from, config);
-    if (!is_mistral && !missing(from, "max_window_layers"))
+    if (k->window == WINDOW_IF_USED_FROM && !missing(from, "max_window_layers"))
         TSR_TRY(read_integer(from, "max_window_layers", 0, LLAMA_MAX_LAYERS, &first));
     for (int64_t i = first; i < config->layers; i++)
         config->sliding[i / 8] |= (uint8_t)(1 << i % 8);
@@ -290,11 +295,114 @@ int64_t llama_config_window(const llama_config *config, int64_t layer)
     return config->sliding[layer / 8] >> layer % 8 & 1 ? config->window : 0;
 }
 
+/* Reads how many experts there are, which old and new files call by two names, and how many a token
+ * goes to. */
+static tsr_status read_experts(source from, int64_t least, llama_mixture_config *mixture)
+{
+    const char *const key = missing(from, "num_local_experts") ? "num_experts" : "num_local_experts";
+    TSR_TRY(read_integer(from, key, least, EXPERT_LIMIT, &mixture->experts));
+    return mixture->experts == 0 ? TSR_OK
+                                 : read_integer(from, "num_experts_per_tok", 1, mixture->experts, &mixture->chosen);
+}
+
+static void add_sparse_layer(llama_config *config, int64_t layer)
+{
+    config->mixture.layers[layer / 8] |= (uint8_t)(1 << layer % 8);
+}
+
+/* All layers have experts, of the size that dense layers would have. */
+static tsr_status read_mixtral(source from, llama_config *config)
+{
+    llama_mixture_config *const mixture = &config->mixture;
+    TSR_TRY(read_experts(from, 1, mixture));
+    mixture->size = config->intermediate_size;
+    mixture->normed = true;
+    for (int64_t i = 0; i < config->layers; i++)
+        add_sparse_layer(config, i);
+    return TSR_OK;
+}
+
+/* Takes experts from the layers that mlp_only_layers lists. */
+static tsr_status read_dense_layers(source from, llama_config *config)
+{
+    const json_t *const list = json_object_get(from.object, "mlp_only_layers");
+    if (missing(from, "mlp_only_layers"))
+        return TSR_OK;
+    if (!json_is_array(list))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mlp_only_layers must be a list of layers", from.name);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const value = json_array_get(list, i);
+        const json_int_t layer = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (layer < 0 || layer >= config->layers)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mlp_only_layers[%zu] must be a layer from 0 to %lld",
+                                  from.name, i, (long long)config->layers - 1);
+        config->mixture.layers[layer / 8] &= (uint8_t) ~(1 << layer % 8);
+    }
+    return TSR_OK;
+}
+
+/* Each layer whose number, from 1 on, is a multiple of decoder_sparse_step has experts, but for
+ * those that mlp_only_layers lists. */
+static tsr_status read_qwen3_moe(source from, llama_config *config)
+{
+    int64_t step = 1;
+    llama_mixture_config *const mixture = &config->mixture;
+    TSR_TRY(read_experts(from, 0, mixture));
+    if (mixture->experts == 0)
+        return TSR_OK;
+    mixture->mixed = true;
+    TSR_TRY(read_size(from, "moe_intermediate_size", &mixture->size));
+    TSR_TRY(read_bool(from, "norm_topk_prob", &mixture->normed));
+    if (!missing(from, "decoder_sparse_step"))
+        TSR_TRY(read_integer(from, "decoder_sparse_step", 1, LLAMA_MAX_LAYERS, &step));
+    for (int64_t i = step - 1; i < config->layers; i += step)
+        add_sparse_layer(config, i);
+    return read_dense_layers(from, config);
+}
+
+bool llama_config_has_experts(const llama_config *config, int64_t layer)
+{
+    return config->mixture.layers[layer / 8] >> layer % 8 & 1;
+}
+
+static const kind kinds[] = {
+    {"llama", false, WINDOW_NONE, NULL},
+    {"mistral", false, WINDOW_ALWAYS, NULL},
+    {"qwen3", true, WINDOW_IF_USED_FROM, NULL},
+    {"mixtral", false, WINDOW_ALWAYS, read_mixtral},
+    {"qwen3_moe", true, WINDOW_IF_USED, read_qwen3_moe},
+};
+
+static tsr_status read_kind(source from, const kind **out)
+{
+    const json_t *const value = json_object_get(from.object, "model_type");
+    const char *const type = json_string_value(value);
+    if (!type)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: model_type must be text, such as \"llama\"", from.name);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(type, kinds[i].type) == 0) {
+            *out = &kinds[i];
+            return TSR_OK;
+        }
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: model_type is \"%.80s\"; this program runs llama, mistral, qwen3, mixtral and qwen3_moe",
+                          from.name, type);
+}
+
+static tsr_status read_mixture(source from, const kind *k, llama_config *config)
+{
+    if (!k->read_mixture)
+        return TSR_OK;
+    if (config->mlp_bias)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: mlp_bias is true; a %s has no biases in its experts",
+                              from.name, k->type);
+    return k->read_mixture(from, config);
+}
+
 static tsr_status read_config(source from, llama_config *config)
 {
-    const bool is_qwen3 = is_text(from, "model_type", "qwen3"), is_mistral = is_text(from, "model_type", "mistral");
-    if (!is_qwen3 && !is_mistral)
-        TSR_TRY(expect_text(from, "model_type", "llama"));
+    const kind *k = NULL;
+    TSR_TRY(read_kind(from, &k));
     if (!missing(from, "quantization_config"))
         return tsr_status_set(
             TSR_ERROR_UNSUPPORTED,
@@ -309,9 +417,9 @@ static tsr_status read_config(source from, llama_config *config)
     TSR_TRY(read_bool(from, "mlp_bias", &config->mlp_bias));
     TSR_TRY(read_tokens(from, config));
     config->has_plan = !missing(from, "base_model_tp_plan");
-    config->has_head_norms = is_qwen3;
-    if (is_qwen3 || is_mistral)
-        TSR_TRY(read_window(from, is_mistral, config));
+    config->has_head_norms = k->has_head_norms;
+    TSR_TRY(read_window(from, k, config));
+    TSR_TRY(read_mixture(from, k, config));
     return read_rope(from, &config->rope);
 }
 

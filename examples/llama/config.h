@@ -1,5 +1,5 @@
-/** The configuration of a Llama, Mistral or Qwen3, from a Hugging Face config.json. Pure: text in,
- * numbers out. */
+/** The configuration of a Llama, Mistral, Qwen3, Mixtral or Qwen3-MoE, from a Hugging Face
+ * config.json. Pure: text in, numbers out. */
 #ifndef LLAMA_CONFIG_H
 #define LLAMA_CONFIG_H
 
@@ -23,6 +23,16 @@ typedef struct llama_rope_config {
 #define LLAMA_MAX_END_TOKENS 32
 #define LLAMA_MAX_LAYERS     (1 << 16)
 
+/** The experts of a layer, of whose results each token gets a weighted sum of a few. */
+typedef struct llama_mixture_config {
+    int64_t experts;                      /**< 0: no layer has them, and nothing else here is set */
+    int64_t chosen;                       /**< how many a token goes to */
+    int64_t size;                         /**< inner features of an expert */
+    bool normed;                          /**< a token's weights are divided by their sum */
+    bool mixed;                           /**< models of this kind may have dense layers, too */
+    uint8_t layers[LLAMA_MAX_LAYERS / 8]; /**< which layers have experts in place of an MLP, a bit each */
+} llama_mixture_config;
+
 typedef struct llama_config {
     int64_t vocab_size, hidden_size, intermediate_size, layers;
     int64_t heads;    /**< query heads */
@@ -36,6 +46,7 @@ typedef struct llama_config {
     bool has_head_norms; /**< Qwen3: queries and keys are normed, head by head */
     int64_t window;      /**< positions that a layer with a sliding window sees; 0: no layer has one */
     uint8_t sliding[LLAMA_MAX_LAYERS / 8]; /**< which layers have it, a bit each */
+    llama_mixture_config mixture;
     llama_rope_config rope;
     int64_t begin_token; /**< -1: none */
     int64_t end_tokens[LLAMA_MAX_END_TOKENS];
@@ -44,8 +55,9 @@ typedef struct llama_config {
 
 /**
  * Reads `length` bytes of JSON, which error sentences call `name`. TSR_ERROR_ARGUMENT: not JSON, or
- * a field is missing, of the wrong type or out of range. TSR_ERROR_UNSUPPORTED: the model is not a
- * Llama, has quantized weights, or has a rope type or activation that this program does not know.
+ * a field is missing, of the wrong type or out of range. TSR_ERROR_UNSUPPORTED: the model is none
+ * of those above, has quantized weights, or has a rope type or activation that this program does
+ * not know.
  */
 tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out);
 
@@ -54,6 +66,9 @@ tsr_status llama_config_load(const char *path, llama_config *out);
 
 /** Positions that a layer sees, its own included; 0: all before it. */
 int64_t llama_config_window(const llama_config *config, int64_t layer);
+
+/** True if a layer has experts in place of an MLP. */
+bool llama_config_has_experts(const llama_config *config, int64_t layer);
 
 /** How queries and keys are turned to their positions. */
 tsr_rope_options llama_config_rope(const llama_config *config);

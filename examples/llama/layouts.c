@@ -19,6 +19,18 @@ static tsr_status make_attention_mesh(llama_layouts *layouts)
     return tsr_mesh_unflatten(layouts->ranks, "tp", 2, shape, names, &layouts->attention);
 }
 
+static tsr_status make_expert_mesh(llama_layouts *layouts)
+{
+    const int64_t ranks = tsr_mesh_count(layouts->ranks), experts = layouts->config->mixture.experts;
+    if (experts == 0 || ranks <= experts || ranks % experts != 0) {
+        layouts->experts = tsr_mesh_retain(layouts->ranks);
+        return TSR_OK;
+    }
+    const int64_t shape[] = {experts, ranks / experts};
+    const char *const names[] = {"expert", "part"};
+    return tsr_mesh_unflatten(layouts->ranks, "tp", 2, shape, names, &layouts->experts);
+}
+
 tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, bool is_q8,
                               tsr_comm *comm)
 {
@@ -26,7 +38,9 @@ tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config
     const char *const names[] = {"tp"};
     *layouts = (llama_layouts){.config = config, .dtype = dtype, .is_q8 = is_q8};
     TSR_TRY(tsr_mesh_create(comm, 1, &ranks, names, NULL, &layouts->ranks));
-    const tsr_status status = make_attention_mesh(layouts);
+    tsr_status status = make_attention_mesh(layouts);
+    if (status == TSR_OK)
+        status = make_expert_mesh(layouts);
     if (status != TSR_OK)
         llama_layouts_finish(layouts);
     return status;
@@ -45,13 +59,16 @@ tsr_status llama_layouts_follow(llama_layouts *layouts, const tsr_parallel_rules
     options.head_dim = config->head_dim;
     TSR_TRY(tsr_parallel_plan_create(tsr_mesh_context(layouts->ranks), count, all, &options, &layouts->plan));
     tsr_mesh_destroy(layouts->ranks);
+    tsr_mesh_destroy(layouts->experts);
     layouts->ranks = tsr_mesh_retain(layouts->attention);
+    layouts->experts = tsr_mesh_retain(layouts->attention);
     return TSR_OK;
 }
 
 void llama_layouts_finish(llama_layouts *layouts)
 {
     tsr_mesh_destroy(layouts->attention);
+    tsr_mesh_destroy(layouts->experts);
     tsr_mesh_destroy(layouts->ranks);
     tsr_parallel_plan_destroy(layouts->plan);
     *layouts = (llama_layouts){0};
@@ -170,6 +187,37 @@ tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind 
         tsr_layout_destroy(out->weight);
         tsr_layout_destroy(out->scales);
         *out = (llama_linear_layouts){NULL};
+    }
+    return status;
+}
+
+static tsr_status make_experts(const llama_layouts *layouts, llama_expert_layouts *out)
+{
+    const llama_mixture_config *const mixture = &layouts->config->mixture;
+    const int64_t hidden = layouts->config->hidden_size;
+    const int64_t router[] = {mixture->experts, hidden}, gate_up[] = {mixture->experts, 2 * mixture->size, hidden};
+    const int64_t down[] = {mixture->experts, hidden, mixture->size};
+    const tsr_placement whole[] = {tsr_replicate(), tsr_replicate()};
+    const bool is_grid = tsr_mesh_ndim(layouts->experts) > 1;
+    const char *cuts[] = {"S(0;balanced)", "S(0;balanced)"};
+    if (layouts->plan)
+        cuts[0] = cuts[1] = is_grid ? "R,R" : "R";
+    else if (is_grid)
+        cuts[0] = "S(0),S(1;interleave=2)", cuts[1] = "S(0),S(2)";
+    TSR_TRY(tsr_layout_create(layouts->ranks, whole, 2, router, layouts->dtype, &out->router));
+    TSR_TRY(tsr_layout_parse(layouts->experts, cuts[0], 3, gate_up, layouts->dtype, &out->gate_up));
+    return tsr_layout_parse(layouts->experts, cuts[1], 3, down, layouts->dtype, &out->down);
+}
+
+tsr_status llama_layouts_experts(const llama_layouts *layouts, llama_expert_layouts *out)
+{
+    *out = (llama_expert_layouts){NULL};
+    const tsr_status status = make_experts(layouts, out);
+    if (status != TSR_OK) {
+        tsr_layout_destroy(out->router);
+        tsr_layout_destroy(out->gate_up);
+        tsr_layout_destroy(out->down);
+        *out = (llama_expert_layouts){NULL};
     }
     return status;
 }

@@ -1,4 +1,5 @@
-/* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
+/* tessera-llama: a Hugging Face checkpoint of a Llama or its kin, tensor-parallel on any number of
+ * ranks. */
 #include "options.h"
 #include "place/held_log.h"
 #include "place/launch_advice.h"
@@ -185,6 +186,12 @@ static tsr_status open_model(const llama_options *options, llama_config *config,
     if (options->logits)
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, config));
+    if (options->is_q8 && config->mixture.experts > 0)
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "--weights q8: config.json has %lld experts, whose matrices are kept in f32, f16 or bf16; "
+            "give checkpoint, f32 or bf16",
+            (long long)config->mixture.experts);
     TSR_TRY(open_plan(options, config, plan));
     return !options->random ? tsr_safetensors_open(options->directory, checkpoint) : TSR_OK;
 }

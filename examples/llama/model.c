@@ -58,12 +58,39 @@ static tsr_status load(llama_model *model, const llama_source *source)
     return TSR_OK;
 }
 
+/* Adds a parameter of the kind of layer that a model may lack, under the first layer's name. */
+static void add_absent(tsr_parallel_parameter *all, size_t *count, const char *name, int64_t experts, int64_t out,
+                       int64_t in)
+{
+    tsr_parallel_parameter *const p = &all[(*count)++];
+    *p = (tsr_parallel_parameter){name, TSR_F32, experts > 0 ? 3 : 2, {0}};
+    const int64_t shape[] = {experts, out, in};
+    memcpy(p->shape, shape + (experts == 0), (size_t)p->ndim * sizeof shape[0]);
+}
+
+enum { ABSENT = 5 };
+
+/* Adds what dense layers and layers of experts have, for a kind of models that may have both: a
+ * plan of transformers is one for all of them, also where all layers of this one are alike. */
+static void add_both_kinds(const llama_config *config, tsr_parallel_parameter *all, size_t *count)
+{
+    const int64_t hidden = config->hidden_size, wide = config->intermediate_size;
+    const int64_t experts = config->mixture.experts, inner = config->mixture.size;
+    if (!config->mixture.mixed)
+        return;
+    add_absent(all, count, "model.layers.0.mlp.gate_proj.weight", 0, wide, hidden);
+    add_absent(all, count, "model.layers.0.mlp.up_proj.weight", 0, wide, hidden);
+    add_absent(all, count, "model.layers.0.mlp.down_proj.weight", 0, hidden, wide);
+    add_absent(all, count, "model.layers.0.mlp.experts.gate_up_proj", experts, 2 * inner, hidden);
+    add_absent(all, count, "model.layers.0.mlp.experts.down_proj", experts, hidden, inner);
+}
+
 /* Checks the plan against the parameters that the program has, before any is loaded. */
 static tsr_status check_plan(const llama_model *model)
 {
     size_t count = 0;
     const size_t most = tsr_executable_binding_count(model->executable);
-    tsr_parallel_parameter *const all = calloc(most, sizeof *all);
+    tsr_parallel_parameter *const all = calloc(most + ABSENT, sizeof *all);
     if (!all)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu parameters", most);
     for (size_t i = 0; i < most; i++) {
@@ -74,6 +101,7 @@ static tsr_status check_plan(const llama_model *model)
         *p = (tsr_parallel_parameter){b.name, tsr_layout_dtype(b.layout), tsr_layout_ndim(b.layout), {0}};
         memcpy(p->shape, tsr_layout_shape(b.layout), (size_t)p->ndim * sizeof p->shape[0]);
     }
+    add_both_kinds(model->config, all, &count);
     const tsr_status status = tsr_parallel_plan_check(model->layouts.plan, model->layouts.ranks, count, all, NULL);
     free(all);
     return status;

@@ -17,7 +17,8 @@
 
 const char *const llama_usage =
     "Usage: tessera-llama (MODEL_DIR | --random CONFIG.json) [OPTION...]\n"
-    "Runs a Hugging Face Llama checkpoint, tensor-parallel on rank threads.\n"
+    "Runs a Hugging Face checkpoint of a Llama, Mistral, Qwen3, Mixtral or Qwen3-MoE,\n"
+    "tensor-parallel on rank threads.\n"
     "\n"
     "      --ranks N          ranks to share the model (default 1)\n"
     "      --engine NAME      what ranks are: threads (default), or mpi: processes\n"

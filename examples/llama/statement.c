@@ -80,16 +80,24 @@ static tsr_value vocabulary(const statement *s, const char *name)
     return llama_layouts_vocabulary(s->on, &layout) == TSR_OK ? parameter(s, name, "weight", layout) : TSR_NONE;
 }
 
+/* The value on a mesh of at most two dims, with the same placement along each. */
+static tsr_value lay(const statement *s, tsr_value x, const tsr_mesh *mesh, tsr_placement placement)
+{
+    tsr_layout *layout;
+    const tsr_placement placements[] = {placement, placement};
+    const tsr_layout *const own = tsr_value_layout(s->p, x);
+    if (!own || tsr_layout_create(mesh, placements, tsr_layout_ndim(own), tsr_layout_shape(own), tsr_layout_dtype(own),
+                                  &layout) != TSR_OK)
+        return TSR_NONE;
+    const tsr_value there = tsr_op_to_mesh(s->p, x, layout);
+    tsr_layout_destroy(layout);
+    return there;
+}
+
 /* The value, whole on every rank of the mesh. */
 static tsr_value gather(const statement *s, tsr_value x, const tsr_mesh *mesh)
 {
-    tsr_layout *layout;
-    const tsr_layout *const own = tsr_value_layout(s->p, x);
-    if (!own || llama_layouts_replicated(mesh, tsr_layout_ndim(own), tsr_layout_shape(own), &layout) != TSR_OK)
-        return TSR_NONE;
-    const tsr_value whole = tsr_op_to_mesh(s->p, x, layout);
-    tsr_layout_destroy(layout);
-    return whole;
+    return lay(s, x, mesh, tsr_replicate());
 }
 
 /* Where there is one head, a rank has it or not: says so of its dim, by a redistribution that moves
@@ -158,14 +166,49 @@ static tsr_value attend(const statement *s, tsr_value x)
     return linear(s, LLAMA_ATTENTION_OUTPUT, join(s, tsr_op_transpose(s->p, y, 0, 1)));
 }
 
+static tsr_value mlp(const statement *s, tsr_value x)
+{
+    const tsr_value gate = linear(s, LLAMA_GATE, x), up = linear(s, LLAMA_UP, x);
+    return linear(s, LLAMA_DOWN, tsr_op_silu_mul(s->p, gate, up));
+}
+
+/* The weights (tokens, chosen) of the experts to which each token goes, whose numbers go to
+ * `*ids`. */
+static tsr_value route(const statement *s, tsr_value x, tsr_layout *layout, tsr_value *ids)
+{
+    const int64_t dim = 1;
+    const llama_mixture_config *const mixture = &s->config->mixture;
+    const tsr_value router = parameter(s, "mlp.gate", "weight", layout);
+    const tsr_value logits = leave(s, "mlp.gate", tsr_op_linear(s->p, enter(s, "mlp.gate", x), router, TSR_NONE));
+    const tsr_value chosen = tsr_op_topk(s->p, tsr_op_softmax(s->p, logits, 1), mixture->chosen, 1, ids);
+    return mixture->normed ? tsr_op_div(s->p, chosen, tsr_op_sum(s->p, chosen, 1, &dim, 1)) : chosen;
+}
+
+/* The weighted sum of what a token's experts give. Each rank computes its own experts, or its part
+ * of them, and then, of all tokens, the sum for its own features. Where experts are whole, only one
+ * rank has a term that is not 0, and the bits are the same on any number of ranks. */
+static tsr_value mix(const statement *s, tsr_value x)
+{
+    llama_expert_layouts l;
+    tsr_value ids;
+    const tsr_mesh *const experts = s->on->experts;
+    if (llama_layouts_experts(s->on, &l) != TSR_OK)
+        return TSR_NONE;
+    const tsr_value weights = route(s, x, l.router, &ids);
+    const tsr_value gate_up = parameter(s, "mlp.experts", "gate_up_proj", l.gate_up);
+    const tsr_value down = parameter(s, "mlp.experts", "down_proj", l.down);
+    x = enter(s, "mlp.experts", gather(s, x, experts));
+    const tsr_value y = tsr_op_experts(s->p, x, gather(s, ids, experts), gate_up, down, NULL);
+    return leave(s, "mlp.experts", tsr_op_combine(s->p, lay(s, y, s->on->ranks, tsr_shard(2)), weights));
+}
+
 static tsr_value layer(const statement *s, tsr_value x)
 {
     const tsr_mesh *const ranks = s->on->ranks;
     const tsr_value y = norm(s, "input_layernorm", ranks, s->config->hidden_size, x);
     x = tsr_op_add(s->p, x, gather(s, attend(s, gather(s, y, s->on->attention)), ranks));
     const tsr_value z = norm(s, "post_attention_layernorm", ranks, s->config->hidden_size, x);
-    const tsr_value gate = linear(s, LLAMA_GATE, z), up = linear(s, LLAMA_UP, z);
-    return tsr_op_add(s->p, x, gather(s, linear(s, LLAMA_DOWN, tsr_op_silu_mul(s->p, gate, up)), ranks));
+    return tsr_op_add(s->p, x, gather(s, llama_config_has_experts(s->config, s->layer) ? mix(s, z) : mlp(s, z), ranks));
 }
 
 tsr_status llama_state(const llama_layouts *on, int64_t capacity, tsr_program *p)

@@ -1,5 +1,6 @@
 #include "weights.h"
 
+#include "checkpoint.h"
 #include "random.h"
 
 #include <tessera/sys/device.h>
@@ -14,46 +15,6 @@ typedef struct spread {
     float center, width;
 } spread;
 
-/* "512x192" */
-static void print_shape(int ndim, const int64_t *shape, char text[TSR_MAX_DIMS * 21])
-{
-    const size_t capacity = TSR_MAX_DIMS * 21;
-    size_t length = 0;
-    text[0] = '\0';
-    for (int i = 0; i < ndim && length < capacity; i++)
-        length += (size_t)snprintf(text + length, capacity - length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
-}
-
-static tsr_status check_entry(const tsr_safetensors_entry *entry, const tsr_layout *layout)
-{
-    const int ndim = tsr_layout_ndim(layout);
-    const int64_t *const shape = tsr_layout_shape(layout);
-    if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof shape[0]) != 0) {
-        char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
-        print_shape(entry->ndim, entry->shape, found);
-        print_shape(ndim, shape, wanted);
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)",
-                              entry->path, entry->name, found, wanted);
-    }
-    if (entry->dtype != TSR_F32 && entry->dtype != TSR_F16 && entry->dtype != TSR_BF16)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", entry->path,
-                              entry->name, tsr_dtype_name(entry->dtype));
-    return TSR_OK;
-}
-
-static tsr_status read_file(const tsr_safetensors *checkpoint, const char *name, const tsr_layout *layout,
-                            llama_loaded *loaded, tsr_dtensor **out)
-{
-    const tsr_safetensors_entry *const entry = tsr_safetensors_find(checkpoint, name);
-    int64_t bytes_read = 0;
-    if (entry)
-        TSR_TRY(check_entry(entry, layout));
-    TSR_TRY(tsr_safetensors_distribute(checkpoint, name, layout, &bytes_read, out));
-    loaded->bytes_read += bytes_read;
-    return TSR_OK;
-}
-
 /* Writes f32 values to `to`, rounding once. */
 static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t first, int64_t count)
 {
@@ -62,29 +23,98 @@ static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t firs
     return tsr_device_driver_table(NULL, &self)->convert(self, 0, at, to->dtype, row, TSR_F32, count, NULL);
 }
 
-/* Makes every element from its global index, so that all meshes get the same tensor. Assumes that a
- * rank has one interval per dim, as with all cuts of this program. */
+/* The tensor's indices that this rank has along each dim, all in one array. */
+typedef struct owned {
+    int64_t count[TSR_MAX_DIMS];
+    int64_t *indices[TSR_MAX_DIMS];
+} owned;
+
+/* Lists the indices along one dim. */
+static tsr_status list_dim(const tsr_layout *layout, int dim, int64_t *to)
+{
+    size_t count;
+    TSR_TRY(tsr_layout_intervals(layout, NULL, dim, NULL, 0, &count));
+    tsr_interval *const intervals = calloc(count + 1, sizeof *intervals);
+    if (!intervals)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %zu intervals", count);
+    const tsr_status status = tsr_layout_intervals(layout, NULL, dim, intervals, count, &count);
+    for (size_t i = 0; i < count && status == TSR_OK; i++)
+        for (int64_t index = intervals[i].begin; index < intervals[i].end; index++)
+            *to++ = index;
+    free(intervals);
+    return status;
+}
+
+/* Lists the indices; the caller frees the first list. */
+static tsr_status list_owned(const tsr_layout *layout, owned *out)
+{
+    int64_t offset[TSR_MAX_DIMS], total = 0;
+    const int ndim = tsr_layout_ndim(layout);
+    TSR_TRY(tsr_layout_local(layout, NULL, out->count, offset));
+    for (int dim = 0; dim < ndim; dim++)
+        total += out->count[dim];
+    int64_t *next = calloc((size_t)total + 1, sizeof *next);
+    if (!next)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld indices", (long long)total);
+    tsr_status status = TSR_OK;
+    out->indices[0] = next;
+    for (int dim = 0; dim < ndim && status == TSR_OK; dim++) {
+        out->indices[dim] = next;
+        status = list_dim(layout, dim, next);
+        next += out->count[dim];
+    }
+    if (status != TSR_OK)
+        free(out->indices[0]);
+    return status;
+}
+
+/* Makes a row, which is the rank's part of the last dim: every element from its global index, so
+ * that all meshes get the same tensor. `row` counts the rank's own. */
+static void make_row(const owned *o, const tsr_layout *layout, int64_t row, uint64_t stream, spread values,
+                     float *elements)
+{
+    const int last = tsr_layout_ndim(layout) - 1;
+    int64_t first = 0, stride = tsr_layout_shape(layout)[last];
+    for (int dim = last - 1; dim >= 0; dim--) {
+        first += o->indices[dim][row % o->count[dim]] * stride;
+        row /= o->count[dim];
+        stride *= tsr_layout_shape(layout)[dim];
+    }
+    for (int64_t i = 0; i < o->count[last]; i++)
+        elements[i] =
+            values.center + values.width * llama_random_symmetric(stream, (uint64_t)(first + o->indices[last][i]));
+}
+
 static tsr_status make_random(uint64_t seed, const char *name, const tsr_layout *layout, spread values,
                               tsr_dtensor **out)
 {
-    const int matrix = tsr_layout_ndim(layout) > 1;
-    const int64_t width = matrix ? tsr_layout_shape(layout)[1] : 1;
+    const int last = tsr_layout_ndim(layout) - 1;
     const uint64_t stream = llama_random_stream(seed, name);
-    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
-    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
-    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), out));
-    const int64_t columns = matrix ? shape[1] : 1, first_column = matrix ? offset[1] : 0;
-    const tsr_tensor local = tsr_dtensor_to_local(*out);
-    float *const elements = malloc((size_t)(columns + 1) * sizeof(float));
-    tsr_status status = elements ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
-    for (int64_t row = 0; row < shape[0] && status == TSR_OK; row++) {
-        for (int64_t column = 0; column < columns; column++) {
-            const int64_t index = (offset[0] + row) * width + first_column + column;
-            elements[column] = values.center + values.width * llama_random_symmetric(stream, (uint64_t)index);
-        }
-        status = write_row(elements, &local, row * columns, columns);
+    owned o;
+    tsr_dtensor *made;
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &made));
+    tsr_status status = list_owned(layout, &o);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(made);
+        return status;
+    }
+    const tsr_tensor local = tsr_dtensor_to_local(made);
+    float *const elements = malloc((size_t)(o.count[last] + 1) * sizeof(float));
+    int64_t rows = o.count[last] > 0;
+    for (int dim = 0; dim < last; dim++)
+        rows *= o.count[dim];
+    if (!elements)
+        status = tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
+    for (int64_t row = 0; row < rows && status == TSR_OK; row++) {
+        make_row(&o, layout, row, stream, values, elements);
+        status = write_row(elements, &local, row * o.count[last], o.count[last]);
     }
     free(elements);
+    free(o.indices[0]);
+    if (status == TSR_OK)
+        *out = made;
+    else
+        tsr_dtensor_destroy(made);
     return status;
 }
 
@@ -92,15 +122,16 @@ static tsr_status make_random(uint64_t seed, const char *name, const tsr_layout 
  * in. */
 static spread spread_of(const char *name, const tsr_layout *layout)
 {
-    if (tsr_layout_ndim(layout) > 1)
-        return (spread){0, (float)sqrt(3.0 / (double)tsr_layout_shape(layout)[1])};
+    const int last = tsr_layout_ndim(layout) - 1;
+    if (last > 0)
+        return (spread){0, (float)sqrt(3.0 / (double)tsr_layout_shape(layout)[last])};
     return (spread){strstr(name, "norm") ? 1 : 0, 0.1f};
 }
 
 static tsr_status load(const llama_source *source, const char *name, const tsr_layout *layout, llama_loaded *loaded,
                        tsr_dtensor **out)
 {
-    return source->checkpoint ? read_file(source->checkpoint, name, layout, loaded, out)
+    return source->checkpoint ? llama_checkpoint_read(source->checkpoint, name, layout, &loaded->bytes_read, out)
                               : make_random(source->seed, name, layout, spread_of(name, layout), out);
 }
 

@@ -81,6 +81,35 @@ TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dty
                                        const tsr_layout *layout, int64_t *bytes_read,
                                        tsr_dtensor **out);
 
+/** A part of a tensor that lies in files. */
+typedef struct tsr_file_part {
+    const char *path;
+    int64_t offset;  /**< of its first byte in the file */
+    tsr_dtype dtype; /**< how it is stored, little-endian */
+    int64_t count;   /**< of its elements; 0 is fine */
+} tsr_file_part;
+
+/**
+ * tsr_distribute_file() of a tensor whose elements, in row-major order, are those of `count` parts,
+ * one part behind the other: in one file or in several, and in any dtypes. A model whose layers or
+ * experts are stored one by one is so read as a stack of them. Each rank reads only the bytes that
+ * its layout owns; all files are opened, to see that they have their parts. Errors as for
+ * tsr_distribute_file(). TSR_ERROR_ARGUMENT: the parts have more or fewer elements than the layout.
+ */
+TSR_API tsr_status tsr_distribute_file_parts(size_t count, const tsr_file_part *parts,
+                                             const tsr_layout *layout, int64_t *bytes_read,
+                                             tsr_dtensor **out);
+
+/**
+ * tsr_distribute_file() into a dtensor that exists, such as a table or an optimizer's state: its
+ * local tensor may be strided, which takes memory to pack it, and may lie on a device, whose
+ * default stream the call waits for. Does not communicate. After TSR_ERROR_IO, TSR_ERROR_MEMORY and
+ * TSR_ERROR_DEVICE its elements are undefined. TSR_ERROR_ARGUMENT: also if elements of `out` share
+ * memory.
+ */
+TSR_API tsr_status tsr_distribute_file_into(const char *path, int64_t offset, tsr_dtype dtype,
+                                            int64_t *bytes_read, tsr_dtensor *out);
+
 /**
  * Collective, and the twin of tsr_distribute_file(): writes the global tensor of `x` to the file at
  * `path` from byte `offset` on, row-major, in x's dtype, little-endian. All ranks give the same

@@ -113,6 +113,20 @@ TSR_API tsr_status tsr_npy_prepare(const char *path, const tsr_tensor *tensor, t
  */
 TSR_API tsr_status tsr_npy_write(const tsr_dtensor *x, const char *path, tsr_dtype dtype);
 
+/**
+ * Collective, and the inverse of tsr_npy_write(): reads the file into `x`, a dtensor that exists,
+ * by tsr_distribute_file_into(). `dtype` is what the elements of the file are, TSR_DTYPE_NONE: x's
+ * own; else floating types are converted, rounding once. The file may have been written under any
+ * layout, on any number of ranks; each rank reads only what it owns, but of files in Fortran order
+ * and big-endian ones all.
+ *
+ * A failure of one rank is told to all. A file of another dtype or shape, or one that is truncated,
+ * is refused before `x` is written; if it cannot be read later, the elements of `x` are undefined.
+ * TSR_ERROR_UNSUPPORTED: a conversion as of tsr_distribute_file(). Else errors as of
+ * tsr_npy_open(); TSR_ERROR_ARGUMENT: the shapes differ. A rank whose `x` is NULL returns alone.
+ */
+TSR_API tsr_status tsr_npy_restore(tsr_dtensor *x, const char *path, tsr_dtype dtype);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,7 +3,7 @@
  * Operations on dtensors, which follow the layouts of their operands: what they have in common, the
  * table of all, and calls by row. PyTorch's operators on DTensor, jax.numpy under sharding. Their
  * functions are in pointwise.h, reductions.h, norms.h, products.h, attention.h, losses.h,
- * indexing.h, views.h, order.h, random.h and varying.h.
+ * mixture.h, indexing.h, views.h, order.h, random.h and varying.h.
  *
  * @par Layouts
  * Each op has a rule (docs/rules.md) that says from the operands' layouts what the results' are.

@@ -103,8 +103,7 @@ TSR_API const tsr_parallel_rule *tsr_parallel_plan_find(const tsr_parallel_plan 
  * some then have fewer heads, or none. Modifiers in the rule turn this off.
  *
  * TSR_ERROR_ARGUMENT: the mesh lacks the plan's dim; the parameter lacks the dim to cut; its size
- * is not what the heads say, or does not divide into packed parts. TSR_ERROR_UNSUPPORTED: a style
- * of experts, which no rule of this library spreads over ranks.
+ * is not what the heads say, or does not divide into packed parts.
  */
 TSR_API tsr_status tsr_parallel_plan_layout(const tsr_parallel_plan *plan, const char *name,
                                             const tsr_mesh *mesh, int ndim, const int64_t *shape,
@@ -113,9 +112,11 @@ TSR_API tsr_status tsr_parallel_plan_layout(const tsr_parallel_plan *plan, const
 /** What a module does with its input. */
 typedef enum tsr_parallel_input {
     TSR_PARALLEL_INPUT_AS_IS = 0,
-    TSR_PARALLEL_INPUT_WHOLE,   /**< Replicate, and each rank has a term of its gradient */
-    TSR_PARALLEL_INPUT_SPLIT,   /**< cut along the last dim, as the weight's columns are */
-    TSR_PARALLEL_INPUT_SEQUENCE /**< cut along the dim before the last, the sequence */
+    TSR_PARALLEL_INPUT_WHOLE,    /**< Replicate, and each rank has a term of its gradient */
+    TSR_PARALLEL_INPUT_SPLIT,    /**< cut along the last dim, as the weight's columns are */
+    TSR_PARALLEL_INPUT_SEQUENCE, /**< cut along the dim before the last, the sequence */
+    TSR_PARALLEL_INPUT_TERM      /**< Replicate becomes one term of Partial(sum), because the output
+                                      is added to terms of other modules */
 } tsr_parallel_input;
 
 /** What a module does with its output. */
@@ -136,7 +137,7 @@ typedef struct tsr_parallel_module {
 } tsr_parallel_module;
 
 /** What the module called `name` does: the rule for exactly this name counts. Without one, `rule`
- * is NULL, and all is as it is. Pure. TSR_ERROR_UNSUPPORTED: a style of experts. */
+ * is NULL, and all is as it is. Pure. */
 TSR_API tsr_status tsr_parallel_plan_module(const tsr_parallel_plan *plan, const char *name,
                                             tsr_parallel_module *out);
 

@@ -141,9 +141,11 @@ TSR_API tsr_value tsr_op_to_mesh(tsr_program *program, tsr_value x, const tsr_la
 /**
  * Records the gradients of `loss`, a tensor of floats with one element, by `count` values: `out[i]`
  * is that by `values[i]`, in that value's gradient layout, or a constant 0 where the loss does not
- * depend on it. Under the policy forbid they communicate only as the transpose of what the program
- * says; where a rule leaves terms of an invariant value's gradient, the error names the use that
- * needs tsr_op_vary(). The loss is whole or Partial(sum). Call it once all uses are recorded.
+ * depend on it. Integers and bools pass no gradients on, such as the indices of tsr_op_topk() or
+ * the condition of tsr_op_where(). Under the policy forbid gradients communicate only as the
+ * transpose of what the program says; where a rule leaves terms of an invariant value's gradient,
+ * the error names the use that needs tsr_op_vary(). The loss is whole or Partial(sum). Call it once
+ * all uses are recorded.
  */
 TSR_API void tsr_gradients(tsr_program *program, tsr_value loss, size_t count,
                            const tsr_value *values, tsr_value *out);

@@ -4,7 +4,7 @@
  * the functions on dtensors, with values in place of dtensors: tsr_op_softmax(program, x, dim)
  * records what tsr_softmax(x, dim, &out) computes. Shapes, dtypes, layouts, exchanges, gradients
  * and numbers are told there, in pointwise.h, reductions.h, norms.h, products.h, attention.h,
- * losses.h, indexing.h, views.h, order.h, random.h and varying.h.
+ * losses.h, mixture.h, indexing.h, views.h, order.h, random.h and varying.h.
  *
  * @par Values
  * A function returns the op's first result. TSR_NONE stands for an optional operand that is left
@@ -21,6 +21,7 @@
 
 #include <tessera/attention.h>
 #include <tessera/losses.h>
+#include <tessera/mixture.h>
 #include <tessera/program.h>
 #include <tessera/random.h>
 
@@ -165,6 +166,15 @@ TSR_API tsr_value tsr_op_linear_q8(tsr_program *program, tsr_value x, tsr_value 
 /** The sum of products that `equation` says, of `count` operands (products.h). */
 TSR_API tsr_value tsr_op_einsum(tsr_program *program, const char *equation, int count,
                                 const tsr_value *operands);
+
+/** @{ */
+/** What experts make of tokens, in slots, and the sum of slots; `options` NULL: the defaults
+ * (mixture.h). */
+TSR_API tsr_value tsr_op_experts(tsr_program *program, tsr_value x, tsr_value ids,
+                                 tsr_value gate_up, tsr_value down,
+                                 const tsr_expert_mlp_options *options);
+TSR_API tsr_value tsr_op_combine(tsr_program *program, tsr_value y, tsr_value weights);
+/** @} */
 
 /** Attention; `mask` may be TSR_NONE, and `options` NULL: the defaults (attention.h). */
 TSR_API tsr_value tsr_op_attention(tsr_program *program, tsr_value q, tsr_value k, tsr_value v,

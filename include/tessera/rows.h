@@ -7,14 +7,20 @@
  * A table is a dtensor of (rows, ..); an id is the number of a row. Every layout but Partial is
  * fine: rows cut in any split (explicit sizes are a partition book; ranks may own none), columns
  * cut, both, and mesh dims that replicate. A rank's local tensor may have gaps between rows, but
- * each row is contiguous. Tables are on the host.
+ * each row is contiguous.
  *
  * @par Ids and rows
  * Each rank brings ids of its own: any number (none too), of any owner, in any order, with
  * duplicates. They are a local tensor of (n) i32 or i64 elements, with any stride. The rows of the
  * ids are a local tensor of (n, ..) of the table's dtype: whole rows, also where columns are cut,
- * the i-th of the i-th id. Each row is contiguous; between rows there may be gaps. Both are on the
- * host; tensors elsewhere are refused by name.
+ * the i-th of the i-th id. Each row is contiguous; between rows there may be gaps.
+ *
+ * @par Devices
+ * A table is on the host or on any device; tables of a plan are on one. Its rows are there, and ids
+ * there or on the host. Tensors elsewhere are refused by name. Calls bring ids on a device to the
+ * host, where owners are found; rows stay on the device, and results have the host's bits. On a
+ * device with streams a call works on the default one, after what that has been given, and waits
+ * for it; order work of other streams before the call by events.
  *
  * @par Order
  * Equal ids act in the order of rank, as the mesh numbers ranks, then position. So results are
@@ -23,15 +29,18 @@
  * @par Ranks
  * Calls are collective over the ranks of the mesh, and the first one over a mesh object over its
  * communicator (mesh_comm.h has that rule). On ranks outside the mesh they do nothing and return
- * TSR_OK. Calls return when everything is done: they wait for the numbers of ids.
+ * TSR_OK. Calls return when everything is done, on devices too: they wait for peers, and for the
+ * numbers of ids. So they are not for graphs.
  *
  * @par Errors
  * Everything is checked before anything is written. If one rank's arguments are wrong, it gets
  * TSR_ERROR_ARGUMENT, its peers TSR_ERROR_PEER with that rank and its sentence, and no rank has
  * written to tables or results; the communicator stays usable. An id out of range is named by rank,
- * position and value. A rank whose table is NULL returns alone. TSR_ERROR_UNSUPPORTED: a tensor on
- * a device; a Partial table; rows with gaps inside; a dtype without the op. TSR_ERROR_MEMORY: there
- * is no memory for ids, or for what peers send; nothing was written.
+ * position and value. A rank whose table is NULL returns alone. TSR_ERROR_UNSUPPORTED: a Partial
+ * table; rows with gaps inside; a dtype without the op; a device that the engine does not move, or
+ * that does not reach a peer's. TSR_ERROR_MEMORY: there is no memory for ids, or for what peers
+ * send; nothing was written. TSR_ERROR_DEVICE: the device failed, perhaps within an update. Errors
+ * that a device keeps of earlier work, such as TSR_ERROR_STATE, come before anything is written.
  */
 #ifndef TESSERA_ROWS_H
 #define TESSERA_ROWS_H
@@ -57,8 +66,8 @@ TSR_API const char *tsr_rows_op_name(tsr_rows_op op);
 
 /**
  * Collective: writes the rows of `ids` (n) into `out` (n, ..), in the order of the ids. Moves every
- * bit. A rank that brings an id several times reads, or is sent, its row once. Where ranks reach
- * one another's memory, each reads its owners' rows in place; else ids and rows travel as messages.
+ * bit. Where ranks reach one another's memory, each reads its owners' rows in place; else ids and
+ * rows travel as messages, and a rank that brings an id several times is sent its row once.
  *
  * `out` is written on success only, and overlaps neither itself nor the table. Not thread-safe: a
  * table belongs to its mesh's communicator handle.
@@ -68,7 +77,9 @@ TSR_API tsr_status tsr_rows_gather(const tsr_dtensor *table, const tsr_tensor *i
 
 /**
  * Collective: changes the table's rows of `ids` (n) by `rows` (n, ..); each rank brings its own.
- * All ranks give the same `op`. Owners apply the rows of all ranks, and so does each replica.
+ * All ranks give the same `op`. Owners apply the rows of all ranks, and so does each replica. By
+ * messages, a rank sends one row for each id that it brings several times: the last of an
+ * assignment, the largest of a max, the sum of integers. Sums and means of floats take every row.
  *
  * Sums start with the first row and are taken in the order of ranks and positions; a mean divides
  * once by the number of rows; then the table's row is added, and the result is rounded once. f16,
@@ -89,7 +100,8 @@ typedef struct tsr_rows_plan tsr_rows_plan;
  *
  * The plan retains the tables, and owns memory for its own ids; memory for what peers send grows to
  * what the largest call needed, so that later calls allocate nothing. The caller owns `*out`.
- * TSR_ERROR_ARGUMENT: no table, or one that is NULL or on another mesh; a negative capacity.
+ * TSR_ERROR_ARGUMENT: no table, or one that is NULL or on another mesh or device; a negative
+ * capacity.
  * TSR_ERROR_UNSUPPORTED: as for the calls.
  */
 TSR_API tsr_status tsr_rows_plan_create(size_t count, tsr_dtensor *const *tables, int64_t capacity,

@@ -77,6 +77,21 @@ TSR_API tsr_status tsr_safetensors_distribute(const tsr_safetensors *file, const
                                               const tsr_layout *layout, int64_t *bytes_read,
                                               tsr_dtensor **out);
 
+/**
+ * tsr_safetensors_distribute() of a stack whose slices along dim 0 the file holds by themselves, as
+ * checkpoints hold experts: `*` in a pattern stands for the index, "experts.*.down_proj.weight" for
+ * experts.0.down_proj.weight and so on. Each of the `count` patterns has one `*`. Where there are
+ * several, such as of gate and up, the tensors of an index are joined along their dim 0, in the
+ * order of the patterns. Slices may lie in several files and have several dtypes. Each rank reads
+ * only the bytes that its layout owns; `bytes_read` and `out` are as there. TSR_ERROR_ARGUMENT: a
+ * slice is missing or has another shape, there are more of them than the layout's dim 0 has, or
+ * the tensors of an index do not add up to the layout's dim 1.
+ */
+TSR_API tsr_status tsr_safetensors_distribute_stacked(const tsr_safetensors *file, size_t count,
+                                                      const char *const *patterns,
+                                                      const tsr_layout *layout, int64_t *bytes_read,
+                                                      tsr_dtensor **out);
+
 /** A tensor to write. */
 typedef struct tsr_safetensors_tensor {
     const char *name;     /**< UTF-8; not "__metadata__" */
@@ -118,6 +133,27 @@ typedef struct tsr_safetensors_write_options {
 TSR_API tsr_status tsr_safetensors_write(const char *path, size_t count,
                                          const tsr_safetensors_tensor *tensors,
                                          const tsr_safetensors_write_options *options);
+
+/** A dtensor to read into. */
+typedef struct tsr_safetensors_target {
+    const char *name; /**< of the tensor in the file */
+    tsr_dtensor *x;   /**< borrowed */
+} tsr_safetensors_target;
+
+/**
+ * Collective, and the inverse of tsr_safetensors_write(): reads tensors of the file, index or
+ * folder at `path` (tsr_safetensors_open()) into `count` dtensors that exist, at least one, all
+ * over one communicator, by tsr_distribute_file_into(). Each rank reads only what it owns, and
+ * floating types are converted, rounding once. Other tensors of the file are left out.
+ *
+ * A failure of one rank is told to all. A file that lacks a tensor, has it in another shape or
+ * dtype, or is truncated, is refused before any dtensor is written; if it cannot be read later, the
+ * dtensors' elements are undefined. TSR_ERROR_ARGUMENT: as of tsr_safetensors_open(), and a name
+ * that the file lacks, a shape that differs, a name or `x` that is NULL. TSR_ERROR_UNSUPPORTED: a
+ * conversion as of tsr_distribute_file(). A rank none of whose targets has an `x` returns alone.
+ */
+TSR_API tsr_status tsr_safetensors_restore(const char *path, size_t count,
+                                           const tsr_safetensors_target *targets);
 
 #ifdef __cplusplus
 }

@@ -58,6 +58,7 @@
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/executable.h>
+#include <tessera/experts.h>
 #include <tessera/explain.h>
 #include <tessera/indexing.h>
 #include <tessera/layout.h>
@@ -65,6 +66,7 @@
 #include <tessera/losses.h>
 #include <tessera/mesh.h>
 #include <tessera/mesh_comm.h>
+#include <tessera/mixture.h>
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
@@ -85,6 +87,7 @@
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
+#include <tessera/sparse.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>

@@ -1,8 +1,9 @@
+#include "files/safetensors.h"
+
 #include "files/beginning.h"
 #include "files/json.h"
 #include "files/safetensors_header.h"
 
-#include <tessera/safetensors.h>
 #include <tessera/sys/status.h>
 
 #include <stdbool.h>
@@ -260,6 +261,11 @@ void tsr_safetensors_destroy(tsr_safetensors *file)
     free(file->entries);
     free(file->path);
     free(file);
+}
+
+const char *tsr_safetensors_path(const tsr_safetensors *file)
+{
+    return file->path;
 }
 
 size_t tsr_safetensors_count(const tsr_safetensors *file)

@@ -25,8 +25,9 @@ typedef struct tsr_shared_file {
 tsr_status tsr_shared_file_begin(const tsr_shared_call *call, tsr_status local, const char *path, const void *header,
                                  size_t bytes, tsr_shared_file *out);
 
-/** Collective if `status` is TSR_OK, which then it is on every rank: rank 0 publishes the file, and
- * all ranks learn whether it could. Else removes the file and returns `status`. */
+/** Collective if `status` is TSR_OK, which then it is on every rank: each rank brings its part to
+ * the disk, rank 0 publishes the file, and all ranks learn whether they could. Else removes the
+ * file and returns `status`. */
 tsr_status tsr_shared_file_end(const tsr_shared_call *call, tsr_status status, tsr_shared_file *file);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "ops/numbers.h"
 #include "ops/rows.h"
+#include "ops/widened.h"
 
 #include <string.h>
 
@@ -189,6 +190,20 @@ tsr_status tsr_matrix_multiply(const tsr_matmul_site *site, tsr_matrix a, tsr_ma
         return raise_needs(site, direct ? &g : NULL, a, b, c);
     return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream)
                   : multiply_by_tiles(site, a, b, c, accumulate);
+}
+
+tsr_status tsr_matrix_measure(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+{
+    const tsr_gemm g = {
+        .a_dtype = a.dtype, .b_dtype = b.dtype, .c_dtype = c.dtype, .m = c.rows, .n = c.cols, .k = a.cols};
+    const tsr_gemm transposed = {
+        .a_dtype = g.b_dtype, .b_dtype = g.a_dtype, .c_dtype = g.c_dtype, .m = g.n, .n = g.m, .k = g.k};
+    const size_t few = tsr_aligned_bytes((size_t)(TSR_ROWS_MOST * g.k) * sizeof(float));
+    TSR_TRY(tsr_matrix_multiply(site, a, b, c, accumulate));
+    const size_t most = tsr_larger_bytes(
+        few, tsr_larger_bytes(tsr_widened_most_workspace(&g), tsr_widened_most_workspace(&transposed)));
+    site->needs->gemm = tsr_larger_bytes(site->needs->gemm, most);
+    return TSR_OK;
 }
 
 tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs)

@@ -42,6 +42,10 @@ tsr_matrix tsr_matrix_transpose(tsr_matrix m);
  * overlap a or b. An operand whose strides a gemm cannot take is packed, tile by tile. */
 tsr_status tsr_matrix_multiply(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
 
+/** Raises the needs of a host site that measures to the most of tsr_matrix_multiply() of these
+ * matrices, and of those with fewer rows or columns. */
+tsr_status tsr_matrix_measure(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
+
 /** A copy of `site` whose packing begins `front` bytes later; if `site` measures, the copy raises
  * `needs`, which comes as all 0. */
 tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs);

@@ -121,7 +121,17 @@ static tsr_status check_file(tsr_comm *comm, int64_t rows, int64_t columns, doub
     return tsr_comm_share_status(comm, "check_file", status);
 }
 
-/* Writes a contiguous shard, the terms of a sum, and a strided tensor, all on the device. */
+/* Reads the file into a tensor on the device, and writes it from there. */
+static tsr_status read_and_write(tsr_comm *comm, tsr_dtensor *x)
+{
+    TSR_TRY(tsr_dtensor_fill(x, 7, NULL));
+    TSR_TRY(tsr_distribute_file_into(written, 0, TSR_F64, NULL, x));
+    TSR_TRY(tsr_comm_barrier(comm));
+    return tsr_dtensor_write_as(x, written, 0, TSR_F64, NULL);
+}
+
+/* Writes a contiguous shard, the terms of a sum, and a strided tensor, all on the device, and reads
+ * them. */
 static tsr_status write_files(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -134,6 +144,7 @@ static tsr_status write_files(tsr_comm *comm, void *arg)
     TSR_TRY(make_global(f, rank, &global));
     TSR_TRY(tsr_distribute(&global, mesh, "S(1)", &x));
     TSR_TRY(tsr_dtensor_write_as(x, written, 0, TSR_F64, NULL));
+    TSR_TRY(read_and_write(comm, x));
     tsr_dtensor_destroy(x);
     TSR_TRY(check_file(comm, COLUMNS, 1, 1));
     TSR_TRY(layout_over(comm, "4", "48x50", "P", TSR_F32, &partial));
@@ -146,6 +157,7 @@ static tsr_status write_files(tsr_comm *comm, void *arg)
     global.strides[1] = ROWS;
     TSR_TRY(tsr_dtensor_from_local(&global, whole, NULL, &x));
     TSR_TRY(tsr_dtensor_write_as(x, written, 0, TSR_F64, NULL));
+    TSR_TRY(read_and_write(comm, x));
     tsr_dtensor_destroy(x);
     TSR_TRY(check_file(comm, 1, ROWS, 1));
     fixture_free(f, rank, global.data, COUNT * sizeof(float));
@@ -155,7 +167,7 @@ static tsr_status write_files(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-static void dtensors_are_written_to_files(void **state)
+static void dtensors_are_written_to_files_and_read(void **state)
 {
     (void)state;
     snprintf(written, sizeof written, "/tmp/tessera-test-async-%d", (int)getpid());
@@ -270,7 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dtensors_are_distributed_moved_and_gathered),
-        cmocka_unit_test(dtensors_are_written_to_files),
+        cmocka_unit_test(dtensors_are_written_to_files_and_read),
         cmocka_unit_test(one_workspace_serves_streams_one_after_the_other),
         cmocka_unit_test(a_capture_of_what_works_in_the_caches_memory_is_refused),
         cmocka_unit_test(a_driver_lives_as_long_as_dtensors_and_meshes_that_use_it),

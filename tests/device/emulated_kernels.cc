@@ -3,6 +3,7 @@
 #include "device/cuda/convert.cuh"
 #include "device/cuda/copy.cuh"
 #include "device/cuda/ops/indexing.cuh"
+#include "device/cuda/ops/rows.cuh"
 #include "device/cuda/reduce.cuh"
 #include "emulated_gpu.h"
 
@@ -107,6 +108,18 @@ template <typename type> void add_slices(unsigned blocks, void **arguments)
         tsr_cuda_add_slice<type>(*static_cast<const tsr_cuda_slices *>(arguments[0]), i);
 }
 
+void copy_rows(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_copy_row(*static_cast<const tsr_cuda_rows *>(arguments[0]), i);
+}
+
+template <typename number> void combine_rows(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_combine_row<number>(*static_cast<const tsr_cuda_rows *>(arguments[0]), i);
+}
+
 struct row {
     const char *name;
     void (*run)(unsigned blocks, void **arguments);
@@ -119,6 +132,8 @@ struct row {
      reduce<tsr_cuda_##number, tsr_cuda_per_quad<tsr_cuda_##number>::count>,                                           \
      {sizeof(tsr_cuda_reduce), 0}},                                                                                    \
         {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>, {sizeof(tsr_cuda_reduce), 0}},
+
+#define COMBINE(number) {"tsr_cuda_combine_rows_" #number, combine_rows<tsr_cuda_##number>, {sizeof(tsr_cuda_rows), 0}},
 
 #define ELEMENTS(name, type) {"tsr_cuda_elements_" #name, elements<type>, {sizeof(tsr_cuda_elements), 0}},
 
@@ -135,6 +150,8 @@ const row rows[] = {
     {"tsr_cuda_find_ids", find_ids, {sizeof(tsr_cuda_ids), 0}},
     {"tsr_cuda_report_id", report_id, {sizeof(tsr_cuda_report), 0}},
     {"tsr_cuda_link_ids", link_ids, {sizeof(tsr_cuda_links), 0}},
+    TSR_CUDA_FLOAT_NUMBERS(COMBINE)
+        TSR_CUDA_OTHER_NUMBERS(COMBINE){"tsr_cuda_copy_rows", copy_rows, {sizeof(tsr_cuda_rows), 0}},
     TSR_CUDA_SUM_TYPES(SUMS){"tsr_cuda_read_slices", read_slices, {sizeof(tsr_cuda_slices), 0}}};
 } // namespace
 

@@ -6,7 +6,7 @@
 
 const unsigned long long tsr_cuda_image_copy[1] = {1}, tsr_cuda_image_convert[1] = {2},
                          tsr_cuda_image_reduce_floats[1] = {3}, tsr_cuda_image_reduce_others[1] = {4},
-                         tsr_cuda_image_ops[1] = {5};
+                         tsr_cuda_image_ops[1] = {5}, tsr_cuda_image_rows[1] = {6};
 
 /* The header of an allocation, with which the runtime's rules are checked. */
 typedef struct block {

@@ -212,6 +212,79 @@ static void qwen3_norms_heads_and_slides_where_it_says(void **state)
     expect_refused(text, TSR_ERROR_ARGUMENT, "layer_types must be a list");
 }
 
+/* Layers that have experts, as bits from layer 0 on. */
+static unsigned list_experts(const llama_config *config)
+{
+    unsigned found = 0;
+    for (int64_t i = 0; i < config->layers; i++)
+        found |= llama_config_has_experts(config, i) ? 1u << i : 0;
+    return found;
+}
+
+#define MIXTRAL "{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5, \"num_experts_per_tok\": 2"
+
+static void mixtral_has_experts_in_every_layer(void **state)
+{
+    (void)state;
+    llama_config config;
+    assert_int_equal(parse(MIXTRAL ", \"sliding_window\": 4, \"router_jitter_noise\": 0.0}", &config), TSR_OK);
+    assert_true(config.mixture.experts == 5 && config.mixture.chosen == 2 && config.mixture.size == 80);
+    assert_true(config.mixture.normed && !config.has_head_norms && config.window == 4);
+    assert_int_equal(list_experts(&config), (1u << config.layers) - 1);
+    assert_int_equal(list_windows(&config), (1u << config.layers) - 1);
+    expect_refused("{\"model_type\": \"mixtral\", " SIZES "}", TSR_ERROR_ARGUMENT, "num_experts");
+    expect_refused("{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5}", TSR_ERROR_ARGUMENT,
+                   "num_experts_per_tok");
+    expect_refused("{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5, \"num_experts_per_tok\": 6}",
+                   TSR_ERROR_ARGUMENT, "num_experts_per_tok must be a whole number from 1 to 5");
+    expect_refused(MIXTRAL ", \"mlp_bias\": true}", TSR_ERROR_UNSUPPORTED, "mlp_bias");
+}
+
+#define QWEN3_MOE                                                                                                      \
+    "{\"model_type\": \"qwen3_moe\", \"vocab_size\": 96, \"hidden_size\": 48, \"intermediate_size\": 80, "             \
+    "\"num_attention_heads\": 6, \"num_hidden_layers\": 6, \"moe_intermediate_size\": 24, "                            \
+    "\"num_experts_per_tok\": 3"
+
+static void qwen3_moe_has_experts_in_the_layers_that_it_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more;
+        unsigned layers;
+        bool normed;
+    } cases[] = {
+        {", \"num_experts\": 8", 63, false},
+        {", \"num_local_experts\": 8, \"norm_topk_prob\": true, \"mlp_only_layers\": null", 63, true},
+        {", \"num_experts\": 8, \"decoder_sparse_step\": 2", 42, false},
+        {", \"num_experts\": 8, \"decoder_sparse_step\": 7", 0, false},
+        {", \"num_experts\": 8, \"decoder_sparse_step\": 3, \"mlp_only_layers\": [0, 5]", 4, false},
+        {", \"num_experts\": 0", 0, false},
+    };
+    static const char *const fields[][2] = {
+        {"mlp_only_layers", "3"},       {"mlp_only_layers", "[6]"},   {"mlp_only_layers", "[-1]"},
+        {"mlp_only_layers", "[\"1\"]"}, {"decoder_sparse_step", "0"}, {"norm_topk_prob", "1"},
+    };
+    llama_config config;
+    char text[512];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, QWEN3_MOE "%s}", cases[i].more);
+        print_message("%s\n", text);
+        assert_int_equal(parse(text, &config), TSR_OK);
+        assert_int_equal(list_experts(&config), cases[i].layers);
+        assert_true(config.has_head_norms && config.mixture.normed == cases[i].normed);
+        assert_true(config.mixture.experts == 0 || (config.mixture.chosen == 3 && config.mixture.size == 24));
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        snprintf(text, sizeof text, QWEN3_MOE ", \"num_experts\": 8, \"%s\": %s}", fields[i][0], fields[i][1]);
+        expect_refused(text, TSR_ERROR_ARGUMENT, fields[i][0]);
+    }
+    snprintf(text, sizeof text,
+             QWEN3_MOE ", \"num_experts\": 8, \"use_sliding_window\": true, \"sliding_window\": 3, "
+                       "\"max_window_layers\": 4}");
+    assert_int_equal(parse(text, &config), TSR_OK);
+    assert_int_equal(list_windows(&config), 63);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +299,8 @@ int main(void)
         cmocka_unit_test(scaling_that_lacks_a_number_is_refused),
         cmocka_unit_test(mistral_slides_in_every_layer),
         cmocka_unit_test(qwen3_norms_heads_and_slides_where_it_says),
+        cmocka_unit_test(mixtral_has_experts_in_every_layer),
+        cmocka_unit_test(qwen3_moe_has_experts_in_the_layers_that_it_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,10 +281,10 @@ def talk_until_one_dies():
 tool.case("a rank that is killed ends the job, not in silence", talk_until_one_dies)
 
 
-def generate(number, ranks):
-    program, model = llama
+def generate(number, ranks, *model):
+    program = llama[0]
     logits = [tool.folder / f"logits-{number}-{kind}.npy" for kind in ("threads", "processes")]
-    request = [model, "--prompt", "ROMEO:", "--tokens", "12", "--json", "--logits"]
+    request = [*model, "--prompt", "ROMEO:", "--tokens", "12", "--json", "--logits"]
     threads = subprocess.run([program, "--ranks", str(ranks), *request, logits[0]], capture_output=True, text=True, timeout=120, check=True)
     processes = mpirun(ranks, program, *(["--engine", "mpi"] if number else []), *request, logits[1])
     if processes.returncode:
@@ -297,6 +297,10 @@ def generate(number, ranks):
 
 
 for number, ranks in enumerate((2, 3) if llama else ()):
-    tool.case(f"tessera-llama on {ranks} processes{'' if number else ', unasked,'} gives the tokens and logits of rank threads", generate, number, ranks)
+    tool.case(f"tessera-llama on {ranks} processes{'' if number else ', unasked,'} gives the tokens and logits of rank threads", generate, number, ranks,
+              llama[1])
+if llama:
+    experts = pathlib.Path(__file__).resolve().parents[1] / "golden" / "expert_models" / "mixtral" / "config.json"
+    tool.case("tessera-llama with 5 experts on 3 processes gives the tokens and logits of rank threads", generate, 2, 3, "--random", experts)
 
 tool.report.finish()

@@ -209,6 +209,26 @@ typedef struct conversion {
     const unsigned char *bytes;
 } conversion;
 
+/* Reads the file into memory whose rows lie apart, which must then have the elements of `x`. */
+static tsr_status check_file_into(const conversion *c, const tsr_layout *layout, const tsr_dtensor *x)
+{
+    unsigned char rows[(COLUMNS + 1) * ROWS * 16];
+    tsr_tensor local = tsr_dtensor_to_local(x);
+    const unsigned char *const from = local.data;
+    const size_t bytes = oracle_bytes(c->wanted), row = (size_t)local.shape[1] * bytes;
+    int64_t bytes_read = -1;
+    tsr_dtensor *y = NULL;
+    local.data = rows;
+    local.strides[0] = COLUMNS + 1;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &y));
+    TSR_TRY(tsr_distribute_file_into(file_path, HEAD, c->stored, &bytes_read, y));
+    CHECK(bytes_read == local.shape[0] * local.shape[1] * (int64_t)oracle_bytes(c->stored));
+    for (int64_t i = 0; i < local.shape[0]; i++)
+        CHECK(memcmp(rows + (size_t)(i * (COLUMNS + 1)) * bytes, from + (size_t)i * row, row) == 0);
+    tsr_dtensor_destroy(y);
+    return TSR_OK;
+}
+
 static tsr_status check_file_shard(tsr_comm *comm, const conversion *c, const char *mesh, const char *placements)
 {
     tsr_layout *layout = NULL;
@@ -237,6 +257,7 @@ static tsr_status check_file_shard(tsr_comm *comm, const conversion *c, const ch
             }
         }
     }
+    TSR_TRY(check_file_into(c, layout, x));
     tsr_dtensor_destroy(x);
     tsr_layout_destroy(layout);
     return TSR_OK;
@@ -271,6 +292,126 @@ static void a_file_is_read_where_owned_and_converted_rounding_once(void **state)
     }
 }
 
+/* A tensor of f32 in parts that lie in two files, in other order, and in two dtypes. The files are
+ * f32 elements 0 .. 90, and the same as bf16, which is exact. */
+static char narrow_path[64];
+
+static tsr_status check_parts(tsr_comm *comm, const char *mesh, const char *placements)
+{
+    const tsr_file_part parts[] = {{file_path, 10 * 4, TSR_F32, 20}, {narrow_path, 30 * 2, TSR_BF16, 1},
+                                   {file_path, 90 * 4, TSR_F32, 0},  {narrow_path, 60 * 2, TSR_BF16, 31},
+                                   {narrow_path, 0, TSR_BF16, 10},   {file_path, 31 * 4, TSR_F32, 29}};
+    const int begins[] = {10, 30, 90, 60, 0, 31};
+    int64_t shape[2], offset[2], bytes_read = -1, wanted_bytes = 0;
+    tsr_interval rows[16];
+    size_t count = 0;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *x = NULL;
+    TSR_TRY(layout_over(comm, mesh, "13x7", placements, TSR_F32, &layout));
+    TSR_TRY(tsr_distribute_file_parts(6, parts, layout, &bytes_read, &x));
+    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
+    TSR_TRY(tsr_layout_intervals(layout, NULL, 0, rows, 16, &count));
+    const float *at = tsr_dtensor_to_local(x).data;
+    for (size_t i = 0; i < count; i++) {
+        for (int64_t row = rows[i].begin; row < rows[i].end; row++) {
+            for (int64_t column = offset[1]; column < offset[1] + shape[1]; column++) {
+                int part = 0;
+                int64_t within = row * COLUMNS + column;
+                for (; within >= parts[part].count; part++)
+                    within -= parts[part].count;
+                CHECK(*at++ == (float)(begins[part] + within));
+                wanted_bytes += parts[part].dtype == TSR_F32 ? 4 : 2;
+            }
+        }
+    }
+    CHECK(bytes_read == wanted_bytes);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static tsr_status read_parts(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    TSR_TRY(check_parts(comm, "4", "S(0)"));
+    TSR_TRY(check_parts(comm, "4", "S(1)"));
+    TSR_TRY(check_parts(comm, "2x2", "S(1;balanced),S(0)"));
+    TSR_TRY(check_parts(comm, "2x2", "S(0;interleave=3),R"));
+    return check_parts(comm, "4", "R");
+}
+
+static tsr_status refuse_bad_parts(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *x = NULL;
+    int64_t bytes = -1;
+    tsr_file_part parts[] = {{file_path, 0, TSR_F32, 90}, {narrow_path, 0, TSR_BF16, 1}};
+    TSR_TRY(layout_over(comm, "2", "13x7", "S(0)", TSR_F32, &layout));
+    CHECK_ERROR(tsr_distribute_file_parts(1, parts, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "90 elements");
+    CHECK_ERROR(tsr_distribute_file_parts(2, NULL, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "parts is NULL");
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, NULL, &bytes, &x), TSR_ERROR_ARGUMENT, "layout");
+    CHECK_ERROR(tsr_distribute_file_parts(0, NULL, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "0 elements");
+    parts[1].offset = 91 * 2;
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, layout, &bytes, &x), TSR_ERROR_IO, narrow_path);
+    parts[1].offset = -2;
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "-2");
+    parts[1] = (tsr_file_part){narrow_path, 0, TSR_I16, 1};
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, layout, &bytes, &x), TSR_ERROR_UNSUPPORTED, "i16");
+    parts[1] = (tsr_file_part){narrow_path, 0, TSR_BF16, -1};
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "-1 elements");
+    parts[1] = (tsr_file_part){NULL, 0, TSR_BF16, 1};
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "path");
+    parts[0].count = parts[1].count = INT64_MAX;
+    parts[1].path = narrow_path;
+    CHECK_ERROR(tsr_distribute_file_parts(2, parts, layout, &bytes, &x), TSR_ERROR_ARGUMENT, "2^63");
+    CHECK(!x && bytes == -1);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static void parts_of_a_tensor_are_read_from_several_files(void **state)
+{
+    (void)state;
+    float wide[ROWS * COLUMNS];
+    unsigned short narrow[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        unsigned bits;
+        wide[i] = (float)i;
+        memcpy(&bits, &wide[i], sizeof bits);
+        narrow[i] = (unsigned short)(bits >> 16);
+    }
+    write_file(narrow, sizeof narrow);
+    strcpy(narrow_path, file_path);
+    write_file(wide, sizeof wide);
+    test_case("parts of two files");
+    run_ranks(4, read_parts, NULL);
+    run_ranks(2, refuse_bad_parts, NULL);
+    unlink(file_path);
+    unlink(narrow_path);
+}
+
+static tsr_status refuse_bad_targets(const tsr_layout *layout)
+{
+    float values[32] = {0};
+    const int64_t shape[] = {4, 8};
+    tsr_tensor local = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
+    tsr_dtensor *x = NULL;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &x));
+    CHECK_ERROR(tsr_distribute_file_into(NULL, 0, TSR_F32, NULL, x), TSR_ERROR_ARGUMENT, "path is NULL");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_F32, NULL, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, -2, TSR_F32, NULL, x), TSR_ERROR_ARGUMENT,
+                "tsr_distribute_file_into: offset -2");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_I32, NULL, x), TSR_ERROR_UNSUPPORTED, "i32");
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_F32, NULL, x), TSR_ERROR_IO, file_path);
+    tsr_dtensor_destroy(x);
+    local.strides[0] = 0;
+    TSR_TRY(tsr_dtensor_from_local(&local, layout, NULL, &x));
+    CHECK_ERROR(tsr_distribute_file_into(file_path, 0, TSR_F32, NULL, x), TSR_ERROR_ARGUMENT, "share memory");
+    tsr_dtensor_destroy(x);
+    return TSR_OK;
+}
+
 static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -293,6 +434,7 @@ static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_U8, layout, &bytes_read, &x), TSR_ERROR_UNSUPPORTED, "u8");
     CHECK_ERROR(tsr_distribute_file("/tmp", 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, "/tmp");
     CHECK(!x && bytes_read == -1);
+    TSR_TRY(refuse_bad_targets(layout));
     tsr_layout_destroy(layout);
     tsr_layout_destroy(integers);
     return TSR_OK;
@@ -337,6 +479,7 @@ int main(void)
         cmocka_unit_test(every_rank_gets_its_shard_of_any_layout),
         cmocka_unit_test(bad_tensors_are_refused_and_nothing_breaks),
         cmocka_unit_test(a_file_is_read_where_owned_and_converted_rounding_once),
+        cmocka_unit_test(parts_of_a_tensor_are_read_from_several_files),
         cmocka_unit_test(a_pipe_without_a_writer_is_refused_and_not_waited_for),
         cmocka_unit_test(files_that_are_missing_short_or_of_other_kinds_are_refused),
     };

@@ -247,28 +247,69 @@ static tsr_status refuse_devices(tsr_comm *comm, void *arg)
     stage s;
     tsr_device_driver *driver;
     tsr_dtensor *far = NULL;
+    tsr_rows_plan *plan = NULL;
     (void)arg;
     TSR_TRY(make_driver(&driver));
     const tsr_device device = {driver, 0};
     TSR_TRY(raise_stage(&s, comm, "S(0)", TSR_F32));
     TSR_TRY(tsr_dtensor_create(s.layout, device, &far));
-    const char *const words = "is on device elsewhere:0";
-    CHECK_ERROR(tsr_rows_gather(far, &s.named, &s.rows), TSR_ERROR_UNSUPPORTED, words);
-    const tsr_tensor named = s.named, rows = s.rows;
-    s.named.device = device;
-    CHECK_ERROR(tsr_rows_gather(s.table, &s.named, &rows), TSR_ERROR_UNSUPPORTED, words);
-    s.rows.device = device;
-    CHECK_ERROR(tsr_rows_update(s.table, &named, &s.rows, TSR_ROWS_ADD), TSR_ERROR_UNSUPPORTED, words);
+    CHECK_ERROR(tsr_rows_gather(far, &s.named, &s.rows), TSR_ERROR_ARGUMENT,
+                "tsr_rows_gather: out is on host, but the table is on elsewhere:0: rows are where the table is");
+    tsr_tensor named = s.named, rows = s.rows;
+    named.device = rows.device = device;
+    CHECK_ERROR(tsr_rows_gather(s.table, &named, &s.rows), TSR_ERROR_ARGUMENT,
+                "ids is on elsewhere:0, but the table is on host: ids are on the host, too");
+    CHECK_ERROR(tsr_rows_update(s.table, &s.named, &rows, TSR_ROWS_ADD), TSR_ERROR_ARGUMENT,
+                "rows is on elsewhere:0, but the table is on host");
+    named.device.index = 1;
+    CHECK_ERROR(tsr_rows_gather(far, &named, &rows), TSR_ERROR_ARGUMENT,
+                "ids is on elsewhere:1, but the table is on elsewhere:0: ids are there or on the host");
+    tsr_dtensor *const tables[] = {s.table, far};
+    CHECK_ERROR(
+        tsr_rows_plan_create(2, tables, 4, &plan), TSR_ERROR_ARGUMENT,
+        "tables[1] is on elsewhere:0, but tables[0] is on host: tables that share an exchange are on one device");
     tsr_dtensor_destroy(far);
     strike_stage(&s);
     tsr_device_driver_destroy(driver);
     return suite_check_usable(comm);
 }
 
-static void tensors_on_devices_are_refused_by_name(void **state)
+static void tensors_on_different_devices_are_refused_by_name(void **state)
 {
     (void)state;
     suite_run(RANKS, refuse_devices, NULL);
+}
+
+/* Engines that move memory of any device give its rows; others refuse it, and nothing waits. */
+static tsr_status call_on_device(tsr_comm *comm, void *arg)
+{
+    stage s;
+    tsr_device_driver *driver;
+    tsr_dtensor *far = NULL;
+    (void)arg;
+    TSR_TRY(make_driver(&driver));
+    const tsr_device device = {driver, 0};
+    TSR_TRY(raise_stage(&s, comm, "S(0)", TSR_F32));
+    TSR_TRY(tsr_dtensor_create(s.layout, device, &far));
+    const tsr_tensor local = tsr_dtensor_to_local(far);
+    memset(local.data, 0, (size_t)(local.shape[0] * local.shape[1]) * sizeof(float));
+    s.named.device = s.rows.device = device;
+    const tsr_status status = tsr_rows_update(far, &s.named, &s.rows, TSR_ROWS_MAX);
+    if (status == TSR_OK)
+        TSR_TRY(tsr_rows_gather(far, &s.named, &s.rows));
+    else
+        CHECK_ERROR(status, TSR_ERROR_UNSUPPORTED, "this engine moves host memory alone");
+    TSR_TRY(check_data(&s, status == TSR_OK ? 0 : -1));
+    tsr_dtensor_destroy(far);
+    strike_stage(&s);
+    tsr_device_driver_destroy(driver);
+    return suite_check_usable(comm);
+}
+
+static void devices_that_an_engine_does_not_move_are_refused(void **state)
+{
+    (void)state;
+    suite_run(RANKS, call_on_device, NULL);
 }
 
 static tsr_status disagree(tsr_comm *comm, void *arg)
@@ -344,7 +385,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mistake_is_told_to_all_and_nothing_is_written),
         cmocka_unit_test(what_no_rank_can_do_is_refused_by_name),
-        cmocka_unit_test(tensors_on_devices_are_refused_by_name),
+        cmocka_unit_test(tensors_on_different_devices_are_refused_by_name),
+        cmocka_unit_test(devices_that_an_engine_does_not_move_are_refused),
         cmocka_unit_test(ranks_that_disagree_are_told_so),
         cmocka_unit_test(a_rank_without_memory_is_named_and_nothing_is_written),
     };

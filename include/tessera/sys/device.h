@@ -189,6 +189,18 @@ typedef struct tsr_device_table {
      * stream without `query`, which then enqueues nothing, or the next `stream_synchronize` of it,
      * after the wait, returns TSR_ERROR_STATE. Its sentence names op, rank, index and value. Each
      * error is told once; of those that come before it is told, the first.
+     *
+     * Calls that are not ops are lists of rows, by which rows.h changes tables: "rows_assign",
+     * "rows_add", "rows_mean" and "rows_max". Without a kernel for them rows go by `copy_boxes` and
+     * `reduce`, which takes a call for each. Three inputs are i64 lists on the device: addresses of
+     * m rows, m + 1 starts, and addresses of sources; those from starts[r] to below starts[r + 1],
+     * one or more, are of row r. The result is without data: it has the dtype of all, and the shape
+     * (m, elements of a row). A row is contiguous and aligned to its elements. Assign copies the
+     * bits of the only source of each row, in the widest elements of 1 to 16 bytes that fit. Else a
+     * row becomes the sum, the mean or the largest of its sources, in their order; with the
+     * attribute `keeps`, of 0 or 1, its own elements are the last term, which a mean does not
+     * count. All is rounded once, as by `reduce`. Such a call has no layouts, coordinate or
+     * workspace.
      */
     tsr_status (*launch)(void *self, int index, const struct tsr_kernel_call *call,
                          tsr_stream stream);

@@ -7,10 +7,15 @@
 /**
  * Collective, over a communicator with messages, within a call on which ranks have agreed: the
  * send_bytes[j] bytes of part j of rank i's `send` become part i of rank j's `receive`, which are
- * receive_bytes[i] bytes. Parts follow one another without gaps; empty ones are not sent. Host
- * memory; compares nothing, and does not enter the handle.
+ * receive_bytes[i] bytes. Parts follow one another without gaps; empty ones are not sent. `device`
+ * has both; on a device the exchange goes by its default stream, and the call waits until it is
+ * done. Compares nothing, and does not enter the handle.
  */
 tsr_status tsr_parts_exchange(tsr_comm *comm, const void *send, const int64_t *send_bytes, void *receive,
-                              const int64_t *receive_bytes);
+                              const int64_t *receive_bytes, tsr_device device);
+
+/** Collective, as tsr_parts_exchange() is: an exchange of nothing. Fails where the engine does not
+ * move memory of this rank's `device`; other ranks do not hear of it. */
+tsr_status tsr_parts_probe(tsr_comm *comm, tsr_device device);
 
 #endif

@@ -261,6 +261,11 @@ static tsr_status wait_for_stream(tsr_comm *comm, tsr_stream stream, int64_t tim
     return comm->engine.table.wait ? comm->engine.table.wait(comm->self, stream, timeout_ms) : TSR_OK;
 }
 
+tsr_status tsr_comm_wait_within(tsr_comm *comm, tsr_stream stream)
+{
+    return wait_for_stream(comm, stream, 0);
+}
+
 tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 {
     TSR_TRY(tsr_comm_check(comm, "tsr_comm_wait"));

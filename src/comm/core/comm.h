@@ -62,6 +62,9 @@ static inline bool tsr_group_is_busy(const tsr_group *group)
 tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent,
                                 tsr_comm **out);
 
+/** tsr_comm_wait() without a timeout, within a call that has entered the handle. */
+tsr_status tsr_comm_wait_within(tsr_comm *comm, tsr_stream stream);
+
 /** Allocates memory that peers can read in place; only where tsr_comm_shares_some(). Not
  * collective. Freed with tsr_comm_free(). */
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out);

@@ -4,11 +4,11 @@
 
 /* One image for each .cu file, made from nvcc's output. */
 extern const unsigned long long tsr_cuda_image_copy[], tsr_cuda_image_convert[], tsr_cuda_image_reduce_floats[],
-    tsr_cuda_image_reduce_others[], tsr_cuda_image_ops[];
+    tsr_cuda_image_reduce_others[], tsr_cuda_image_ops[], tsr_cuda_image_rows[];
 
-static const unsigned long long *const images[TSR_CUDA_IMAGES] = {tsr_cuda_image_copy, tsr_cuda_image_convert,
-                                                                  tsr_cuda_image_reduce_floats,
-                                                                  tsr_cuda_image_reduce_others, tsr_cuda_image_ops};
+static const unsigned long long *const images[TSR_CUDA_IMAGES] = {
+    tsr_cuda_image_copy,          tsr_cuda_image_convert, tsr_cuda_image_reduce_floats,
+    tsr_cuda_image_reduce_others, tsr_cuda_image_ops,     tsr_cuda_image_rows};
 
 static const struct {
     int image;
@@ -19,6 +19,8 @@ static const struct {
     [TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_##enumerator] = {image, "tsr_cuda_reduce_" #number "_wide"},               \
                             [TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_##                                               \
                                 enumerator] = {image, "tsr_cuda_reduce_" #number "_single"}
+#define COMBINE(enumerator, number)                                                                                    \
+    [TSR_CUDA_COMBINE_ROWS + TSR_CUDA_NUMBER_##enumerator] = {5, "tsr_cuda_combine_rows_" #number}
     [TSR_CUDA_COPY_SMALL] = {0, "tsr_cuda_copy_small"},
     [TSR_CUDA_COPY_LARGE] = {0, "tsr_cuda_copy_large"},
     [TSR_CUDA_FILL_SMALL] = {0, "tsr_cuda_fill_small"},
@@ -56,6 +58,19 @@ static const struct {
     [TSR_CUDA_ADD_F32] = {4, "tsr_cuda_add_slices_f32"},
     [TSR_CUDA_ADD_I64] = {4, "tsr_cuda_add_slices_i64"},
     [TSR_CUDA_ADD_I32] = {4, "tsr_cuda_add_slices_i32"},
+    [TSR_CUDA_COPY_ROWS] = {5, "tsr_cuda_copy_rows"},
+    COMBINE(F64, f64),
+    COMBINE(F32, f32),
+    COMBINE(F16, f16),
+    COMBINE(BF16, bf16),
+    COMBINE(F8E4M3, f8e4m3),
+    COMBINE(F8E5M2, f8e5m2),
+    COMBINE(U8, u8),
+    COMBINE(U16, u16),
+    COMBINE(U32, u32),
+    COMBINE(U64, u64),
+    COMBINE(C64, c64),
+    COMBINE(C128, c128),
 };
 
 static tsr_status load_images(tsr_cuda_kernels *kernels)

@@ -57,10 +57,12 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_ADD_F32,
     TSR_CUDA_ADD_I64,
     TSR_CUDA_ADD_I32,
-    TSR_CUDA_KERNEL_END
+    TSR_CUDA_COPY_ROWS,
+    TSR_CUDA_COMBINE_ROWS, /**< first of TSR_CUDA_NUMBER_END kernels: add a tsr_cuda_number */
+    TSR_CUDA_KERNEL_END = TSR_CUDA_COMBINE_ROWS + TSR_CUDA_NUMBER_END
 } tsr_cuda_kernel;
 
-#define TSR_CUDA_IMAGES 5
+#define TSR_CUDA_IMAGES 6
 
 typedef struct tsr_cuda_kernels {
     bool loaded;

@@ -160,8 +160,14 @@ static const tsr_cuda_number numbers[TSR_DTYPE_END] = {
     [TSR_C64] = TSR_CUDA_NUMBER_C64,   [TSR_C128] = TSR_CUDA_NUMBER_C128,
 };
 
-static tsr_cuda_op op_of(tsr_reduce_op op, tsr_dtype_class kind)
+tsr_cuda_number tsr_cuda_number_of(tsr_dtype dtype)
 {
+    return numbers[dtype];
+}
+
+tsr_cuda_op tsr_cuda_op_of(tsr_reduce_op op, tsr_dtype dtype)
+{
+    const tsr_dtype_class kind = tsr_dtype_get(dtype)->kind;
     static const tsr_cuda_op ops[TSR_REDUCE_OP_END] = {[TSR_SUM] = TSR_CUDA_SUM,
                                                        [TSR_AVG] = TSR_CUDA_SUM,
                                                        [TSR_MIN] = TSR_CUDA_MIN,
@@ -195,10 +201,9 @@ tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *gi
     TSR_TRY(tsr_request_check_reduction("cuda", given));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     reduction_launch to = {.cuda = self, .number = numbers[given->dtype], .stream = stream};
-    const tsr_status status = is_empty(given)
-                                  ? TSR_OK
-                                  : tsr_cuda_plan_reduction(given, op_of(given->op, tsr_dtype_get(given->dtype)->kind),
-                                                            launch_reduction, &to);
+    const tsr_status status = is_empty(given) ? TSR_OK
+                                              : tsr_cuda_plan_reduction(given, tsr_cuda_op_of(given->op, given->dtype),
+                                                                        launch_reduction, &to);
     tsr_cuda_leave(previous);
     return status;
 }

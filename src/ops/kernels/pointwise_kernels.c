@@ -401,6 +401,29 @@ DEFINE_MOVES(bf16, uint16_t, float, widen_bf16, round_bf16)
 DEFINE_SUMS(f64, double)
 DEFINE_SUMS(i64, uint64_t)
 
+#define DEFINE_SCALED(dtype, T)                                                                                        \
+    static void start_scaled_##dtype(const void *terms, double factor, void *sums, int64_t n)                          \
+    {                                                                                                                  \
+        const T *const from = terms, by = (T)factor;                                                                   \
+        T *const to = sums;                                                                                            \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            to[i] = from[i] * by;                                                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void add_scaled_##dtype(const void *terms, double factor, void *sums, int64_t n)                            \
+    {                                                                                                                  \
+        const T *const from = terms, by = (T)factor;                                                                   \
+        T *const to = sums;                                                                                            \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            to[i] += from[i] * by;                                                                                     \
+        }                                                                                                              \
+    }
+
+DEFINE_SCALED(f64, double)
+DEFINE_SCALED(f32, float)
+
 #define FLOATS(name)                                                                                                   \
     {                                                                                                                  \
         [TSR_F64] = name##_f64, [TSR_F32] = name##_f32                                                                 \
@@ -510,6 +533,8 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
     .finish = stream_finish,
     .scatter = MOVES(scatter),
     .add_rows = {[TSR_F64] = add_rows_f64, [TSR_I64] = add_rows_i64},
+    .start_scaled = {[TSR_F64] = start_scaled_f64, [TSR_F32] = start_scaled_f32},
+    .add_scaled = {[TSR_F64] = add_scaled_f64, [TSR_F32] = add_scaled_f32},
     .add_lanes = {[TSR_F64] = add_lanes_f64, [TSR_I64] = add_lanes_i64},
     .convert =
         {

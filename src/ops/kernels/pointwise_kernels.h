@@ -122,6 +122,9 @@ typedef struct tsr_pointwise_kernels {
     tsr_pointwise_loop *convert[TSR_DTYPE_END][TSR_DTYPE_END];
     /** sums[i] += terms[i]; f64 and i64. */
     void (*add_rows[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
+    /** sums[i] = terms[i] times the factor, and sums[i] += that; f64 and f32. */
+    void (*start_scaled[TSR_DTYPE_END])(const void *terms, double factor, void *sums, int64_t n);
+    void (*add_scaled[TSR_DTYPE_END])(const void *terms, double factor, void *sums, int64_t n);
     /** Adds term i to sums[i mod 16], in ascending order; f64 and i64. */
     void (*add_lanes[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
 } tsr_pointwise_kernels;

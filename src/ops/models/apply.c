@@ -103,6 +103,23 @@ static tsr_status make_split(const use *u, tsr_value *out)
     return TSR_OK;
 }
 
+/* What is Replicate becomes one term of a sum, so that it counts once among terms. */
+static tsr_status make_term(const use *u, tsr_value *out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_layout *layout;
+    memcpy(placements, tsr_layout_placements(u->own),
+           (size_t)tsr_mesh_ndim(tsr_layout_mesh(u->own)) * sizeof *placements);
+    for (int i = 0; i < u->dims.count; i++) {
+        tsr_placement *const placement = &placements[u->dims.at[i]];
+        if (placement->kind == TSR_REPLICATE)
+            *placement = tsr_partial(TSR_SUM);
+    }
+    TSR_TRY(tsr_layout_with(u->own, placements, &layout));
+    *out = move(u, layout);
+    return TSR_OK;
+}
+
 /* Cuts the dim before the last. */
 static tsr_status make_sequence(const use *u, tsr_value *out)
 {
@@ -135,6 +152,8 @@ static tsr_status take_input(const use *u, tsr_value *out)
         return TSR_OK;
     case TSR_PARALLEL_INPUT_SPLIT:
         return make_split(u, out);
+    case TSR_PARALLEL_INPUT_TERM:
+        return make_term(u, out);
     default:
         return make_sequence(u, out);
     }

@@ -276,7 +276,6 @@ tsr_status tsr_plan_place(const tsr_plan_tensor *tensor, tsr_layout **out, bool 
     cut c = {.dim = -1};
     const tsr_plan_rule *const rule = tensor->rule;
     word_caller(tensor, c.caller);
-    TSR_TRY(tsr_plan_refuse_experts(rule));
     TSR_TRY(tsr_plan_find_dims(tensor->plan, tensor->mesh, &dims));
     for (int k = 0; k < TSR_MAX_DIMS; k++)
         placements[k] = tsr_replicate();

@@ -195,16 +195,6 @@ const tsr_parallel_rule *tsr_parallel_plan_find(const tsr_parallel_plan *plan, c
     return rule ? &rule->text : NULL;
 }
 
-tsr_status tsr_plan_refuse_experts(const tsr_plan_rule *rule)
-{
-    if (!rule || !rule->style.style || !rule->style.style->experts)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "rule \"%.128s\": style \"%s\" spreads experts over ranks, which no plan here does; give the "
-                          "parameters of experts rules of their own, such as \"S(0)\", and have no rule for this name",
-                          rule->text.pattern, rule->style.style->name);
-}
-
 tsr_status tsr_parallel_plan_module(const tsr_parallel_plan *plan, const char *name, tsr_parallel_module *out)
 {
     if (!plan || !name || !out)
@@ -213,7 +203,6 @@ tsr_status tsr_parallel_plan_module(const tsr_parallel_plan *plan, const char *n
                               : name ? "out"
                                      : "name");
     const tsr_plan_rule *const rule = tsr_plan_rule_of(plan, name, strlen(name));
-    TSR_TRY(tsr_plan_refuse_experts(rule));
     const tsr_style *const style = rule ? rule->style.style : NULL;
     *out = (tsr_parallel_module){.rule = rule ? &rule->text : NULL};
     if (style) {

@@ -24,7 +24,4 @@ const tsr_plan_rule *tsr_plan_rule_of(const tsr_parallel_plan *plan, const char 
 /** The rule that a parameter follows, or NULL. */
 const tsr_plan_rule *tsr_plan_rule_for(const tsr_parallel_plan *plan, const char *name);
 
-/** Refuses a rule that spreads experts; NULL is fine. */
-tsr_status tsr_plan_refuse_experts(const tsr_plan_rule *rule);
-
 #endif

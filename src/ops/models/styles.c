@@ -35,10 +35,10 @@ static const tsr_style styles[] = {
     {.name = "all_reduce", .output = TSR_PARALLEL_OUTPUT_REDUCE},
     {.name = "mla_kv_a_proj", .output = TSR_PARALLEL_OUTPUT_LAST},
     {.name = "local_params"},
-    {.name = "moe_tp_experts", .experts = true},
-    {.name = "moe_identity_expert", .experts = true},
-    {.name = "grouped_gemm", .experts = true},
-    {.name = "ep_dispatch_experts", .experts = true},
+    {.name = "moe_tp_experts", .input = TSR_PARALLEL_INPUT_WHOLE, .output = TSR_PARALLEL_OUTPUT_REDUCE},
+    {.name = "moe_identity_expert", .input = TSR_PARALLEL_INPUT_TERM},
+    {.name = "grouped_gemm", .cut = TSR_STYLE_FIRST, .modifiers = ";balanced"},
+    {.name = "ep_dispatch_experts", .input = TSR_PARALLEL_INPUT_WHOLE, .output = TSR_PARALLEL_OUTPUT_REDUCE},
 };
 
 #define STYLES (sizeof styles / sizeof styles[0])

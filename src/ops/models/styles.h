@@ -23,8 +23,7 @@ typedef struct tsr_style {
     const char *modifiers; /**< of its cut, such as ";interleave=2" */
     tsr_parallel_input input;
     tsr_parallel_output output;
-    bool varies;  /**< each rank has a term of the gradient of Replicate parameters */
-    bool experts; /**< it spreads experts over ranks */
+    bool varies; /**< each rank has a term of the gradient of Replicate parameters */
 } tsr_style;
 
 /** A rule's style, read. */

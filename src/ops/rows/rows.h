@@ -18,6 +18,7 @@
     X(views)                                                                                                           \
     X(random)                                                                                                          \
     X(order)                                                                                                           \
+    X(mixture)                                                                                                         \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

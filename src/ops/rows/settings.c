@@ -8,6 +8,13 @@
 /* The words of the attribute reduction, by tsr_loss_reduction. */
 static const char *const reductions[] = {"mean", "sum", "none"};
 
+/* The words of attributes of experts, by the enums of mixture.h. */
+static const char *const activations[] = {"silu", "gelu", "gelu_tanh", "relu"};
+static const char *const overflows[] = {"fail", "drop"};
+static const char *const beyonds[] = {"fail", "zero", "identity"};
+
+#define LENGTH_OF(list) (sizeof list / sizeof list[0])
+
 tsr_status tsr_settings_attention(const char *caller, const tsr_attention_options *given, tsr_attention_options *out)
 {
     *out = (tsr_attention_options)TSR_ATTENTION_OPTIONS_INIT;
@@ -33,6 +40,37 @@ tsr_status tsr_settings_loss(const char *caller, const tsr_cross_entropy_options
 const char *tsr_settings_reduction(tsr_loss_reduction reduction)
 {
     return reductions[reduction];
+}
+
+tsr_status tsr_settings_experts(const char *caller, const tsr_expert_mlp_options *given, tsr_expert_mlp_options *out)
+{
+    *out = (tsr_expert_mlp_options)TSR_EXPERT_MLP_OPTIONS_INIT;
+    TSR_TRY(tsr_options_read(caller, given, out, sizeof *out));
+    if ((unsigned)out->activation >= LENGTH_OF(activations))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: activation is %d, but must be a tsr_expert_activation", caller,
+                              (int)out->activation);
+    if ((unsigned)out->overflow >= LENGTH_OF(overflows))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: overflow is %d, but must be a tsr_expert_overflow", caller,
+                              (int)out->overflow);
+    if ((unsigned)out->beyond >= LENGTH_OF(beyonds))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: beyond is %d, but must be a tsr_expert_beyond", caller,
+                              (int)out->beyond);
+    return TSR_OK;
+}
+
+const char *tsr_settings_activation(tsr_expert_activation activation)
+{
+    return activations[activation];
+}
+
+const char *tsr_settings_overflow(tsr_expert_overflow overflow)
+{
+    return overflows[overflow];
+}
+
+const char *tsr_settings_beyond(tsr_expert_beyond beyond)
+{
+    return beyonds[beyond];
 }
 
 tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key)

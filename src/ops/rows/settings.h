@@ -6,6 +6,7 @@
 
 #include <tessera/attention.h>
 #include <tessera/losses.h>
+#include <tessera/mixture.h>
 #include <tessera/ops.h>
 #include <tessera/random.h>
 
@@ -95,6 +96,11 @@
     ATTRIBUTES(tsr_attribute_word("reduction", tsr_settings_reduction(o.reduction)),                                   \
                tsr_attribute_int("ignore_index", o.ignore_index),                                                      \
                tsr_attribute_float("label_smoothing", o.label_smoothing))
+#define EXPERTS                                                                                                        \
+    ATTRIBUTES(tsr_attribute_word("activation", tsr_settings_activation(o.activation)),                                \
+               tsr_attribute_int("capacity", o.capacity),                                                              \
+               tsr_attribute_word("overflow", tsr_settings_overflow(o.overflow)),                                      \
+               tsr_attribute_word("beyond", tsr_settings_beyond(o.beyond)))
 
 /* Random numbers, by `key`, which may be NULL until it is checked. */
 #define KEY                      tsr_random_key_generator(key), tsr_random_key_words(key)
@@ -116,9 +122,15 @@ tsr_status tsr_settings_attention(const char *caller, const tsr_attention_option
 tsr_status tsr_settings_rope(const char *caller, const tsr_rope_options *given, tsr_rope_options *out);
 tsr_status tsr_settings_loss(const char *caller, const tsr_cross_entropy_options *given,
                              tsr_cross_entropy_options *out);
+tsr_status tsr_settings_experts(const char *caller, const tsr_expert_mlp_options *given, tsr_expert_mlp_options *out);
 
 /** The word of a reduction that tsr_settings_loss() has let through. */
 const char *tsr_settings_reduction(tsr_loss_reduction reduction);
+
+/** The words of options that tsr_settings_experts() has let through. */
+const char *tsr_settings_activation(tsr_expert_activation activation);
+const char *tsr_settings_overflow(tsr_expert_overflow overflow);
+const char *tsr_settings_beyond(tsr_expert_beyond beyond);
 
 /** Checks that there is a key, of a generator. */
 tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key);

@@ -1,5 +1,6 @@
 /* Which rank has which rows, by a layout or by a list of parts. */
 #include "base/checked.h"
+#include "device/device.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 #include "placement/walk.h"
@@ -23,7 +24,13 @@ static tsr_status check_layout(const char *call, const tsr_layout *layout)
 static tsr_status check_ids(const char *call, const char *name, const tsr_tensor *ids, int64_t end, const char *things)
 {
     int64_t id = 0;
+    char device[64];
     TSR_TRY(tsr_row_ids_check(call, name, ids));
+    if (ids->device.driver)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on device %s: questions take numbers on the host", call,
+                              name, tsr_device_print(ids->device, device));
+    if (!tsr_host_is_meant(ids->device, NULL))
+        return tsr_refuse_host(name, ids->device, NULL);
     const int64_t at = tsr_row_ids_find_outside(ids, end, &id);
     if (at < 0)
         return TSR_OK;

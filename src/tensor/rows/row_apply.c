@@ -49,10 +49,18 @@ static bool sums(const tsr_row_apply *apply)
     return apply->op == TSR_ROWS_ADD || apply->op == TSR_ROWS_MEAN;
 }
 
-/* True if sums depend on their order: of floats. Integers are added one after the other. */
+bool tsr_row_op_groups(tsr_rows_op op, tsr_dtype dtype)
+{
+    return op == TSR_ROWS_MAX || (op == TSR_ROWS_ADD && !tsr_row_arithmetic_portable[dtype].divide);
+}
+
+/* True if rows of equal ids are taken together: if their sums depend on their order, as those of
+ * floats do, or become a step. Integers are added one after the other. On a device, which works on
+ * many rows at once, equal ids may not follow one another. */
 static bool needs_chains(const tsr_row_apply *apply)
 {
-    return sums(apply) && apply->arithmetic->divide && apply->segment_count > 0;
+    const bool ordered = sums(apply) && apply->arithmetic->divide;
+    return apply->step || ((ordered || apply->batch) && apply->segment_count > 0);
 }
 
 static const char *row_of(const tsr_row_source *source, int64_t i)
@@ -60,9 +68,10 @@ static const char *row_of(const tsr_row_source *source, int64_t i)
     return source->data + (size_t)(source->positions ? source->positions[i] : i) * source->stride;
 }
 
-static int64_t longest_segment(const tsr_row_apply *apply)
+/* The most elements that are summed at a time. */
+static int64_t longest_sum(const tsr_row_apply *apply)
 {
-    int64_t longest = 0;
+    int64_t longest = apply->step ? apply->width : 0;
     for (size_t i = 0; i < apply->segment_count; i++)
         longest = tsr_max_i64(longest, apply->segments[i].length);
     return longest;
@@ -81,13 +90,16 @@ static tsr_status take_chains(tsr_row_apply *apply, tsr_row_set *set, uint32_t *
     apply->rows = (const char **)(apply->locals + count);
     apply->next = (uint32_t *)(apply->rows + count);
     apply->first = apply->next + count;
-    TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_INDICES, count, sizeof(uint32_t), &memory));
+    TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_LAST, count, sizeof(uint32_t), &memory));
     *last = memory;
-    /* Two accumulators of a segment, of 16 bytes an element at most. */
-    const size_t row = tsr_round_up((size_t)longest_segment(apply) * 16, TSR_LINE);
-    TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_SUM, 2, row, &memory));
+    if (apply->batch)
+        TSR_TRY(tsr_row_batch_reserve(apply->batch, (int64_t)count, longest_sum(apply)));
+    /* Accumulators, of 16 bytes an element at most. */
+    const size_t row = tsr_round_up((size_t)longest_sum(apply) * 16, TSR_LINE);
+    TSR_TRY(tsr_row_room_take(apply->rooms, TSR_ROOM_SUM, apply->step ? 3 : 2, row, &memory));
     apply->sum = memory;
     apply->term = apply->sum + row;
+    apply->part = apply->step ? apply->term + row : NULL;
     return tsr_row_set_begin(apply->rooms, count, apply->locals, set);
 }
 
@@ -164,23 +176,23 @@ static tsr_status widen(const tsr_row_apply *apply, const char *elements, int64_
     return convert(apply, room, accumulator, elements, apply->dtype, count);
 }
 
-/* Adds up the segment's elements of a chain's rows in `sum`. */
-static tsr_status sum_chain(const tsr_row_apply *apply, const tsr_row_segment *s, uint32_t entry)
+/* Adds up the segment's elements of a chain's rows in `sum`, which is not `apply->term`. */
+static tsr_status sum_chain(const tsr_row_apply *apply, const tsr_row_segment *s, uint32_t entry, char *sum)
 {
     const tsr_row_arithmetic *const arithmetic = apply->arithmetic;
     const size_t from = (size_t)s->whole * apply->element_bytes;
     const char *term;
     int64_t rows = 1;
-    TSR_TRY(widen(apply, apply->rows[entry] + from, s->length, apply->sum, &term));
-    if (term != apply->sum)
-        memcpy(apply->sum, term, (size_t)s->length * apply->element_bytes);
+    TSR_TRY(widen(apply, apply->rows[entry] + from, s->length, sum, &term));
+    if (term != sum)
+        memcpy(sum, term, (size_t)s->length * apply->element_bytes);
     for (; apply->next[entry] != entry; rows++) {
         entry = apply->next[entry];
         TSR_TRY(widen(apply, apply->rows[entry] + from, s->length, apply->term, &term));
-        arithmetic->add(apply->sum, term, s->length * arithmetic->numbers);
+        arithmetic->add(sum, term, s->length * arithmetic->numbers);
     }
     if (apply->op == TSR_ROWS_MEAN && rows > 1)
-        arithmetic->divide(apply->sum, rows, s->length * arithmetic->numbers);
+        arithmetic->divide(sum, rows, s->length * arithmetic->numbers);
     return TSR_OK;
 }
 
@@ -210,20 +222,91 @@ static tsr_status add_chain(const tsr_row_apply *apply, uint32_t entry)
             arithmetic->add(part, apply->rows[entry] + (size_t)s->whole * bytes, s->length * arithmetic->numbers);
             continue;
         }
-        TSR_TRY(sum_chain(apply, s, entry));
+        TSR_TRY(sum_chain(apply, s, entry, apply->sum));
         TSR_TRY(add_sum(apply, s, part));
     }
     return TSR_OK;
 }
 
+/* The sum of the segment's elements of a chain's rows: in `room`, or where the only row is. */
+static tsr_status find_sum(const tsr_row_apply *apply, const tsr_row_segment *s, uint32_t entry, char *room,
+                           const char **out)
+{
+    *out = room;
+    if (apply->next[entry] != entry || apply->arithmetic->accumulator != apply->dtype)
+        return sum_chain(apply, s, entry, room);
+    *out = apply->rows[entry] + (size_t)s->whole * apply->element_bytes;
+    return TSR_OK;
+}
+
+/* Finds the elements that this rank has of a chain's sum. */
+static tsr_status sum_part(const tsr_row_apply *apply, uint32_t entry, const void **out)
+{
+    const size_t bytes = tsr_dtype_bytes(apply->arithmetic->accumulator);
+    const char *sum = apply->part;
+    if (apply->segment_count == 1)
+        TSR_TRY(find_sum(apply, apply->segments, entry, apply->part, &sum));
+    for (size_t i = 0; i < apply->segment_count && apply->segment_count > 1; i++) {
+        const tsr_row_segment *const s = &apply->segments[i];
+        TSR_TRY(sum_chain(apply, s, entry, apply->part + (size_t)s->local * bytes));
+    }
+    *out = sum;
+    return TSR_OK;
+}
+
+/* Finds all elements of a chain's sum, and among them those that this rank has. */
+static tsr_status sum_whole(const tsr_row_apply *apply, uint32_t entry, tsr_row_gradient *row)
+{
+    const size_t bytes = tsr_dtype_bytes(apply->arithmetic->accumulator);
+    const tsr_row_segment all = {0, 0, apply->width};
+    const char *whole;
+    TSR_TRY(find_sum(apply, &all, entry, apply->sum, &whole));
+    row->whole = whole;
+    row->part = apply->part;
+    if (apply->segment_count == 1)
+        row->part = whole + (size_t)apply->segments->whole * bytes;
+    for (size_t i = 0; i < apply->segment_count && apply->segment_count > 1; i++) {
+        const tsr_row_segment *const s = &apply->segments[i];
+        memcpy(apply->part + (size_t)s->local * bytes, whole + (size_t)s->whole * bytes, (size_t)s->length * bytes);
+    }
+    return TSR_OK;
+}
+
+static tsr_status step_chain(const tsr_row_apply *apply, const tsr_row_shard *shard, uint32_t entry)
+{
+    tsr_row_gradient row = {.local = apply->locals[entry]};
+    if (apply->step->needs_whole)
+        TSR_TRY(sum_whole(apply, entry, &row));
+    else
+        TSR_TRY(sum_part(apply, entry, &row.part));
+    return apply->step->change(apply->step, shard, &row);
+}
+
+/* Begins to read the rows of the chain AHEAD of chain `i`. */
+static void fetch_ahead(const tsr_row_apply *apply, uint32_t i)
+{
+    if (apply->chains - i <= AHEAD || apply->segment_count == 0)
+        return;
+    const uint32_t ahead = apply->first[i + AHEAD];
+    fetch_row(apply, apply->rows[ahead], false);
+    fetch_row(apply, own_row(apply, apply->locals[ahead]), true);
+}
+
+static tsr_status step_chains(const tsr_row_apply *apply)
+{
+    const tsr_row_shard shard = {apply->table, apply->local, apply->local_stride};
+    TSR_TRY(apply->step->begin(apply->step, &shard));
+    for (uint32_t i = 0; i < apply->chains; i++) {
+        fetch_ahead(apply, i);
+        TSR_TRY(step_chain(apply, &shard, apply->first[i]));
+    }
+    return apply->step->finish(apply->step, &shard);
+}
+
 static tsr_status add_chains(const tsr_row_apply *apply)
 {
     for (uint32_t i = 0; i < apply->chains; i++) {
-        if (apply->chains - i > AHEAD) {
-            const uint32_t ahead = apply->first[i + AHEAD];
-            fetch_row(apply, apply->rows[ahead], false);
-            fetch_row(apply, own_row(apply, apply->locals[ahead]), true);
-        }
+        fetch_ahead(apply, i);
         TSR_TRY(add_chain(apply, apply->first[i]));
     }
     return TSR_OK;
@@ -248,8 +331,7 @@ static tsr_status raise_to(const tsr_row_apply *apply, void *to, const void *fro
     return apply->ops.table->reduce(apply->ops.self, apply->ops.index, &reduce, NULL);
 }
 
-/* Changes a row of the table by one row: where rows of equal ids may follow one another. */
-static tsr_status change_row(const tsr_row_apply *apply, char *to, const char *row)
+tsr_status tsr_row_apply_one(const tsr_row_apply *apply, char *to, const char *row)
 {
     const size_t bytes = apply->element_bytes;
     for (const tsr_row_segment *s = apply->segments; s < apply->segments + apply->segment_count; s++) {
@@ -272,13 +354,45 @@ static tsr_status change_rows(const tsr_row_apply *apply, const tsr_row_source *
             fetch_row(apply, row_of(source, i + AHEAD), false);
             fetch_row(apply, own_row(apply, source->locals[i + AHEAD]), true);
         }
-        TSR_TRY(change_row(apply, own_row(apply, source->locals[i]), row_of(source, i)));
+        TSR_TRY(tsr_row_apply_one(apply, own_row(apply, source->locals[i]), row_of(source, i)));
+    }
+    return TSR_OK;
+}
+
+/* Lists what a segment becomes of the rows of a chain; of an assignment the last counts. */
+static void list_chain(const tsr_row_apply *apply, const tsr_row_segment *s, uint32_t entry)
+{
+    const size_t bytes = apply->element_bytes;
+    tsr_row_batch_add_target(apply->batch, own_row(apply, apply->locals[entry]) + (size_t)s->local * bytes);
+    for (;; entry = apply->next[entry]) {
+        const bool is_last = apply->next[entry] == entry;
+        if (is_last || apply->op != TSR_ROWS_ASSIGN)
+            tsr_row_batch_add_source(apply->batch, apply->rows[entry] + (size_t)s->whole * bytes);
+        if (is_last)
+            return;
+    }
+}
+
+static tsr_status run_on_device(const tsr_row_apply *apply)
+{
+    for (const tsr_row_segment *s = apply->segments; s < apply->segments + apply->segment_count; s++) {
+        tsr_row_batch_set(apply->batch, &(tsr_row_work){.op = apply->op,
+                                                        .keeps = apply->op != TSR_ROWS_ASSIGN && !apply->is_new,
+                                                        .dtype = apply->dtype,
+                                                        .length = s->length});
+        for (uint32_t i = 0; i < apply->chains; i++)
+            list_chain(apply, s, apply->first[i]);
+        TSR_TRY(tsr_row_batch_finish(apply->batch));
     }
     return TSR_OK;
 }
 
 tsr_status tsr_row_apply_run(const tsr_row_apply *apply)
 {
+    if (apply->step)
+        return step_chains(apply);
+    if (apply->batch)
+        return run_on_device(apply);
     if (needs_chains(apply))
         return add_chains(apply);
     for (int s = 0; s < apply->source_count && apply->segment_count > 0; s++)

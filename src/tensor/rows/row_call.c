@@ -12,9 +12,11 @@ void tsr_row_call_describe(const void *arg, char *text, size_t capacity)
 {
     const tsr_row_call *const call = arg;
     char layout[512];
-    snprintf(text, capacity, "%s%s%s of %zu table%s, the first %s", call->name, call->gathers ? "" : " ",
-             call->gathers ? "" : tsr_rows_op_name(call->op), call->count, call->count == 1 ? "" : "s",
-             call->first ? tsr_layout_describe(call->first, layout, sizeof layout) : "unknown");
+    const char *const words = call->step ? call->step->words : call->gathers ? "" : tsr_rows_op_name(call->op);
+    snprintf(text, capacity, "%s%s%s of %zu table%s, the first %s%s%s", call->name, words[0] ? " " : "", words,
+             call->count, call->count == 1 ? "" : "s",
+             call->first ? tsr_layout_describe(call->first, layout, sizeof layout) : "unknown",
+             call->batch ? ", on " : "", call->batch ? call->batch->ops.table->name : "");
 }
 
 tsr_status tsr_row_call_begin_apply(const tsr_row_call *call, size_t i)
@@ -32,12 +34,17 @@ tsr_status tsr_row_call_begin_apply(const tsr_row_call *call, size_t i)
         .element_bytes = table->element_bytes,
         .arithmetic = tsr_row_arithmetic_of(tsr_context_kernels(table->layout->context), table->layout->dtype),
         .op = call->op,
+        .step = call->step,
+        .table = i,
+        .width = table->width,
+        .own_width = own->width,
         .segments = own->count > 0 ? table->segments + own->first : NULL,
         .segment_count = own->count,
         .ops = call->ops,
         .sources = memory,
         .source_count = call->group->count,
-        .rooms = request->rooms};
+        .rooms = request->rooms,
+        .batch = call->batch};
     return TSR_OK;
 }
 

@@ -7,15 +7,17 @@
 
 /** One rank's call. */
 typedef struct tsr_row_call {
-    const char *name; /**< "tsr_rows_gather" */
-    bool gathers;     /**< else it updates */
-    tsr_rows_op op;   /**< of an update */
+    const char *name;         /**< "tsr_rows_gather" */
+    bool gathers;             /**< else it updates */
+    tsr_rows_op op;           /**< of an update */
+    const tsr_row_step *step; /**< of an update: what owners do with sums; NULL: they add them */
     tsr_device_ops ops;
     const tsr_group *group; /**< the ranks that meet */
     size_t count;
     tsr_row_request *requests; /**< one a table */
     tsr_row_apply *applies;    /**< one a table; scratch of updates */
     tsr_row_rooms *rooms;      /**< for what concerns all tables */
+    tsr_row_batch *batch;      /**< of tables on a device; NULL: they are on the host */
     uint64_t fingerprint;
     const tsr_layout *first; /**< the layout of the first table, for descriptions */
 } tsr_row_call;

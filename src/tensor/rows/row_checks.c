@@ -48,13 +48,33 @@ static tsr_status check_dense(const char *call, const char *name, const tsr_tens
     return TSR_OK;
 }
 
-static tsr_status check_device(const char *call, const char *name, const tsr_tensor *tensor)
+static tsr_status check_device(const char *call, const char *name, const tsr_dtensor *table, const tsr_tensor *tensor,
+                               bool may_be_on_host)
 {
-    char device[64];
-    if (tensor->device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on device %s: calls by id take tensors on the host",
-                              call, name, tsr_device_print(tensor->device, device));
-    return tsr_host_is_meant(tensor->device, NULL) ? TSR_OK : tsr_refuse_host(name, tensor->device, NULL);
+    const tsr_device wanted = table->local.device;
+    char own[64], theirs[64];
+    if (!tsr_host_is_meant(tensor->device, NULL))
+        return tsr_refuse_host(name, tensor->device, NULL);
+    if (tsr_device_same(tensor->device, wanted) || (may_be_on_host && !tensor->device.driver))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on %s, but the table is on %s: %s", call, name,
+                          tsr_device_print(tensor->device, theirs), tsr_device_print(wanted, own),
+                          !may_be_on_host ? "rows are where the table is"
+                          : wanted.driver ? "ids are there or on the host"
+                                          : "ids are on the host, too");
+}
+
+tsr_status tsr_row_check_devices(const char *call, size_t count, tsr_dtensor *const *tables)
+{
+    char first[64], other[64];
+    for (size_t i = 1; i < count; i++)
+        if (!tsr_device_same(tables[0]->local.device, tables[i]->local.device))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: tables[%zu] is on %s, but tables[0] is on %s: tables that share an exchange are "
+                                  "on one device",
+                                  call, i, tsr_device_print(tables[i]->local.device, other),
+                                  tsr_device_print(tables[0]->local.device, first));
+    return TSR_OK;
 }
 
 tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written)
@@ -69,7 +89,6 @@ tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool 
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                                   "%s: %s is %s: mesh dim %d holds terms, not rows; redistribute it to R or S first",
                                   call, name, tsr_layout_describe(layout, text, sizeof text), i);
-    TSR_TRY(check_device(call, name, &table->local));
     return check_dense(call, name, &table->local, written);
 }
 
@@ -96,12 +115,13 @@ static tsr_status check_shape(const char *call, const char *name, const tsr_layo
     return TSR_OK;
 }
 
-static tsr_status check_data(const char *call, const char *name, const tsr_layout *layout, int64_t count,
+static tsr_status check_data(const char *call, const char *name, const tsr_dtensor *table, int64_t count,
                              const tsr_tensor *data, bool written)
 {
+    const tsr_layout *const layout = table->layout;
     if (!data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
-    TSR_TRY(check_device(call, name, data));
+    TSR_TRY(check_device(call, name, table, data, false));
     if (data->dtype != layout->dtype)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is of %s, but the table is of %s", call, name,
                               tsr_dtype_name(data->dtype), tsr_dtype_name(layout->dtype));
@@ -138,15 +158,20 @@ tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bo
     const char *const data_name = written ? "out" : "rows";
     int64_t id = 0;
     TSR_TRY(tsr_row_ids_check(call, "ids", ids));
+    TSR_TRY(check_device(call, "ids", table, ids, true));
     if (ids->shape[0] > capacity)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ids has %lld elements, but the plan is for %lld", call,
                               (long long)ids->shape[0], (long long)capacity);
+    if (ids->device.driver) {
+        TSR_TRY(tsr_row_ids_bring(ids, out->rooms, &out->brought));
+        ids = &out->brought;
+    }
     const int64_t at = tsr_row_ids_find_outside(ids, layout->shape[0], &id);
     if (at >= 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: ids of rank %d at position %lld is %lld: there are %lld rows, counted from 0", call,
                               tsr_comm_rank(table->comm), (long long)at, (long long)id, (long long)layout->shape[0]);
-    TSR_TRY(check_data(call, data_name, layout, ids->shape[0], data, written));
+    TSR_TRY(check_data(call, data_name, table, ids->shape[0], data, written));
     TSR_TRY(check_apart(call, data_name, &table->local, data));
     out->local = table->local.data;
     out->local_stride = stride_of(&table->local);

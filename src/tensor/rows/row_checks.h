@@ -6,12 +6,15 @@
 #include "tensor/rows/row_request.h"
 
 /** TSR_ERROR_ARGUMENT: the table is a scalar, or (`written`) its rows share memory.
- * TSR_ERROR_UNSUPPORTED: it is Partial or on a device, or its rows have gaps. `call` begins the
- * sentence. */
+ * TSR_ERROR_UNSUPPORTED: it is Partial, or its rows have gaps. `call` begins the sentence. */
 tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written);
 
+/** TSR_ERROR_ARGUMENT: the tables are on different devices. */
+tsr_status tsr_row_check_devices(const char *call, size_t count, tsr_dtensor *const *tables);
+
 /**
- * Checks ids and their rows, and fills in the request: all but its table and rooms. The table is
+ * Checks ids and their rows, and fills in the request: all but its table and rooms, which must be
+ * set. Ids on a device are copied to the host, which waits for its default stream. The table is
  * checked. `written`: the rows are, else the table is. `capacity`: at most so many ids. `data_name`
  * is what the call calls the rows.
  */

@@ -8,14 +8,8 @@
 tsr_status tsr_row_ids_check(const char *call, const char *name, const tsr_tensor *ids)
 {
     int64_t count;
-    char device[64];
     if (!ids)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
-    if (ids->device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is on device %s: tensors of calls by id are on the host",
-                              call, name, tsr_device_print(ids->device, device));
-    if (!tsr_host_is_meant(ids->device, NULL))
-        return tsr_refuse_host(name, ids->device, NULL);
     if (ids->dtype != TSR_I32 && ids->dtype != TSR_I64)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is of %s: i32 and i64 are fine", call, name,
                               tsr_dtype_name(ids->dtype));
@@ -30,6 +24,36 @@ tsr_status tsr_row_ids_check(const char *call, const char *name, const tsr_tenso
     if (count > 0 && !ids->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has no data, but %lld elements", call, name,
                               (long long)count);
+    return TSR_OK;
+}
+
+/* Where the ids are without gaps: there, or in a room to which they are copied. */
+static tsr_status pack_ids(const tsr_tensor *ids, const tsr_device_ops *ops, tsr_row_rooms *rooms, size_t bytes,
+                           const void **out)
+{
+    void *packed;
+    *out = ids->data;
+    if (ids->strides[0] == 1 || ids->shape[0] < 2)
+        return TSR_OK;
+    TSR_TRY(tsr_row_room_take(rooms, TSR_ROOM_DEVICE_IDS, bytes, 1, &packed));
+    *out = packed;
+    const tsr_tensor to = tsr_tensor_contiguous(packed, ids->dtype, 1, ids->shape);
+    return tsr_device_copy_tensor(ops, ids, &to, NULL);
+}
+
+tsr_status tsr_row_ids_bring(const tsr_tensor *ids, tsr_row_rooms *rooms, tsr_tensor *out)
+{
+    const tsr_device_ops ops = tsr_device_resolve(rooms->context, ids->device);
+    const size_t bytes = (size_t)ids->shape[0] * tsr_dtype_bytes(ids->dtype);
+    const void *from = NULL;
+    void *memory;
+    TSR_TRY(tsr_row_room_take(rooms, TSR_ROOM_IDS, bytes, 1, &memory));
+    if (bytes > 0) {
+        TSR_TRY(pack_ids(ids, &ops, rooms, bytes, &from));
+        const tsr_status copied = ops.table->copy(ops.self, ops.index, memory, from, bytes, TSR_COPY_TO_HOST, NULL);
+        TSR_TRY(tsr_row_rooms_settle(&ops, copied));
+    }
+    *out = tsr_tensor_contiguous(memory, ids->dtype, 1, ids->shape);
     return TSR_OK;
 }
 

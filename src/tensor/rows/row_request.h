@@ -8,13 +8,14 @@
 /** In a direct call peers read it. */
 typedef struct tsr_row_request {
     tsr_row_table *table;
-    char *local;         /**< this rank's shard of the table */
-    size_t local_stride; /**< bytes from row to row there */
-    size_t local_bytes;  /**< from its first to behind its last element */
-    const tsr_tensor *ids;
-    int64_t count; /**< of ids */
-    char *data;    /**< rows of the ids: an update reads them, a gather writes them */
-    size_t stride; /**< bytes from row to row there */
+    char *local;           /**< this rank's shard of the table */
+    size_t local_stride;   /**< bytes from row to row there */
+    size_t local_bytes;    /**< from its first to behind its last element */
+    const tsr_tensor *ids; /**< on the host */
+    tsr_tensor brought;    /**< the ids, where they were on a device */
+    int64_t count;         /**< of ids */
+    char *data;            /**< rows of the ids: an update reads them, a gather writes them */
+    size_t stride;         /**< bytes from row to row there */
     tsr_row_rooms *rooms;
 
     /* Set by tsr_row_request_sort(), in rooms: the ids of row part p are those from starts[p] to

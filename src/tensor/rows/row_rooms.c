@@ -1,13 +1,15 @@
 #include "tensor/rows/row_rooms.h"
 
 #include "base/checked.h"
-#include "base/memory/memory.h"
 #include "comm/core/comm.h"
+#include "device/allocation.h"
 
 #include <tessera/sys/status.h>
 
 static tsr_status allocate(const tsr_row_rooms *rooms, tsr_row_use use, size_t bytes, void **out)
 {
+    if (use >= TSR_ROOM_ON_HOST)
+        return tsr_device_allocate(rooms->context, rooms->device, tsr_max_bytes(bytes, TSR_ALIGNMENT), out);
     return use == TSR_ROOM_SHOWN ? tsr_comm_alloc_shared(rooms->sharing, bytes, out)
                                  : tsr_allocate_data(rooms->context, bytes, out);
 }
@@ -16,6 +18,9 @@ static void release(tsr_row_rooms *rooms, tsr_row_use use)
 {
     if (use == TSR_ROOM_SHOWN && rooms->memory[use])
         tsr_comm_free(rooms->sharing, rooms->memory[use], rooms->bytes[use]);
+    else if (use >= TSR_ROOM_ON_HOST)
+        tsr_device_release(rooms->context, rooms->device, rooms->memory[use],
+                           tsr_max_bytes(rooms->bytes[use], TSR_ALIGNMENT));
     else
         tsr_release(rooms->context, rooms->memory[use]);
     rooms->memory[use] = NULL;
@@ -38,8 +43,16 @@ tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count
     return TSR_OK;
 }
 
+/* A wait that fails may end early, so it is tried once more: the device may still write there. */
+tsr_status tsr_row_rooms_settle(const tsr_device_ops *ops, tsr_status status)
+{
+    const tsr_status settled = tsr_device_settle(ops, NULL, status);
+    return settled == status ? status : tsr_device_settle(ops, NULL, settled);
+}
+
 void tsr_row_rooms_release(tsr_row_rooms *rooms)
 {
-    for (int use = 0; use < TSR_ROOM_USES; use++)
+    const int uses = rooms->device.driver ? TSR_ROOM_USES : TSR_ROOM_ON_HOST;
+    for (int use = 0; use < uses; use++)
         release(rooms, (tsr_row_use)use);
 }

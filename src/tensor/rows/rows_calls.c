@@ -30,6 +30,8 @@ uint64_t tsr_rows_fingerprint(const tsr_row_call *call, const tsr_row_arguments 
 {
     uint64_t hash = tsr_hash_text(TSR_HASH_SEED, call->name);
     hash = tsr_hash_word(hash, (uint64_t)call->op);
+    if (call->step)
+        hash = tsr_hash_word(hash, call->step->fingerprint);
     for (size_t i = 0; i < arguments->count; i++)
         hash = tsr_hash_word(hash, arguments->tables[i]->layout->hash);
     return hash;
@@ -43,6 +45,9 @@ static tsr_status prepare(const tsr_row_call *call, const tsr_row_arguments *arg
                               !arguments->ids ? "ids"
                               : call->gathers ? "out"
                                               : "rows");
+    /* What earlier work on the device's stream has found comes before anything is written. */
+    if (call->batch)
+        TSR_TRY(tsr_row_rooms_settle(&call->batch->ops, TSR_OK));
     for (size_t i = 0; i < call->count; i++) {
         tsr_dtensor *const table = arguments->tables[i];
         tsr_row_request *const request = &call->requests[i];
@@ -66,11 +71,18 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
     call->ops = tsr_device_resolve(first->layout->context, tsr_device_host());
     call->fingerprint = tsr_rows_fingerprint(call, arguments);
     call->first = first->layout;
+    tsr_row_batch batch;
+    if (first->local.device.driver) {
+        tsr_row_batch_begin(&batch, first->layout->context, first->local.device, call->rooms);
+        call->batch = &batch;
+        /* The kind of the driver is another number in each process. */
+        call->fingerprint = tsr_hash_text(call->fingerprint, batch.ops.table->name);
+    }
     const tsr_status local = prepare(call, arguments);
     if (tsr_comm_shares_all(call->group->comm))
         return tsr_rows_run_directly(call, local);
     bool done = false;
-    if (tsr_rows_may_use_windows(call))
+    if (!call->batch && tsr_rows_may_use_windows(call))
         TSR_TRY(tsr_rows_run_in_windows(call, local, &done));
     return done ? TSR_OK : tsr_rows_run_by_messages(call, local);
 }
@@ -78,7 +90,7 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
 /* A call of one table, whose memory is freed at its end. */
 static tsr_status run_once(tsr_row_call *call, tsr_dtensor *table, const tsr_tensor *ids, const tsr_tensor *data)
 {
-    tsr_row_rooms rooms = {.context = table->layout->context, .sharing = table->comm};
+    tsr_row_rooms rooms = {.context = table->layout->context, .device = table->local.device, .sharing = table->comm};
     tsr_row_request request = {.rooms = &rooms};
     tsr_row_apply apply;
     const tsr_row_arguments arguments = {1, &table, INT64_MAX, ids, data};

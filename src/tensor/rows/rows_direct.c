@@ -110,6 +110,38 @@ static void read_columns(const tsr_row_request *request, const tsr_row_columns *
     }
 }
 
+/* Reads one segment of the rows of all ids, on a device. */
+static tsr_status read_segment(const tsr_row_call *call, const tsr_row_request *request, const tsr_row_segment *segment)
+{
+    tsr_row_table *const table = request->table;
+    const size_t bytes = table->element_bytes;
+    char *out = request->data + (size_t)segment->whole * bytes;
+    int64_t ids[TSR_ROW_BLOCK];
+    for (int64_t first = 0; first < request->count; first += TSR_ROW_BLOCK) {
+        const int64_t count = tsr_min_i64(TSR_ROW_BLOCK, request->count - first);
+        tsr_row_ids_read(request->ids, first, count, ids);
+        for (int64_t i = 0; i < count; i++, out += request->stride)
+            TSR_TRY(tsr_row_batch_copy(call->batch, table->layout->dtype, segment->length, out,
+                                       find_row(table, ids[i], 0) + (size_t)segment->local * bytes));
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_on_device(const tsr_row_call *call)
+{
+    for (size_t i = 0; i < call->count; i++) {
+        const tsr_row_request *const request = &call->requests[i];
+        const tsr_row_table *const table = request->table;
+        for (int64_t columns = 0; columns < table->columns.count && request->count > 0; columns++) {
+            const tsr_row_columns *const part = &table->parts[columns];
+            find_bases(call, i, columns);
+            for (size_t s = 0; s < part->count; s++)
+                TSR_TRY(read_segment(call, request, &table->segments[part->first + s]));
+        }
+    }
+    return tsr_row_batch_finish(call->batch);
+}
+
 static void read_rows(const tsr_row_call *call)
 {
     for (size_t i = 0; i < call->count; i++) {
@@ -165,6 +197,14 @@ static tsr_status sort_requests(const tsr_row_call *call)
     return TSR_OK;
 }
 
+/* Takes the memory of lists of a gather, for the largest of its tables. */
+static tsr_status reserve_lists(const tsr_row_call *call)
+{
+    for (size_t i = 0; i < call->count && call->batch && call->gathers; i++)
+        TSR_TRY(tsr_row_batch_reserve(call->batch, call->requests[i].count, 0));
+    return TSR_OK;
+}
+
 /* No rank changes rows before all ranks have the memory for it. */
 static tsr_status update(const tsr_row_call *call)
 {
@@ -174,8 +214,10 @@ static tsr_status update(const tsr_row_call *call)
 
 static tsr_status gather(const tsr_row_call *call)
 {
-    const tsr_status status = tsr_call_follow(call->group->comm);
-    if (status == TSR_OK)
+    tsr_status status = tsr_call_follow(call->group->comm);
+    if (status == TSR_OK && call->batch)
+        status = read_on_device(call);
+    else if (status == TSR_OK)
         read_rows(call);
     return tsr_call_end(call->group->comm, status);
 }
@@ -184,7 +226,10 @@ tsr_status tsr_rows_run_directly(const tsr_row_call *call, tsr_status local)
 {
     if (local == TSR_OK)
         local = sort_requests(call);
-    const tsr_call mine = {.fingerprint = call->fingerprint, .status = local, .reaches = true, .extra = call->requests};
+    if (local == TSR_OK)
+        local = reserve_lists(call);
+    tsr_call mine = {.fingerprint = call->fingerprint, .reaches = true, .extra = call->requests};
+    mine.status = call->batch ? tsr_call_place(call->group->comm, &mine, call->batch->device, NULL, local) : local;
     TSR_TRY(tsr_call_begin(call->group->comm, &mine, tsr_row_call_describe, call));
     return call->gathers ? gather(call) : update(call);
 }

@@ -3,6 +3,9 @@
  * the bytes of every message, take the memory, and agree once more; after that nothing can fail but
  * the engine. An update then takes one exchange, of local rows and of what changes them; a gather
  * two, of local rows and of their contents. All tables share them.
+ *
+ * Contents of tables on a device are sent from its memory and received there: so an update takes
+ * two exchanges, too. Devices may fail, so ranks agree before contents are sent, and at the end.
  */
 #include "tensor/rows/rows_message.h"
 
@@ -22,7 +25,7 @@ typedef struct mail {
     int64_t ranks, tables;
     int64_t *sent, *received;             /* rows that each rank names to another */
     int64_t *sent_bytes, *received_bytes; /* of the current exchange; one a rank */
-    tsr_row_unique *unique;               /* of a gather; one a table */
+    tsr_row_unique *unique;               /* rows that are named once; one a table */
     tsr_row_segment *packed;              /* of an update: a row's elements in messages; one a table */
 } mail;
 
@@ -48,15 +51,27 @@ static tsr_status take_counts(mail *m)
     return TSR_OK;
 }
 
+/* True if equal rows of a rank for table `i` become one before they are sent. */
+static bool combines(const mail *m, int64_t i)
+{
+    return !m->call->gathers && tsr_row_op_groups(m->call->op, m->call->requests[i].table->layout->dtype);
+}
+
+/* True if the rows that a rank names for table `i` are those of m->unique. */
+static bool unites(const mail *m, int64_t i)
+{
+    return m->call->gathers || combines(m, i);
+}
+
 /* The rows that a rank brings for its table `i`, by row part. */
 static const int64_t *starts_of(const mail *m, int64_t i)
 {
-    return m->call->gathers ? m->unique[i].starts : m->call->requests[i].starts;
+    return unites(m, i) ? m->unique[i].starts : m->call->requests[i].starts;
 }
 
 static const int64_t *locals_of(const mail *m, int64_t i)
 {
-    return m->call->gathers ? m->unique[i].locals : m->call->requests[i].locals;
+    return unites(m, i) ? m->unique[i].locals : m->call->requests[i].locals;
 }
 
 /* True if this rank names rows of table `i` to `rank`: all replicas change theirs, but a gather
@@ -81,7 +96,7 @@ static tsr_status sort_requests(const mail *m)
     for (int64_t i = 0; i < m->tables; i++) {
         tsr_row_request *const request = &m->call->requests[i];
         TSR_TRY(tsr_row_request_sort(request));
-        if (m->call->gathers)
+        if (unites(m, i))
             TSR_TRY(tsr_row_request_find_unique(request, &m->unique[i]));
         else if (m->call->op == TSR_ROWS_ASSIGN)
             TSR_TRY(tsr_row_request_keep_last(request));
@@ -107,7 +122,7 @@ static tsr_status exchange_counts(const mail *m)
 {
     for (int64_t rank = 0; rank < m->ranks; rank++)
         m->sent_bytes[rank] = m->received_bytes[rank] = m->tables * (int64_t)sizeof(int64_t);
-    return tsr_parts_exchange(m->comm, m->sent, m->sent_bytes, m->received, m->received_bytes);
+    return tsr_parts_exchange(m->comm, m->sent, m->sent_bytes, m->received, m->received_bytes, tsr_device_host());
 }
 
 /* Bytes of `count` rows in a message; a message's parts begin where any dtype may. False: they
@@ -120,11 +135,18 @@ static bool bytes_of(int64_t count, int64_t row_bytes, int64_t *out)
     return true;
 }
 
-/* Bytes of a row in the column part of `rank`. */
+/* True if messages hold whole rows, also where `rank` has a part of their columns. */
+static bool sends_whole(const mail *m)
+{
+    return m->call->step && m->call->step->needs_whole;
+}
+
+/* Bytes of a row in messages to or from `rank`: of its column part. */
 static int64_t row_bytes_of(const mail *m, int64_t rank, int64_t i)
 {
     const tsr_row_table *const table = m->call->requests[i].table;
-    return table->parts[table->ranks[rank].columns].width * (int64_t)table->element_bytes;
+    const int64_t width = sends_whole(m) ? table->width : table->parts[table->ranks[rank].columns].width;
+    return width * (int64_t)table->element_bytes;
 }
 
 /* What messages hold of the rows that they name. */
@@ -156,7 +178,14 @@ typedef struct delivery {
 
 static const delivery names = {NAMES, false, TSR_ROOM_SENT, TSR_ROOM_ASKED},
                       answers = {ROWS, true, TSR_ROOM_ANSWERED, TSR_ROOM_RECEIVED},
-                      changes = {NAMES_AND_ROWS, false, TSR_ROOM_SENT, TSR_ROOM_RECEIVED};
+                      changes = {NAMES_AND_ROWS, false, TSR_ROOM_SENT, TSR_ROOM_RECEIVED},
+                      device_answers = {ROWS, true, TSR_ROOM_DEVICE_SENT, TSR_ROOM_DEVICE_RECEIVED},
+                      device_changes = {ROWS, false, TSR_ROOM_DEVICE_SENT, TSR_ROOM_DEVICE_RECEIVED};
+
+static const delivery *answers_of(const mail *m)
+{
+    return m->call->batch ? &device_answers : &answers;
+}
 
 /* Sets the bytes of the next exchange, and takes memory for it. */
 static tsr_status prepare_exchange(const mail *m, const delivery *d)
@@ -186,7 +215,8 @@ static void *room(const mail *m, tsr_row_use use)
 /* After prepare_exchange() of this delivery. */
 static tsr_status exchange(const mail *m, const delivery *d)
 {
-    return tsr_parts_exchange(m->comm, room(m, d->from), m->sent_bytes, room(m, d->to), m->received_bytes);
+    return tsr_parts_exchange(m->comm, room(m, d->from), m->sent_bytes, room(m, d->to), m->received_bytes,
+                              d->from == TSR_ROOM_DEVICE_SENT ? m->call->batch->device : tsr_device_host());
 }
 
 /* The rest of a message: `count` rows lie at the returned place. */
@@ -206,34 +236,121 @@ static void write_names(const mail *m, int64_t rank, int64_t i, char **at)
                (size_t)count * sizeof(int64_t));
 }
 
-/* Writes the rows that change those of `rank`, in its column part. */
-static void write_changes(const mail *m, int64_t rank, int64_t i, char **at)
+/* Where a row that a rank brings lies: row `k` of the sorted ones. */
+static const char *brought(const tsr_row_request *request, int64_t k)
+{
+    return request->data + (size_t)request->positions[k] * request->stride;
+}
+
+/* What rows for table `i` become in a message of `bytes` bytes a row, in the column part of
+ * `numbers`. */
+static tsr_row_apply packing(const mail *m, int64_t i, tsr_row_numbers numbers, char *to, int64_t bytes)
+{
+    const tsr_row_table *const table = m->call->requests[i].table;
+    const tsr_row_columns *const columns = &table->parts[numbers.columns];
+    tsr_row_apply apply = m->call->applies[i];
+    apply.local = to;
+    apply.local_stride = (size_t)bytes;
+    apply.is_new = true;
+    apply.segments = columns->count > 0 ? table->segments + columns->first : NULL;
+    apply.segment_count = columns->count;
+    return apply;
+}
+
+/* Combines equal rows of table `i` for the ranks of `numbers` in a message. */
+static tsr_status write_combined(const mail *m, int64_t i, tsr_row_numbers numbers, char *to, int64_t bytes)
+{
+    const tsr_row_request *const request = &m->call->requests[i];
+    const tsr_row_apply apply = packing(m, i, numbers, to, bytes);
+    const int64_t *const indices = m->unique[i].indices;
+    int64_t written = 0;
+    for (int64_t k = request->starts[numbers.rows]; k < request->starts[numbers.rows + 1]; k++)
+        if (indices[k] == written)
+            tsr_row_collect(request->table, &request->table->parts[numbers.columns], to + written++ * bytes,
+                            brought(request, k));
+        else
+            TSR_TRY(tsr_row_apply_one(&apply, to + indices[k] * bytes, brought(request, k)));
+    return TSR_OK;
+}
+
+/* The same on a device. */
+static tsr_status combine_on_device(const mail *m, int64_t i, tsr_row_numbers numbers, char *to, int64_t bytes)
+{
+    const tsr_row_request *const request = &m->call->requests[i];
+    const int64_t begin = request->starts[numbers.rows];
+    tsr_row_source source = {.count = request->starts[numbers.rows + 1] - begin,
+                             .locals = m->unique[i].indices + begin,
+                             .positions = request->positions + begin,
+                             .data = request->data,
+                             .stride = request->stride};
+    tsr_row_apply apply = packing(m, i, numbers, to, bytes);
+    apply.sources = &source;
+    apply.source_count = 1;
+    TSR_TRY(tsr_row_batch_finish(m->call->batch));
+    TSR_TRY(tsr_row_apply_prepare(&apply));
+    return tsr_row_apply_run(&apply);
+}
+
+/* Copies rows to a message on a device. */
+static tsr_status pack_on_device(const mail *m, int64_t i, tsr_row_numbers numbers, char *to, int64_t bytes)
+{
+    const tsr_row_request *const request = &m->call->requests[i];
+    const tsr_row_table *const table = request->table;
+    const tsr_row_columns *const columns = &table->parts[numbers.columns];
+    const int64_t begin = request->starts[numbers.rows], end = request->starts[numbers.rows + 1];
+    for (size_t s = 0; s < columns->count; s++) {
+        const tsr_row_segment *const segment = &table->segments[columns->first + s];
+        for (int64_t k = begin; k < end; k++)
+            TSR_TRY(tsr_row_batch_copy(m->call->batch, table->layout->dtype, segment->length,
+                                       to + (k - begin) * bytes + (size_t)segment->local * table->element_bytes,
+                                       brought(request, k) + (size_t)segment->whole * table->element_bytes));
+    }
+    return TSR_OK;
+}
+
+/* Writes the rows that change those of `rank`. */
+static tsr_status write_changes(const mail *m, int64_t rank, int64_t i, char **at)
 {
     const tsr_row_request *const request = &m->call->requests[i];
     const tsr_row_numbers numbers = request->table->ranks[rank];
     const int64_t count = counts_of(m, m->sent, rank)[i], bytes = row_bytes_of(m, rank, i);
-    const int64_t *const positions = request->positions + request->starts[numbers.rows];
+    const int64_t begin = request->starts[numbers.rows];
     char *const to = next_rows(at, count, bytes);
-    for (int64_t k = 0; k < count && bytes > 0; k++)
-        tsr_row_collect(request->table, &request->table->parts[numbers.columns], to + k * bytes,
-                        request->data + (size_t)positions[k] * request->stride);
+    if (count == 0 || bytes == 0)
+        return TSR_OK;
+    if (m->call->batch)
+        return combines(m, i) ? combine_on_device(m, i, numbers, to, bytes) : pack_on_device(m, i, numbers, to, bytes);
+    if (combines(m, i))
+        return write_combined(m, i, numbers, to, bytes);
+    for (int64_t k = 0; k < count; k++)
+        if (sends_whole(m))
+            memcpy(to + k * bytes, brought(request, begin + k), (size_t)bytes);
+        else
+            tsr_row_collect(request->table, &request->table->parts[numbers.columns], to + k * bytes,
+                            brought(request, begin + k));
+    return TSR_OK;
 }
 
-static void write_messages(const mail *m, content holds, char *at)
+static tsr_status write_messages(const mail *m, content holds, char *at)
 {
     for (int64_t rank = 0; rank < m->ranks; rank++) {
-        for (int64_t i = 0; i < m->tables; i++)
+        for (int64_t i = 0; i < m->tables && holds != ROWS; i++)
             write_names(m, rank, i, &at);
-        for (int64_t i = 0; i < m->tables && holds == NAMES_AND_ROWS; i++)
-            write_changes(m, rank, i, &at);
+        for (int64_t i = 0; i < m->tables && holds != NAMES; i++)
+            TSR_TRY(write_changes(m, rank, i, &at));
     }
+    return TSR_OK;
 }
 
-/* Finds where the rows of an update will lie in the messages of all ranks. */
+/* Finds where the rows of an update will lie in the messages of all ranks. On a device they lie
+ * apart from their names. */
 static void point_at_changes(const mail *m)
 {
     const int64_t own = tsr_comm_rank(m->comm);
-    char *at = room(m, TSR_ROOM_RECEIVED);
+    char *at = room(m, m->call->batch ? TSR_ROOM_ASKED : TSR_ROOM_RECEIVED), *on_device = NULL;
+    char **const rows = m->call->batch ? &on_device : &at;
+    if (m->call->batch)
+        on_device = room(m, TSR_ROOM_DEVICE_RECEIVED);
     for (int64_t rank = 0; rank < m->ranks; rank++) {
         const int64_t *const counts = counts_of(m, m->received, rank);
         const int turn = m->call->requests[0].table->turns[rank];
@@ -242,7 +359,7 @@ static void point_at_changes(const mail *m)
                 .count = counts[i], .locals = (const void *)next_rows(&at, counts[i], sizeof(int64_t))};
         for (int64_t i = 0; i < m->tables; i++) {
             m->call->applies[i].sources[turn].stride = (size_t)row_bytes_of(m, own, i);
-            m->call->applies[i].sources[turn].data = next_rows(&at, counts[i], row_bytes_of(m, own, i));
+            m->call->applies[i].sources[turn].data = next_rows(rows, counts[i], row_bytes_of(m, own, i));
         }
     }
 }
@@ -255,24 +372,51 @@ static void expect_packed(const mail *m, int64_t i, tsr_row_segment *packed)
     m->call->applies[i].segment_count = packed->length > 0;
 }
 
+/* Takes memory for the messages of an update. The names come last, as they are sent first. */
+static tsr_status prepare_changes(const mail *m)
+{
+    if (!m->call->batch)
+        return prepare_exchange(m, &changes);
+    TSR_TRY(prepare_exchange(m, &device_changes));
+    for (int64_t i = 0; i < m->tables; i++)
+        TSR_TRY(tsr_row_batch_reserve(m->call->batch, m->call->requests[i].count, 0));
+    return prepare_exchange(m, &names);
+}
+
+static tsr_status write_update(const mail *m)
+{
+    if (!m->call->batch)
+        return write_messages(m, NAMES_AND_ROWS, room(m, TSR_ROOM_SENT));
+    TSR_TRY(write_messages(m, NAMES, room(m, TSR_ROOM_SENT)));
+    TSR_TRY(write_messages(m, ROWS, room(m, TSR_ROOM_DEVICE_SENT)));
+    return tsr_row_batch_finish(m->call->batch);
+}
+
 static tsr_status prepare_update(const mail *m)
 {
-    TSR_TRY(prepare_exchange(m, &changes));
+    TSR_TRY(prepare_changes(m));
     for (int64_t i = 0; i < m->tables; i++) {
         TSR_TRY(tsr_row_call_begin_apply(m->call, (size_t)i));
-        expect_packed(m, i, &m->packed[i]);
+        if (!sends_whole(m))
+            expect_packed(m, i, &m->packed[i]);
     }
     point_at_changes(m);
     for (int64_t i = 0; i < m->tables; i++)
         TSR_TRY(tsr_row_apply_reserve(&m->call->applies[i]));
-    write_messages(m, NAMES_AND_ROWS, room(m, TSR_ROOM_SENT));
-    return TSR_OK;
+    return write_update(m);
 }
 
-static tsr_status update(const mail *m)
+static tsr_status exchange_changes(const mail *m)
 {
-    TSR_TRY(agree(m, prepare_update(m)));
-    TSR_TRY(exchange(m, &changes));
+    if (!m->call->batch)
+        return exchange(m, &changes);
+    TSR_TRY(exchange(m, &names));
+    TSR_TRY(prepare_exchange(m, &device_changes));
+    return exchange(m, &device_changes);
+}
+
+static tsr_status apply_changes(const mail *m)
+{
     for (int64_t i = 0; i < m->tables; i++) {
         TSR_TRY(tsr_row_apply_prepare(&m->call->applies[i]));
         TSR_TRY(tsr_row_apply_run(&m->call->applies[i]));
@@ -280,20 +424,48 @@ static tsr_status update(const mail *m)
     return TSR_OK;
 }
 
+/* The last agreement of ranks, on what their devices did; the host does not fail. */
+static tsr_status conclude(const mail *m, tsr_status local)
+{
+    return m->call->batch ? agree(m, local) : local;
+}
+
+static tsr_status update(const mail *m, tsr_status local)
+{
+    TSR_TRY(agree(m, local == TSR_OK ? prepare_update(m) : local));
+    TSR_TRY(exchange_changes(m));
+    return conclude(m, apply_changes(m));
+}
+
+/* Copies `count` rows of the table to a message on a device. */
+static tsr_status answer_on_device(const mail *m, int64_t i, const int64_t *locals, int64_t count, char *to)
+{
+    const tsr_row_request *const request = &m->call->requests[i];
+    const int64_t width = tsr_row_own_columns(request->table)->width;
+    const size_t bytes = (size_t)width * request->table->element_bytes;
+    for (int64_t k = 0; k < count; k++)
+        TSR_TRY(tsr_row_batch_copy(m->call->batch, request->table->layout->dtype, width, to + (size_t)k * bytes,
+                                   request->local + (size_t)locals[k] * request->local_stride));
+    return TSR_OK;
+}
+
 /* Writes the contents of the rows that peers have named. */
-static void write_answers(const mail *m)
+static tsr_status write_answers(const mail *m)
 {
     const int64_t own = tsr_comm_rank(m->comm);
-    char *asked = room(m, TSR_ROOM_ASKED), *at = room(m, TSR_ROOM_ANSWERED);
+    char *asked = room(m, TSR_ROOM_ASKED), *at = room(m, answers_of(m)->from);
     for (int64_t rank = 0; rank < m->ranks; rank++)
         for (int64_t i = 0; i < m->tables; i++) {
             const tsr_row_request *const request = &m->call->requests[i];
             const int64_t count = counts_of(m, m->received, rank)[i], bytes = row_bytes_of(m, own, i);
             const int64_t *const locals = (const void *)next_rows(&asked, count, sizeof(int64_t));
             char *const to = next_rows(&at, count, bytes);
-            for (int64_t k = 0; k < count && bytes > 0; k++)
+            if (m->call->batch)
+                TSR_TRY(answer_on_device(m, i, locals, count, to));
+            for (int64_t k = 0; k < count && bytes > 0 && !m->call->batch; k++)
                 memcpy(to + k * bytes, request->local + (size_t)locals[k] * request->local_stride, (size_t)bytes);
         }
+    return m->call->batch ? tsr_row_batch_finish(m->call->batch) : TSR_OK;
 }
 
 /* Copies the rows that `rank` has sent for table `i` to all ids that name them. */
@@ -308,34 +480,69 @@ static void read_answer(const mail *m, int64_t rank, int64_t i, const char *rows
                         rows + m->unique[i].indices[k] * bytes);
 }
 
-static void read_answers(const mail *m)
+/* read_answer() on a device. */
+static tsr_status read_on_device(const mail *m, int64_t rank, int64_t i, const char *rows)
 {
-    char *at = room(m, TSR_ROOM_RECEIVED);
+    const tsr_row_request *const request = &m->call->requests[i];
+    const tsr_row_table *const table = request->table;
+    const tsr_row_numbers numbers = table->ranks[rank];
+    const tsr_row_columns *const columns = &table->parts[numbers.columns];
+    const int64_t bytes = row_bytes_of(m, rank, i);
+    for (size_t s = 0; s < columns->count; s++) {
+        const tsr_row_segment *const segment = &table->segments[columns->first + s];
+        for (int64_t k = request->starts[numbers.rows]; k < request->starts[numbers.rows + 1]; k++)
+            TSR_TRY(tsr_row_batch_copy(m->call->batch, table->layout->dtype, segment->length,
+                                       (char *)brought(request, k) + (size_t)segment->whole * table->element_bytes,
+                                       rows + m->unique[i].indices[k] * bytes +
+                                           (size_t)segment->local * table->element_bytes));
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_answers(const mail *m)
+{
+    char *at = room(m, answers_of(m)->to);
     for (int64_t rank = 0; rank < m->ranks; rank++)
         for (int64_t i = 0; i < m->tables; i++) {
             const char *const rows = next_rows(&at, counts_of(m, m->sent, rank)[i], row_bytes_of(m, rank, i));
-            if (concerns(m, rank, i))
+            if (!concerns(m, rank, i))
+                continue;
+            if (m->call->batch)
+                TSR_TRY(read_on_device(m, rank, i, rows));
+            else
                 read_answer(m, rank, i, rows);
         }
+    return m->call->batch ? tsr_row_batch_finish(m->call->batch) : TSR_OK;
+}
+
+/* Takes the memory of lists of rows, which are as long as the longest of those that are listed
+ * together. */
+static tsr_status reserve_lists(const mail *m)
+{
+    for (int64_t i = 0; i < m->tables && m->call->batch; i++) {
+        TSR_TRY(tsr_row_batch_reserve(m->call->batch, m->call->requests[i].count, 0));
+        for (int64_t rank = 0; rank < m->ranks; rank++)
+            TSR_TRY(tsr_row_batch_reserve(m->call->batch, counts_of(m, m->received, rank)[i], 0));
+    }
+    return TSR_OK;
 }
 
 static tsr_status prepare_gather(const mail *m)
 {
-    TSR_TRY(prepare_exchange(m, &answers));
+    TSR_TRY(prepare_exchange(m, answers_of(m)));
+    TSR_TRY(reserve_lists(m));
     TSR_TRY(prepare_exchange(m, &names));
-    write_messages(m, NAMES, room(m, TSR_ROOM_SENT));
-    return TSR_OK;
+    return write_messages(m, NAMES, room(m, TSR_ROOM_SENT));
 }
 
-static tsr_status gather(const mail *m)
+static tsr_status gather(const mail *m, tsr_status local)
 {
-    TSR_TRY(agree(m, prepare_gather(m)));
+    TSR_TRY(agree(m, local == TSR_OK ? prepare_gather(m) : local));
     TSR_TRY(exchange(m, &names));
-    write_answers(m);
-    TSR_TRY(prepare_exchange(m, &answers));
-    TSR_TRY(exchange(m, &answers));
-    read_answers(m);
-    return TSR_OK;
+    TSR_TRY(conclude(m, write_answers(m)));
+    TSR_TRY(prepare_exchange(m, answers_of(m)));
+    TSR_TRY(exchange(m, answers_of(m)));
+    return conclude(m, read_answers(m));
 }
 
 tsr_status tsr_rows_run_by_messages(const tsr_row_call *call, tsr_status local)
@@ -345,5 +552,6 @@ tsr_status tsr_rows_run_by_messages(const tsr_row_call *call, tsr_status local)
         local = begin(&m);
     TSR_TRY(agree(&m, local));
     TSR_TRY(exchange_counts(&m));
-    return call->gathers ? gather(&m) : update(&m);
+    const tsr_status moved = call->batch ? tsr_parts_probe(m.comm, call->batch->device) : TSR_OK;
+    return call->gathers ? gather(&m, moved) : update(&m, moved);
 }

@@ -1,4 +1,6 @@
 /* Plans of calls by id: their tables, and the memory that calls work in. */
+#include "tensor/rows/rows_plan.h"
+
 #include "base/memory/memory.h"
 #include "comm/core/agree.h"
 #include "comm/core/entry.h"
@@ -18,9 +20,9 @@ struct tsr_rows_plan {
     tsr_row_rooms *rooms; /* one a table, and behind them those for all */
 };
 
-static tsr_status check_tables(size_t count, tsr_dtensor *const *tables, int64_t capacity, const void *out)
+tsr_status tsr_rows_plan_check(const char *call, size_t count, tsr_dtensor *const *tables, int64_t capacity,
+                               const void *out)
 {
-    static const char call[] = "tsr_rows_plan_create";
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", call);
     if (capacity < 0)
@@ -37,7 +39,7 @@ static tsr_status check_tables(size_t count, tsr_dtensor *const *tables, int64_t
                 call, i);
         TSR_TRY(tsr_row_check_table(call, tables[i], false));
     }
-    return TSR_OK;
+    return tsr_row_check_devices(call, count, tables);
 }
 
 static tsr_status fill_plan(tsr_rows_plan *plan, tsr_dtensor *const *tables)
@@ -52,7 +54,8 @@ static tsr_status fill_plan(tsr_rows_plan *plan, tsr_dtensor *const *tables)
     TSR_TRY(tsr_allocate_array(plan->context, plan->count + 1, sizeof *plan->rooms, &memory));
     plan->rooms = memory;
     for (size_t i = 0; i <= plan->count; i++)
-        plan->rooms[i] = (tsr_row_rooms){.context = plan->context, .sharing = plan->comm};
+        plan->rooms[i] =
+            (tsr_row_rooms){.context = plan->context, .device = tables[0]->local.device, .sharing = plan->comm};
     for (size_t i = 0; i < plan->count; i++) {
         plan->tables[i] = tsr_dtensor_retain(tables[i]);
         plan->requests[i].rooms = &plan->rooms[i];
@@ -69,9 +72,8 @@ static tsr_status reserve(tsr_rows_plan *plan, const tsr_group *group)
     return TSR_OK;
 }
 
-/* Makes a plan of tables that are checked. Does not communicate. */
-static tsr_status make_plan(size_t count, tsr_dtensor *const *tables, int64_t capacity, const tsr_group *group,
-                            tsr_rows_plan **out)
+tsr_status tsr_rows_plan_make(size_t count, tsr_dtensor *const *tables, int64_t capacity, const tsr_group *group,
+                              tsr_rows_plan **out)
 {
     tsr_context *const context = tables[0]->layout->context;
     void *memory;
@@ -100,7 +102,7 @@ static tsr_status agree_on_plan(size_t count, tsr_dtensor *const *tables, int64_
     tsr_rows_plan *plan = NULL;
     TSR_TRY(tsr_rows_find_group(call.name, tables[0], &call.group));
     if (local == TSR_OK)
-        local = make_plan(count, tables, capacity, call.group, &plan);
+        local = tsr_rows_plan_make(count, tables, capacity, call.group, &plan);
     if (call.group)
         local = tsr_comm_agree(call.group->comm, tsr_rows_fingerprint(&call, &arguments), local, tsr_row_call_describe,
                                &call);
@@ -119,8 +121,8 @@ tsr_status tsr_rows_plan_create(size_t count, tsr_dtensor *const *tables, int64_
                               count == 0 ? "count is 0: a plan has a table" : "tables or tables[0] is NULL");
     TSR_TRY(tsr_check_communicates(tables[0]->layout->mesh, call));
     TSR_TRY(tsr_comm_enter(tables[0]->comm, call));
-    return tsr_comm_leave(tables[0]->comm,
-                          agree_on_plan(count, tables, capacity, check_tables(count, tables, capacity, out), out));
+    return tsr_comm_leave(tables[0]->comm, agree_on_plan(count, tables, capacity,
+                                                         tsr_rows_plan_check(call, count, tables, capacity, out), out));
 }
 
 void tsr_rows_plan_destroy(tsr_rows_plan *plan)
@@ -165,4 +167,16 @@ tsr_status tsr_rows_plan_update(tsr_rows_plan *plan, const tsr_tensor *ids, cons
     if (!plan)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: plan is NULL", call.name);
     return run_plan(plan, &call, ids, rows);
+}
+
+tsr_status tsr_rows_plan_step(tsr_rows_plan *plan, const char *name, const tsr_row_step *step, tsr_rows_op op,
+                              const tsr_tensor *ids, const tsr_tensor *rows)
+{
+    tsr_row_call call = {.name = name, .op = op, .step = step};
+    return run_plan(plan, &call, ids, rows);
+}
+
+tsr_dtensor *const *tsr_rows_plan_tables(const tsr_rows_plan *plan)
+{
+    return plan->tables;
 }

@@ -201,12 +201,6 @@ static void errors_stick_to_programs(void **state)
     (void)state;
     tsr_parallel_plan *const plan = plans_make(PLANS_STYLES, plans_every_style, NULL);
     recorded r = record("tp=2", 2);
-    expect_failed(&r, tsr_parallel_plan_input(plan, r.program, "moe_tp_experts", r.x), TSR_ERROR_UNSUPPORTED,
-                  "spreads experts");
-    r = record("tp=2", 2);
-    expect_failed(&r, tsr_parallel_plan_output(plan, r.program, "ep_dispatch_experts", r.x, NULL),
-                  TSR_ERROR_UNSUPPORTED, "spreads experts");
-    r = record("tp=2", 2);
     expect_failed(&r, tsr_parallel_plan_output(plan, r.program, "mla_kv_a_proj", r.x, NULL), TSR_ERROR_ARGUMENT,
                   "has two outputs");
     r = record("tp=2", 2);

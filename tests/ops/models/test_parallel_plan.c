@@ -107,19 +107,35 @@ static void other_mesh_dims_are_whole(void **state)
     tsr_parallel_plan_destroy(plan);
 }
 
-static void experts_are_refused_where_they_are_used(void **state)
+static void experts_are_dealt_out(void **state)
 {
-    static const char *const names[] = {"moe_tp_experts", "moe_identity_expert", "grouped_gemm", "ep_dispatch_experts"};
+    static const tsr_parallel_rule rules[] = {{"e.gate_up_proj", "packed_colwise"},
+                                              {"e.down_proj", "rowwise"},
+                                              {"g.gate_up_proj", "grouped_gemm"},
+                                              {"g", "ep_dispatch_experts"}};
+    static const struct {
+        const char *name;
+        int64_t shape[3];
+        const char *placements;
+    } all[] = {
+        {"e.gate_up_proj", {5, 14, 4}, "S(1;interleave=2)"},
+        {"e.down_proj", {5, 4, 7}, "S(2)"},
+        {"g.gate_up_proj", {5, 14, 4}, "S(0;balanced)"},
+        {"g.router", {5, 4, 7}, "R"},
+    };
+    tsr_mesh *mesh;
     (void)state;
-    tsr_parallel_plan *const plan = plans_make(PLANS_STYLES, plans_every_style, NULL);
-    for (size_t i = 0; i < COUNT(names); i++) {
-        char name[64];
-        tsr_parallel_module module;
-        snprintf(name, sizeof name, "%s.weight", names[i]);
-        plans_expect(plans_ask(plan, "tp=2", name, 2, 10, 7), TSR_ERROR_UNSUPPORTED, names[i]);
-        plans_expect(tsr_parallel_plan_module(plan, names[i], &module), TSR_ERROR_UNSUPPORTED,
-                     "spreads experts over ranks");
+    tsr_parallel_plan *const plan = plans_make(COUNT(rules), rules, NULL);
+    assert_int_equal(tsr_mesh_parse(NULL, plans_context, "tp=3", &mesh), TSR_OK);
+    for (size_t i = 0; i < COUNT(all); i++) {
+        char text[64];
+        tsr_layout *layout;
+        assert_int_equal(tsr_parallel_plan_layout(plan, all[i].name, mesh, 3, all[i].shape, TSR_F32, &layout), TSR_OK);
+        tsr_layout_print(layout, text, sizeof text);
+        assert_string_equal(text, all[i].placements);
+        tsr_layout_destroy(layout);
     }
+    tsr_mesh_destroy(mesh);
     tsr_parallel_plan_destroy(plan);
 }
 
@@ -147,6 +163,10 @@ static void modules_do_as_their_style_says(void **state)
         {"all_reduce", TSR_PARALLEL_INPUT_AS_IS, TSR_PARALLEL_OUTPUT_REDUCE, 0},
         {"mla_kv_a_proj", TSR_PARALLEL_INPUT_AS_IS, TSR_PARALLEL_OUTPUT_LAST, 0},
         {"local_params", TSR_PARALLEL_INPUT_AS_IS, TSR_PARALLEL_OUTPUT_AS_IS, 0},
+        {"moe_tp_experts", TSR_PARALLEL_INPUT_WHOLE, TSR_PARALLEL_OUTPUT_REDUCE, 0},
+        {"moe_identity_expert", TSR_PARALLEL_INPUT_TERM, TSR_PARALLEL_OUTPUT_AS_IS, 0},
+        {"grouped_gemm", TSR_PARALLEL_INPUT_AS_IS, TSR_PARALLEL_OUTPUT_AS_IS, 0},
+        {"ep_dispatch_experts", TSR_PARALLEL_INPUT_WHOLE, TSR_PARALLEL_OUTPUT_REDUCE, 0},
         {"placements", TSR_PARALLEL_INPUT_AS_IS, TSR_PARALLEL_OUTPUT_AS_IS, 0},
     };
     tsr_parallel_module module;
@@ -313,7 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(styles_cut_as_they_say),
         cmocka_unit_test(other_mesh_dims_are_whole),
-        cmocka_unit_test(experts_are_refused_where_they_are_used),
+        cmocka_unit_test(experts_are_dealt_out),
         cmocka_unit_test(modules_do_as_their_style_says),
         cmocka_unit_test(the_nearest_rule_counts),
         cmocka_unit_test(cuts_fall_between_heads),

@@ -176,6 +176,40 @@ static void record_multihead(recorded *r)
     finish(r, linear(r, "w.out_proj", y, IN, HEADS * HEAD));
 }
 
+enum { EXPERTS = 5, INNER = 7, SLOTS = 2 };
+
+static tsr_value stacked(recorded *r, const char *name, int64_t rows, int64_t columns)
+{
+    const int64_t shape[] = {EXPERTS, rows, columns};
+    return tsr_parallel_plan_parameter(r->plan, r->p, name, r->mesh, TSR_F64, 3, shape, &r->by[r->count++]);
+}
+
+/* Experts chosen by a router; those behind the last return their tokens, by a module of their
+ * own. */
+static void record_experts(recorded *r)
+{
+    tsr_expert_mlp_options options = TSR_EXPERT_MLP_OPTIONS_INIT;
+    tsr_value ids;
+    const bool has_identity = strcmp(current(r)->style, "moe_identity_expert") == 0;
+    const char *const m = has_identity ? "w.experts" : "w.m";
+    const tsr_value x = input(r, TSR_F64, IN, NULL);
+    const tsr_value logits = apply(r, "linear", x, parameter(r, "w.router.weight", EXPERTS, IN), TSR_NONE);
+    const tsr_value chosen = tsr_op_topk(r->p, tsr_op_softmax(r->p, logits, 1), SLOTS, 1, &ids);
+    const tsr_value weights = tsr_parallel_plan_input(r->plan, r->p, m, chosen);
+    const tsr_value tokens = tsr_parallel_plan_input(r->plan, r->p, m, x);
+    const char *const up = has_identity ? "w.experts.gate_up_proj" : "w.m.gate_up_proj", *const down =
+                                                                                             has_identity
+                                                                                                 ? "w.experts.down_proj"
+                                                                                                 : "w.m.down_proj";
+    options.activation = TSR_EXPERT_GELU_TANH;
+    tsr_value y = tsr_op_combine(
+        r->p, tsr_op_experts(r->p, tokens, ids, stacked(r, up, 2 * INNER, IN), stacked(r, down, IN, INNER), &options),
+        weights);
+    if (has_identity)
+        y = apply(r, "add", y, tsr_parallel_plan_input(r->plan, r->p, "w.m", tokens), TSR_NONE);
+    finish(r, tsr_parallel_plan_output(r->plan, r->p, m, y, NULL));
+}
+
 /* The module that this rank records. */
 static _Thread_local const module *recording;
 
@@ -190,10 +224,21 @@ static void record(tsr_program *p, const tsr_mesh *mesh, const void *arg)
     recording = arg;
     tsr_parallel_plan *plan;
     const tsr_parallel_rule rules[] = {
-        {"w.m", recording->style},     {"w.up", "colwise"},       {"w.down", "S(1)"},
-        {"w.q_proj", "colwise"},       {"w.k_proj", "colwise"},   {"w.v_proj", "colwise"},
-        {"w.o_proj", "rowwise"},       {"w.out_proj", "rowwise"}, {"w.in_proj_weight", "colwise"},
+        {"w.m", recording->style},
+        {"w.up", "colwise"},
+        {"w.down", "S(1)"},
+        {"w.q_proj", "colwise"},
+        {"w.k_proj", "colwise"},
+        {"w.v_proj", "colwise"},
+        {"w.o_proj", "rowwise"},
+        {"w.out_proj", "rowwise"},
+        {"w.in_proj_weight", "colwise"},
         {"w.in_proj_bias", "colwise"},
+        {"w.m.gate_up_proj", strcmp(recording->style, "moe_tp_experts") ? "grouped_gemm" : "packed_colwise"},
+        {"w.m.down_proj", strcmp(recording->style, "moe_tp_experts") ? "grouped_gemm" : "rowwise"},
+        {"w.experts", "moe_tp_experts"},
+        {"w.experts.gate_up_proj", "packed_colwise"},
+        {"w.experts.down_proj", "rowwise"},
     };
     tsr_parallel_plan_options options = TSR_PARALLEL_PLAN_OPTIONS_INIT;
     options.group = "group";
@@ -261,6 +306,9 @@ static void every_style_computes_what_one_rank_does(void **state)
         {.style = "all_reduce", record_terms},
         {.style = "mla_kv_a_proj", record_latent},
         {.style = "local_params", record_linear},
+        {.style = "moe_tp_experts", record_experts, .tolerance = 1e-10},
+        {.style = "ep_dispatch_experts", record_experts, .tolerance = 1e-10},
+        {.style = "moe_identity_expert", record_experts, .tolerance = 1e-10},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(all); i++)

@@ -179,7 +179,7 @@ static void record_counted(tsr_program *p, const tsr_mesh *mesh, const void *arg
     tsr_value operands[TSR_OP_MOST_OPERANDS], results[TSR_OP_MOST_RESULTS];
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
         const char name[] = {(char)('a' + i), '\0'};
-        const bool is_index = i == 2 && strstr(c->op, "grouped");
+        const bool is_index = (i == 2 && strstr(c->op, "grouped")) || (i == 1 && strcmp(c->op, "experts") == 0);
         operands[i] = i < c->operands
                           ? tsr_input(p, name, mesh, is_index ? TSR_I64 : TSR_F32, c->ndim[i], c->shape[i], NULL)
                           : TSR_NONE;
@@ -214,6 +214,7 @@ static void products_are_counted_by_their_sizes(void **state)
          {{2, 3, 7}, {2, 3, 5}, {2, 5, 7}},
          {tsr_attribute_text("equation", "bij,bjk->bik")},
          2 * 2 * 3 * 5 * 7},
+        {"experts", 4, {2, 2, 3, 3}, {{5, 4}, {5, 2}, {3, 12, 4}, {3, 7, 6}}, {{NULL}}, 2 * 10 * 6 * (4 + 4 + 7)},
         {"grouped_matmul", 3, {2, 3, 1}, {{6, 5}, {2, 5, 7}, {2}}, {{NULL}}, 2 * 6 * 5 * 7},
         {"attention", 3, {3, 3, 3}, {{2, 4, 8}, {2, 6, 8}, {2, 6, 8}}, {{NULL}}, 4 * 2 * 8 * 4 * 6},
         /* 3 + 4 + 5 + 6 keys. */

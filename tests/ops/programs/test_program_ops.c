@@ -222,6 +222,29 @@ static void transformers_are_recorded(void **state)
     close(&f);
 }
 
+static void mixtures_are_recorded(void **state)
+{
+    fixture f;
+    tsr_expert_mlp_options options = TSR_EXPERT_MLP_OPTIONS_INIT;
+    (void)state;
+    open(&f);
+    options.activation = TSR_EXPERT_GELU;
+    options.capacity = 3;
+    options.overflow = TSR_EXPERT_DROP;
+    options.beyond = TSR_EXPERT_ZERO;
+    const tsr_value chosen = input(&f, "chosen", TSR_I64, 2, 4, 2, 0, "R"),
+                    gate_up = input(&f, "gate_up", TSR_F32, 3, 3, 10, 6, "R"),
+                    down = input(&f, "down", TSR_F32, 3, 3, 7, 5, "R"),
+                    weights = input(&f, "weights", TSR_F32, 2, 4, 2, 0, "R");
+    const tsr_value y = tsr_op_experts(f.p, f.x, chosen, gate_up, down, NULL);
+    SAME(y, "experts", LIST(f.x, chosen, gate_up, down));
+    SAME_WITH(tsr_op_experts(f.p, f.x, chosen, gate_up, down, &options), "experts", LIST(f.x, chosen, gate_up, down),
+              tsr_attribute_word("activation", "gelu"), tsr_attribute_int("capacity", 3),
+              tsr_attribute_word("overflow", "drop"), tsr_attribute_word("beyond", "zero"));
+    SAME(tsr_op_combine(f.p, y, weights), "combine", LIST(y, weights));
+    close(&f);
+}
+
 static void rows_by_id_are_recorded(void **state)
 {
     fixture f;
@@ -435,17 +458,12 @@ static void cuts_of_one_meaning_need_no_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_recorded),
-        cmocka_unit_test(reductions_and_norms_are_recorded),
-        cmocka_unit_test(products_are_recorded),
-        cmocka_unit_test(transformers_are_recorded),
-        cmocka_unit_test(rows_by_id_are_recorded),
-        cmocka_unit_test(views_are_recorded),
-        cmocka_unit_test(random_numbers_are_recorded),
-        cmocka_unit_test(layouts_are_recorded),
-        cmocka_unit_test(errors_name_the_place),
-        cmocka_unit_test(gradients_refuse_terms),
-        cmocka_unit_test(cuts_of_one_meaning_need_no_policy),
+        cmocka_unit_test(elements_are_recorded),  cmocka_unit_test(reductions_and_norms_are_recorded),
+        cmocka_unit_test(products_are_recorded),  cmocka_unit_test(transformers_are_recorded),
+        cmocka_unit_test(mixtures_are_recorded),  cmocka_unit_test(rows_by_id_are_recorded),
+        cmocka_unit_test(views_are_recorded),     cmocka_unit_test(random_numbers_are_recorded),
+        cmocka_unit_test(layouts_are_recorded),   cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(gradients_refuse_terms), cmocka_unit_test(cuts_of_one_meaning_need_no_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,7 @@ struct proof {
     X(views)                                                                                                           \
     X(random)                                                                                                          \
     X(order)                                                                                                           \
+    X(mixture)                                                                                                         \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];

@@ -4,6 +4,7 @@
 #include "device/cuda/batch.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/ops/indexing.h"
+#include "device/cuda/ops/rows.h"
 #include "device/cuda/ops/storage.h"
 
 #include <tessera/layout.h>
@@ -296,7 +297,9 @@ static tsr_status answer(const tsr_kernel_call *call, int pointwise, int norm)
 {
     const int64_t rows = norm >= 0 ? count(call, norm, false) : 0;
     int64_t bytes = call->output_count > 1 ? rows * TSR_CUDA_STATISTICS * (int64_t)sizeof(double) : 0;
-    if (tsr_cuda_indexes(call))
+    if (tsr_cuda_lists_rows(call))
+        bytes = tsr_cuda_takes_rows(call) ? 0 : -1;
+    else if (tsr_cuda_indexes(call))
         bytes = tsr_cuda_indexing_bytes(call);
     else if ((pointwise < 0 && norm < 0) || !are_taken(call) || rows > TSR_CUDA_UNITS ||
              (norm >= 0 && count(call, norm, true) > TSR_CUDA_UNITS))
@@ -311,6 +314,8 @@ static tsr_status launch(const op_launch *op, tsr_cuda *cuda, int index)
 {
     const int pointwise = find_pointwise(op->call->op);
     TSR_TRY(tsr_cuda_faults_report(&cuda->gpu[index].faults, &cuda->mutex, op->stream));
+    if (tsr_cuda_lists_rows(op->call))
+        return tsr_cuda_combine_rows(cuda, op->call, op->stream);
     if (tsr_cuda_indexes(op->call))
         return tsr_cuda_index_table(cuda, index, op->call, op->stream);
     return pointwise >= 0 ? launch_pointwise(op, pointwise) : launch_norm(op, find_norm(op->call->op));

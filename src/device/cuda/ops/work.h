@@ -258,4 +258,15 @@ typedef struct tsr_cuda_slices {
     int64_t chain_strides[TSR_CUDA_OP_DIMS];
 } tsr_cuda_slices;
 
+/** Lists of rows, in memory of the device; addresses are numbers. The sources of row r are those
+ * from starts[r] to below starts[r + 1]. */
+typedef struct tsr_cuda_rows {
+    const int64_t *targets, *starts, *sources;
+    tsr_cuda_divisor by; /**< by the elements, or units, of a row */
+    uint32_t units;      /**< of all rows */
+    int32_t log_width;   /**< of units that are copied */
+    int32_t op;          /**< a tsr_cuda_op */
+    int32_t keeps, divides;
+} tsr_cuda_rows;
+
 #endif

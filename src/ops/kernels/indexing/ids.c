@@ -100,17 +100,17 @@ tsr_status tsr_ids_read(const tsr_ids *ids, int64_t first, int64_t count, int64_
     int64_t positions[TSR_IDS_CHUNK], parts[TSR_IDS_CHUNK];
     read_chunk(ids->tensor, first, count, places);
     for (int64_t i = 0; i < count; i++) {
-        const bool skipped = ids->skips && places[i] == ids->skipped;
-        if (!skipped && (places[i] < 0 || places[i] >= ids->size))
+        const bool skipped = ids->skips && places[i] == ids->skipped, beyond = places[i] >= ids->size;
+        if (!skipped && (places[i] < 0 || (beyond && !ids->passes)))
             return refuse_id(ids, first + i, places[i]);
-        positions[i] = skipped ? 0 : places[i];
-        places[i] = skipped ? TSR_ID_SKIPPED : places[i];
+        positions[i] = skipped || beyond ? 0 : places[i];
+        places[i] = skipped ? TSR_ID_SKIPPED : beyond ? TSR_ID_BEYOND : places[i];
     }
     if (!ids->is_cut || ids->size == 0)
         return TSR_OK;
     TSR_TRY(tsr_layout_owners(ids->table, ids->dim, (size_t)count, positions, parts, positions));
     for (int64_t i = 0; i < count; i++) {
-        if (places[i] != TSR_ID_SKIPPED)
+        if (places[i] >= 0)
             places[i] = parts[i] == ids->part ? positions[i] : TSR_ID_ELSEWHERE;
     }
     return TSR_OK;

@@ -9,11 +9,12 @@
 /** Places of ids that this rank does not have. */
 #define TSR_ID_ELSEWHERE (-1)
 #define TSR_ID_SKIPPED   (-2)
+#define TSR_ID_BEYOND    (-3) /**< no rank has it */
 
 /** The most ids that are read at a time. */
 #define TSR_IDS_CHUNK 256
 
-/** The ids of one operand. A plain value; set `skips` and `skipped` after tsr_ids_begin(). */
+/** The ids of one operand. A plain value; set what follows `part` after the functions below. */
 typedef struct tsr_ids {
     const tsr_kernel_call *call;
     const char *name; /**< the operand's, for errors */
@@ -26,6 +27,7 @@ typedef struct tsr_ids {
     int64_t part;    /**< this rank's, as tsr_layout_owners() numbers them */
     bool skips;      /**< an id may be `skipped` */
     int64_t skipped; /**< the id that stands for none */
+    bool passes;     /**< ids from `size` on are TSR_ID_BEYOND */
 } tsr_ids;
 
 /** The ids of operand `operand` in dim `dim` of `table`. */

@@ -1,8 +1,6 @@
 #include "ops/kernels/products/grouped.h"
 
 #include "ops/numbers.h"
-#include "ops/rows.h"
-#include "ops/widened.h"
 
 #include <tessera/sys/status.h>
 
@@ -50,39 +48,23 @@ static tsr_matrix matrix_of(const tsr_tensor *tensor, int64_t group)
                         tensor->dtype};
 }
 
-/* Multiplies this rank's rows of one group. */
+/* Multiplies this rank's rows of one group; a site that measures is told the most that any number
+ * of rows takes. */
 static tsr_status multiply_group(const tsr_kernel_call *call, tsr_grouped_kind kind, const tsr_matmul_site *site,
                                  const tsr_tensor *out, int64_t group, int64_t begin, int64_t end)
 {
-    const tsr_matrix a = rows_of(&call->inputs[0], begin, end);
-    if (kind == TSR_GROUPED_DW)
-        return tsr_matrix_multiply(site, tsr_matrix_transpose(a), rows_of(&call->inputs[1], begin, end),
-                                   matrix_of(out, group), false);
-    const tsr_matrix w = matrix_of(&call->inputs[1], group);
-    return tsr_matrix_multiply(site, a, kind == TSR_GROUPED_DX ? tsr_matrix_transpose(w) : w, rows_of(out, begin, end),
-                               false);
-}
-
-/* Raises the needs to the most that any number of rows takes. */
-static tsr_status measure(const tsr_kernel_call *call, tsr_grouped_kind kind, const tsr_matmul_site *site,
-                          const tsr_tensor *out)
-{
-    const int64_t rows = call->inputs[0].shape[0], columns = call->inputs[0].shape[1];
-    const int64_t others = kind == TSR_GROUPED_DW ? call->inputs[1].shape[1] : out->shape[1];
-    const tsr_gemm g = {.a_dtype = call->inputs[0].dtype,
-                        .b_dtype = call->inputs[1].dtype,
-                        .c_dtype = out->dtype,
-                        .m = kind == TSR_GROUPED_DW ? columns : rows,
-                        .n = others,
-                        .k = kind == TSR_GROUPED_DW ? rows : columns};
-    const tsr_gemm transposed = {
-        .a_dtype = g.b_dtype, .b_dtype = g.a_dtype, .c_dtype = g.c_dtype, .m = g.n, .n = g.m, .k = g.k};
-    const size_t few = tsr_aligned_bytes((size_t)(TSR_ROWS_MOST * g.k) * sizeof(float));
-    TSR_TRY(multiply_group(call, kind, site, out, 0, 0, rows));
-    const size_t most = tsr_larger_bytes(
-        few, tsr_larger_bytes(tsr_widened_most_workspace(&g), tsr_widened_most_workspace(&transposed)));
-    site->needs->gemm = tsr_larger_bytes(site->needs->gemm, most);
-    return TSR_OK;
+    const tsr_matrix rows = rows_of(&call->inputs[0], begin, end);
+    tsr_matrix a = rows, b, c;
+    if (kind == TSR_GROUPED_DW) {
+        a = tsr_matrix_transpose(rows);
+        b = rows_of(&call->inputs[1], begin, end);
+        c = matrix_of(out, group);
+    } else {
+        const tsr_matrix w = matrix_of(&call->inputs[1], group);
+        b = kind == TSR_GROUPED_DX ? tsr_matrix_transpose(w) : w;
+        c = rows_of(out, begin, end);
+    }
+    return site->needs ? tsr_matrix_measure(site, a, b, c, false) : tsr_matrix_multiply(site, a, b, c, false);
 }
 
 static tsr_status refuse_size(const tsr_kernel_call *call, int64_t group, int64_t size, int64_t end)
@@ -121,5 +103,7 @@ tsr_status tsr_grouped_multiply(const tsr_kernel_call *call, tsr_grouped_kind ki
 {
     owned own;
     TSR_TRY(find_owned(call, arena, &own));
-    return site->needs ? measure(call, kind, site, out) : multiply_all(call, kind, site, out, &own);
+    if (site->needs)
+        return multiply_group(call, kind, site, out, 0, 0, call->inputs[0].shape[0]);
+    return multiply_all(call, kind, site, out, &own);
 }

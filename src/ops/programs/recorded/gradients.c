@@ -427,7 +427,14 @@ static tsr_status check_loss(const backward *b, tsr_value loss)
     return TSR_OK;
 }
 
-/* Marks the values on which gradients are wanted, and all that depend on them. */
+/* True of integers and bools, such as ids of topk: gradients do not go through them. */
+static bool is_discrete(const backward *b, tsr_value value)
+{
+    const tsr_dtype_class kind = tsr_dtype_get(tsr_layout_dtype(b->program->values[value].layout))->kind;
+    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
+}
+
+/* Marks the values on which gradients are wanted, and all that depend on them smoothly. */
 static tsr_status mark(backward *b, size_t count, const tsr_value *values)
 {
     for (size_t i = 0; i < count; i++) {
@@ -443,7 +450,7 @@ static tsr_status mark(backward *b, size_t count, const tsr_value *values)
         for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
             depends |= node->operands[j] != TSR_NONE && b->depends[node->operands[j]];
         for (int j = 0; depends && j < TSR_OP_MOST_RESULTS; j++)
-            if (node->results[j] != TSR_NONE)
+            if (node->results[j] != TSR_NONE && !is_discrete(b, node->results[j]))
                 b->depends[node->results[j]] = true;
     }
     return TSR_OK;

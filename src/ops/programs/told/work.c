@@ -82,6 +82,20 @@ static sizes size_grouped_gradient_w(const tsr_executable *x, const tsr_step *st
     return (sizes){groups, divide(size_of(rows, 2), groups), size_of(dout, 1), size_of(rows, 1), 1};
 }
 
+/* The slots that this rank's experts can expect, if all experts have as many. Each goes through
+ * gates, ups and down: in the gradient through gates and ups again, and through each of the three
+ * twice. */
+static sizes size_experts(const tsr_executable *x, const tsr_step *step)
+{
+    const bool is_gradient = strcmp(step->c.op->name, "experts_gradient") == 0;
+    const tsr_tensor *const ids = operand(x, step, 1 + is_gradient), *const gate_up = operand(x, step, 2 + is_gradient),
+                            *const down = operand(x, step, 3 + is_gradient);
+    const double all = (double)tsr_layout_shape(tsr_form_of(x, step->operands[2 + is_gradient])->layout)[0],
+                 made = size_of(down, 2);
+    const double rows = divide(count(ids) * size_of(gate_up, 3), all), width = size_of(gate_up, 1);
+    return (sizes){1, rows, size_of(down, 1), is_gradient ? 6 * width + 2 * made : 2 * width + made, 1};
+}
+
 /* A loss of x (.., k) and w (v, k). */
 static sizes size_loss(const tsr_executable *x, const tsr_step *step)
 {
@@ -160,6 +174,8 @@ static const struct {
     {"grouped_matmul", size_grouped},
     {"grouped_matmul_gradient_x", size_grouped},
     {"grouped_matmul_gradient_w", size_grouped_gradient_w},
+    {"experts", size_experts},
+    {"experts_gradient", size_experts},
     {"linear_cross_entropy", size_loss},
     {"linear_cross_entropy_gradient", size_loss},
 };

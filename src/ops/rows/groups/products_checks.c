@@ -16,9 +16,7 @@ static bool is_mixed(tsr_dtype dtype)
     return dtype == TSR_F32 || dtype == TSR_F16 || dtype == TSR_BF16;
 }
 
-/* The dtype of all operands but those in `skipped`, by bits, or f32 for a mixture of f32, f16 and
- * bf16. */
-static tsr_status join_dtypes(const tsr_op_case *c, unsigned skipped, tsr_dtype *joined)
+tsr_status tsr_check_floats(const tsr_op_case *c, unsigned skipped, tsr_dtype *joined)
 {
     int first = -1;
     for (int i = 0; c->op->operands[i]; i++) {
@@ -65,7 +63,7 @@ tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results)
 {
     tsr_equation e;
     const int gradient = gradient_of(c);
-    TSR_TRY(join_dtypes(c, 0, &results[0]));
+    TSR_TRY(tsr_check_floats(c, 0, &results[0]));
     TSR_TRY(read_equation(c, &e));
     if (gradient >= e.operand_count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL, so it has no gradient", c->caller,
@@ -75,8 +73,7 @@ tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results)
     return TSR_OK;
 }
 
-/* The dtype that the attribute dtype names, if the row has it. */
-static tsr_status take_dtype(const tsr_op_case *c, tsr_dtype *results)
+tsr_status tsr_take_dtype(const tsr_op_case *c, tsr_dtype *results)
 {
     const tsr_dtype wanted = c->attributes[0].name ? (tsr_dtype)c->attributes[0].integer : TSR_DTYPE_NONE;
     if (wanted == TSR_DTYPE_NONE)
@@ -91,8 +88,8 @@ static tsr_status take_dtype(const tsr_op_case *c, tsr_dtype *results)
 
 tsr_status tsr_check_linear(const tsr_op_case *c, tsr_dtype *results)
 {
-    TSR_TRY(join_dtypes(c, 0, &results[0]));
-    return take_dtype(c, results);
+    TSR_TRY(tsr_check_floats(c, 0, &results[0]));
+    return tsr_take_dtype(c, results);
 }
 
 static tsr_status check_dtype(const tsr_op_case *c, int operand, tsr_dtype wanted)
@@ -106,15 +103,15 @@ static tsr_status check_dtype(const tsr_op_case *c, int operand, tsr_dtype wante
 
 tsr_status tsr_check_grouped(const tsr_op_case *c, tsr_dtype *results)
 {
-    TSR_TRY(join_dtypes(c, 1u << 2, &results[0]));
+    TSR_TRY(tsr_check_floats(c, 1u << 2, &results[0]));
     TSR_TRY(check_dtype(c, 2, TSR_I64));
-    return take_dtype(c, results);
+    return tsr_take_dtype(c, results);
 }
 
 tsr_status tsr_check_q8(const tsr_op_case *c, tsr_dtype *results)
 {
     const int w = tsr_layout_ndim(c->operands[1]), scales = tsr_layout_ndim(c->operands[2]);
-    TSR_TRY(join_dtypes(c, 1u << 1 | 1u << 2, &results[0]));
+    TSR_TRY(tsr_check_floats(c, 1u << 1 | 1u << 2, &results[0]));
     TSR_TRY(check_dtype(c, 1, TSR_I8));
     TSR_TRY(check_dtype(c, 2, TSR_F32));
     if (results[0] == TSR_F64)
@@ -126,7 +123,7 @@ tsr_status tsr_check_q8(const tsr_op_case *c, tsr_dtype *results)
                               "%s: w has %lld columns and scales %lld, but a scale is that of %d weights", c->caller,
                               (long long)tsr_layout_shape(c->operands[1])[1],
                               (long long)tsr_layout_shape(c->operands[2])[1], TSR_Q8_SCALED);
-    return take_dtype(c, results);
+    return tsr_take_dtype(c, results);
 }
 
 /* Text of a rule, which has room for all equations. */

@@ -4,6 +4,14 @@
 
 #include "ops/rows/row.h"
 
+/** All operands but those in `skipped`, by bits, are f64, or each is f32, f16 or bf16. `*joined` is
+ * their dtype, or f32 if they differ. */
+tsr_status tsr_check_floats(const tsr_op_case *c, unsigned skipped, tsr_dtype *joined);
+
+/** results[0], of tsr_check_floats(), becomes the dtype that the attribute dtype names, if the row
+ * has it and it is set. */
+tsr_status tsr_take_dtype(const tsr_op_case *c, tsr_dtype *results);
+
 /** matmul, einsum and their gradients: operands are f64, or each is f32, f16 or bf16. The result
  * has their dtype, or f32 if they differ; a gradient has that of its operand. */
 tsr_status tsr_check_product(const tsr_op_case *c, tsr_dtype *results);
