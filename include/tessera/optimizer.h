@@ -52,7 +52,7 @@ typedef enum tsr_optimizer_kind {
 
 /** By what Muon multiplies the learning rate of a matrix of a rows and b columns. */
 typedef enum tsr_muon_rate {
-    TSR_MUON_ORIGINAL = 0,  /**< sqrt(max(1, a / b)) */
+    TSR_MUON_ORIGINAL = 0,   /**< sqrt(max(1, a / b)) */
     TSR_MUON_MATCH_RMS_ADAMW /**< 0.2 sqrt(max(a, b)) */
 } tsr_muon_rate;
 

@@ -66,6 +66,7 @@ static tsr_value sum_over(tsr_program *p, tsr_value x, int dim)
 static tsr_status open_adaptation(adaptation *a, tsr_update *u)
 {
     a->u = u;
+    tsr_update_begin(u);
     a->ndim = tsr_layout_ndim(u->layout);
     a->count = 1;
     for (int dim = 0; dim < a->ndim; dim++)

@@ -58,6 +58,7 @@ static double find_cost(const tsr_layout *layout)
 static tsr_value find_direction(tsr_update *u)
 {
     const double momentum = u->in->options->momentum;
+    tsr_update_begin(u);
     const tsr_value state = tsr_update_state(u, "momentum_buffer", u->layout);
     const tsr_value next = tsr_update_lerp(u, state, u->gradient, 1 - momentum);
     const tsr_value direction = u->in->options->nesterov ? tsr_update_lerp(u, u->gradient, next, momentum) : next;

@@ -30,6 +30,9 @@ typedef struct tsr_update {
 /** Records a rule's formula for `count` parameters: stores states, and finishes each. */
 typedef tsr_status tsr_update_rule(tsr_update *updates, size_t count);
 
+/** Begins the formula of a parameter: its gradient and weight are cast to the dtype of the formula. */
+void tsr_update_begin(tsr_update *u);
+
 /** A state "NAME.suffix" in a layout. */
 tsr_value tsr_update_state(const tsr_update *u, const char *suffix, tsr_layout *layout);
 

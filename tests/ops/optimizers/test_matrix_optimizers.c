@@ -172,8 +172,10 @@ static const double of_sums = 16 * DBL_EPSILON;
 static void expect_formula(const tsr_optimizer_options *o, formula *f, double bound, const char *a, const char *b)
 {
     static trial_result got;
-    static const trial_parameter shapes[] = {{2, {5, 3}, NULL, NULL, NULL}, {2, {3, 5}, NULL, NULL, NULL},
-                                             {2, {5, 3}, NULL, NULL, NULL}, {1, {7}, NULL, NULL, NULL}};
+    static const trial_parameter shapes[] = {{2, {5, 3}, NULL, NULL, NULL},
+                                             {2, {3, 5}, NULL, NULL, NULL},
+                                             {2, {5, 3}, NULL, NULL, NULL},
+                                             {1, {7}, NULL, NULL, NULL}};
     for (size_t l = 0; l < sizeof lyings / sizeof lyings[0]; l++) {
         trial t = {.mesh = lyings[l].mesh, .dtype = TSR_F64, .options = *o, .count = 4, .steps = STEPS, .rate = rate};
         t.options.shard_over = lyings[l].shard_over;

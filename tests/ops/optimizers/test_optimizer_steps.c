@@ -77,7 +77,8 @@ static void list_groups(const tsr_executable *x, char *text)
     for (size_t i = 0; i < tsr_executable_step_count(x); i++) {
         tsr_executable_step step;
         assert_int_equal(tsr_executable_step_at(x, i, &step), TSR_OK);
-        if (step.group < 0 || tsr_layout_ndim(step.result_count ? step.result_layouts[0] : step.operand_layouts[0]) == 0)
+        if (step.group < 0 ||
+            tsr_layout_ndim(step.result_count ? step.result_layouts[0] : step.operand_layouts[0]) == 0)
             continue;
         if (step.group != last)
             length += (size_t)snprintf(text + length, TEXT - length, "| ");
@@ -86,6 +87,7 @@ static void list_groups(const tsr_executable *x, char *text)
     }
 }
 
+/* `skips`: steps may be skipped, and gradients are scaled and clipped. */
 static void expect_groups(const tsr_optimizer_options *o, int skips, const char *one)
 {
     char got[TEXT], wanted[TEXT];
@@ -94,12 +96,14 @@ static void expect_groups(const tsr_optimizer_options *o, int skips, const char 
     open_recording(&r, "2");
     add(&r, 2, large, "S(0)", "S(0)");
     add(&r, 1, larger, "R", "R");
-    if (skips)
-        tsr_optimizer_unscale(r.p, r.count, r.g, TSR_NONE, &r.finite);
+    if (skips) {
+        tsr_optimizer_unscale(r.p, r.count, r.g, r.rate, &r.finite);
+        tsr_optimizer_clip(r.p, r.count, r.g, 1, NULL);
+    }
     update(&r, o);
     tsr_executable *const x = compile(&r, 1);
     list_groups(x, got);
-    snprintf(wanted, sizeof wanted, "| %s| %s", one, one);
+    snprintf(wanted, sizeof wanted, "%s| %s| %s", skips ? "| mul square | mul square " : "", one, one);
     assert_string_equal(got, wanted);
     tsr_executable_destroy(x);
     close_recording(&r);
@@ -113,10 +117,10 @@ static void an_update_is_one_group(void **state)
     sgd.nesterov = 1;
     sgd.weight_decay = 0.1;
     expect_groups(&sgd, 0, "scale add scale add scale add mul sub store store ");
-    expect_groups(&adamw, 0,
-                  "mul sub scale add scale mul scale add sqrt div add mul div store store sub store ");
+    expect_groups(&adamw, 0, "mul sub scale add scale mul scale add sqrt div add mul div store store sub store ");
     expect_groups(&adamw, 1,
-                  "mul sub scale add scale mul scale add sqrt div add mul div where store where store sub where "
+                  "mul mul mul sub scale add scale mul scale add sqrt div add mul div where store where store sub "
+                  "where "
                   "store ");
     expect_groups(&lion, 0, "scale scale add sign mul sub scale scale add store store ");
 }
@@ -244,14 +248,38 @@ static void options_are_checked(void **state)
     }
 }
 
-static void spoil_parameter(recording *r) { r->w[0] = r->g[0]; }
-static void spoil_value(recording *r) { r->g[0] = 99; }
-static void spoil_rate(recording *r) { r->rate = r->g[0]; }
-static void spoil_step(recording *r) { r->step = TSR_NONE; }
-static void spoil_count(recording *r) { r->step = r->w[0]; }
-static void spoil_flag(recording *r) { r->finite = r->rate; }
-static void spoil_shape(recording *r) { r->g[0] = tsr_op_sum(r->p, r->w[0], 0, NULL, 1); }
-static void spoil_dtype(recording *r) { r->g[0] = tsr_op_isfinite(r->p, r->w[0]); }
+static void spoil_parameter(recording *r)
+{
+    r->w[0] = r->g[0];
+}
+static void spoil_value(recording *r)
+{
+    r->g[0] = 99;
+}
+static void spoil_rate(recording *r)
+{
+    r->rate = r->g[0];
+}
+static void spoil_step(recording *r)
+{
+    r->step = TSR_NONE;
+}
+static void spoil_count(recording *r)
+{
+    r->step = r->w[0];
+}
+static void spoil_flag(recording *r)
+{
+    r->finite = r->rate;
+}
+static void spoil_shape(recording *r)
+{
+    r->g[0] = tsr_op_sum(r->p, r->w[0], 0, NULL, 1);
+}
+static void spoil_dtype(recording *r)
+{
+    r->g[0] = tsr_op_isfinite(r->p, r->w[0]);
+}
 
 static void values_are_checked(void **state)
 {
@@ -325,12 +353,9 @@ static void meshes_may_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_update_is_one_group),
-        cmocka_unit_test(muon_gives_each_rank_as_much),
-        cmocka_unit_test(states_are_cut_over_replicas),
-        cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(values_are_checked),
-        cmocka_unit_test(meshes_may_differ),
+        cmocka_unit_test(an_update_is_one_group),       cmocka_unit_test(muon_gives_each_rank_as_much),
+        cmocka_unit_test(states_are_cut_over_replicas), cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(values_are_checked),           cmocka_unit_test(meshes_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

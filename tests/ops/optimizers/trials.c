@@ -143,8 +143,8 @@ static tsr_status run_step(const training *r, int step, trial_result *out)
     inputs[count++] = tsr_tensor_contiguous(&scale, TSR_F64, 0, NULL);
     const tsr_tensor outputs[] = {tsr_tensor_contiguous(&norm, TSR_F64, 0, NULL),
                                   tsr_tensor_contiguous(&finite, TSR_BOOL, 0, NULL)};
-    TSR_TRY(tsr_executable_run(r->x, r->comm, inputs, outputs, r->workspace, tsr_executable_workspace_bytes(r->x),
-                               NULL));
+    TSR_TRY(
+        tsr_executable_run(r->x, r->comm, inputs, outputs, r->workspace, tsr_executable_workspace_bytes(r->x), NULL));
     for (int i = 0; i < r->t->count; i++)
         tsr_dtensor_destroy(g[i]);
     out->norms[step - 1] = norm;
