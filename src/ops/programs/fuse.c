@@ -129,8 +129,8 @@ static bool is_large(const fusing *f, const tsr_step *step)
     return step->kind == TSR_DOES_KERNEL && count > TSR_TILE;
 }
 
-/* True if the step may go before the run. A large one does not go before a run of small tensors, nor
- * before a run that stores: that is an update, behind which that of another tensor begins. */
+/* True if the step may go before the run. A large one does not go before a run of small tensors,
+ * nor before a run that stores: that is an update, behind which that of another tensor begins. */
 static bool can_pass(const fusing *f, const tsr_step *step)
 {
     if (is_large(f, step) && (f->stores || !is_large(f, f->run[0])))

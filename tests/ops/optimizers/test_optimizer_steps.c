@@ -139,8 +139,8 @@ static void count_moves(const tsr_executable *x, int *moves, int *shared, int64_
     }
 }
 
-/* Eight matrices of two shapes on four ranks: each rank works on two, and one exchange brings all of
- * them there, and one back. */
+/* Eight matrices of two shapes on four ranks: each rank works on two, and one exchange brings all
+ * of them there, and one back. */
 static void muon_gives_each_rank_as_much(void **state)
 {
     static const int64_t wide[] = {6, 8}, square[] = {8, 8};

@@ -35,7 +35,7 @@ typedef struct trial_result {
     int count; /**< of parameters and states */
     char names[24][32];
     int sizes[24];
-    double *values[24]; /**< in `room` */
+    int first[24]; /**< where its elements begin in `room` */
     double room[TRIAL_ROOM];
     double norms[8];
     bool finite[8];
