@@ -99,8 +99,8 @@ typedef struct tsr_sparse_optimizer tsr_sparse_optimizer;
  * are the defaults. TSR_ERROR_ARGUMENT: an option is out of range, or differs between ranks; no
  * table, or one that is NULL, on another mesh or given twice; a negative capacity.
  * TSR_ERROR_UNSUPPORTED: a table on a device, or of a dtype that is not a float; row-wise Adagrad
- * with weight decay of a table whose columns are cut; else as tsr_rows_update(). A rank whose
- * tables are NULL returns alone.
+ * with weight decay of a table whose columns are cut; else as tsr_rows_update(). A rank without a
+ * first table returns alone.
  */
 TSR_API tsr_status tsr_sparse_optimizer_create(size_t count, tsr_dtensor *const *tables,
                                                int64_t capacity, const tsr_sparse_options *options,
