@@ -427,14 +427,19 @@ static tsr_status play_large(tsr_comm *comm, void *arg)
     const int64_t shape[] = {LARGE_TOKENS, width}, room[] = {2 * LARGE_TOKENS, width}, slots[] = {LARGE_TOKENS, 2};
     unsigned char *const memory = calloc((size_t)(4 * count + 1), bytes), *const x = memory + bytes,
                          *const out = x + (size_t)count * bytes, *const rows = out + (size_t)count * bytes;
+    unsigned char once[LARGE_ROW + 8], thrice[LARGE_ROW + 8]; /* rows begin with the first, second or third code */
     int64_t pair[] = {0, 1}, size = 0;
     float shares[] = {1, 2};
     tsr_mesh *mesh;
     tsr_layout *layout;
     tsr_experts_plan *plan;
     CHECK(memory);
-    for (int64_t i = 0; i < count; i++)
-        memcpy(x + (size_t)i * bytes, &c->once[(i + i / 1000) % 3], bytes);
+    for (int64_t i = 0; i < width + 2; i++) {
+        memcpy(once + (size_t)i * bytes, &c->once[i % 3], bytes);
+        memcpy(thrice + (size_t)i * bytes, &c->thrice[i % 3], bytes);
+    }
+    for (int64_t token = 0; token < LARGE_TOKENS; token++)
+        memcpy(x + (size_t)(token * width) * bytes, once + (size_t)(token % 3) * bytes, (size_t)width * bytes);
     const tsr_tensor tokens = tsr_tensor_contiguous(x, c->dtype, 2, shape),
                      result = tsr_tensor_contiguous(out, c->dtype, 2, shape),
                      landing = tsr_tensor_contiguous(rows, c->dtype, 2, room),
@@ -448,8 +453,9 @@ static tsr_status play_large(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_experts_dispatch(plan, &tokens, &ids, &landing, &sizes));
     CHECK(size == 2 * LARGE_TOKENS);
     TSR_TRY(tsr_experts_combine(plan, &landing, &weights, &result));
-    for (int64_t i = 0; i < count; i++)
-        CHECK(memcmp(out + (size_t)i * bytes, &c->thrice[(i + i / 1000) % 3], bytes) == 0);
+    for (int64_t token = 0; token < LARGE_TOKENS; token++)
+        CHECK(memcmp(out + (size_t)(token * width) * bytes, thrice + (size_t)(token % 3) * bytes,
+                     (size_t)width * bytes) == 0);
     tsr_experts_plan_destroy(plan);
     tsr_layout_destroy(layout);
     tsr_mesh_destroy(mesh);
