@@ -63,7 +63,7 @@ typedef struct tsr_expert_mlp_options {
  *   are -0: y is Partial(sum), and its sum exact.
  * - i, "S(1;interleave=2)" of gate_up and "S(2)" of down, so that a rank has the gates and the ups
  *   of its columns: y is Partial(sum).
- * - t, s, and h of down: y is cut likewise.
+ * - t, s, and h of down: y is cut as they are.
  * k must be whole. With a capacity t and s must be, too, because it counts all tokens; with
  * TSR_EXPERT_IDENTITY h must be.
  *
