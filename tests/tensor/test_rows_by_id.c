@@ -395,12 +395,99 @@ static void cuts_of_very_many_runs_are_walked(void **state)
     suite_run(2, play_fine_rows, NULL);
 }
 
+/* Of so many ids that messages have more than their beginnings; rank 1 has few. */
+enum { LONG_ROWS = 400, LONG_WIDTH = 3, LONG_COUNT = 500 };
+
+static int64_t long_count(int rank)
+{
+    return rank == 1 ? 2 : LONG_COUNT - rank;
+}
+
+static int64_t long_id(int rank, int64_t i)
+{
+    return (i * i * 31 + rank * 17) % LONG_ROWS;
+}
+
+/* How often all ranks name a row. */
+static int64_t long_times(int ranks, int64_t row)
+{
+    int64_t times = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        for (int64_t i = 0; i < long_count(rank); i++)
+            times += long_id(rank, i) == row;
+    return times;
+}
+
+/* The element of the table that is element `i` of this rank's shard. */
+static int64_t long_global(const int64_t *owned, const tsr_tensor *local, int rank, int64_t i)
+{
+    const int64_t width = local->shape[1];
+    return owned[i / width] * LONG_WIDTH + (width == LONG_WIDTH ? i % width : rank);
+}
+
+static tsr_status play_long_call(tsr_dtensor *table, int rank, const tsr_tensor *named, const tsr_tensor *rows)
+{
+    const tsr_tensor local = tsr_dtensor_to_local(table);
+    float *const data = rows->data;
+    const int64_t count = named->shape[0];
+    int64_t owned[LONG_ROWS], length = 0;
+    TSR_TRY(tsr_rows_of(tsr_dtensor_layout(table), rank, 0, LONG_ROWS, owned, &length));
+    CHECK(length == local.shape[0]);
+    for (int64_t i = 0; i < length * local.shape[1]; i++)
+        ((float *)local.data)[i] = (float)long_global(owned, &local, rank, i);
+    TSR_TRY(tsr_rows_gather(table, named, rows));
+    for (int64_t i = 0; i < count * LONG_WIDTH; i++) {
+        CHECK(data[i] == (float)(long_id(rank, i / LONG_WIDTH) * LONG_WIDTH + i % LONG_WIDTH));
+        data[i] = 2;
+    }
+    TSR_TRY(tsr_rows_update(table, named, rows, TSR_ROWS_ADD));
+    for (int64_t i = 0; i < length * local.shape[1]; i++) {
+        const int64_t g = long_global(owned, &local, rank, i);
+        CHECK(((const float *)local.data)[i] == (float)(g + 2 * long_times(3, g / LONG_WIDTH)));
+    }
+    return TSR_OK;
+}
+
+static tsr_status play_long(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh = NULL;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *table = NULL;
+    static _Thread_local int64_t ids[LONG_COUNT];
+    static _Thread_local float data[LONG_COUNT * LONG_WIDTH];
+    const int rank = tsr_comm_rank(comm);
+    const int64_t count = long_count(rank), shape[] = {LONG_ROWS, LONG_WIDTH}, brought[] = {count, LONG_WIDTH};
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = long_id(rank, i);
+    const tsr_tensor named = tsr_tensor_contiguous(ids, TSR_I64, 1, &count),
+                     rows = tsr_tensor_contiguous(data, TSR_F32, 2, brought);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "3", &mesh));
+    TSR_TRY(tsr_layout_parse(mesh, arg, 2, shape, TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &table));
+    TSR_TRY(play_long_call(table, rank, &named, &rows));
+    tsr_dtensor_destroy(table);
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void many_ids_give_the_same_rows_as_few(void **state)
+{
+    (void)state;
+    suite_run(3, play_long, "S(0)");
+    suite_run(3, play_long, "S(1)");
+    suite_run(3, play_long, "R");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout_gives_the_rows_of_plain_loops), cmocka_unit_test(every_dtype_has_its_ops),
-        cmocka_unit_test(ranks_outside_the_mesh_bring_nothing),       cmocka_unit_test(slices_have_tables_of_their_own),
+        cmocka_unit_test(every_layout_gives_the_rows_of_plain_loops),
+        cmocka_unit_test(every_dtype_has_its_ops),
+        cmocka_unit_test(ranks_outside_the_mesh_bring_nothing),
+        cmocka_unit_test(slices_have_tables_of_their_own),
         cmocka_unit_test(cuts_of_very_many_runs_are_walked),
+        cmocka_unit_test(many_ids_give_the_same_rows_as_few),
     };
     suite_start(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,26 +10,27 @@
 
 /** What a room holds. */
 typedef enum tsr_row_use {
-    TSR_ROOM_PARTS,     /**< row part of each id */
-    TSR_ROOM_PLACES,    /**< local row of each id, in the order of the ids */
-    TSR_ROOM_STARTS,    /**< where the ids of each row part begin */
-    TSR_ROOM_LOCALS,    /**< local rows, by row part */
-    TSR_ROOM_POSITIONS, /**< positions of the ids, by row part */
-    TSR_ROOM_SLOTS,     /**< of a tsr_row_set */
-    TSR_ROOM_UNIQUE,    /**< each row once */
-    TSR_ROOM_INDICES,   /**< which of these each id names */
-    TSR_ROOM_SOURCES,   /**< rows of all ranks */
-    TSR_ROOM_CHAIN,     /**< rows of equal ids */
-    TSR_ROOM_LAST,      /**< the last row of each chain */
-    TSR_ROOM_SUM,       /**< one row's sum */
-    TSR_ROOM_COUNTS,    /**< numbers of messages */
-    TSR_ROOM_SENT,      /**< messages */
-    TSR_ROOM_RECEIVED,
-    TSR_ROOM_ASKED, /**< messages of a gather that name rows */
-    TSR_ROOM_ANSWERED,
-    TSR_ROOM_SHOWN, /**< a copy of what peers in other processes read; shared memory */
-    TSR_ROOM_IDS,   /**< a copy of ids that are on a device */
-    TSR_ROOM_LISTS, /**< of a tsr_row_batch */
+    TSR_ROOM_PARTS,      /**< row part of each id */
+    TSR_ROOM_PLACES,     /**< local row of each id, in the order of the ids */
+    TSR_ROOM_STARTS,     /**< where the ids of each row part begin */
+    TSR_ROOM_LOCALS,     /**< local rows, by row part */
+    TSR_ROOM_POSITIONS,  /**< positions of the ids, by row part */
+    TSR_ROOM_SLOTS,      /**< of a tsr_row_set */
+    TSR_ROOM_UNIQUE,     /**< each row once */
+    TSR_ROOM_INDICES,    /**< which of these each id names */
+    TSR_ROOM_SOURCES,    /**< rows of all ranks */
+    TSR_ROOM_CHAIN,      /**< rows of equal ids */
+    TSR_ROOM_LAST,       /**< the last row of each chain */
+    TSR_ROOM_SUM,        /**< one row's sum */
+    TSR_ROOM_COUNTS,     /**< numbers of messages */
+    TSR_ROOM_SENT,       /**< requests, or other messages */
+    TSR_ROOM_BEGINNINGS, /**< of peers' requests */
+    TSR_ROOM_ASKED,      /**< peers' requests */
+    TSR_ROOM_ANSWERED,   /**< answers to them */
+    TSR_ROOM_RECEIVED,   /**< answers of peers, or other messages */
+    TSR_ROOM_SHOWN,      /**< a copy of what peers in other processes read; shared memory */
+    TSR_ROOM_IDS,        /**< a copy of ids that are on a device */
+    TSR_ROOM_LISTS,      /**< of a tsr_row_batch */
     TSR_ROOM_ON_HOST,
     /* on the device of a call's tables */
     TSR_ROOM_DEVICE_IDS = TSR_ROOM_ON_HOST, /**< ids without gaps */
