@@ -139,6 +139,7 @@ struct tsr_comm {
     /** the group of all ranks, over this communicator; its hash is 0 until it is prepared */
     tsr_group_entry whole;
     tsr_group_entry *groups;
+    uint64_t mates; /**< the hash of the group of this rank's node; 0 until it is prepared (groups/mates.h) */
 
     void *kept; /**< see tsr_comm_kept() */
     void (*drop_kept)(void *kept);

@@ -13,6 +13,7 @@ typedef struct tsr_row_call {
     const tsr_row_step *step; /**< of an update: what owners do with sums; NULL: they add them */
     tsr_device_ops ops;
     const tsr_group *group; /**< the ranks that meet */
+    const tsr_group *mates; /**< those of this rank's node, if other ranks are not (groups/mates.h) */
     size_t count;
     tsr_row_request *requests; /**< one a table */
     tsr_row_apply *applies;    /**< one a table; scratch of updates */

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "comm/core/entry.h"
 #include "comm/core/traits.h"
+#include "comm/groups/mates.h"
 #include "comm/meshes/along.h"
 #include "tensor/rows/row_checks.h"
 #include "tensor/rows/rows_direct.h"
@@ -67,6 +68,7 @@ tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *argumen
     TSR_TRY(tsr_rows_find_group(call->name, first, &call->group));
     if (!call->group)
         return TSR_OK;
+    TSR_TRY(tsr_group_find_mates(call->group->comm, call->name, &call->mates));
     call->count = arguments->count;
     call->ops = tsr_device_resolve(first->layout->context, tsr_device_host());
     call->fingerprint = tsr_rows_fingerprint(call, arguments);

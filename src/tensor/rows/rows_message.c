@@ -5,6 +5,9 @@
  * follows, if a rank has any. An update then has all that it needs; a gather takes one exchange
  * more, of contents. All tables share them.
  *
+ * Of ranks on several nodes, those of one node read one another's memory instead, as soon as nothing
+ * can fail, in a call of theirs.
+ *
  * Contents of tables on a device are sent from its memory and received there: so an update has an
  * exchange of them, too. Devices may fail, so ranks agree before contents are sent, and at the end.
  */
@@ -14,6 +17,7 @@
 #include "comm/core/agree.h"
 #include "tensor/rows/messages/mail_device.h"
 #include "tensor/rows/messages/mail_host.h"
+#include "tensor/rows/messages/mail_near.h"
 
 #include <tessera/sys/status.h>
 
@@ -34,24 +38,39 @@ static tsr_status write_changes(const tsr_row_mail *m, int64_t rank, char **at)
     return TSR_OK;
 }
 
-static tsr_status write_requests(const tsr_row_mail *m)
+static tsr_status write_request(const tsr_row_mail *m, int64_t rank)
 {
-    for (int64_t rank = 0; rank < m->ranks; rank++) {
-        char *rows = tsr_row_mail_write_names(m, rank);
-        if (!m->call->gathers && !m->call->batch)
-            TSR_TRY(write_changes(m, rank, &rows));
-    }
-    return TSR_OK;
+    const bool near = tsr_row_mail_is_near(m, rank);
+    if (near)
+        tsr_row_mail_write_counts(m, rank);
+    if (near && m->call->gathers)
+        return TSR_OK;
+    char *rows = tsr_row_mail_write_names(m, rank, near ? tsr_mail_near_request(m, rank) : NULL);
+    return m->call->gathers || m->call->batch ? TSR_OK : write_changes(m, rank, &rows);
 }
 
-/* Does not communicate. */
-static tsr_status begin(const tsr_row_call *call, tsr_row_mail *m)
+/* Takes memory. Does not communicate. */
+static tsr_status begin(const tsr_row_call *call, tsr_row_mail *m, uint64_t *hidden)
 {
     TSR_TRY(tsr_row_mail_open(m, call));
     for (size_t i = 0; i < call->count && !call->gathers; i++)
         TSR_TRY(tsr_row_call_begin_apply(call, i));
     TSR_TRY(tsr_row_mail_sort(m));
-    return write_requests(m);
+    return tsr_mail_near_offer(m, hidden);
+}
+
+/* Agrees, writes all requests, and exchanges their beginnings. If memory is hidden from a rank near,
+ * nodes make no difference to this call. */
+static tsr_status exchange_beginnings(tsr_row_mail *m, tsr_status local, uint64_t hidden)
+{
+    TSR_TRY(tsr_comm_agree_balance(m->comm, m->call->fingerprint, local, &hidden, tsr_row_call_describe, m->call));
+    if (hidden > 0)
+        m->near = NULL;
+    if (m->near)
+        TSR_TRY(tsr_row_mail_count(m));
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        TSR_TRY(write_request(m, rank));
+    return tsr_row_mail_exchange_beginnings(m);
 }
 
 /* Agrees, and exchanges the rest of requests if a rank has any. */
@@ -62,8 +81,17 @@ static tsr_status exchange_rest(const tsr_row_mail *m, tsr_status local)
     return ranks > 0 ? tsr_row_mail_exchange_rest(m) : TSR_OK;
 }
 
-/* Finds where the rows of an update will lie in the messages of all ranks. On a device they lie
- * apart from their names. */
+/* Counts the rows of an update. */
+static void count_changes(const tsr_row_mail *m)
+{
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        for (int64_t i = 0; i < m->tables; i++)
+            m->call->applies[i].sources[m->call->requests[0].table->turns[rank]] =
+                (tsr_row_source){.count = tsr_row_mail_counts(m, m->received, rank)[i]};
+}
+
+/* Finds where the rows of an update lie in the requests of all ranks. On a device they lie apart
+ * from their names. */
 static void point_at_changes(const tsr_row_mail *m)
 {
     const int64_t own = tsr_comm_rank(m->comm);
@@ -71,8 +99,10 @@ static void point_at_changes(const tsr_row_mail *m)
     for (int64_t rank = 0; rank < m->ranks; rank++) {
         const int64_t *const counts = tsr_row_mail_counts(m, m->received, rank);
         const int turn = m->call->requests[0].table->turns[rank];
+        char *const request =
+            tsr_row_mail_is_near(m, rank) ? tsr_mail_near_asked(m, rank) : tsr_row_mail_asked(m, rank);
         char *at;
-        const int64_t *names = tsr_row_mail_names(m, rank, &at);
+        const int64_t *names = tsr_row_mail_names(m, rank, request, &at);
         for (int64_t i = 0; i < m->tables; i++) {
             const int64_t bytes = tsr_row_mail_row_bytes(m, own, i);
             m->call->applies[i].sources[turn] =
@@ -110,7 +140,7 @@ static tsr_status prepare_update(tsr_row_mail *m)
     TSR_TRY(tsr_mail_device_reserve(m));
     for (int64_t i = 0; i < m->tables && !tsr_row_mail_sends_whole(m); i++)
         expect_packed(m, i, &m->packed[i]);
-    point_at_changes(m);
+    count_changes(m);
     for (int64_t i = 0; i < m->tables; i++)
         TSR_TRY(tsr_row_apply_reserve(&m->call->applies[i]));
     return m->call->batch ? write_contents(m) : TSR_OK;
@@ -118,6 +148,7 @@ static tsr_status prepare_update(tsr_row_mail *m)
 
 static tsr_status apply_changes(const tsr_row_mail *m)
 {
+    point_at_changes(m);
     for (int64_t i = 0; i < m->tables; i++) {
         TSR_TRY(tsr_row_apply_prepare(&m->call->applies[i]));
         TSR_TRY(tsr_row_apply_run(&m->call->applies[i]));
@@ -136,7 +167,8 @@ static tsr_status update(tsr_row_mail *m, tsr_status local)
     TSR_TRY(exchange_rest(m, local == TSR_OK ? prepare_update(m) : local));
     if (m->call->batch)
         TSR_TRY(tsr_row_mail_exchange_contents(m));
-    return conclude(m, apply_changes(m));
+    TSR_TRY(tsr_mail_near_begin(m));
+    return conclude(m, tsr_mail_near_end(m, apply_changes(m)));
 }
 
 /* Writes the contents of the rows that peers have named. */
@@ -145,8 +177,10 @@ static tsr_status write_answers(const tsr_row_mail *m)
     const int64_t own = tsr_comm_rank(m->comm);
     char *at = tsr_row_mail_contents_sent(m);
     for (int64_t rank = 0; rank < m->ranks; rank++) {
+        if (tsr_row_mail_is_near(m, rank))
+            continue;
         char *behind;
-        const int64_t *locals = tsr_row_mail_names(m, rank, &behind);
+        const int64_t *locals = tsr_row_mail_names(m, rank, tsr_row_mail_asked(m, rank), &behind);
         for (int64_t i = 0; i < m->tables; i++) {
             const int64_t count = tsr_row_mail_counts(m, m->received, rank)[i];
             char *const to = tsr_row_mail_next(&at, count, tsr_row_mail_row_bytes(m, own, i));
@@ -167,7 +201,7 @@ static tsr_status read_answers(const tsr_row_mail *m)
         for (int64_t i = 0; i < m->tables; i++) {
             const char *const rows =
                 tsr_row_mail_next(&at, tsr_row_mail_counts(m, m->sent, rank)[i], tsr_row_mail_row_bytes(m, rank, i));
-            if (!tsr_row_mail_concerns(m, rank, i))
+            if (!tsr_row_mail_concerns(m, rank, i) || tsr_row_mail_is_near(m, rank))
                 continue;
             if (m->call->batch)
                 TSR_TRY(tsr_mail_device_read(m, rank, i, rows));
@@ -175,6 +209,14 @@ static tsr_status read_answers(const tsr_row_mail *m)
                 tsr_mail_host_read(m, rank, i, rows);
         }
     return m->call->batch ? tsr_row_batch_finish(m->call->batch) : TSR_OK;
+}
+
+static void read_near(const tsr_row_mail *m)
+{
+    for (int64_t rank = 0; rank < m->ranks; rank++)
+        for (int64_t i = 0; i < m->tables; i++)
+            if (tsr_row_mail_is_near(m, rank) && tsr_row_mail_concerns(m, rank, i))
+                tsr_mail_near_read(m, rank, i);
 }
 
 static tsr_status prepare_gather(tsr_row_mail *m)
@@ -189,16 +231,19 @@ static tsr_status gather(tsr_row_mail *m, tsr_status local)
     TSR_TRY(exchange_rest(m, local == TSR_OK ? prepare_gather(m) : local));
     TSR_TRY(conclude(m, write_answers(m)));
     TSR_TRY(tsr_row_mail_exchange_contents(m));
+    TSR_TRY(tsr_mail_near_begin(m));
+    read_near(m);
+    TSR_TRY(tsr_mail_near_end(m, TSR_OK));
     return conclude(m, read_answers(m));
 }
 
 tsr_status tsr_rows_run_by_messages(const tsr_row_call *call, tsr_status local)
 {
     tsr_row_mail m = {.call = call, .comm = call->group->comm};
+    uint64_t hidden = 0;
     if (local == TSR_OK)
-        local = begin(call, &m);
-    TSR_TRY(agree(&m, local));
-    TSR_TRY(tsr_row_mail_exchange_beginnings(&m));
+        local = begin(call, &m, &hidden);
+    TSR_TRY(exchange_beginnings(&m, local, hidden));
     const tsr_status moved = call->batch ? tsr_parts_probe(m.comm, call->batch->device) : TSR_OK;
     return call->gathers ? gather(&m, moved) : update(&m, moved);
 }

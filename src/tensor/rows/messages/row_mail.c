@@ -19,8 +19,8 @@ tsr_status tsr_row_mail_open(tsr_row_mail *mail, const tsr_row_call *call)
 {
     const size_t tables = call->count, ranks = (size_t)call->group->count, counts = ranks * tables;
     void *memory;
-    *mail = (tsr_row_mail){
-        .call = call, .comm = call->group->comm, .ranks = call->group->count, .tables = (int64_t)tables};
+    *mail =
+        (tsr_row_mail){.call = call, .comm = call->group->comm, .ranks = call->group->count, .tables = (int64_t)tables};
     TSR_TRY(tsr_row_room_take(call->rooms, TSR_ROOM_COUNTS, 1,
                               (2 * counts + 6 * ranks) * sizeof(int64_t) +
                                   tables * (sizeof(tsr_row_unique) + sizeof(tsr_row_segment)),
@@ -35,8 +35,8 @@ tsr_status tsr_row_mail_open(tsr_row_mail *mail, const tsr_row_call *call)
     mail->asked.bytes = mail->asked.begins + ranks;
     mail->unique = (tsr_row_unique *)(mail->asked.bytes + ranks);
     mail->packed = (tsr_row_segment *)(mail->unique + tables);
-    mail->first_bytes = (int64_t)tsr_round_up(
-        tables * sizeof(int64_t) + (brings_rows(mail) ? ROWS_ROOM : NAMES_ROOM), TSR_ALIGNMENT);
+    mail->first_bytes =
+        (int64_t)tsr_round_up(tables * sizeof(int64_t) + (brings_rows(mail) ? ROWS_ROOM : NAMES_ROOM), TSR_ALIGNMENT);
     return TSR_OK;
 }
 
@@ -87,7 +87,9 @@ static void count_rows(const tsr_row_mail *mail)
         for (int64_t i = 0; i < mail->tables; i++) {
             const int64_t *const starts = starts_of(mail, i) + mail->call->requests[i].table->ranks[rank].rows;
             tsr_row_mail_counts(mail, mail->sent, rank)[i] =
-                tsr_row_mail_concerns(mail, rank, i) ? starts[1] - starts[0] : 0;
+                tsr_row_mail_concerns(mail, rank, i) && !(mail->call->gathers && tsr_row_mail_is_near(mail, rank))
+                    ? starts[1] - starts[0]
+                    : 0;
         }
 }
 
@@ -125,7 +127,7 @@ static bool contents_bytes(const tsr_row_mail *mail, const int64_t *counts, int6
     return true;
 }
 
-/* Bytes of a request, at least of its beginning. */
+/* Bytes of a request with these counts. */
 static bool request_bytes(const tsr_row_mail *mail, const int64_t *counts, int64_t owner, int64_t *out)
 {
     int64_t names = mail->tables, rows = 0;
@@ -139,10 +141,18 @@ static bool request_bytes(const tsr_row_mail *mail, const int64_t *counts, int64
             return false;
         *out = (int64_t)tsr_round_up((size_t)*out, TSR_ALIGNMENT);
     }
-    if (!tsr_add_sizes(*out, rows, out))
-        return false;
-    *out = tsr_max_i64(*out, mail->first_bytes);
-    return true;
+    return tsr_add_sizes(*out, rows, out);
+}
+
+bool tsr_row_mail_request_bytes(const tsr_row_mail *mail, int64_t rank, int64_t *out)
+{
+    return request_bytes(mail, tsr_row_mail_counts(mail, mail->sent, rank), rank, out);
+}
+
+/* Bytes of a request that ranks near one another exchange: the counts of an update. */
+static int64_t near_bytes(const tsr_row_mail *mail)
+{
+    return mail->call->gathers ? 0 : mail->tables * (int64_t)sizeof(int64_t);
 }
 
 static tsr_status refuse_bytes(const tsr_row_mail *mail)
@@ -157,13 +167,25 @@ static tsr_status lay_requests(const tsr_row_mail *mail, const tsr_parts *parts,
 {
     *total = 0;
     for (int64_t rank = 0; rank < mail->ranks; rank++) {
+        int64_t *const bytes = &parts->bytes[rank];
         parts->begins[rank] = *total;
-        if (!request_bytes(mail, tsr_row_mail_counts(mail, counts, rank), owner < 0 ? rank : owner,
-                           &parts->bytes[rank]) ||
-            !add_rows(parts->bytes[rank], 1, total))
+        if (tsr_row_mail_is_near(mail, rank))
+            *bytes = near_bytes(mail);
+        else if (request_bytes(mail, tsr_row_mail_counts(mail, counts, rank), owner < 0 ? rank : owner, bytes))
+            *bytes = tsr_max_i64(*bytes, mail->first_bytes);
+        else
+            return refuse_bytes(mail);
+        if (!add_rows(*bytes, 1, total))
             return refuse_bytes(mail);
     }
     return TSR_OK;
+}
+
+tsr_status tsr_row_mail_count(tsr_row_mail *mail)
+{
+    int64_t total;
+    count_rows(mail);
+    return lay_requests(mail, &mail->requests, mail->sent, -1, &total);
 }
 
 tsr_status tsr_row_mail_sort(tsr_row_mail *mail)
@@ -184,9 +206,19 @@ static char *rows_behind(char *request, const int64_t *end)
     return request + tsr_round_up((size_t)((const char *)end - request), TSR_ALIGNMENT);
 }
 
-char *tsr_row_mail_write_names(const tsr_row_mail *mail, int64_t rank)
+static char *own_request(const tsr_row_mail *mail, int64_t rank)
 {
-    char *const request = (char *)mail->requests.memory + mail->requests.begins[rank];
+    return (char *)mail->requests.memory + mail->requests.begins[rank];
+}
+
+void tsr_row_mail_write_counts(const tsr_row_mail *mail, int64_t rank)
+{
+    memcpy(own_request(mail, rank), tsr_row_mail_counts(mail, mail->sent, rank), (size_t)mail->requests.bytes[rank]);
+}
+
+char *tsr_row_mail_write_names(const tsr_row_mail *mail, int64_t rank, char *request)
+{
+    request = request ? request : own_request(mail, rank);
     const int64_t *const counts = tsr_row_mail_counts(mail, mail->sent, rank);
     int64_t *to = (int64_t *)(void *)request;
     memcpy(to, counts, (size_t)mail->tables * sizeof *to);
@@ -206,7 +238,7 @@ static void expect_beginnings(tsr_row_mail *mail)
     mail->asked.memory = mail->call->rooms->memory[TSR_ROOM_BEGINNINGS];
     for (int64_t rank = 0; rank < mail->ranks; rank++) {
         mail->asked.begins[rank] = rank * mail->first_bytes;
-        mail->asked.bytes[rank] = mail->first_bytes;
+        mail->asked.bytes[rank] = tsr_row_mail_is_near(mail, rank) ? near_bytes(mail) : mail->first_bytes;
     }
 }
 
@@ -214,9 +246,12 @@ tsr_status tsr_row_mail_exchange_beginnings(tsr_row_mail *mail)
 {
     expect_beginnings(mail);
     TSR_TRY(tsr_parts_exchange_range(mail->comm, &mail->requests, &mail->asked, 0, mail->first_bytes));
-    for (int64_t rank = 0; rank < mail->ranks; rank++)
-        memcpy(tsr_row_mail_counts(mail, mail->received, rank),
-               (const char *)mail->asked.memory + mail->asked.begins[rank], (size_t)mail->tables * sizeof(int64_t));
+    for (int64_t rank = 0; rank < mail->ranks; rank++) {
+        int64_t *const counts = tsr_row_mail_counts(mail, mail->received, rank);
+        memset(counts, 0, (size_t)mail->tables * sizeof *counts);
+        if (mail->asked.bytes[rank] > 0)
+            memcpy(counts, tsr_row_mail_asked(mail, rank), (size_t)mail->tables * sizeof *counts);
+    }
     return TSR_OK;
 }
 
@@ -246,7 +281,7 @@ tsr_status tsr_row_mail_expect(tsr_row_mail *mail)
     TSR_TRY(tsr_row_room_take(mail->call->rooms, TSR_ROOM_ASKED, (size_t)total, 1, &mail->asked.memory));
     for (int64_t rank = 0; rank < mail->ranks; rank++)
         memcpy((char *)mail->asked.memory + mail->asked.begins[rank], beginnings + rank * mail->first_bytes,
-               (size_t)mail->first_bytes);
+               (size_t)tsr_min_i64(mail->asked.bytes[rank], mail->first_bytes));
     return TSR_OK;
 }
 
@@ -255,9 +290,13 @@ tsr_status tsr_row_mail_exchange_rest(const tsr_row_mail *mail)
     return tsr_parts_exchange_range(mail->comm, &mail->requests, &mail->asked, mail->first_bytes, INT64_MAX);
 }
 
-const int64_t *tsr_row_mail_names(const tsr_row_mail *mail, int64_t rank, char **rows)
+char *tsr_row_mail_asked(const tsr_row_mail *mail, int64_t rank)
 {
-    char *const request = (char *)mail->asked.memory + mail->asked.begins[rank];
+    return (char *)mail->asked.memory + mail->asked.begins[rank];
+}
+
+const int64_t *tsr_row_mail_names(const tsr_row_mail *mail, int64_t rank, char *request, char **rows)
+{
     const int64_t *const counts = tsr_row_mail_counts(mail, mail->received, rank);
     const int64_t *const names = (const int64_t *)(const void *)request + mail->tables;
     const int64_t *end = names;
@@ -274,8 +313,8 @@ tsr_status tsr_row_mail_size_contents(const tsr_row_mail *mail)
     int64_t sent = 0, received = 0;
     void *memory;
     for (int64_t rank = 0; rank < mail->ranks; rank++) {
-        const int64_t *const named = tsr_row_mail_counts(mail, mail->sent, rank),
-                            *const asked = tsr_row_mail_counts(mail, mail->received, rank);
+        const int64_t *const named = tsr_row_mail_counts(mail, mail->sent, rank), *const asked = tsr_row_mail_counts(
+                                                                                      mail, mail->received, rank);
         if (!contents_bytes(mail, answers ? asked : named, answers ? own : rank, &mail->sent_bytes[rank]) ||
             !contents_bytes(mail, answers ? named : asked, answers ? rank : own, &mail->received_bytes[rank]) ||
             !tsr_add_sizes(sent, mail->sent_bytes[rank], &sent) ||

@@ -3,9 +3,9 @@
  *
  * Each rank sends each rank a *request*: the numbers of rows that it names, of each table; the
  * local rows, table after table; and, of an update on the host, the rows themselves, of each table
- * from a multiple of TSR_ALIGNMENT on. A request has a beginning of fixed size, which all ranks exchange
- * first. Its counts say how long the request is, so that the rest of longer ones, if there are any,
- * takes one more exchange.
+ * from a multiple of TSR_ALIGNMENT on. A request has a beginning of fixed size, which all ranks
+ * exchange first. Its counts say how long the request is, so that the rest of longer ones, if there
+ * are any, takes one more exchange.
  *
  * *Contents* are messages of rows alone: the answers to a gather, and what updates bring to tables
  * on devices. Ranks know their sizes from the counts.
@@ -22,16 +22,17 @@
 typedef struct tsr_row_mail {
     const tsr_row_call *call;
     tsr_comm *comm;
+    const tsr_group *near; /**< ranks of this node, with which it exchanges no contents (mail_near.h); NULL: none */
     int64_t ranks, tables;
     int64_t *sent, *received;             /**< rows that each rank names to another */
     int64_t *sent_bytes, *received_bytes; /**< of contents; one a rank */
     int64_t first_bytes;                  /**< of the beginning of each request */
-    tsr_parts requests, asked;            /**< requests of this rank, and of its peers, with their beginnings at least */
-    tsr_row_unique *unique;               /**< rows that are named once; one a table */
-    tsr_row_segment *packed;              /**< of an update: a row's elements in messages; one a table */
+    tsr_parts requests, asked; /**< requests of this rank, and of its peers, with their beginnings at least */
+    tsr_row_unique *unique;    /**< rows that are named once; one a table */
+    tsr_row_segment *packed;   /**< of an update: a row's elements in messages; one a table */
 } tsr_row_mail;
 
-/** Takes the memory of all that the struct points to. `call` is set. */
+/** Takes the memory of all that the struct points to. */
 tsr_status tsr_row_mail_open(tsr_row_mail *mail, const tsr_row_call *call);
 
 /** The counts of `rank` in `sent` or `received`; one a table. */
@@ -43,11 +44,28 @@ static inline int64_t *tsr_row_mail_counts(const tsr_row_mail *mail, int64_t *co
 /** True if equal rows of a rank for table `i` become one before they are sent. */
 bool tsr_row_mail_combines(const tsr_row_mail *mail, int64_t i);
 
-/** Sorts the requests, counts what they send, and takes memory for them. Does not communicate. */
+/** True if `rank` is near. */
+static inline bool tsr_row_mail_is_near(const tsr_row_mail *mail, int64_t rank)
+{
+    return mail->near && tsr_group_position(mail->near, rank) >= 0;
+}
+
+/** Sorts the requests, counts what they send, and takes memory for them as if no rank were near.
+ * Does not communicate. */
 tsr_status tsr_row_mail_sort(tsr_row_mail *mail);
 
-/** Writes the counts and local rows of the request to `rank`. Returns where its rows begin. */
-char *tsr_row_mail_write_names(const tsr_row_mail *mail, int64_t rank);
+/** Counts anew what requests send, after `near` has changed. Takes no memory. */
+tsr_status tsr_row_mail_count(tsr_row_mail *mail);
+
+/** Bytes of the request to `rank`, wherever it lies. False: they overflow. */
+bool tsr_row_mail_request_bytes(const tsr_row_mail *mail, int64_t rank, int64_t *out);
+
+/** Writes the counts of the request to `rank`, where they are sent. */
+void tsr_row_mail_write_counts(const tsr_row_mail *mail, int64_t rank);
+
+/** Writes the counts and local rows of the request to `rank`; NULL: where it is sent. Returns where
+ * its rows begin. */
+char *tsr_row_mail_write_names(const tsr_row_mail *mail, int64_t rank, char *request);
 
 /** Collective: exchanges the beginnings of requests, and reads the counts. */
 tsr_status tsr_row_mail_exchange_beginnings(tsr_row_mail *mail);
@@ -62,9 +80,12 @@ bool tsr_row_mail_has_rest(const tsr_row_mail *mail);
 /** Collective: exchanges what is behind the beginnings. */
 tsr_status tsr_row_mail_exchange_rest(const tsr_row_mail *mail);
 
-/** Finds the local rows of table 0 in the request of `rank`; those of other tables follow without
+/** The request of `rank`, which is not near. */
+char *tsr_row_mail_asked(const tsr_row_mail *mail, int64_t rank);
+
+/** Finds the local rows of table 0 in a request of `rank`; those of other tables follow without
  * gaps. `*rows`: where its rows begin. */
-const int64_t *tsr_row_mail_names(const tsr_row_mail *mail, int64_t rank, char **rows);
+const int64_t *tsr_row_mail_names(const tsr_row_mail *mail, int64_t rank, char *request, char **rows);
 
 /** True if messages hold whole rows, also where a rank has a part of their columns. */
 bool tsr_row_mail_sends_whole(const tsr_row_mail *mail);
