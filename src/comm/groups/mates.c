@@ -26,10 +26,8 @@ tsr_status tsr_group_find_mates(tsr_comm *comm, const char *call, const tsr_grou
         return TSR_OK;
     const tsr_rank_set set = find_set(comm);
     if (comm->mates == 0) {
-        const tsr_group_request request = {.set = set,
-                                           .fingerprint = tsr_hash_text(TSR_HASH_SEED, "mates"),
-                                           .describe = describe_mates,
-                                           .arg = call};
+        const tsr_group_request request = {
+            .set = set, .fingerprint = tsr_hash_text(TSR_HASH_SEED, "mates"), .describe = describe_mates, .arg = call};
         tsr_group_answer answer;
         TSR_TRY(tsr_group_prepare(comm, &request, &answer));
         comm->mates = tsr_rank_set_hash(set);

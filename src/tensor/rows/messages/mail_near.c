@@ -29,8 +29,7 @@ static tsr_status lay_requests(const tsr_row_mail *mail, uint64_t *hidden)
         if (tsr_row_mail_is_near(mail, rank) &&
             (!tsr_row_mail_request_bytes(mail, rank, &bytes) || bytes > INT64_MAX - (int64_t)TSR_ALIGNMENT ||
              !tsr_add_sizes(total, (int64_t)tsr_round_up((size_t)bytes, TSR_ALIGNMENT), &total)))
-            return tsr_status_set(TSR_ERROR_MEMORY, "%s: the messages have more than 2^63 - 1 bytes",
-                                  mail->call->name);
+            return tsr_status_set(TSR_ERROR_MEMORY, "%s: the messages have more than 2^63 - 1 bytes", mail->call->name);
     TSR_TRY(tsr_row_room_take(mail->call->rooms, TSR_ROOM_SHOWN, (size_t)total, 1, &memory));
     int64_t *const begins = memory;
     total = (int64_t)tsr_round_up((size_t)near->count * sizeof(int64_t), TSR_ALIGNMENT);
