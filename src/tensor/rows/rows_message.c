@@ -5,8 +5,8 @@
  * follows, if a rank has any. An update then has all that it needs; a gather takes one exchange
  * more, of contents. All tables share them.
  *
- * Of ranks on several nodes, those of one node read one another's memory instead, as soon as nothing
- * can fail, in a call of theirs.
+ * Of ranks on several nodes, those of one node read one another's memory instead, in a call of
+ * theirs, as soon as nothing can fail.
  *
  * Contents of tables on a device are sent from its memory and received there: so an update has an
  * exchange of them, too. Devices may fail, so ranks agree before contents are sent, and at the end.
@@ -59,8 +59,8 @@ static tsr_status begin(const tsr_row_call *call, tsr_row_mail *m, uint64_t *hid
     return tsr_mail_near_offer(m, hidden);
 }
 
-/* Agrees, writes all requests, and exchanges their beginnings. If memory is hidden from a rank near,
- * nodes make no difference to this call. */
+/* Agrees, writes all requests, and exchanges their beginnings. If memory is hidden from a rank
+ * near, nodes make no difference to this call. */
 static tsr_status exchange_beginnings(tsr_row_mail *m, tsr_status local, uint64_t hidden)
 {
     TSR_TRY(tsr_comm_agree_balance(m->comm, m->call->fingerprint, local, &hidden, tsr_row_call_describe, m->call));

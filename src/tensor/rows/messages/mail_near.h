@@ -18,8 +18,8 @@ tsr_status tsr_mail_near_offer(tsr_row_mail *mail, uint64_t *hidden);
 /** The request to a rank near, in an update. */
 char *tsr_mail_near_request(const tsr_row_mail *mail, int64_t rank);
 
-/** Collective over the ranks near; all of them then call tsr_mail_near_end(). On success, what they
- * have shown may be read until then. Does nothing without ranks near. */
+/** Collective over the ranks near; after a success all of them call tsr_mail_near_end(), and until
+ * then what they have shown may be read. Does nothing without ranks near. */
 tsr_status tsr_mail_near_begin(const tsr_row_mail *mail);
 
 /** Collective over the ranks near, if tsr_mail_near_begin() was successful. Returns `local` if it is
@@ -29,7 +29,8 @@ tsr_status tsr_mail_near_end(const tsr_row_mail *mail, tsr_status local);
 /** The request of a rank near to this one, between begin and end. */
 char *tsr_mail_near_asked(const tsr_row_mail *mail, int64_t rank);
 
-/** Of a gather: copies rows of table `i` from the shard of a rank near to all ids that name them. */
+/** Of a gather: copies rows of table `i` from the shard of a rank near to all ids that name
+ * them. */
 void tsr_mail_near_read(const tsr_row_mail *mail, int64_t rank, int64_t i);
 
 #endif
