@@ -88,6 +88,7 @@
 #include <tessera/saved_program.h>
 #include <tessera/sparse.h>
 #include <tessera/status.h>
+#include <tessera/sync.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
 #include <tessera/varying.h>
