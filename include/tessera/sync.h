@@ -36,9 +36,9 @@ typedef struct tsr_sync_tensor {
 
 /**
  * A rule of names: the destination called `to` gets the source called `from`. Each `*` stands for
- * one or more characters, dots too; both have the same number of them, and the first `*` of `from`
- * is the text of the first of `to`. {"model.*", "*"} takes a prefix off. Texts are borrowed, 1 to
- * 255 characters.
+ * one or more characters, dots too, as few as it can from the left. Both have the same number of
+ * them, and the first `*` of `from` is the text of the first of `to`. {"model.*", "*"} takes a
+ * prefix off. Texts are borrowed, 1 to 255 characters.
  */
 typedef struct tsr_sync_rule {
     const char *from, *to;

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "placement/layout.h"
+#include "placement/ownership.h"
 #include "placement/print.h"
 #include "tensor/runs.h"
 #include "tensor/sync/sync_names.h"

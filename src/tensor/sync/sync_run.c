@@ -119,8 +119,9 @@ static tsr_status check_idle(const char *call, const tsr_sync *sync)
 {
     if (!sync)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: sync is NULL", call);
-    return sync->started ? tsr_status_set(TSR_ERROR_STATE, "%s: the sync is started: call %s() first", call, finish_name)
-                         : TSR_OK;
+    return sync->started
+               ? tsr_status_set(TSR_ERROR_STATE, "%s: the sync is started: call %s() first", call, finish_name)
+               : TSR_OK;
 }
 
 tsr_status tsr_sync_run(tsr_sync *sync, const tsr_dtensor *const *sources, tsr_dtensor *const *destinations,

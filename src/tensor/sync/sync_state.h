@@ -15,8 +15,8 @@ typedef struct tsr_sync_memory_block {
 
 struct tsr_sync {
     tsr_context *context;
-    tsr_comm *comm;   /**< kept by `keeper` */
-    tsr_mesh *keeper; /**< a mesh over all ranks of `comm` */
+    tsr_comm *comm;    /**< kept by `keeper` */
+    tsr_mesh *keeper;  /**< a mesh over all ranks of `comm` */
     tsr_device device; /**< its driver is retained */
     size_t count, source_count;
     tsr_sync_pair *pairs; /**< one for each destination; they hold references to their layouts */
