@@ -322,8 +322,8 @@ static void elements_travel_in_the_narrower_dtype(void **state)
     suite_run(RANKS, count_bytes, NULL);
 }
 
-/* Queries and keys of a trainer with a communicator of its own become rows of one weight of a server
- * with its own, which describes the trainer's mesh over all ranks. */
+/* Queries and keys of a trainer with a communicator of its own become rows of one weight of a
+ * server with its own, which describes the trainer's mesh over all ranks. */
 static tsr_status fuse(tsr_comm *comm, void *arg)
 {
     const int64_t part[] = {4, 6}, whole[] = {8, 6};
