@@ -33,15 +33,16 @@ typedef struct tsr_checkpoint_number {
  * the call. */
 typedef struct tsr_checkpoint_save_options {
     size_t size;         /**< sizeof(tsr_checkpoint_save_options) */
-    int64_t shard_bytes; /**< a file holds tensors of at most so many bytes, or one larger tensor; 0:
-                              5 GB */
+    int64_t shard_bytes; /**< a file holds tensors of at most so many bytes, or one larger tensor;
+                            0: 5 GB */
     size_t metadata_count;
     const tsr_safetensors_text *metadata; /**< texts, in the metadata of each file */
     size_t number_count;
-    const tsr_checkpoint_number *numbers; /**< likewise; their keys differ from those of the texts */
-    int dcp; /**< 1: the files are those of PyTorch's torch.distributed.checkpoint, by its
-                  HuggingFaceStorageWriter with save_sharded: one file a rank, with the rank's boxes
-                  and no index; the folder must be new or empty */
+    const tsr_checkpoint_number
+        *numbers; /**< likewise; their keys differ from those of the texts */
+    int dcp;      /**< 1: the files are those of PyTorch's torch.distributed.checkpoint, by its
+                       HuggingFaceStorageWriter with save_distributed: one file a rank, with the rank's
+                     boxes      and no index; the folder must be new or empty */
 } tsr_checkpoint_save_options;
 
 /** Files of 5 GB, no metadata. */
@@ -110,7 +111,7 @@ typedef struct tsr_checkpoint_load_options {
     const tsr_checkpoint_map *map; /**< of targets that the files have under other names */
     size_t number_count;
     tsr_checkpoint_number *numbers; /**< each key's value is set */
-    int64_t *bytes_read;            /**< where not NULL, gets the bytes of elements that this rank read */
+    int64_t *bytes_read; /**< where not NULL, gets the bytes of elements that this rank read */
 } tsr_checkpoint_load_options;
 
 /** Names as they are, no numbers. */

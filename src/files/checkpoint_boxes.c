@@ -28,8 +28,8 @@ static bool ends_in(const char *text, const char *end)
 static tsr_status refuse_info(const tsr_safetensors_entry *entry)
 {
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: DCP_SHARDING_INFO must have saved_offsets of tensor %.200s, %d whole numbers", entry->path,
-                          entry->name, entry->ndim);
+                          "%s: DCP_SHARDING_INFO must have saved_offsets of tensor %.200s, %d whole numbers",
+                          entry->path, entry->name, entry->ndim);
 }
 
 /* Reads where a tensor of a file lies, by what PyTorch wrote in the metadata; NULL: it is whole. */
@@ -61,7 +61,7 @@ static tsr_status list_boxes(tsr_catalog *c, const tsr_safetensors *file, const 
     c->boxes = grown;
     for (size_t i = 0; i < more; i++) {
         tsr_stored_box *const box = &grown[c->count];
-        *box = (tsr_stored_box){tsr_safetensors_get(file, i), {0}};
+        *box = (tsr_stored_box){tsr_safetensors_get(file, i), info != NULL, {0}};
         TSR_TRY(read_begin(info, box));
         c->count++;
     }
@@ -111,8 +111,9 @@ static tsr_status add_folder(tsr_catalog *c)
                               "%s: %s has .distcp files of PyTorch, which are Python pickles: programs and not data. "
                               "Save it in PyTorch with HuggingFaceStorageWriter",
                               c->call, c->folder);
-    return tsr_status_set(TSR_ERROR_IO, "%s: %s has no checkpoint: neither " TSR_CHECKPOINT_INDEX " nor .safetensors files",
-                          c->call, c->folder);
+    return tsr_status_set(TSR_ERROR_IO,
+                          "%s: %s has no checkpoint: neither " TSR_CHECKPOINT_INDEX " nor .safetensors files", c->call,
+                          c->folder);
 }
 
 static bool is_there(const char *folder, const char *name)
@@ -147,8 +148,8 @@ tsr_status tsr_catalog_open(const char *call, const char *folder, tsr_catalog *o
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: folder is NULL", call);
     const bool is_folder = stat(folder, &facts) == 0 && S_ISDIR(facts.st_mode);
     if (!is_folder && ends_in(folder, ".distcp"))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is a Python pickle of PyTorch: a program and not data", call,
-                              folder);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is a Python pickle of PyTorch: a program and not data",
+                              call, folder);
     if (is_folder && !is_there(folder, TSR_CHECKPOINT_SINGLE) && !is_there(folder, TSR_CHECKPOINT_INDEX))
         TSR_TRY(add_folder(out));
     else
@@ -197,8 +198,8 @@ static tsr_status find_stored(const tsr_catalog *c, const char *name, stored *ou
     for (size_t i = low; i < c->count && strcmp(c->boxes[i].entry->name, name) == 0; i++) {
         const tsr_stored_box *const box = &c->boxes[i];
         if (out->boxes && box->entry->ndim != out->ndim)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has %d dims in one file, and %d in %s", c->call,
-                                  name, out->ndim, box->entry->ndim, box->entry->path);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has %d dims in one file, and %d in %s",
+                                  c->call, name, out->ndim, box->entry->ndim, box->entry->path);
         out->boxes = out->boxes ? out->boxes : box;
         out->ndim = box->entry->ndim;
         out->count++;
@@ -247,8 +248,8 @@ static bool cut(tsr_file_box *box, int64_t *first, int64_t *length, int64_t stri
 
 /* How a stored tensor goes to the dtensor. */
 typedef struct placing {
-    int dropped;  /* 1: its dim 0 is not the dtensor's, of which `slice` is read; else 0 */
-    int added;    /* 1: the dtensor's dim 0 is not the tensor's: the tensor is its index `slice` */
+    int dropped; /* 1: its dim 0 is not the dtensor's, of which `slice` is read; else 0 */
+    int added;   /* 1: the dtensor's dim 0 is not the tensor's: the tensor is its index `slice` */
     int64_t slice;
     int dim;            /* of the dtensor */
     int64_t begin, end; /* indices of the tensor along `dim` */
@@ -370,27 +371,29 @@ static tsr_status check_map(const collection *c, const tsr_checkpoint_map *map)
         if (!text)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the map of %.200s has a source without a name", call, name);
         if (!star != !strchr(map->sources[0].name, '*') || (star && strchr(star + 1, '*')))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the map of %.200s: all sources or none have one *, as %.200s",
-                                  call, name, text);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: the map of %.200s: all sources or none have one *, as %.200s", call, name, text);
     }
     const bool stacked = strchr(map->sources[0].name, '*') != NULL;
     if (map->dim < 0 || (map->dim > 0 && map->dim >= ndim) || (stacked && ndim == 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the map of %.200s joins along dim %d of %d", call, name, map->dim,
-                              ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the map of %.200s joins along dim %d of %d", call, name,
+                              map->dim, ndim);
     if (stacked && map->dim == 0 && ndim > 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: the map of %.200s joins along dim 0, which is the stack's; 1 to %d would do", call, name,
-                              ndim - 1);
+                              "%s: the map of %.200s joins along dim 0, which is the stack's; 1 to %d would do", call,
+                              name, ndim - 1);
     return TSR_OK;
 }
 
 /* Adds the sources that make up the dtensor, or one slice of it. */
 static tsr_status add_joined(collection *c, const tsr_checkpoint_map *map, placing *p)
 {
-    const int64_t slice = p->slice, size = tsr_layout_ndim(c->layout) > p->added ? tsr_layout_shape(c->layout)[map->dim] : 1;
+    const int64_t slice = p->slice,
+                  size = tsr_layout_ndim(c->layout) > p->added ? tsr_layout_shape(c->layout)[map->dim] : 1;
     for (size_t i = 0; i < map->count; i++) {
         p->slice = slice;
-        TSR_TRY(p->added ? add_slice(c, &map->sources[i], p) : add_source(c, map->sources[i].name, &map->sources[i], p));
+        TSR_TRY(p->added ? add_slice(c, &map->sources[i], p)
+                         : add_source(c, map->sources[i].name, &map->sources[i], p));
     }
     if (p->at == size)
         return TSR_OK;
@@ -415,7 +418,7 @@ static tsr_status collect(collection *c, const tsr_checkpoint_map *map)
     return TSR_OK;
 }
 
-/* The tensor of the target's own name, whose shape is known unless it lies in boxes. */
+/* The tensor of the target's own name. */
 static tsr_status collect_own(collection *c)
 {
     stored from;
@@ -427,7 +430,7 @@ static tsr_status collect_own(collection *c)
                               c->catalog->folder, name);
     if (from.ndim != ndim)
         return refuse_dims(c, name, from.ndim, ndim);
-    for (int d = 0; d < ndim && from.count == 1 && from.boxes->begin[d] == 0; d++)
+    for (int d = 0; d < ndim && !from.boxes->part; d++)
         if (from.shape[d] != tsr_layout_shape(c->layout)[d])
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "%s: %s: tensor %.200s has size %lld along dim %d, but the dtensor has %lld",

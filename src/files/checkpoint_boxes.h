@@ -4,9 +4,12 @@
 
 #include <tessera/checkpoint.h>
 
+#include <stdbool.h>
+
 /** A box of a tensor in a file. */
 typedef struct tsr_stored_box {
     const tsr_safetensors_entry *entry; /**< borrowed; its shape is the box's */
+    bool part;                          /**< the tensor may have others, so that its shape is not known */
     int64_t begin[TSR_MAX_DIMS];        /**< in the tensor */
 } tsr_stored_box;
 

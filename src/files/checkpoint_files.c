@@ -1,13 +1,11 @@
 #include "files/checkpoint_files.h"
 
-#include <tessera/new_file.h>
 #include <tessera/sys/status.h>
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What names begin and end with; of a file that is not complete, PARTIAL follows. */
+#define BEGIN   "model-"
+#define END     ".safetensors"
 #define PARTIAL ".part"
 
 /* Digits of a stamp in a name. */
@@ -85,11 +86,10 @@ static tsr_status name_file(const tsr_checkpoint_saving *s, size_t index, tsr_ch
 {
     int made;
     if (s->dcp)
-        made = asprintf(&file->path, "%s/shard-%05d-model-00001-of-00001.safetensors", s->inside,
-                        tsr_comm_rank(s->comm) + 1);
+        made = asprintf(&file->path, "%s/shard-%05d-model-00001-of-00001" END, s->inside, tsr_comm_rank(s->comm) + 1);
     else
-        made = asprintf(&file->path, "%s/model-%s-%05zu-of-%05zu.safetensors", s->inside, s->stamp, index + 1,
-                        s->file_count);
+        made =
+            asprintf(&file->path, "%s/" BEGIN "%s-%05zu-of-%05zu" END, s->inside, s->stamp, index + 1, s->file_count);
     if (made < 0)
         file->path = NULL;
     if (made >= 0 && asprintf(&file->partial, "%s" PARTIAL, file->path) < 0)
@@ -122,37 +122,41 @@ tsr_status tsr_checkpoint_make_files(tsr_checkpoint_saving *s)
     return TSR_OK;
 }
 
-static tsr_status write_header(const tsr_checkpoint_file *file, int fd)
+/* Writes the first `bytes` bytes of a file, and brings it to the disk. */
+static tsr_status write_text(const char *path, int fd, const char *text, size_t bytes)
 {
-    for (size_t at = 0; at < file->header.bytes;) {
-        const ssize_t put = pwrite(fd, file->header.text + at, file->header.bytes - at, (off_t)at);
+    for (size_t at = 0; at < bytes;) {
+        const ssize_t put = pwrite(fd, text + at, bytes - at, (off_t)at);
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return failed(file->partial, "writing its header");
+            return failed(path, "writing it");
         at += (size_t)put;
     }
-    return fsync(fd) == 0 ? TSR_OK : failed(file->partial, "bringing it to the disk");
+    return fsync(fd) == 0 ? TSR_OK : failed(path, "bringing it to the disk");
 }
 
-static tsr_status complete(tsr_checkpoint_file *file)
+/* Opens the file at `partial`, writes its first bytes, and renames it to `path`. */
+static tsr_status complete(const char *partial, const char *path, int flags, const char *text, size_t bytes)
 {
-    const int fd = open(file->partial, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = open(partial, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
     if (fd < 0)
-        return failed(file->partial, "opening it");
-    tsr_status status = write_header(file, fd);
+        return failed(partial, "opening it");
+    tsr_status status = write_text(partial, fd, text, bytes);
     if (close(fd) != 0 && status == TSR_OK)
-        status = failed(file->partial, "closing it");
-    if (status == TSR_OK && rename(file->partial, file->path) != 0)
-        status = failed(file->path, "giving it its name");
+        status = failed(partial, "closing it");
+    if (status == TSR_OK && rename(partial, path) != 0)
+        status = failed(path, "giving it its name");
     return status;
 }
 
 tsr_status tsr_checkpoint_complete_files(tsr_checkpoint_saving *s)
 {
-    for (size_t i = 0; i < s->file_count; i++)
-        if (s->files[i].made)
-            TSR_TRY(complete(&s->files[i]));
+    for (size_t i = 0; i < s->file_count; i++) {
+        const tsr_checkpoint_file *const file = &s->files[i];
+        if (file->made)
+            TSR_TRY(complete(file->partial, file->path, 0, file->header.text, file->header.bytes));
+    }
     return TSR_OK;
 }
 
@@ -169,35 +173,29 @@ static tsr_status settle_folder(const char *path)
     return status;
 }
 
-/* The number of digits of at least `least` and at most `most` at `text`, as `isdigit` has it; 0:
- * there are fewer. */
-static size_t digits(const char *text, int (*is)(int), size_t least, size_t most)
+static bool ends_in(const char *text, const char *end)
 {
-    size_t count = 0;
-    while (count < most && is((unsigned char)text[count]))
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* True if `text` begins with the digits of a stamp. */
+static bool is_stamp(const char *text)
+{
+    int count = 0;
+    while (count < STAMP_DIGITS && isxdigit((unsigned char)text[count]))
         count++;
-    return count >= least ? count : 0;
+    return count == STAMP_DIGITS;
 }
 
 /* True if `name` is that of a checkpoint's file, complete or not, of another save than `stamp`. */
 static bool is_older(const char *name, const char *stamp)
 {
-    static const char before[] = "model-", of[] = "-of-", end[] = ".safetensors";
-    size_t some;
-    if (strncmp(name, before, sizeof before - 1) != 0)
+    if (strncmp(name, BEGIN, sizeof BEGIN - 1) != 0)
         return false;
-    name += sizeof before - 1;
-    if (digits(name, isxdigit, STAMP_DIGITS, STAMP_DIGITS) == 0 || strncmp(name, stamp, STAMP_DIGITS) == 0 ||
-        name[STAMP_DIGITS] != '-')
-        return false;
-    name += STAMP_DIGITS + 1;
-    if ((some = digits(name, isdigit, 5, 20)) == 0 || strncmp(name + some, of, sizeof of - 1) != 0)
-        return false;
-    name += some + sizeof of - 1;
-    if ((some = digits(name, isdigit, 5, 20)) == 0 || strncmp(name + some, end, sizeof end - 1) != 0)
-        return false;
-    name += some + sizeof end - 1;
-    return *name == '\0' || strcmp(name, PARTIAL) == 0;
+    name += sizeof BEGIN - 1;
+    return is_stamp(name) && strncmp(name, stamp, STAMP_DIGITS) != 0 && name[STAMP_DIGITS] == '-' &&
+           (ends_in(name, END) || ends_in(name, PARTIAL));
 }
 
 /* Removes files of older checkpoints, and what a save that was killed left. A file that cannot be
@@ -235,8 +233,7 @@ static void clean_beside(const tsr_checkpoint_saving *s)
     DIR *const folder = opendir(parent);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         const char *const end = entry->d_name + (strlen(entry->d_name) < length ? 0 : length);
-        if (strncmp(entry->d_name, name, length) == 0 && strlen(end) == STAMP_DIGITS &&
-            digits(end, isxdigit, STAMP_DIGITS, STAMP_DIGITS) > 0 &&
+        if (strncmp(entry->d_name, name, length) == 0 && strlen(end) == STAMP_DIGITS && is_stamp(end) &&
             asprintf(&path, "%s/%s", parent, entry->d_name) >= 0) {
             remove_folder(path);
             free(path);
@@ -249,17 +246,16 @@ static void clean_beside(const tsr_checkpoint_saving *s)
 
 static tsr_status publish_index(const tsr_checkpoint_saving *s)
 {
-    tsr_new_file *file = NULL;
-    char *path;
+    char *path = NULL, *partial = NULL;
+    tsr_status status = lack(s);
     if (asprintf(&path, "%s/" TSR_CHECKPOINT_INDEX, s->folder) < 0)
-        return lack(s);
-    tsr_status status = tsr_new_file_create(path, &file);
-    if (status == TSR_OK)
-        status = tsr_new_file_write(file, s->index, s->index_bytes);
-    if (status == TSR_OK)
-        status = tsr_new_file_publish(file);
-    else
-        tsr_new_file_discard(file);
+        return status;
+    if (asprintf(&partial, "%s/" BEGIN "%s-index.json" PARTIAL, s->folder, s->stamp) >= 0) {
+        status = complete(partial, path, O_CREAT | O_EXCL, s->index, s->index_bytes);
+        if (status != TSR_OK)
+            unlink(partial);
+        free(partial);
+    }
     free(path);
     return status;
 }

@@ -38,7 +38,8 @@ static tsr_status check_targets(const loading *l)
             return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": the dtensor for %.200s is over another communicator",
                                   t->name);
         if (tsr_tensor_overlaps(&local))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": elements of the dtensor for %.200s share memory", t->name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": elements of the dtensor for %.200s share memory",
+                                  t->name);
     }
     return TSR_OK;
 }
@@ -79,7 +80,8 @@ static tsr_status read_number(const loading *l, size_t index, int64_t *out)
     errno = 0;
     const long long value = strtoll(text, &end, 10);
     if (errno != 0 || end == text || *end != '\0')
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s: %.200s is \"%.100s\" in the metadata, which is not a number",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              CALL ": %s: %.200s is \"%.100s\" in the metadata, which is not a number",
                               l->catalog.folder, key, text);
     *out = value;
     return TSR_OK;
@@ -133,7 +135,8 @@ static tsr_status compare(const loading *l)
     TSR_TRY(tsr_comm_all_reduce(l->comm, least, least, 2, TSR_I64, TSR_MIN, tsr_device_host(), NULL));
     if (least[0] == ~least[1])
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": ranks see different files in %s; all must see the same checkpoint",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          CALL ": ranks see different files in %s; all must see the same checkpoint",
                           l->catalog.folder);
 }
 

@@ -201,8 +201,8 @@ static tsr_status add_box(const tsr_checkpoint_saving *s, const tsr_checkpoint_i
                                     s->call, item->tensor.name, pieces, i, i);
         made = made && json_array_append_new(list, json_integer(begin[i])) == 0;
     }
-    if (status == TSR_OK && (!made || json_object_set_new(info, item->tensor.name,
-                                                         json_pack("{sO}", "saved_offsets", list)) != 0))
+    if (status == TSR_OK &&
+        (!made || json_object_set_new(info, item->tensor.name, json_pack("{sO}", "saved_offsets", list)) != 0))
         status = lack(s, "the boxes");
     json_decref(list);
     return status;
@@ -212,7 +212,7 @@ static tsr_status add_box(const tsr_checkpoint_saving *s, const tsr_checkpoint_i
 static tsr_status print_boxes(tsr_checkpoint_saving *s, tsr_checkpoint_file *file, json_t *info)
 {
     tsr_header_tensor *const places = calloc(file->count, sizeof *places);
-    int64_t (*const shapes)[TSR_MAX_DIMS] = calloc(file->count, sizeof *shapes);
+    int64_t(*const shapes)[TSR_MAX_DIMS] = calloc(file->count, sizeof *shapes);
     tsr_status status = places && shapes && info ? TSR_OK : lack(s, "a header");
     for (size_t i = 0; i < file->count && status == TSR_OK; i++) {
         const tsr_safetensors_tensor *const t = &s->items[i].tensor;
@@ -286,8 +286,8 @@ static bool fill_index(const tsr_checkpoint_saving *s, json_t *metadata, json_t 
     for (size_t f = 0; f < s->file_count && made; f++) {
         const tsr_checkpoint_file *const file = &s->files[f];
         for (size_t i = 0; i < file->count && made; i++)
-            made = json_object_set_new(map, s->items[file->first + i].tensor.name,
-                                       json_string(name_of(file->path))) == 0;
+            made =
+                json_object_set_new(map, s->items[file->first + i].tensor.name, json_string(name_of(file->path))) == 0;
         total += file->header.data_bytes;
     }
     return made && json_object_set_new(metadata, "total_size", json_integer(total)) == 0;

@@ -86,8 +86,8 @@ tsr_status tsr_checkpoint_copy(tsr_checkpoint_saving *s)
             return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for a copy of %lld bytes of tensor %.200s",
                                   s->call, (long long)item->bytes, item->tensor.name);
         sink to = {.snapshot = &item->snapshot, .box = s->dcp};
-        TSR_TRY(tsr_dtensor_visit_bytes(tsr_checkpoint_source_of(item), item->tensor.dtype, s->dcp, take_bytes, &to,
-                                        NULL));
+        TSR_TRY(
+            tsr_dtensor_visit_bytes(tsr_checkpoint_source_of(item), item->tensor.dtype, s->dcp, take_bytes, &to, NULL));
         tsr_dtensor_destroy(item->reduced);
         item->reduced = NULL;
     }
@@ -116,16 +116,16 @@ static tsr_status write_items(tsr_checkpoint_saving *s, const tsr_checkpoint_fil
         if (item->bytes == 0)
             continue;
         if (!item->snapshot.data) {
-            TSR_TRY(tsr_dtensor_visit_bytes(tsr_checkpoint_source_of(item), item->tensor.dtype, s->dcp, take_bytes,
-                                            &to, NULL));
+            TSR_TRY(tsr_dtensor_visit_bytes(tsr_checkpoint_source_of(item), item->tensor.dtype, s->dcp, take_bytes, &to,
+                                            NULL));
             continue;
         }
         TSR_TRY(write_snapshot(&to, &item->snapshot));
         tsr_checkpoint_snapshot_free(&item->snapshot);
     }
-    return fsync(fd) == 0 ? TSR_OK
-                          : tsr_status_set(TSR_ERROR_IO, "%s: bringing it to the disk failed: %s", file->partial,
-                                           strerror(errno));
+    return fsync(fd) == 0
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_IO, "%s: bringing it to the disk failed: %s", file->partial, strerror(errno));
 }
 
 static tsr_status write_file(tsr_checkpoint_saving *s, const tsr_checkpoint_file *file)

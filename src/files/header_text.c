@@ -15,7 +15,8 @@
 tsr_status tsr_header_check(const char *call, const tsr_comm *comm, size_t index, tsr_safetensors_tensor *tensor)
 {
     if (!tensor->name || !tensor->x)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensors[%zu].%s is NULL", call, index, tensor->name ? "x" : "name");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensors[%zu].%s is NULL", call, index,
+                              tensor->name ? "x" : "name");
     if (strcmp(tensor->name, "__metadata__") == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensors[%zu].name is \"__metadata__\", which is no tensor's",
                               call, index);

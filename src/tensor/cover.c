@@ -114,8 +114,8 @@ size_t tsr_cover_print(const tsr_cover_box *box, int ndim, char *text, size_t ca
     size_t length = (size_t)snprintf(text, capacity, "[");
     for (int i = 0; i < ndim; i++) {
         const size_t at = length < capacity ? length : capacity;
-        length += (size_t)snprintf(text + at, capacity - at, "%s%lld:%lld", i > 0 ? ", " : "",
-                                   (long long)box->begin[i], (long long)box->end[i]);
+        length += (size_t)snprintf(text + at, capacity - at, "%s%lld:%lld", i > 0 ? ", " : "", (long long)box->begin[i],
+                                   (long long)box->end[i]);
     }
     const size_t at = length < capacity ? length : capacity;
     return length + (size_t)snprintf(text + at, capacity - at, "]");

@@ -78,8 +78,7 @@ static tsr_status check_box(const reader *r, size_t index)
         if (box->begin[i] < 0 || box->shape[i] < 0 || box->shape[i] > layout->shape[i] ||
             box->begin[i] > layout->shape[i] - box->shape[i])
             return refuse_box(r, index, "is not within the tensor");
-        if (!tsr_multiply(tsr_max_i64(box->shape[i] - 1, 0), box->strides[i], &far) ||
-            !tsr_add_sizes(last, far, &last))
+        if (!tsr_multiply(tsr_max_i64(box->shape[i] - 1, 0), box->strides[i], &far) || !tsr_add_sizes(last, far, &last))
             return refuse_box(r, index, "has strides that are negative or too large");
     }
     if (box->offset < 0 || !tsr_multiply(last, (int64_t)tsr_dtype_bytes(box->dtype), &far) ||
@@ -166,8 +165,8 @@ static tsr_status visit_dim(const box_visit *v, int dim, int64_t at, int64_t loc
             const int64_t to = at + (from + j - box->begin[dim]) * box->strides[dim];
             const int64_t mine = local + (i + from + j - run.begin) * r->strides[dim];
             if (joined)
-                TSR_TRY(read_run(r, box, box->offset + to * (int64_t)tsr_dtype_bytes(box->dtype), mine,
-                                 count * v->inner));
+                TSR_TRY(
+                    read_run(r, box, box->offset + to * (int64_t)tsr_dtype_bytes(box->dtype), mine, count * v->inner));
             else
                 TSR_TRY(visit_dim(v, dim + 1, to, mine));
         }
