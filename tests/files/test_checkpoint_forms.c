@@ -104,9 +104,11 @@ static tsr_status load_smalls(tsr_comm *comm, const char *folder, const smalls *
 }
 
 /* The tensors of tests/golden/make_checkpoint.py; they are read as f32. */
-static const small golden_rows[] = {{"rows", "S(0)", 2, {5, 6}, 0}, {"columns", "S(0)", 2, {4, 7}, 0}, {"bias", "S(0)", 1, {3}, 0}};
-static const small golden_columns[] = {
-    {"columns", "S(1;interleave=2)", 2, {4, 7}, 0}, {"rows", "S(1;sizes=1,3,2)", 2, {5, 6}, 0}, {"bias", "R", 1, {3}, 0}};
+static const small golden_rows[] = {
+    {"rows", "S(0)", 2, {5, 6}, 0}, {"columns", "S(0)", 2, {4, 7}, 0}, {"bias", "S(0)", 1, {3}, 0}};
+static const small golden_columns[] = {{"columns", "S(1;interleave=2)", 2, {4, 7}, 0},
+                                       {"rows", "S(1;sizes=1,3,2)", 2, {5, 6}, 0},
+                                       {"bias", "R", 1, {3}, 0}};
 
 static tsr_status load_golden(tsr_comm *comm, void *arg)
 {
@@ -182,23 +184,35 @@ static void files_in_the_form_of_pytorch_are_written(void **state)
 /* Attention and two experts by themselves, and fused. Each fused tensor has the elements of the
  * others in the order of fused_values(). */
 static const small apart[] = {
-    {"q", "S(0)", 2, {2, 4}, 100}, {"k", "S(1)", 2, {1, 4}, 200}, {"v", "R", 2, {1, 4}, 300},
-    {"experts.0.gate", "S(0)", 2, {3, 2}, 400}, {"experts.0.up", "S(1)", 2, {3, 2}, 500},
-    {"experts.1.gate", "S(0)", 2, {3, 2}, 600}, {"experts.1.up", "R", 2, {3, 2}, 700},
+    {"q", "S(0)", 2, {2, 4}, 100},
+    {"k", "S(1)", 2, {1, 4}, 200},
+    {"v", "R", 2, {1, 4}, 300},
+    {"experts.0.gate", "S(0)", 2, {3, 2}, 400},
+    {"experts.0.up", "S(1)", 2, {3, 2}, 500},
+    {"experts.1.gate", "S(0)", 2, {3, 2}, 600},
+    {"experts.1.up", "R", 2, {3, 2}, 700},
 };
-static const small fused[] = {{"qkv", "S(1)", 2, {4, 4}, 0}, {"gate_up", "S(1;interleave=2)", 3, {2, 6, 2}, 0},
+static const small fused[] = {{"qkv", "S(1)", 2, {4, 4}, 0},
+                              {"gate_up", "S(1;interleave=2)", 3, {2, 6, 2}, 0},
                               {"wide", "S(1;sizes=1,2,1)", 2, {3, 4}, 0}};
 
 static const tsr_checkpoint_source of_qkv[] = {{"q", 0, 0, 0}, {"k", 0, 0, 0}, {"v", 0, 0, 0}};
 static const tsr_checkpoint_source of_gate_up[] = {{"experts.*.gate", 0, 0, 0}, {"experts.*.up", 0, 0, 0}};
 static const tsr_checkpoint_source of_wide[] = {{"experts.0.up", 0, 0, 0}, {"experts.1.gate", 0, 0, 0}};
-static const tsr_checkpoint_map fusing[] = {{"qkv", 0, 3, of_qkv}, {"gate_up", 1, 2, of_gate_up}, {"wide", 1, 2, of_wide}};
+static const tsr_checkpoint_map fusing[] = {
+    {"qkv", 0, 3, of_qkv}, {"gate_up", 1, 2, of_gate_up}, {"wide", 1, 2, of_wide}};
 
-static const tsr_checkpoint_source splits[] = {{"qkv", 0, 2, 0},     {"qkv", 2, 3, 0},     {"qkv", 3, 4, 0},    {"gate_up", 0, 3, 0},
-                                               {"wide", 0, 2, 0},    {"gate_up", 0, 3, 1}, {"gate_up", 3, 6, 1}};
+static const tsr_checkpoint_source splits[] = {{"qkv", 0, 2, 0},     {"qkv", 2, 3, 0},  {"qkv", 3, 4, 0},
+                                               {"gate_up", 0, 3, 0}, {"wide", 0, 2, 0}, {"gate_up", 0, 3, 1},
+                                               {"gate_up", 3, 6, 1}};
 static const tsr_checkpoint_map splitting[] = {
-    {"q", 0, 1, &splits[0]}, {"k", 0, 1, &splits[1]}, {"v", 0, 1, &splits[2]}, {"experts.0.gate", 0, 1, &splits[3]},
-    {"experts.0.up", 1, 1, &splits[4]}, {"experts.1.gate", 0, 1, &splits[5]}, {"experts.1.up", 0, 1, &splits[6]},
+    {"q", 0, 1, &splits[0]},
+    {"k", 0, 1, &splits[1]},
+    {"v", 0, 1, &splits[2]},
+    {"experts.0.gate", 0, 1, &splits[3]},
+    {"experts.0.up", 1, 1, &splits[4]},
+    {"experts.1.gate", 0, 1, &splits[5]},
+    {"experts.1.up", 0, 1, &splits[6]},
 };
 
 static tsr_status check_fused(const smalls *s)
@@ -353,7 +367,8 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
     name_folder(arg, folder);
     TSR_TRY(make_smalls(comm, "3", 7, apart, true, &s));
     const tsr_safetensors_tensor tensor = {"q", s.x[0], TSR_DTYPE_NONE}, unnamed = {NULL, s.x[0], TSR_DTYPE_NONE};
-    const tsr_safetensors_target target = {"q", s.x[0]}, none = {"q", NULL}, missing = {"z", s.x[0]}, other = {"k", s.x[0]};
+    const tsr_safetensors_target target = {"q", s.x[0]}, none = {"q", NULL}, missing = {"z", s.x[0]},
+                                 other = {"k", s.x[0]};
     tsr_checkpoint_saving *saving;
     CHECK_ERROR(tsr_checkpoint_save(NULL, folder, 1, &tensor, NULL), TSR_ERROR_ARGUMENT, "comm is NULL");
     CHECK_ERROR(tsr_checkpoint_load(NULL, folder, 1, &target, NULL), TSR_ERROR_ARGUMENT, "comm is NULL");
@@ -400,7 +415,8 @@ static void what_is_wrong_is_refused_on_all_ranks(void **state)
 /* A shape that differs, and a Partial, whose terms are added up. */
 static tsr_status reduce_and_misfit(tsr_comm *comm, void *arg)
 {
-    static const small sum = {"sum", "P(sum)", 2, {2, 3}, 5}, wide = {"sum", "S(0)", 2, {2, 4}, 5}, flat = {"sum", "R", 1, {6}, 5};
+    static const small sum = {"sum", "P(sum)", 2, {2, 3}, 5}, wide = {"sum", "S(0)", 2, {2, 4}, 5},
+                       flat = {"sum", "R", 1, {6}, 5};
     char folder[FOLDER_BYTES];
     smalls p, w, f;
     name_folder(arg, folder);
@@ -408,7 +424,8 @@ static tsr_status reduce_and_misfit(tsr_comm *comm, void *arg)
     TSR_TRY(make_smalls(comm, "3", 1, &wide, true, &w));
     TSR_TRY(make_smalls(comm, "3", 1, &flat, true, &f));
     TSR_TRY(save_smalls(comm, folder, &p, NULL));
-    CHECK_ERROR(load_smalls(comm, folder, &w, 0, NULL), TSR_ERROR_ARGUMENT, "size 3 along dim 1, but the dtensor has 4");
+    CHECK_ERROR(load_smalls(comm, folder, &w, 0, NULL), TSR_ERROR_ARGUMENT,
+                "size 3 along dim 1, but the dtensor has 4");
     CHECK_ERROR(load_smalls(comm, folder, &f, 0, NULL), TSR_ERROR_ARGUMENT, "tensor sum has 2 dims");
     TSR_TRY(check_smalls(&w));
     TSR_TRY(load_smalls(comm, folder, &p, 0, NULL));
