@@ -80,7 +80,10 @@ static void put_number(int64_t number, tsr_dtype dtype, unsigned char *out)
     const float f32 = (float)number;
     const double f64 = (double)number;
     const int32_t i32 = (int32_t)number;
-    memcpy(out, dtype == TSR_F32 ? (const void *)&f32 : dtype == TSR_F64 ? (const void *)&f64 : &i32,
+    memcpy(out,
+           dtype == TSR_F32   ? (const void *)&f32
+           : dtype == TSR_F64 ? (const void *)&f64
+                              : &i32,
            tsr_dtype_bytes(dtype));
 }
 
@@ -148,8 +151,7 @@ static tsr_status read_draw(const draw *d, uint64_t number, const tsr_dtensor *w
     const bool held = buffer_holds(&buffer, count > 0 ? local.data : (const void *)text, text, sizeof text);
     tsr_dtensor_destroy(x);
     buffer_destroy(&buffer);
-    return held ? TSR_OK
-                : tsr_status_set(TSR_ERROR_INTERNAL, "draw %llu: %s", (unsigned long long)number, text);
+    return held ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "draw %llu: %s", (unsigned long long)number, text);
 }
 
 static tsr_status try_draw(tsr_comm *comm, uint64_t number)
@@ -190,7 +192,8 @@ static void boxes_that_do_not_make_up_the_tensor_are_refused(void **state)
 {
     (void)state;
     tsr_layout *const layout = layout_of("2", "4x6", "S(0)");
-    const tsr_file_box left = {"x", 0, TSR_F32, {0, 0}, {4, 3}, {3, 1}}, right = {"x", 48, TSR_F32, {0, 3}, {4, 3}, {3, 1}};
+    const tsr_file_box left = {"x", 0, TSR_F32, {0, 0}, {4, 3}, {3, 1}},
+                       right = {"x", 48, TSR_F32, {0, 3}, {4, 3}, {3, 1}};
     tsr_file_box boxes[] = {left, right};
     expect_ok(tsr_file_boxes_check(2, boxes, layout));
     expect_error(tsr_file_boxes_check(2, NULL, layout), TSR_ERROR_ARGUMENT, "boxes is NULL");
@@ -200,7 +203,8 @@ static void boxes_that_do_not_make_up_the_tensor_are_refused(void **state)
     boxes[1].shape[0] = 3;
     expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "elements [3:4, 3:6] of");
     boxes[1].shape[0] = 5;
-    expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "boxes[1], [0:5, 3:6] in x, is not within");
+    expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT,
+                 "boxes[1], [0:5, 3:6] in x, is not within");
     boxes[1] = right;
     boxes[1].begin[1] = 2;
     expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "a box before it has too");
