@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A tensor, and its layouts on the meshes "a=2,b=2", "3" and "1". */
+/* A tensor, and its layouts on the meshes "a=2,b=2", "3", and "1" or "2@1", which leaves ranks
+ * out. */
 typedef struct tensor_case {
     const char *name;
     tsr_dtype dtype;
@@ -59,7 +60,9 @@ static tsr_status make_model(tsr_comm *comm, const char *mesh, bool filled, mode
     TSR_TRY(tsr_mesh_parse(comm, NULL, mesh, &m->mesh));
     for (int i = 0; i < CASES; i++) {
         const tensor_case *const c = &cases[i];
-        const char *const placements = mesh[0] == '3' ? c->three : mesh[0] == '1' ? c->one : c->square;
+        const char *const placements = mesh[0] == '3'                     ? c->three
+                                       : mesh[0] == '1' || mesh[1] == '@' ? c->one
+                                                                          : c->square;
         const tsr_tensor local = whole_of(c, data);
         if (filled)
             fill_whole(i, data);
@@ -185,15 +188,15 @@ static void checkpoints_are_loaded_on_other_ranks_than_saved_them(void **state)
 {
     (void)state;
     static way square = {"a=2,b=2", "x", 0, false, 7}, again = {"a=2,b=2", "x", 1000, true, 8};
-    static way three = {"3", "x", 1, false, 9}, one = {"1", "x", 0, true, 10};
-    way *const all[] = {&square, &again, &three, &one};
-    static const int ranks[] = {4, 4, 3, 1}, files[] = {1, 4, CASES, 1};
+    static way three = {"3", "x", 1, false, 9}, one = {"1", "x", 0, true, 10}, some = {"2@1", "x", 0, true, 11};
+    way *const all[] = {&square, &again, &three, &one, &some};
+    static const int ranks[] = {4, 4, 3, 1, 4}, files[] = {1, 4, CASES, 1, 1};
     char folder[FOLDER_BYTES];
     name_folder("x", folder);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         suite_run(ranks[i], save, all[i]);
         assert_int_equal(count_files(folder), files[i] + 1); /* older ones are gone */
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 5; j++) {
             way reading = *all[j];
             reading.step = all[i]->step;
             suite_run(ranks[j], load, &reading);

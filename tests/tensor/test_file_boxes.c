@@ -6,9 +6,12 @@
 #include "ranks.h"
 #include "support.h"
 
+#include <tessera/sys/device.h>
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +266,68 @@ static void files_that_cannot_be_read_are_refused(void **state)
     unlink(path);
 }
 
+/* A device on host memory, which counts what it copies. */
+static atomic_int copies;
+
+static tsr_status copy(void *self, int index, void *to, const void *from, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream)
+{
+    (void)self;
+    atomic_fetch_add(&copies, kind == TSR_COPY_FROM_HOST);
+    void *host;
+    const tsr_device_table *const table = tsr_device_driver_table(NULL, &host);
+    return table->copy(host, index, to, from, bytes, kind, stream);
+}
+
+static tsr_status read_to_device(tsr_comm *comm, void *arg)
+{
+    const tsr_file_box boxes[] = {{path, 0, TSR_F64, {0, 2}, {3, 2}, {2, 1}},
+                                  {path, 48, TSR_F32, {0, 0}, {3, 2}, {2, 1}}};
+    tsr_layout *layout;
+    tsr_dtensor *x;
+    int64_t bytes;
+    TSR_TRY(layout_over(comm, "2", "3x4", "S(1;sizes=3,1)", TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, *(const tsr_device *)arg, &x));
+    TSR_TRY(tsr_distribute_file_boxes_into(2, boxes, &bytes, x));
+    CHECK(bytes == (tsr_comm_rank(comm) == 0 ? 3 * (2 * 4 + 8) : 3 * 8));
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    for (int64_t i = 0; i < 3; i++)
+        for (int64_t j = 0; j < local.shape[1]; j++) {
+            const int64_t column = tsr_comm_rank(comm) * 3 + j;
+            CHECK(((const float *)local.data)[i * local.shape[1] + j] ==
+                  (float)(column < 2 ? 100 + 2 * i + column : 2 * i + column - 2));
+        }
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static void a_device_reads_boxes_by_way_of_the_host(void **state)
+{
+    (void)state;
+    void *self;
+    tsr_device_driver *driver;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    double first[6];
+    float second[6];
+    for (int i = 0; i < 6; i++) {
+        first[i] = i;
+        second[i] = (float)(100 + i);
+    }
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    assert_int_equal(write(file, first, sizeof first), (ssize_t)sizeof first);
+    assert_int_equal(write(file, second, sizeof second), (ssize_t)sizeof second);
+    close(file);
+    table.name = "counting";
+    table.copy = copy;
+    expect_ok(tsr_device_driver_create(&table, self, &driver));
+    tsr_device device = {driver, 0};
+    run_ranks(2, read_to_device, &device);
+    assert_int_equal(copies, 2);
+    tsr_device_driver_destroy(driver);
+    unlink(path);
+}
+
 /* What a visit of bytes brings. */
 typedef struct taken {
     unsigned char bytes[64];
@@ -335,6 +400,7 @@ int main(void)
         cmocka_unit_test(any_layout_reads_any_boxes),
         cmocka_unit_test(boxes_that_do_not_make_up_the_tensor_are_refused),
         cmocka_unit_test(files_that_cannot_be_read_are_refused),
+        cmocka_unit_test(a_device_reads_boxes_by_way_of_the_host),
         cmocka_unit_test(ranks_are_told_the_bytes_that_they_write),
     };
     return cmocka_run_group_tests_name("boxes in files", tests, NULL, NULL);
