@@ -60,9 +60,10 @@ typedef struct tsr_checkpoint_save_options {
  * layout can be saved; terms of a Partial are reduced first, in new memory. `options` may be NULL.
  *
  * All ranks give the same arguments, in any order of the tensors. A failure of one rank is told to
- * all, and leaves the folder's checkpoint as it was. TSR_ERROR_ARGUMENT: a name or key comes twice
- * or is not UTF-8, ranks differ, a dtensor is over another communicator; for `dcp` also a shard
- * that is not one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
+ * all, and leaves the folder's checkpoint as it was; or the new one is there, whole, if only
+ * bringing its name to the disk failed. TSR_ERROR_ARGUMENT: a name or key comes twice or is not
+ * UTF-8, ranks differ, a dtensor is over another communicator; for `dcp` also a shard that is not
+ * one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
  * tsr_dtensor_write_as(). TSR_ERROR_IO: a file cannot be written, or the folder has a
  * model.safetensors, which readers prefer to an index. A rank whose `comm` is NULL returns alone.
  */

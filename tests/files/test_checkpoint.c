@@ -155,6 +155,24 @@ static tsr_status save(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+/* Checks that the folder is a model as other programs have them. */
+static tsr_status check_folder(const char *folder)
+{
+    tsr_safetensors *file;
+    TSR_TRY(tsr_safetensors_open(folder, &file));
+    CHECK(tsr_safetensors_count(file) == CASES);
+    for (int i = 0; i < CASES; i++) {
+        const tsr_safetensors_entry *const entry = tsr_safetensors_find(file, cases[i].name);
+        CHECK(entry && entry->dtype == cases[i].dtype && entry->ndim == cases[i].ndim);
+        CHECK(memcmp(entry->shape, cases[i].shape, (size_t)entry->ndim * sizeof *entry->shape) == 0);
+    }
+    CHECK(strcmp(tsr_safetensors_metadata(file, "model"), "small") == 0);
+    CHECK(strcmp(tsr_safetensors_metadata(file, "format"), "pt") == 0);
+    CHECK(strcmp(tsr_safetensors_metadata(file, "seed"), "-9223372036854775808") == 0);
+    tsr_safetensors_destroy(file);
+    return TSR_OK;
+}
+
 static tsr_status load(tsr_comm *comm, void *arg)
 {
     const way *const w = arg;
@@ -172,6 +190,7 @@ static tsr_status load(tsr_comm *comm, void *arg)
     list_targets(&m, targets);
     TSR_TRY(tsr_checkpoint_load(comm, folder, CASES, targets, &options));
     TSR_TRY(check_model(&m));
+    TSR_TRY(check_folder(folder));
     CHECK(numbers[0].value == INT64_MIN && numbers[1].value == w->step);
     int64_t owned = 0;
     for (int i = 0; i < CASES; i++) {
