@@ -287,7 +287,8 @@ static void a_sync_is_a_redistribution_and_a_cast_of_each_tensor(void **state)
 /* Elements travel in the narrower dtype, each once. */
 static tsr_status count_bytes(tsr_comm *comm, void *arg)
 {
-    static const tsr_dtype dtypes[][2] = {{TSR_F32, TSR_BF16}, {TSR_BF16, TSR_F32}, {TSR_F64, TSR_F16}, {TSR_F16, TSR_BF16}};
+    static const tsr_dtype dtypes[][2] = {
+        {TSR_F32, TSR_BF16}, {TSR_BF16, TSR_F32}, {TSR_F64, TSR_F16}, {TSR_F16, TSR_BF16}};
     const int64_t shape[] = {12, 10};
     const int rank = tsr_comm_rank(comm);
     tsr_mesh *from = NULL, *to = NULL;

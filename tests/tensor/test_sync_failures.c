@@ -54,15 +54,25 @@ static char too_long[300];
 
 static const refusal refusals[] = {
     {{"fa"}, {"bb"}, {{0}}, TSR_ERROR_ARGUMENT, "destination \"bb\" has no source: none of the 1 sources has its name"},
-    {{"fx.1"}, {"by.1"}, {{"fz.*", "by.*"}}, TSR_ERROR_ARGUMENT,
+    {{"fx.1"},
+     {"by.1"},
+     {{"fz.*", "by.*"}},
+     TSR_ERROR_ARGUMENT,
      "destination \"by.1\" has no source: by rule \"fz.*\" to \"by.*\" it would be \"fz.1\", which is not among the 1"},
     {{"fa", "fa"}, {"ba"}, {{"f*", "b*"}}, TSR_ERROR_ARGUMENT, "source \"fa\" comes twice"},
     {{"fa"}, {"ba", "bb", "ba"}, {{"f*", "b*"}}, TSR_ERROR_ARGUMENT, "destination \"ba\" comes twice"},
     {{"fa"}, {"ba"}, {{"f*", "b"}}, TSR_ERROR_ARGUMENT, "both need the same number of '*'"},
     {{"fa"}, {"ba"}, {{"f*", ""}}, TSR_ERROR_ARGUMENT, "the destination of rule 0: its name \"\" must have 1 to 255"},
-    {{"wa"}, {"ba"}, {{"w*", "b*"}}, TSR_ERROR_ARGUMENT,
+    {{"wa"},
+     {"ba"},
+     {{"w*", "b*"}},
+     TSR_ERROR_ARGUMENT,
      "destination \"ba\" is bf16 4x4 S(1) on mesh 2@3, source \"wa\" is f32 4x5 R on mesh 3: both must have the same"},
-    {{"ia"}, {"ba"}, {{"i*", "b*"}}, TSR_ERROR_UNSUPPORTED, "\"ba\" is bf16, source \"ia\" is i32: only floating types"},
+    {{"ia"},
+     {"ba"},
+     {{"i*", "b*"}},
+     TSR_ERROR_UNSUPPORTED,
+     "\"ba\" is bf16, source \"ia\" is i32: only floating types"},
     {{"fa"}, {too_long}, {{0}}, TSR_ERROR_ARGUMENT, "destination 0: its name \"bbbb"},
     {{"fa", ""}, {"ba"}, {{"f*", "b*"}}, TSR_ERROR_ARGUMENT, "source 1: its name \"\" must have 1 to 255 characters"},
     {{"fa"}, {NULL}, {{0}}, TSR_ERROR_ARGUMENT, "destination_count is 0"},
@@ -109,8 +119,8 @@ static tsr_status refuse_lists(tsr_comm *comm, void *arg)
     for (int i = 0; i < REFUSALS; i++) {
         const refusal *const r = &refusals[i];
         CHECK_ERROR(create(&s, r, &sync), r->status, r->part);
-        CHECK_ERROR(create(&s, s.rank == i % RANKS ? r : &good, &sync), s.rank == i % RANKS ? r->status : TSR_ERROR_PEER,
-                    r->part);
+        CHECK_ERROR(create(&s, s.rank == i % RANKS ? r : &good, &sync),
+                    s.rank == i % RANKS ? r->status : TSR_ERROR_PEER, r->part);
         CHECK(!sync);
     }
     CHECK_ERROR(create(&s, s.rank == 2 ? &wider : &good, &sync), TSR_ERROR_ARGUMENT,
