@@ -15,10 +15,16 @@ tsr_status tsr_row_check_devices(const char *call, size_t count, tsr_dtensor *co
 /**
  * Checks ids and their rows, and fills in the request: all but its table and rooms, which must be
  * set. Ids on a device are copied to the host, which waits for its default stream. The table is
- * checked. `written`: the rows are, else the table is. `capacity`: at most so many ids. `data_name`
- * is what the call calls the rows.
+ * checked. `written`: the rows are, else the table is. `capacity`: at most so many ids.
  */
 tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bool written, int64_t capacity,
                                   const tsr_tensor *ids, const tsr_tensor *data, tsr_row_request *out);
+
+/**
+ * TSR_ERROR_ARGUMENT: rows of a call's tables, which are checked, lie in a table, or (`gathers`) in
+ * ids or in other rows: results may be written before all ids are read.
+ */
+tsr_status tsr_row_check_apart(const char *call, bool gathers, size_t count, tsr_dtensor *const *tables,
+                               const tsr_tensor *ids, const tsr_tensor *data);
 
 #endif

@@ -58,7 +58,8 @@ static tsr_status prepare(const tsr_row_call *call, const tsr_row_arguments *arg
                                        &arguments->data[i], request));
         TSR_TRY(tsr_rows_open_table(table, call->group, &request->table));
     }
-    return TSR_OK;
+    return tsr_row_check_apart(call->name, call->gathers, call->count, arguments->tables, arguments->ids,
+                               arguments->data);
 }
 
 tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *arguments)
