@@ -80,7 +80,8 @@ static tsr_status step_case(tsr_comm *comm, void *arg)
     TSR_TRY(support_make(mesh, c->table, TSR_F64, 2, shape, zeros, &table));
     for (int i = 0; i < IDS; i++)
         narrow[i] = (int32_t)words_of_ids[i];
-    TSR_TRY(support_distribute(mesh, c->ids, TSR_I32, 2, of_dout, narrow, &ids)); /* in these words, plain or not */
+    /* Unlike support_make(), this keeps the words of the placements. */
+    TSR_TRY(support_distribute(mesh, c->ids, TSR_I32, 2, of_dout, narrow, &ids));
     TSR_TRY(support_make(mesh, c->dout, TSR_F64, 3, of_dout, gradient, &dout));
     const tsr_status status = take_step(table, ids, dout);
     if (c->words)

@@ -228,8 +228,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     return suite_check_usable(comm);
 }
 
-/* Results over ids, which are read while results are written, over each other, or over another table
- * of a plan; records of an id and its row are fine. */
+/* Results over ids, which are read while results are written, over each other, or over another
+ * table of a plan; records of an id and its row are fine. */
 static tsr_status lay_over(tsr_comm *comm, void *arg)
 {
     enum { RECORDS = 20, STEP = WIDTH + 1 };
