@@ -112,7 +112,7 @@ TSR_API tsr_status tsr_rows_plan_create(size_t count, tsr_dtensor *const *tables
 TSR_API void tsr_rows_plan_destroy(tsr_rows_plan *plan);
 
 /** Collective: tsr_rows_gather() of all tables of a plan in one exchange: ids[i] and out[i] are
- * those of tables[i], and no out[i] overlaps another operand. TSR_ERROR_ARGUMENT: more ids than the
+ * those of tables[i], and no out[i] overlaps ids or a table. TSR_ERROR_ARGUMENT: more ids than the
  * plan's capacity. */
 TSR_API tsr_status tsr_rows_plan_gather(tsr_rows_plan *plan, const tsr_tensor *ids,
                                         const tsr_tensor *out);

@@ -228,15 +228,15 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     return suite_check_usable(comm);
 }
 
-/* Results over ids, which are read while results are written, over each other, or over another
- * table of a plan; records of an id and its row are fine. */
+/* Results over ids, which are read while results are written, or over another table of a plan;
+ * records of an id and its row are fine. */
 static tsr_status lay_over(tsr_comm *comm, void *arg)
 {
     enum { RECORDS = 20, STEP = WIDTH + 1 };
     const int64_t shape[] = {ROWS, WIDTH}, count = RECORDS, of_rows[] = {RECORDS, WIDTH};
     const bool odd = tsr_comm_rank(comm) == ODD;
     const tsr_status wanted = odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
-    int64_t records[RECORDS * STEP], others[RECORDS * WIDTH];
+    int64_t records[RECORDS * STEP], others[RECORDS * WIDTH], apart_ids[RECORDS] = {0};
     stage s;
     tsr_layout *layout;
     tsr_dtensor *tables[2];
@@ -259,17 +259,18 @@ static tsr_status lay_over(tsr_comm *comm, void *arg)
     over.data = records;
     CHECK_ERROR(tsr_rows_gather(s.table, &ids, odd ? &over : &out), wanted, "tsr_rows_gather: out overlaps ids");
 
+    const tsr_tensor other = tsr_tensor_contiguous(apart_ids, TSR_I64, 1, &count);
     tables[0] = s.table;
     TSR_TRY(tsr_rows_plan_create(2, tables, RECORDS, &plan));
-    const tsr_tensor both[] = {ids, ids}, apart[] = {out, {.dtype = TSR_I64, .ndim = 2, .shape = {0, WIDTH}}};
+    const tsr_tensor both[] = {other, ids}, apart[] = {out, {.dtype = TSR_I64, .ndim = 2, .shape = {0, WIDTH}}};
     const tsr_tensor none = tsr_tensor_contiguous(NULL, TSR_I64, 1, (const int64_t[]){0}), one[] = {ids, none};
-    tsr_tensor results[] = {out, out}, in_table[] = {out, apart[1]};
+    tsr_tensor results[] = {over, out}, in_table[] = {out, apart[1]};
     in_table[0].data = tsr_dtensor_to_local(tables[1]).data;
     in_table[0].shape[0] = ROWS;
     tsr_tensor few[] = {ids, none};
     few[0].shape[0] = ROWS;
     CHECK_ERROR(tsr_rows_plan_gather(plan, odd ? both : one, odd ? results : apart), wanted,
-                "tsr_rows_plan_gather: out[0] overlaps out[1]");
+                "tsr_rows_plan_gather: out[0] overlaps ids[1]");
     CHECK_ERROR(tsr_rows_plan_gather(plan, odd ? few : one, odd ? in_table : apart), wanted,
                 "tsr_rows_plan_gather: out[0] overlaps tables[1]");
     CHECK_ERROR(tsr_rows_plan_update(plan, odd ? few : one, odd ? in_table : apart, TSR_ROWS_MAX), wanted,

@@ -231,8 +231,6 @@ tsr_status tsr_row_check_apart(const char *call, bool gathers, size_t count, tsr
                 other = count > 1 ? "tables" : "the table";
             else if (gathers && !are_apart(&data[i], &ids[k]))
                 other = "ids";
-            else if (gathers && k > i && !are_apart(&data[i], &data[k]))
-                other = name;
             if (other)
                 return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s overlaps %s", call, name_operand(name, count, i, own),
                                       name_operand(other, count, k, text));

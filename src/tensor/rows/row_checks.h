@@ -22,7 +22,7 @@ tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bo
 
 /**
  * TSR_ERROR_ARGUMENT: rows of a call's tables, which are checked, lie in a table, or (`gathers`) in
- * ids or in other rows: results may be written before all ids are read.
+ * ids: results are written before all ids are read.
  */
 tsr_status tsr_row_check_apart(const char *call, bool gathers, size_t count, tsr_dtensor *const *tables,
                                const tsr_tensor *ids, const tsr_tensor *data);
