@@ -79,10 +79,9 @@ tsr_status tsr_row_check_devices(const char *call, size_t count, tsr_dtensor *co
     return TSR_OK;
 }
 
-tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written)
+tsr_status tsr_row_check_table(const char *call, const char *name, const tsr_dtensor *table, bool written)
 {
     const tsr_layout *const layout = table->layout;
-    static const char name[] = "table";
     char text[512];
     if (layout->ndim == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is a scalar, which has no rows", call, name);

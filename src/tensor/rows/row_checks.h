@@ -6,8 +6,9 @@
 #include "tensor/rows/row_request.h"
 
 /** TSR_ERROR_ARGUMENT: the table is a scalar, or (`written`) its rows share memory.
- * TSR_ERROR_UNSUPPORTED: it is Partial, or its rows have gaps. `call` begins the sentence. */
-tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written);
+ * TSR_ERROR_UNSUPPORTED: it is Partial, or its rows have gaps. `call` begins the sentence, in
+ * which the table is called `name`. */
+tsr_status tsr_row_check_table(const char *call, const char *name, const tsr_dtensor *table, bool written);
 
 /** TSR_ERROR_ARGUMENT: the tables are on different devices. */
 tsr_status tsr_row_check_devices(const char *call, size_t count, tsr_dtensor *const *tables);
