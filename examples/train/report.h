@@ -1,0 +1,10 @@
+/** What a training tells: a line for each step. */
+#ifndef TRAIN_REPORT_H
+#define TRAIN_REPORT_H
+
+#include "run.h"
+
+/** Prints a step on standard output: for people, or as a JSON object. */
+tsr_status train_report_step(const train_step *step, bool json);
+
+#endif

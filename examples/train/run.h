@@ -1,0 +1,39 @@
+/** A whole training: the same work on every rank. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include "processes.h"
+#include "trainer.h"
+
+/** What is told of a step. */
+typedef struct train_step {
+    int64_t step;
+    double loss, norm, rate, seconds;
+    double tokens_per_second;
+    int64_t bytes_received; /**< by all ranks together */
+    int64_t flops;          /**< multiplications and additions, of all ranks together */
+    bool has_validation;
+    double validation; /**< the loss after this step */
+} train_step;
+
+/** A training, the same on every rank. */
+typedef struct train_job {
+    train_plan plan;
+    train_batches batches;
+    const train_data *validation; /**< NULL: none */
+    double rate;
+    int64_t warm_up, steps;
+    int64_t every;      /**< 0: only at the end */
+    const char *save;   /**< NULL: not */
+    const char *resume; /**< NULL: from the begin */
+    int ranks;
+    const llama_processes *processes; /**< NULL: ranks are threads of this process */
+    /** called on rank 0 after each step */
+    tsr_status (*on_step)(void *user, const train_step *step);
+    void *user;
+} train_job;
+
+/** Runs the job, and returns when all ranks have returned. */
+tsr_status train_run(const train_job *job);
+
+#endif
