@@ -29,7 +29,7 @@ static json_t *make_json(const train_step *s)
 
 static tsr_status print_json(const train_step *step)
 {
-    char *const text = llama_json_take_text(make_json(step));
+    char *const text = llama_json_take_text(make_json(step), 17);
     if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of step %lld", (long long)step->step);
     puts(text);

@@ -52,7 +52,7 @@ static tsr_value weight(statement *s, const char *name, const char *tp, int ndim
     tsr_value w = s->trains ? tsr_state(s->p, text, layout) : tsr_parameter(s->p, text, layout);
     tsr_layout_destroy(layout);
     list(s, w);
-    if (s->model->dtype == TSR_BF16 && ndim > 1)
+    if (s->model->dtype == TSR_BF16 && ndim > 1 && s->layer >= 0)
         w = tsr_op_cast(s->p, w, TSR_BF16);
     if (train_layouts_size(s->on, TRAIN_FSDP) > 1) {
         train_layouts_weight(s->on, tp, false, placements);
@@ -195,8 +195,7 @@ tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p
     const tsr_value tokens = input(&s, "tokens", 2, shape), targets = input(&s, "targets", 2, shape);
     s.positions = input(&s, "positions", 1, shape + 1);
     const tsr_value embedding = weight(&s, "model.embed_tokens.weight", "S(0)", 2, table);
-    tsr_value x = tsr_op_cast(p, tsr_op_embedding(p, embedding, tokens), kept_dtype(model));
-    x = tsr_op_all_reduce(p, x, 0);
+    tsr_value x = tsr_op_all_reduce(p, tsr_op_embedding(p, embedding, tokens), 0);
     for (s.layer = 0; s.layer < c->layers; s.layer++)
         x = layer(&s, x);
     s.layer = -1;

@@ -11,7 +11,7 @@ typedef struct train_model {
     const llama_config *config;   /**< borrowed */
     const train_layouts *layouts; /**< borrowed */
     int64_t batch, length;        /**< windows of a step, and tokens of a window */
-    tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, of which products see roundings to bf16 */
+    tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, which layers see rounded to bf16 */
 } train_model;
 
 /** The weights of a model, in the order of its statement. */
