@@ -2,6 +2,7 @@
 #include "options.h"
 #include "place/held_log.h"
 #include "place/launch_advice.h"
+#include "plot.h"
 #include "random.h"
 #include "report.h"
 
@@ -35,12 +36,14 @@ static int fail(int code)
 /* The files of a training. */
 typedef struct opened {
     llama_config config;
+    char *path;                  /* of config.json */
     tsr_safetensors *checkpoint; /* NULL: from scratch */
     train_data data, validation;
 } opened;
 
 static void finish(opened *o)
 {
+    free(o->path);
     tsr_safetensors_destroy(o->checkpoint);
     train_data_finish(&o->data);
     train_data_finish(&o->validation);
@@ -54,15 +57,13 @@ static bool is_folder(const char *path)
 
 static tsr_status open_model(const char *path, opened *o)
 {
-    char *config;
-    if (!is_folder(path))
-        return llama_config_load(path, &o->config);
-    if (asprintf(&config, "%s/config.json", path) < 0)
+    const bool has_weights = is_folder(path);
+    if (asprintf(&o->path, "%s%s", path, has_weights ? "/config.json" : "") < 0) {
+        o->path = NULL;
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path in %s", path);
-    const tsr_status status = llama_config_load(config, &o->config);
-    free(config);
-    TSR_TRY(status);
-    return tsr_safetensors_open(path, &o->checkpoint);
+    }
+    TSR_TRY(llama_config_load(o->path, &o->config));
+    return has_weights ? tsr_safetensors_open(path, &o->checkpoint) : TSR_OK;
 }
 
 static tsr_status check_model(const train_options *options, const llama_config *config)
@@ -89,14 +90,30 @@ static tsr_status open_files(const train_options *options, opened *o)
     return TSR_OK;
 }
 
+/* Where the ranks' steps go. */
+typedef struct audience {
+    const train_options *options;
+    train_plot plot;
+} audience;
+
+static tsr_status on_begin(void *user, const train_trainer *trainer)
+{
+    audience *const a = user;
+    if (!a->options->json)
+        train_report_begin(trainer);
+    return a->options->plot ? train_plot_begin(&a->plot, trainer) : TSR_OK;
+}
+
 static tsr_status on_step(void *user, const train_step *step)
 {
-    const train_options *const options = user;
-    return train_report_step(step, options->json);
+    audience *const a = user;
+    TSR_TRY(train_report_step(step, a->options->json));
+    return a->options->plot ? train_plot_add(&a->plot, step) : TSR_OK;
 }
 
 static tsr_status train(const train_options *options, const opened *o, int ranks, const llama_processes *processes)
 {
+    audience told = {.options = options};
     const train_job job = {
         .plan = {.config = &o->config,
                  .mesh = options->mesh,
@@ -118,10 +135,16 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
         .resume = options->resume,
         .ranks = ranks,
         .processes = processes,
+        .config = o->path,
+        .on_begin = on_begin,
         .on_step = on_step,
-        .user = (void *)options,
+        .user = &told,
     };
-    return train_run(&job);
+    tsr_status status = train_run(&job);
+    if (status == TSR_OK && options->plot && (!processes || llama_processes_speak(processes)))
+        status = train_plot_write(&told.plot, options->plot);
+    train_plot_finish(&told.plot);
+    return status;
 }
 
 static tsr_status run_on(const train_options *options, int ranks, const llama_processes *processes)

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "json.h"
+#include "weights.h"
 
 #include <tessera/sys/status.h>
 
@@ -35,6 +36,27 @@ static tsr_status print_json(const train_step *step)
     puts(text);
     free(text);
     return TSR_OK;
+}
+
+/* Elements of all weights, those that several ranks have counted once. */
+static int64_t count_parameters(const train_trainer *trainer)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < trainer->count; i++) {
+        const tsr_layout *const layout = tsr_dtensor_layout(trainer->tensors[i]);
+        int64_t elements = 1;
+        for (int dim = 0; dim < tsr_layout_ndim(layout); dim++)
+            elements *= tsr_layout_shape(layout)[dim];
+        count += train_is_weight(train_trainer_name(trainer, i)) ? elements : 0;
+    }
+    return count;
+}
+
+void train_report_begin(const train_trainer *trainer)
+{
+    fprintf(stderr, "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and %lld bytes travel in a step\n",
+            (long long)count_parameters(trainer), trainer->plan->mesh, (double)trainer->most_bytes / (1 << 20),
+            (long long)trainer->bytes_received);
 }
 
 tsr_status train_report_step(const train_step *s, bool json)

@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include "saving.h"
+
 #include "place/held_log.h"
 
 #include <tessera/sys/status.h>
@@ -45,16 +47,28 @@ static tsr_status train_step_of(train_trainer *trainer, const train_job *job, in
     return out->has_validation ? validate(trainer, job, &out->validation) : TSR_OK;
 }
 
-static tsr_status train_all(train_trainer *trainer, const train_job *job)
+static tsr_status train_from(train_trainer *trainer, const train_job *job, int64_t first)
 {
-    for (int64_t step = 0; step < job->steps; step++) {
+    for (int64_t step = first; step < job->steps; step++) {
         train_step done;
         TSR_TRY(train_step_of(trainer, job, step, &done));
+        if (job->save && is_due(job, step))
+            TSR_TRY(train_save(trainer, job->save, job->config, step + 1));
         /* Where this fails, the others hear of it as they meet this rank. */
         if (tsr_comm_rank(trainer->comm) == 0)
             TSR_TRY(job->on_step(job->user, &done));
     }
     return TSR_OK;
+}
+
+static tsr_status train_all(train_trainer *trainer, const train_job *job)
+{
+    int64_t first = 0;
+    if (tsr_comm_rank(trainer->comm) == 0)
+        TSR_TRY(job->on_begin(job->user, trainer));
+    if (job->resume)
+        TSR_TRY(train_resume(trainer, job->resume, &first));
+    return train_from(trainer, job, first);
 }
 
 /* The program of every rank. */

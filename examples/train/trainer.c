@@ -106,7 +106,9 @@ static tsr_status count(train_trainer *trainer)
     TSR_TRY(tsr_comm_all_reduce(trainer->comm, sums, sums, 2, TSR_I64, TSR_SUM, tsr_device_host(), NULL));
     trainer->bytes_received = sums[0];
     trainer->flops = sums[1];
-    return TSR_OK;
+    trainer->most_bytes = (int64_t)figures.peak_bytes;
+    return tsr_comm_all_reduce(trainer->comm, &trainer->most_bytes, &trainer->most_bytes, 1, TSR_I64, TSR_MAX,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status fill(train_trainer *trainer, bool validates)

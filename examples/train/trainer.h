@@ -39,6 +39,7 @@ typedef struct train_trainer {
     tsr_dtensor **outputs;          /**< of the last step: gradients, where they are kept, then loss and norm */
     int64_t bytes_received;         /**< by all ranks together, in a step */
     int64_t flops;                  /**< of all ranks together, in a step */
+    int64_t most_bytes;             /**< memory of the rank that needs the most: weights, states and a step */
 } train_trainer;
 
 /** What a step tells, the same on every rank. */

@@ -6,13 +6,17 @@
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
-#include <stdbool.h>
 #include <string.h>
 
 static bool ends_with(const char *name, const char *end)
 {
     const size_t length = strlen(name), of_end = strlen(end);
     return length >= of_end && strcmp(name + length - of_end, end) == 0;
+}
+
+bool train_is_weight(const char *name)
+{
+    return ends_with(name, ".weight") || ends_with(name, ".bias");
 }
 
 static tsr_status make_filled(const tsr_layout *layout, double value, tsr_dtensor **out)
@@ -31,7 +35,7 @@ tsr_status train_weights_make(const tsr_safetensors *checkpoint, uint64_t seed, 
                               const tsr_layout *layout, tsr_dtensor **out)
 {
     int64_t bytes = 0;
-    if (!ends_with(name, ".weight") && !ends_with(name, ".bias"))
+    if (!train_is_weight(name))
         return make_filled(layout, 0, out);
     if (checkpoint)
         return llama_checkpoint_read(checkpoint, name, layout, &bytes, out);

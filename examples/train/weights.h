@@ -4,6 +4,11 @@
 
 #include <tessera/safetensors.h>
 
+#include <stdbool.h>
+
+/** True of the name of a weight, false of that of a state of the optimizer. */
+bool train_is_weight(const char *name);
+
 /**
  * Makes a tensor of `layout`, the weight `name` from the checkpoint, or, where that is NULL, at random: norms of 1,
  * biases of 0, and matrices with normal numbers of standard deviation 0.02, which seed and name alone decide.
