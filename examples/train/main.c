@@ -9,6 +9,8 @@
 #include <tessera/run.h>
 #include <tessera/sys/status.h>
 
+#include <errno.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,9 +80,22 @@ static tsr_status check_model(const train_options *options, const llama_config *
     return TSR_OK;
 }
 
+/* Checks the folder of the plot before anything is computed, for it is written last. */
+static tsr_status check_place(const char *path)
+{
+    char *const copy = strdup(path);
+    if (!copy)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path");
+    const int denied = access(dirname(copy), W_OK | X_OK);
+    free(copy);
+    return denied ? tsr_status_set(TSR_ERROR_IO, "--plot %s: %s", path, strerror(errno)) : TSR_OK;
+}
+
 static tsr_status open_files(const train_options *options, opened *o)
 {
     *o = (opened){0};
+    if (options->plot)
+        TSR_TRY(check_place(options->plot));
     TSR_TRY(open_model(options->model, o));
     TSR_TRY(check_model(options, &o->config));
     TSR_TRY(train_data_open("--data", options->data, o->config.vocab_size, options->length, &o->data));
@@ -122,6 +137,7 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                  .dtype = options->dtype,
                  .optimizer = options->optimizer,
                  .clip = options->clip,
+                 .shards_states = options->shards_states,
                  .checkpoint = o->checkpoint,
                  .seed = options->seed},
         .batches = {&o->data, options->batch, options->length, options->random,

@@ -35,6 +35,7 @@ const char *const train_usage =
     "      --clip X           the largest norm of all gradients together (default: any)\n"
     "      --dtype NAME       f32 (default), f64, or bf16: layers see matrices rounded to it,\n"
     "                         which are kept in f32\n"
+    "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
     "      --seed N           of first weights and drawn windows (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
     "      --every K          after every K steps save, and validate\n"
@@ -69,6 +70,7 @@ enum {
     OPTION_DECAY,
     OPTION_CLIP,
     OPTION_DTYPE,
+    OPTION_SHARD,
     OPTION_SEED,
     OPTION_SAVE,
     OPTION_EVERY,
@@ -96,6 +98,7 @@ static const struct option KNOWN[] = {
     {"weight-decay", required_argument, NULL, OPTION_DECAY},
     {"clip", required_argument, NULL, OPTION_CLIP},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
+    {"shard-states", no_argument, NULL, OPTION_SHARD},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"save", required_argument, NULL, OPTION_SAVE},
     {"every", required_argument, NULL, OPTION_EVERY},
@@ -250,6 +253,9 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         return parse_dtype(value, out);
     case OPTION_JSON:
         out->json = true;
+        return TSR_OK;
+    case OPTION_SHARD:
+        out->shards_states = true;
         return TSR_OK;
     case OPTION_HELP:
         out->help = true;

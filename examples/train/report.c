@@ -54,9 +54,10 @@ static int64_t count_parameters(const train_trainer *trainer)
 
 void train_report_begin(const train_trainer *trainer)
 {
-    fprintf(stderr, "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and %lld bytes travel in a step\n",
+    fprintf(stderr, "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and a step receives %lld bytes in %lld "
+            "exchanges\n",
             (long long)count_parameters(trainer), trainer->plan->mesh, (double)trainer->most_bytes / (1 << 20),
-            (long long)trainer->bytes_received);
+            (long long)trainer->bytes_received, (long long)trainer->exchanges);
 }
 
 tsr_status train_report_step(const train_step *s, bool json)
@@ -66,7 +67,7 @@ tsr_status train_report_step(const train_step *s, bool json)
     } else {
         printf("step %lld: loss %.4f, gradients %.3g, lr %.3g, %.0f tokens/s, %.3g Gflop/s, %lld bytes received",
                (long long)s->step, s->loss, s->norm, s->rate, s->tokens_per_second,
-               2e-9 * (double)s->flops / s->seconds, (long long)s->bytes_received);
+               1e-9 * (double)s->flops / s->seconds, (long long)s->bytes_received);
         if (s->has_validation)
             printf(", validation %.4f", s->validation);
         puts("");

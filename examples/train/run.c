@@ -64,10 +64,10 @@ static tsr_status train_from(train_trainer *trainer, const train_job *job, int64
 static tsr_status train_all(train_trainer *trainer, const train_job *job)
 {
     int64_t first = 0;
-    if (tsr_comm_rank(trainer->comm) == 0)
-        TSR_TRY(job->on_begin(job->user, trainer));
     if (job->resume)
         TSR_TRY(train_resume(trainer, job->resume, &first));
+    if (tsr_comm_rank(trainer->comm) == 0)
+        TSR_TRY(job->on_begin(job->user, trainer));
     return train_from(trainer, job, first);
 }
 

@@ -9,7 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define STEP_KEY "tessera.step"
+#define STEP_KEY      "tessera.step"
+#define OPTIMIZER_KEY "tessera.optimizer"
+
+static const char *optimizer_name(const train_trainer *trainer)
+{
+    static const char *const names[] = {
+        [TSR_SGD] = "sgd", [TSR_ADAMW] = "adamw", [TSR_LION] = "lion", [TSR_ADAFACTOR] = "adafactor", [TSR_MUON] = "muon"};
+    return names[trainer->plan->optimizer.kind];
+}
 
 static tsr_status copy_file(const char *from, const char *to)
 {
@@ -53,8 +61,8 @@ static tsr_status make_folder(const char *folder, const char *config)
 static tsr_status write_state(const train_trainer *trainer, const char *folder, int64_t step)
 {
     char number[24];
-    const tsr_safetensors_text texts[] = {{"format", "pt"}, {STEP_KEY, number}};
-    const tsr_safetensors_write_options options = {sizeof options, 2, texts};
+    const tsr_safetensors_text texts[] = {{"format", "pt"}, {STEP_KEY, number}, {OPTIMIZER_KEY, optimizer_name(trainer)}};
+    const tsr_safetensors_write_options options = {sizeof options, sizeof texts / sizeof *texts, texts};
     char *const path = path_in(folder, "model.safetensors");
     tsr_safetensors_tensor *const all = calloc(trainer->count, sizeof *all);
     tsr_status status = TSR_OK;
@@ -78,21 +86,23 @@ tsr_status train_save(const train_trainer *trainer, const char *folder, const ch
     return write_state(trainer, folder, step);
 }
 
-static tsr_status read_step(const char *folder, int64_t *step)
+/* Reads the metadata of a state. */
+static tsr_status read_metadata(const train_trainer *trainer, const char *folder, const tsr_safetensors *file,
+                                int64_t *step)
 {
-    tsr_safetensors *file;
-    TSR_TRY(tsr_safetensors_open(folder, &file));
-    const char *const text = tsr_safetensors_metadata(file, STEP_KEY);
     char *end = NULL;
+    const char *const text = tsr_safetensors_metadata(file, STEP_KEY);
+    const char *const optimizer = tsr_safetensors_metadata(file, OPTIMIZER_KEY);
     errno = 0;
     const long long value = text ? strtoll(text, &end, 10) : -1;
-    const bool is_good = text && end != text && *end == '\0' && errno == 0 && value >= 0;
-    tsr_safetensors_destroy(file);
-    if (!is_good)
+    if (!text || !optimizer || end == text || *end != '\0' || errno != 0 || value < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "--resume %s: it has no step in its metadata; give a folder of --save, or, to train a "
-                              "model's weights from step 0, the folder as MODEL_DIR",
+                              "--resume %s: its metadata has no step of a training; give a folder of --save, or, to "
+                              "train a model's weights from step 0, the folder as MODEL_DIR",
                               folder);
+    if (strcmp(optimizer, optimizer_name(trainer)) != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: it was trained with --optimizer %.16s, not %s", folder,
+                              optimizer, optimizer_name(trainer));
     *step = value;
     return TSR_OK;
 }
@@ -111,6 +121,10 @@ static tsr_status read_state(const train_trainer *trainer, const char *folder)
 
 tsr_status train_resume(const train_trainer *trainer, const char *folder, int64_t *step)
 {
-    TSR_TRY(read_step(folder, step));
+    tsr_safetensors *file;
+    TSR_TRY(tsr_safetensors_open(folder, &file));
+    const tsr_status status = read_metadata(trainer, folder, file, step);
+    tsr_safetensors_destroy(file);
+    TSR_TRY(status);
     return read_state(trainer, folder);
 }

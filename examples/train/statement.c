@@ -259,8 +259,9 @@ static void record_step(const train_weights *weights, tsr_value loss, const trai
                         const tsr_optimizer_options *optimizer, double clip, bool keeps, tsr_program *p,
                         tsr_value *gradients)
 {
-    const tsr_optimizer_options adamw = TSR_ADAMW_INIT;
+    tsr_optimizer_options adamw = TSR_ADAMW_INIT;
     const tsr_optimizer_options *const of[] = {optimizer, &adamw};
+    adamw.shard_over = optimizer->shard_over;
     tsr_gradients(p, loss, weights->count, weights->values, gradients);
     if (keeps)
         keep_gradients(p, weights, gradients);

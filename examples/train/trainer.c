@@ -20,10 +20,13 @@ static tsr_status compile(const train_trainer *trainer, bool trains, tsr_executa
     tsr_program *p;
     const train_plan *const plan = trainer->plan;
     const train_model model = model_of(trainer);
+    tsr_optimizer_options optimizer = plan->optimizer;
+    if (plan->shards_states && trainer->layouts.dims[TRAIN_DP] >= 0)
+        optimizer.shard_over = 1U << trainer->layouts.dims[TRAIN_DP];
     TSR_TRY(tsr_program_create(tsr_comm_context(trainer->comm), &p));
     /* An error of the statement is the program's, which compiling tells. */
     if (trains)
-        (void)train_state_step(&model, &plan->optimizer, plan->clip, plan->keeps_gradients, p);
+        (void)train_state_step(&model, &optimizer, plan->clip, plan->keeps_gradients, p);
     else
         (void)train_state_validation(&model, p);
     const tsr_status status = tsr_compile(p, NULL, out);
@@ -97,6 +100,18 @@ static tsr_status make_outputs(train_trainer *trainer)
     return TSR_OK;
 }
 
+/* Moves that share an exchange are one. */
+static int64_t count_exchanges(const tsr_executable *executable)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < tsr_executable_step_count(executable); i++) {
+        tsr_executable_step step;
+        if (tsr_executable_step_at(executable, i, &step) == TSR_OK)
+            count += step.bytes_received > 0 && !step.shares;
+    }
+    return count;
+}
+
 /* Adds up what a step costs all ranks. */
 static tsr_status count(train_trainer *trainer)
 {
@@ -106,6 +121,7 @@ static tsr_status count(train_trainer *trainer)
     TSR_TRY(tsr_comm_all_reduce(trainer->comm, sums, sums, 2, TSR_I64, TSR_SUM, tsr_device_host(), NULL));
     trainer->bytes_received = sums[0];
     trainer->flops = sums[1];
+    trainer->exchanges = count_exchanges(trainer->step.executable);
     trainer->most_bytes = (int64_t)figures.peak_bytes;
     return tsr_comm_all_reduce(trainer->comm, &trainer->most_bytes, &trainer->most_bytes, 1, TSR_I64, TSR_MAX,
                                tsr_device_host(), NULL);

@@ -18,6 +18,7 @@ typedef struct train_plan {
     double clip;                      /**< INFINITY: gradients are not clipped */
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
+    bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
     bool keeps_gradients; /**< of each step */
 } train_plan;
 
@@ -38,6 +39,7 @@ typedef struct train_trainer {
     tsr_dtensor **tensors;          /**< in the order of the executable's bindings */
     tsr_dtensor **outputs;          /**< of the last step: gradients, where they are kept, then loss and norm */
     int64_t bytes_received;         /**< by all ranks together, in a step */
+    int64_t exchanges;              /**< of a step in which this rank receives */
     int64_t flops;                  /**< of all ranks together, in a step */
     int64_t most_bytes;             /**< memory of the rank that needs the most: weights, states and a step */
 } train_trainer;

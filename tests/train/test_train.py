@@ -1,5 +1,8 @@
 """What tessera-train says, keeps to on every mesh, and refuses."""
 import json
+import subprocess
+import sys
+import xml.etree.ElementTree
 
 import trained
 from harness import case, expect, refused, run, run_cases
@@ -19,7 +22,7 @@ def fields(directory):
 def lines(directory):
     done = run(*trained.write_tiny(directory), "--steps", 2, "--validation", directory / "text.txt")
     said = done.stdout.decode().splitlines()
-    expect(done.returncode == 0 and done.stderr == b"" and len(said) == 2, done)
+    expect(done.returncode == 0 and b"parameters on mesh dp=1" in done.stderr and len(said) == 2, done)
     expect(said[0].startswith("step 0: loss ") and "validation" not in said[0] and "validation" in said[1], said)
 
 
@@ -27,7 +30,7 @@ def lines(directory):
 def seeds(directory):
     model = trained.write_tiny(directory)
     for options in ([], ["--seed", 5], ["--order", "random"], ["--order", "random", "--seed", 5], ["--optimizer", "muon"], ["--optimizer", "lion"],
-                    ["--optimizer", "adafactor"], ["--clip", "0.5"]):
+                    ["--optimizer", "adafactor"], ["--clip", "0.5"], ["--shard-states"]):
         one = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64")
         for mesh in ("dp=3", "fsdp=2,tp=2"):
             other = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64", "--mesh", mesh)
@@ -74,6 +77,65 @@ def numbers(directory):
     refused(1, *model, says=["--data", "vocab_size is not 256"])
 
 
+@case("a run that is resumed, on another mesh, goes on as if nothing had happened")
+def resumed(directory):
+    model = trained.write_tiny(directory)
+    for number, options in enumerate(([], ["--optimizer", "muon"], ["--optimizer", "adafactor", "--order", "random"])):
+        options = [*options, "--dtype", "f64", "--lr", "0.01"]
+        folder = directory / f"saved-{number}"
+        whole = trained.losses(*model, *options, "--steps", 7)
+        begun = trained.losses(*model, *options, "--steps", 4, "--mesh", "dp=2,tp=2", "--shard-states", "--save", folder, "--every", 2)
+        for mesh in ("dp=1", "fsdp=3"):
+            got = trained.steps(*model, *options, "--steps", 7, "--mesh", mesh, "--resume", folder)
+            expect([step["step"] for step in got] == [4, 5, 6], got)
+            expect(all(abs(a - b) <= 1e-9 for a, b in zip(whole, begun + [step["loss"] for step in got])), options, mesh, whole, begun, got)
+        expect(trained.steps(*model, *options, "--steps", 4, "--resume", folder) == [], "a run that is done goes on")
+    expect(sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"], list(folder.iterdir()))
+
+
+@case("on one mesh a resumed run has the bits of one that was not")
+def bits(directory):
+    model = [*trained.write_tiny(directory), "--mesh", "fsdp=2,tp=2"]
+    whole = trained.losses(*model, "--steps", 6)
+    trained.losses(*model, "--steps", 3, "--save", directory / "saved")
+    expect(trained.losses(*model, "--steps", 6, "--resume", directory / "saved") == whole[3:], whole)
+
+
+@case("what is saved is a model's folder, to train on from step 0")
+def saved_models(directory):
+    model = trained.write_tiny(directory)
+    trained.losses(*model, "--steps", 3, "--save", directory / "saved", "--lr", "0.01")
+    told = trained.losses(*model, "--steps", 4, "--lr", "0.01")
+    again = trained.steps(directory / "saved", *model[1:], "--steps", 1, "--resume", directory / "saved")
+    expect(again == [], again)
+    # The weights are those after 3 steps; the windows those of step 0.
+    first = trained.losses(directory / "saved", *model[1:], "--steps", 1)
+    expect(first[0] < told[0] - 0.01, first, told)
+
+
+@case("states of other trainings are refused, and leave no rank waiting")
+def other_states(directory):
+    model = trained.write_tiny(directory)
+    trained.losses(*model, "--steps", 1, "--save", directory / "saved")
+    refused(1, *model, "--mesh", "dp=2", "--resume", directory / "saved", "--optimizer", "lion", says=["--optimizer adamw, not lion"])
+    refused(1, *model, "--mesh", "dp=2", "--resume", directory / "none", says="none")
+    other = trained.write_tiny(directory, hidden_size=24)
+    refused(1, *other, "--mesh", "dp=2", "--resume", directory / "saved", says="model.embed_tokens.weight")
+    arguments, _ = trained.write_golden(directory, "llama")
+    refused(1, *arguments, "--resume", directory, says=["no step of a training", "MODEL_DIR"])
+    refused(1, *trained.write_tiny(directory), "--mesh", "dp=2", "--steps", 1, "--save", directory / "no" / "folder", "--json", says="--save")
+
+
+@case("losses are drawn, with the run's layouts")
+def plots(directory):
+    path = directory / "losses.svg"
+    trained.losses(*trained.write_tiny(directory), "--steps", 5, "--plot", path, "--mesh", "dp=2,tp=2", "--validation", directory / "text.txt", "--every", 2)
+    words = " ".join(xml.etree.ElementTree.parse(path).getroot().itertext())
+    for part in ("Loss by step", "mesh dp=2,tp=2", "tokens  S(0;balanced),R", "model.layers.0.mlp.gate_proj.weight  R,S(0)"):
+        expect(part in words, part, "is not in", words)
+    refused(1, *trained.write_tiny(directory), "--plot", directory / "no" / "losses.svg", says="losses.svg")
+
+
 @case("what cannot be is refused in words")
 def refusals(directory):
     model = trained.write_tiny(directory)
@@ -117,8 +179,6 @@ def failures(directory):
     refused(1, *arguments, "--mesh", "dp=2,tp=2", "--steps", 1, says="model.safetensors")
     model = trained.write_tiny(directory)
     with open("/dev/full", "w") as full:
-        import subprocess
-        import sys
         done = subprocess.run([sys.argv[1], *map(str, model), "--mesh", "dp=2", "--steps", "2"], stdout=full, stderr=subprocess.PIPE, timeout=60)
     expect(done.returncode == 1 and b"standard output" in done.stderr, done)
 
