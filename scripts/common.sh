@@ -75,9 +75,31 @@ configure_for() {
     esac
 }
 
-sanitized() {
-    configure "$@" -Dbuildtype=debugoptimized -Dtests=enabled -Dcuda=disabled -Db_lundef=false -Dwerror=false
-}
+# Lines of the source in reports need no more than -g1, which compiles faster than -g. Fuzzers run for a given time, and are compiled for less.
+sanitized() (
+    lines=-g1
+    [ "$1" != build-fuzz ] || lines='-O1 -g1'
+    configure "$@" -Dbuildtype=debugoptimized -Dtests=enabled -Dcuda=disabled -Db_lundef=false -Dwerror=false \
+        -Dc_args="$lines ${CFLAGS-}" -Dcpp_args="$lines ${CXXFLAGS-}"
+)
+
+# programs_of DIRECTORY SUITE..: prints the programs that Meson's suites of a build run, as targets of ninja.
+programs_of() (
+    directory=$1
+    shift
+    python3 - "$directory" "$@" << 'END'
+import json
+import pathlib
+import sys
+
+build = pathlib.Path(sys.argv[1]).resolve()
+told = {name: json.loads((build / "meson-info" / f"intro-{name}.json").read_text()) for name in ("tests", "targets")}
+files = {target["id"]: target["filename"] for target in told["targets"]}
+wanted = {name for test in told["tests"] if {suite.split(":")[-1] for suite in test["suite"]} & set(sys.argv[2:])
+          for target in test["depends"] for name in files[target]}
+print(*sorted(str(pathlib.Path(name).relative_to(build)) for name in wanted))
+END
+)
 
 # build_tool DIRECTORY: builds the tool and the Llama, for release; an existing directory keeps its options.
 build_tool() (

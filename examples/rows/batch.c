@@ -27,7 +27,24 @@ void batch_tree(const graph *g, int64_t node, uint64_t draw, int64_t ids[TREE])
 {
     draw_members(g, node, draw, ids);
     for (int i = 1; i < MEMBERS; i++)
-        draw_members(g, ids[i], chance_mix(draw, (uint64_t)(MEMBERS + i)), ids + MEMBERS * i);
+        draw_members(g, ids[i], chance_mix(draw, MEMBERS + (uint64_t)i), ids + MEMBERS * i);
+}
+
+int64_t batch_vote(const graph *g, const int64_t ids[TREE])
+{
+    int64_t elected = g->communities;
+    int votes = 0;
+    for (int i = 1; i < MEMBERS; i++) {
+        const int64_t candidate = graph_community(g, ids[i]);
+        int count = 0;
+        for (int j = 1; j < MEMBERS; j++)
+            count += graph_community(g, ids[j]) == candidate;
+        if (count > votes || (count == votes && candidate < elected)) {
+            elected = candidate;
+            votes = count;
+        }
+    }
+    return elected;
 }
 
 uint64_t batch_draw(uint64_t seed, uint64_t epoch, int64_t place)

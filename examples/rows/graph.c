@@ -2,8 +2,6 @@
 
 #include "chance.h"
 
-#include <string.h>
-
 /* What a random number is for. */
 enum { FOR_NOISE = 1, FOR_NEIGHBOUR, FOR_LABEL };
 
@@ -34,23 +32,4 @@ int64_t graph_neighbour(const graph *g, int64_t node, int64_t number)
 bool graph_is_labelled(const graph *g, int64_t node)
 {
     return draw(g, FOR_LABEL, node, 0) & 1;
-}
-
-static int64_t most_frequent(const graph *g, int64_t node)
-{
-    int64_t counts[GRAPH_MOST_COMMUNITIES], most = 0;
-    memset(counts, 0, (size_t)g->communities * sizeof counts[0]);
-    for (int64_t i = 0; i < g->degree; i++)
-        counts[graph_community(g, graph_neighbour(g, node, i))]++;
-    for (int64_t c = 1; c < g->communities; c++)
-        most = counts[c] > counts[most] ? c : most;
-    return most;
-}
-
-double graph_vote(const graph *g, const int64_t *nodes, int64_t count)
-{
-    int64_t right = 0;
-    for (int64_t i = 0; i < count; i++)
-        right += most_frequent(g, nodes[i]) == graph_community(g, nodes[i]);
-    return count > 0 ? (double)right / (double)count : 0;
 }

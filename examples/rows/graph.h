@@ -31,8 +31,4 @@ int64_t graph_neighbour(const graph *g, int64_t node, int64_t number);
 /** True if training may see the community of the node. */
 bool graph_is_labelled(const graph *g, int64_t node);
 
-/** The part of `count` nodes that is in the community of most of its neighbours; of equally
- * frequent communities the lowest counts. */
-double graph_vote(const graph *g, const int64_t *nodes, int64_t count);
-
 #endif

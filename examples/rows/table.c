@@ -32,12 +32,16 @@ tsr_status table_create(const tsr_mesh *mesh, const graph *g, uint64_t seed, dou
     const tsr_status status = tsr_normal(layout, &key, 0, 0.1, &out->rows);
     tsr_layout_destroy(layout);
     TSR_TRY(status);
-    out->rate = rate;
-    return tsr_rows_plan_create(1, &out->rows, capacity, &out->plan);
+    TSR_TRY(tsr_rows_plan_create(1, &out->rows, capacity, &out->plan));
+    tsr_sparse_options options = TSR_SPARSE_OPTIONS_INIT;
+    options.kind = TSR_SPARSE_ADAGRAD;
+    options.learning_rate = rate;
+    return tsr_sparse_optimizer_create(1, &out->rows, capacity, &options, &out->optimizer);
 }
 
 void table_destroy(table *t)
 {
+    tsr_sparse_optimizer_destroy(t->optimizer);
     tsr_rows_plan_destroy(t->plan);
     tsr_dtensor_destroy(t->rows);
 }
@@ -49,8 +53,5 @@ tsr_status table_gather(table *t, const tsr_tensor *ids, const tsr_tensor *rows)
 
 tsr_status table_change(table *t, const tsr_tensor *ids, const tsr_tensor *gradients)
 {
-    float *const g = gradients->data;
-    for (int64_t i = 0; i < gradients->shape[0] * WIDTH; i++)
-        g[i] *= (float)(-t->rate * 100);
-    return tsr_rows_plan_update(t->plan, ids, gradients, TSR_ROWS_ADD);
+    return tsr_sparse_optimizer_step(t->optimizer, ids, gradients);
 }

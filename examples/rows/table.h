@@ -6,11 +6,12 @@
 
 #include <tessera/dtensor.h>
 #include <tessera/rows.h>
+#include <tessera/sparse.h>
 
 typedef struct table {
     tsr_dtensor *rows; /**< (nodes, WIDTH), cut by rows: each rank has whole communities */
     tsr_rows_plan *plan;
-    double rate;
+    tsr_sparse_optimizer *optimizer;
 } table;
 
 /** Collective: rows by chance, for calls with at most `capacity` ids of a rank. The caller calls
@@ -22,8 +23,7 @@ void table_destroy(table *t);
 /** Collective: writes the rows of `ids` (n) to `rows` (n, WIDTH). */
 tsr_status table_gather(table *t, const tsr_tensor *ids, const tsr_tensor *rows);
 
-/** Collective: a step of the optimizer by the gradients of these rows; those of equal ids are
- * added. */
+/** Collective: a step of Adagrad by the gradients of these rows; those of equal ids are added. */
 tsr_status table_change(table *t, const tsr_tensor *ids, const tsr_tensor *gradients);
 
 #endif

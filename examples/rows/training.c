@@ -1,6 +1,7 @@
 #include "training.h"
 
 #include "batch.h"
+#include "checkpoint.h"
 #include "model.h"
 #include "table.h"
 
@@ -21,6 +22,7 @@ typedef struct training {
     model model;
     int64_t *labelled, *others; /* nodes to train by, and to test by; all ranks have the same */
     int64_t labelled_count, other_count;
+    int64_t *order;                                /* the labelled ones as an epoch has them */
     tsr_dtensor *rows, *d_rows, *targets, *losses; /* of a batch: S(0), each rank has its blocks */
     int64_t first, count;                          /* its first place in a batch, and how many */
     int64_t *ids;                                  /* the trees of these */
@@ -38,7 +40,8 @@ static tsr_status list_nodes(training *t)
     const graph *const g = &t->options->graph;
     t->labelled = malloc((size_t)g->nodes * sizeof *t->labelled);
     t->others = malloc((size_t)g->nodes * sizeof *t->others);
-    if (!t->labelled || !t->others)
+    t->order = malloc((size_t)g->nodes * sizeof *t->order);
+    if (!t->labelled || !t->others || !t->order)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the numbers of %lld nodes", (long long)g->nodes);
     for (int64_t node = 0; node < g->nodes; node++) {
         if (graph_is_labelled(g, node))
@@ -46,6 +49,10 @@ static tsr_status list_nodes(training *t)
         else
             t->others[t->other_count++] = node;
     }
+    if (t->labelled_count == 0 || t->other_count == 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "--nodes %lld: %lld of them have labels, but nodes of both kinds are needed",
+                              (long long)g->nodes, (long long)t->labelled_count);
     return TSR_OK;
 }
 
@@ -92,6 +99,7 @@ static void destroy(training *t)
     tsr_dtensor_destroy(t->d_rows);
     tsr_dtensor_destroy(t->rows);
     model_destroy(&t->model);
+    free(t->order);
     free(t->others);
     free(t->labelled);
     tsr_mesh_destroy(t->mesh);
@@ -143,26 +151,57 @@ static tsr_status run_epoch(training *t, const int64_t *nodes, int64_t count, ui
     return TSR_OK;
 }
 
+/* The part of the nodes without labels that a vote of the neighbours drawn for them finds. */
+static double vote(const training *t)
+{
+    const graph *const g = &t->options->graph;
+    int64_t right = 0, ids[TREE];
+    for (int64_t i = 0; i < t->other_count; i++) {
+        batch_tree(g, t->others[i], batch_draw(t->options->seed, 0, i), ids);
+        right += batch_vote(g, ids) == graph_community(g, t->others[i]);
+    }
+    return (double)right / (double)t->other_count;
+}
+
+static tsr_status train_epoch(training *t, int64_t epoch)
+{
+    score trained, tested;
+    memcpy(t->order, t->labelled, (size_t)t->labelled_count * sizeof *t->order);
+    batch_shuffle(t->order, t->labelled_count, t->options->seed, (uint64_t)epoch);
+    TSR_TRY(run_epoch(t, t->order, t->labelled_count, (uint64_t)epoch, true, &trained));
+    TSR_TRY(run_epoch(t, t->others, t->other_count, 0, false, &tested));
+    if (tsr_comm_rank(t->comm) == 0) {
+        printf("epoch %lld: loss %.9f, accuracy %.6f of nodes without labels\n", (long long)epoch,
+               trained.loss / (double)t->labelled_count, (double)tested.right / (double)t->other_count);
+        fflush(stdout);
+    }
+    return TSR_OK;
+}
+
+/* Tells which part of the table each rank has. */
+static void print_sizes(const training *t)
+{
+    const tsr_placement *const rows = tsr_layout_placements(tsr_dtensor_layout(t->table.rows));
+    fprintf(stderr, "rows of the table that ranks have:");
+    for (size_t r = 0; r < rows->size_count; r++)
+        fprintf(stderr, " %lld", (long long)rows->sizes[r]);
+    fprintf(stderr, "\n");
+}
+
 static tsr_status train(training *t)
 {
     const training_options *const o = t->options;
-    const bool speaks = tsr_comm_rank(t->comm) == 0;
-    if (speaks)
-        printf("%lld of %lld nodes are labelled; a vote of neighbours finds %.4f of the others\n",
-               (long long)t->labelled_count, (long long)o->graph.nodes,
-               graph_vote(&o->graph, t->others, t->other_count));
-    for (int64_t epoch = 1; epoch <= o->epochs; epoch++) {
-        score trained, tested;
-        batch_shuffle(t->labelled, t->labelled_count, o->seed, (uint64_t)epoch);
-        TSR_TRY(run_epoch(t, t->labelled, t->labelled_count, (uint64_t)epoch, true, &trained));
-        TSR_TRY(run_epoch(t, t->others, t->other_count, 0, false, &tested));
-        if (speaks)
-            printf("epoch %lld: loss %.9f, accuracy %.6f of nodes without labels\n", (long long)epoch,
-                   trained.loss / (double)t->labelled_count, (double)tested.right / (double)t->other_count);
-        if (speaks)
-            fflush(stdout);
+    int64_t done = 0;
+    if (o->load)
+        TSR_TRY(checkpoint_load(o->load, &o->graph, &t->table, &t->model, &done));
+    if (tsr_comm_rank(t->comm) == 0) {
+        print_sizes(t);
+        printf("%lld of %lld nodes have labels; a vote of the neighbours drawn finds %.6f of the others\n",
+               (long long)t->labelled_count, (long long)o->graph.nodes, vote(t));
     }
-    return TSR_OK;
+    for (int64_t epoch = done + 1; epoch <= o->epochs; epoch++, done++)
+        TSR_TRY(train_epoch(t, epoch));
+    return o->save ? checkpoint_save(o->save, &o->graph, &t->table, &t->model, done) : TSR_OK;
 }
 
 tsr_status training_run(tsr_comm *comm, void *arg)

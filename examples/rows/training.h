@@ -1,4 +1,4 @@
-/** Epochs of training on every rank: rows of the table by id, the dense layers, and what is told. */
+/** Epochs of training on every rank: rows of the table by id, the layers, and what is told. */
 #ifndef ROWS_TRAINING_H
 #define ROWS_TRAINING_H
 
@@ -9,8 +9,9 @@
 typedef struct training_options {
     graph graph;
     int64_t epochs;
-    uint64_t seed; /**< of weights, order and neighbours */
-    double rate;   /**< of learning */
+    uint64_t seed;           /**< of weights, order and neighbours */
+    double rate;             /**< of learning */
+    const char *save, *load; /**< paths of checkpoints; NULL: none */
 } training_options;
 
 /** The program of every rank: a tsr_rank_main whose `arg` are training_options. Rank 0 prints. */

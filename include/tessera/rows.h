@@ -39,7 +39,8 @@
  * position and value. A rank whose table is NULL returns alone. TSR_ERROR_UNSUPPORTED: a Partial
  * table; rows with gaps inside; a dtype without the op; a device that the engine does not move, or
  * that does not reach a peer's. TSR_ERROR_MEMORY: there is no memory for ids, or for what peers
- * send; nothing was written. TSR_ERROR_DEVICE: the device failed, perhaps within an update.
+ * send; nothing was written. TSR_ERROR_DEVICE: the device failed, perhaps within an update. Errors
+ * that a device keeps of earlier work, such as TSR_ERROR_STATE, come before anything is written.
  */
 #ifndef TESSERA_ROWS_H
 #define TESSERA_ROWS_H
@@ -99,7 +100,8 @@ typedef struct tsr_rows_plan tsr_rows_plan;
  *
  * The plan retains the tables, and owns memory for its own ids; memory for what peers send grows to
  * what the largest call needed, so that later calls allocate nothing. The caller owns `*out`.
- * TSR_ERROR_ARGUMENT: no table, or one that is NULL or on another mesh; a negative capacity.
+ * TSR_ERROR_ARGUMENT: no table, or one that is NULL or on another mesh or device; a negative
+ * capacity.
  * TSR_ERROR_UNSUPPORTED: as for the calls.
  */
 TSR_API tsr_status tsr_rows_plan_create(size_t count, tsr_dtensor *const *tables, int64_t capacity,

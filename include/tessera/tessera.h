@@ -58,6 +58,7 @@
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/executable.h>
+#include <tessera/experts.h>
 #include <tessera/explain.h>
 #include <tessera/indexing.h>
 #include <tessera/layout.h>

@@ -34,8 +34,8 @@ tsr_status tsr_shared_file_begin(const tsr_shared_call *call, tsr_status local, 
     return status;
 }
 
-/* Brings to the disk what this rank wrote. Rank 0, which does so when it publishes the file, reaches
- * no more than its own node's part where the file system keeps parts on nodes. */
+/* Brings to the disk what this rank wrote. Rank 0, which does so when it publishes the file,
+ * reaches no more than its own node's part where the file system keeps parts on nodes. */
 static tsr_status settle_part(const tsr_shared_call *call, const char *path)
 {
     if (tsr_comm_rank(call->comm) == 0)

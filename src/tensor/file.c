@@ -199,8 +199,7 @@ static size_t most_converted(const reader *r)
     return most;
 }
 
-/* Reads the shard into contiguous memory at `data`, with host memory between where that is
- * needed. */
+/* Reads the shard into contiguous memory at `data`, by way of host memory where that is needed. */
 static tsr_status read_to(reader *r, char *data)
 {
     tsr_context *const context = r->layout->context;

@@ -1,5 +1,6 @@
 """Checkpoints of every kind that is supported, tiny and random, against the reference in plain Python."""
 import json
+import os
 
 from harness import answer, case, expect, ids_text, largest_difference, pack, read_npy, round_to, run_cases, write_safetensors
 from reference import Reference, make_weights
@@ -62,7 +63,12 @@ def write_checkpoint(directory, config, weights, dtype, files):
     (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 0}, "weight_map": index}))
 
 
-def compare(directory, config, dtype, files):
+def ranks_of(index):
+    """All numbers of ranks; under sanitizers two of them, which change from one kind to the next."""
+    return RANKS[index % 3::3] if os.environ.get("TSR_TEST_THIN") else RANKS
+
+
+def compare(directory, config, dtype, files, numbers):
     weights = make_weights(config, dtype, json.dumps(config))
     write_checkpoint(directory, config, weights, dtype, files)
     logits, ids, gap = Reference(config, weights).generate(PROMPT, TOKENS)
@@ -70,7 +76,7 @@ def compare(directory, config, dtype, files):
     bound = 1e-4 * max(map(abs, flat))
     # The program computes in f32 and the reference in f64, so tokens are compared only where the lead exceeds the rounding.
     expect(gap > bound / 10, "the draw of weights leaves two tokens too close to tell:", gap)
-    for ranks in RANKS:
+    for ranks in numbers:
         arguments = (directory, "--ranks", ranks, "--prompt-ids", ids_text(PROMPT))
         got = answer(*arguments, "--tokens", TOKENS, "--logits", directory / "logits.npy")
         shape, values = read_npy(directory / "logits.npy")
@@ -81,10 +87,10 @@ def compare(directory, config, dtype, files):
         expect(got["text"] is None, got["text"])
 
 
-for sentence, (changes, dtype, files) in KINDS.items():
+for index, (sentence, (changes, dtype, files)) in enumerate(KINDS.items()):
     @case(f"{sentence}: logits and tokens are the reference's on any number of ranks")
-    def kind(directory, changes=changes, dtype=dtype, files=files):
-        compare(directory, {**BASE, **changes}, dtype, files)
+    def kind(directory, changes=changes, dtype=dtype, files=files, numbers=ranks_of(index)):
+        compare(directory, {**BASE, **changes}, dtype, files, numbers)
 
 
 @case("tensors that no Llama needs, and f32 norms beside bf16 weights, are no obstacle")

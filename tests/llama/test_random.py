@@ -1,5 +1,6 @@
 """Models with random weights: the same on any number of ranks, since weights depend on seed, name and global index alone."""
 import json
+import os
 import random
 
 from harness import answer, case, expect, ids_text, largest_difference, read_npy, run_cases
@@ -21,7 +22,8 @@ def write_config(directory, config):
     return path
 
 
-for seed in range(24):
+# Under sanitizers one in three shows the same.
+for seed in range(0, 24, 3 if os.environ.get("TSR_TEST_THIN") else 1):
     @case(f"drawn configuration {seed}: the same logits to 1e-4 and the same tokens on 1 to 8 ranks")
     def same(directory, seed=seed):
         draw = random.Random(seed)

@@ -111,11 +111,85 @@ static void sizes_of_groups_are_checked(void **state)
     layers_run(2, check_group_errors, NULL);
 }
 
+/* Rows 1 to 7 of local tensors, two columns wide, in groups of 2, 0 and 4: group g multiplies by
+ * g + 1 and exchanges the columns. x has gaps between its rows, w is transposed. */
+static void local_tensors_need_no_mesh(void **state)
+{
+    enum { ROWS = 7, GROUPS = 3, WIDTH = 2 };
+    float x[ROWS][3], w[GROUPS][WIDTH][WIDTH] = {{{0}}}, out[ROWS][WIDTH], dw[GROUPS][WIDTH][WIDTH];
+    const int64_t shape[] = {ROWS, WIDTH}, w_shape[] = {GROUPS, WIDTH, WIDTH}, count = GROUPS;
+    int64_t sizes[] = {2, 0, 4};
+    (void)state;
+    for (int g = 0; g < GROUPS; g++)
+        w[g][0][1] = w[g][1][0] = (float)(g + 1);
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < 3; i++)
+            x[row][i] = (float)(10 * row + i);
+    tsr_tensor rows = tsr_tensor_contiguous(x, TSR_F32, 2, shape),
+               weights = tsr_tensor_contiguous(w, TSR_F32, 3, w_shape);
+    const tsr_tensor result = tsr_tensor_contiguous(out, TSR_F32, 2, shape),
+                     groups = tsr_tensor_contiguous(sizes, TSR_I64, 1, &count),
+                     gradient = tsr_tensor_contiguous(dw, TSR_F32, 3, w_shape);
+    rows.strides[0] = 3;
+    weights.strides[1] = 1;
+    weights.strides[2] = WIDTH;
+    assert_int_equal(tsr_grouped_matmul_local(NULL, &rows, &weights, &groups, &result), TSR_OK);
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < WIDTH; i++)
+            assert_true(out[row][i] == (row < 2 ? 1 : row < 6 ? 3 : 0) * x[row][1 - i]);
+    assert_int_equal(tsr_grouped_matmul_local_backward(NULL, &rows, &weights, &groups, &rows, &result, &gradient),
+                     TSR_OK);
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < WIDTH; i++)
+            assert_true(out[row][i] == (row < 2 ? 1 : row < 6 ? 3 : 0) * x[row][1 - i]);
+    for (int g = 0; g < GROUPS; g++)
+        for (int k = 0; k < WIDTH * WIDTH; k++) {
+            float sum = 0;
+            for (int row = g == 0 ? 0 : 2; row < (g == 2 ? 6 : 2); row++)
+                sum += x[row][k / WIDTH] * x[row][k % WIDTH];
+            assert_true(dw[g][k / WIDTH][k % WIDTH] == (g == 1 ? 0 : sum));
+        }
+}
+
+static void expect_words(tsr_status status, tsr_status wanted, const char *words)
+{
+    assert_int_equal(status, wanted);
+    if (!strstr(tsr_status_message(), words))
+        fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), words);
+}
+
+static void local_tensors_are_checked(void **state)
+{
+    float memory[8] = {0};
+    int64_t sizes[] = {2, 1};
+    const int64_t shape[] = {2, 2}, w_shape[] = {2, 2, 1}, one[] = {2, 1}, count = 2;
+    const tsr_tensor x = tsr_tensor_contiguous(memory, TSR_F32, 2, shape),
+                     w = tsr_tensor_contiguous(memory, TSR_F32, 3, w_shape),
+                     groups = tsr_tensor_contiguous(sizes, TSR_I64, 1, &count),
+                     out = tsr_tensor_contiguous(memory, TSR_F32, 2, one);
+    tsr_tensor nowhere = x, back = x;
+    (void)state;
+    nowhere.data = NULL;
+    back.strides[1] = -1;
+    expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &groups, &out), TSR_ERROR_ARGUMENT,
+                 "groups 0 to 1 have 3 rows, but there are 2");
+    sizes[1] = 0;
+    expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &groups, &x), TSR_ERROR_ARGUMENT, "out has not the shape");
+    expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &x, &out), TSR_ERROR_ARGUMENT, "sizes");
+    expect_words(tsr_grouped_matmul_local(NULL, NULL, &w, &groups, &out), TSR_ERROR_ARGUMENT, "x is NULL");
+    expect_words(tsr_grouped_matmul_local(NULL, &nowhere, &w, &groups, &out), TSR_ERROR_ARGUMENT, "x has no data");
+    expect_words(tsr_grouped_matmul_local(NULL, &back, &w, &groups, &out), TSR_ERROR_ARGUMENT, "x has stride -1");
+    expect_words(tsr_grouped_matmul_local_backward(NULL, &x, &w, &groups, NULL, &x, NULL), TSR_ERROR_ARGUMENT,
+                 "tsr_grouped_matmul_local_backward: dout is NULL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_are_those_of_the_whole),
         cmocka_unit_test(sizes_of_groups_are_checked),
+        cmocka_unit_test(local_tensors_need_no_mesh),
+        cmocka_unit_test(local_tensors_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -284,8 +285,7 @@ static tsr_status check_capacity(tsr_comm *comm, void *arg)
                              "\"drop\", which leaves tokens out"));
         options.overflow = TSR_EXPERT_DROP;
         TSR_TRY(check_slots(mesh, cuts[i], ids, &options, (const float[]){1, 4, 16, 8, 0, 0}));
-        TSR_TRY(refuse_slots(mesh, cuts[i], beyond, &options,
-                             "experts: ids[0,1] is 3 on rank"));
+        TSR_TRY(refuse_slots(mesh, cuts[i], beyond, &options, "experts: ids[0,1] is 3 on rank"));
         options.beyond = TSR_EXPERT_ZERO;
         TSR_TRY(check_slots(mesh, cuts[i], beyond, &options, (const float[]){1, 0, 0, 8, 0, 36}));
         options.beyond = TSR_EXPERT_IDENTITY;
@@ -348,6 +348,85 @@ static void forms_of_a_function_agree(void **state)
     layers_run(1, check_forms, NULL);
 }
 
+/* Records the layer for up to T tokens, routed by logits. */
+static void record_layer(tsr_program *p, const tsr_mesh *mesh, const call *c)
+{
+    const int64_t tokens = tsr_length(p, "tokens", T), last[] = {1};
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, (const int64_t[]){tokens, K}, NULL);
+    const tsr_value logits = tsr_input(p, "logits", mesh, TSR_F32, 2, (const int64_t[]){tokens, E}, NULL);
+    const tsr_value gate_up = tsr_parameter(p, "gate_up", tsr_dtensor_layout(c->gate_up)),
+                    down = tsr_parameter(p, "down", tsr_dtensor_layout(c->down));
+    tsr_value ids;
+    const tsr_value chosen = tsr_op_topk(p, tsr_op_softmax(p, logits, 1), S, 1, &ids);
+    const tsr_value weights = tsr_op_div(p, chosen, tsr_op_sum(p, chosen, 1, last, 1));
+    const tsr_value y = tsr_op_redistribute(p, tsr_op_experts(p, x, ids, gate_up, down, NULL), "S(2)");
+    tsr_output(p, "out", tsr_op_redistribute(p, tsr_op_combine(p, y, weights), "R"), NULL);
+}
+
+/* Runs it for some tokens, and checks that nothing behind the workspace is written. */
+static tsr_status run_layer(tsr_executable *exe, tsr_comm *comm, int64_t tokens, float *x, float *logits, float *out)
+{
+    enum { GUARD = 4096 };
+    const size_t bytes = tsr_executable_workspace_bytes(exe);
+    unsigned char *const workspace = aligned_alloc(64, (bytes + 63) / 64 * 64 + GUARD);
+    const tsr_tensor inputs[] = {tsr_tensor_contiguous(x, TSR_F32, 2, (const int64_t[]){tokens, K}),
+                                 tsr_tensor_contiguous(logits, TSR_F32, 2, (const int64_t[]){tokens, E})},
+                     made = tsr_tensor_contiguous(out, TSR_F32, 2, (const int64_t[]){tokens, H});
+    memset(workspace + bytes, 0xa5, GUARD);
+    tsr_status status = tsr_executable_set_length(exe, "tokens", tokens);
+    if (status == TSR_OK)
+        status = tsr_executable_run(exe, comm, inputs, &made, workspace, bytes, NULL);
+    for (size_t i = 0; status == TSR_OK && i < GUARD; i++) {
+        if (workspace[bytes + i] != 0xa5)
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "byte %zu behind the workspace was written", i);
+    }
+    free(workspace);
+    return status;
+}
+
+static tsr_status check_lengths(tsr_comm *comm, void *arg)
+{
+    static _Thread_local dense d;
+    float x[T * K], logits[T * E], out[T * H], part[T * H];
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *exe;
+    call c;
+    (void)arg;
+    d = (dense){.t = T, .s = S, .k = K, .h = H, .e = E, .i = I};
+    draw_layer(&d);
+    for (int i = 0; i < T * K; i++)
+        x[i] = (float)d.x[i];
+    for (int i = 0; i < T * E; i++)
+        logits[i] = (float)support_draw(i + 77);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "ep=2", &mesh));
+    TSR_TRY(place(&d, mesh, TSR_F32, "S(0)", "S(0)", &c));
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    record_layer(p, mesh, &c);
+    TSR_TRY(tsr_compile(p, NULL, &exe));
+    tsr_program_destroy(p);
+    TSR_TRY(tsr_executable_bind(exe, "gate_up", c.gate_up));
+    TSR_TRY(tsr_executable_bind(exe, "down", c.down));
+    TSR_TRY(tsr_executable_prepare(exe, comm));
+    TSR_TRY(run_layer(exe, comm, T, x, logits, out));
+    for (int64_t tokens = 1; tokens < T; tokens++) {
+        TSR_TRY(run_layer(exe, comm, tokens, x, logits, part));
+        EXPECT(memcmp(part, out, (size_t)(tokens * H) * sizeof *out) == 0, "%lld tokens: other bits",
+               (long long)tokens);
+    }
+    tsr_executable_destroy(exe);
+    clear(&c);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+/* An expert has at most T tokens, which are few: a token's bits do not depend on others. */
+static void one_program_serves_any_number_of_tokens(void **state)
+{
+    (void)state;
+    layers_run(2, check_lengths, NULL);
+}
+
 static tsr_status check_errors(tsr_comm *comm, void *arg)
 {
     const int64_t ids[] = {0, 1, 2, 0, 1, 2}, odd[] = {3, 3, 1};
@@ -395,6 +474,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_how_experts_are_cut),
         cmocka_unit_test(capacities_and_ids_beyond_do_as_told),
         cmocka_unit_test(forms_of_a_function_agree),
+        cmocka_unit_test(one_program_serves_any_number_of_tokens),
         cmocka_unit_test(operands_and_options_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

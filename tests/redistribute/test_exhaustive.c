@@ -87,7 +87,7 @@ static void sweep_meshes(int ndim, double share)
     const oracle_mesh *all = meshes(&count);
     for (int i = 0; i < count; i++)
         if (all[i].ndim == ndim)
-            sweep_mesh(&all[i], test_seconds(100) * share);
+            sweep_mesh(&all[i], test_seconds(40) * share);
 }
 
 static void every_pair_of_lists_on_meshes_of_one_dim(void **state)

@@ -148,7 +148,7 @@ static void sweep_random(recipe r, double share)
                         .arg = &r,
                         .count = INT64_MAX,
                         .engine = r.engine,
-                        .deadline = test_now() + test_seconds(36) * share};
+                        .deadline = test_now() + test_seconds(15) * share};
     assert_int_equal(sweep_run(&sweep), 0);
     fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh",
             engine_names[r.engine], (long long)sweep.ran);

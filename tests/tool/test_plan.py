@@ -358,18 +358,18 @@ def bench_table():
 
 
 KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
-for source, target in itertools.product(KINDS, repeat=2):
+for source, target in harness.thinned(itertools.product(KINDS, repeat=2), 5):
     case(moves.Layout((4,), (source,), (9, 6)), moves.Layout((4,), (target,), (9, 6)))
 draw = random.Random(20261121)
 for mesh in ((2, 2), (3, 2)):
-    for _ in range(20):
+    for _ in harness.thinned(range(20), 4):
         placements = [tuple(draw.choices(KINDS, k=2)) for _ in range(2)]
         shape = draw.choice([(5, 7), (6, 4), (1, 9), (3, 0)])
         case(moves.Layout(mesh, placements[0], shape), moves.Layout(mesh, placements[1], shape), dtype=draw.choice(list(SIZES)),
              options=["--mode", draw.choice(["direct", "message"])])
 for source, target in ((((6,), range(6)), ((8,), range(8))), (((8,), range(8)), ((7,), range(7))), (((4,), range(4)), ((3,), range(8, 11))),
                        (((2, 2), range(4)), ((4,), [2, 0, 5, 3]))):
-    for _ in range(4):
+    for _ in harness.thinned(range(4), 4):
         shape = draw.choice([(16, 3), (5, 7)])
         layouts = [moves.Layout(mesh, draw.choices(["R", "S(0)", "S(1;balanced)", "S(0)"], k=len(mesh)), shape, ranks) for mesh, ranks in (source, target)]
         case(*layouts)

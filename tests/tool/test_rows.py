@@ -130,6 +130,13 @@ def ops_are_gather_and_add_unless_one_is_named():
     return wrong + harness.different("max", [(l["op"], l["ranks"]) for l in lines("--shape", "50x3", "--batch", 9, "--op", "max", "--ranks", 3)], [("max", 3)])
 
 
+def experts_are_right(*arguments):
+    found = lines("--op", "experts", "--batch", 30, *arguments)
+    wrong = harness.different("fields", [list(l) for l in found], [[*FIELDS, "slots"]])
+    wrong += harness.different("wrong", [(l["wrong"], l["ids"], l["slots"]) for l in found], [(0, 60, 2)])
+    return wrong + [f"{l}: rates" for l in found if not (l["bandwidth"] > 0 and l["of_copy"] > 0 and l["seconds"]["min"] > 0)]
+
+
 def people_get_a_table():
     done = tool.run("bench", "rows", "--shape", "50x4", "--batch", 9, "-c", 0, *FEW)
     rows = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
@@ -152,10 +159,13 @@ for mesh, placements, ranks in LAYOUTS:
 refusals()
 for arguments in ([], ["--skew", "zipf"], ["--duplicates", 60, "--ranks", 3], ["--op", "mean", "--skew", "zipf"], ["--op", "assign"], ["--op", "max", "--ranks", 1]):
     tool.case(f"bench rows {harness.shown(arguments)[8:]}: every element is right", benchmarks_are_right, *arguments)
+for arguments in ([], ["--shape", "3x5", "--ranks", 4], ["--shape", "1x16", "--ranks", 3], ["--skew", "zipf", "--shape", "20x9"]):
+    tool.case(f"bench rows --op experts {harness.shown(arguments)[8:]}: every element is right", experts_are_right, *arguments)
 tool.case("bench rows measures gather and add unless an op is named", ops_are_gather_and_add_unless_one_is_named)
 tool.case("bench rows prints a table", people_get_a_table)
 tool.case("bench compare knows lines of bench rows", lines_can_be_compared)
 for arguments, mentions in (["--op", "sum"], ["none of gather, assign"]), (["--skew", "even"], ["neither uniform nor zipf"]), (["--duplicates", 101], ["percentage"]), \
-        (["--shape", "3"], ["rows of one or more columns"]):
+        (["--shape", "3"], ["rows of one or more columns"]), (["--op", "experts", "--shape", "8"], ["like 8x1024"]), \
+        (["--op", "experts", "--duplicates", 5], ["name each expert once"]):
     tool.refuses(2, ["bench", "rows", *arguments], mentions)
 tool.report.finish()

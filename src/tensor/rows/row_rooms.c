@@ -43,7 +43,7 @@ tsr_status tsr_row_room_take(tsr_row_rooms *rooms, tsr_row_use use, size_t count
     return TSR_OK;
 }
 
-/* A wait that fails may end early, so it is tried once more: the device may still write to rooms. */
+/* A wait that fails may end early, so it is tried once more: the device may still write there. */
 tsr_status tsr_row_rooms_settle(const tsr_device_ops *ops, tsr_status status)
 {
     const tsr_status settled = tsr_device_settle(ops, NULL, status);

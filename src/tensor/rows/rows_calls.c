@@ -45,6 +45,9 @@ static tsr_status prepare(const tsr_row_call *call, const tsr_row_arguments *arg
                               !arguments->ids ? "ids"
                               : call->gathers ? "out"
                                               : "rows");
+    /* What earlier work on the device's stream has found comes before anything is written. */
+    if (call->batch)
+        TSR_TRY(tsr_row_rooms_settle(&call->batch->ops, TSR_OK));
     for (size_t i = 0; i < call->count; i++) {
         tsr_dtensor *const table = arguments->tables[i];
         tsr_row_request *const request = &call->requests[i];

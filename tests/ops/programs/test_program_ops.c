@@ -458,18 +458,12 @@ static void cuts_of_one_meaning_need_no_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_recorded),
-        cmocka_unit_test(reductions_and_norms_are_recorded),
-        cmocka_unit_test(products_are_recorded),
-        cmocka_unit_test(transformers_are_recorded),
-        cmocka_unit_test(mixtures_are_recorded),
-        cmocka_unit_test(rows_by_id_are_recorded),
-        cmocka_unit_test(views_are_recorded),
-        cmocka_unit_test(random_numbers_are_recorded),
-        cmocka_unit_test(layouts_are_recorded),
-        cmocka_unit_test(errors_name_the_place),
-        cmocka_unit_test(gradients_refuse_terms),
-        cmocka_unit_test(cuts_of_one_meaning_need_no_policy),
+        cmocka_unit_test(elements_are_recorded),  cmocka_unit_test(reductions_and_norms_are_recorded),
+        cmocka_unit_test(products_are_recorded),  cmocka_unit_test(transformers_are_recorded),
+        cmocka_unit_test(mixtures_are_recorded),  cmocka_unit_test(rows_by_id_are_recorded),
+        cmocka_unit_test(views_are_recorded),     cmocka_unit_test(random_numbers_are_recorded),
+        cmocka_unit_test(layouts_are_recorded),   cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(gradients_refuse_terms), cmocka_unit_test(cuts_of_one_meaning_need_no_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

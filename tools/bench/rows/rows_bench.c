@@ -1,4 +1,5 @@
 /* bench rows: how long gathers and updates of rows by random ids take, next to loops by hand. */
+#include "bench/rows/experts_bench.h"
 #include "bench/rows/hand_loops.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
@@ -425,7 +426,8 @@ static int read_op(const char *text)
     bool known = !text || strcmp(text, "gather") == 0;
     for (int op = 0; op < TSR_ROWS_OP_END && !known; op++)
         known = strcmp(text, tsr_rows_op_name((tsr_rows_op)op)) == 0;
-    return known ? EXIT_DONE : complain(EXIT_USAGE, "--op '%s' is none of gather, assign, add, mean and max", text);
+    return known ? EXIT_DONE
+                 : complain(EXIT_USAGE, "--op '%s' is none of gather, assign, add, mean, max and experts", text);
 }
 
 static int read_shape(const char *text, job *j)
@@ -471,6 +473,8 @@ static int read_ranks(const tool_arguments *given, job *j)
 
 static int run_bench(const tool_arguments *given)
 {
+    if (given->value[OPT_OP] && strcmp(given->value[OPT_OP], "experts") == 0)
+        return bench_experts(given);
     job j = {.given = given, .settings = {.iterations = 21, .warm_ups = 2, .loop_seconds = 2e-4, .checks = true}};
     int status = bench_settings_read(given, &j.settings);
     if (status == EXIT_DONE)
@@ -502,16 +506,21 @@ const tool_command bench_rows_command = {
         "same threads: for a gather the better of two that copy rows out of the memory of their owners, with and "
         "without fetching ahead; for an update one in which each thread looks through the ids of all and changes its "
         "own rows, one after the other. Over mpi each process copies or changes as many random rows of its own part. "
-        "After the last time a call is checked.",
+        "After the last time a call is checked.\n\n"
+        "--op experts times tsr_experts_dispatch() and tsr_experts_combine() of --batch tokens a rank, of which each "
+        "chooses two of the experts of --shape EXPERTSxWIDTH; ids are two a token. of_copy then compares with the "
+        "better of two loops that copy and sum the same rows on the same threads, by ordinary stores and past the "
+        "cache, where each row goes being known; over mpi there is none.",
     .examples = "  tessera bench rows\n"
                 "  tessera bench rows --op gather --ranks 4 --batch 8 --json\n"
                 "  tessera bench rows --shape 1000000x16 --skew zipf --duplicates 30\n"
+                "  tessera bench rows --op experts --shape 8x1024 --batch 2048\n"
                 "  mpirun -n 2 tessera bench rows --engine mpi\n",
     .takes = TAKES(RANKS) | TAKES(SHAPE) | TAKES(BATCH) | TAKES(SKEW) | TAKES(DUPLICATES) | TAKES(OP) |
              TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(JSON),
     .defaults = {{OPT_RANKS, "2, or as many as were launched"},
-                 {OPT_SHAPE, "1000000x64"},
-                 {OPT_BATCH, "10000"},
+                 {OPT_SHAPE, "1000000x64, of experts 8x1024"},
+                 {OPT_BATCH, "10000, of experts 4096 by the number of ranks"},
                  {OPT_OP, "gather, then add"},
                  {OPT_ITERATIONS, "21"}},
     .run = run_bench,

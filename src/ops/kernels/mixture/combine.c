@@ -59,8 +59,8 @@ static void *find(const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t
 }
 
 /* Elements from `at` on as numbers of the computation: where they lie, or in `room`. */
-static const void *read(const combining *c, const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t at, int64_t n,
-                        void *room)
+static const void *read(const combining *c, const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t at,
+                        int64_t n, void *room)
 {
     const int64_t stride = tensor->strides[tensor->ndim - 1];
     void *const from = find(tensor, token, slot, at);
@@ -79,7 +79,8 @@ static void write(const combining *c, const void *from, const tsr_tensor *tensor
 /* Where a result is computed: in its own memory, or in `room`, from which write() takes it. */
 static void *place(const combining *c, const tsr_tensor *tensor, int64_t token, int64_t slot, int64_t at, void *room)
 {
-    return tensor->dtype == c->computed && tensor->strides[tensor->ndim - 1] == 1 ? find(tensor, token, slot, at) : room;
+    return tensor->dtype == c->computed && tensor->strides[tensor->ndim - 1] == 1 ? find(tensor, token, slot, at)
+                                                                                  : room;
 }
 
 /* Keeps the weights of a token, because out may have their memory. */
@@ -137,8 +138,10 @@ static double add_products(const combining *c, int64_t token, int64_t slot)
     double sum = 0;
     for (int64_t at = 0, n; at < c->length; at += n) {
         n = tsr_smaller(c->length - at, CHUNK);
-        const void *const a = read(c, &c->call->inputs[0], token, 0, at, n, chunk_of(c, 0)),
-                          *const b = read(c, &c->call->inputs[1], token, slot, at, n, chunk_of(c, 1));
+        const void *const a = read(c, &c->call->inputs[0], token, 0, at, n, chunk_of(c, 0)), *const b = read(
+                                                                                                 c, &c->call->inputs[1],
+                                                                                                 token, slot, at, n,
+                                                                                                 chunk_of(c, 1));
         for (int64_t i = 0; i < n; i++)
             sum += c->computed == TSR_F64 ? ((const double *)a)[i] * ((const double *)b)[i]
                                           : (double)((const float *)a)[i] * (double)((const float *)b)[i];

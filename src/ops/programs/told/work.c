@@ -89,8 +89,9 @@ static sizes size_experts(const tsr_executable *x, const tsr_step *step)
 {
     const bool is_gradient = strcmp(step->c.op->name, "experts_gradient") == 0;
     const tsr_tensor *const ids = operand(x, step, 1 + is_gradient), *const gate_up = operand(x, step, 2 + is_gradient),
-                           *const down = operand(x, step, 3 + is_gradient);
-    const double all = (double)tsr_layout_shape(tsr_form_of(x, step->operands[2 + is_gradient])->layout)[0], made = size_of(down, 2);
+                            *const down = operand(x, step, 3 + is_gradient);
+    const double all = (double)tsr_layout_shape(tsr_form_of(x, step->operands[2 + is_gradient])->layout)[0],
+                 made = size_of(down, 2);
     const double rows = divide(count(ids) * size_of(gate_up, 3), all), width = size_of(gate_up, 1);
     return (sizes){1, rows, size_of(down, 1), is_gradient ? 6 * width + 2 * made : 2 * width + made, 1};
 }
