@@ -52,7 +52,7 @@ typedef enum tsr_optimizer_kind {
 
 /** By what Muon multiplies the learning rate of a matrix of a rows and b columns. */
 typedef enum tsr_muon_rate {
-    TSR_MUON_ORIGINAL = 0,  /**< sqrt(max(1, a / b)) */
+    TSR_MUON_ORIGINAL = 0,   /**< sqrt(max(1, a / b)) */
     TSR_MUON_MATCH_RMS_ADAMW /**< 0.2 sqrt(max(a, b)) */
 } tsr_muon_rate;
 
@@ -75,8 +75,9 @@ typedef struct tsr_optimizer_options {
     double coefficients[3]; /**< Muon: of the Newton-Schulz iteration */
     int iterations;         /**< Muon: how many of them, 1 to 99 */
     tsr_muon_rate rate;     /**< Muon */
-    int masters;            /**< 1: the weights of bf16 or f16 are roundings of states "w.master" of
-                                 f32, which lie as other states do; bind the weights, cast, to them */
+    int masters;            /**< 1: weights of bf16 or f16 are roundings of states "w.master" of
+                                 f32, which lie as other states do; bind the weights, cast, to
+                                 them */
     unsigned shard_over;    /**< mesh dims, by bits, on which states are cut where their parameters
                                  are Replicate (ZeRO-1): along the longest tensor dim that is not
                                  cut yet, in balanced parts */
@@ -146,17 +147,17 @@ TSR_API void tsr_optimizer_clip(tsr_program *program, size_t count, tsr_value *g
  * Records the update of `count` parameters, each a tsr_state(), by gradients of their shapes.
  * `learning_rate` is a float without dims, f64 for PyTorch's bits. `step`, a float or integer
  * without dims, is the number of the step, from 1: of those that were not skipped. SGD without
- * dampening, Lion and Muon take TSR_NONE. `finite`, TSR_NONE or the bool of
- * tsr_optimizer_unscale(): where it is 0, weights and states stay as they are, bit for bit.
+ * dampening, Lion and Muon take TSR_NONE. All ranks give the same. `finite`, TSR_NONE or the bool
+ * of tsr_optimizer_unscale(): where it is 0, weights and states stay as they are, bit for bit.
  * `options` NULL: TSR_SGD_INIT.
  *
  * SGD, AdamW and Lion are one group of pointwise steps for each parameter (docs/programs.md). Muon
  * brings whole matrices to balanced owners, which work on them alone, and takes them back: matrices
  * of one shape and layout share a tensor, so that a move takes all of them.
  *
- * Errors: a parameter that is no state, is not of the dtypes above, or comes twice; a gradient of
- * another shape; a learning rate, step or `finite` that is not as said; a matrix of Muon that has
- * not two dims; options out of range.
+ * Errors: a parameter that is no state, or is not of the dtypes above; a gradient of another shape
+ * or mesh; a learning rate, step or `finite` that is not as said; a parameter of Muon that has not
+ * two dims; options out of range.
  */
 TSR_API void tsr_optimizer_update(tsr_program *program, size_t count, const tsr_value *parameters,
                                   const tsr_value *gradients, tsr_value learning_rate,

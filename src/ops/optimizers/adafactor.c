@@ -1,6 +1,6 @@
-/* Adafactor: the squares of gradients are kept as their means over rows and over columns. What ranks
- * sum is summed of all parameters at once, so that the moves share exchanges: first means and norms
- * of weights, then the mean of the rows' means, then norms of updates. */
+/* Adafactor: the squares of gradients are kept as their means over rows and over columns. What
+ * ranks sum is summed of all parameters at once, so that the moves share exchanges: first means and
+ * norms of weights, then the mean of the rows' means, then norms of updates. */
 #include "ops/optimizers/adafactor.h"
 
 #include "ops/optimizers/values.h"
@@ -33,8 +33,8 @@ static double find_epsilon(const tsr_update *u)
     return given != 0 ? given : tsr_layout_dtype(u->layout) == TSR_F64 ? DBL_EPSILON : FLT_EPSILON;
 }
 
-/* The layout of a parameter's tensor with one of the last two dims made 1, and with `both` the other
- * too; what cuts a dim that gets shorter is Replicate. */
+/* The layout of a parameter's tensor with one of the last two dims made 1, and with `both` the
+ * other too; what cuts a dim that gets shorter is Replicate. */
 static tsr_status shorten(const tsr_layout *layout, int dim, bool both, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
@@ -66,6 +66,7 @@ static tsr_value sum_over(tsr_program *p, tsr_value x, int dim)
 static tsr_status open_adaptation(adaptation *a, tsr_update *u)
 {
     a->u = u;
+    tsr_update_begin(u);
     a->ndim = tsr_layout_ndim(u->layout);
     a->count = 1;
     for (int dim = 0; dim < a->ndim; dim++)

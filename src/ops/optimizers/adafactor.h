@@ -4,6 +4,6 @@
 
 #include "ops/optimizers/update.h"
 
-tsr_update_rule tsr_update_adafactor;
+tsr_status tsr_update_adafactor(tsr_update *updates, size_t count);
 
 #endif

@@ -102,8 +102,8 @@ static tsr_status check_inputs(const tsr_program *program, const char *call, con
     const bool counts = o->kind == TSR_ADAMW || o->kind == TSR_ADAFACTOR || (o->kind == TSR_SGD && o->dampening != 0);
     const tsr_layout *const flag = tsr_value_layout(program, finite);
     if (!tsr_value_is_scalar(program, rate, false))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: learning_rate must be a float without dims that is Replicate", call);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: learning_rate must be a float without dims that is Replicate",
+                              call);
     if (step == TSR_NONE && counts)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: step is TSR_NONE, but this optimizer counts steps", call);
     if (step != TSR_NONE && !tsr_value_is_scalar(program, step, true))

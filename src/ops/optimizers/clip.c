@@ -42,7 +42,7 @@ static tsr_value *make_numbers(tsr_program *program, size_t count, const tsr_val
     }
     tsr_value *const numbers = room;
     for (size_t i = 0; i < count; i++)
-        numbers[i] = number(program, gradients[i]);
+        numbers[i] = number(program, tsr_value_again(program, gradients[i]));
     for (size_t i = 0; i < count; i++)
         numbers[i] = tsr_value_whole(program, numbers[i]);
     return numbers;
@@ -99,11 +99,24 @@ void tsr_optimizer_unscale(tsr_program *program, size_t count, tsr_value *gradie
                                                        call));
         return;
     }
+    const int round = tsr_program_open_round(program);
     prepare(program, count, gradients);
     if (finite)
         *finite = fold(program, count, gradients, test_elements, tsr_op_logical_and);
     if (scale != TSR_NONE)
         multiply(program, count, gradients, tsr_op_reciprocal(program, tsr_value_cast(program, scale, TSR_F64)));
+    program->round = round;
+}
+
+/* Multiplies gradients of a norm so that it is at most `most`. */
+static void limit(tsr_program *program, size_t count, tsr_value *gradients, tsr_value norm, double most)
+{
+    if (!tsr_program_records(program))
+        return;
+    const tsr_layout *const layout = tsr_value_layout(program, norm);
+    const tsr_value above = tsr_op_add(program, norm, tsr_scalar_constant(program, 1e-6, layout, TSR_F64));
+    const tsr_value factor = tsr_op_div(program, tsr_scalar_constant(program, most, layout, TSR_F64), above);
+    multiply(program, count, gradients, tsr_op_clamp(program, factor, -INFINITY, 1));
 }
 
 void tsr_optimizer_clip(tsr_program *program, size_t count, tsr_value *gradients, double max_norm, tsr_value *norm)
@@ -114,18 +127,16 @@ void tsr_optimizer_clip(tsr_program *program, size_t count, tsr_value *gradients
     if (!takes(program, call, count, gradients))
         return;
     if (!(max_norm > 0)) {
-        (void)tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "%s: max_norm is %g, but must be above 0",
-                                                       call, max_norm));
+        (void)tsr_program_fail(
+            program, tsr_status_set(TSR_ERROR_ARGUMENT, "%s: max_norm is %g, but must be above 0", call, max_norm));
         return;
     }
+    const int round = tsr_program_open_round(program);
     prepare(program, count, gradients);
     const tsr_value all = tsr_op_sqrt(program, fold(program, count, gradients, sum_squares, tsr_op_add));
     if (norm)
         *norm = all;
-    if (isinf(max_norm) || !tsr_program_records(program))
-        return;
-    const tsr_layout *const layout = tsr_value_layout(program, all);
-    const tsr_value above = tsr_op_add(program, all, tsr_scalar_constant(program, 1e-6, layout, TSR_F64));
-    const tsr_value factor = tsr_op_div(program, tsr_scalar_constant(program, max_norm, layout, TSR_F64), above);
-    multiply(program, count, gradients, tsr_op_clamp(program, factor, -INFINITY, 1));
+    if (!isinf(max_norm))
+        limit(program, count, gradients, all, max_norm);
+    program->round = round;
 }

@@ -28,8 +28,8 @@ static int choose_dim(const tsr_placement *placements, int mesh_ndim, const tsr_
     return best;
 }
 
-/* Cuts what is Replicate on a mesh dim, after all other cuts of the tensor dim: a rank's part is then
- * a part of what it had. */
+/* Cuts what is Replicate on a mesh dim, after all other cuts of the tensor dim: a rank's part is
+ * then a part of what it had. */
 static void cut(tsr_placement *placements, int mesh_ndim, int at, const tsr_layout *layout)
 {
     const int dim = choose_dim(placements, mesh_ndim, layout);

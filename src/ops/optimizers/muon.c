@@ -28,6 +28,7 @@ typedef struct matrices {
     tsr_program *program;
     size_t count, stack_count;
     tsr_update **members;
+    tsr_value *made;       /* the direction of each update, in the order of parameters */
     tsr_value *directions; /* of each member */
     stack *stacks;
     double *loads;  /* by coordinate, what it has to do */
@@ -58,6 +59,7 @@ static double find_cost(const tsr_layout *layout)
 static tsr_value find_direction(tsr_update *u)
 {
     const double momentum = u->in->options->momentum;
+    tsr_update_begin(u);
     const tsr_value state = tsr_update_state(u, "momentum_buffer", u->layout);
     const tsr_value next = tsr_update_lerp(u, state, u->gradient, 1 - momentum);
     const tsr_value direction = u->in->options->nesterov ? tsr_update_lerp(u, u->gradient, next, momentum) : next;
@@ -159,7 +161,8 @@ static void take_back(matrices *m, stack *s)
     s->value = tsr_value_place(m->program, s->value, placements);
 }
 
-/* The iteration of Newton and Schulz on wide matrices: x becomes a x + (b g + c g g) x, g = x x'. */
+/* The iteration of Newton and Schulz on wide matrices: x becomes a x + (b g + c g g) x, where g is
+ * x x'. */
 static void orthogonalize(tsr_program *p, const tsr_optimizer_options *o, stack *s)
 {
     static const int64_t both[] = {1, 2};
@@ -205,7 +208,9 @@ static void record_all(matrices *m, tsr_update *updates)
     sort_stacks(m);
     choose_owners(m);
     for (size_t i = 0; i < m->count; i++)
-        m->directions[i] = find_direction(m->members[i]);
+        m->made[i] = find_direction(&updates[i]);
+    for (size_t i = 0; i < m->count; i++)
+        m->directions[i] = m->made[m->members[i] - updates];
     for (size_t i = 0; i < m->stack_count; i++)
         m->stacks[i].value = put_together(m->program, m->directions + m->stacks[i].first, m->stacks[i].count);
     for (size_t i = 0; i < m->stack_count; i++)
@@ -220,7 +225,7 @@ static void record_all(matrices *m, tsr_update *updates)
 
 tsr_status tsr_update_muon(tsr_update *updates, size_t count)
 {
-    void *rooms[5] = {NULL};
+    void *rooms[6] = {NULL};
     matrices m = {.program = updates[0].program, .count = count, .owners = 1};
     tsr_context *const context = m.program->context;
     for (size_t i = 0; i < count; i++) {
@@ -228,20 +233,25 @@ tsr_status tsr_update_muon(tsr_update *updates, size_t count)
         const int64_t owners = tsr_mesh_size(tsr_layout_mesh(layout), find_owner_dim(layout));
         m.owners = owners > m.owners ? owners : m.owners;
     }
-    const size_t bytes[] = {sizeof *m.members, sizeof *m.directions, sizeof *m.stacks,
-                            sizeof *m.sizes * (size_t)m.owners, sizeof *m.loads * (size_t)m.owners};
+    const size_t bytes[] = {sizeof *m.members,
+                            sizeof *m.made,
+                            sizeof *m.directions,
+                            sizeof *m.stacks,
+                            sizeof *m.sizes * (size_t)m.owners,
+                            sizeof *m.loads * (size_t)m.owners};
     tsr_status status = TSR_OK;
-    for (int i = 0; i < 5 && status == TSR_OK; i++)
-        status = tsr_program_array(context, i == 4 ? 1 : count, bytes[i], &rooms[i]);
+    for (int i = 0; i < 6 && status == TSR_OK; i++)
+        status = tsr_program_array(context, i == 5 ? 1 : count, bytes[i], &rooms[i]);
     if (status == TSR_OK) {
         m.members = rooms[0];
-        m.directions = rooms[1];
-        m.stacks = rooms[2];
-        m.sizes = rooms[3];
-        m.loads = rooms[4];
+        m.made = rooms[1];
+        m.directions = rooms[2];
+        m.stacks = rooms[3];
+        m.sizes = rooms[4];
+        m.loads = rooms[5];
         record_all(&m, updates);
     }
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         tsr_release(context, rooms[i]);
     return status;
 }

@@ -40,40 +40,36 @@ static tsr_status open_update(tsr_update *u, const tsr_update_inputs *in, size_t
     return tsr_optimizer_place(in->options, index, own, &u->layout);
 }
 
-/* The weight as the formulas take it: the master, or the parameter, brought to the states' layout. */
-static void take_weight(tsr_update *u)
+/* Brings the gradient and the weight, or its master, to the states' layout. */
+static void take_operands(tsr_update *u, tsr_value gradient)
 {
     tsr_program *const p = u->program;
-    const tsr_dtype dtype = tsr_layout_dtype(u->layout);
-    if (u->in->options->masters && tsr_layout_dtype(tsr_value_layout(p, u->parameter)) != dtype)
+    const tsr_placement *const placements = tsr_layout_placements(u->layout);
+    const tsr_dtype own = tsr_layout_dtype(tsr_value_layout(p, u->parameter));
+    u->gradient = tsr_value_place(p, gradient, placements);
+    if (u->in->options->masters && own != tsr_layout_dtype(u->layout))
         u->old = u->master = tsr_update_state(u, "master", u->layout);
     else
-        u->old = tsr_value_cast(p, tsr_value_place(p, u->parameter, tsr_layout_placements(u->layout)), dtype);
+        u->old = tsr_value_place(p, u->parameter, placements);
 }
 
 /* Records all updates: what must move moves together, before and behind the formulas. */
 static tsr_status record_updates(tsr_update *updates, size_t count, const tsr_value *gradients)
 {
     static tsr_update_rule *const rules[] = {
-        [TSR_SGD] = tsr_update_sgd,
-        [TSR_ADAMW] = tsr_update_adamw,
-        [TSR_LION] = tsr_update_lion,
-        [TSR_ADAFACTOR] = tsr_update_adafactor,
+        [TSR_SGD] = tsr_update_sgd,   [TSR_ADAMW] = tsr_update_adamw,
+        [TSR_LION] = tsr_update_lion, [TSR_ADAFACTOR] = tsr_update_adafactor,
         [TSR_MUON] = tsr_update_muon,
     };
     tsr_program *const p = updates[0].program;
     for (size_t i = 0; i < count; i++)
-        updates[i].gradient = tsr_value_place(p, gradients[i], tsr_layout_placements(updates[i].layout));
-    for (size_t i = 0; i < count && tsr_program_records(p); i++) {
-        updates[i].gradient = tsr_value_cast(p, updates[i].gradient, tsr_layout_dtype(updates[i].layout));
-        take_weight(&updates[i]);
-    }
+        take_operands(&updates[i], gradients[i]);
     if (tsr_program_records(p))
         TSR_TRY(rules[updates[0].in->options->kind](updates, count));
     for (size_t i = 0; i < count && tsr_program_records(p); i++)
         if (updates[i].moved != TSR_NONE)
-            updates[i].moved = tsr_value_place(
-                p, updates[i].moved, tsr_layout_placements(tsr_value_layout(p, updates[i].parameter)));
+            updates[i].moved =
+                tsr_value_place(p, updates[i].moved, tsr_layout_placements(tsr_value_layout(p, updates[i].parameter)));
     for (size_t i = 0; i < count && tsr_program_records(p); i++)
         if (updates[i].moved != TSR_NONE)
             tsr_op_store(p, updates[i].parameter, updates[i].moved, TSR_NONE);
@@ -105,13 +101,14 @@ void tsr_optimizer_update(tsr_program *program, size_t count, const tsr_value *p
     if (!tsr_optimizer_check(program, call, count, parameters, gradients, options, &o) ||
         !tsr_optimizer_check_inputs(program, call, &o, learning_rate, step, finite) || !count)
         return;
-    const tsr_update_inputs in = {
-        program, &o, tsr_value_cast(program, learning_rate, TSR_F64),
-        step == TSR_NONE ? TSR_NONE
-                         : tsr_scalar_on(program, tsr_value_cast(program, step, TSR_F64),
-                                         tsr_value_layout(program, learning_rate)),
-        finite};
+    const int round = tsr_program_open_round(program);
+    const tsr_update_inputs in = {program, &o, tsr_value_cast(program, learning_rate, TSR_F64),
+                                  step == TSR_NONE ? TSR_NONE
+                                                   : tsr_scalar_on(program, tsr_value_cast(program, step, TSR_F64),
+                                                                   tsr_value_layout(program, learning_rate)),
+                                  finite};
     const tsr_status status = update_all(&in, count, parameters, gradients);
+    program->round = round;
     if (status != TSR_OK)
         (void)tsr_program_fail(program, status);
 }

@@ -28,6 +28,7 @@ static void update_sgd(tsr_update *u)
 {
     tsr_program *const p = u->program;
     const tsr_optimizer_options *const o = u->in->options;
+    tsr_update_begin(u);
     tsr_value state = TSR_NONE, momentum = TSR_NONE;
     tsr_value g = o->weight_decay == 0 ? u->gradient : combine(p, u->gradient, 1, u->old, o->weight_decay);
     if (o->momentum != 0) {
@@ -53,6 +54,7 @@ static void update_adamw(tsr_update *u)
 {
     tsr_program *const p = u->program;
     const tsr_optimizer_options *const o = u->in->options;
+    tsr_update_begin(u);
     const tsr_value m = tsr_update_state(u, "exp_avg", u->layout), v = tsr_update_state(u, "exp_avg_sq", u->layout);
     const tsr_value rate = tsr_op_div(p, u->in->rate, find_correction(u, o->beta1));
     const tsr_value root = tsr_op_sqrt(p, find_correction(u, o->beta2));
@@ -72,6 +74,7 @@ static void update_lion(tsr_update *u)
 {
     tsr_program *const p = u->program;
     const tsr_optimizer_options *const o = u->in->options;
+    tsr_update_begin(u);
     const tsr_value m = tsr_update_state(u, "exp_avg", u->layout), kept = tsr_update_decayed(u);
     const tsr_value direction = tsr_op_sign(p, combine(p, m, o->beta1, u->gradient, 1 - o->beta1));
     const tsr_value made = tsr_op_sub(p, kept, tsr_op_mul(p, direction, tsr_update_number(u, u->in->rate)));

@@ -4,6 +4,8 @@
 
 #include "ops/optimizers/update.h"
 
-tsr_update_rule tsr_update_sgd, tsr_update_adamw, tsr_update_lion;
+tsr_status tsr_update_sgd(tsr_update *updates, size_t count);
+tsr_status tsr_update_adamw(tsr_update *updates, size_t count);
+tsr_status tsr_update_lion(tsr_update *updates, size_t count);
 
 #endif

@@ -9,6 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+void tsr_update_begin(tsr_update *u)
+{
+    const tsr_dtype dtype = tsr_layout_dtype(u->layout);
+    u->gradient = tsr_value_cast(u->program, tsr_value_again(u->program, u->gradient), dtype);
+    u->old = tsr_value_cast(u->program, u->old, dtype);
+}
+
 tsr_value tsr_update_state(const tsr_update *u, const char *suffix, tsr_layout *layout)
 {
     void *name;

@@ -30,14 +30,17 @@ typedef struct tsr_update {
 /** Records a rule's formula for `count` parameters: stores states, and finishes each. */
 typedef tsr_status tsr_update_rule(tsr_update *updates, size_t count);
 
+/** Begins the formula of a parameter, whose gradient and weight are cast to its dtype. */
+void tsr_update_begin(tsr_update *u);
+
 /** A state "NAME.suffix" in a layout. */
 tsr_value tsr_update_state(const tsr_update *u, const char *suffix, tsr_layout *layout);
 
 /** Stores what a state becomes, unless the step is skipped. Nothing reads the state afterwards. */
 void tsr_update_store(const tsr_update *u, tsr_value state, tsr_value value);
 
-/** Stores what the weight becomes, and its master, unless the step is skipped; notes it in `moved` if
- * it must be moved first. */
+/** Stores what the weight becomes, and its master, unless the step is skipped; notes it in `moved`
+ * if it must be moved first. */
 void tsr_update_finish(tsr_update *u, tsr_value value);
 
 /** A number that follows from the inputs, an f64, as the parameter's formulas take it: on its mesh,

@@ -91,6 +91,30 @@ tsr_value tsr_value_whole(tsr_program *program, tsr_value value)
     return tsr_value_place(program, value, placements);
 }
 
+int tsr_program_open_round(tsr_program *program)
+{
+    const int before = program->round;
+    for (size_t i = 0; i < program->node_count; i++)
+        if (program->nodes[i].round >= program->round)
+            program->round = program->nodes[i].round + 1;
+    return before;
+}
+
+tsr_value tsr_value_again(tsr_program *program, tsr_value value)
+{
+    const tsr_program_value *const v = tsr_program_value_at(program, value);
+    if (!tsr_program_records(program) || v->kind != TSR_VALUE_RESULT || !program->nodes[v->node].op)
+        return value;
+    const char *const op = program->nodes[v->node].op->name;
+    const tsr_value from = program->nodes[v->node].operands[0], by = program->nodes[v->node].operands[1];
+    const tsr_dtype dtype = tsr_layout_dtype(v->layout);
+    if (strcmp(op, "cast") == 0)
+        return tsr_op_cast(program, tsr_value_again(program, from), dtype);
+    if (strcmp(op, "mul") == 0 && tsr_layout_ndim(tsr_value_layout(program, by)) == 0)
+        return tsr_op_mul(program, tsr_value_again(program, from), by);
+    return value;
+}
+
 bool tsr_value_is_scalar(const tsr_program *program, tsr_value value, bool integers)
 {
     const tsr_layout *const layout = tsr_value_layout(program, value);

@@ -27,11 +27,19 @@ tsr_value tsr_value_place(tsr_program *program, tsr_value value, const tsr_place
 /** A value with Replicate in place of Partial; itself if it has none. */
 tsr_value tsr_value_whole(tsr_program *program, tsr_value value);
 
+/** Begins a round, in which what was recorded before is recorded anew instead of shared; returns
+ * the round that was, to which the caller goes back at the end. */
+int tsr_program_open_round(tsr_program *program);
+
+/** A value that was cast, or multiplied by a number, is so again, in this round, so that it is made
+ * where it is read, in one pass with what reads it; any other as it is. */
+tsr_value tsr_value_again(tsr_program *program, tsr_value value);
+
 /** True if a value has no dims, is Replicate, and is of a class: float, or integer too. */
 bool tsr_value_is_scalar(const tsr_program *program, tsr_value value, bool integers);
 
-/** Checks the arguments that calls have in common: an array, and its values, which are floats. Fails
- * the program. */
+/** Checks the arguments that calls have in common: an array, and its values, which are floats. If
+ * not, the program fails. */
 bool tsr_values_hold(tsr_program *program, const char *call, const char *what, size_t count, const tsr_value *values);
 
 #endif

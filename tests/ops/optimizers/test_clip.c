@@ -1,7 +1,6 @@
 /* What is done with all gradients together: norms, clipping, loss scales, flags; schedules. */
-#include "trials.h"
-
 #include "layers.h"
+#include "trials.h"
 
 #include <float.h>
 #include <math.h>
@@ -162,7 +161,7 @@ static void loss_scales_follow_runs(void **state)
     static const struct {
         int finite;
         double scale;
-    } runs[] = {{1, 65536},  {1, 65536},  {1, 131072}, {1, 131072}, {0, 65536},
+    } runs[] = {{1, 65536}, {1, 65536}, {1, 131072}, {1, 131072}, {0, 65536},
                 {1, 65536}, {1, 65536}, {0, 32768},  {0, 16384},  {1, 16384}};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         assert_int_equal(tsr_loss_scale_next(&s, runs[i].finite, &o), TSR_OK);

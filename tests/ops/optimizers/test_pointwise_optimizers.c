@@ -60,8 +60,6 @@ static void expect_near(const char *what, int64_t at, double got, double wanted,
         fail_msg("%s %lld is %.17g instead of %.17g", what, (long long)at, got, wanted);
 }
 
-
-
 static void set_up(trial *t, const tsr_optimizer_options *o)
 {
     *t = (trial){.mesh = "1",

@@ -143,8 +143,8 @@ static tsr_status run_step(const training *r, int step, trial_result *out)
     inputs[count++] = tsr_tensor_contiguous(&scale, TSR_F64, 0, NULL);
     const tsr_tensor outputs[] = {tsr_tensor_contiguous(&norm, TSR_F64, 0, NULL),
                                   tsr_tensor_contiguous(&finite, TSR_BOOL, 0, NULL)};
-    TSR_TRY(tsr_executable_run(r->x, r->comm, inputs, outputs, r->workspace, tsr_executable_workspace_bytes(r->x),
-                               NULL));
+    TSR_TRY(
+        tsr_executable_run(r->x, r->comm, inputs, outputs, r->workspace, tsr_executable_workspace_bytes(r->x), NULL));
     for (int i = 0; i < r->t->count; i++)
         tsr_dtensor_destroy(g[i]);
     out->norms[step - 1] = norm;
@@ -155,7 +155,7 @@ static tsr_status run_step(const training *r, int step, trial_result *out)
 /* Reads all parameters and states, and frees them. */
 static tsr_status collect(training *r, trial_result *out)
 {
-    double *at = out->room;
+    int at = 0;
     out->count = (int)tsr_executable_binding_count(r->x);
     for (int i = 0; i < out->count; i++) {
         tsr_executable_binding b;
@@ -164,9 +164,9 @@ static tsr_status collect(training *r, trial_result *out)
         out->sizes[i] = 1;
         for (int dim = 0; dim < tsr_layout_ndim(b.layout); dim++)
             out->sizes[i] *= (int)tsr_layout_shape(b.layout)[dim];
-        EXPECT(at + out->sizes[i] <= out->room + TRIAL_ROOM, "there is no room for \"%s\"", b.name);
-        out->values[i] = at;
-        TSR_TRY(support_read(r->bound[i], at));
+        EXPECT(at + out->sizes[i] <= TRIAL_ROOM, "there is no room for \"%s\"", b.name);
+        out->first[i] = at;
+        TSR_TRY(support_read(r->bound[i], out->room + at));
         at += out->sizes[i];
         tsr_dtensor_destroy(r->bound[i]);
     }
@@ -215,7 +215,7 @@ const double *trial_find(const trial_result *r, const char *name)
 {
     for (int i = 0; i < r->count; i++)
         if (strcmp(r->names[i], name) == 0)
-            return r->values[i];
+            return r->room + r->first[i];
     fail_msg("there is no \"%s\"", name);
     return NULL;
 }
@@ -225,9 +225,10 @@ void trial_expect_same(const trial_result *got, const trial_result *wanted)
     assert_int_equal(got->count, wanted->count);
     for (int i = 0; i < got->count; i++) {
         assert_string_equal(got->names[i], wanted->names[i]);
-        for (int j = 0; j < got->sizes[i]; j++)
-            if (memcmp(&got->values[i][j], &wanted->values[i][j], sizeof(double)) != 0)
-                fail_msg("%s: element %d is %.17g instead of %.17g", got->names[i], j, got->values[i][j],
-                         wanted->values[i][j]);
+        for (int j = 0; j < got->sizes[i]; j++) {
+            const double *const x = got->room + got->first[i] + j, *const y = wanted->room + wanted->first[i] + j;
+            if (memcmp(x, y, sizeof *x) != 0)
+                fail_msg("%s: element %d is %.17g instead of %.17g", got->names[i], j, *x, *y);
+        }
     }
 }

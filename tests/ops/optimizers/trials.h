@@ -32,10 +32,10 @@ typedef struct trial {
 /** What is there after a training: of all parameters and states, in the order of recording, their
  * elements; and of the last run the norm and the flag. */
 typedef struct trial_result {
-    int count;         /**< of parameters and states */
+    int count; /**< of parameters and states */
     char names[24][32];
     int sizes[24];
-    double *values[24]; /**< in `room` */
+    int first[24]; /**< where its elements begin in `room` */
     double room[TRIAL_ROOM];
     double norms[8];
     bool finite[8];
