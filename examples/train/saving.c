@@ -1,5 +1,6 @@
 #include "saving.h"
 
+#include <tessera/checkpoint.h>
 #include <tessera/new_file.h>
 #include <tessera/sys/status.h>
 
@@ -9,15 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define STEP_KEY      "tessera.step"
-#define OPTIMIZER_KEY "tessera.optimizer"
+/* What is saved beside tensors. */
+enum { STEP, OPTIMIZER, NUMBERS };
 
-static const char *optimizer_name(const train_trainer *trainer)
-{
-    static const char *const names[] = {
-        [TSR_SGD] = "sgd", [TSR_ADAMW] = "adamw", [TSR_LION] = "lion", [TSR_ADAFACTOR] = "adafactor", [TSR_MUON] = "muon"};
-    return names[trainer->plan->optimizer.kind];
-}
+static const char *const keys[NUMBERS] = {"tessera.step", "tessera.optimizer"};
+static const char *const optimizer_names[] = {
+    [TSR_SGD] = "sgd", [TSR_ADAMW] = "adamw", [TSR_LION] = "lion", [TSR_ADAFACTOR] = "adafactor", [TSR_MUON] = "muon"};
 
 static tsr_status copy_file(const char *from, const char *to)
 {
@@ -60,21 +58,20 @@ static tsr_status make_folder(const char *folder, const char *config)
 
 static tsr_status write_state(const train_trainer *trainer, const char *folder, int64_t step)
 {
-    char number[24];
-    const tsr_safetensors_text texts[] = {{"format", "pt"}, {STEP_KEY, number}, {OPTIMIZER_KEY, optimizer_name(trainer)}};
-    const tsr_safetensors_write_options options = {sizeof options, sizeof texts / sizeof *texts, texts};
-    char *const path = path_in(folder, "model.safetensors");
+    const tsr_safetensors_text format = {"format", "pt"};
+    const tsr_checkpoint_number numbers[] = {{keys[STEP], step}, {keys[OPTIMIZER], trainer->plan->optimizer.kind}};
+    tsr_checkpoint_save_options options = TSR_CHECKPOINT_SAVE_OPTIONS_INIT;
     tsr_safetensors_tensor *const all = calloc(trainer->count, sizeof *all);
-    tsr_status status = TSR_OK;
-    snprintf(number, sizeof number, "%lld", (long long)step);
-    for (size_t i = 0; i < trainer->count && all; i++)
+    if (!all)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu tensors", trainer->count);
+    options.metadata = &format;
+    options.metadata_count = 1;
+    options.numbers = numbers;
+    options.number_count = NUMBERS;
+    for (size_t i = 0; i < trainer->count; i++)
         all[i] = (tsr_safetensors_tensor){train_trainer_name(trainer, i), trainer->tensors[i], TSR_DTYPE_NONE};
-    if (path && all)
-        status = tsr_safetensors_write(path, trainer->count, all, &options);
-    else
-        status = tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu tensors", trainer->count);
+    const tsr_status status = tsr_checkpoint_save(trainer->comm, folder, trainer->count, all, &options);
     free(all);
-    free(path);
     return status;
 }
 
@@ -86,45 +83,32 @@ tsr_status train_save(const train_trainer *trainer, const char *folder, const ch
     return write_state(trainer, folder, step);
 }
 
-/* Reads the metadata of a state. */
-static tsr_status read_metadata(const train_trainer *trainer, const char *folder, const tsr_safetensors *file,
-                                int64_t *step)
+static tsr_status read_state(const train_trainer *trainer, const char *folder, tsr_checkpoint_number numbers[NUMBERS])
 {
-    char *end = NULL;
-    const char *const text = tsr_safetensors_metadata(file, STEP_KEY);
-    const char *const optimizer = tsr_safetensors_metadata(file, OPTIMIZER_KEY);
-    errno = 0;
-    const long long value = text ? strtoll(text, &end, 10) : -1;
-    if (!text || !optimizer || end == text || *end != '\0' || errno != 0 || value < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "--resume %s: its metadata has no step of a training; give a folder of --save, or, to "
-                              "train a model's weights from step 0, the folder as MODEL_DIR",
-                              folder);
-    if (strcmp(optimizer, optimizer_name(trainer)) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: it was trained with --optimizer %.16s, not %s", folder,
-                              optimizer, optimizer_name(trainer));
-    *step = value;
-    return TSR_OK;
-}
-
-static tsr_status read_state(const train_trainer *trainer, const char *folder)
-{
+    tsr_checkpoint_load_options options = TSR_CHECKPOINT_LOAD_OPTIONS_INIT;
     tsr_safetensors_target *const all = calloc(trainer->count, sizeof *all);
     if (!all)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu tensors", trainer->count);
+    options.numbers = numbers;
+    options.number_count = NUMBERS;
     for (size_t i = 0; i < trainer->count; i++)
         all[i] = (tsr_safetensors_target){train_trainer_name(trainer, i), trainer->tensors[i]};
-    const tsr_status status = tsr_safetensors_restore(folder, trainer->count, all);
+    const tsr_status status = tsr_checkpoint_load(trainer->comm, folder, trainer->count, all, &options);
     free(all);
     return status;
 }
 
 tsr_status train_resume(const train_trainer *trainer, const char *folder, int64_t *step)
 {
-    tsr_safetensors *file;
-    TSR_TRY(tsr_safetensors_open(folder, &file));
-    const tsr_status status = read_metadata(trainer, folder, file, step);
-    tsr_safetensors_destroy(file);
-    TSR_TRY(status);
-    return read_state(trainer, folder);
+    tsr_checkpoint_number numbers[NUMBERS] = {{keys[STEP], 0}, {keys[OPTIMIZER], 0}};
+    const tsr_optimizer_kind own = trainer->plan->optimizer.kind;
+    TSR_TRY(read_state(trainer, folder, numbers));
+    const int64_t kind = numbers[OPTIMIZER].value;
+    if (kind < 0 || kind > TSR_MUON || numbers[STEP].value < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: its metadata is not that of a training", folder);
+    if (kind != (int64_t)own)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: it was trained with --optimizer %s, not %s", folder,
+                              optimizer_names[kind], optimizer_names[own]);
+    *step = numbers[STEP].value;
+    return TSR_OK;
 }

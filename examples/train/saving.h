@@ -7,7 +7,7 @@
 
 /**
  * Collective: writes the state before step `step` to `folder`, which is made if it is not there. The last
- * state stays until the new one is whole. `config` is the path of the model's config.json.
+ * state stays until the new one is whole (tsr_checkpoint_save()). `config` is the path of the model's config.json.
  * TSR_ERROR_IO: it cannot be written.
  */
 tsr_status train_save(const train_trainer *trainer, const char *folder, const char *config, int64_t step);

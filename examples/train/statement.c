@@ -6,6 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef enum linear_kind { QUERY, KEY, VALUE, ATTENTION_OUTPUT, GATE, UP, DOWN, LINEARS } linear_kind;
+typedef enum norm_kind { BEFORE_ATTENTION, BEFORE_MLP, OF_QUERIES, OF_KEYS, NORMS } norm_kind;
+
+/* Where a layer's weights lie in lists of them: matrices, then biases, then norms. */
+enum { BIASES = LINEARS, LAYER_NORMS = 2 * LINEARS, LAYER_WEIGHTS = 2 * LINEARS + NORMS };
+
+/* The weights of a layer, as they are used; TSR_NONE: it has none. */
+typedef struct layer_weights {
+    tsr_value values[LAYER_WEIGHTS];
+} layer_weights;
+
 /* What is being stated. */
 typedef struct statement {
     const train_model *model;
@@ -14,6 +25,7 @@ typedef struct statement {
     tsr_program *p;
     bool trains;
     int64_t layer; /* that is stated; -1: none */
+    layer_weights now, next; /* of this layer, and of the one behind it */
     tsr_value positions;
     train_weights *weights;
     size_t room; /* of the list of weights */
@@ -37,9 +49,8 @@ static void list(statement *s, tsr_value value)
         all->values[all->count++] = value;
 }
 
-/* A weight that tp cuts as `tp` says, as it is used: of fsdp, gathered, once more in the backward rather
- * than kept until then. It varies: each rank has terms of its gradient, of its own tokens. */
-static tsr_value weight(statement *s, const char *name, const char *tp, int ndim, const int64_t *shape)
+/* A weight that tp cuts as `tp` says, as it is kept; bf16 is what of it is gathered. */
+static tsr_value keep(statement *s, const char *name, const char *tp, int ndim, const int64_t *shape)
 {
     char text[128], prefix[48] = "", placements[TRAIN_TEXT_BYTES];
     tsr_layout *layout;
@@ -49,35 +60,32 @@ static tsr_value weight(statement *s, const char *name, const char *tp, int ndim
     train_layouts_weight(s->on, tp, true, placements);
     if (tsr_layout_parse(s->on->mesh, placements, ndim, shape, kept_dtype(s->model), &layout) != TSR_OK)
         return TSR_NONE;
-    tsr_value w = s->trains ? tsr_state(s->p, text, layout) : tsr_parameter(s->p, text, layout);
+    const tsr_value w = s->trains ? tsr_state(s->p, text, layout) : tsr_parameter(s->p, text, layout);
     tsr_layout_destroy(layout);
     list(s, w);
-    if (s->model->dtype == TSR_BF16 && ndim > 1 && s->layer >= 0)
-        w = tsr_op_cast(s->p, w, TSR_BF16);
-    if (train_layouts_size(s->on, TRAIN_FSDP) > 1) {
-        train_layouts_weight(s->on, tp, false, placements);
-        w = tsr_op_recompute(s->p, tsr_op_redistribute(s->p, w, placements));
-        return tsr_op_recompute(s->p, tsr_op_vary(s->p, w));
-    }
-    return tsr_op_vary(s->p, w);
+    return s->model->dtype == TSR_BF16 && ndim > 1 && s->layer >= 0 ? tsr_op_cast(s->p, w, TSR_BF16) : w;
 }
 
-/* A linear layer, whose weight is `name`.weight. */
-static tsr_value linear(statement *s, const char *name, const char *tp, bool has_bias, int64_t outputs, int64_t inputs,
-                        tsr_value x)
+/* Gathers a weight along fsdp: once more in the backward, rather than that it is kept until then. */
+static tsr_value gather(const statement *s, tsr_value w, const char *tp)
 {
-    char text[64];
-    const int64_t shape[] = {outputs, inputs};
-    snprintf(text, sizeof text, "%s.weight", name);
-    const tsr_value w = weight(s, text, tp, 2, shape);
-    snprintf(text, sizeof text, "%s.bias", name);
-    const char *const of_bias = tp[2] == '0' ? tp : "R";
-    return tsr_op_linear(s->p, x, w, has_bias ? weight(s, text, of_bias, 1, &outputs) : TSR_NONE);
+    char placements[TRAIN_TEXT_BYTES];
+    train_layouts_weight(s->on, tp, false, placements);
+    return train_layouts_size(s->on, TRAIN_FSDP) > 1
+               ? tsr_op_recompute(s->p, tsr_op_redistribute(s->p, w, placements))
+               : w;
 }
 
-static tsr_value norm(statement *s, const char *name, int64_t width, tsr_value x)
+/* A gathered weight varies: each rank has terms of its gradient, of its own tokens. */
+static tsr_value use(const statement *s, tsr_value w)
 {
-    return tsr_op_rms_norm(s->p, x, weight(s, name, "R", 1, &width), s->config->norm_epsilon);
+    const tsr_value varying = tsr_op_vary(s->p, w);
+    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, varying) : varying;
+}
+
+static tsr_value weight(statement *s, const char *name, const char *tp, int ndim, const int64_t *shape)
+{
+    return use(s, gather(s, keep(s, name, tp, ndim, shape), tp));
 }
 
 /* The placement that cuts query heads, and that of key/value heads, along tensor dim `dim` of `head`
@@ -87,6 +95,85 @@ static void cut_heads(const statement *s, bool queries, int dim, int64_t head, c
     const int64_t group = s->config->heads / s->config->kv_heads;
     const int64_t unit = queries && !s->on->shares_keys ? group * head : head;
     snprintf(text, 64, "S(%d;unit=%lld)", dim, (long long)unit);
+}
+
+/* A linear layer. */
+typedef struct dense {
+    const char *name;
+    char tp[64]; /* how tp cuts its weight */
+    bool has_bias;
+    int64_t outputs, inputs;
+} dense;
+
+static dense describe_attention(const statement *s, linear_kind kind)
+{
+    static const char *const names[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                                        "self_attn.o_proj"};
+    const llama_config *const c = s->config;
+    const bool is_output = kind == ATTENTION_OUTPUT, queries = kind == QUERY || is_output;
+    const int64_t width = (queries ? c->heads : c->kv_heads) * c->head_dim;
+    dense d = {names[kind], "", c->attention_bias, is_output ? c->hidden_size : width,
+               is_output ? width : c->hidden_size};
+    cut_heads(s, queries, is_output, c->head_dim, d.tp);
+    return d;
+}
+
+static dense describe(const statement *s, linear_kind kind)
+{
+    const llama_config *const c = s->config;
+    if (kind <= ATTENTION_OUTPUT)
+        return describe_attention(s, kind);
+    if (kind == DOWN)
+        return (dense){"mlp.down_proj", "S(1)", c->mlp_bias, c->hidden_size, c->intermediate_size};
+    return (dense){kind == GATE ? "mlp.gate_proj" : "mlp.up_proj", "S(0)", c->mlp_bias, c->intermediate_size,
+                   c->hidden_size};
+}
+
+static tsr_value keep_norm(statement *s, norm_kind kind)
+{
+    static const char *const names[] = {"input_layernorm.weight", "post_attention_layernorm.weight",
+                                        "self_attn.q_norm.weight", "self_attn.k_norm.weight"};
+    const bool of_heads = kind == OF_QUERIES || kind == OF_KEYS;
+    if (of_heads && !s->config->has_head_norms)
+        return TSR_NONE;
+    return keep(s, names[kind], "R", 1, of_heads ? &s->config->head_dim : &s->config->hidden_size);
+}
+
+/* Gathers the weights of a layer, one move behind the other, so that they share an exchange. */
+static layer_weights gather_layer(statement *s, int64_t layer)
+{
+    layer_weights w;
+    char tp[LAYER_WEIGHTS][64], text[64];
+    s->layer = layer;
+    for (int i = 0; i < LINEARS; i++) {
+        const dense d = describe(s, (linear_kind)i);
+        const int64_t shape[] = {d.outputs, d.inputs};
+        snprintf(tp[i], sizeof tp[i], "%s", d.tp);
+        snprintf(tp[BIASES + i], sizeof tp[i], "%s", d.tp[2] == '0' ? d.tp : "R");
+        snprintf(text, sizeof text, "%s.weight", d.name);
+        w.values[i] = keep(s, text, tp[i], 2, shape);
+        snprintf(text, sizeof text, "%s.bias", d.name);
+        w.values[BIASES + i] = d.has_bias ? keep(s, text, tp[BIASES + i], 1, shape) : TSR_NONE;
+    }
+    for (int i = 0; i < NORMS; i++) {
+        snprintf(tp[LAYER_NORMS + i], sizeof tp[i], "R");
+        w.values[LAYER_NORMS + i] = keep_norm(s, (norm_kind)i);
+    }
+    for (int i = 0; i < LAYER_WEIGHTS; i++)
+        w.values[i] = w.values[i] != TSR_NONE ? gather(s, w.values[i], tp[i]) : TSR_NONE;
+    for (int i = 0; i < LAYER_WEIGHTS; i++)
+        w.values[i] = w.values[i] != TSR_NONE ? use(s, w.values[i]) : TSR_NONE;
+    return w;
+}
+
+static tsr_value linear(const statement *s, linear_kind kind, tsr_value x)
+{
+    return tsr_op_linear(s->p, x, s->now.values[kind], s->now.values[BIASES + (int)kind]);
+}
+
+static tsr_value norm(const statement *s, norm_kind kind, tsr_value x)
+{
+    return tsr_op_rms_norm(s->p, x, s->now.values[LAYER_NORMS + (int)kind], s->config->norm_epsilon);
 }
 
 static tsr_value lay(const statement *s, tsr_value x, int rows, int tokens, const char *tp)
@@ -106,19 +193,16 @@ static tsr_value split(const statement *s, tsr_value x, bool queries)
     return lay(s, tsr_op_reshape(s->p, x, 4, shape), 0, 1, tp);
 }
 
-static tsr_value project(statement *s, const char *name, bool queries, tsr_value x)
+static tsr_value project(const statement *s, linear_kind kind, tsr_value x)
 {
-    char tp[64];
-    const int64_t heads = queries ? s->config->heads : s->config->kv_heads, dim = s->config->head_dim;
-    cut_heads(s, queries, 0, dim, tp);
-    return split(s, linear(s, name, tp, s->config->attention_bias, heads * dim, s->config->hidden_size, x), queries);
+    return split(s, linear(s, kind, x), kind == QUERY);
 }
 
-static tsr_value turn(statement *s, const char *norm_name, tsr_value x)
+static tsr_value turn(const statement *s, norm_kind kind, tsr_value x)
 {
     const tsr_rope_options options = llama_config_rope(s->config);
     if (s->config->has_head_norms)
-        x = norm(s, norm_name, s->config->head_dim, x);
+        x = norm(s, kind, x);
     return tsr_op_rope(s->p, x, s->positions, &options);
 }
 
@@ -133,7 +217,7 @@ static tsr_value share(const statement *s, tsr_value x)
     return x;
 }
 
-static tsr_value attend(statement *s, tsr_value x)
+static tsr_value attend(const statement *s, tsr_value x)
 {
     char tp[64];
     const llama_config *const c = s->config;
@@ -141,37 +225,31 @@ static tsr_value attend(statement *s, tsr_value x)
     tsr_attention_options options = TSR_ATTENTION_OPTIONS_INIT;
     options.causal = 1;
     options.window = llama_config_window(c, s->layer);
-    tsr_value q = turn(s, "self_attn.q_norm.weight", project(s, "self_attn.q_proj", true, x));
-    tsr_value k = turn(s, "self_attn.k_norm.weight", project(s, "self_attn.k_proj", false, x));
-    tsr_value v = project(s, "self_attn.v_proj", false, x);
-    q = tsr_op_transpose(s->p, q, 1, 2);
-    k = share(s, tsr_op_transpose(s->p, k, 1, 2));
-    v = share(s, tsr_op_transpose(s->p, v, 1, 2));
-    tsr_value y = tsr_op_transpose(s->p, tsr_op_attention(s->p, q, k, v, TSR_NONE, &options), 1, 2);
+    const tsr_value q = tsr_op_transpose(s->p, turn(s, OF_QUERIES, project(s, QUERY, x)), 1, 2);
+    const tsr_value k = tsr_op_transpose(s->p, turn(s, OF_KEYS, project(s, KEY, x)), 1, 2);
+    const tsr_value v = tsr_op_transpose(s->p, project(s, VALUE, x), 1, 2);
+    tsr_value y = tsr_op_attention(s->p, q, share(s, k), share(s, v), TSR_NONE, &options);
     cut_heads(s, true, 2, c->head_dim, tp);
-    y = lay(s, tsr_op_reshape(s->p, y, 3, joined), 0, 1, tp);
-    cut_heads(s, true, 1, c->head_dim, tp);
-    y = linear(s, "self_attn.o_proj", tp, c->attention_bias, c->hidden_size, c->heads * c->head_dim, y);
-    return tsr_op_all_reduce(s->p, y, 0);
+    y = lay(s, tsr_op_reshape(s->p, tsr_op_transpose(s->p, y, 1, 2), 3, joined), 0, 1, tp);
+    return tsr_op_all_reduce(s->p, linear(s, ATTENTION_OUTPUT, y), 0);
 }
 
-static tsr_value transform(statement *s, tsr_value x)
+static tsr_value transform(const statement *s, tsr_value x)
 {
-    const llama_config *const c = s->config;
-    const tsr_value gate = linear(s, "mlp.gate_proj", "S(0)", c->mlp_bias, c->intermediate_size, c->hidden_size, x);
-    const tsr_value up = linear(s, "mlp.up_proj", "S(0)", c->mlp_bias, c->intermediate_size, c->hidden_size, x);
-    const tsr_value y = linear(s, "mlp.down_proj", "S(1)", c->mlp_bias, c->hidden_size, c->intermediate_size,
-                               tsr_op_silu_mul(s->p, gate, up));
-    return tsr_op_all_reduce(s->p, y, 0);
+    const tsr_value y = tsr_op_silu_mul(s->p, linear(s, GATE, x), linear(s, UP, x));
+    return tsr_op_all_reduce(s->p, linear(s, DOWN, y), 0);
 }
 
-static tsr_value layer(statement *s, tsr_value x)
+/* States a layer, once the weights of the one behind it are gathered: where messages travel meanwhile, they
+ * have this layer's time. */
+static tsr_value layer(statement *s, int64_t number, tsr_value x)
 {
-    const int64_t hidden = s->config->hidden_size;
-    tsr_value y = norm(s, "input_layernorm.weight", hidden, tsr_op_vary(s->p, x));
-    x = tsr_op_add(s->p, x, attend(s, y));
-    y = norm(s, "post_attention_layernorm.weight", hidden, tsr_op_vary(s->p, x));
-    return tsr_op_add(s->p, x, transform(s, y));
+    s->now = s->next;
+    if (number + 1 < s->config->layers)
+        s->next = gather_layer(s, number + 1);
+    s->layer = number;
+    x = tsr_op_add(s->p, x, attend(s, norm(s, BEFORE_ATTENTION, tsr_op_vary(s->p, x))));
+    return tsr_op_add(s->p, x, transform(s, norm(s, BEFORE_MLP, tsr_op_vary(s->p, x))));
 }
 
 static tsr_value input(const statement *s, const char *name, int ndim, const int64_t *shape)
@@ -196,10 +274,12 @@ tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p
     s.positions = input(&s, "positions", 1, shape + 1);
     const tsr_value embedding = weight(&s, "model.embed_tokens.weight", "S(0)", 2, table);
     tsr_value x = tsr_op_all_reduce(p, tsr_op_embedding(p, embedding, tokens), 0);
-    for (s.layer = 0; s.layer < c->layers; s.layer++)
-        x = layer(&s, x);
+    s.next = gather_layer(&s, 0);
+    for (int64_t i = 0; i < c->layers; i++)
+        x = layer(&s, i, x);
     s.layer = -1;
-    x = norm(&s, "model.norm.weight", c->hidden_size, tsr_op_vary(p, x));
+    const tsr_value last = weight(&s, "model.norm.weight", "R", 1, &c->hidden_size);
+    x = tsr_op_rms_norm(p, tsr_op_vary(p, x), last, c->norm_epsilon);
     const tsr_value output = c->tied_embeddings ? embedding : weight(&s, "lm_head.weight", "S(0)", 2, table);
     return tsr_op_all_reduce(p, tsr_op_linear_cross_entropy(p, x, output, targets, &options), 0);
 }

@@ -90,7 +90,8 @@ def resumed(directory):
             expect([step["step"] for step in got] == [4, 5, 6], got)
             expect(all(abs(a - b) <= 1e-9 for a, b in zip(whole, begun + [step["loss"] for step in got])), options, mesh, whole, begun, got)
         expect(trained.steps(*model, *options, "--steps", 4, "--resume", folder) == [], "a run that is done goes on")
-    expect(sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"], list(folder.iterdir()))
+    saved = sorted(path.name for path in folder.iterdir())
+    expect(len(saved) == 3 and saved[0] == "config.json" and saved[2] == "model.safetensors.index.json", saved)
 
 
 @case("on one mesh a resumed run has the bits of one that was not")
@@ -122,7 +123,7 @@ def other_states(directory):
     other = trained.write_tiny(directory, hidden_size=24)
     refused(1, *other, "--mesh", "dp=2", "--resume", directory / "saved", says="model.embed_tokens.weight")
     arguments, _ = trained.write_golden(directory, "llama")
-    refused(1, *arguments, "--resume", directory, says=["no step of a training", "MODEL_DIR"])
+    refused(1, *arguments, "--resume", directory, says="tensor")
     refused(1, *trained.write_tiny(directory), "--mesh", "dp=2", "--steps", 1, "--save", directory / "no" / "folder", "--json", says="--save")
 
 
