@@ -13,8 +13,9 @@ static tsr_status open_numbers(const char *option, const char *path, train_data 
     TSR_TRY(tsr_npy_load(data->numbers, &data->tokens));
     const tsr_tensor *const t = &data->tokens;
     if (t->ndim != 1 || (t->dtype != TSR_I32 && t->dtype != TSR_I64))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s %s: its dtype is %s, and its dims are %d; tokens are i32 or i64 in one dim",
-                              option, path, tsr_dtype_name(t->dtype), t->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s %s: its dtype is %s, and its dims are %d; tokens are i32 or i64 in one dim", option,
+                              path, tsr_dtype_name(t->dtype), t->ndim);
     data->count = t->shape[0];
     return TSR_OK;
 }

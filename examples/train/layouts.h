@@ -23,14 +23,14 @@ typedef enum train_role { TRAIN_DP, TRAIN_FSDP, TRAIN_TP, TRAIN_CP, TRAIN_ROLES 
 #define TRAIN_TEXT_BYTES 256
 
 typedef struct train_layouts {
-    tsr_mesh *mesh; /**< owned */
+    tsr_mesh *mesh;        /**< owned */
     int dims[TRAIN_ROLES]; /**< the mesh dim of each role; -1: none */
-    bool shares_keys; /**< more ranks of tp than key/value heads: these are whole there, and single query heads are
-                           cut */
+    bool shares_keys;      /**< more ranks of tp than key/value heads: these are whole there, and single query heads are
+                                cut */
 } train_layouts;
 
-/** A mesh from text, over `comm`, or abstract in `context` where `comm` is NULL. TSR_ERROR_ARGUMENT:
- * as of tsr_mesh_parse(), or a dim has another name. */
+/** A mesh from text, over `comm`, or abstract in `context` where `comm` is NULL.
+ * TSR_ERROR_ARGUMENT: as of tsr_mesh_parse(), or a dim has another name. */
 tsr_status train_layouts_init(train_layouts *layouts, const llama_config *config, tsr_comm *comm, tsr_context *context,
                               const char *mesh);
 void train_layouts_finish(train_layouts *layouts);
@@ -38,8 +38,8 @@ void train_layouts_finish(train_layouts *layouts);
 /** The number of ranks along a role's dim. */
 int64_t train_layouts_size(const train_layouts *layouts, train_role role);
 
-/** Writes the placements of activations: tensor dims of rows and tokens (-1: none) and the placement
- * along tp. */
+/** Writes the placements of activations: tensor dims of rows and tokens (-1: none) and the
+ * placement along tp. */
 void train_layouts_activation(const train_layouts *layouts, int rows, int tokens, const char *tp,
                               char text[TRAIN_TEXT_BYTES]);
 

@@ -129,7 +129,8 @@ static tsr_status parse_whole(const char *option, const char *text, int64_t leas
     return TSR_OK;
 }
 
-/* Parses a number of at least 0; `end` gets what follows, or nothing may follow where it is NULL. */
+/* Parses a number of at least 0; `end` gets what follows, or nothing may follow where it is NULL.
+ * */
 static tsr_status parse_real(const char *option, const char *text, char **end, double *out)
 {
     char *own;

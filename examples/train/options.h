@@ -11,7 +11,7 @@
 typedef struct train_options {
     const char *model; /**< a folder with config.json and weights, or a config.json */
     const char *data, *validation;
-    const char *mesh;   /**< "dp=1" unless given */
+    const char *mesh; /**< "dp=1" unless given */
     const char *engine;
     const char *save, *resume;
     const char *plot; /**< the SVG to write */
@@ -21,14 +21,14 @@ typedef struct train_options {
     int64_t warm_up, steps, batch, length;
     int64_t every; /**< 0: not given */
     uint64_t seed;
-    bool random; /**< the order of windows */
+    bool random;        /**< the order of windows */
     bool shards_states; /**< of the optimizer, along dp */
     bool json;
     bool help, version; /**< if set, nothing else was checked */
 } train_options;
 
-/** Parses the command line. TSR_ERROR_ARGUMENT: an option is unknown, lacks its value or has one that
- * does not parse, or options contradict each other. */
+/** Parses the command line. TSR_ERROR_ARGUMENT: an option is unknown, lacks its value or has one
+ * that does not parse, or options contradict each other. */
 tsr_status train_options_parse(int argc, char **argv, train_options *out);
 
 /** The text of --help. */

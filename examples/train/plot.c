@@ -1,9 +1,8 @@
 #include "plot.h"
 
-#include "weights.h"
-
 #include "cli/text_buffer.h"
 #include "draw/svg.h"
+#include "weights.h"
 
 #include <tessera/new_file.h>
 #include <tessera/sys/status.h>
@@ -110,7 +109,8 @@ static void draw_axes(svg *out, const scale *s)
     }
 }
 
-/* Draws the losses of steps, or of validations, with their name; those that are not finite are left out. */
+/* Draws the losses of steps, or of validations, with their name; those that are not finite are left
+ * out. */
 static tsr_status draw_series(svg *out, const scale *s, const train_plot *plot, bool validations)
 {
     size_t count = 0;

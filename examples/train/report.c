@@ -17,10 +17,10 @@ static json_t *number(double value)
 
 static json_t *make_json(const train_step *s)
 {
-    json_t *const object = json_pack("{s:I, s:o, s:o, s:f, s:f, s:I, s:f}", "step", (json_int_t)s->step, "loss",
-                                     number(s->loss), "gradient_norm", number(s->norm), "lr", s->rate,
-                                     "tokens_per_second", s->tokens_per_second, "bytes_received",
-                                     (json_int_t)s->bytes_received, "seconds", s->seconds);
+    json_t *const object =
+        json_pack("{s:I, s:o, s:o, s:f, s:f, s:I, s:f}", "step", (json_int_t)s->step, "loss", number(s->loss),
+                  "gradient_norm", number(s->norm), "lr", s->rate, "tokens_per_second", s->tokens_per_second,
+                  "bytes_received", (json_int_t)s->bytes_received, "seconds", s->seconds);
     if (object && s->has_validation && json_object_set_new(object, "validation_loss", number(s->validation)) != 0) {
         json_decref(object);
         return NULL;
@@ -54,7 +54,8 @@ static int64_t count_parameters(const train_trainer *trainer)
 
 void train_report_begin(const train_trainer *trainer)
 {
-    fprintf(stderr, "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and a step receives %lld bytes in %lld "
+    fprintf(stderr,
+            "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and a step receives %lld bytes in %lld "
             "exchanges\n",
             (long long)count_parameters(trainer), trainer->plan->mesh, (double)trainer->most_bytes / (1 << 20),
             (long long)trainer->bytes_received, (long long)trainer->exchanges);

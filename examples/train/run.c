@@ -1,8 +1,7 @@
 #include "run.h"
 
-#include "saving.h"
-
 #include "place/held_log.h"
+#include "saving.h"
 
 #include <tessera/sys/status.h>
 

@@ -28,7 +28,7 @@ typedef struct train_job {
     const char *resume; /**< NULL: from the begin */
     int ranks;
     const llama_processes *processes; /**< NULL: ranks are threads of this process */
-    const char *config; /**< the path of config.json, which is saved, too */
+    const char *config;               /**< the path of config.json, which is saved, too */
     /** called on rank 0 before the first step, and after each step */
     tsr_status (*on_begin)(void *user, const train_trainer *trainer);
     tsr_status (*on_step)(void *user, const train_step *step);

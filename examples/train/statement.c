@@ -24,7 +24,7 @@ typedef struct statement {
     const train_layouts *on;
     tsr_program *p;
     bool trains;
-    int64_t layer; /* that is stated; -1: none */
+    int64_t layer;           /* that is stated; -1: none */
     layer_weights now, next; /* of this layer, and of the one behind it */
     tsr_value positions;
     train_weights *weights;
@@ -66,14 +66,14 @@ static tsr_value keep(statement *s, const char *name, const char *tp, int ndim, 
     return s->model->dtype == TSR_BF16 && ndim > 1 && s->layer >= 0 ? tsr_op_cast(s->p, w, TSR_BF16) : w;
 }
 
-/* Gathers a weight along fsdp: once more in the backward, rather than that it is kept until then. */
+/* Gathers a weight along fsdp: once more in the backward, rather than that it is kept until then.
+ * */
 static tsr_value gather(const statement *s, tsr_value w, const char *tp)
 {
     char placements[TRAIN_TEXT_BYTES];
     train_layouts_weight(s->on, tp, false, placements);
-    return train_layouts_size(s->on, TRAIN_FSDP) > 1
-               ? tsr_op_recompute(s->p, tsr_op_redistribute(s->p, w, placements))
-               : w;
+    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, tsr_op_redistribute(s->p, w, placements))
+                                                     : w;
 }
 
 /* A gathered weight varies: each rank has terms of its gradient, of its own tokens. */
@@ -88,8 +88,8 @@ static tsr_value weight(statement *s, const char *name, const char *tp, int ndim
     return use(s, gather(s, keep(s, name, tp, ndim, shape), tp));
 }
 
-/* The placement that cuts query heads, and that of key/value heads, along tensor dim `dim` of `head`
- * elements a head. */
+/* The placement that cuts query heads, and that of key/value heads, along tensor dim `dim` of
+ * `head` elements a head. */
 static void cut_heads(const statement *s, bool queries, int dim, int64_t head, char text[64])
 {
     const int64_t group = s->config->heads / s->config->kv_heads;
@@ -107,8 +107,7 @@ typedef struct dense {
 
 static dense describe_attention(const statement *s, linear_kind kind)
 {
-    static const char *const names[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                                        "self_attn.o_proj"};
+    static const char *const names[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"};
     const llama_config *const c = s->config;
     const bool is_output = kind == ATTENTION_OUTPUT, queries = kind == QUERY || is_output;
     const int64_t width = (queries ? c->heads : c->kv_heads) * c->head_dim;
@@ -206,8 +205,8 @@ static tsr_value turn(const statement *s, norm_kind kind, tsr_value x)
     return tsr_op_rope(s->p, x, s->positions, &options);
 }
 
-/* Keys or values (rows, heads, tokens, dim) where queries are: whole along cp, and along tp where it
- * has more ranks than there are heads of them. */
+/* Keys or values (rows, heads, tokens, dim) where queries are: whole along cp, and along tp where
+ * it has more ranks than there are heads of them. */
 static tsr_value share(const statement *s, tsr_value x)
 {
     char tp[64];
@@ -240,8 +239,8 @@ static tsr_value transform(const statement *s, tsr_value x)
     return tsr_op_all_reduce(s->p, linear(s, DOWN, y), 0);
 }
 
-/* States a layer, once the weights of the one behind it are gathered: where messages travel meanwhile, they
- * have this layer's time. */
+/* States a layer, once the weights of the one behind it are gathered: where messages travel
+ * meanwhile, they have this layer's time. */
 static tsr_value layer(statement *s, int64_t number, tsr_value x)
 {
     s->now = s->next;
@@ -293,14 +292,16 @@ static void keep_gradients(tsr_program *p, const train_weights *weights, const t
     }
 }
 
-/* True of a weight that Muon is for: a matrix, but for those with a row for each token of the vocabulary. */
+/* True of a weight that Muon is for: a matrix, but for those with a row for each token of the
+ * vocabulary. */
 static bool is_for_muon(const tsr_program *p, tsr_value w)
 {
     const char *const name = tsr_value_name(p, w);
     return tsr_layout_ndim(tsr_value_layout(p, w)) == 2 && strncmp(name, "model.layers.", 13) == 0;
 }
 
-/* Puts the weights that Muon is for before the others, with their gradients; returns their number. */
+/* Puts the weights that Muon is for before the others, with their gradients; returns their number.
+ * */
 static size_t sort_for_muon(const tsr_program *p, const train_weights *weights, tsr_value *gradients)
 {
     size_t first = 0;
@@ -316,7 +317,8 @@ static size_t sort_for_muon(const tsr_program *p, const train_weights *weights, 
     return first;
 }
 
-/* Updates weights by two optimizers, the first `first` by one. All gradients are clipped together. */
+/* Updates weights by two optimizers, the first `first` by one. All gradients are clipped together.
+ * */
 static tsr_value update(const train_weights *weights, tsr_value *gradients, size_t first,
                         const tsr_optimizer_options *const of[2], double clip, const tsr_mesh *mesh, tsr_program *p)
 {
@@ -326,7 +328,8 @@ static tsr_value update(const train_weights *weights, tsr_value *gradients, size
     const size_t begins[] = {0, first, weights->count};
     for (int i = 0; i < 2; i++)
         if (begins[i + 1] > begins[i])
-            tsr_optimizer_reduce(p, begins[i + 1] - begins[i], weights->values + begins[i], gradients + begins[i], of[i]);
+            tsr_optimizer_reduce(p, begins[i + 1] - begins[i], weights->values + begins[i], gradients + begins[i],
+                                 of[i]);
     tsr_optimizer_clip(p, weights->count, gradients, clip, &size);
     for (int i = 0; i < 2; i++)
         if (begins[i + 1] > begins[i])

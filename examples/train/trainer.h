@@ -1,5 +1,5 @@
-/** A model that is trained, on this rank: its programs, compiled, with the rank's part of weights and
- * of the optimizer's states. */
+/** A model that is trained, on this rank: its programs, compiled, with the rank's part of weights
+ * and of the optimizer's states. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
@@ -13,9 +13,9 @@ typedef struct train_plan {
     const llama_config *config;
     const char *mesh;
     int64_t batch, length;
-    tsr_dtype dtype;                  /**< of train_model */
+    tsr_dtype dtype; /**< of train_model */
     tsr_optimizer_options optimizer;
-    double clip;                      /**< INFINITY: gradients are not clipped */
+    double clip;                       /**< INFINITY: gradients are not clipped */
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
     bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */

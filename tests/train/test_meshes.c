@@ -1,5 +1,5 @@
-/* A training on meshes of 1 to 8 ranks against one rank, all in f64: the loss and all gradients of step 0, and the
- * losses of 50 steps. The argument "all" takes every mesh. */
+/* A training on meshes of 1 to 8 ranks against one rank, all in f64: the loss and all gradients of
+ * step 0, and the losses of 50 steps. The argument "all" takes every mesh. */
 #include "trainer.h"
 
 #include <float.h>
@@ -17,10 +17,13 @@ enum { STEPS = 50, BATCH = 5, LENGTH = 12, MOST_ELEMENTS = 1 << 16, MOST_WEIGHTS
 
 /* Heads, inner features, vocabulary and batch fit none of the meshes. */
 static const char *const models[] = {
-    "{\"model_type\": \"llama\", \"vocab_size\": 256, \"hidden_size\": 24, \"intermediate_size\": 44, \"num_hidden_layers\": 2, "
-    "\"num_attention_heads\": 6, \"num_key_value_heads\": 3, \"head_dim\": 4, \"attention_bias\": true, \"mlp_bias\": true, "
+    "{\"model_type\": \"llama\", \"vocab_size\": 256, \"hidden_size\": 24, \"intermediate_size\": 44, "
+    "\"num_hidden_layers\": 2, "
+    "\"num_attention_heads\": 6, \"num_key_value_heads\": 3, \"head_dim\": 4, \"attention_bias\": true, \"mlp_bias\": "
+    "true, "
     "\"tie_word_embeddings\": false}",
-    "{\"model_type\": \"qwen3\", \"vocab_size\": 256, \"hidden_size\": 20, \"intermediate_size\": 33, \"num_hidden_layers\": 2, "
+    "{\"model_type\": \"qwen3\", \"vocab_size\": 256, \"hidden_size\": 20, \"intermediate_size\": 33, "
+    "\"num_hidden_layers\": 2, "
     "\"num_attention_heads\": 4, \"num_key_value_heads\": 1, \"head_dim\": 6, \"use_sliding_window\": true, "
     "\"sliding_window\": 5, \"max_window_layers\": 1, \"tie_word_embeddings\": true}",
 };
@@ -106,9 +109,10 @@ static record *train(const char *model, const char *mesh, int ranks)
 /*
  * A gradient's element is a sum over tokens of products of sums over features. On another mesh all
  * sums have another order: one of n terms then differs by at most n u times the sum of the terms'
- * sizes (u = 2^-53). Behind one another a gradient passes two sums over the features of each product, forward and
- * backward, of the logits over the vocabulary, and one over the batch's tokens. The terms' sizes are at most
- * some times the largest element of the gradient; 8 allows for what cancels out.
+ * sizes (u = 2^-53). Behind one another a gradient passes two sums over the features of each
+ * product, forward and backward, of the logits over the vocabulary, and one over the batch's
+ * tokens. The terms' sizes are at most some times the largest element of the gradient; 8 allows for
+ * what cancels out.
  */
 static double bound_of(const llama_config *c, double largest)
 {
@@ -173,9 +177,17 @@ static void some_meshes_give_the_gradients_and_losses_of_one_rank(void **state)
     static const struct {
         const char *mesh;
         int ranks;
-    } cases[] = {{"dp=2", 2},          {"fsdp=3", 3},       {"tp=2", 2},           {"tp=5", 5},
-                 {"cp=3", 3},          {"dp=2,tp=2", 4},    {"fsdp=2,tp=3", 6},    {"tp=2,fsdp=2", 4},
-                 {"dp=2,fsdp=2,tp=2", 8}, {"dp=7", 7},      {"cp=2,tp=2,fsdp=2", 8}};
+    } cases[] = {{"dp=2", 2},
+                 {"fsdp=3", 3},
+                 {"tp=2", 2},
+                 {"tp=5", 5},
+                 {"cp=3", 3},
+                 {"dp=2,tp=2", 4},
+                 {"fsdp=2,tp=3", 6},
+                 {"tp=2,fsdp=2", 4},
+                 {"dp=2,fsdp=2,tp=2", 8},
+                 {"dp=7", 7},
+                 {"cp=2,tp=2,fsdp=2", 8}};
     (void)state;
     for (size_t model = 0; model < sizeof models / sizeof *models; model++) {
         record *const wanted = train(models[model], "dp=1", 1);
