@@ -66,9 +66,10 @@ tsr_status train_report_step(const train_step *s, bool json)
     if (json) {
         TSR_TRY(print_json(s));
     } else {
-        printf("step %lld: loss %.4f, gradients %.3g, lr %.3g, %.0f tokens/s, %.3g Gflop/s, %lld bytes received",
-               (long long)s->step, s->loss, s->norm, s->rate, s->tokens_per_second,
-               1e-9 * (double)s->flops / s->seconds, (long long)s->bytes_received);
+        printf("step %lld: loss %.4f, gradients %.3g, lr %.3g, %.0f tokens/s, %.3g Gflop/s, %.0f %% of the peak, "
+               "%lld bytes received",
+               (long long)s->step, s->loss, s->norm, s->rate, s->tokens_per_second, 1e-9 * s->rate_of_products,
+               100 * s->of_peak, (long long)s->bytes_received);
         if (s->has_validation)
             printf(", validation %.4f", s->validation);
         puts("");

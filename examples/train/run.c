@@ -35,13 +35,15 @@ static tsr_status train_step_of(train_trainer *trainer, const train_job *job, in
     train_told told;
     const tsr_schedule schedule = {sizeof schedule, TSR_SCHEDULE_CONSTANT, job->rate, 0, job->warm_up, job->steps};
     const double start = seconds_now();
-    *out = (train_step){.step = step, .bytes_received = trainer->bytes_received, .flops = trainer->flops};
+    *out = (train_step){.step = step, .bytes_received = trainer->bytes_received};
     TSR_TRY(tsr_schedule_at(&schedule, step + 1, &out->rate));
     TSR_TRY(train_trainer_step(trainer, &job->batches, step, out->rate, &told));
     out->seconds = seconds_now() - start;
     out->loss = told.loss;
     out->norm = told.norm;
     out->tokens_per_second = (double)(job->plan.batch * job->plan.length) / out->seconds;
+    out->rate_of_products = (double)trainer->flops / out->seconds;
+    out->of_peak = trainer->peak > 0 ? out->rate_of_products / trainer->peak : 0;
     out->has_validation = job->validation && is_due(job, step);
     return out->has_validation ? validate(trainer, job, &out->validation) : TSR_OK;
 }

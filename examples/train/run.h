@@ -10,8 +10,9 @@ typedef struct train_step {
     int64_t step;
     double loss, norm, rate, seconds;
     double tokens_per_second;
-    int64_t bytes_received; /**< by all ranks together */
-    int64_t flops;          /**< multiplications and additions, of all ranks together */
+    int64_t bytes_received;  /**< by all ranks together */
+    double rate_of_products; /**< multiplications and additions a second, of all ranks together */
+    double of_peak;          /**< the same, as a part of what they reach in large products; 0: not measured */
     bool has_validation;
     double validation; /**< the loss after this step */
 } train_step;

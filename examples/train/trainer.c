@@ -1,5 +1,6 @@
 #include "trainer.h"
 
+#include "peak.h"
 #include "weights.h"
 
 #include <tessera/sys/status.h>
@@ -135,6 +136,9 @@ static tsr_status fill(train_trainer *trainer, bool validates)
     TSR_TRY(prepare(trainer, &trainer->step));
     TSR_TRY(make_outputs(trainer));
     TSR_TRY(count(trainer));
+    if (trainer->plan->measures_peak)
+        TSR_TRY(train_peak(trainer->comm, trainer->layouts.mesh, trainer->plan->dtype == TSR_F64 ? TSR_F64 : TSR_F32,
+                           &trainer->peak));
     if (!validates)
         return TSR_OK;
     TSR_TRY(compile(trainer, false, &trainer->validation.executable));

@@ -19,6 +19,7 @@ typedef struct train_plan {
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
     bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
+    bool measures_peak;   /**< so that steps can be compared with it */
     bool keeps_gradients; /**< of each step */
 } train_plan;
 
@@ -41,6 +42,7 @@ typedef struct train_trainer {
     int64_t bytes_received;         /**< by all ranks together, in a step */
     int64_t exchanges;              /**< of a step in which this rank receives */
     int64_t flops;                  /**< of all ranks together, in a step */
+    double peak;                    /**< such operations a second in large products; 0: not measured */
     int64_t most_bytes;             /**< memory of the rank that needs the most: weights, states and a step */
 } train_trainer;
 

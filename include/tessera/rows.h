@@ -101,8 +101,7 @@ typedef struct tsr_rows_plan tsr_rows_plan;
  * The plan retains the tables, and owns memory for its own ids; memory for what peers send grows to
  * what the largest call needed, so that later calls allocate nothing. The caller owns `*out`.
  * TSR_ERROR_ARGUMENT: no table, or one that is NULL or on another mesh or device; a negative
- * capacity.
- * TSR_ERROR_UNSUPPORTED: as for the calls.
+ * capacity. TSR_ERROR_UNSUPPORTED: as for the calls. A rank without a first table returns alone.
  */
 TSR_API tsr_status tsr_rows_plan_create(size_t count, tsr_dtensor *const *tables, int64_t capacity,
                                         tsr_rows_plan **out);

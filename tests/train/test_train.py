@@ -24,6 +24,7 @@ def lines(directory):
     said = done.stdout.decode().splitlines()
     expect(done.returncode == 0 and b"parameters on mesh dp=1" in done.stderr and len(said) == 2, done)
     expect(said[0].startswith("step 0: loss ") and "validation" not in said[0] and "validation" in said[1], said)
+    expect(all("% of the peak" in line for line in said), said)
 
 
 @case("seed, order and dtype decide the losses, and the mesh does not")
