@@ -53,8 +53,7 @@ static tsr_status measure(tsr_executable *executable, tsr_comm *comm, tsr_dtype 
     void *memory;
     double best = 0;
     TSR_TRY(tsr_executable_prepare(executable, comm));
-    const size_t bytes =
-        3 * (size_t)SIZE * SIZE * tsr_dtype_bytes(dtype) + tsr_executable_workspace_bytes(executable);
+    const size_t bytes = 3 * (size_t)SIZE * SIZE * tsr_dtype_bytes(dtype) + tsr_executable_workspace_bytes(executable);
     TSR_TRY(tsr_comm_alloc(comm, bytes, &memory));
     const tsr_status status = time_runs(executable, comm, dtype, memory, &best);
     tsr_comm_free(comm, memory, bytes);
