@@ -29,20 +29,23 @@ typedef struct tsr_checkpoint_number {
     int64_t value;   /**< tsr_checkpoint_load() sets it */
 } tsr_checkpoint_number;
 
-/** Options of tsr_checkpoint_save() and tsr_checkpoint_start(). What they point to is borrowed for
- * the call. */
+/**
+ * Options of tsr_checkpoint_save() and tsr_checkpoint_start(). What they point to is borrowed for
+ * the call.
+ *
+ * With `dcp`, the files are those of PyTorch's torch.distributed.checkpoint, by its
+ * HuggingFaceStorageWriter with save_distributed: one file a rank, with the rank's boxes, and no
+ * index. The folder must be new or empty, and each shard one box.
+ */
 typedef struct tsr_checkpoint_save_options {
     size_t size;         /**< sizeof(tsr_checkpoint_save_options) */
     int64_t shard_bytes; /**< a file holds tensors of at most so many bytes, or one larger tensor;
-                            0: 5 GB */
+                              0: 5 GB */
     size_t metadata_count;
     const tsr_safetensors_text *metadata; /**< texts, in the metadata of each file */
     size_t number_count;
-    const tsr_checkpoint_number
-        *numbers; /**< likewise; their keys differ from those of the texts */
-    int dcp;      /**< 1: the files are those of PyTorch's torch.distributed.checkpoint, by its
-                       HuggingFaceStorageWriter with save_distributed: one file a rank, with the rank's
-                     boxes      and no index; the folder must be new or empty */
+    const tsr_checkpoint_number *numbers; /**< their keys differ from those of the texts */
+    int dcp;                              /**< 1: PyTorch's form; else 0 */
 } tsr_checkpoint_save_options;
 
 /** Files of 5 GB, no metadata. */
@@ -57,9 +60,10 @@ typedef struct tsr_checkpoint_save_options {
  * layout can be saved; terms of a Partial are reduced first, in new memory. `options` may be NULL.
  *
  * All ranks give the same arguments, in any order of the tensors. A failure of one rank is told to
- * all, and leaves the folder's checkpoint as it was. TSR_ERROR_ARGUMENT: a name or key comes twice
- * or is not UTF-8, ranks differ, a dtensor is over another communicator; for `dcp` also a shard
- * that is not one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
+ * all, and leaves the folder's checkpoint as it was; or the new one is there, whole, if only
+ * bringing its name to the disk failed. TSR_ERROR_ARGUMENT: a name or key comes twice or is not
+ * UTF-8, ranks differ, a dtensor is over another communicator; for `dcp` also a shard that is not
+ * one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
  * tsr_dtensor_write_as(). TSR_ERROR_IO: a file cannot be written, or the folder has a
  * model.safetensors, which readers prefer to an index. A rank whose `comm` is NULL returns alone.
  */

@@ -261,7 +261,7 @@ static tsr_status add_box(collection *c, const tsr_stored_box *from, const placi
     const tsr_safetensors_entry *const entry = from->entry;
     tsr_file_box box = {.path = entry->path, .offset = entry->offset, .dtype = entry->dtype};
     int64_t stride = 1;
-    bool some = true;
+    bool some = entry->bytes > 0; /* of an empty tensor, the product of some sizes may be too large */
     for (int d = entry->ndim - 1; d >= 0 && some; d--) {
         const int to = d - p->dropped + p->added;
         int64_t first = from->begin[d], length = entry->shape[d];

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A tensor, and its layouts on the meshes "a=2,b=2", "3" and "1". */
+/* A tensor, and its layouts on the meshes "a=2,b=2", "3", and "1" or "2@1", which leaves ranks
+ * out. */
 typedef struct tensor_case {
     const char *name;
     tsr_dtype dtype;
@@ -59,7 +60,9 @@ static tsr_status make_model(tsr_comm *comm, const char *mesh, bool filled, mode
     TSR_TRY(tsr_mesh_parse(comm, NULL, mesh, &m->mesh));
     for (int i = 0; i < CASES; i++) {
         const tensor_case *const c = &cases[i];
-        const char *const placements = mesh[0] == '3' ? c->three : mesh[0] == '1' ? c->one : c->square;
+        const char *const placements = mesh[0] == '3'                     ? c->three
+                                       : mesh[0] == '1' || mesh[1] == '@' ? c->one
+                                                                          : c->square;
         const tsr_tensor local = whole_of(c, data);
         if (filled)
             fill_whole(i, data);
@@ -152,6 +155,24 @@ static tsr_status save(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+/* Checks that the folder is a model as other programs have them. */
+static tsr_status check_folder(const char *folder)
+{
+    tsr_safetensors *file;
+    TSR_TRY(tsr_safetensors_open(folder, &file));
+    CHECK(tsr_safetensors_count(file) == CASES);
+    for (int i = 0; i < CASES; i++) {
+        const tsr_safetensors_entry *const entry = tsr_safetensors_find(file, cases[i].name);
+        CHECK(entry && entry->dtype == cases[i].dtype && entry->ndim == cases[i].ndim);
+        CHECK(memcmp(entry->shape, cases[i].shape, (size_t)entry->ndim * sizeof *entry->shape) == 0);
+    }
+    CHECK(strcmp(tsr_safetensors_metadata(file, "model"), "small") == 0);
+    CHECK(strcmp(tsr_safetensors_metadata(file, "format"), "pt") == 0);
+    CHECK(strcmp(tsr_safetensors_metadata(file, "seed"), "-9223372036854775808") == 0);
+    tsr_safetensors_destroy(file);
+    return TSR_OK;
+}
+
 static tsr_status load(tsr_comm *comm, void *arg)
 {
     const way *const w = arg;
@@ -169,6 +190,7 @@ static tsr_status load(tsr_comm *comm, void *arg)
     list_targets(&m, targets);
     TSR_TRY(tsr_checkpoint_load(comm, folder, CASES, targets, &options));
     TSR_TRY(check_model(&m));
+    TSR_TRY(check_folder(folder));
     CHECK(numbers[0].value == INT64_MIN && numbers[1].value == w->step);
     int64_t owned = 0;
     for (int i = 0; i < CASES; i++) {
@@ -185,15 +207,15 @@ static void checkpoints_are_loaded_on_other_ranks_than_saved_them(void **state)
 {
     (void)state;
     static way square = {"a=2,b=2", "x", 0, false, 7}, again = {"a=2,b=2", "x", 1000, true, 8};
-    static way three = {"3", "x", 1, false, 9}, one = {"1", "x", 0, true, 10};
-    way *const all[] = {&square, &again, &three, &one};
-    static const int ranks[] = {4, 4, 3, 1}, files[] = {1, 4, CASES, 1};
+    static way three = {"3", "x", 1, false, 9}, one = {"1", "x", 0, true, 10}, some = {"2@1", "x", 0, true, 11};
+    way *const all[] = {&square, &again, &three, &one, &some};
+    static const int ranks[] = {4, 4, 3, 1, 4}, files[] = {1, 4, CASES, 1, 1};
     char folder[FOLDER_BYTES];
     name_folder("x", folder);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         suite_run(ranks[i], save, all[i]);
         assert_int_equal(count_files(folder), files[i] + 1); /* older ones are gone */
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 5; j++) {
             way reading = *all[j];
             reading.step = all[i]->step;
             suite_run(ranks[j], load, &reading);

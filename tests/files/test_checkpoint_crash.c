@@ -1,5 +1,5 @@
-/* A save that is killed, or whose file operations fail, at each of its operations: the folder has the
- * last checkpoint or the new one, whole, and the next save removes what was left. */
+/* A save that is killed, or whose file operations fail, at each of its operations: the folder has
+ * the last checkpoint or the new one, whole, and the next save removes what was left. */
 #include "checkpoint_support.h"
 #include "comm_suite.h"
 
@@ -140,7 +140,8 @@ static tsr_status save(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-/* Loads the checkpoint, which is that of `arg`'s value or, if it may have failed, of the one before. */
+/* Loads the checkpoint, which is that of `arg`'s value or, if it may have failed, of the one
+ * before. */
 static tsr_status load(tsr_comm *comm, void *arg)
 {
     const saving *const s = arg;

@@ -412,6 +412,79 @@ static void what_is_wrong_is_refused_on_all_ranks(void **state)
     suite_run(1, remove_folder, arguments);
 }
 
+/* A file of one f32 tensor "x" of this shape, and what its DCP_SHARDING_INFO says. */
+typedef struct odd_file {
+    const char *shape, *info;
+    int bytes;
+    tsr_status wanted;
+    const char *part;
+} odd_file;
+
+static const odd_file odd_files[] = {
+    {"[2,3]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, 0]}}", 24, TSR_OK, NULL},
+    {"[2,3]", "{x", 24, TSR_ERROR_ARGUMENT, "DCP_SHARDING_INFO: line 1"},
+    {"[2,3]", "{}", 24, TSR_ERROR_ARGUMENT, "saved_offsets of tensor x, 2 whole numbers"},
+    {"[2,3]", "[]", 24, TSR_ERROR_ARGUMENT, "saved_offsets of tensor x"},
+    {"[2,3]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0]}}", 24, TSR_ERROR_ARGUMENT, "saved_offsets of tensor x"},
+    {"[2,3]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, -1]}}", 24, TSR_ERROR_ARGUMENT, "saved_offsets of tensor x"},
+    {"[2,3]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, 9223372036854775807]}}", 24, TSR_ERROR_ARGUMENT,
+     "saved_offsets of"},
+    {"[2,3]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, 1]}}", 24, TSR_ERROR_ARGUMENT, "is not within the tensor"},
+    {"[2,2]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, 1]}}", 16, TSR_ERROR_ARGUMENT,
+     "elements [0:2, 0:1] of [0:2, 0:3]"},
+    {"[0,4611686018427387904,4611686018427387904]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, 0, 0]}}", 0,
+     TSR_ERROR_ARGUMENT, "tensor x has 3 dims"},
+    {"[0,4611686018427387904]", "{\\\"x\\\": {\\\"saved_offsets\\\": [0, 0]}}", 0, TSR_ERROR_ARGUMENT,
+     "elements [0:2, 0:3]"},
+};
+
+static tsr_status write_odd(const char *folder, const odd_file *odd)
+{
+    char path[2 * FOLDER_BYTES], text[512] = {0};
+    const int length = snprintf(text + 8, sizeof text - 8,
+                                "{\"__metadata__\":{\"DCP_SHARDING_INFO\":\"%s\"},"
+                                "\"x\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[0,%d]}}",
+                                odd->info, odd->shape, odd->bytes);
+    text[0] = (char)(length % 256);
+    text[1] = (char)(length / 256);
+    mkdir(folder, 0777);
+    snprintf(path, sizeof path, "%s/shard.safetensors", folder);
+    FILE *const file = fopen(path, "wb");
+    const size_t bytes = 8 + (size_t)length + (size_t)odd->bytes;
+    CHECK(file && fwrite(text, 1, bytes, file) == bytes && fclose(file) == 0);
+    return TSR_OK;
+}
+
+static tsr_status read_odd(tsr_comm *comm, void *arg)
+{
+    static const small x = {"x", "S(0)", 2, {2, 3}, 0};
+    char folder[FOLDER_BYTES];
+    smalls s;
+    name_folder(arg, folder);
+    TSR_TRY(make_smalls(comm, "2", 1, &x, true, &s));
+    for (size_t i = 0; i < sizeof odd_files / sizeof *odd_files; i++) {
+        const odd_file *const odd = &odd_files[i];
+        if (tsr_comm_rank(comm) == 0)
+            TSR_TRY(write_odd(folder, odd));
+        TSR_TRY(tsr_comm_barrier(comm));
+        if (odd->wanted == TSR_OK)
+            TSR_TRY(load_smalls(comm, folder, &s, 0, NULL));
+        else
+            CHECK_ERROR(load_smalls(comm, folder, &s, 0, NULL), odd->wanted, odd->part);
+        TSR_TRY(tsr_comm_barrier(comm));
+    }
+    free_smalls(&s);
+    return suite_check_usable(comm);
+}
+
+static void what_files_say_of_boxes_is_not_trusted(void **state)
+{
+    (void)state;
+    char kind[] = "odd";
+    suite_run(2, read_odd, kind);
+    suite_run(1, remove_folder, kind);
+}
+
 /* A shape that differs, and a Partial, whose terms are added up. */
 static tsr_status reduce_and_misfit(tsr_comm *comm, void *arg)
 {
@@ -453,6 +526,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(projections_are_fused_split_stacked_and_unstacked),
         cmocka_unit_test(maps_that_do_not_fit_are_refused_on_all_ranks),
         cmocka_unit_test(what_is_wrong_is_refused_on_all_ranks),
+        cmocka_unit_test(what_files_say_of_boxes_is_not_trusted),
         cmocka_unit_test(terms_are_added_up_and_shapes_compared),
     };
     return cmocka_run_group_tests_name("checkpoints in other forms", tests, NULL, NULL);

@@ -6,9 +6,12 @@
 #include "ranks.h"
 #include "support.h"
 
+#include <tessera/sys/device.h>
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +83,10 @@ static void put_number(int64_t number, tsr_dtype dtype, unsigned char *out)
     const float f32 = (float)number;
     const double f64 = (double)number;
     const int32_t i32 = (int32_t)number;
-    memcpy(out, dtype == TSR_F32 ? (const void *)&f32 : dtype == TSR_F64 ? (const void *)&f64 : &i32,
+    memcpy(out,
+           dtype == TSR_F32   ? (const void *)&f32
+           : dtype == TSR_F64 ? (const void *)&f64
+                              : &i32,
            tsr_dtype_bytes(dtype));
 }
 
@@ -148,8 +154,7 @@ static tsr_status read_draw(const draw *d, uint64_t number, const tsr_dtensor *w
     const bool held = buffer_holds(&buffer, count > 0 ? local.data : (const void *)text, text, sizeof text);
     tsr_dtensor_destroy(x);
     buffer_destroy(&buffer);
-    return held ? TSR_OK
-                : tsr_status_set(TSR_ERROR_INTERNAL, "draw %llu: %s", (unsigned long long)number, text);
+    return held ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "draw %llu: %s", (unsigned long long)number, text);
 }
 
 static tsr_status try_draw(tsr_comm *comm, uint64_t number)
@@ -190,7 +195,8 @@ static void boxes_that_do_not_make_up_the_tensor_are_refused(void **state)
 {
     (void)state;
     tsr_layout *const layout = layout_of("2", "4x6", "S(0)");
-    const tsr_file_box left = {"x", 0, TSR_F32, {0, 0}, {4, 3}, {3, 1}}, right = {"x", 48, TSR_F32, {0, 3}, {4, 3}, {3, 1}};
+    const tsr_file_box left = {"x", 0, TSR_F32, {0, 0}, {4, 3}, {3, 1}},
+                       right = {"x", 48, TSR_F32, {0, 3}, {4, 3}, {3, 1}};
     tsr_file_box boxes[] = {left, right};
     expect_ok(tsr_file_boxes_check(2, boxes, layout));
     expect_error(tsr_file_boxes_check(2, NULL, layout), TSR_ERROR_ARGUMENT, "boxes is NULL");
@@ -200,7 +206,8 @@ static void boxes_that_do_not_make_up_the_tensor_are_refused(void **state)
     boxes[1].shape[0] = 3;
     expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "elements [3:4, 3:6] of");
     boxes[1].shape[0] = 5;
-    expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "boxes[1], [0:5, 3:6] in x, is not within");
+    expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT,
+                 "boxes[1], [0:5, 3:6] in x, is not within");
     boxes[1] = right;
     boxes[1].begin[1] = 2;
     expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "a box before it has too");
@@ -256,6 +263,68 @@ static void files_that_cannot_be_read_are_refused(void **state)
     assert_int_equal(write(file, "short", 5), 5);
     close(file);
     run_ranks(2, refuse_files, NULL);
+    unlink(path);
+}
+
+/* A device on host memory, which counts what it copies. */
+static atomic_int copies;
+
+static tsr_status copy(void *self, int index, void *to, const void *from, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream)
+{
+    (void)self;
+    atomic_fetch_add(&copies, kind == TSR_COPY_FROM_HOST);
+    void *host;
+    const tsr_device_table *const table = tsr_device_driver_table(NULL, &host);
+    return table->copy(host, index, to, from, bytes, kind, stream);
+}
+
+static tsr_status read_to_device(tsr_comm *comm, void *arg)
+{
+    const tsr_file_box boxes[] = {{path, 0, TSR_F64, {0, 2}, {3, 2}, {2, 1}},
+                                  {path, 48, TSR_F32, {0, 0}, {3, 2}, {2, 1}}};
+    tsr_layout *layout;
+    tsr_dtensor *x;
+    int64_t bytes;
+    TSR_TRY(layout_over(comm, "2", "3x4", "S(1;sizes=3,1)", TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, *(const tsr_device *)arg, &x));
+    TSR_TRY(tsr_distribute_file_boxes_into(2, boxes, &bytes, x));
+    CHECK(bytes == (tsr_comm_rank(comm) == 0 ? 3 * (2 * 4 + 8) : 3 * 8));
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    for (int64_t i = 0; i < 3; i++)
+        for (int64_t j = 0; j < local.shape[1]; j++) {
+            const int64_t column = tsr_comm_rank(comm) * 3 + j;
+            CHECK(((const float *)local.data)[i * local.shape[1] + j] ==
+                  (float)(column < 2 ? 100 + 2 * i + column : 2 * i + column - 2));
+        }
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static void a_device_reads_boxes_by_way_of_the_host(void **state)
+{
+    (void)state;
+    void *self;
+    tsr_device_driver *driver;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    double first[6];
+    float second[6];
+    for (int i = 0; i < 6; i++) {
+        first[i] = i;
+        second[i] = (float)(100 + i);
+    }
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    assert_int_equal(write(file, first, sizeof first), (ssize_t)sizeof first);
+    assert_int_equal(write(file, second, sizeof second), (ssize_t)sizeof second);
+    close(file);
+    table.name = "counting";
+    table.copy = copy;
+    expect_ok(tsr_device_driver_create(&table, self, &driver));
+    tsr_device device = {driver, 0};
+    run_ranks(2, read_to_device, &device);
+    assert_int_equal(copies, 2);
+    tsr_device_driver_destroy(driver);
     unlink(path);
 }
 
@@ -331,6 +400,7 @@ int main(void)
         cmocka_unit_test(any_layout_reads_any_boxes),
         cmocka_unit_test(boxes_that_do_not_make_up_the_tensor_are_refused),
         cmocka_unit_test(files_that_cannot_be_read_are_refused),
+        cmocka_unit_test(a_device_reads_boxes_by_way_of_the_host),
         cmocka_unit_test(ranks_are_told_the_bytes_that_they_write),
     };
     return cmocka_run_group_tests_name("boxes in files", tests, NULL, NULL);
