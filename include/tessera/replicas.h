@@ -7,8 +7,8 @@
  * @par The program
  * It is that of one replica, recorded on a mesh of one rank without a communicator
  * (tsr_mesh_parse(NULL, context, "1", ..)). The rows of a replica's part are a length of the
- * program (tsr_length()), of the name options.rows; its maximum is the most rows of a part, and
- * memory is that of this maximum.
+ * program (tsr_length()), of the name options.rows. Its maximum, 2 or more, is the most rows of a
+ * part, and memory is that of this maximum.
  * - Inputs whose dim 0 is this length, or a multiple of it, have rows, and are scattered. Every
  *   replica is given the others whole.
  * - Outputs whose dim 0 is this length, or a multiple, have rows, and are gathered.
@@ -25,13 +25,15 @@
  *
  * @par Memory
  * All tensors lie on the host. Replicas read parameters, whole inputs and rows in the caller's
- * memory, and write rows there. Each replica has a workspace, and memory for its gradients. Neither
- * runs nor applications plan or allocate, but for the first ones with more batches than ranks, or
- * with tensors with strides for which a kernel wants more workspace.
+ * memory, and write rows there. Each replica has a workspace, and memory for its gradients. A call
+ * with as many rows for each rank as the one before plans and allocates nothing. A rank with
+ * another number makes layouts for it. Memory is also allocated by the first call with more batches
+ * than ranks, and by one with strides for which a kernel wants more workspace; then it is kept.
  *
  * @par Errors
- * The lowest rank that failed is told, with its number and sentence. Gradients then are as they
- * were, and other outputs undefined. The next call works.
+ * The lowest rank that failed is told, with its number, rows or batch, and sentence, in which rows
+ * count from 0 in the rank's own. Gradients then are as they were, and other outputs undefined. The
+ * next call works.
  */
 #ifndef TESSERA_REPLICAS_H
 #define TESSERA_REPLICAS_H
@@ -72,11 +74,11 @@ typedef struct tsr_replicas_options {
  * counts as one row.
  *
  * TSR_ERROR_ARGUMENT: the program's first error, or a mesh has more ranks than one or a
- * communicator, or an option is out of range; the rows are in another dim than 0, or their number
- * there is no multiple of the length; a gradient has another shape than its parameter.
- * TSR_ERROR_UNSUPPORTED: the program has a state, which replicas would write at once, or an output
- * of integers without rows, of which there is no mean. TSR_ERROR_MEMORY: there are too few threads
- * or too little memory.
+ * communicator, or an option is out of range; the rows are in another dim than 0, their number
+ * there is no multiple of the length, no input has them, or the length's maximum is 1; a gradient
+ * has another shape than its parameter. TSR_ERROR_UNSUPPORTED: the program has a state, which
+ * replicas would write at once, or an output of integers without rows, of which there is no mean.
+ * TSR_ERROR_MEMORY: there are too few threads or too little memory.
  */
 TSR_API tsr_status tsr_replicas_create(const tsr_program *program, int ranks,
                                        const tsr_replicas_options *options, tsr_replicas **out);
@@ -151,8 +153,8 @@ typedef struct tsr_replicas_binding {
  */
 TSR_API tsr_status tsr_data_parallel(const tsr_program *program, int ranks,
                                      const tsr_replicas_options *options, size_t count,
-                                     const tsr_replicas_binding *bindings,
-                                     const tsr_tensor *inputs, const tsr_tensor *outputs);
+                                     const tsr_replicas_binding *bindings, const tsr_tensor *inputs,
+                                     const tsr_tensor *outputs);
 
 #ifdef __cplusplus
 }

@@ -23,8 +23,9 @@ static tsr_status check_gradient(const tsr_replica_parameter *parameter, const t
                                                   (size_t)ndim * sizeof gradient->shape[0]) != 0))
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": gradient has another shape than \"%.200s\"", parameter->name);
     if (!tsr_replicas_add_dtype(gradient->dtype))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": gradient of \"%.200s\" is %s, but must be f64, f32, f16 or bf16",
-                              parameter->name, tsr_dtype_name(gradient->dtype));
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              CALL ": gradient of \"%.200s\" is %s, but must be f64, f32, f16 or bf16", parameter->name,
+                              tsr_dtype_name(gradient->dtype));
     if (gradient->device.driver || !tsr_tensor_is_contiguous(gradient) || (!gradient->data && count))
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": gradient of \"%.200s\" %s", parameter->name,
                               gradient->device.driver ? "lies on a device, but must lie on the host"

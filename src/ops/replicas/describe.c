@@ -47,10 +47,10 @@ static tsr_status describe_port(const char *name, const tsr_layout *layout, cons
 {
     const int ndim = tsr_layout_ndim(layout);
     TSR_TRY(check_mesh(name, layout));
-    *out = (tsr_replica_port){.name = name,
-                              .own = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), ndim,
-                                                               tsr_layout_shape(layout)),
-                              .parameter = -1};
+    *out =
+        (tsr_replica_port){.name = name,
+                           .own = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), ndim, tsr_layout_shape(layout)),
+                           .parameter = -1};
     for (int dim = 0; length >= 0 && dim < ndim; dim++) {
         const int64_t multiple = factors->of[dim][length];
         if (multiple && (dim || multiple < 0 || out->own.shape[0] != multiple * most_rows))
@@ -80,8 +80,8 @@ static tsr_status find_parameter(tsr_replicas *r, int output)
         return TSR_OK;
     const tsr_layout *const layout = r->parameters[at].layout;
     if (port->multiple || port->own.ndim != tsr_layout_ndim(layout) ||
-        (port->own.ndim && memcmp(port->own.shape, tsr_layout_shape(layout),
-                                      (size_t)port->own.ndim * sizeof port->own.shape[0]) != 0))
+        (port->own.ndim &&
+         memcmp(port->own.shape, tsr_layout_shape(layout), (size_t)port->own.ndim * sizeof port->own.shape[0]) != 0))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               CALL ": output \"%.200s\" has another shape than \"%.200s\", whose gradient it is by its "
                                    "name; give it another name",
@@ -180,6 +180,11 @@ tsr_status tsr_replicas_describe(tsr_replicas *replicas, const tsr_program *prog
     tsr_factors *factors;
     const int length = find_length(replicas, program);
     replicas->has_rows = length >= 0;
+    if (replicas->has_rows && replicas->most_rows < 2)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              CALL ": \"%.64s\" is at most 1, by which sizes do not tell where rows are; record "
+                                   "tsr_length() with a maximum of 2 or more",
+                              replicas->rows);
     TSR_TRY(describe_parameters(replicas, executable));
     TSR_TRY(tsr_program_array(replicas->context, program->value_count, sizeof *factors, (void **)&factors));
     tsr_status status = tsr_compile_factors(program, factors);

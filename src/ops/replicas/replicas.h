@@ -11,13 +11,13 @@
 
 /** An input or output of the program. */
 typedef struct tsr_replica_port {
-    const char *name;   /**< borrowed from the first rank's executable */
-    tsr_tensor own;     /**< dtype and shape, with the most rows, and no data */
-    int64_t multiple;   /**< rows of it for a row of the batch; 0: it has none, and is whole */
-    int parameter;      /**< the parameter whose gradient it is; -1: it is an output of runs */
-    size_t offset;      /**< of its first byte in `made` of a rank, if it has no rows */
-    size_t first;       /**< of its first element in `sums` of a rank, if it is a gradient */
-    int64_t count;      /**< elements, if it has no rows */
+    const char *name; /**< borrowed from the first rank's executable */
+    tsr_tensor own;   /**< dtype and shape, with the most rows, and no data */
+    int64_t multiple; /**< rows of it for a row of the batch; 0: it has none, and is whole */
+    int parameter;    /**< the parameter whose gradient it is; -1: it is an output of runs */
+    size_t offset;    /**< of its first byte in `made` of a rank, if it has no rows */
+    size_t first;     /**< of its first element in `sums` of a rank, if it is a gradient */
+    int64_t count;    /**< elements, if it has no rows */
 } tsr_replica_port;
 
 /** A parameter. */
@@ -33,14 +33,14 @@ typedef struct tsr_replica {
     tsr_replicas *all;
     int rank;
     pthread_t thread;
-    tsr_comm *comm;   /**< of this rank alone */
+    tsr_comm *comm; /**< of this rank alone */
     tsr_executable *executable;
     tsr_tensor *inputs, *outputs; /**< of a run */
     void *workspace;
     size_t workspace_bytes;
-    char *made;    /**< outputs without rows, of a run */
-    double *sums;  /**< gradients of several batches; NULL: there were none yet */
-    int64_t rows;  /**< of all batches that it has run in this call */
+    char *made;   /**< outputs without rows, of a run */
+    double *sums; /**< gradients of several batches; NULL: there were none yet */
+    int64_t rows; /**< of all batches that it has run in this call */
     tsr_status status;
     size_t failed; /**< the batch that failed */
     tsr_kept_sentence sentence;

@@ -1,3 +1,4 @@
+#include "ops/numbers.h"
 #include "ops/replicas/sums.h"
 #include "ops/replicas/threads.h"
 
@@ -43,8 +44,7 @@ static tsr_tensor take_rows(const tsr_replica_port *port, const tsr_tensor *tens
     if (!port->multiple)
         return part;
     if (first)
-        part.data =
-            (char *)part.data + first * port->multiple * part.strides[0] * (int64_t)tsr_dtype_bytes(part.dtype);
+        part.data = (char *)part.data + first * port->multiple * part.strides[0] * (int64_t)tsr_dtype_bytes(part.dtype);
     part.shape[0] = rows * port->multiple;
     return part;
 }
@@ -96,12 +96,21 @@ static void note(tsr_replica *replica, tsr_status status, int64_t rows, size_t i
     tsr_status_keep_returned(&replica->sentence, status);
 }
 
+/* The rows of a rank's part of the batch, from `*first` on; 0 or less: it has none. */
+static int64_t find_part(const tsr_replica *replica, int64_t *first)
+{
+    const tsr_replicas *const r = replica->all;
+    const int64_t part = (r->batch_rows + r->ranks - 1) / r->ranks;
+    *first = part * replica->rank;
+    return tsr_smaller(part, r->batch_rows - *first);
+}
+
 /* A job: runs this rank's part of the batch. */
 static void run_part(tsr_replica *replica)
 {
     const tsr_replicas *const r = replica->all;
-    const int64_t part = (r->batch_rows + r->ranks - 1) / r->ranks, first = part * replica->rank;
-    const int64_t rows = r->batch_rows - first < part ? r->batch_rows - first : part;
+    int64_t first;
+    const int64_t rows = find_part(replica, &first);
     if (rows > 0)
         note(replica, run_rows(replica, r->given, r->wanted, first, rows, (size_t)replica->rank), rows, 0);
 }
@@ -238,10 +247,11 @@ static tsr_status take(tsr_replicas *r, bool scatters, size_t count, const tsr_t
     r->given = inputs;
     r->wanted = outputs;
     if (scatters && !r->has_rows)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: the program has no length \"%.64s\" of rows to cut; tsr_replicas_apply() takes whole "
-                              "batches",
-                              r->caller, r->rows);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: the program has no length \"%.64s\" of rows to cut; tsr_replicas_apply() takes whole "
+            "batches",
+            r->caller, r->rows);
     if (count && ((r->input_count && !inputs) || (r->told_count && !outputs)))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", r->caller,
                               r->input_count && !inputs ? "inputs" : "outputs");
@@ -266,8 +276,11 @@ static tsr_status tell_failure(const tsr_replicas *r)
         const tsr_replica *const rank = &r->replicas[i];
         if (rank->status == TSR_OK)
             continue;
+        int64_t first;
+        const int64_t rows = find_part(rank, &first);
         if (r->scatters)
-            return tsr_status_set(rank->status, "%s: rank %d: %s", r->caller, i, rank->sentence.text);
+            return tsr_status_set(rank->status, "%s: rank %d, rows %lld to %lld: %s", r->caller, i, (long long)first,
+                                  (long long)(first + rows - 1), rank->sentence.text);
         return tsr_status_set(rank->status, "%s: rank %d, batch %zu: %s", r->caller, i, rank->failed,
                               rank->sentence.text);
     }

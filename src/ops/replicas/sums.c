@@ -65,8 +65,8 @@ static void add_terms(const tsr_replica *from, const tsr_replica_port *port, int
     if (is_kept)
         memcpy(terms, from->sums + port->first + at, (size_t)count * sizeof *terms);
     else
-        convert(r, from->made + port->offset + at * (int64_t)tsr_dtype_bytes(port->own.dtype), port->own.dtype,
-                terms, TSR_F64, count);
+        convert(r, from->made + port->offset + at * (int64_t)tsr_dtype_bytes(port->own.dtype), port->own.dtype, terms,
+                TSR_F64, count);
     for (int64_t j = 0; j < count; j++)
         sums[j] += weight * terms[j];
 }
