@@ -222,7 +222,7 @@ static tsr_status check_batch(const tsr_replicas *r, size_t batch, const tsr_ten
     return TSR_OK;
 }
 
-/* Checks that the batches, or the parts of the one, have no more rows than ranks have memory for. */
+/* Checks that a batch, or its parts, have no more rows than ranks have memory for. */
 static tsr_status check_rows(const tsr_replicas *r, size_t batch, int64_t rows)
 {
     const int64_t part = r->scatters ? (rows + r->ranks - 1) / r->ranks : rows;

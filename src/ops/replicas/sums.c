@@ -71,7 +71,7 @@ static void add_terms(const tsr_replica *from, const tsr_replica_port *port, int
         sums[j] += weight * terms[j];
 }
 
-/* Writes elements `at` and the following of a sum; `adds` says that it is added to what is there. */
+/* Writes `count` elements of a sum; `adds`: it is added to what is there. */
 static void sum_piece(const tsr_replicas *r, const tsr_replica_port *port, const tsr_tensor *to, bool adds, int64_t at,
                       int64_t count)
 {
@@ -93,7 +93,7 @@ static void sum_piece(const tsr_replicas *r, const tsr_replica_port *port, const
     convert(r, sums, TSR_F64, element(to, at), to->dtype, count);
 }
 
-/* Writes this rank's share of a sum. Shares begin at pieces, so that ranks write no line together. */
+/* Writes this rank's share of a sum, whole pieces, so that ranks hardly write one line. */
 static void sum_share(const tsr_replica *replica, const tsr_replica_port *port, const tsr_tensor *to, bool adds)
 {
     const int64_t pieces = (port->count + PIECE - 1) / PIECE, ranks = replica->all->ranks;

@@ -121,7 +121,7 @@ static void parts_have_keys_of_their_own(void **state)
     end(&s);
 }
 
-/* Inputs of two elements a row, an input that is whole, and an output without rows that a length cuts. */
+/* An input that is whole, an output of two elements a row, and one that a length cuts. */
 static void lengths_and_whole_inputs(void **state)
 {
     scene s;

@@ -1,4 +1,4 @@
-/* Replicas of a program against the program by itself. Values are integers, so that sums are exact. */
+/* Replicas of a program against the program by itself. Values are integers, whose sums are exact. */
 #include "counted_memory.h"
 
 #include <tessera/sys/status.h>
@@ -218,7 +218,7 @@ static void parts_are_the_whole(void **state)
     tsr_context_destroy(context);
 }
 
-/* The mean of 10 rows, in parts of 4, 4 and 2, each of which divides exactly, is a tenth of the sum. */
+/* The mean of 10 rows, in parts of 4, 4 and 2 that divide exactly, is a tenth of the sum. */
 static void means_count_rows(void **state)
 {
     static batch made, wanted;
