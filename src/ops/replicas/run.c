@@ -170,6 +170,7 @@ static tsr_status check_tensor(const tsr_replicas *r, const char *what, const ts
                                const tsr_tensor *given, int64_t rows)
 {
     char why[160];
+    const int64_t size = rows * port->multiple;
     int64_t count;
     TSR_TRY(tsr_tensor_count(given, &count));
     if (given->ndim != port->own.ndim || given->dtype != port->own.dtype) {
@@ -181,9 +182,9 @@ static tsr_status check_tensor(const tsr_replicas *r, const char *what, const ts
         return refuse(r, what, port, batch, "lies on a device, but must lie on the host");
     if (!given->data && count)
         return refuse(r, what, port, batch, "has no data");
-    if (port->multiple && (given->shape[0] != rows * port->multiple)) {
+    if (port->multiple && given->shape[0] != size) {
         (void)snprintf(why, sizeof why, "has %lld elements in dim 0, but must have %lld for a batch of %lld rows",
-                       (long long)given->shape[0], (long long)(rows * port->multiple), (long long)rows);
+                       (long long)given->shape[0], (long long)size, (long long)rows);
         return refuse(r, what, port, batch, why);
     }
     return TSR_OK;
@@ -225,7 +226,7 @@ static tsr_status check_batch(const tsr_replicas *r, size_t batch, const tsr_ten
 /* Checks that a batch, or its parts, have no more rows than ranks have memory for. */
 static tsr_status check_rows(const tsr_replicas *r, size_t batch, int64_t rows)
 {
-    const int64_t part = r->scatters ? (rows + r->ranks - 1) / r->ranks : rows;
+    const int64_t part = r->scatters ? (rows + r->ranks - 1) / r->ranks : rows, most = r->most_rows * r->ranks;
     if (!r->has_rows || part <= r->most_rows)
         return TSR_OK;
     if (r->scatters)
@@ -233,7 +234,7 @@ static tsr_status check_rows(const tsr_replicas *r, size_t batch, int64_t rows)
                               "%s: the batch has %lld rows, parts of %lld on %d ranks, but \"%.64s\" is at most %lld: "
                               "give up to %lld rows, or several batches to tsr_replicas_apply()",
                               r->caller, (long long)rows, (long long)part, r->ranks, r->rows, (long long)r->most_rows,
-                              (long long)(r->most_rows * r->ranks));
+                              (long long)most);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: batch %zu has %lld rows, but \"%.64s\" is at most %lld", r->caller,
                           batch, (long long)rows, r->rows, (long long)r->most_rows);
 }
@@ -277,10 +278,10 @@ static tsr_status tell_failure(const tsr_replicas *r)
         if (rank->status == TSR_OK)
             continue;
         int64_t first;
-        const int64_t rows = find_part(rank, &first);
+        const int64_t last = find_part(rank, &first) + first - 1;
         if (r->scatters)
             return tsr_status_set(rank->status, "%s: rank %d, rows %lld to %lld: %s", r->caller, i, (long long)first,
-                                  (long long)(first + rows - 1), rank->sentence.text);
+                                  (long long)last, rank->sentence.text);
         return tsr_status_set(rank->status, "%s: rank %d, batch %zu: %s", r->caller, i, rank->failed,
                               rank->sentence.text);
     }

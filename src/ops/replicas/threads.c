@@ -87,7 +87,7 @@ tsr_status tsr_replicas_enter(tsr_replicas *replicas, const char *caller)
     pthread_mutex_unlock(&replicas->mutex);
     if (!is_free)
         return tsr_status_set(TSR_ERROR_STATE,
-                              "%s: another thread is in a call with these replicas, which take one at a time", caller);
+                              "%s: another call with these replicas is in flight, and they take one at a time", caller);
     replicas->caller = caller;
     return TSR_OK;
 }

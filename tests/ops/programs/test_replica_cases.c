@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,30 @@ static void refused(tsr_status status, tsr_status wanted, const char *part)
                  tsr_status_name(wanted), part);
 }
 
+/* Replicas that the next allocation calls, and what they answered. */
+static struct {
+    tsr_replicas *called;
+    char sentence[200];
+} hook;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    if (hook.called) {
+        assert_int_equal(tsr_replicas_apply(hook.called, 0, NULL, NULL), TSR_ERROR_STATE);
+        (void)snprintf(hook.sentence, sizeof hook.sentence, "%s", tsr_status_message());
+        hook.called = NULL;
+    }
+    return aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
 /* A context, a mesh of one rank, and a program to record. */
 typedef struct scene {
     tsr_context *context;
@@ -38,7 +63,9 @@ typedef struct scene {
 static void begin(scene *s, const char *mesh, int64_t most)
 {
     memset(s, 0, sizeof *s);
-    OK(tsr_context_create(NULL, &s->context));
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.allocator = (tsr_allocator){allocate, release, NULL};
+    OK(tsr_context_create(&options, &s->context));
     OK(tsr_mesh_parse(NULL, s->context, mesh, &s->mesh));
     OK(tsr_program_create(s->context, &s->p));
     s->rows = tsr_length(s->p, "rows", most);
@@ -222,7 +249,10 @@ static void batches_need_no_rows(void **state)
         in[i] = tsr_tensor_contiguous(&x[i], TSR_F32, 0, NULL);
         out[i] = tsr_tensor_contiguous(&y[i], TSR_F32, 0, NULL);
     }
+    /* The first call with more batches than ranks allocates: a call meanwhile is refused. */
+    hook.called = r;
     OK(tsr_replicas_apply(r, 3, in, out));
+    assert_non_null(strstr(hook.sentence, "tsr_replicas_apply: another call with these replicas is in flight"));
     assert_true(y[0] == 3 && y[1] == 6 && y[2] == 12 && gradient == (float)(7. / 3));
     gradient = 0;
     OK(tsr_replicas_apply(r, 2, in, out));
@@ -329,7 +359,8 @@ static void tensors_that_do_not_fit(void **state)
     tsr_tensor out[] = {matrix(s.y, 8, COLUMNS), matrix(s.first, 8, COLUMNS)};
     OK(tsr_replicas_run(r, in, out));
     in[1].shape[0] = 7;
-    refused(tsr_replicas_run(r, in, out), TSR_ERROR_ARGUMENT, "input \"other\" has 7 elements in dim 0, but must have 8");
+    refused(tsr_replicas_run(r, in, out), TSR_ERROR_ARGUMENT,
+            "input \"other\" has 7 elements in dim 0, but must have 8");
     in[1] = in[0];
     out[1].strides[0] = 0;
     refused(tsr_replicas_run(r, in, out), TSR_ERROR_ARGUMENT, "output \"z\" has elements that share memory");

@@ -1,4 +1,4 @@
-/* Replicas of a program against the program by itself. Values are integers, whose sums are exact. */
+/* Replicas of a program against the program by itself, with integers, whose sums are exact. */
 #include "counted_memory.h"
 
 #include <tessera/sys/status.h>
