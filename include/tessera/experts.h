@@ -83,7 +83,7 @@ typedef struct tsr_experts_plan tsr_experts_plan;
  *
  * TSR_ERROR_ARGUMENT: `experts` is of a scalar or on an abstract mesh; `width` or `slots` is below
  * 1, `tokens` or a capacity negative. TSR_ERROR_UNSUPPORTED: `experts` is Partial; the dtype is not
- * a real floating type.
+ * a real floating type. A rank whose `experts` is NULL returns alone.
  */
 TSR_API tsr_status tsr_experts_plan_create(const tsr_layout *experts, int64_t tokens, int64_t slots,
                                            int64_t width, tsr_dtype dtype,

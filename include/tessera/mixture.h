@@ -14,39 +14,40 @@ extern "C" {
 #endif
 
 /** What an expert does to its gates. */
-typedef enum tsr_expert_activation {
-    TSR_EXPERT_SILU = 0,
-    TSR_EXPERT_GELU,
-    TSR_EXPERT_GELU_TANH,
-    TSR_EXPERT_RELU
-} tsr_expert_activation;
+typedef enum tsr_expert_mlp_activation {
+    TSR_EXPERT_MLP_SILU = 0,
+    TSR_EXPERT_MLP_GELU,
+    TSR_EXPERT_MLP_GELU_TANH,
+    TSR_EXPERT_MLP_RELU
+} tsr_expert_mlp_activation;
 
 /** What becomes of a slot whose expert has as many tokens as it may. */
-typedef enum tsr_expert_overflow {
-    TSR_EXPERT_FAIL = 0, /**< TSR_ERROR_ARGUMENT: the sentence tells how many the expert has */
-    TSR_EXPERT_DROP      /**< it is 0; earlier tokens, and of one token earlier slots, come first */
-} tsr_expert_overflow;
+typedef enum tsr_expert_mlp_overflow {
+    TSR_EXPERT_MLP_FAIL = 0, /**< TSR_ERROR_ARGUMENT: the sentence tells how many the expert has */
+    TSR_EXPERT_MLP_DROP /**< it is 0; earlier tokens, and of one token earlier slots, come first */
+} tsr_expert_mlp_overflow;
 
 /** What an id behind the last expert means. A negative id is an error. */
-typedef enum tsr_expert_beyond {
-    TSR_EXPERT_REFUSE = 0, /**< TSR_ERROR_ARGUMENT */
-    TSR_EXPERT_ZERO,       /**< the slot is 0 */
-    TSR_EXPERT_IDENTITY    /**< the slot is the token itself, which is as long */
-} tsr_expert_beyond;
+typedef enum tsr_expert_mlp_beyond {
+    TSR_EXPERT_MLP_REFUSE = 0, /**< TSR_ERROR_ARGUMENT */
+    TSR_EXPERT_MLP_ZERO,       /**< the slot is 0 */
+    TSR_EXPERT_MLP_IDENTITY    /**< the slot is the token itself, which is as long */
+} tsr_expert_mlp_beyond;
 
 /** Options of tsr_expert_mlp() and its relatives. */
 typedef struct tsr_expert_mlp_options {
     size_t size; /**< sizeof(tsr_expert_mlp_options) */
-    tsr_expert_activation activation;
-    tsr_expert_overflow overflow;
-    tsr_expert_beyond beyond;
+    tsr_expert_mlp_activation activation;
+    tsr_expert_mlp_overflow overflow;
+    tsr_expert_mlp_beyond beyond;
     int64_t capacity; /**< the most slots of an expert, in the whole tensor; 0: any number */
 } tsr_expert_mlp_options;
 
 /** SiLU, any number of tokens, and ids of experts alone. */
 #define TSR_EXPERT_MLP_OPTIONS_INIT                                                                \
     {                                                                                              \
-        sizeof(tsr_expert_mlp_options), TSR_EXPERT_SILU, TSR_EXPERT_FAIL, TSR_EXPERT_REFUSE, 0     \
+        sizeof(tsr_expert_mlp_options), TSR_EXPERT_MLP_SILU, TSR_EXPERT_MLP_FAIL,                  \
+            TSR_EXPERT_MLP_REFUSE, 0                                                               \
     }
 
 /** @{ */
@@ -63,9 +64,9 @@ typedef struct tsr_expert_mlp_options {
  *   are -0: y is Partial(sum), and its sum exact.
  * - i, "S(1;interleave=2)" of gate_up and "S(2)" of down, so that a rank has the gates and the ups
  *   of its columns: y is Partial(sum).
- * - t, s, and h of down: y is cut likewise.
+ * - t, s, and h of down: y is cut as they are.
  * k must be whole. With a capacity t and s must be, too, because it counts all tokens; with
- * TSR_EXPERT_IDENTITY h must be.
+ * TSR_EXPERT_MLP_IDENTITY h must be.
  *
  * Nothing is exchanged. Each rank sorts its slots by expert, so that it reads the weights of each
  * expert once for 256 tokens. Gradients compute hidden values again: dx is Partial(sum) where e, i,

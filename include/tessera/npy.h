@@ -118,7 +118,7 @@ TSR_API tsr_status tsr_npy_write(const tsr_dtensor *x, const char *path, tsr_dty
  * by tsr_distribute_file_into(). `dtype` is what the elements of the file are, TSR_DTYPE_NONE: x's
  * own; else floating types are converted, rounding once. The file may have been written under any
  * layout, on any number of ranks; each rank reads only what it owns, but of files in Fortran order
- * and big-endian ones all.
+ * and big-endian ones all, and for these takes memory for its part once more.
  *
  * A failure of one rank is told to all. A file of another dtype or shape, or one that is truncated,
  * is refused before `x` is written; if it cannot be read later, the elements of `x` are undefined.

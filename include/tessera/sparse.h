@@ -7,7 +7,8 @@
  * Each rank brings ids and the gradients of their rows, as it does for tsr_rows_update(): rows.h
  * says of tables, ids, rows, their order, ranks and errors what holds here too. Each owner adds up
  * the rows of an id, takes one step with the sum, and changes the table's row and its states.
- * Tables, ids and rows are on the host.
+ * Tables, ids and rows are on the host. Optimizers are not thread-safe: an optimizer belongs to its
+ * communicator's handle.
  *
  * @par Formulas
  * docs/sparse.md quotes them. Of an id's rows g is the sum, or the mean; with `weight_decay`, plus
@@ -99,8 +100,8 @@ typedef struct tsr_sparse_optimizer tsr_sparse_optimizer;
  * are the defaults. TSR_ERROR_ARGUMENT: an option is out of range, or differs between ranks; no
  * table, or one that is NULL, on another mesh or given twice; a negative capacity.
  * TSR_ERROR_UNSUPPORTED: a table on a device, or of a dtype that is not a float; row-wise Adagrad
- * with weight decay of a table whose columns are cut; else as tsr_rows_update(). A rank whose
- * tables are NULL returns alone.
+ * with weight decay of a table whose columns are cut; else as tsr_rows_update(). A rank without a
+ * first table returns alone.
  */
 TSR_API tsr_status tsr_sparse_optimizer_create(size_t count, tsr_dtensor *const *tables,
                                                int64_t capacity, const tsr_sparse_options *options,
@@ -141,13 +142,15 @@ TSR_API tsr_dtensor *tsr_sparse_optimizer_state(const tsr_sparse_optimizer *opti
 /**
  * The gradient of an embedding as ids and rows, for tsr_sparse_optimizer_step(): views of what this
  * rank has of `ids` (..) and of `dout` (.., features), the gradient of what tsr_embedding() gave
- * for them. Does not communicate, and copies nothing: both must live until the step is done.
+ * for them. Does not communicate, and copies nothing: both must live until the step is done. Any
+ * thread.
  *
- * Ids and dout are cut alike, in any way, and rows are whole. On mesh dims that replicate both,
- * coordinate 0 brings the rows, and other ranks none. Where dout is Partial(sum) each rank brings
- * its term: right where duplicates are summed. TSR_ERROR_ARGUMENT: a NULL; other shapes; ids that
- * are not i32 or i64. TSR_ERROR_UNSUPPORTED: features are cut, ids and dout are cut differently,
- * another Partial, or local tensors that are not contiguous.
+ * Ids and dout are cut alike, so that every rank has the same ids of both, in any words ("S(0)" and
+ * "S(0;balanced)" of 6 over 2 ranks are alike), and rows are whole. On mesh dims that replicate
+ * both, coordinate 0 brings the rows, and other ranks none. Where dout is Partial(sum) each rank
+ * brings its term: right where duplicates are summed. TSR_ERROR_ARGUMENT: a NULL; other shapes; ids
+ * that are not i32 or i64. TSR_ERROR_UNSUPPORTED: features are cut, ids and dout are cut
+ * differently, another Partial, or local tensors that are not contiguous.
  */
 TSR_API tsr_status tsr_sparse_gradient(const tsr_dtensor *ids, const tsr_dtensor *dout,
                                        tsr_tensor *named, tsr_tensor *rows);

@@ -70,6 +70,7 @@
 #include <tessera/nodes.h>
 #include <tessera/norms.h>
 #include <tessera/ops.h>
+#include <tessera/optimizer.h>
 #include <tessera/order.h>
 #include <tessera/parallel_plan.h>
 #include <tessera/placement.h>

@@ -1,5 +1,6 @@
 #include <tessera/npy.h>
 #include <tessera/safetensors.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
 #include <stdio.h>
@@ -67,14 +68,42 @@ static tsr_status open_npy(const char *path, tsr_dtype dtype, const tsr_dtensor 
     return check_target(NPY_CALL, &s, x);
 }
 
-/* Reads this rank's part. Elements of another order than the library's become a new dtensor,
- * `*turned`. */
+/* Copies this rank's elements of a new dtensor on the host to one on a device. */
+static tsr_status copy_to_device(const tsr_dtensor *from, const tsr_dtensor *to)
+{
+    const tsr_tensor host = tsr_dtensor_to_local(from), own = tsr_dtensor_to_local(to);
+    void *self;
+    const tsr_device_table *const table = tsr_device_driver_table(own.device.driver, &self);
+    int64_t count;
+    TSR_TRY(tsr_tensor_count(&host, &count));
+    if (count == 0)
+        return TSR_OK;
+    TSR_TRY(table->copy(self, own.device.index, own.data, host.data, (size_t)count * tsr_dtype_bytes(own.dtype),
+                        TSR_COPY_FROM_HOST, NULL));
+    return table->stream_synchronize ? table->stream_synchronize(self, own.device.index, NULL) : TSR_OK;
+}
+
+/* Moves a new dtensor from the host to `device`. */
+static tsr_status move_to_device(tsr_device device, tsr_dtensor **x)
+{
+    tsr_dtensor *moved;
+    TSR_TRY(tsr_dtensor_create(tsr_dtensor_layout(*x), device, &moved));
+    const tsr_status status = copy_to_device(*x, moved);
+    tsr_dtensor_destroy(*x);
+    *x = moved;
+    return status;
+}
+
+/* Reads this rank's part. Elements of another order than the library's become a new dtensor on x's
+ * device, `*turned`. */
 static tsr_status read_npy(const char *path, const tsr_npy *file, tsr_dtensor *x, tsr_dtensor **turned)
 {
     const tsr_npy_header *const h = tsr_npy_get_header(file);
-    if (h->fortran || h->big_endian)
-        return tsr_npy_read(file, tsr_dtensor_layout(x), NULL, turned);
-    return tsr_distribute_file_into(path, h->data, h->dtype, NULL, x);
+    const tsr_device device = tsr_dtensor_to_local(x).device;
+    if (!h->fortran && !h->big_endian)
+        return tsr_distribute_file_into(path, h->data, h->dtype, NULL, x);
+    TSR_TRY(tsr_npy_read(file, tsr_dtensor_layout(x), NULL, turned));
+    return device.driver ? move_to_device(device, turned) : TSR_OK;
 }
 
 tsr_status tsr_npy_restore(tsr_dtensor *x, const char *path, tsr_dtype dtype)

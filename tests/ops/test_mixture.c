@@ -39,18 +39,18 @@ static void draw_layer(dense *d)
         d->ids[slot] = (slot * slot + slot / 3) % d->e;
 }
 
-static double activate(tsr_expert_activation activation, double x, double *slope)
+static double activate(tsr_expert_mlp_activation activation, double x, double *slope)
 {
     const double root = sqrt(2 / acos(-1.0)), inner = root * (x + 0.044715 * x * x * x), th = tanh(inner);
     const double sigmoid = 1 / (1 + exp(-x)), normal = 0.5 * (1 + erf(x / sqrt(2)));
     switch (activation) {
-    case TSR_EXPERT_SILU:
+    case TSR_EXPERT_MLP_SILU:
         *slope = sigmoid * (1 + x * (1 - sigmoid));
         return x * sigmoid;
-    case TSR_EXPERT_GELU:
+    case TSR_EXPERT_MLP_GELU:
         *slope = normal + x * exp(-x * x / 2) / sqrt(2 * acos(-1.0));
         return x * normal;
-    case TSR_EXPERT_GELU_TANH:
+    case TSR_EXPERT_MLP_GELU_TANH:
         *slope = 0.5 * (1 + th) + 0.5 * x * (1 - th * th) * root * (1 + 3 * 0.044715 * x * x);
         return 0.5 * x * (1 + th);
     default:
@@ -60,7 +60,7 @@ static double activate(tsr_expert_activation activation, double x, double *slope
 }
 
 /* One slot by the formula: y, and what it adds to gradients. */
-static void compute_slot(dense *d, tsr_expert_activation activation, int64_t slot)
+static void compute_slot(dense *d, tsr_expert_mlp_activation activation, int64_t slot)
 {
     const int64_t e = d->ids[slot];
     const double *const x = d->x + slot / d->s * d->k, *const dout = d->dout + slot * d->h;
@@ -86,7 +86,7 @@ static void compute_slot(dense *d, tsr_expert_activation activation, int64_t slo
     }
 }
 
-static void compute(dense *d, tsr_expert_activation activation)
+static void compute(dense *d, tsr_expert_mlp_activation activation)
 {
     memset(d->y, 0, sizeof d->y);
     memset(d->dx, 0, sizeof d->dx);
@@ -131,7 +131,7 @@ static tsr_status expect_near(const char *what, const tsr_dtensor *x, int64_t co
     return TSR_OK;
 }
 
-static tsr_status run_all(const dense *d, const tsr_mesh *mesh, tsr_dtype dtype, tsr_expert_activation activation,
+static tsr_status run_all(const dense *d, const tsr_mesh *mesh, tsr_dtype dtype, tsr_expert_mlp_activation activation,
                           double tolerance)
 {
     call c;
@@ -156,20 +156,20 @@ static tsr_status check_formula(tsr_comm *comm, void *arg)
     tsr_mesh *mesh;
     (void)arg;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
-    for (int activation = TSR_EXPERT_SILU; activation <= TSR_EXPERT_RELU; activation++) {
+    for (int activation = TSR_EXPERT_MLP_SILU; activation <= TSR_EXPERT_MLP_RELU; activation++) {
         d = (dense){.t = T, .s = S, .k = K, .h = H, .e = E, .i = I};
         draw_layer(&d);
-        compute(&d, (tsr_expert_activation)activation);
-        TSR_TRY(run_all(&d, mesh, TSR_F64, (tsr_expert_activation)activation, 1e-12));
-        TSR_TRY(run_all(&d, mesh, TSR_F32, (tsr_expert_activation)activation, 1e-5));
-        TSR_TRY(run_all(&d, mesh, TSR_BF16, (tsr_expert_activation)activation, 0.004));
+        compute(&d, (tsr_expert_mlp_activation)activation);
+        TSR_TRY(run_all(&d, mesh, TSR_F64, (tsr_expert_mlp_activation)activation, 1e-12));
+        TSR_TRY(run_all(&d, mesh, TSR_F32, (tsr_expert_mlp_activation)activation, 1e-5));
+        TSR_TRY(run_all(&d, mesh, TSR_BF16, (tsr_expert_mlp_activation)activation, 0.004));
     }
     /* Many tokens of an expert are computed in parts. */
     d = (dense){.t = 700, .s = S, .k = K, .h = H, .e = 2, .i = I};
     draw_layer(&d);
-    compute(&d, TSR_EXPERT_SILU);
-    TSR_TRY(run_all(&d, mesh, TSR_F64, TSR_EXPERT_SILU, 1e-11));
-    TSR_TRY(run_all(&d, mesh, TSR_BF16, TSR_EXPERT_SILU, 0.004));
+    compute(&d, TSR_EXPERT_MLP_SILU);
+    TSR_TRY(run_all(&d, mesh, TSR_F64, TSR_EXPERT_MLP_SILU, 1e-11));
+    TSR_TRY(run_all(&d, mesh, TSR_BF16, TSR_EXPERT_MLP_SILU, 0.004));
     tsr_mesh_destroy(mesh);
     return TSR_OK;
 }
@@ -275,7 +275,7 @@ static tsr_status check_capacity(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "ep=2", &mesh));
     for (int i = 0; i < 2; i++) {
         tsr_expert_mlp_options options = TSR_EXPERT_MLP_OPTIONS_INIT;
-        options.activation = TSR_EXPERT_RELU;
+        options.activation = TSR_EXPERT_MLP_RELU;
         TSR_TRY(check_slots(mesh, cuts[i], ids, &options, (const float[]){1, 4, 16, 8, 36, 36}));
         options.capacity = 4;
         TSR_TRY(check_slots(mesh, cuts[i], ids, &options, (const float[]){1, 4, 16, 8, 36, 36}));
@@ -283,12 +283,12 @@ static tsr_status check_capacity(tsr_comm *comm, void *arg)
         TSR_TRY(refuse_slots(mesh, cuts[i], ids, &options,
                              "experts: expert 2 has 4 tokens, but capacity is 2; give a capacity of 4, or overflow "
                              "\"drop\", which leaves tokens out"));
-        options.overflow = TSR_EXPERT_DROP;
+        options.overflow = TSR_EXPERT_MLP_DROP;
         TSR_TRY(check_slots(mesh, cuts[i], ids, &options, (const float[]){1, 4, 16, 8, 0, 0}));
         TSR_TRY(refuse_slots(mesh, cuts[i], beyond, &options, "experts: ids[0,1] is 3 on rank"));
-        options.beyond = TSR_EXPERT_ZERO;
+        options.beyond = TSR_EXPERT_MLP_ZERO;
         TSR_TRY(check_slots(mesh, cuts[i], beyond, &options, (const float[]){1, 0, 0, 8, 0, 36}));
-        options.beyond = TSR_EXPERT_IDENTITY;
+        options.beyond = TSR_EXPERT_MLP_IDENTITY;
         TSR_TRY(check_slots(mesh, cuts[i], beyond, &options, (const float[]){1, 1, 2, 8, 3, 36}));
         TSR_TRY(refuse_slots(mesh, cuts[i], negative, &options, "experts: ids[1,0] is -1 on rank"));
     }
@@ -320,7 +320,7 @@ static tsr_status check_forms(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
     TSR_TRY(make_powers(mesh, "R", ids, &c));
     tsr_expert_mlp_options options = TSR_EXPERT_MLP_OPTIONS_INIT;
-    options.activation = TSR_EXPERT_RELU;
+    options.activation = TSR_EXPERT_MLP_RELU;
     TSR_TRY(tsr_expert_mlp(c.x, c.ids, c.gate_up, c.down, &options, &c.y));
     TSR_TRY(tsr_expert_mlp(c.x, c.ids, c.gate_up, c.down, NULL, &again));
     TSR_TRY(tsr_expert_mlp_into(c.x, c.ids, c.gate_up, c.down, &options, again));
@@ -451,9 +451,9 @@ static tsr_status check_errors(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_redistribute_to(c.x, "S(0)", &cut));
     TSR_TRY(layer_expect_refusal_with(tsr_expert_mlp(cut, c.ids, c.gate_up, c.down, &options, &c.y),
                                       "experts needs whole"));
-    options.activation = (tsr_expert_activation)9;
+    options.activation = (tsr_expert_mlp_activation)9;
     TSR_TRY(layer_expect_refusal(tsr_expert_mlp(c.x, c.ids, c.gate_up, c.down, &options, &c.y),
-                                 "tsr_expert_mlp: activation is 9, but must be a tsr_expert_activation"));
+                                 "tsr_expert_mlp: activation is 9, but must be a tsr_expert_mlp_activation"));
     tsr_dtensor_destroy(wrong);
     tsr_dtensor_destroy(cut);
     clear(&c);

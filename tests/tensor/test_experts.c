@@ -409,6 +409,70 @@ static void slices_have_experts_of_their_own(void **state)
     suite_run(4, play_on_slices, NULL);
 }
 
+/* A dtype, and the codes of 0, 1 and 2, and of three times these. */
+typedef struct large_case {
+    tsr_dtype dtype;
+    uint32_t once[3], thrice[3];
+} large_case;
+
+enum { LARGE_TOKENS = 2100, LARGE_ROW = 4100 };
+
+/* Both ranks send all tokens to both experts, with weights of 1 and 2: they come back thrice. Rows
+ * are so many that they are written past the cache, and begin within a line of it. */
+static tsr_status play_large(tsr_comm *comm, void *arg)
+{
+    const large_case *const c = arg;
+    const size_t bytes = tsr_dtype_bytes(c->dtype);
+    const int64_t width = LARGE_ROW / (int64_t)bytes, count = LARGE_TOKENS * width, experts[] = {2}, one = 1;
+    const int64_t shape[] = {LARGE_TOKENS, width}, room[] = {2 * LARGE_TOKENS, width}, slots[] = {LARGE_TOKENS, 2};
+    unsigned char *const memory = calloc((size_t)(4 * count + 1), bytes), *const x = memory + bytes,
+                         *const out = x + (size_t)count * bytes, *const rows = out + (size_t)count * bytes;
+    unsigned char once[LARGE_ROW + 8], thrice[LARGE_ROW + 8]; /* rows begin with the first, second or third code */
+    int64_t pair[] = {0, 1}, size = 0;
+    float shares[] = {1, 2};
+    tsr_mesh *mesh;
+    tsr_layout *layout;
+    tsr_experts_plan *plan;
+    CHECK(memory);
+    for (int64_t i = 0; i < width + 2; i++) {
+        memcpy(once + (size_t)i * bytes, &c->once[i % 3], bytes);
+        memcpy(thrice + (size_t)i * bytes, &c->thrice[i % 3], bytes);
+    }
+    for (int64_t token = 0; token < LARGE_TOKENS; token++)
+        memcpy(x + (size_t)(token * width) * bytes, once + (size_t)(token % 3) * bytes, (size_t)width * bytes);
+    const tsr_tensor tokens = tsr_tensor_contiguous(x, c->dtype, 2, shape),
+                     result = tsr_tensor_contiguous(out, c->dtype, 2, shape),
+                     landing = tsr_tensor_contiguous(rows, c->dtype, 2, room),
+                     sizes = tsr_tensor_contiguous(&size, TSR_I64, 1, &one);
+    tsr_tensor ids = tsr_tensor_contiguous(pair, TSR_I64, 2, slots),
+               weights = tsr_tensor_contiguous(shares, TSR_F32, 2, slots);
+    ids.strides[0] = weights.strides[0] = 0; /* all tokens have the same */
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(tsr_layout_parse(mesh, "S(0)", 1, experts, TSR_F32, &layout));
+    TSR_TRY(tsr_experts_plan_create(layout, LARGE_TOKENS, 2, width, c->dtype, NULL, &plan));
+    TSR_TRY(tsr_experts_dispatch(plan, &tokens, &ids, &landing, &sizes));
+    CHECK(size == 2 * LARGE_TOKENS);
+    TSR_TRY(tsr_experts_combine(plan, &landing, &weights, &result));
+    for (int64_t token = 0; token < LARGE_TOKENS; token++)
+        CHECK(memcmp(out + (size_t)(token * width) * bytes, thrice + (size_t)(token % 3) * bytes,
+                     (size_t)width * bytes) == 0);
+    tsr_experts_plan_destroy(plan);
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(mesh);
+    free(memory);
+    return TSR_OK;
+}
+
+static void large_calls_give_what_small_ones_do(void **state)
+{
+    static large_case cases[] = {{TSR_F32, {0, 0x3f800000, 0x40000000}, {0, 0x40400000, 0x40c00000}},
+                                 {TSR_F8E4M3, {0, 0x38, 0x40}, {0, 0x44, 0x4c}},
+                                 {TSR_F8E5M2, {0, 0x3c, 0x40}, {0, 0x42, 0x46}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        suite_run(2, play_large, &cases[i]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +480,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_dtype_gives_the_dense_formula),
         cmocka_unit_test(rows_beyond_the_room_or_the_capacity_are_dropped),
         cmocka_unit_test(slices_have_experts_of_their_own),
+        cmocka_unit_test(large_calls_give_what_small_ones_do),
     };
     suite_start(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include "ops/kernels/pointwise.h"
 #include "ops/programs/merge.h"
+#include "ops/programs/tiles.h"
 
 #include <tessera/sys/memory.h>
 
@@ -118,9 +119,22 @@ static bool can_join(const fusing *f, const tsr_step *step)
     }
 }
 
-/* True if the step may go before the run. */
+/* True if the step computes a tensor of several tiles, which gains from a group of its own. */
+static bool is_large(const fusing *f, const tsr_step *step)
+{
+    int64_t count = 1;
+    const tsr_tensor *const local = &tsr_form_of(f->x, step->results[0])->local;
+    for (int dim = 0; dim < local->ndim; dim++)
+        count *= local->shape[dim];
+    return step->kind == TSR_DOES_KERNEL && count > TSR_TILE;
+}
+
+/* True if the step may go before the run. A large one does not go before a run of small tensors,
+ * nor before a run that stores: that is an update, behind which that of another tensor begins. */
 static bool can_pass(const fusing *f, const tsr_step *step)
 {
+    if (is_large(f, step) && (f->stores || !is_large(f, f->run[0])))
+        return false;
     return (is_pointwise(f->x, step) || step->kind == TSR_DOES_VIEW || step->kind == TSR_DOES_SAME) &&
            !reads_made(f, step, false);
 }

@@ -9,10 +9,8 @@
 #include <string.h>
 
 /* All tensors of a tile together have about so many bytes, which a core's caches keep, and a tile
- * at most MOST elements, for which kernels have a short way, and at least LEAST, beside which what
- * a call costs is small. */
+ * has at least LEAST elements, beside which what a call costs is small. */
 #define CACHED (INT64_C(256) << 10)
-#define MOST   2048
 #define LEAST  512
 /* Tiles begin at multiples of so many elements where rows are longer than a tile. */
 #define STEP 64
@@ -96,7 +94,7 @@ static void place_values(tsr_executable *x, tsr_group *g, const int *last)
 
 void tsr_group_place_values(tsr_executable *x, tsr_group *g, const int *last)
 {
-    g->most = MOST;
+    g->most = TSR_TILE;
     place_values(x, g, last);
     const int64_t bytes = count_element_bytes(x, g);
     while (g->most > LEAST && g->most * bytes + (int64_t)g->bytes > CACHED) {

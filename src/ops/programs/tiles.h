@@ -4,6 +4,9 @@
 
 #include "ops/programs/executable.h"
 
+/** The most elements of a tile, for which kernels have a short way. */
+#define TSR_TILE 2048
+
 /** Decides how many elements tiles have, and puts the values that the group's steps alone read into
  * its scratch, whose size it sets. `last` has the last step that reads each value or its view. */
 void tsr_group_place_values(tsr_executable *x, tsr_group *group, const int *last);

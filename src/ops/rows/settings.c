@@ -47,28 +47,28 @@ tsr_status tsr_settings_experts(const char *caller, const tsr_expert_mlp_options
     *out = (tsr_expert_mlp_options)TSR_EXPERT_MLP_OPTIONS_INIT;
     TSR_TRY(tsr_options_read(caller, given, out, sizeof *out));
     if ((unsigned)out->activation >= LENGTH_OF(activations))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: activation is %d, but must be a tsr_expert_activation", caller,
-                              (int)out->activation);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: activation is %d, but must be a tsr_expert_mlp_activation",
+                              caller, (int)out->activation);
     if ((unsigned)out->overflow >= LENGTH_OF(overflows))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: overflow is %d, but must be a tsr_expert_overflow", caller,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: overflow is %d, but must be a tsr_expert_mlp_overflow", caller,
                               (int)out->overflow);
     if ((unsigned)out->beyond >= LENGTH_OF(beyonds))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: beyond is %d, but must be a tsr_expert_beyond", caller,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: beyond is %d, but must be a tsr_expert_mlp_beyond", caller,
                               (int)out->beyond);
     return TSR_OK;
 }
 
-const char *tsr_settings_activation(tsr_expert_activation activation)
+const char *tsr_settings_activation(tsr_expert_mlp_activation activation)
 {
     return activations[activation];
 }
 
-const char *tsr_settings_overflow(tsr_expert_overflow overflow)
+const char *tsr_settings_overflow(tsr_expert_mlp_overflow overflow)
 {
     return overflows[overflow];
 }
 
-const char *tsr_settings_beyond(tsr_expert_beyond beyond)
+const char *tsr_settings_beyond(tsr_expert_mlp_beyond beyond)
 {
     return beyonds[beyond];
 }

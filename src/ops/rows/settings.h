@@ -128,9 +128,9 @@ tsr_status tsr_settings_experts(const char *caller, const tsr_expert_mlp_options
 const char *tsr_settings_reduction(tsr_loss_reduction reduction);
 
 /** The words of options that tsr_settings_experts() has let through. */
-const char *tsr_settings_activation(tsr_expert_activation activation);
-const char *tsr_settings_overflow(tsr_expert_overflow overflow);
-const char *tsr_settings_beyond(tsr_expert_beyond beyond);
+const char *tsr_settings_activation(tsr_expert_mlp_activation activation);
+const char *tsr_settings_overflow(tsr_expert_mlp_overflow overflow);
+const char *tsr_settings_beyond(tsr_expert_mlp_beyond beyond);
 
 /** Checks that there is a key, of a generator. */
 tsr_status tsr_settings_check_key(const char *caller, const tsr_random_key *key);

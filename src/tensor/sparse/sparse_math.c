@@ -14,7 +14,7 @@
 typedef float __attribute__((may_alias, aligned(1))) sparse_f32;
 typedef double __attribute__((may_alias, aligned(1))) sparse_f64;
 
-/* Sums of squares are taken in so many parts at a time. */
+/* The partial sums in which squares are added. */
 #define LANES 8
 
 /* A NaN that comes out of a step is the positive quiet one without payload. */

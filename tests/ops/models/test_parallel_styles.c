@@ -201,7 +201,7 @@ static void record_experts(recorded *r)
                                                                                              has_identity
                                                                                                  ? "w.experts.down_proj"
                                                                                                  : "w.m.down_proj";
-    options.activation = TSR_EXPERT_GELU_TANH;
+    options.activation = TSR_EXPERT_MLP_GELU_TANH;
     tsr_value y = tsr_op_combine(
         r->p, tsr_op_experts(r->p, tokens, ids, stacked(r, up, 2 * INNER, IN), stacked(r, down, IN, INNER), &options),
         weights);

@@ -228,10 +228,10 @@ static void mixtures_are_recorded(void **state)
     tsr_expert_mlp_options options = TSR_EXPERT_MLP_OPTIONS_INIT;
     (void)state;
     open(&f);
-    options.activation = TSR_EXPERT_GELU;
+    options.activation = TSR_EXPERT_MLP_GELU;
     options.capacity = 3;
-    options.overflow = TSR_EXPERT_DROP;
-    options.beyond = TSR_EXPERT_ZERO;
+    options.overflow = TSR_EXPERT_MLP_DROP;
+    options.beyond = TSR_EXPERT_MLP_ZERO;
     const tsr_value chosen = input(&f, "chosen", TSR_I64, 2, 4, 2, 0, "R"),
                     gate_up = input(&f, "gate_up", TSR_F32, 3, 3, 10, 6, "R"),
                     down = input(&f, "down", TSR_F32, 3, 3, 7, 5, "R"),

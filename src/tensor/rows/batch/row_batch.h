@@ -40,8 +40,8 @@ typedef struct tsr_row_batch {
 /** An empty list without room. `device` is not the host; `rooms` are on it. */
 void tsr_row_batch_begin(tsr_row_batch *batch, const tsr_context *context, tsr_device device, tsr_row_rooms *rooms);
 
-/** Takes all memory for lists of `count` sources, or more if so many were taken, of rows of at most
- * `length` elements; the list is empty. */
+/** Takes all memory for lists of at least `count` sources, and of as many as were taken before, of
+ * rows of at most `length` elements; the list is empty afterwards. */
 tsr_status tsr_row_batch_reserve(tsr_row_batch *batch, int64_t count, int64_t length);
 
 /** Lists a copy of `length` elements; does the list first if it is full or of other work. */
