@@ -83,6 +83,7 @@
 #include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
+#include <tessera/replicas.h>
 #include <tessera/rows.h>
 #include <tessera/run.h>
 #include <tessera/saved.h>
