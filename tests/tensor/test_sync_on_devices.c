@@ -40,8 +40,7 @@ static size_t describe(const tsr_dtensor *x, int i, int round, unsigned char *ou
     int64_t count = 0;
     (void)tsr_tensor_count(&local, &count);
     for (int64_t k = 0; k < count; k++)
-        put(local.dtype, (rows_global(tsr_dtensor_layout(x), k) + 11 * i + 50 * round) % 200,
-            out + (size_t)k * bytes);
+        put(local.dtype, (rows_global(tsr_dtensor_layout(x), k) + 11 * i + 50 * round) % 200, out + (size_t)k * bytes);
     return (size_t)count * bytes;
 }
 
