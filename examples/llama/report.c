@@ -126,7 +126,7 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 
 tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome)
 {
-    char *const text = llama_json_take_text(make_json(job, outcome));
+    char *const text = llama_json_take_text(make_json(job, outcome), 9);
     if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of %lld tokens",
                               (long long)outcome->generation.count);

@@ -110,6 +110,32 @@ TSR_API tsr_status tsr_distribute_file_parts(size_t count, const tsr_file_part *
 TSR_API tsr_status tsr_distribute_file_into(const char *path, int64_t offset, tsr_dtype dtype,
                                             int64_t *bytes_read, tsr_dtensor *out);
 
+/** A box of a tensor that lies in a file. */
+typedef struct tsr_file_box {
+    const char *path;
+    int64_t offset;                /**< of its first element's first byte in the file */
+    tsr_dtype dtype;               /**< how it is stored, little-endian */
+    int64_t begin[TSR_MAX_DIMS];   /**< its first index in the tensor */
+    int64_t shape[TSR_MAX_DIMS];   /**< one number per dim of the tensor */
+    int64_t strides[TSR_MAX_DIMS]; /**< of its elements in the file, in elements; 0 or more */
+} tsr_file_box;
+
+/** Checks that `count` boxes make up a tensor of the layout, as tsr_distribute_file_boxes_into()
+ * does, without looking at files. Pure. */
+TSR_API tsr_status tsr_file_boxes_check(size_t count, const tsr_file_box *boxes,
+                                        const tsr_layout *layout);
+
+/**
+ * tsr_distribute_file_into() of a tensor that lies in `count` boxes: in one file or in several, in
+ * any dtypes and order. Checkpoints whose ranks wrote their shards are read so, and parts of stored
+ * tensors. Each rank reads only the elements that its layout owns, and opens only files that it
+ * reads. Does not communicate. Errors as there. TSR_ERROR_ARGUMENT: the boxes do not make up the
+ * tensor, which every rank finds before it changes an element: two of them overlap, one is not
+ * within the tensor, or elements are in no box; the sentence has the first box that is missing.
+ */
+TSR_API tsr_status tsr_distribute_file_boxes_into(size_t count, const tsr_file_box *boxes,
+                                                  int64_t *bytes_read, tsr_dtensor *out);
+
 /**
  * Collective, and the twin of tsr_distribute_file(): writes the global tensor of `x` to the file at
  * `path` from byte `offset` on, row-major, in x's dtype, little-endian. All ranks give the same
@@ -142,6 +168,21 @@ TSR_API tsr_status tsr_dtensor_write(const tsr_dtensor *x, const char *path, int
  */
 TSR_API tsr_status tsr_dtensor_write_as(const tsr_dtensor *x, const char *path, int64_t offset,
                                         tsr_dtype dtype, int64_t *bytes_written);
+
+/** Is told of `count` bytes that lie in the stored tensor, row-major, from byte `at` on. They are
+ * valid during the call. */
+typedef tsr_status tsr_visit_bytes(void *arg, int64_t at, const void *bytes, size_t count);
+
+/**
+ * Tells `visit` the bytes that this rank would write in tsr_dtensor_write_as(), for writers of
+ * other kinds, such as one that keeps them in memory. Together the ranks visit each byte once.
+ * `whole`: 0: replicas divide a large shard among themselves; 1: the first replica visits all of
+ * its shard. Bytes come in the order of the shard's elements. Stops when `visit` fails, and returns
+ * its status. `visit` may be NULL. `*bytes`, where not NULL, gets the number of bytes. Does not
+ * communicate. TSR_ERROR_ARGUMENT: a Partial.
+ */
+TSR_API tsr_status tsr_dtensor_visit_bytes(const tsr_dtensor *x, tsr_dtype dtype, int whole,
+                                           tsr_visit_bytes *visit, void *arg, int64_t *bytes);
 
 /** Options of tsr_dtensor_from_local(). */
 typedef struct tsr_from_local_options {

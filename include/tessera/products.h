@@ -91,8 +91,8 @@ TSR_API tsr_status tsr_grouped_matmul_backward(const tsr_dtensor *x, const tsr_d
  * tsr_grouped_matmul() of local tensors of the host, without a mesh: x (t, k) by `sizes` (e), i64,
  * times w (e, k, n), into out (t, n), with any strides. For rows that experts got of
  * tsr_experts_dispatch() (tessera/experts.h). Rows of `out` behind the last group become 0, so give
- * views of the rows that came. The backward writes dx (t, k), of x's dtype, and dw (e, k, n), of
- * w's; either may be NULL, and groups without rows get a dw of 0. Results may have the memory of an
+ * views of the rows that came. The backward writes dx (t, k) and dw (e, k, n), of any float dtype;
+ * either may be NULL, and groups without rows get a dw of 0. Results may have the memory of an
  * operand; a gradient must not have that of one which the other gradient reads.
  *
  * Memory and the BLAS are those of `context`; NULL: the default one. Does not communicate; any

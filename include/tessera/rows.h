@@ -69,8 +69,9 @@ TSR_API const char *tsr_rows_op_name(tsr_rows_op op);
  * bit. Where ranks reach one another's memory, each reads its owners' rows in place; else ids and
  * rows travel as messages, and a rank that brings an id several times is sent its row once.
  *
- * `out` is written on success only, and overlaps neither itself nor the table. Not thread-safe: a
- * table belongs to its mesh's communicator handle.
+ * `out` is written on success only, and overlaps neither itself, nor the table, nor `ids`; ids and
+ * rows may lie side by side in records. Not thread-safe: a table belongs to its mesh's communicator
+ * handle.
  */
 TSR_API tsr_status tsr_rows_gather(const tsr_dtensor *table, const tsr_tensor *ids,
                                    const tsr_tensor *out);
@@ -110,12 +111,13 @@ TSR_API tsr_status tsr_rows_plan_create(size_t count, tsr_dtensor *const *tables
 TSR_API void tsr_rows_plan_destroy(tsr_rows_plan *plan);
 
 /** Collective: tsr_rows_gather() of all tables of a plan in one exchange: ids[i] and out[i] are
- * those of tables[i]. TSR_ERROR_ARGUMENT: more ids than the plan's capacity. */
+ * those of tables[i], and no out[i] overlaps ids or a table. TSR_ERROR_ARGUMENT: more ids than the
+ * plan's capacity. */
 TSR_API tsr_status tsr_rows_plan_gather(tsr_rows_plan *plan, const tsr_tensor *ids,
                                         const tsr_tensor *out);
 
 /** Collective: tsr_rows_update() of all tables of a plan in one exchange, with one op. Updates of a
- * table that stands several times act in the order of the plan. */
+ * table that stands several times act in the order of the plan. No rows[i] are in a table. */
 TSR_API tsr_status tsr_rows_plan_update(tsr_rows_plan *plan, const tsr_tensor *ids,
                                         const tsr_tensor *rows, tsr_rows_op op);
 

@@ -145,11 +145,12 @@ TSR_API tsr_dtensor *tsr_sparse_optimizer_state(const tsr_sparse_optimizer *opti
  * for them. Does not communicate, and copies nothing: both must live until the step is done. Any
  * thread.
  *
- * Ids and dout are cut alike, in any way, and rows are whole. On mesh dims that replicate both,
- * coordinate 0 brings the rows, and other ranks none. Where dout is Partial(sum) each rank brings
- * its term: right where duplicates are summed. TSR_ERROR_ARGUMENT: a NULL; other shapes; ids that
- * are not i32 or i64. TSR_ERROR_UNSUPPORTED: features are cut, ids and dout are cut differently,
- * another Partial, or local tensors that are not contiguous.
+ * Ids and dout are cut alike, so that every rank has the same ids of both, in any words ("S(0)" and
+ * "S(0;balanced)" of 6 over 2 ranks are alike), and rows are whole. On mesh dims that replicate
+ * both, coordinate 0 brings the rows, and other ranks none. Where dout is Partial(sum) each rank
+ * brings its term: right where duplicates are summed. TSR_ERROR_ARGUMENT: a NULL; other shapes; ids
+ * that are not i32 or i64. TSR_ERROR_UNSUPPORTED: features are cut, ids and dout are cut
+ * differently, another Partial, or local tensors that are not contiguous.
  */
 TSR_API tsr_status tsr_sparse_gradient(const tsr_dtensor *ids, const tsr_dtensor *dout,
                                        tsr_tensor *named, tsr_tensor *rows);

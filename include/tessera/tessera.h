@@ -83,12 +83,14 @@
 #include <tessera/random.h>
 #include <tessera/reductions.h>
 #include <tessera/relabel.h>
+#include <tessera/replicas.h>
 #include <tessera/rows.h>
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
 #include <tessera/sparse.h>
 #include <tessera/status.h>
+#include <tessera/sync.h>
 #include <tessera/tensor.h>
 #include <tessera/values.h>
 #include <tessera/varying.h>

@@ -4,16 +4,10 @@
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 #include "tensor/dtensor.h"
+#include "tensor/input.h"
 #include "tensor/runs.h"
 
 #include <tessera/sys/status.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Bytes of the file's elements that are converted, or copied to a device, at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
@@ -29,8 +23,7 @@ typedef struct reader {
     tsr_device_ops ops;  /* of the local tensor's device */
     tsr_device_ops host; /* converts */
     bool on_device;
-    const char *path; /* of the file that is open; NULL: none is */
-    int file;
+    tsr_input input;
     size_t part;        /* that was read last */
     int64_t part_first; /* the tensor's element with which it begins */
     char *data;         /* where the next elements go */
@@ -38,49 +31,7 @@ typedef struct reader {
     tsr_dtype dtype;    /* of the elements in `stage` */
     size_t staged;      /* bytes in `stage` */
     char *converted;    /* host memory for elements of a device that are converted; NULL: none is */
-    int64_t bytes_read;
 } reader;
-
-static void close_file(reader *r)
-{
-    if (r->path)
-        close(r->file);
-    r->path = NULL;
-}
-
-/* Opens the file at `path`, unless it is the one that is open. */
-static tsr_status open_file(reader *r, const char *path)
-{
-    if (r->path && strcmp(r->path, path) == 0)
-        return TSR_OK;
-    close_file(r);
-    /* O_NONBLOCK, because opening a pipe must not wait for its writer; pread() then refuses the
-     * pipe. */
-    r->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (r->file < 0)
-        return tsr_status_set(TSR_ERROR_IO, "%s: %s", path, strerror(errno));
-    r->path = path;
-    return TSR_OK;
-}
-
-static tsr_status read_bytes(reader *r, int64_t at, char *to, size_t bytes)
-{
-    while (bytes > 0) {
-        const ssize_t got = pread(r->file, to, bytes < INT_MAX ? bytes : INT_MAX, (off_t)at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return tsr_status_set(TSR_ERROR_IO, "%s: reading %zu bytes at %lld failed: %s", r->path, bytes,
-                                  (long long)at, strerror(errno));
-        if (got == 0)
-            return tsr_status_set(TSR_ERROR_IO, "%s ends at byte %lld, within the tensor", r->path, (long long)at);
-        at += got;
-        to += got;
-        bytes -= (size_t)got;
-        r->bytes_read += got;
-    }
-    return TSR_OK;
-}
 
 static tsr_status flush_stage(reader *r)
 {
@@ -110,7 +61,7 @@ static tsr_status read_staged(reader *r, int64_t at, size_t bytes)
         if (r->staged == STAGE_BYTES)
             TSR_TRY(flush_stage(r));
         const size_t some = bytes < STAGE_BYTES - r->staged ? bytes : STAGE_BYTES - r->staged;
-        TSR_TRY(read_bytes(r, at, r->stage + r->staged, some));
+        TSR_TRY(tsr_input_read(&r->input, at, r->stage + r->staged, some));
         r->staged += some;
         at += (int64_t)some;
         bytes -= some;
@@ -127,10 +78,10 @@ static tsr_status read_part(reader *r, int64_t first, int64_t count)
     if (part->dtype != r->dtype)
         TSR_TRY(flush_stage(r));
     r->dtype = part->dtype;
-    TSR_TRY(open_file(r, part->path));
+    TSR_TRY(tsr_input_open(&r->input, part->path));
     if (part->dtype != r->layout->dtype || r->on_device)
         return read_staged(r, at, bytes);
-    TSR_TRY(read_bytes(r, at, r->data, bytes));
+    TSR_TRY(tsr_input_read(&r->input, at, r->data, bytes));
     r->data += bytes;
     return TSR_OK;
 }
@@ -159,32 +110,13 @@ static tsr_status read_shard(reader *r)
     return flush_stage(r);
 }
 
-/* False if this rank is to hold the identity of `*op` and reads nothing: on a Partial(sum) or
- * Partial(prod) mesh dim, only coordinate 0 holds the value. */
-static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr_reduce_op *op)
-{
-    for (int i = 0; i < layout->mesh_ndim; i++) {
-        *op = layout->placements[i].op;
-        if (tsr_layout_kind(layout, i) == TSR_PARTIAL && (*op == TSR_SUM || *op == TSR_PROD) && coordinate[i] != 0)
-            return false;
-    }
-    return true;
-}
-
 /* Checks that the part's file has all of it. */
 static tsr_status check_size(reader *r, const tsr_file_part *part)
 {
-    struct stat info;
-    int64_t end;
-    TSR_TRY(open_file(r, part->path));
-    if (fstat(r->file, &info) != 0)
-        return tsr_status_set(TSR_ERROR_IO, "%s: %s", part->path, strerror(errno));
-    if (!tsr_multiply((int64_t)tsr_dtype_bytes(part->dtype), part->count, &end))
+    int64_t bytes;
+    if (!tsr_multiply((int64_t)tsr_dtype_bytes(part->dtype), part->count, &bytes))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", part->path);
-    if (!tsr_add_sizes(end, part->offset, &end) || (S_ISREG(info.st_mode) && end > info.st_size))
-        return tsr_status_set(TSR_ERROR_IO, "%s has %lld bytes, but the tensor at byte %lld would end beyond",
-                              part->path, (long long)info.st_size, (long long)part->offset);
-    return TSR_OK;
+    return tsr_input_check(&r->input, part->path, part->offset, bytes);
 }
 
 /* The most bytes that a full stage becomes when it is converted; 0: no part is. */
@@ -244,7 +176,7 @@ static tsr_status read_into(reader *r, const tsr_tensor *local)
     for (size_t i = 0; i < r->count; i++)
         TSR_TRY(check_size(r, &r->parts[i]));
     tsr_reduce_op op;
-    if (!holds_value(r->layout, r->coordinate, &op))
+    if (!tsr_input_holds_value(r->layout, r->coordinate, &op))
         return tsr_device_settle(&r->ops, NULL, tsr_device_fill_identity(&r->ops, local, op, NULL));
     return tsr_tensor_is_contiguous(local) ? read_to(r, local->data) : read_strided(r, local);
 }
@@ -301,9 +233,9 @@ static tsr_status read_own(reader *r, const tsr_dtensor *y, int64_t *bytes_read)
     r->on_device = y->local.device.driver != NULL;
     if (tsr_mesh_locate(layout->mesh, tsr_comm_rank(tsr_mesh_comm(layout->mesh)), r->coordinate))
         status = read_into(r, &y->local);
-    close_file(r);
+    tsr_input_close(&r->input);
     if (status == TSR_OK && bytes_read)
-        *bytes_read = r->bytes_read;
+        *bytes_read = r->input.bytes_read;
     return status;
 }
 

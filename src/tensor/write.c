@@ -36,11 +36,14 @@ typedef struct target {
     uint64_t hash;            /* of what the caller gave */
 } target;
 
-/* Writes one rank's part of the tensor. Its local tensor is contiguous. Elements are counted in the
+/* Visits one rank's part of the tensor. Its local tensor is contiguous. Elements are counted in the
  * order of the shard. */
 typedef struct writer {
-    const target *to;
-    int file;
+    const tsr_layout *layout;
+    tsr_dtype dtype; /* of the file's elements */
+    bool whole;      /* the first replica has all of the shard */
+    tsr_visit_bytes *visit;
+    void *arg;
     size_t file_bytes, local_bytes; /* bytes of one element in the file, and of the local tensor */
     tsr_tensor local;
     int64_t first, end;  /* the elements that this replica writes */
@@ -51,11 +54,20 @@ typedef struct writer {
     char *converted;     /* elements as the file has them; NULL if none is converted */
     const char *ready;   /* elements [ready_from, ready_to), as the file has them */
     int64_t ready_from, ready_to;
-    int64_t bytes_written;
 } writer;
 
-static tsr_status write_bytes(writer *w, int64_t at, const char *from, size_t bytes)
+/* The file that this rank has open. */
+typedef struct output {
+    const target *to;
+    int file;
+    int64_t bytes_written;
+} output;
+
+static tsr_status write_bytes(void *arg, int64_t at, const void *data, size_t bytes)
 {
+    output *const w = arg;
+    const char *from = data;
+    at += w->to->offset;
     while (bytes > 0) {
         const ssize_t put = pwrite(w->file, from, bytes < INT_MAX ? bytes : INT_MAX, (off_t)at);
         if (put < 0 && errno == EINTR)
@@ -86,8 +98,8 @@ static tsr_status make_ready(writer *w, int64_t from)
         elements = w->fetched;
     }
     if (w->converted) {
-        TSR_TRY(w->host.table->convert(w->host.self, w->host.index, w->converted, w->to->dtype, elements,
-                                       w->to->layout->dtype, count, NULL));
+        TSR_TRY(w->host.table->convert(w->host.self, w->host.index, w->converted, w->dtype, elements, w->layout->dtype,
+                                       count, NULL));
         elements = w->converted;
     }
     w->ready = elements;
@@ -96,8 +108,8 @@ static tsr_status make_ready(writer *w, int64_t from)
     return TSR_OK;
 }
 
-/* Writes those of the run's elements that are this replica's. */
-static tsr_status write_run(void *arg, int64_t first, int64_t count)
+/* Visits those of the run's elements that are this replica's. */
+static tsr_status visit_run(void *arg, int64_t first, int64_t count)
 {
     writer *const w = arg;
     const int64_t run = w->at;
@@ -108,27 +120,27 @@ static tsr_status write_run(void *arg, int64_t first, int64_t count)
         if (from >= w->ready_to)
             TSR_TRY(make_ready(w, from));
         const int64_t stop = end < w->ready_to ? end : w->ready_to;
-        TSR_TRY(write_bytes(w, w->to->offset + (first + from - run) * (int64_t)w->file_bytes,
-                            w->ready + (size_t)(from - w->ready_from) * w->file_bytes,
-                            (size_t)(stop - from) * w->file_bytes));
+        TSR_TRY(w->visit(w->arg, (first + from - run) * (int64_t)w->file_bytes,
+                         w->ready + (size_t)(from - w->ready_from) * w->file_bytes,
+                         (size_t)(stop - from) * w->file_bytes));
         from = stop;
     }
     return TSR_OK;
 }
 
-static tsr_status write_staged(writer *w, const int64_t *coordinate)
+static tsr_status visit_staged(writer *w, const int64_t *coordinate)
 {
-    tsr_context *const context = w->to->layout->context;
+    tsr_context *const context = w->layout->context;
     void *fetched = NULL, *converted = NULL;
     tsr_status status = TSR_OK;
     if (w->local.device.driver)
         status = tsr_allocate(context, STAGE_BYTES, &fetched);
-    if (status == TSR_OK && w->to->dtype != w->to->layout->dtype)
+    if (status == TSR_OK && w->dtype != w->layout->dtype)
         status = tsr_allocate(context, STAGE_BYTES, &converted);
     w->fetched = fetched;
     w->converted = converted;
     if (status == TSR_OK)
-        status = tsr_visit_runs(w->to->layout, coordinate, write_run, w);
+        status = tsr_visit_runs(w->layout, coordinate, visit_run, w);
     tsr_release(context, converted);
     tsr_release(context, fetched);
     return status;
@@ -139,32 +151,32 @@ static tsr_status pack(const writer *w, size_t bytes, tsr_tensor *out)
 {
     tsr_tensor packed = tsr_tensor_contiguous(NULL, w->local.dtype, w->local.ndim, w->local.shape);
     packed.device = w->local.device;
-    TSR_TRY(tsr_device_allocate(w->to->layout->context, packed.device, bytes, &packed.data));
+    TSR_TRY(tsr_device_allocate(w->layout->context, packed.device, bytes, &packed.data));
     const tsr_status status =
         tsr_device_settle(&w->ops, NULL, tsr_device_copy_tensor(&w->ops, &w->local, &packed, NULL));
     if (status == TSR_OK)
         *out = packed;
     else
-        tsr_device_release(w->to->layout->context, packed.device, packed.data, bytes);
+        tsr_device_release(w->layout->context, packed.device, packed.data, bytes);
     return status;
 }
 
-static tsr_status write_local(writer *w, const int64_t *coordinate, int64_t count)
+static tsr_status visit_local(writer *w, const int64_t *coordinate, int64_t count)
 {
     const size_t bytes = (size_t)count * w->local_bytes;
     if (tsr_tensor_is_contiguous(&w->local))
-        return write_staged(w, coordinate);
+        return visit_staged(w, coordinate);
     TSR_TRY(pack(w, bytes, &w->local));
-    const tsr_status status = write_staged(w, coordinate);
-    tsr_device_release(w->to->layout->context, w->local.device, w->local.data, bytes);
+    const tsr_status status = visit_staged(w, coordinate);
+    tsr_device_release(w->layout->context, w->local.device, w->local.data, bytes);
     return status;
 }
 
-/* Sets the elements, of `count`, that this rank writes of a shard that its replicas have too. */
+/* Sets the elements, of `count`, that this rank has of a shard that its replicas have too. */
 static void divide_among_replicas(writer *w, const int64_t *coordinate, int64_t count)
 {
-    const tsr_replica replica = tsr_replica_at(w->to->layout, coordinate);
-    if (count * (int64_t)w->file_bytes < SHARED_BYTES)
+    const tsr_replica replica = tsr_replica_at(w->layout, coordinate);
+    if (w->whole || count * (int64_t)w->file_bytes < SHARED_BYTES)
         w->end = replica.number == 0 ? count : 0;
     else
         tsr_replica_share(replica, count, &w->first, &w->end);
@@ -186,23 +198,66 @@ static tsr_status close_file(const char *path, int file, tsr_status status)
     return tsr_status_set(TSR_ERROR_IO, "%s: closing it failed: %s", path, strerror(errno));
 }
 
+/* Finds this rank's part of `x`; none: `w->first` is `w->end`. `*count`: elements of its shard. */
+static tsr_status find_part(writer *w, const tsr_dtensor *x, int64_t *coordinate, int64_t *count)
+{
+    if (!tsr_mesh_locate(w->layout->mesh, tsr_comm_rank(x->comm), coordinate))
+        return TSR_OK;
+    TSR_TRY(tsr_tensor_count(&x->local, count));
+    w->local = x->local;
+    w->file_bytes = tsr_dtype_bytes(w->dtype);
+    w->local_bytes = w->layout->element_bytes;
+    w->ops = tsr_device_resolve(w->layout->context, x->local.device);
+    w->host = tsr_device_resolve(w->layout->context, tsr_device_host());
+    divide_among_replicas(w, coordinate, *count);
+    return TSR_OK;
+}
+
+static tsr_status check_visit(const tsr_dtensor *x, tsr_dtype dtype)
+{
+    static const char call[] = "tsr_dtensor_visit_bytes";
+    int64_t end;
+    if (!x)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is NULL", call);
+    if (!tsr_dtype_get(dtype))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dtype is %d, which is not a dtype", call, (int)dtype);
+    if (!tsr_file_converts(x->layout->dtype, dtype))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: from %s to %s: only floating types are converted", call,
+                              tsr_dtype_name(x->layout->dtype), tsr_dtype_name(dtype));
+    if (!tsr_file_end(x->layout, tsr_dtype_bytes(dtype), 0, &end))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", call);
+    for (int i = 0; i < x->layout->mesh_ndim; i++)
+        if (tsr_layout_kind(x->layout, i) == TSR_PARTIAL)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is Partial on mesh dim %d: redistribute it first", call,
+                                  i);
+    return TSR_OK;
+}
+
+tsr_status tsr_dtensor_visit_bytes(const tsr_dtensor *x, tsr_dtype dtype, int whole, tsr_visit_bytes *visit, void *arg,
+                                   int64_t *bytes)
+{
+    int64_t coordinate[TSR_MAX_DIMS], count = 0;
+    TSR_TRY(check_visit(x, dtype));
+    writer w = {.layout = x->layout, .dtype = dtype, .whole = whole != 0, .visit = visit, .arg = arg};
+    TSR_TRY(find_part(&w, x, coordinate, &count));
+    if (visit && w.first < w.end)
+        TSR_TRY(visit_local(&w, coordinate, count));
+    if (bytes)
+        *bytes = (w.end - w.first) * (int64_t)w.file_bytes;
+    return TSR_OK;
+}
+
 static tsr_status write_part(const target *to, const tsr_dtensor *x, int64_t *bytes_written)
 {
-    writer w = {.to = to, .local = x->local, .file_bytes = tsr_dtype_bytes(to->dtype)};
-    int64_t coordinate[TSR_MAX_DIMS], count;
-    if (!tsr_mesh_locate(to->layout->mesh, tsr_comm_rank(x->comm), coordinate))
+    output out = {.to = to};
+    int64_t bytes;
+    TSR_TRY(tsr_dtensor_visit_bytes(x, to->dtype, 0, NULL, NULL, &bytes));
+    if (bytes == 0)
         return TSR_OK;
-    TSR_TRY(tsr_tensor_count(&x->local, &count));
-    w.local_bytes = to->layout->element_bytes;
-    w.ops = tsr_device_resolve(to->layout->context, x->local.device);
-    w.host = tsr_device_resolve(to->layout->context, tsr_device_host());
-    divide_among_replicas(&w, coordinate, count);
-    if (w.first == w.end)
-        return TSR_OK;
-    TSR_TRY(open_file(to->path, 0, &w.file));
-    const tsr_status status = close_file(to->path, w.file, write_local(&w, coordinate, count));
-    *bytes_written = w.bytes_written;
-    return status;
+    TSR_TRY(open_file(to->path, 0, &out.file));
+    const tsr_status status = tsr_dtensor_visit_bytes(x, to->dtype, 0, write_bytes, &out, NULL);
+    *bytes_written = out.bytes_written;
+    return close_file(to->path, out.file, status);
 }
 
 /* Rank 0 makes the file if there is none, so that peers need not race for it. */

@@ -50,7 +50,7 @@ class Place:
         libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core", "-lm"]
         if "#include <tessera/bench.h>" in text:
             libraries += ["-ltessera-bench"]
-        if re.search(r"^#include <tessera/(npy|safetensors|new_file|parallel_rules)\.h>", text, re.M):
+        if re.search(r"^#include <tessera/(checkpoint|npy|safetensors|new_file|parallel_rules)\.h>", text, re.M):
             libraries.insert(2, "-ltessera-files")
         if "#include <tessera/program_json.h>" in text:
             libraries.insert(2, "-ltessera-programs")

@@ -39,3 +39,13 @@ def tensors(expected, form, dtype):
     single = expected["single"]
     return {name: (dtype, shape, pack(name, shape, dtype) if form == "single" else pack_stacked(name, shape, single, dtype))
             for name, shape in expected[form].items()}
+
+
+def tokens(count, vocabulary):
+    """Tokens to train on: of each two that follow one another the second is often the same."""
+    drawn = hashlib.shake_256(b"tokens").digest(2 * count)
+    made = [7]
+    while len(made) < count:
+        chance, other = drawn[2 * len(made)], drawn[2 * len(made) + 1]
+        made.append((5 * made[-1] + 3) % vocabulary if chance < 192 else other % vocabulary)
+    return made

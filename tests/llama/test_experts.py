@@ -150,12 +150,21 @@ def put(name, dtype, shape):
 
 
 EXPERT = "model.layers.0.block_sparse_moe.experts.{}.{}.weight"
+
+
+def uneven(tensors):
+    """Gates have a row too few, and ups one too many, so that together they have as many as there must be."""
+    for name, rows in ((EXPERT.format(1, "w1"), 35), (EXPERT.format(1, "w3"), 37)):
+        put(name, "F32", (rows, 64))(tensors)
+
+
 SPOILED = {
     "an expert that is missing": ("single", drop(EXPERT.format(3, "w3")), {}, EXPERT.format(3, "w3")),
     "all experts missing": ("stacked", drop("model.layers.1.mlp.experts.down_proj"), {}, "no tensor model.layers.1.mlp.experts.down_proj"),
     "an expert too many": ("single", put("model.layers.0.block_sparse_moe.gate.weight", "F32", (4, 64)), {"num_local_experts": 4}, "experts.4.w1.weight, but the layout ends with 3"),
     "stacked experts too many": ("stacked", None, {"num_local_experts": 4}, "(5x64)"),
-    "an expert of another shape": ("single", put(EXPERT.format(2, "w2"), "F32", (64, 35)), {}, "size 35 along dim 1"),
+    "an expert of another shape": ("single", put(EXPERT.format(2, "w2"), "F32", (64, 35)), {}, ("(64x35)", "(64x36)")),
+    "gates and ups of different numbers of rows": ("single", uneven, {}, (EXPERT.format(1, "w1"), "(35x64)", "(36x64)")),
     "an expert of integers": ("single", put(EXPERT.format(1, "w1"), "I32", (36, 64)), {}, "is of dtype i32; this program reads"),
     "more experts for a token than there are": ("single", None, {"num_experts_per_tok": 6}, "num_experts_per_tok"),
     "another size in config.json": ("stacked", None, {"intermediate_size": 37}, "5x72x64"),

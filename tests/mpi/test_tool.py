@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The programs under mpirun: the same bytes as with rank threads, output of one rank alone, refusals, and a rank that dies.
-usage: test_tool.py LAUNCH LAUNCHER TALKER TOOL [LLAMA MODEL]"""
+usage: test_tool.py LAUNCH LAUNCHER TALKER TOOL [LLAMA MODEL [TRAIN]]"""
 import json
 import os
 import pathlib
@@ -302,5 +302,27 @@ for number, ranks in enumerate((2, 3) if llama else ()):
 if llama:
     experts = pathlib.Path(__file__).resolve().parents[1] / "golden" / "expert_models" / "mixtral" / "config.json"
     tool.case("tessera-llama with 5 experts on 3 processes gives the tokens and logits of rank threads", generate, 2, 3, "--random", experts)
+
+
+def train(mesh, ranks):
+    program, config = llama[2], tool.folder / "config.json"
+    config.write_text(json.dumps({"model_type": "llama", "vocab_size": 256, "hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 1,
+                                  "num_attention_heads": 2}))
+    words = [config, "--data", __file__, "--mesh", mesh, "--steps", "4", "--batch", "3", "--length", "8", "--json", "--save"]
+    threads = subprocess.run([program, *words, tool.folder / "threads"], capture_output=True, text=True, timeout=120, check=True)
+    processes = mpirun(ranks, program, *words, tool.folder / "processes")
+    if processes.returncode:
+        return [f"exit status {processes.returncode}: {processes.stderr}"]
+    told = [[{key: value for key, value in json.loads(line).items() if "second" not in key} for line in text.splitlines()]
+            for text in (threads.stdout, processes.stdout)]
+    wrong = harness.different("steps", told[1], told[0])
+    refused = mpirun(ranks, program, config, "--data", __file__, "--mesh", "dp=5")
+    if refused.returncode == 0 or "--mesh dp=5" not in refused.stderr:
+        wrong.append(f"dp=5 on {ranks} ranks: {refused.returncode} {refused.stderr}")
+    return wrong + harness.different("state", files(tool.folder / "processes"), files(tool.folder / "threads"))
+
+
+if len(llama) > 2:
+    tool.case("tessera-train on 4 processes takes the steps of rank threads, and saves their state", train, "fsdp=2,tp=2", 4)
 
 tool.report.finish()

@@ -91,8 +91,7 @@ static tsr_status check_group_errors(tsr_comm *comm, void *arg)
                                  "grouped_matmul: sizes[1] is -1, but a group has 0 rows or more"));
     TSR_TRY(layer_expect_refusal(
         tsr_grouped_matmul(x, w, many, &out),
-        "grouped_matmul: groups 0 to 2 have 11 rows, but there are 10; all sizes must add up to at "
-        "most that"));
+        "grouped_matmul: sizes[2] is 4, but 3 of 10 rows are left for it; all sizes must add up to at most that"));
     TSR_TRY(layer_expect_refusal(tsr_grouped_matmul(x, w, x, &out),
                                  "tsr_grouped_matmul: sizes is f32, but grouped_matmul takes i64"));
     TSR_TRY(layer_expect_refusal(tsr_grouped_matmul(whole, cut, many, &out),
@@ -172,7 +171,7 @@ static void local_tensors_are_checked(void **state)
     nowhere.data = NULL;
     back.strides[1] = -1;
     expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &groups, &out), TSR_ERROR_ARGUMENT,
-                 "groups 0 to 1 have 3 rows, but there are 2");
+                 "sizes[1] is 1, but 0 of 2 rows are left for it");
     sizes[1] = 0;
     expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &groups, &x), TSR_ERROR_ARGUMENT, "out has not the shape");
     expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &x, &out), TSR_ERROR_ARGUMENT, "sizes");
@@ -183,6 +182,37 @@ static void local_tensors_are_checked(void **state)
                  "tsr_grouped_matmul_local_backward: dout is NULL");
 }
 
+/* Sizes are wrong behind groups that are fine, or one of two gradients is: neither is written. */
+static void a_local_product_that_fails_writes_nothing(void **state)
+{
+    const float values[] = {1, 2, 3, 4};
+    float out[] = {-1, -1}, dx[] = {-1, -1, -1, -1};
+    uint16_t half[2][2][1];
+    int64_t sizes[] = {1, INT64_MAX};
+    const int64_t shape[] = {2, 2}, w_shape[] = {2, 2, 1}, one[] = {2, 1}, count = 2;
+    const tsr_tensor x = tsr_tensor_contiguous((void *)values, TSR_F32, 2, shape),
+                     w = tsr_tensor_contiguous((void *)values, TSR_F32, 3, w_shape),
+                     dout = tsr_tensor_contiguous((void *)values, TSR_F32, 2, one),
+                     groups = tsr_tensor_contiguous(sizes, TSR_I64, 1, &count),
+                     result = tsr_tensor_contiguous(out, TSR_F32, 2, one),
+                     to_x = tsr_tensor_contiguous(dx, TSR_F32, 2, shape),
+                     narrow = tsr_tensor_contiguous(half, TSR_BF16, 3, w_shape);
+    (void)state;
+    expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &groups, &result), TSR_ERROR_ARGUMENT,
+                 "sizes[1] is 9223372036854775807, but 1 of 2 rows are left for it");
+    sizes[1] = -1;
+    expect_words(tsr_grouped_matmul_local(NULL, &x, &w, &groups, &result), TSR_ERROR_ARGUMENT, "sizes[1] is -1");
+    assert_true(out[0] == -1 && out[1] == -1);
+    sizes[1] = 1;
+    expect_words(tsr_grouped_matmul_local_backward(NULL, &x, &w, &groups, &dout, &to_x, &result), TSR_ERROR_ARGUMENT,
+                 "dw has not the shape");
+    for (int i = 0; i < 4; i++)
+        assert_true(dx[i] == -1);
+    assert_int_equal(tsr_grouped_matmul_local_backward(NULL, &x, &w, &groups, &dout, &to_x, &narrow), TSR_OK);
+    assert_true(dx[0] == 1 && dx[1] == 2 && dx[2] == 6 && dx[3] == 8);
+    assert_int_equal(half[1][1][0], 0x4100); /* 8 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +220,7 @@ int main(void)
         cmocka_unit_test(sizes_of_groups_are_checked),
         cmocka_unit_test(local_tensors_need_no_mesh),
         cmocka_unit_test(local_tensors_are_checked),
+        cmocka_unit_test(a_local_product_that_fails_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -465,40 +465,55 @@ static tsr_status sum_large(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+static void add_bits(const float *values, int64_t count, uint64_t *sum)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        *sum = *sum * 31 + bits;
+    }
+}
+
 /* Functions of all values from -10 to 10 in steps of 2^-18, into memory that begins and ends within
  * a cache line, by streaming stores and without. */
 static tsr_status sum_functions(tsr_comm *comm, void *arg)
 {
     enum { VALUES = 10 << 19 };
+    static tsr_status (*const of_one[])(const tsr_dtensor *, tsr_dtensor *) = {
+        tsr_exp_into, tsr_tanh_into, tsr_sigmoid_into, tsr_silu_into, tsr_relu_into};
+    static tsr_status (*const of_two[])(const tsr_dtensor *, const tsr_dtensor *, tsr_dtensor *) = {
+        tsr_add_into, tsr_sub_into, tsr_mul_into, tsr_div_into, tsr_silu_mul_into};
     static float values[VALUES], results[VALUES + 1];
     static const int64_t count = VALUES;
     uint64_t *const sum = arg;
     tsr_mesh *mesh;
     tsr_layout *layout;
-    tsr_dtensor *x, *y;
+    tsr_dtensor *x, *y, *z;
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
     TSR_TRY(tsr_layout_parse(mesh, "R", 1, &count, TSR_F32, &layout));
     for (int i = 0; i < VALUES; i++)
-        values[i] = (float)(i - VALUES / 2) * 0x1p-18f;
+        values[i] = ((float)(i - VALUES / 2) + 0.5f) * 0x1p-18f;
     const tsr_tensor full = tsr_tensor_contiguous(values, TSR_F32, 1, &count);
     const tsr_tensor own = tsr_tensor_contiguous(results + 1, TSR_F32, 1, &count);
     TSR_TRY(tsr_distribute(&full, mesh, "R", &x));
+    TSR_TRY(tsr_scale(x, -0.7, &z));
     TSR_TRY(tsr_dtensor_from_local(&own, layout, NULL, &y));
     *sum = 0;
-    for (int op = 0; op < 7; op++) {
-        TSR_TRY(op == 0   ? tsr_exp_into(x, y)
-                : op == 1 ? tsr_tanh_into(x, y)
-                : op == 2 ? tsr_sigmoid_into(x, y)
-                : op == 3 ? tsr_silu_into(x, y)
-                : op == 4 ? tsr_silu_mul_into(x, x, y)
-                          : tsr_gelu_into(x, op == 6, y));
-        for (int i = 0; i < VALUES; i++) {
-            uint32_t bits;
-            memcpy(&bits, &results[i + 1], sizeof bits);
-            *sum = *sum * 31 + bits;
-        }
+    for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++) {
+        TSR_TRY(of_one[i](x, y));
+        add_bits(results + 1, VALUES, sum);
     }
-    drop((tsr_dtensor *[]){x, y}, 2);
+    for (size_t i = 0; i < sizeof of_two / sizeof *of_two; i++) {
+        TSR_TRY(of_two[i](x, z, y));
+        add_bits(results + 1, VALUES, sum);
+    }
+    for (int i = 0; i < 2; i++) {
+        TSR_TRY(tsr_gelu_into(x, i, y));
+        add_bits(results + 1, VALUES, sum);
+    }
+    TSR_TRY(tsr_scale_into(x, 0.3, y));
+    add_bits(results + 1, VALUES, sum);
+    drop((tsr_dtensor *[]){x, y, z}, 3);
     tsr_layout_destroy(layout);
     tsr_mesh_destroy(mesh);
     return TSR_OK;

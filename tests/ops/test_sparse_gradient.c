@@ -29,6 +29,10 @@ static const gradient_case cases[] = {
     {"2x2", "S(0),S(1)", "S(0),S(1)", "S(0),S(1)", NULL},
     {"2x3", "S(0),R", "R,S(1)", "P,S(1)", NULL},
     {"2x2", "S(0),S(0)", "R,R", "R,P", NULL},
+    {"2", "S(0)", "S(1;sizes=3,2)", "S(1)", NULL},
+    {"2", "S(0)", "S(0;unit=1)", "S(0;balanced)", NULL},
+    {"2x2", "S(0),R", "S(0;balanced),S(1;balanced)", "S(0),S(1)", NULL},
+    {"2", "S(0)", "S(1;sizes=2,3)", "S(1)", "along mesh dim 0 they are not cut alike"},
     {"2", "S(0)", "R", "S(2)", "along mesh dim 0 they are not cut alike"},
     {"2", "S(0)", "S(1)", "S(0)", "along mesh dim 0 they are not cut alike"},
     {"2", "S(0)", "S(1)", "P", "along mesh dim 0 they are not cut alike"},
@@ -67,13 +71,17 @@ static tsr_status step_case(tsr_comm *comm, void *arg)
     const gradient_case *const c = arg;
     const int64_t shape[] = {ROWS, FEATURES}, of_dout[] = {2, 5, FEATURES};
     double zeros[ROWS * FEATURES] = {0}, gradient[IDS * FEATURES];
+    int32_t narrow[IDS];
     tsr_mesh *mesh;
     tsr_dtensor *table, *ids, *dout;
     for (int i = 0; i < IDS * FEATURES; i++)
         gradient[i] = i + 1;
     TSR_TRY(tsr_mesh_parse(comm, NULL, c->mesh, &mesh));
     TSR_TRY(support_make(mesh, c->table, TSR_F64, 2, shape, zeros, &table));
-    TSR_TRY(support_make(mesh, c->ids, TSR_I32, 2, of_dout, words_of_ids, &ids));
+    for (int i = 0; i < IDS; i++)
+        narrow[i] = (int32_t)words_of_ids[i];
+    /* Unlike support_make(), this keeps the words of the placements. */
+    TSR_TRY(support_distribute(mesh, c->ids, TSR_I32, 2, of_dout, narrow, &ids));
     TSR_TRY(support_make(mesh, c->dout, TSR_F64, 3, of_dout, gradient, &dout));
     const tsr_status status = take_step(table, ids, dout);
     if (c->words)

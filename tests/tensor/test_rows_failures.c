@@ -5,6 +5,7 @@
 
 #include <tessera/rows.h>
 #include <tessera/sys/device.h>
+#include <tessera/values.h>
 
 #include <stdio.h>
 
@@ -227,6 +228,69 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     return suite_check_usable(comm);
 }
 
+/* Results over ids, which are read while results are written, or over another table of a plan;
+ * records of an id and its row are fine. */
+static tsr_status lay_over(tsr_comm *comm, void *arg)
+{
+    enum { RECORDS = 20, STEP = WIDTH + 1 };
+    const int64_t shape[] = {ROWS, WIDTH}, count = RECORDS, of_rows[] = {RECORDS, WIDTH};
+    const bool odd = tsr_comm_rank(comm) == ODD;
+    const tsr_status wanted = odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
+    int64_t records[RECORDS * STEP], others[RECORDS * WIDTH], apart_ids[RECORDS] = {0};
+    stage s;
+    tsr_layout *layout;
+    tsr_dtensor *tables[2];
+    tsr_rows_plan *plan;
+    TSR_TRY(raise_stage(&s, comm, arg, TSR_I64));
+    TSR_TRY(tsr_layout_parse(s.mesh, "R", 2, shape, TSR_I64, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &tables[1]));
+    TSR_TRY(tsr_dtensor_fill(s.table, 1e15, NULL));
+    TSR_TRY(tsr_dtensor_fill(tables[1], 5, NULL));
+    for (int i = 0; i < RECORDS * STEP; i++)
+        records[i] = i % ROWS;
+    tsr_tensor ids = tsr_tensor_contiguous(records, TSR_I64, 1, &count);
+    tsr_tensor out = tsr_tensor_contiguous(others, TSR_I64, 2, of_rows), over = out;
+    over.data = records;
+    CHECK_ERROR(tsr_rows_gather(s.table, &ids, odd ? &over : &out), wanted, "tsr_rows_gather: out overlaps ids");
+    ids.strides[0] = over.strides[0] = STEP;
+    over.data = records + 1;
+    TSR_TRY(tsr_rows_gather(s.table, &ids, &over));
+    CHECK(records[STEP] == STEP % ROWS && records[STEP + 1] == 1000000000000000);
+    over.data = records;
+    CHECK_ERROR(tsr_rows_gather(s.table, &ids, odd ? &over : &out), wanted, "tsr_rows_gather: out overlaps ids");
+
+    const tsr_tensor other = tsr_tensor_contiguous(apart_ids, TSR_I64, 1, &count);
+    tables[0] = s.table;
+    TSR_TRY(tsr_rows_plan_create(2, tables, RECORDS, &plan));
+    const tsr_tensor both[] = {other, ids}, apart[] = {out, {.dtype = TSR_I64, .ndim = 2, .shape = {0, WIDTH}}};
+    const tsr_tensor none = tsr_tensor_contiguous(NULL, TSR_I64, 1, (const int64_t[]){0}), one[] = {ids, none};
+    tsr_tensor results[] = {over, out}, in_table[] = {out, apart[1]};
+    in_table[0].data = tsr_dtensor_to_local(tables[1]).data;
+    in_table[0].shape[0] = ROWS;
+    tsr_tensor few[] = {ids, none};
+    few[0].shape[0] = ROWS;
+    CHECK_ERROR(tsr_rows_plan_gather(plan, odd ? both : one, odd ? results : apart), wanted,
+                "tsr_rows_plan_gather: out[0] overlaps ids[1]");
+    CHECK_ERROR(tsr_rows_plan_gather(plan, odd ? few : one, odd ? in_table : apart), wanted,
+                "tsr_rows_plan_gather: out[0] overlaps tables[1]");
+    CHECK_ERROR(tsr_rows_plan_update(plan, odd ? few : one, odd ? in_table : apart, TSR_ROWS_MAX), wanted,
+                "tsr_rows_plan_update: rows[0] overlaps tables[1]");
+    TSR_TRY(tsr_rows_plan_gather(plan, one, apart));
+    CHECK(others[0] == 1000000000000000);
+    tsr_rows_plan_destroy(plan);
+    tsr_dtensor_destroy(tables[1]);
+    tsr_layout_destroy(layout);
+    strike_stage(&s);
+    return suite_check_usable(comm);
+}
+
+static void results_over_what_is_read_are_refused(void **state)
+{
+    (void)state;
+    suite_run(RANKS, lay_over, "S(0)");
+    suite_run(RANKS, lay_over, "S(1)");
+}
+
 static void what_no_rank_can_do_is_refused_by_name(void **state)
 {
     (void)state;
@@ -384,6 +448,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mistake_is_told_to_all_and_nothing_is_written),
+        cmocka_unit_test(results_over_what_is_read_are_refused),
         cmocka_unit_test(what_no_rank_can_do_is_refused_by_name),
         cmocka_unit_test(tensors_on_different_devices_are_refused_by_name),
         cmocka_unit_test(devices_that_an_engine_does_not_move_are_refused),

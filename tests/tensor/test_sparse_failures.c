@@ -131,7 +131,7 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
         double decay;
         const char *words;
     } cases[] = {
-        {"P", TSR_F32, 0, "mesh dim 0 holds terms, not rows"},
+        {"P", TSR_F32, 0, "tables[0] is f32 7x4 P on mesh 3: mesh dim 0 holds terms, not rows"},
         {"S(0)", TSR_I32, 0, "tables[0] is of i32: optimizers are for floats"},
         {"S(0)", TSR_C64, 0, "tables[0] is of c64: optimizers are for floats"},
         {"S(1)", TSR_F32, 0.1, "weight_decay of row-wise Adagrad needs whole rows"},

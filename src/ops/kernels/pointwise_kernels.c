@@ -112,6 +112,12 @@ DEFINE_EITHER(_backward, f32)
         }                                                                                                              \
     }
 
+DEFINE_LINES(add, 2, a + b)
+DEFINE_LINES(sub, 2, a - b)
+DEFINE_LINES(mul, 2, a *b)
+DEFINE_LINES(div, 2, a / b)
+DEFINE_LINES(relu, 1, a > 0 ? a : a == a ? 0 : a)
+DEFINE_LINES(scale, 1, (float)(a *parameters[0]))
 DEFINE_LINES(exp, 1, tsr_f32_exp(a))
 DEFINE_LINES(tanh, 1, tsr_f32_tanh(a))
 DEFINE_LINES(sigmoid, 1, tsr_f32_sigmoid(a))
@@ -447,6 +453,15 @@ DEFINE_SCALED(f32, float)
         [TSR_I64] = way##_i64, [TSR_I32] = way##_i32, [TSR_BOOL] = way##_bool                                          \
     }
 
+#define LINES                                                                                                          \
+    {                                                                                                                  \
+        [TSR_POINTWISE_ADD] = add_lines, [TSR_POINTWISE_SUB] = sub_lines, [TSR_POINTWISE_MUL] = mul_lines,             \
+        [TSR_POINTWISE_DIV] = div_lines, [TSR_POINTWISE_EXP] = exp_lines, [TSR_POINTWISE_TANH] = tanh_lines,           \
+        [TSR_POINTWISE_SIGMOID] = sigmoid_lines, [TSR_POINTWISE_SILU] = silu_lines,                                    \
+        [TSR_POINTWISE_SILU_MUL] = silu_mul_lines, [TSR_POINTWISE_RELU] = relu_lines,                                  \
+        [TSR_POINTWISE_GELU] = gelu_lines, [TSR_POINTWISE_SCALE] = scale_lines                                         \
+    }
+
 const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
     .loops =
         {
@@ -519,15 +534,7 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_OR] = {[TSR_BOOL] = or_bool},
             [TSR_POINTWISE_NOT] = {[TSR_BOOL] = not_bool},
         },
-    .lines =
-        {
-            [TSR_POINTWISE_EXP] = exp_lines,
-            [TSR_POINTWISE_TANH] = tanh_lines,
-            [TSR_POINTWISE_SIGMOID] = sigmoid_lines,
-            [TSR_POINTWISE_SILU] = silu_lines,
-            [TSR_POINTWISE_SILU_MUL] = silu_mul_lines,
-            [TSR_POINTWISE_GELU] = gelu_lines,
-        },
+    .lines = LINES,
     .gather = MOVES(gather),
     .stream = stream_bytes,
     .finish = stream_finish,

@@ -105,8 +105,8 @@ typedef void tsr_pointwise_move(const void *from, void *to, int64_t n, int64_t s
 typedef struct tsr_pointwise_kernels {
     /** By op and by dtype of the computation: f64, f32, i64, i32, bool; NULL: there is none. */
     tsr_pointwise_loop *loops[TSR_POINTWISE_END][TSR_DTYPE_END];
-    /** Loops of f32 for ops with much arithmetic: as `loops`, but they fetch operands ahead, and
-     * stream results; for whole lines of 64 bytes of the result. NULL: there is none. */
+    /** Loops of f32 for the ops that models use most: as `loops`, but they fetch operands ahead,
+     * and stream results; for whole lines of 64 bytes of the result. NULL: there is none. */
     tsr_pointwise_loop *lines[TSR_POINTWISE_END];
     /** By dtype in memory: to an array of the dtype of the computation. */
     tsr_pointwise_move *gather[TSR_DTYPE_END];

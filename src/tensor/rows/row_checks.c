@@ -8,6 +8,8 @@
 
 #include <tessera/sys/status.h>
 
+#include <stdio.h>
+
 /* True if the elements of each row are contiguous. */
 static bool rows_are_dense(const tsr_tensor *tensor)
 {
@@ -77,10 +79,9 @@ tsr_status tsr_row_check_devices(const char *call, size_t count, tsr_dtensor *co
     return TSR_OK;
 }
 
-tsr_status tsr_row_check_table(const char *call, const tsr_dtensor *table, bool written)
+tsr_status tsr_row_check_table(const char *call, const char *name, const tsr_dtensor *table, bool written)
 {
     const tsr_layout *const layout = table->layout;
-    static const char name[] = "table";
     char text[512];
     if (layout->ndim == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is a scalar, which has no rows", call, name);
@@ -137,15 +138,6 @@ static size_t span_of(const tsr_tensor *rows)
     return (size_t)((rows->shape[0] - 1) * rows->strides[0] + row_elements(rows)) * tsr_dtype_bytes(rows->dtype);
 }
 
-static tsr_status check_apart(const char *call, const char *name, const tsr_tensor *table, const tsr_tensor *data)
-{
-    const uintptr_t own = (uintptr_t)table->data, rows = (uintptr_t)data->data;
-    const size_t own_bytes = span_of(table), bytes = span_of(data);
-    if (own_bytes == 0 || bytes == 0 || own + own_bytes <= rows || rows + bytes <= own)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s overlaps the table", call, name);
-}
-
 static size_t stride_of(const tsr_tensor *rows)
 {
     return (size_t)rows->strides[0] * tsr_dtype_bytes(rows->dtype);
@@ -172,7 +164,6 @@ tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bo
                               "%s: ids of rank %d at position %lld is %lld: there are %lld rows, counted from 0", call,
                               tsr_comm_rank(table->comm), (long long)at, (long long)id, (long long)layout->shape[0]);
     TSR_TRY(check_data(call, data_name, table, ids->shape[0], data, written));
-    TSR_TRY(check_apart(call, data_name, &table->local, data));
     out->local = table->local.data;
     out->local_stride = stride_of(&table->local);
     out->local_bytes = span_of(&table->local);
@@ -180,5 +171,68 @@ tsr_status tsr_row_check_operands(const char *call, const tsr_dtensor *table, bo
     out->count = ids->shape[0];
     out->data = data->data;
     out->stride = stride_of(data);
+    return TSR_OK;
+}
+
+/* The memory of a tensor's rows: `count` runs of `length` bytes. */
+typedef struct runs {
+    uintptr_t begin;
+    size_t count, length, stride;
+} runs;
+
+static runs runs_of(const tsr_tensor *rows)
+{
+    if (tsr_shape_is_empty(rows->ndim, rows->shape))
+        return (runs){.count = 0};
+    return (runs){.begin = (uintptr_t)rows->data,
+                  .count = (size_t)rows->shape[0],
+                  .length = (size_t)row_elements(rows) * tsr_dtype_bytes(rows->dtype),
+                  .stride = stride_of(rows)};
+}
+
+static uintptr_t end_of(const runs *r)
+{
+    return r->begin + (r->count - 1) * r->stride + r->length;
+}
+
+/* True if no byte is in both tensors, as far as their ends and, if these overlap, equal strides
+ * tell: as of ids and rows that lie side by side in records. */
+static bool are_apart(const tsr_tensor *one, const tsr_tensor *other)
+{
+    const runs a = runs_of(one), b = runs_of(other);
+    if (a.count == 0 || b.count == 0 || !tsr_device_same(one->device, other->device) || end_of(&a) <= b.begin ||
+        end_of(&b) <= a.begin)
+        return true;
+    if (a.stride != b.stride || a.stride == 0)
+        return false;
+    const size_t behind =
+        a.begin <= b.begin ? (b.begin - a.begin) % a.stride : (a.stride - (a.begin - b.begin) % a.stride) % a.stride;
+    return behind >= a.length && behind + b.length <= a.stride;
+}
+
+/* `name` in a call of one table, "out[1]" in one of several. */
+static const char *name_operand(const char *name, size_t count, size_t i, char text[32])
+{
+    if (count > 1)
+        snprintf(text, 32, "%s[%zu]", name, i);
+    return count > 1 ? text : name;
+}
+
+tsr_status tsr_row_check_apart(const char *call, bool gathers, size_t count, tsr_dtensor *const *tables,
+                               const tsr_tensor *ids, const tsr_tensor *data)
+{
+    const char *const name = gathers ? "out" : "rows";
+    char own[32], text[32];
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const char *other = NULL;
+            if (!are_apart(&data[i], &tables[k]->local))
+                other = count > 1 ? "tables" : "the table";
+            else if (gathers && !are_apart(&data[i], &ids[k]))
+                other = "ids";
+            if (other)
+                return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s overlaps %s", call, name_operand(name, count, i, own),
+                                      name_operand(other, count, k, text));
+        }
     return TSR_OK;
 }

@@ -52,14 +52,15 @@ static tsr_status prepare(const tsr_row_call *call, const tsr_row_arguments *arg
     for (size_t i = 0; i < call->count; i++) {
         tsr_dtensor *const table = arguments->tables[i];
         tsr_row_request *const request = &call->requests[i];
-        TSR_TRY(tsr_row_check_table(call->name, table, !call->gathers));
+        TSR_TRY(tsr_row_check_table(call->name, "table", table, !call->gathers));
         if (!call->gathers)
             TSR_TRY(tsr_row_op_check(call->name, call->op, table->layout->dtype));
         TSR_TRY(tsr_row_check_operands(call->name, table, call->gathers, arguments->capacity, &arguments->ids[i],
                                        &arguments->data[i], request));
         TSR_TRY(tsr_rows_open_table(table, call->group, &request->table));
     }
-    return TSR_OK;
+    return tsr_row_check_apart(call->name, call->gathers, call->count, arguments->tables, arguments->ids,
+                               arguments->data);
 }
 
 tsr_status tsr_row_run_call(tsr_row_call *call, const tsr_row_arguments *arguments)

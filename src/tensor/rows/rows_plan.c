@@ -9,6 +9,8 @@
 
 #include <tessera/sys/status.h>
 
+#include <stdio.h>
+
 struct tsr_rows_plan {
     tsr_context *context; /* one reference */
     tsr_comm *comm;       /* of the tables' mesh */
@@ -23,6 +25,7 @@ struct tsr_rows_plan {
 tsr_status tsr_rows_plan_check(const char *call, size_t count, tsr_dtensor *const *tables, int64_t capacity,
                                const void *out)
 {
+    char name[32];
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", call);
     if (capacity < 0)
@@ -37,7 +40,8 @@ tsr_status tsr_rows_plan_check(const char *call, size_t count, tsr_dtensor *cons
                 "%s: tables[%zu] is on another mesh than tables[0]: tables that share an exchange are "
                 "on one mesh",
                 call, i);
-        TSR_TRY(tsr_row_check_table(call, tables[i], false));
+        snprintf(name, sizeof name, "tables[%zu]", i);
+        TSR_TRY(tsr_row_check_table(call, name, tables[i], false));
     }
     return tsr_row_check_devices(call, count, tables);
 }

@@ -1,13 +1,16 @@
 /* The gradient of an embedding as ids and rows. */
+#include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/layout.h"
 #include "placement/ownership.h"
 #include "placement/print.h"
+#include "placement/walk.h"
 #include "tensor/dtensor.h"
 
 #include <tessera/sparse.h>
 #include <tessera/sys/status.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static const char call[] = "tsr_sparse_gradient";
@@ -30,7 +33,7 @@ static tsr_status check_shapes(const tsr_layout *ids, const tsr_layout *dout)
                           tsr_shape_print(dout->ndim, dout->shape, have), tsr_shape_print(ids->ndim, ids->shape, want));
 }
 
-/* True if ids and dout are cut alike along a mesh dim, or both whole, or dout has terms there. */
+/* True if a mesh dim cuts the same dim of ids and dout, or none, or dout has terms there. */
 static bool fits(const tsr_layout *ids, const tsr_layout *dout, int mesh_dim)
 {
     const tsr_placement *const a = &ids->placements[mesh_dim], *const b = &dout->placements[mesh_dim];
@@ -38,26 +41,72 @@ static bool fits(const tsr_layout *ids, const tsr_layout *dout, int mesh_dim)
         return true;
     if (b->kind == TSR_PARTIAL)
         return a->kind == TSR_REPLICATE && b->op == TSR_SUM;
-    return tsr_placement_same(a, b);
+    return a->kind == b->kind && (a->kind != TSR_SHARD || a->dim == b->dim);
 }
 
+/* Compares the owners of all indices of a dim, run by run; the walks have begun. */
+static bool owners_agree(tsr_owner_walk *a, tsr_owner_walk *b)
+{
+    const int64_t size = a->layout->shape[a->dim];
+    for (int64_t at = 0; at < size;) {
+        int64_t first[TSR_MAX_DIMS] = {0}, second[TSR_MAX_DIMS] = {0};
+        const tsr_cut_run x = tsr_owner_walk_at(a, at, first), y = tsr_owner_walk_at(b, at, second);
+        if (x.local + (at - x.begin) != y.local + (at - y.begin) || memcmp(first, second, sizeof first) != 0)
+            return false;
+        at = tsr_min_i64(x.begin + x.length, y.begin + y.length);
+    }
+    return true;
+}
+
+/* Finds whether each rank has the same indices of a dim of ids and dout. */
+static tsr_status compare_dim(const tsr_layout *ids, const tsr_layout *dout, int dim, bool *same)
+{
+    tsr_owner_walk a, b;
+    tsr_status status = tsr_owner_walk_begin(&a, ids, dim);
+    if (status == TSR_OK) {
+        status = tsr_owner_walk_begin(&b, dout, dim);
+        *same = status == TSR_OK && owners_agree(&a, &b);
+        tsr_owner_walk_end(&b);
+    }
+    tsr_owner_walk_end(&a);
+    return status;
+}
+
+/* The first mesh dim that cuts `dim` in two ways; -1: the cuts have another order. */
+static int find_other_cut(const tsr_layout *ids, const tsr_layout *dout, int dim)
+{
+    for (int i = 0; i < ids->mesh_ndim; i++)
+        if (tsr_mesh_shape(ids->mesh)[i] > 1 && tsr_layout_kind(ids, i) == TSR_SHARD && ids->placements[i].dim == dim &&
+            !tsr_placement_same(&ids->placements[i], &dout->placements[i]))
+            return i;
+    return -1;
+}
+
+static tsr_status refuse_cut(const tsr_layout *ids, const tsr_layout *dout, int mesh_dim, int dim)
+{
+    char text[512], other[512], where[64];
+    if (mesh_dim >= 0)
+        snprintf(where, sizeof where, "along mesh dim %d they are not cut alike", mesh_dim);
+    else
+        snprintf(where, sizeof where, "the cuts of dim %d have another order", dim);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED, "%s: ids is %s, and dout %s: %s; redistribute dout to the placements of ids", call,
+        tsr_layout_describe(ids, text, sizeof text), tsr_layout_describe(dout, other, sizeof other), where);
+}
+
+/* Placements may differ in their words, if each rank has the same. */
 static tsr_status check_placements(const tsr_layout *ids, const tsr_layout *dout)
 {
-    char text[512], other[512];
     for (int i = 0; i < ids->mesh_ndim; i++)
         if (!fits(ids, dout, i))
-            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "%s: ids is %s, and dout %s: along mesh dim %d they are not cut alike; redistribute "
-                                  "dout to the placements of ids",
-                                  call, tsr_layout_describe(ids, text, sizeof text),
-                                  tsr_layout_describe(dout, other, sizeof other), i);
-    for (int dim = 0; dim < ids->ndim; dim++)
-        if (memcmp(&ids->dims[dim], &dout->dims[dim], sizeof(tsr_dim_cuts)) != 0)
-            return tsr_status_set(
-                TSR_ERROR_UNSUPPORTED,
-                "%s: ids is %s, and dout %s: the cuts of dim %d have another order; redistribute dout "
-                "to the placements of ids",
-                call, tsr_layout_describe(ids, text, sizeof text), tsr_layout_describe(dout, other, sizeof other), dim);
+            return refuse_cut(ids, dout, i, 0);
+    for (int dim = 0; dim < ids->ndim; dim++) {
+        bool same = true;
+        if (memcmp(&ids->dims[dim], &dout->dims[dim], sizeof(tsr_dim_cuts)) != 0 || find_other_cut(ids, dout, dim) >= 0)
+            TSR_TRY(compare_dim(ids, dout, dim, &same));
+        if (!same)
+            return refuse_cut(ids, dout, find_other_cut(ids, dout, dim), dim);
+    }
     return TSR_OK;
 }
 

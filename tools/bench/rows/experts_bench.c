@@ -353,7 +353,8 @@ static int read_draws(job *j)
     if (status != EXIT_DONE)
         return status;
     if (shape.ndim != 2 || shape.size[0] == 0 || shape.size[1] == 0)
-        return complain(EXIT_USAGE, "--shape %s: experts take tokens of one or more elements, like 8x1024", text);
+        return complain(EXIT_USAGE, "--shape %s: one or more experts take tokens of one or more elements, like 8x1024",
+                        text);
     j->experts = shape.size[0];
     j->width = shape.size[1];
     j->is_zipf = skew && strcmp(skew, "zipf") == 0;

@@ -437,7 +437,8 @@ static int read_shape(const char *text, job *j)
     if (status != EXIT_DONE)
         return status;
     if (shape.ndim != 2 || shape.size[0] == 0 || shape.size[1] == 0)
-        return complain(EXIT_USAGE, "--shape %s: a table has rows of one or more columns, like 1000000x64", text);
+        return complain(EXIT_USAGE, "--shape %s: a table has one or more rows of one or more columns, like 1000000x64",
+                        text);
     j->rows = shape.size[0];
     j->width = shape.size[1];
     return EXIT_DONE;

@@ -18,6 +18,7 @@ typedef struct product {
     const char *const *names; /* of the operands, and the result */
     const tsr_tensor *const *operands;
     const tsr_tensor *out;
+    bool is_checked_alone; /* nothing is computed */
 } product;
 
 static tsr_status check_tensor(const product *p, int i)
@@ -93,7 +94,7 @@ static tsr_status compute_checked(const product *p, const tsr_attribute *attribu
     tsr_layout *made[TSR_OP_MOST_RESULTS];
     TSR_TRY(tsr_op_propagate(p->op, attribute ? 1 : 0, attribute, layouts, made));
     tsr_status status = check_result(p, made[0]);
-    if (status == TSR_OK)
+    if (status == TSR_OK && !p->is_checked_alone)
         status = compute(p, attribute, layouts, made[0]);
     tsr_layout_destroy(made[0]);
     return status;
@@ -116,7 +117,7 @@ static tsr_status run(const product *p, const tsr_attribute *attribute)
     return status;
 }
 
-/* Computes one product. Gradients' rows have an attribute, the result's dtype. */
+/* Checks and computes one product. Gradients' rows have an attribute, the result's dtype. */
 static tsr_status multiply(tsr_context *context, product p, const char *row_name)
 {
     static const int64_t one = 1;
@@ -134,7 +135,8 @@ tsr_status tsr_grouped_matmul_local(tsr_context *context, const tsr_tensor *x, c
 {
     static const char *const names[] = {"x", "w", "sizes", "out"};
     const tsr_tensor *const operands[] = {x, w, sizes};
-    return multiply(context, (product){"tsr_grouped_matmul_local", NULL, NULL, names, operands, out}, "grouped_matmul");
+    return multiply(context, (product){"tsr_grouped_matmul_local", NULL, NULL, names, operands, out, false},
+                    "grouped_matmul");
 }
 
 tsr_status tsr_grouped_matmul_local_backward(tsr_context *context, const tsr_tensor *x, const tsr_tensor *w,
@@ -144,9 +146,14 @@ tsr_status tsr_grouped_matmul_local_backward(tsr_context *context, const tsr_ten
     static const char caller[] = "tsr_grouped_matmul_local_backward";
     static const char *const names_x[] = {"dout", "w", "sizes", "dx"}, *const names_w[] = {"x", "dout", "sizes", "dw"};
     const tsr_tensor *const of_x[] = {dout, w, sizes}, *const of_w[] = {x, dout, sizes};
+    const product of_dw = {caller, NULL, NULL, names_w, of_w, dw, false};
+    product checked = of_dw;
+    checked.is_checked_alone = true;
+    /* Nothing is written if either is wrong. */
+    if (dx && dw)
+        TSR_TRY(multiply(context, checked, "grouped_matmul_gradient_w"));
     if (dx)
-        TSR_TRY(multiply(context, (product){caller, NULL, NULL, names_x, of_x, dx}, "grouped_matmul_gradient_x"));
-    if (dw)
-        TSR_TRY(multiply(context, (product){caller, NULL, NULL, names_w, of_w, dw}, "grouped_matmul_gradient_w"));
-    return TSR_OK;
+        TSR_TRY(
+            multiply(context, (product){caller, NULL, NULL, names_x, of_x, dx, false}, "grouped_matmul_gradient_x"));
+    return dw ? multiply(context, of_dw, "grouped_matmul_gradient_w") : TSR_OK;
 }

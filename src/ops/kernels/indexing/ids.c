@@ -86,13 +86,18 @@ static tsr_status print_index(const tsr_ids *ids, int64_t at, char *text, size_t
 
 static tsr_status refuse_id(const tsr_ids *ids, int64_t at, int64_t id)
 {
-    char index[TSR_MAX_DIMS * 24], skipped[64] = "";
+    const tsr_mesh *const mesh = tsr_layout_mesh(ids->layout);
+    char index[TSR_MAX_DIMS * 24], skipped[64] = "", on[32] = "";
+    int64_t rank;
     TSR_TRY(print_index(ids, at, index, sizeof index));
+    TSR_TRY(tsr_mesh_rank_at(mesh, ids->call->coordinate, &rank));
+    /* On a mesh of one rank without a communicator the caller knows which rank this is. */
+    if (tsr_mesh_comm(mesh) || tsr_mesh_count(mesh) > 1)
+        snprintf(on, sizeof on, " on rank %lld", (long long)rank);
     if (ids->skips)
         snprintf(skipped, sizeof skipped, ", or %lld, which is ignored", (long long)ids->skipped);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s%s is %lld on rank %d, but must be at least 0 and below %lld%s",
-                          ids->call->op, ids->name, index, (long long)id,
-                          tsr_comm_rank(tsr_mesh_comm(tsr_layout_mesh(ids->layout))), (long long)ids->size, skipped);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s%s is %lld%s, but must be at least 0 and below %lld%s",
+                          ids->call->op, ids->name, index, (long long)id, on, (long long)ids->size, skipped);
 }
 
 tsr_status tsr_ids_read(const tsr_ids *ids, int64_t first, int64_t count, int64_t *places)

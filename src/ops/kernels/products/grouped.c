@@ -67,30 +67,38 @@ static tsr_status multiply_group(const tsr_kernel_call *call, tsr_grouped_kind k
     return site->needs ? tsr_matrix_measure(site, a, b, c, false) : tsr_matrix_multiply(site, a, b, c, false);
 }
 
-static tsr_status refuse_size(const tsr_kernel_call *call, int64_t group, int64_t size, int64_t end)
+static int64_t size_of(const tsr_kernel_call *call, int64_t group)
 {
-    const int64_t rows = tsr_layout_shape(call->layouts[0])[0];
-    if (size < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: sizes[%lld] is %lld, but a group has 0 rows or more", call->op,
-                              (long long)group, (long long)size);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: groups 0 to %lld have %lld rows, but there are %lld; all sizes must add up to at most "
-                          "that",
-                          call->op, (long long)group, (long long)end, (long long)rows);
+    const tsr_tensor *const sizes = &call->inputs[2];
+    return ((const int64_t *)sizes->data)[group * sizes->strides[0]];
 }
 
-/* Multiplies group by group. */
+static tsr_status check_sizes(const tsr_kernel_call *call)
+{
+    const int64_t rows = tsr_layout_shape(call->layouts[0])[0];
+    int64_t left = rows;
+    for (int64_t group = 0; group < call->inputs[2].shape[0]; group++) {
+        const int64_t size = size_of(call, group);
+        if (size < 0)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: sizes[%lld] is %lld, but a group has 0 rows or more",
+                                  call->op, (long long)group, (long long)size);
+        if (size > left)
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: sizes[%lld] is %lld, but %lld of %lld rows are left for it; all sizes must add "
+                                  "up to at most that",
+                                  call->op, (long long)group, (long long)size, (long long)left, (long long)rows);
+        left -= size;
+    }
+    return TSR_OK;
+}
+
+/* Multiplies group by group; the sizes are checked. */
 static tsr_status multiply_all(const tsr_kernel_call *call, tsr_grouped_kind kind, const tsr_matmul_site *site,
                                const tsr_tensor *out, const owned *own)
 {
-    const tsr_tensor *const sizes = &call->inputs[2];
-    const int64_t rows = tsr_layout_shape(call->layouts[0])[0];
     int64_t end = 0, local = 0;
-    for (int64_t group = 0; group < sizes->shape[0]; group++) {
-        const int64_t size = ((const int64_t *)sizes->data)[group * sizes->strides[0]];
-        if (size < 0 || size > rows - end)
-            return refuse_size(call, group, size, size < 0 ? 0 : end + size);
-        end += size;
+    for (int64_t group = 0; group < call->inputs[2].shape[0]; group++) {
+        end += size_of(call, group);
         const int64_t next = count_below(own, end);
         TSR_TRY(multiply_group(call, kind, site, out, group, local, next));
         local = next;
@@ -105,5 +113,6 @@ tsr_status tsr_grouped_multiply(const tsr_kernel_call *call, tsr_grouped_kind ki
     TSR_TRY(find_owned(call, arena, &own));
     if (site->needs)
         return multiply_group(call, kind, site, out, 0, 0, call->inputs[0].shape[0]);
+    TSR_TRY(check_sizes(call));
     return multiply_all(call, kind, site, out, &own);
 }

@@ -42,10 +42,8 @@ static tsr_status check_dtype(const tsr_safetensors_entry *entry)
     return TSR_OK;
 }
 
-static tsr_status check_entry(const tsr_safetensors_entry *entry, const tsr_layout *layout)
+static tsr_status check_entry(const tsr_safetensors_entry *entry, int ndim, const int64_t *shape)
 {
-    const int ndim = tsr_layout_ndim(layout);
-    const int64_t *const shape = tsr_layout_shape(layout);
     if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof shape[0]) != 0) {
         char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
         print_shape(entry->ndim, entry->shape, found);
@@ -61,7 +59,7 @@ static tsr_status read_one(const tsr_safetensors *checkpoint, const char *name, 
 {
     const tsr_safetensors_entry *const entry = tsr_safetensors_find(checkpoint, name);
     if (entry)
-        TSR_TRY(check_entry(entry, layout));
+        TSR_TRY(check_entry(entry, tsr_layout_ndim(layout), tsr_layout_shape(layout)));
     return tsr_safetensors_distribute(checkpoint, name, layout, bytes_read, out);
 }
 
@@ -76,15 +74,17 @@ static const tsr_safetensors_entry *find_part(const tsr_safetensors *checkpoint,
     return tsr_safetensors_find(checkpoint, name);
 }
 
+/* The parts of an expert are alike, so that none has rows of another one. */
 static tsr_status read_experts(const tsr_safetensors *checkpoint, int count, char patterns[2][NAME_BYTES],
                                const tsr_layout *layout, int64_t *bytes_read, tsr_dtensor **out)
 {
     const char *const all[] = {patterns[0], patterns[1]};
-    for (int64_t expert = 0; expert < tsr_layout_shape(layout)[0]; expert++)
+    const int64_t *const stacked = tsr_layout_shape(layout), shape[] = {stacked[1] / count, stacked[2]};
+    for (int64_t expert = 0; expert < stacked[0]; expert++)
         for (int part = 0; part < count; part++) {
             const tsr_safetensors_entry *const entry = find_part(checkpoint, patterns[part], expert);
             if (entry)
-                TSR_TRY(check_dtype(entry));
+                TSR_TRY(check_entry(entry, 2, shape));
         }
     return tsr_safetensors_distribute_stacked(checkpoint, (size_t)count, all, layout, bytes_read, out);
 }

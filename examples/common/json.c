@@ -25,9 +25,9 @@ json_t *llama_json_load(const char *text, size_t bytes, json_error_t *error)
     return NULL;
 }
 
-char *llama_json_take_text(json_t *json)
+char *llama_json_take_text(json_t *json, int digits)
 {
-    char *text = json_dumps(json, JSON_REAL_PRECISION(9));
+    char *text = json_dumps(json, JSON_REAL_PRECISION((unsigned)digits));
     json_decref(json);
     if (lacked) {
         free(text);

@@ -9,8 +9,8 @@
  * is bad or there is no memory. */
 json_t *llama_json_load(const char *text, size_t bytes, json_error_t *error);
 
-/** Returns the object as text on the heap and releases the object. Returns NULL if there is no
- * memory; `json` may be NULL for that reason too. */
-char *llama_json_take_text(json_t *json);
+/** Returns the object as text on the heap, numbers with `digits` digits, and releases the object.
+ * Returns NULL if there is no memory; `json` may be NULL for that reason too. */
+char *llama_json_take_text(json_t *json, int digits);
 
 #endif

@@ -1,0 +1,256 @@
+/* tessera-train: trains a Llama or its kin on a mesh of ranks. */
+#include "options.h"
+#include "place/held_log.h"
+#include "place/launch_advice.h"
+#include "plot.h"
+#include "random.h"
+#include "report.h"
+
+#include <tessera/run.h>
+#include <tessera/sys/status.h>
+
+#include <errno.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+/* The most threads that one process starts. */
+#define MOST_RANKS 4096
+
+/* Prints the last error as one line, without control characters: names in it may come from a
+ * hostile file. */
+static int fail(int code)
+{
+    held_log_drop();
+    fputs("tessera: ", stderr);
+    for (const char *c = tsr_status_message(); *c != '\0'; c++)
+        fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, stderr);
+    fputc('\n', stderr);
+    return code;
+}
+
+/* The files of a training. */
+typedef struct opened {
+    llama_config config;
+    char *path;                  /* of config.json */
+    tsr_safetensors *checkpoint; /* NULL: from scratch */
+    train_data data, validation;
+} opened;
+
+static void finish(opened *o)
+{
+    free(o->path);
+    tsr_safetensors_destroy(o->checkpoint);
+    train_data_finish(&o->data);
+    train_data_finish(&o->validation);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static tsr_status open_model(const char *path, opened *o)
+{
+    const bool has_weights = is_folder(path);
+    if (asprintf(&o->path, "%s%s", path, has_weights ? "/config.json" : "") < 0) {
+        o->path = NULL;
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path in %s", path);
+    }
+    TSR_TRY(llama_config_load(o->path, &o->config));
+    return has_weights ? tsr_safetensors_open(path, &o->checkpoint) : TSR_OK;
+}
+
+static tsr_status check_model(const train_options *options, const llama_config *config)
+{
+    if (config->mixture.experts > 0)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: the model has %lld experts; this program trains models without experts",
+                              options->model, (long long)config->mixture.experts);
+    if (options->length > config->max_positions)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--length %lld: max_position_embeddings is %lld",
+                              (long long)options->length, (long long)config->max_positions);
+    return TSR_OK;
+}
+
+/* Checks the folder of the plot before anything is computed, for it is written last. */
+static tsr_status check_place(const char *path)
+{
+    char *const copy = strdup(path);
+    if (!copy)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path");
+    const int denied = access(dirname(copy), W_OK | X_OK);
+    free(copy);
+    return denied ? tsr_status_set(TSR_ERROR_IO, "--plot %s: %s", path, strerror(errno)) : TSR_OK;
+}
+
+static tsr_status open_files(const train_options *options, opened *o)
+{
+    *o = (opened){0};
+    if (options->plot)
+        TSR_TRY(check_place(options->plot));
+    TSR_TRY(open_model(options->model, o));
+    TSR_TRY(check_model(options, &o->config));
+    TSR_TRY(train_data_open("--data", options->data, o->config.vocab_size, options->length, &o->data));
+    if (options->validation)
+        TSR_TRY(train_data_open("--validation", options->validation, o->config.vocab_size, options->length,
+                                &o->validation));
+    return TSR_OK;
+}
+
+/* Where the ranks' steps go. */
+typedef struct audience {
+    const train_options *options;
+    train_plot plot;
+} audience;
+
+static tsr_status on_begin(void *user, const train_trainer *trainer)
+{
+    audience *const a = user;
+    if (!a->options->json)
+        train_report_begin(trainer);
+    return a->options->plot ? train_plot_begin(&a->plot, trainer) : TSR_OK;
+}
+
+static tsr_status on_step(void *user, const train_step *step)
+{
+    audience *const a = user;
+    TSR_TRY(train_report_step(step, a->options->json));
+    return a->options->plot ? train_plot_add(&a->plot, step) : TSR_OK;
+}
+
+static tsr_status train(const train_options *options, const opened *o, int ranks, const llama_processes *processes)
+{
+    audience told = {.options = options};
+    const train_job job = {
+        .plan = {.config = &o->config,
+                 .mesh = options->mesh,
+                 .batch = options->batch,
+                 .length = options->length,
+                 .dtype = options->dtype,
+                 .optimizer = options->optimizer,
+                 .clip = options->clip,
+                 .shards_states = options->shards_states,
+                 .checkpoint = o->checkpoint,
+                 .seed = options->seed,
+                 .measures_peak = !options->json},
+        .batches = {&o->data, options->batch, options->length, options->random,
+                    llama_random_stream(options->seed, "windows")},
+        .validation = options->validation ? &o->validation : NULL,
+        .rate = options->rate,
+        .warm_up = options->warm_up,
+        .steps = options->steps,
+        .every = options->every,
+        .save = options->save,
+        .resume = options->resume,
+        .ranks = ranks,
+        .processes = processes,
+        .config = o->path,
+        .on_begin = on_begin,
+        .on_step = on_step,
+        .user = &told,
+    };
+    tsr_status status = train_run(&job);
+    if (status == TSR_OK && options->plot && (!processes || llama_processes_speak(processes)))
+        status = train_plot_write(&told.plot, options->plot);
+    train_plot_finish(&told.plot);
+    return status;
+}
+
+static tsr_status run_on(const train_options *options, int ranks, const llama_processes *processes)
+{
+    opened o;
+    tsr_status status = open_files(options, &o);
+    if (processes)
+        status = llama_processes_agree(processes, status);
+    if (status == TSR_OK)
+        status = train(options, &o, ranks, processes);
+    finish(&o);
+    return status;
+}
+
+/* The number of ranks of the mesh, whose text is checked. */
+static tsr_status count_ranks(const char *mesh, int *out)
+{
+    static const llama_config any = {.kv_heads = 1};
+    train_layouts layouts;
+    TSR_TRY(train_layouts_init(&layouts, &any, NULL, NULL, mesh));
+    const int64_t ranks = tsr_mesh_count(layouts.mesh);
+    const bool is_plain = !strchr(mesh, '@');
+    train_layouts_finish(&layouts);
+    if (!is_plain || ranks > MOST_RANKS)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--mesh %s: a training has all ranks from 0 on, at most %d", mesh,
+                              MOST_RANKS);
+    *out = (int)ranks;
+    return TSR_OK;
+}
+
+/* True if ranks are processes: by --engine, else if a launcher started more than one. */
+static bool of_processes(const train_options *options)
+{
+    return options->engine ? strcmp(options->engine, "mpi") == 0 : tsr_launch_get().ranks > 1;
+}
+
+static tsr_status run(const train_options *options)
+{
+    int ranks = 0;
+    TSR_TRY(count_ranks(options->mesh, &ranks));
+    if (!of_processes(options))
+        return run_on(options, ranks, NULL);
+    llama_processes processes;
+    TSR_TRY(llama_processes_join(&processes));
+    tsr_status status = TSR_OK;
+    if (ranks != llama_processes_count(&processes)) {
+        char advice[LAUNCH_ADVICE_BYTES];
+        launch_advice(ranks, llama_processes_count(&processes), advice);
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "--mesh %s: %s", options->mesh, advice);
+    }
+    if (status == TSR_OK)
+        status = run_on(options, ranks, &processes);
+    llama_processes_leave(&processes);
+    return status;
+}
+
+static tsr_status answer(const train_options *options)
+{
+    if (options->help)
+        fputs(train_usage, stdout);
+    else if (options->version)
+        printf("tessera-train %s\n", tsr_version());
+    else
+        return run(options);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
+    return TSR_OK;
+}
+
+/* Only the ranks' threads should compute: tessera-llama's main.c says why. */
+static void start_with_one_blas_thread(char **argv)
+{
+    static const char *const variable = "OPENBLAS_NUM_THREADS";
+    if (!getenv(variable) && setenv(variable, "1", 0) == 0)
+        execv("/proc/self/exe", argv);
+}
+
+int main(int argc, char **argv)
+{
+    start_with_one_blas_thread(argv);
+    /*
+     * Makes writing beyond the file size limit an ordinary error, after which files are cleaned up.
+     */
+    signal(SIGXFSZ, SIG_IGN);
+    held_log_begin();
+    train_options options;
+    if (train_options_parse(argc, argv, &options) != TSR_OK)
+        return tsr_launch_get().rank == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
+    /* For work of a single process, only the first of the launched processes runs. */
+    const bool idle = tsr_launch_get().rank > 0 && (options.help || options.version || !of_processes(&options));
+    return idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
+}

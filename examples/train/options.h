@@ -1,0 +1,37 @@
+/** The command line. */
+#ifndef TRAIN_OPTIONS_H
+#define TRAIN_OPTIONS_H
+
+#include <tessera/optimizer.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** The options. Text is borrowed from the command line; NULL where an option was not given. */
+typedef struct train_options {
+    const char *model; /**< a folder with config.json and weights, or a config.json */
+    const char *data, *validation;
+    const char *mesh; /**< "dp=1" unless given */
+    const char *engine;
+    const char *save, *resume;
+    const char *plot; /**< the SVG to write */
+    tsr_dtype dtype;
+    tsr_optimizer_options optimizer;
+    double rate, clip; /**< clip INFINITY: not */
+    int64_t warm_up, steps, batch, length;
+    int64_t every; /**< 0: not given */
+    uint64_t seed;
+    bool random;        /**< the order of windows */
+    bool shards_states; /**< of the optimizer, along dp */
+    bool json;
+    bool help, version; /**< if set, nothing else was checked */
+} train_options;
+
+/** Parses the command line. TSR_ERROR_ARGUMENT: an option is unknown, lacks its value or has one
+ * that does not parse, or options contradict each other. */
+tsr_status train_options_parse(int argc, char **argv, train_options *out);
+
+/** The text of --help. */
+extern const char *const train_usage;
+
+#endif

@@ -1,0 +1,80 @@
+#include "report.h"
+
+#include "json.h"
+#include "weights.h"
+
+#include <tessera/sys/status.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* JSON's null stands for what is not finite. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *make_json(const train_step *s)
+{
+    json_t *const object =
+        json_pack("{s:I, s:o, s:o, s:f, s:f, s:I, s:f}", "step", (json_int_t)s->step, "loss", number(s->loss),
+                  "gradient_norm", number(s->norm), "lr", s->rate, "tokens_per_second", s->tokens_per_second,
+                  "bytes_received", (json_int_t)s->bytes_received, "seconds", s->seconds);
+    if (object && s->has_validation && json_object_set_new(object, "validation_loss", number(s->validation)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static tsr_status print_json(const train_step *step)
+{
+    char *const text = llama_json_take_text(make_json(step), 17);
+    if (!text)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of step %lld", (long long)step->step);
+    puts(text);
+    free(text);
+    return TSR_OK;
+}
+
+/* Elements of all weights, those that several ranks have counted once. */
+static int64_t count_parameters(const train_trainer *trainer)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < trainer->count; i++) {
+        const tsr_layout *const layout = tsr_dtensor_layout(trainer->tensors[i]);
+        int64_t elements = 1;
+        for (int dim = 0; dim < tsr_layout_ndim(layout); dim++)
+            elements *= tsr_layout_shape(layout)[dim];
+        count += train_is_weight(train_trainer_name(trainer, i)) ? elements : 0;
+    }
+    return count;
+}
+
+void train_report_begin(const train_trainer *trainer)
+{
+    fprintf(stderr,
+            "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and a step receives %lld bytes in %lld "
+            "exchanges\n",
+            (long long)count_parameters(trainer), trainer->plan->mesh, (double)trainer->most_bytes / (1 << 20),
+            (long long)trainer->bytes_received, (long long)trainer->exchanges);
+}
+
+tsr_status train_report_step(const train_step *s, bool json)
+{
+    if (json) {
+        TSR_TRY(print_json(s));
+    } else {
+        printf("step %lld: loss %.4f, gradients %.3g, lr %.3g, %.0f tokens/s, %.3g Gflop/s, %.0f %% of the peak, "
+               "%lld bytes received",
+               (long long)s->step, s->loss, s->norm, s->rate, s->tokens_per_second, 1e-9 * s->rate_of_products,
+               100 * s->of_peak, (long long)s->bytes_received);
+        if (s->has_validation)
+            printf(", validation %.4f", s->validation);
+        puts("");
+    }
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
+    return TSR_OK;
+}

@@ -1,0 +1,98 @@
+#include "run.h"
+
+#include "place/held_log.h"
+#include "saving.h"
+
+#include <tessera/sys/status.h>
+
+#include <time.h>
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Whole batches of windows of the validation's tokens, one behind the other; at least one. */
+static tsr_status validate(train_trainer *trainer, const train_job *job, double *loss)
+{
+    train_batches batches = job->batches;
+    batches.data = job->validation;
+    batches.random = false;
+    const int64_t windows = (job->validation->count - 1) / batches.length, count = windows / batches.batch;
+    return train_trainer_validate(trainer, &batches, count > 0 ? count : 1, loss);
+}
+
+/* True behind the last step, and each step after which the job saves and validates. */
+static bool is_due(const train_job *job, int64_t step)
+{
+    return step + 1 == job->steps || (job->every > 0 && (step + 1) % job->every == 0);
+}
+
+static tsr_status train_step_of(train_trainer *trainer, const train_job *job, int64_t step, train_step *out)
+{
+    train_told told;
+    const tsr_schedule schedule = {sizeof schedule, TSR_SCHEDULE_CONSTANT, job->rate, 0, job->warm_up, job->steps};
+    const double start = seconds_now();
+    *out = (train_step){.step = step, .bytes_received = trainer->bytes_received};
+    TSR_TRY(tsr_schedule_at(&schedule, step + 1, &out->rate));
+    TSR_TRY(train_trainer_step(trainer, &job->batches, step, out->rate, &told));
+    out->seconds = seconds_now() - start;
+    out->loss = told.loss;
+    out->norm = told.norm;
+    out->tokens_per_second = (double)(job->plan.batch * job->plan.length) / out->seconds;
+    out->rate_of_products = (double)trainer->flops / out->seconds;
+    out->of_peak = trainer->peak > 0 ? out->rate_of_products / trainer->peak : 0;
+    out->has_validation = job->validation && is_due(job, step);
+    return out->has_validation ? validate(trainer, job, &out->validation) : TSR_OK;
+}
+
+static tsr_status train_from(train_trainer *trainer, const train_job *job, int64_t first)
+{
+    for (int64_t step = first; step < job->steps; step++) {
+        train_step done;
+        TSR_TRY(train_step_of(trainer, job, step, &done));
+        if (job->save && is_due(job, step))
+            TSR_TRY(train_save(trainer, job->save, job->config, step + 1));
+        /* Where this fails, the others hear of it as they meet this rank. */
+        if (tsr_comm_rank(trainer->comm) == 0)
+            TSR_TRY(job->on_step(job->user, &done));
+    }
+    return TSR_OK;
+}
+
+static tsr_status train_all(train_trainer *trainer, const train_job *job)
+{
+    int64_t first = 0;
+    if (job->resume)
+        TSR_TRY(train_resume(trainer, job->resume, &first));
+    if (tsr_comm_rank(trainer->comm) == 0)
+        TSR_TRY(job->on_begin(job->user, trainer));
+    return train_from(trainer, job, first);
+}
+
+/* The program of every rank. */
+static tsr_status rank_main(tsr_comm *comm, void *arg)
+{
+    const train_job *const job = arg;
+    train_trainer *trainer;
+    TSR_TRY(train_trainer_create(comm, &job->plan, job->validation != NULL, &trainer));
+    const tsr_status status = train_all(trainer, job);
+    train_trainer_destroy(trainer);
+    return status;
+}
+
+static tsr_status run_threads(const train_job *job)
+{
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    TSR_TRY(held_log_context(&options.context));
+    const tsr_status status = tsr_threads_run(job->ranks, rank_main, (void *)job, &options);
+    tsr_context_destroy(options.context);
+    return status;
+}
+
+tsr_status train_run(const train_job *job)
+{
+    return job->processes ? llama_processes_run(job->processes, rank_main, (void *)job) : run_threads(job);
+}

@@ -1,0 +1,42 @@
+/** A whole training: the same work on every rank. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+
+#include "processes.h"
+#include "trainer.h"
+
+/** What is told of a step. */
+typedef struct train_step {
+    int64_t step;
+    double loss, norm, rate, seconds;
+    double tokens_per_second;
+    int64_t bytes_received;  /**< by all ranks together */
+    double rate_of_products; /**< multiplications and additions a second, of all ranks together */
+    double of_peak;          /**< the same, as a part of what they reach in large products; 0: not measured */
+    bool has_validation;
+    double validation; /**< the loss after this step */
+} train_step;
+
+/** A training, the same on every rank. */
+typedef struct train_job {
+    train_plan plan;
+    train_batches batches;
+    const train_data *validation; /**< NULL: none */
+    double rate;
+    int64_t warm_up, steps;
+    int64_t every;      /**< 0: only at the end */
+    const char *save;   /**< NULL: not */
+    const char *resume; /**< NULL: from the begin */
+    int ranks;
+    const llama_processes *processes; /**< NULL: ranks are threads of this process */
+    const char *config;               /**< the path of config.json, which is saved, too */
+    /** called on rank 0 before the first step, and after each step */
+    tsr_status (*on_begin)(void *user, const train_trainer *trainer);
+    tsr_status (*on_step)(void *user, const train_step *step);
+    void *user;
+} train_job;
+
+/** Runs the job, and returns when all ranks have returned. */
+tsr_status train_run(const train_job *job);
+
+#endif

@@ -1,0 +1,44 @@
+/** The model and its training, stated once over whole tensors. */
+#ifndef TRAIN_STATEMENT_H
+#define TRAIN_STATEMENT_H
+
+#include "layouts.h"
+
+#include <tessera/optimizer.h>
+
+/** What is stated. */
+typedef struct train_model {
+    const llama_config *config;   /**< borrowed */
+    const train_layouts *layouts; /**< borrowed */
+    int64_t batch, length;        /**< windows of a step, and tokens of a window */
+    tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, which layers see rounded to bf16 */
+} train_model;
+
+/** The weights of a model, in the order of its statement. */
+typedef struct train_weights {
+    size_t count;
+    tsr_value *values; /**< owned */
+} train_weights;
+
+void train_weights_finish(train_weights *weights);
+
+/**
+ * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
+ * the loss, the mean cross-entropy over all tokens, whole on every rank. Weights are states where
+ * `trains` is set, else parameters, with the names of checkpoints; the caller frees the list. Does
+ * not communicate. An error is the program's.
+ */
+tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights);
+
+/**
+ * Records a step: the output "loss" and the update of all weights by inputs "rate" and "step" (f64,
+ * no dims), with gradients clipped to `clip` (INFINITY: not), whose norm is the output "norm". With
+ * `keeps_gradients` those of the weight w are the output "d.w", before they are clipped.
+ */
+tsr_status train_state_step(const train_model *model, const tsr_optimizer_options *optimizer, double clip,
+                            bool keeps_gradients, tsr_program *program);
+
+/** Records the loss alone, the output "loss". */
+tsr_status train_state_validation(const train_model *model, tsr_program *program);
+
+#endif

@@ -1,0 +1,69 @@
+/** A model that is trained, on this rank: its programs, compiled, with the rank's part of weights
+ * and of the optimizer's states. */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+
+#include "data.h"
+#include "statement.h"
+
+#include <tessera/safetensors.h>
+
+/** What to train, the same on every rank. All is borrowed. */
+typedef struct train_plan {
+    const llama_config *config;
+    const char *mesh;
+    int64_t batch, length;
+    tsr_dtype dtype; /**< of train_model */
+    tsr_optimizer_options optimizer;
+    double clip;                       /**< INFINITY: gradients are not clipped */
+    const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
+    uint64_t seed;
+    bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
+    bool measures_peak;   /**< so that steps can be compared with it */
+    bool keeps_gradients; /**< of each step */
+} train_plan;
+
+/** A compiled program, with its memory. */
+typedef struct train_program {
+    tsr_executable *executable;
+    void *workspace;
+    size_t bytes;
+    tsr_dtensor **inputs; /**< of the batch: tokens, targets, positions */
+} train_program;
+
+typedef struct train_trainer {
+    tsr_comm *comm; /**< borrowed */
+    const train_plan *plan;
+    train_layouts layouts;
+    train_program step, validation; /**< validation.executable is NULL where it was not asked for */
+    size_t count;                   /**< of weights and states of the optimizer */
+    tsr_dtensor **tensors;          /**< in the order of the executable's bindings */
+    tsr_dtensor **outputs;          /**< of the last step: gradients, where they are kept, then loss and norm */
+    int64_t bytes_received;         /**< by all ranks together, in a step */
+    int64_t exchanges;              /**< of a step in which this rank receives */
+    int64_t flops;                  /**< of all ranks together, in a step */
+    double peak;                    /**< such operations a second in large products; 0: not measured */
+    int64_t most_bytes;             /**< memory of the rank that needs the most: weights, states and a step */
+} train_trainer;
+
+/** What a step tells, the same on every rank. */
+typedef struct train_told {
+    double loss; /**< before the update */
+    double norm; /**< of all gradients, before they are clipped */
+} train_told;
+
+/** Collective: makes a trainer, with weights as they begin. */
+tsr_status train_trainer_create(tsr_comm *comm, const train_plan *plan, bool validates, train_trainer **out);
+void train_trainer_destroy(train_trainer *trainer);
+
+/** Collective: step `step`, counted from 0, with that learning rate. */
+tsr_status train_trainer_step(train_trainer *trainer, const train_batches *batches, int64_t step, double rate,
+                              train_told *out);
+
+/** Collective: the mean loss over `count` batches, from batch 0 on. */
+tsr_status train_trainer_validate(train_trainer *trainer, const train_batches *batches, int64_t count, double *loss);
+
+/** The name of a weight or state, borrowed. */
+const char *train_trainer_name(const train_trainer *trainer, size_t index);
+
+#endif

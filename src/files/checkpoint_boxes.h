@@ -1,0 +1,40 @@
+/** The tensors of a checkpoint's files, and which boxes of them make up a dtensor. */
+#ifndef TSR_FILES_CHECKPOINT_BOXES_H
+#define TSR_FILES_CHECKPOINT_BOXES_H
+
+#include <tessera/checkpoint.h>
+
+#include <stdbool.h>
+
+/** A box of a tensor in a file. */
+typedef struct tsr_stored_box {
+    const tsr_safetensors_entry *entry; /**< borrowed; its shape is the box's */
+    bool part;                          /**< the tensor may have others, so that its shape is not known */
+    int64_t begin[TSR_MAX_DIMS];        /**< in the tensor */
+} tsr_stored_box;
+
+/** The headers of a checkpoint. */
+typedef struct tsr_catalog {
+    const char *call;   /**< the public call, for error sentences */
+    const char *folder; /**< borrowed */
+    size_t file_count;
+    tsr_safetensors **files; /**< one for an index */
+    size_t count;
+    tsr_stored_box *boxes; /**< sorted by name */
+} tsr_catalog;
+
+/** Reads the headers. tsr_catalog_close() follows, also after an error. */
+tsr_status tsr_catalog_open(const char *call, const char *folder, tsr_catalog *out);
+
+/** Frees what was read; a zeroed one is fine. */
+void tsr_catalog_close(tsr_catalog *catalog);
+
+/** Text of the metadata; NULL: there is none. */
+const char *tsr_catalog_metadata(const tsr_catalog *catalog, const char *key);
+
+/** The boxes that make up the dtensor of a target, by `map`, or by its name if that is NULL. They
+ * are checked. The caller frees `*out`. */
+tsr_status tsr_catalog_find(const tsr_catalog *catalog, const tsr_safetensors_target *target,
+                            const tsr_checkpoint_map *map, size_t *count, tsr_file_box **out);
+
+#endif

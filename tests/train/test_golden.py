@@ -1,0 +1,19 @@
+"""20 steps in f32 against PyTorch's on the same weights and tokens (tests/golden/make_training.py)."""
+import trained
+from harness import case, expect, run_cases
+
+for model in ("llama", "qwen3"):
+    for run in ("adamw", "sgd"):
+        for mesh in ("dp=1", "tp=2,fsdp=2"):
+            @case(f"{model} by {run} on {mesh}: losses within 1e-3 of PyTorch's, and norms of gradients")
+            def check(directory, model=model, run=run, mesh=mesh):
+                arguments, expected = trained.write_golden(directory, model)
+                wanted = expected[run]
+                got = trained.steps(*arguments, *wanted["options"], "--steps", len(wanted["losses"]), "--mesh", mesh)
+                expect([step["step"] for step in got] == list(range(len(wanted["losses"]))), "steps", got)
+                for step, loss, norm in zip(got, wanted["losses"], wanted["norms"]):
+                    expect(abs(step["loss"] - loss) <= 1e-3, step, "is not", loss)
+                    expect(abs(step["gradient_norm"] - norm) <= 1e-3 * norm, step, "is not", norm)
+                expect(wanted["losses"][-1] < wanted["losses"][0] - 0.3, "nothing was learned")
+
+run_cases()

@@ -1,0 +1,188 @@
+"""What tessera-train says, keeps to on every mesh, and refuses."""
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import trained
+from harness import case, expect, refused, run, run_cases
+
+
+@case("a step is a JSON object of these fields")
+def fields(directory):
+    got = trained.steps(*trained.write_tiny(directory), "--steps", 3, "--mesh", "dp=2", "--lr", "0.01", "--warm-up", 2)
+    expect([list(step) for step in got] == [["step", "loss", "gradient_norm", "lr", "tokens_per_second", "bytes_received", "seconds"]] * 3, got)
+    expect([step["step"] for step in got] == [0, 1, 2], got)
+    expect([step["lr"] for step in got] == [0.005, 0.01, 0.01], got)
+    expect(got[0]["bytes_received"] > 0 and got[0]["seconds"] > 0 and got[0]["tokens_per_second"] > 0, got)
+    expect(trained.steps(*trained.write_tiny(directory), "--steps", 1)[0]["bytes_received"] == 0, "one rank receives")
+
+
+@case("a step is a line for people")
+def lines(directory):
+    done = run(*trained.write_tiny(directory), "--steps", 2, "--validation", directory / "text.txt")
+    said = done.stdout.decode().splitlines()
+    expect(done.returncode == 0 and b"parameters on mesh dp=1" in done.stderr and len(said) == 2, done)
+    expect(said[0].startswith("step 0: loss ") and "validation" not in said[0] and "validation" in said[1], said)
+    expect(all("% of the peak" in line for line in said), said)
+
+
+@case("seed, order and dtype decide the losses, and the mesh does not")
+def seeds(directory):
+    model = trained.write_tiny(directory)
+    for options in ([], ["--seed", 5], ["--order", "random"], ["--order", "random", "--seed", 5], ["--optimizer", "muon"], ["--optimizer", "lion"],
+                    ["--optimizer", "adafactor"], ["--clip", "0.5"], ["--shard-states"]):
+        one = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64")
+        for mesh in ("dp=3", "fsdp=2,tp=2"):
+            other = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64", "--mesh", mesh)
+            expect(all(abs(a - b) <= 1e-9 for a, b in zip(one, other)), options, mesh, one, other)
+    runs = [trained.losses(*model, *options, "--steps", 2) for options in ([], ["--seed", 5], ["--order", "random"], ["--lr", "0.1"], ["--dtype", "bf16"])]
+    expect(len({tuple(losses) for losses in runs}) == len(runs), runs)
+
+
+@case("bf16 is near f32 on every mesh, and learns")
+def narrow(directory):
+    model = trained.write_tiny(directory)
+    wide = trained.losses(*model, "--steps", 30, "--lr", "0.02")
+    for mesh in ("dp=1", "fsdp=2,tp=2", "cp=2,dp=2"):
+        got = trained.losses(*model, "--steps", 30, "--lr", "0.02", "--dtype", "bf16", "--mesh", mesh)
+        expect(abs(got[0] - wide[0]) < 0.02 and got[-1] < got[0] - 1, mesh, got, wide)
+
+
+@case("validation is the mean loss over the whole batches of its file")
+def validation(directory):
+    model = trained.write_tiny(directory)
+    (directory / "other.txt").write_bytes(trained.TEXT[:50])
+    got = trained.steps(*model, "--steps", 5, "--every", 2, "--lr", 0, "--validation", directory / "other.txt", "--dtype", "f64")
+    expect([("validation_loss" in step) for step in got] == [False, True, False, True, True], got)
+    # 50 bytes have 6 windows of 8, which make 2 batches of 3; the rate is 0, so that the weights are those of step 0.
+    model[model.index("--data") + 1] = directory / "other.txt"
+    wanted = sum(trained.losses(*model, "--steps", 2, "--lr", 0, "--dtype", "f64")) / 2
+    expect(abs(got[-1]["validation_loss"] - wanted) < 1e-12, got, wanted)
+
+
+@case("tokens are numbers of i32 or i64 where the vocabulary is not that of bytes")
+def numbers(directory):
+    model = trained.write_tiny(directory, vocab_size=300)
+    data = directory / "text.txt"
+    values = [i * i % 300 for i in range(100)]
+    trained.write_numbers(data, values, "i4")
+    first = trained.losses(*model, "--steps", 2)
+    trained.write_numbers(data, values, "i8")
+    expect(trained.losses(*model, "--steps", 2) == first, first)
+    trained.write_numbers(data, values + [300], "i8")
+    refused(1, *model, says=["--data", "token 300, at place 100", "299"])
+    trained.write_numbers(data, values, "f4")
+    refused(1, *model, says=["its dtype is f32", "i32 or i64 in one dim"])
+    data.write_bytes(trained.TEXT)
+    refused(1, *model, says=["--data", "vocab_size is not 256"])
+
+
+@case("a run that is resumed, on another mesh, goes on as if nothing had happened")
+def resumed(directory):
+    model = trained.write_tiny(directory)
+    for number, options in enumerate(([], ["--optimizer", "muon"], ["--optimizer", "adafactor", "--order", "random"])):
+        options = [*options, "--dtype", "f64", "--lr", "0.01"]
+        folder = directory / f"saved-{number}"
+        whole = trained.losses(*model, *options, "--steps", 7)
+        begun = trained.losses(*model, *options, "--steps", 4, "--mesh", "dp=2,tp=2", "--shard-states", "--save", folder, "--every", 2)
+        for mesh in ("dp=1", "fsdp=3"):
+            got = trained.steps(*model, *options, "--steps", 7, "--mesh", mesh, "--resume", folder)
+            expect([step["step"] for step in got] == [4, 5, 6], got)
+            expect(all(abs(a - b) <= 1e-9 for a, b in zip(whole, begun + [step["loss"] for step in got])), options, mesh, whole, begun, got)
+        expect(trained.steps(*model, *options, "--steps", 4, "--resume", folder) == [], "a run that is done goes on")
+    saved = sorted(path.name for path in folder.iterdir())
+    expect(len(saved) == 3 and saved[0] == "config.json" and saved[2] == "model.safetensors.index.json", saved)
+
+
+@case("on one mesh a resumed run has the bits of one that was not")
+def bits(directory):
+    model = [*trained.write_tiny(directory), "--mesh", "fsdp=2,tp=2"]
+    whole = trained.losses(*model, "--steps", 6)
+    trained.losses(*model, "--steps", 3, "--save", directory / "saved")
+    expect(trained.losses(*model, "--steps", 6, "--resume", directory / "saved") == whole[3:], whole)
+
+
+@case("what is saved is a model's folder, to train on from step 0")
+def saved_models(directory):
+    model = trained.write_tiny(directory)
+    trained.losses(*model, "--steps", 3, "--save", directory / "saved", "--lr", "0.01")
+    told = trained.losses(*model, "--steps", 4, "--lr", "0.01")
+    again = trained.steps(directory / "saved", *model[1:], "--steps", 1, "--resume", directory / "saved")
+    expect(again == [], again)
+    # The weights are those after 3 steps; the windows those of step 0.
+    first = trained.losses(directory / "saved", *model[1:], "--steps", 1)
+    expect(first[0] < told[0] - 0.01, first, told)
+
+
+@case("states of other trainings are refused, and leave no rank waiting")
+def other_states(directory):
+    model = trained.write_tiny(directory)
+    trained.losses(*model, "--steps", 1, "--save", directory / "saved")
+    refused(1, *model, "--mesh", "dp=2", "--resume", directory / "saved", "--optimizer", "lion", says=["--optimizer adamw, not lion"])
+    refused(1, *model, "--mesh", "dp=2", "--resume", directory / "none", says="none")
+    other = trained.write_tiny(directory, hidden_size=24)
+    refused(1, *other, "--mesh", "dp=2", "--resume", directory / "saved", says="model.embed_tokens.weight")
+    arguments, _ = trained.write_golden(directory, "llama")
+    refused(1, *arguments, "--resume", directory, says="tensor")
+    refused(1, *trained.write_tiny(directory), "--mesh", "dp=2", "--steps", 1, "--save", directory / "no" / "folder", "--json", says="--save")
+
+
+@case("losses are drawn, with the run's layouts")
+def plots(directory):
+    path = directory / "losses.svg"
+    trained.losses(*trained.write_tiny(directory), "--steps", 5, "--plot", path, "--mesh", "dp=2,tp=2", "--validation", directory / "text.txt", "--every", 2)
+    words = " ".join(xml.etree.ElementTree.parse(path).getroot().itertext())
+    for part in ("Loss by step", "mesh dp=2,tp=2", "tokens  S(0;balanced),R", "model.layers.0.mlp.gate_proj.weight  R,S(0)"):
+        expect(part in words, part, "is not in", words)
+    refused(1, *trained.write_tiny(directory), "--plot", directory / "no" / "losses.svg", says="losses.svg")
+
+
+@case("what cannot be is refused in words")
+def refusals(directory):
+    model = trained.write_tiny(directory)
+    refused(2, "--data", "x", says="MODEL_DIR")
+    refused(2, model[0], says="--data")
+    refused(2, *model, "--optimizer", "adam", says=["--optimizer adam", "adamw"])
+    refused(2, *model, "--optimizer", "sgd", "--betas", "0.9,0.9", says="--betas is of adamw and lion")
+    refused(2, *model, "--betas", "0.9", says="two numbers")
+    refused(2, *model, "--betas", "0.9,1", says="below 1")
+    refused(2, *model, "--steps", "-1", says="--steps -1")
+    refused(2, *model, "--batch", "0", says="--batch 0")
+    refused(2, *model, "--lr", "fast", says="--lr fast")
+    refused(2, *model, "--clip", "0", says="--clip 0")
+    refused(2, *model, "--dtype", "f16", says=["--dtype f16", "bf16"])
+    refused(2, *model, "--order", "up", says="sequential or random")
+    refused(2, *model, "--every", "3", says="--save")
+    refused(2, *model, "--engine", "nccl", says="threads and mpi")
+    refused(2, *model, "--mash", "dp=2", says="did you mean '--mesh'")
+    refused(1, *model, "--mesh", "pp=2", says=["--mesh pp=2", "dp, fsdp, tp and cp"])
+    refused(1, *model, "--mesh", "2x2", says="dp, fsdp, tp and cp")
+    refused(1, *model, "--mesh", "dp=2@1", says="from 0 on")
+    refused(1, *model, "--mesh", "dp=9999", says="4096")
+    refused(1, *model, "--length", 64, says=["--length 64", "max_position_embeddings is 32"])
+    refused(1, *model[:2], directory / "none", "--length", 8, says="none")
+    (directory / "text.txt").write_bytes(b"short")
+    refused(1, *model, says=["5 tokens", "at least 10"])
+
+
+@case("a model with experts, and a folder without weights, are refused")
+def models(directory):
+    model = trained.write_tiny(directory, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, num_key_value_heads=2)
+    refused(1, *model, says="4 experts")
+    (directory / "config.json").write_text(json.dumps(trained.TINY))
+    refused(1, directory, *model[1:], says="safetensors")
+
+
+@case("a failure of one rank ends all")
+def failures(directory):
+    arguments, _ = trained.write_golden(directory, "llama")
+    (directory / "model.safetensors").write_bytes((directory / "model.safetensors").read_bytes()[:-4])
+    refused(1, *arguments, "--mesh", "dp=2,tp=2", "--steps", 1, says="model.safetensors")
+    model = trained.write_tiny(directory)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.argv[1], *map(str, model), "--mesh", "dp=2", "--steps", "2"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    expect(done.returncode == 1 and b"standard output" in done.stderr, done)
+
+
+run_cases()
