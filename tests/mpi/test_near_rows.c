@@ -109,7 +109,7 @@ static tsr_status play_round(stage *s, tsr_rows_plan *plan, bool near, size_t *i
     nodes_count(inside, &between);
     TSR_TRY(check_table(s, near, true));
     TSR_TRY(check_rows(s, near));
-    /* Beginnings go to the two ranks of the other node: 4 KiB, then 512 bytes. Agreements are less. */
+    /* Beginnings go to both ranks of the other node: 4 KiB, then 512 bytes. Agreements are less. */
     CHECK(near ? between < 3 * (4096 + 512) : between > (size_t)COUNT / 4 * WIDTH * sizeof(float));
     return TSR_OK;
 }
