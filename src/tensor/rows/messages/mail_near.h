@@ -22,8 +22,8 @@ char *tsr_mail_near_request(const tsr_row_mail *mail, int64_t rank);
  * then what they have shown may be read. Does nothing without ranks near. */
 tsr_status tsr_mail_near_begin(const tsr_row_mail *mail);
 
-/** Collective over the ranks near, after a successful tsr_mail_near_begin(). Returns `local` if it is
- * a failure. */
+/** Collective over the ranks near, after a successful tsr_mail_near_begin(). Returns `local` if it
+ * is a failure. */
 tsr_status tsr_mail_near_end(const tsr_row_mail *mail, tsr_status local);
 
 /** The request of a rank near to this one, between begin and end. */
