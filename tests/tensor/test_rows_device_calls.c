@@ -276,10 +276,81 @@ static void a_device_that_fails_leaves_no_rank_waiting(void **state)
     rows_machine_run(RANKS, fail_in_turn, &gathers);
 }
 
+/* So many ids that messages have more than their beginnings. */
+enum { MANY_ROWS = 300, MANY = 400 };
+
+static int64_t many_id(int rank, int64_t i)
+{
+    return (i * 37 + rank * 11) % MANY_ROWS;
+}
+
+static int64_t many_times(int64_t row)
+{
+    int64_t times = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int64_t i = 0; i < MANY; i++)
+            times += many_id(rank, i) == row;
+    return times;
+}
+
+/* Rows are 0, and become as large as they are named often. */
+static tsr_status call_with_many(tsr_dtensor *table, int rank, const rows_memory *memory)
+{
+    static _Thread_local float values[MANY * WIDTH];
+    int64_t ids[MANY], count = MANY;
+    const int64_t shape[] = {MANY, WIDTH};
+    for (int64_t i = 0; i < MANY; i++)
+        ids[i] = many_id(rank, i);
+    for (int64_t i = 0; i < MANY * WIDTH; i++)
+        values[i] = 1;
+    const tsr_tensor named = tsr_tensor_contiguous(ids, TSR_I64, 1, &count);
+    tsr_tensor rows = tsr_tensor_contiguous(memory->data, TSR_F32, 2, shape);
+    rows.device = memory->device;
+    TSR_TRY(rows_memory_put(memory, values, sizeof values));
+    TSR_TRY(tsr_rows_update(table, &named, &rows, TSR_ROWS_ADD));
+    TSR_TRY(tsr_rows_gather(table, &named, &rows));
+    TSR_TRY(rows_memory_get(memory, values, sizeof values));
+    for (int64_t i = 0; i < MANY * WIDTH; i++)
+        CHECK(values[i] == (float)many_times(ids[i / WIDTH]));
+    return TSR_OK;
+}
+
+static tsr_status bring_many(tsr_comm *comm, void *arg)
+{
+    const int64_t shape[] = {MANY_ROWS, WIDTH};
+    const float zeros[MANY_ROWS * WIDTH] = {0};
+    const int rank = tsr_comm_rank(comm);
+    const tsr_device device = rows_machine_device(rank);
+    tsr_mesh *mesh = NULL;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *table = NULL;
+    rows_memory memory;
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "3", &mesh));
+    TSR_TRY(tsr_layout_parse(mesh, "S(0)", 2, shape, TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, device, &table));
+    TSR_TRY(rows_memory_take(device, MANY * WIDTH * sizeof(float), &memory));
+    const rows_memory local = {.device = device, .data = tsr_dtensor_to_local(table).data};
+    TSR_TRY(rows_memory_put(&local, zeros, sizeof zeros / RANKS));
+    TSR_TRY(call_with_many(table, rank, &memory));
+    rows_memory_free(&memory);
+    tsr_dtensor_destroy(table);
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void many_ids_give_the_same_rows_as_few(void **state)
+{
+    (void)state;
+    rows_machine_run(RANKS, bring_many, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_out_of_range_are_named_and_nothing_is_written),
+        cmocka_unit_test(many_ids_give_the_same_rows_as_few),
         cmocka_unit_test(tensors_on_other_devices_are_refused_by_name),
         cmocka_unit_test(tables_of_a_plan_share_calls),
         cmocka_unit_test(a_device_that_fails_leaves_no_rank_waiting),
