@@ -219,7 +219,7 @@ static int run(const llama_options *options)
     }
     if (status == TSR_OK)
         status = run_on(options, &processes);
-    /* Before ranks part: where a process ends with a failure, launchers kill those that still run. */
+    /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
     const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
     llama_processes_leave(&processes);
     return code;
