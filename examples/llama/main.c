@@ -1,5 +1,6 @@
 /* tessera-llama: a Hugging Face checkpoint of a Llama or its kin, tensor-parallel on any number of
  * ranks. */
+#include "ending.h"
 #include "options.h"
 #include "place/held_log.h"
 #include "place/launch_advice.h"
@@ -18,20 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
-
-/* Prints the last error as one line, without control characters: names in it may come from a
- * hostile file. */
-static int fail(int code)
-{
-    held_log_drop();
-    fputs("tessera: ", stderr);
-    for (const char *c = tsr_status_message(); *c != '\0'; c++)
-        fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, stderr);
-    fputc('\n', stderr);
-    return code;
-}
 
 static tsr_status load_config(const llama_options *options, llama_config *out)
 {
@@ -217,12 +204,13 @@ static bool of_processes(const llama_options *options)
     return options->engine ? strcmp(options->engine, "mpi") == 0 : tsr_launch_get().ranks > 1;
 }
 
-static tsr_status run(const llama_options *options)
+static int run(const llama_options *options)
 {
     if (!of_processes(options))
-        return run_on(options, NULL);
+        return run_on(options, NULL) == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
     llama_processes processes;
-    TSR_TRY(llama_processes_join(&processes));
+    if (llama_processes_join(&processes) != TSR_OK)
+        return llama_fail(LLAMA_REFUSED);
     tsr_status status = TSR_OK;
     if (options->ranks_given && options->ranks != llama_processes_count(&processes)) {
         char advice[LAUNCH_ADVICE_BYTES];
@@ -231,19 +219,24 @@ static tsr_status run(const llama_options *options)
     }
     if (status == TSR_OK)
         status = run_on(options, &processes);
+    /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
+    const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
     llama_processes_leave(&processes);
-    return status;
+    return code;
 }
 
-static tsr_status answer(const llama_options *options)
+static int answer(const llama_options *options)
 {
     if (options->help)
         fputs(llama_usage, stdout);
     else if (options->version)
         printf("tessera-llama %s\n", tsr_version());
-    else
-        TSR_TRY(run(options));
-    return finish_stdout();
+    else {
+        const int code = run(options);
+        if (code)
+            return code;
+    }
+    return finish_stdout() == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
 }
 
 /* Only the ranks' threads should compute. OpenBLAS starts one thread per core as soon as it is
@@ -266,10 +259,10 @@ int main(int argc, char **argv)
     held_log_begin();
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
-        return tsr_launch_get().rank == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
+        return tsr_launch_get().rank == 0 ? llama_fail(LLAMA_USAGE) : LLAMA_USAGE; /* all ranks have the same options */
     /* For work of a single process, only the first of the launched processes runs. */
     const bool idle = tsr_launch_get().rank > 0 && (options.help || options.version || !of_processes(&options));
-    const int code = idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
+    const int code = idle ? 0 : answer(&options);
     llama_options_finish(&options);
     return code;
 }

@@ -1,4 +1,5 @@
 /* tessera-train: trains a Llama or its kin on a mesh of ranks. */
+#include "ending.h"
 #include "options.h"
 #include "place/held_log.h"
 #include "place/launch_advice.h"
@@ -18,22 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
-
 /* The most threads that one process starts. */
 #define MOST_RANKS 4096
-
-/* Prints the last error as one line, without control characters: names in it may come from a
- * hostile file. */
-static int fail(int code)
-{
-    held_log_drop();
-    fputs("tessera: ", stderr);
-    for (const char *c = tsr_status_message(); *c != '\0'; c++)
-        fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, stderr);
-    fputc('\n', stderr);
-    return code;
-}
 
 /* The files of a training. */
 typedef struct opened {
@@ -198,14 +185,16 @@ static bool of_processes(const train_options *options)
     return options->engine ? strcmp(options->engine, "mpi") == 0 : tsr_launch_get().ranks > 1;
 }
 
-static tsr_status run(const train_options *options)
+static int run(const train_options *options)
 {
     int ranks = 0;
-    TSR_TRY(count_ranks(options->mesh, &ranks));
+    if (count_ranks(options->mesh, &ranks) != TSR_OK)
+        return llama_fail(LLAMA_REFUSED);
     if (!of_processes(options))
-        return run_on(options, ranks, NULL);
+        return run_on(options, ranks, NULL) == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
     llama_processes processes;
-    TSR_TRY(llama_processes_join(&processes));
+    if (llama_processes_join(&processes) != TSR_OK)
+        return llama_fail(LLAMA_REFUSED);
     tsr_status status = TSR_OK;
     if (ranks != llama_processes_count(&processes)) {
         char advice[LAUNCH_ADVICE_BYTES];
@@ -214,11 +203,13 @@ static tsr_status run(const train_options *options)
     }
     if (status == TSR_OK)
         status = run_on(options, ranks, &processes);
+    /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
+    const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
     llama_processes_leave(&processes);
-    return status;
+    return code;
 }
 
-static tsr_status answer(const train_options *options)
+static int answer(const train_options *options)
 {
     if (options->help)
         fputs(train_usage, stdout);
@@ -226,9 +217,10 @@ static tsr_status answer(const train_options *options)
         printf("tessera-train %s\n", tsr_version());
     else
         return run(options);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
-    return TSR_OK;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    (void)tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
+    return llama_fail(LLAMA_REFUSED);
 }
 
 /* Only the ranks' threads should compute: tessera-llama's main.c says why. */
@@ -249,8 +241,8 @@ int main(int argc, char **argv)
     held_log_begin();
     train_options options;
     if (train_options_parse(argc, argv, &options) != TSR_OK)
-        return tsr_launch_get().rank == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
+        return tsr_launch_get().rank == 0 ? llama_fail(LLAMA_USAGE) : LLAMA_USAGE; /* all ranks have the same options */
     /* For work of a single process, only the first of the launched processes runs. */
     const bool idle = tsr_launch_get().rank > 0 && (options.help || options.version || !of_processes(&options));
-    return idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
+    return idle ? 0 : answer(&options);
 }
