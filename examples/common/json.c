@@ -1,16 +1,18 @@
 #include "json.h"
 
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* True once an allocation of Jansson's failed, in this process. */
-static bool lacked;
+/* True once an allocation of Jansson's failed, in this process: the library's calls on other ranks'
+ * threads use it too. */
+static atomic_bool lacked;
 
 static void *allocate(size_t bytes)
 {
     void *const memory = malloc(bytes);
-    lacked = lacked || !memory;
+    if (!memory)
+        lacked = true;
     return memory;
 }
 
