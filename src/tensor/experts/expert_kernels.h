@@ -2,6 +2,8 @@
 #ifndef TSR_TENSOR_EXPERTS_EXPERT_KERNELS_H
 #define TSR_TENSOR_EXPERTS_EXPERT_KERNELS_H
 
+#include "tensor/kernel_sets.h"
+
 #include <tessera/dtype.h>
 
 #include <stdbool.h>
@@ -42,12 +44,8 @@ extern const tsr_expert_kernels tsr_expert_kernels_avx2, tsr_expert_kernels_avx5
 /** Those called "portable", "avx2" or "avx512"; the portable ones if the build lacks them. */
 static inline const tsr_expert_kernels *tsr_expert_kernels_of(const char *name)
 {
-#if TSR_HAVE_X86_KERNELS
-    if (name[0] == 'a')
-        return name[3] == '5' ? &tsr_expert_kernels_avx512 : &tsr_expert_kernels_avx2;
-#endif
-    (void)name;
-    return &tsr_expert_kernels_portable;
+    static const tsr_expert_kernels *const sets[] = TSR_KERNEL_SETS(tsr_expert_kernels);
+    return sets[tsr_kernel_set(name)];
 }
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef TSR_TENSOR_ROWS_ROW_SUMS_H
 #define TSR_TENSOR_ROWS_ROW_SUMS_H
 
+#include "tensor/kernel_sets.h"
+
 #include <tessera/dtype.h>
 
 #include <stdint.h>
@@ -27,12 +29,8 @@ extern const tsr_row_arithmetic tsr_row_arithmetic_avx2[TSR_DTYPE_END], tsr_row_
  * build lacks them. */
 static inline const tsr_row_arithmetic *tsr_row_arithmetic_of(const char *kernels, tsr_dtype dtype)
 {
-#if TSR_HAVE_X86_KERNELS
-    if (kernels[0] == 'a')
-        return kernels[3] == '5' ? &tsr_row_arithmetic_avx512[dtype] : &tsr_row_arithmetic_avx2[dtype];
-#endif
-    (void)kernels;
-    return &tsr_row_arithmetic_portable[dtype];
+    static const tsr_row_arithmetic(*const sets[])[TSR_DTYPE_END] = TSR_KERNEL_SETS(tsr_row_arithmetic);
+    return &(*sets[tsr_kernel_set(kernels)])[dtype];
 }
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef TSR_TENSOR_SPARSE_SPARSE_MATH_H
 #define TSR_TENSOR_SPARSE_SPARSE_MATH_H
 
+#include "tensor/kernel_sets.h"
+
 #include <stdint.h>
 
 /** The numbers of a step; formulas round each to their dtype first. */
@@ -43,12 +45,8 @@ extern const tsr_sparse_math tsr_sparse_math_avx2[2], tsr_sparse_math_avx512[2];
  * portable ones if the build lacks them. */
 static inline const tsr_sparse_math *tsr_sparse_math_of(const char *kernels, int wide)
 {
-#if TSR_HAVE_X86_KERNELS
-    if (kernels[0] == 'a')
-        return kernels[3] == '5' ? &tsr_sparse_math_avx512[wide] : &tsr_sparse_math_avx2[wide];
-#endif
-    (void)kernels;
-    return &tsr_sparse_math_portable[wide];
+    static const tsr_sparse_math(*const sets[])[2] = TSR_KERNEL_SETS(tsr_sparse_math);
+    return &(*sets[tsr_kernel_set(kernels)])[wide];
 }
 
 #endif
