@@ -1,9 +1,8 @@
 /* tessera-llama: a Hugging Face checkpoint of a Llama or its kin, tensor-parallel on any number of
  * ranks. */
-#include "ending.h"
 #include "options.h"
-#include "place/held_log.h"
 #include "place/launch_advice.h"
+#include "program.h"
 #include "random.h"
 #include "report.h"
 #include "text.h"
@@ -14,7 +13,6 @@
 
 #include <errno.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,24 +237,9 @@ static int answer(const llama_options *options)
     return finish_stdout() == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
 }
 
-/* Only the ranks' threads should compute. OpenBLAS starts one thread per core as soon as it is
- * loaded, and these spin for about a tenth of a second while they wait for work. Only the
- * environment can forbid it, so the program starts itself once more with the variable set. */
-static void start_with_one_blas_thread(char **argv)
-{
-    static const char *const variable = "OPENBLAS_NUM_THREADS";
-    if (!getenv(variable) && setenv(variable, "1", 0) == 0)
-        execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv)
 {
-    start_with_one_blas_thread(argv);
-    /*
-     * Makes writing beyond the file size limit an ordinary error, after which files are cleaned up.
-     */
-    signal(SIGXFSZ, SIG_IGN);
-    held_log_begin();
+    llama_start(argv);
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
         return tsr_launch_get().rank == 0 ? llama_fail(LLAMA_USAGE) : LLAMA_USAGE; /* all ranks have the same options */

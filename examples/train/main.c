@@ -1,9 +1,8 @@
 /* tessera-train: trains a Llama or its kin on a mesh of ranks. */
-#include "ending.h"
 #include "options.h"
-#include "place/held_log.h"
 #include "place/launch_advice.h"
 #include "plot.h"
+#include "program.h"
 #include "random.h"
 #include "report.h"
 
@@ -12,7 +11,6 @@
 
 #include <errno.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,22 +221,9 @@ static int answer(const train_options *options)
     return llama_fail(LLAMA_REFUSED);
 }
 
-/* Only the ranks' threads should compute: tessera-llama's main.c says why. */
-static void start_with_one_blas_thread(char **argv)
-{
-    static const char *const variable = "OPENBLAS_NUM_THREADS";
-    if (!getenv(variable) && setenv(variable, "1", 0) == 0)
-        execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv)
 {
-    start_with_one_blas_thread(argv);
-    /*
-     * Makes writing beyond the file size limit an ordinary error, after which files are cleaned up.
-     */
-    signal(SIGXFSZ, SIG_IGN);
-    held_log_begin();
+    llama_start(argv);
     train_options options;
     if (train_options_parse(argc, argv, &options) != TSR_OK)
         return tsr_launch_get().rank == 0 ? llama_fail(LLAMA_USAGE) : LLAMA_USAGE; /* all ranks have the same options */
