@@ -13,7 +13,7 @@
  *   replica is given the others whole.
  * - Outputs whose dim 0 is this length, or a multiple, have rows, and are gathered.
  * - The output `d.NAME` of a parameter NAME, of its shape, is its gradient. It is added into the
- *   memory that tsr_replicas_bind() names, and is none of the `outputs` of a run.
+ *   memory that tsr_replicas_bind() names; the `outputs` of a run leave it out.
  * - Other outputs, such as a loss, are reduced as gradients are.
  *
  * @par Reductions
@@ -130,11 +130,11 @@ TSR_API tsr_status tsr_replicas_run(tsr_replicas *replicas, const tsr_tensor *in
 /**
  * Runs `count` batches, 0 or more, each whole on one rank: batch i on rank i mod ranks, and those
  * of one rank one after the other. Their rows may differ, each up to the maximum. `inputs` has the
- * inputs of the first batch, then those of the second, and so on, and `outputs` likewise: each
- * batch has outputs of its own, without rows too. Gradients of all batches are added at the end:
- * first those of each rank in order, then the ranks'. A batch without rows is not run; its outputs
- * without rows are 0. Otherwise as tsr_replicas_run(); the sentence of an error names the batch,
- * too.
+ * inputs of the first batch, then those of the second, and so on; `outputs` has the same order.
+ * Each batch has outputs of its own, without rows too. Gradients of all batches are added at the
+ * end: first those of each rank in order, then the ranks'. A batch without rows is not run; its
+ * outputs without rows are 0. Otherwise as tsr_replicas_run(); the sentence of an error names the
+ * batch, too.
  */
 TSR_API tsr_status tsr_replicas_apply(tsr_replicas *replicas, size_t count,
                                       const tsr_tensor *inputs, const tsr_tensor *outputs);

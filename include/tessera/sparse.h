@@ -134,8 +134,9 @@ TSR_API double tsr_sparse_optimizer_learning_rate(const tsr_sparse_optimizer *op
 TSR_API const char *tsr_sparse_optimizer_state_name(const tsr_sparse_optimizer *optimizer,
                                                     size_t i);
 
-/** A state of table `table`, by its name; NULL: there is none. Borrowed from the optimizer: read it
- * for a checkpoint, or write a checkpoint's values into it, with any call for dtensors. */
+/** The state called `name` of the table with number `table`; NULL: that table has no such state.
+ * The optimizer owns it. Any call for dtensors may read it for a checkpoint, or write a
+ * checkpoint's values into it. */
 TSR_API tsr_dtensor *tsr_sparse_optimizer_state(const tsr_sparse_optimizer *optimizer, size_t table,
                                                 const char *name);
 

@@ -183,7 +183,8 @@ typedef struct stored {
     int64_t shape[TSR_MAX_DIMS]; /* as far as boxes go */
 } stored;
 
-/* Sets `*out` to a stored tensor; `ndim` is 0 and there are no boxes if there is none. */
+/* Sets `*out` to the stored tensor called `name`. Without such a tensor, `ndim` and the number of
+ * boxes become 0. */
 static tsr_status find_stored(const tsr_catalog *c, const char *name, stored *out)
 {
     size_t low = 0, high = c->count;

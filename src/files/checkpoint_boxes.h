@@ -29,7 +29,7 @@ tsr_status tsr_catalog_open(const char *call, const char *folder, tsr_catalog *o
 /** Frees what was read; a zeroed one is fine. */
 void tsr_catalog_close(tsr_catalog *catalog);
 
-/** Text of the metadata; NULL: there is none. */
+/** The metadata's text for `key`; NULL: the metadata lacks the key. */
 const char *tsr_catalog_metadata(const tsr_catalog *catalog, const char *key);
 
 /** The boxes that make up the dtensor of a target, by `map`, or by its name if that is NULL. They
