@@ -126,7 +126,8 @@ static void change_numbers(tsr_sparse_step *step, size_t table, const tsr_row_gr
 static tsr_status change_row(tsr_sparse_step *step, const tsr_row_shard *shard, const tsr_row_gradient *row)
 {
     const tsr_dtype dtype = step->dtensors[shard->table]->layout->dtype, wide = tsr_sparse_dtype(dtype);
-    char *const to = shard->rows + (size_t)row->local * shard->stride;
+    /* Rows of no columns have no memory. */
+    char *const to = shard->rows ? shard->rows + (size_t)row->local * shard->stride : NULL;
     if (dtype == wide) {
         change_numbers(step, shard->table, row, to);
         return TSR_OK;
