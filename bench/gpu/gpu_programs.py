@@ -36,6 +36,9 @@ class Place:
         """(exit status, standard output, standard error) of a program; after `seconds` it is ended,
         with status None."""
         command = [str(word) for word in command]
+        libraries = [self.environment.get("LD_LIBRARY_PATH"), environment.get("LD_LIBRARY_PATH")]
+        if all(libraries):
+            environment["LD_LIBRARY_PATH"] = ":".join(reversed(libraries))
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=self.build, env={**self.environment, **environment})
             return done.returncode, done.stdout, done.stderr

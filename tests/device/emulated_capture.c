@@ -28,6 +28,7 @@ struct CUgraphExec_st {
 struct emulated_recording {
     unsigned long long id;
     cudaStream_t origin;
+    enum cudaStreamCaptureMode mode;
     pthread_t thread;
     bool spoilt;
     cudaGraph_t graph;
@@ -91,15 +92,40 @@ cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argumen
     return cudaSuccess;
 }
 
-cudaError_t emulated_spoil(cudaStream_t stream)
+/* True if a capture forbids this thread calls that could wait or allocate, on any stream. */
+static bool forbids(const emulated_recording *recording)
+{
+    return recording->mode == cudaStreamCaptureModeGlobal ||
+           (recording->mode == cudaStreamCaptureModeThreadLocal && pthread_equal(recording->thread, pthread_self()));
+}
+
+/* Invalidates the captures that forbid a call, and those of streams of which `reaches` is true. */
+static cudaError_t spoil(bool (*reaches)(cudaStream_t s, cudaStream_t stream), cudaStream_t stream)
 {
     cudaError_t error = cudaSuccess;
     for (cudaStream_t s = emulated_streams; s; s = s->next)
-        if (s->recording && (stream ? s == stream : s->device == emulated_device)) {
+        if (s->recording && (forbids(s->recording) || reaches(s, stream))) {
             s->recording->spoilt = true;
             error = cudaErrorStreamCaptureUnsupported;
         }
     return error;
+}
+
+static bool is_of_device(cudaStream_t s, cudaStream_t stream)
+{
+    return stream ? s == stream : s->device == emulated_device;
+}
+
+static bool is_none(cudaStream_t s, cudaStream_t stream)
+{
+    (void)s;
+    (void)stream;
+    return false;
+}
+
+cudaError_t emulated_spoil(cudaStream_t stream)
+{
+    return spoil(is_of_device, stream);
 }
 
 static void leave(cudaStream_t stream)
@@ -188,8 +214,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
         error = cudaErrorIllegalState;
     if (error == cudaSuccess) {
         emulated_recording *const made = malloc(sizeof *made);
-        *made = (emulated_recording){
-            .id = ++captures, .origin = stream, .thread = pthread_self(), .graph = calloc(1, sizeof *made->graph)};
+        *made = (emulated_recording){.id = ++captures,
+                                     .origin = stream,
+                                     .mode = mode,
+                                     .thread = pthread_self(),
+                                     .graph = calloc(1, sizeof *made->graph)};
         made->graph->references = 1;
         stream->recording = made;
     }
@@ -299,14 +328,16 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsign
     EMULATED_TURN();
     if (flags != 0)
         emulated_misuse("cudaGraphInstantiate: flags that are not known here");
-    const cudaGraphExec_t made = malloc(sizeof *made);
-    made->graph = graph;
     pthread_mutex_lock(&emulated_lock);
-    graph->references++;
+    const cudaError_t error = spoil(is_none, NULL);
+    if (error == cudaSuccess) {
+        graph->references++;
+        *out = malloc(sizeof **out);
+        (*out)->graph = graph;
+        emulated_count(1);
+    }
     pthread_mutex_unlock(&emulated_lock);
-    emulated_count(1);
-    *out = made;
-    return cudaSuccess;
+    return error;
 }
 
 static bool is_due(const struct CUgraph_st *graph, int number, const bool *done)

@@ -89,8 +89,9 @@ void emulated_drain(cudaStream_t stream);
 cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
                             void *argument);
 
-/** If the stream (for NULL, any stream of the device) is captured, invalidates the capture and
- * returns cudaErrorStreamCaptureUnsupported. Under the lock. */
+/** If the stream (for NULL, any stream of the device) is captured, or another capture forbids this
+ * thread to wait or allocate, invalidates the captures and returns
+ * cudaErrorStreamCaptureUnsupported. Under the lock. */
 cudaError_t emulated_spoil(cudaStream_t stream);
 
 /** Record and await an event in captures. True if the call is complete, with its result in

@@ -10,10 +10,15 @@ static tsr_status check(cudaError_t error, const char *call)
     return tsr_status_set(TSR_ERROR_DEVICE, "%s: %s", call, cudaGetErrorName(error));
 }
 
-/* The mode is global: a call that captures forbid, made by any thread, invalidates the capture. */
+/* In global mode a call that captures forbid, made by any thread, invalidates the capture. */
 tsr_status graph_begin(tsr_stream stream)
 {
     return check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+}
+
+tsr_status graph_begin_apart(tsr_stream stream)
+{
+    return check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
 }
 
 tsr_status graph_end(tsr_stream stream, void **graph)

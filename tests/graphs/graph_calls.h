@@ -6,9 +6,11 @@
 #include <tessera/sys/comm.h>
 #include <tessera/tensor.h>
 
-/** graph_begin() captures a stream until graph_end(), which returns a graph that can be
- * launched. */
+/** graph_begin() captures a stream until graph_end(), which returns a graph that can be launched.
+ * Meanwhile no thread may make a call that captures forbid; after graph_begin_apart() only the
+ * calling thread may not, so that threads capture apart from each other. */
 tsr_status graph_begin(tsr_stream stream);
+tsr_status graph_begin_apart(tsr_stream stream);
 tsr_status graph_end(tsr_stream stream, void **graph);
 tsr_status graph_launch(void *graph, tsr_stream stream);
 void graph_destroy(void *graph);

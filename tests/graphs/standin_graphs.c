@@ -8,6 +8,11 @@ tsr_status graph_begin(tsr_stream stream)
     return TSR_OK;
 }
 
+tsr_status graph_begin_apart(tsr_stream stream)
+{
+    return graph_begin(stream);
+}
+
 tsr_status graph_end(tsr_stream stream, void **graph)
 {
     standin_graph *const made = standin_capture_end(stream);

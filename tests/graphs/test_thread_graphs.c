@@ -151,7 +151,7 @@ static tsr_status capture_apart(const enqueued *e, trial *t)
     for (int alone = 0; alone < 2; alone++) {
         const bool captured = !alone || tsr_comm_rank(e->comm) == 1;
         if (captured)
-            TSR_TRY(graph_begin(e->stream));
+            TSR_TRY(graph_begin_apart(e->stream));
         CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT,
                     alone ? "runs, but that of rank 1 is captured" : "is captured apart");
         CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT,
