@@ -1,4 +1,5 @@
 """Runs the built programs: the tests that use a GPU, and these under compute-sanitizer."""
+import concurrent.futures
 import importlib.machinery
 import importlib.util
 import json
@@ -36,9 +37,10 @@ class Place:
         """(exit status, standard output, standard error) of a program; after `seconds` it is ended,
         with status None."""
         command = [str(word) for word in command]
-        libraries = [self.environment.get("LD_LIBRARY_PATH"), environment.get("LD_LIBRARY_PATH")]
+        # A test's own libraries come before those that the machine's environment names.
+        libraries = [environment.get("LD_LIBRARY_PATH"), self.environment.get("LD_LIBRARY_PATH")]
         if all(libraries):
-            environment["LD_LIBRARY_PATH"] = ":".join(reversed(libraries))
+            environment["LD_LIBRARY_PATH"] = ":".join(libraries)
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=self.build, env={**self.environment, **environment})
             return done.returncode, done.stdout, done.stderr
@@ -136,13 +138,16 @@ def subjects(place):
 
 
 def run_sanitizers(place):
-    """Runs each program under each sanitizer; in a dry run without them."""
+    """Runs each program under each sanitizer, several at once; in a dry run without them."""
     path, found = find_sanitizer(), {}
     if path is None and not place.dry_run:
         return {"ok": False, "reason": "there is no compute-sanitizer, which comes with the CUDA toolkit"}
     for sanitizer, options in SANITIZERS.items():
         print(sanitizer, flush=True)
         before = [] if place.dry_run else [path, "--tool", sanitizer, *options, "--error-exitcode", str(FOUND)]
-        rows = [run_program(place, name, [*before, *command], SANITIZER_SECONDS, environment) for name, command, environment in subjects(place)]
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)) // 4 or 1) as pool:
+            runs = [pool.submit(run_program, place, name, [*before, *command], SANITIZER_SECONDS, environment)
+                    for name, command, environment in subjects(place)]
+            rows = [run.result() for run in runs]
         found[sanitizer] = sum_up(rows)
     return {"ok": all(section["ok"] for section in found.values()), **found}
