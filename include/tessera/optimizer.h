@@ -28,6 +28,12 @@
  * is brought back (an all-gather). That is ZeRO-1. Under any layouts an update gives the bits of
  * one rank, but where a sum over ranks is in it: of gradients, of norms, and of Adafactor.
  *
+ * A parameter that is to be cut by elements, and not by whole rows, is one of one dim, cut as any
+ * is, which the program reshapes where it uses it. SGD, AdamW and Lion do not care. `views` of the
+ * options tell Adafactor and Muon which tensor it holds: Adafactor brings its gradient and the
+ * weight to the nearest cut of whole rows, and has the tensor's states there; Muon's state is as
+ * the parameter.
+ *
  * @par Errors
  * They stick to the program, as those of ops do. Nothing communicates while recording.
  */
@@ -56,6 +62,12 @@ typedef enum tsr_muon_rate {
     TSR_MUON_MATCH_RMS_ADAMW /**< 0.2 sqrt(max(a, b)) */
 } tsr_muon_rate;
 
+/** The dims of the tensor whose elements a parameter of one dim holds, in row-major order. */
+typedef struct tsr_optimizer_view {
+    int ndim; /**< 0: the parameter is no such view */
+    int64_t shape[TSR_MAX_DIMS];
+} tsr_optimizer_view;
+
 /** What an optimizer does. Begin with TSR_SGD_INIT, TSR_ADAMW_INIT, .., which have PyTorch's
  * defaults, and set what differs. */
 typedef struct tsr_optimizer_options {
@@ -83,6 +95,9 @@ typedef struct tsr_optimizer_options {
                                  cut yet, in balanced parts */
     const char *const *placements; /**< of the states of each parameter, as text; a NULL in it, or
                                         in its place: as `shard_over` says. Borrowed for the call */
+    const tsr_optimizer_view *views; /**< for each parameter, so that Adafactor and Muon see the
+                                          tensor in one that is cut by elements; NULL: parameters
+                                          are what they are. Borrowed for the call */
 } tsr_optimizer_options;
 
 /** @{ */
@@ -90,27 +105,27 @@ typedef struct tsr_optimizer_options {
 #define TSR_SGD_INIT                                                                               \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_SGD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, {0, 0, 0}, 5,        \
-            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL                                                      \
+            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                                      \
     }
 #define TSR_ADAMW_INIT                                                                             \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_ADAMW, 1e-2, 0, 0, 0, 0.9, 0.999, 1e-8, 0, 0, 1,        \
-            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL                                        \
+            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                        \
     }
 #define TSR_LION_INIT                                                                              \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_LION, 0, 0, 0, 0, 0.9, 0.99, 0, 0, 0, 1, {0, 0, 0}, 5,  \
-            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL                                                      \
+            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                                      \
     }
 #define TSR_ADAFACTOR_INIT                                                                         \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_ADAFACTOR, 0, 0, 0, 0, 0, 0, 0, -0.8, 1e-3, 1,          \
-            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL                                        \
+            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                        \
     }
 #define TSR_MUON_INIT                                                                              \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_MUON, 0.1, 0.95, 0, 1, 0, 0, 1e-7, 0, 0, 1,             \
-            {3.4445, -4.7750, 2.0315}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL                        \
+            {3.4445, -4.7750, 2.0315}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                        \
     }
 /** @} */
 

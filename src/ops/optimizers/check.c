@@ -55,6 +55,24 @@ static tsr_status check_options(const char *call, const tsr_optimizer_options *o
     return TSR_OK;
 }
 
+/* Checks the tensor of which a parameter is a view. */
+static tsr_status check_view(const char *call, const tsr_optimizer_options *o, size_t at, const tsr_program_value *value)
+{
+    const tsr_optimizer_view *const view = o->views ? &o->views[at] : NULL;
+    int64_t count = 1;
+    if (!view || view->ndim == 0)
+        return TSR_OK;
+    bool fits = view->ndim > 0 && view->ndim <= TSR_MAX_DIMS && tsr_layout_ndim(value->layout) == 1;
+    for (int dim = 0; fits && dim < view->ndim; dim++)
+        fits = view->shape[dim] >= 0 && !__builtin_mul_overflow(count, view->shape[dim], &count);
+    if (fits && count == tsr_layout_shape(value->layout)[0])
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: views[%zu] is not of \"%s\": a view is for a parameter of one dim, and has as many "
+                          "elements, in at most %d dims",
+                          call, at, value->name, TSR_MAX_DIMS);
+}
+
 /* Checks one parameter, and its gradient. */
 static tsr_status check_parameter(const tsr_program *program, const char *call, const tsr_optimizer_options *o,
                                   size_t at, tsr_value parameter, tsr_value gradient)
@@ -73,10 +91,12 @@ static tsr_status check_parameter(const tsr_program *program, const char *call, 
     if (!tsr_mesh_congruent(tsr_layout_mesh(value->layout), tsr_layout_mesh(of)))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: gradients[%zu] is not on the mesh of \"%s\"", call, at,
                               value->name);
-    if (o->kind == TSR_MUON && ndim != 2)
+    TSR_TRY(check_view(call, o, at, value));
+    const int seen = o->views && o->views[at].ndim > 0 ? o->views[at].ndim : ndim;
+    if (o->kind == TSR_MUON && seen != 2)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: \"%s\" has %d dims, but Muon is for matrices; update it by another optimizer", call,
-                              value->name, ndim);
+                              value->name, seen);
     return TSR_OK;
 }
 

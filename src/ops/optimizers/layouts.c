@@ -46,7 +46,70 @@ static void cut(tsr_placement *placements, int mesh_ndim, int at, const tsr_layo
     placements[at].order = last == at ? TSR_ORDER_DEFAULT : last;
 }
 
-tsr_status tsr_optimizer_place(const tsr_optimizer_options *options, size_t index, const tsr_layout *own,
+/* The product of the dims from `first` to before `last`. */
+static int64_t multiply(const tsr_optimizer_view *view, int first, int last)
+{
+    int64_t count = 1;
+    for (int dim = first; dim < last; dim++)
+        count *= view->shape[dim];
+    return count;
+}
+
+/* The dim of the tensor that cuts of its view divide: the one whose blocks a cut interleaves, or
+ * the first. All divide one dim, so that parts are alike in the view and in the tensor. */
+static int find_cut_dim(const tsr_optimizer_view *view, const tsr_placement *placements, int mesh_ndim)
+{
+    for (int dim = view->ndim - 1; dim > 0; dim--)
+        for (int k = 0; k < mesh_ndim; k++)
+            if (placements[k].kind == TSR_SHARD && placements[k].interleave > 1 &&
+                placements[k].interleave == multiply(view, 0, dim))
+                return dim;
+    return 0;
+}
+
+/* Changes a cut of a view to the nearest one that leaves the indices of `dim` whole, and sets
+ * `*out` to the same cut of the tensor. */
+static void cut_whole(const tsr_optimizer_view *view, int dim, tsr_placement *flat, tsr_placement *out)
+{
+    const int64_t blocks = multiply(view, 0, dim), inner = multiply(view, dim + 1, view->ndim);
+    const int64_t interleave = flat->interleave > 1 ? flat->interleave : 1;
+    const bool is_whole = !flat->sizes && !flat->blocks && interleave == blocks && inner > 0 && flat->unit > 0 &&
+                          flat->unit % inner == 0;
+    tsr_placement made = tsr_shard(0);
+    made.order = flat->order;
+    made.balanced = flat->sizes || flat->blocks ? 1 : flat->balanced;
+    made.interleave = blocks > 1 ? blocks : 0;
+    made.unit = is_whole ? flat->unit : inner > 1 ? inner : 0;
+    *flat = *out = made;
+    out->dim = dim;
+    out->interleave = 0;
+    out->unit = made.unit > inner ? made.unit / inner : 0;
+}
+
+/* The nearest layout of a view in which it can become the tensor, and that of the tensor. */
+static tsr_status place_tensor(const tsr_optimizer_view *view, const tsr_layout *own, tsr_layout **out,
+                               tsr_layout **flat)
+{
+    tsr_placement of_view[TSR_MAX_DIMS], of_tensor[TSR_MAX_DIMS];
+    const tsr_mesh *const mesh = tsr_layout_mesh(own);
+    const int mesh_ndim = tsr_mesh_ndim(mesh);
+    memcpy(of_view, tsr_layout_placements(own), (size_t)mesh_ndim * sizeof *of_view);
+    const int dim = find_cut_dim(view, of_view, mesh_ndim);
+    for (int k = 0; k < mesh_ndim; k++) {
+        of_tensor[k] = of_view[k];
+        if (of_view[k].kind == TSR_SHARD)
+            cut_whole(view, dim, &of_view[k], &of_tensor[k]);
+    }
+    TSR_TRY(tsr_layout_with(own, of_view, flat));
+    const tsr_status status =
+        tsr_layout_create(mesh, of_tensor, view->ndim, view->shape, tsr_layout_dtype(own), out);
+    if (status != TSR_OK)
+        tsr_layout_destroy(*flat);
+    return status;
+}
+
+/* The layout of the states, of the parameter's shape. */
+static tsr_status place_states(const tsr_optimizer_options *options, size_t index, const tsr_layout *own,
                                tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
@@ -61,4 +124,20 @@ tsr_status tsr_optimizer_place(const tsr_optimizer_options *options, size_t inde
         if (ndim > 0 && options->shard_over >> k & 1 && placements[k].kind == TSR_REPLICATE)
             cut(placements, mesh_ndim, k, own);
     return tsr_layout_create(mesh, placements, ndim, tsr_layout_shape(own), dtype, out);
+}
+
+tsr_status tsr_optimizer_place(const tsr_optimizer_options *options, size_t index, const tsr_layout *own,
+                               tsr_layout **out, tsr_layout **flat)
+{
+    tsr_layout *placed;
+    const tsr_optimizer_view *const view = options->views ? &options->views[index] : NULL;
+    TSR_TRY(place_states(options, index, own, &placed));
+    *flat = NULL;
+    if (options->kind != TSR_ADAFACTOR || !view || view->ndim < 2) {
+        *out = placed;
+        return TSR_OK;
+    }
+    const tsr_status status = place_tensor(view, placed, out, flat);
+    tsr_layout_destroy(placed);
+    return status;
 }

@@ -14,7 +14,8 @@
 /* The most values that an op puts together. */
 #define MOST 8
 
-/* A stack of matrices: the updates of one shape and layout, in their order. */
+/* A stack of matrices: the updates of one shape and layout, in their order. A matrix that is a view
+ * has one dim but on its owner. */
 typedef struct stack {
     size_t first, count; /* of the array of members */
     tsr_update *like;    /* the first of them */
@@ -48,9 +49,9 @@ static int find_owner_dim(const tsr_layout *layout)
 }
 
 /* Multiplications of an iteration. */
-static double find_cost(const tsr_layout *layout)
+static double find_cost(const tsr_update *u)
 {
-    const double rows = (double)tsr_layout_shape(layout)[0], columns = (double)tsr_layout_shape(layout)[1];
+    const double rows = (double)u->tensor.shape[0], columns = (double)u->tensor.shape[1];
     const double least = rows < columns ? rows : columns, most = rows < columns ? columns : rows;
     return least * least * (2 * most + least);
 }
@@ -67,6 +68,12 @@ static tsr_value find_direction(tsr_update *u)
     return direction;
 }
 
+static bool are_alike(const tsr_update *a, const tsr_update *b)
+{
+    return tsr_layout_equal(a->layout, b->layout) && a->tensor.shape[0] == b->tensor.shape[0] &&
+           a->tensor.shape[1] == b->tensor.shape[1];
+}
+
 /* Puts the updates into stacks. */
 static void list_members(matrices *m, tsr_update *updates)
 {
@@ -74,13 +81,13 @@ static void list_members(matrices *m, tsr_update *updates)
     for (size_t i = 0; i < m->count; i++) {
         bool listed = false;
         for (size_t j = 0; j < i; j++)
-            listed |= (bool)tsr_layout_equal(updates[i].layout, updates[j].layout);
+            listed |= are_alike(&updates[i], &updates[j]);
         if (listed)
             continue;
         stack *const s = &m->stacks[m->stack_count++];
-        *s = (stack){.first = at, .like = &updates[i], .cost = find_cost(updates[i].layout), .value = TSR_NONE};
+        *s = (stack){.first = at, .like = &updates[i], .cost = find_cost(&updates[i]), .value = TSR_NONE};
         for (size_t j = i; j < m->count; j++)
-            if (tsr_layout_equal(updates[i].layout, updates[j].layout))
+            if (are_alike(&updates[i], &updates[j]))
                 m->members[at++] = &updates[j];
         s->count = at - s->first;
     }
@@ -133,6 +140,17 @@ static tsr_value put_together(tsr_program *p, tsr_value *values, size_t count)
     return values[0];
 }
 
+/* A stack of views as one of matrices, or back; nothing moves. */
+static tsr_value view(const matrices *m, const stack *s, bool as_matrices)
+{
+    const tsr_update *const u = s->like;
+    const int64_t count = (int64_t)s->count, rows = u->tensor.shape[0], columns = u->tensor.shape[1];
+    const int64_t shape[] = {count, as_matrices ? rows : rows * columns, columns};
+    if (!tsr_program_records(m->program) || tsr_layout_ndim(u->layout) == 2)
+        return s->value;
+    return tsr_op_reshape(m->program, s->value, as_matrices ? 3 : 2, shape);
+}
+
 /* Cuts a stack between matrices: first along the owners' mesh dim, then along the others. */
 static void bring_to_owners(matrices *m, stack *s)
 {
@@ -147,6 +165,7 @@ static void bring_to_owners(matrices *m, stack *s)
     placements[dim].sizes = s->sizes;
     placements[dim].size_count = (size_t)tsr_mesh_size(mesh, dim);
     s->value = tsr_value_place(m->program, s->value, placements);
+    s->value = view(m, s, true);
 }
 
 static void take_back(matrices *m, stack *s)
@@ -158,6 +177,7 @@ static void take_back(matrices *m, stack *s)
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++)
         if (placements[k].kind == TSR_SHARD)
             placements[k].dim++;
+    s->value = view(m, s, false);
     s->value = tsr_value_place(m->program, s->value, placements);
 }
 
@@ -166,7 +186,7 @@ static void take_back(matrices *m, stack *s)
 static void orthogonalize(tsr_program *p, const tsr_optimizer_options *o, stack *s)
 {
     static const int64_t both[] = {1, 2};
-    const int64_t *const shape = tsr_layout_shape(s->like->layout);
+    const int64_t *const shape = s->like->tensor.shape;
     const bool is_tall = shape[0] > shape[1];
     tsr_value x = is_tall ? tsr_op_transpose(p, s->value, 1, 2) : s->value;
     const tsr_value norm = tsr_op_sqrt(p, tsr_op_sum(p, tsr_op_square(p, x), 2, both, 1));
@@ -181,9 +201,10 @@ static void orthogonalize(tsr_program *p, const tsr_optimizer_options *o, stack 
 }
 
 /* By what the learning rate of a matrix is multiplied. */
-static double find_ratio(const tsr_optimizer_options *o, const tsr_layout *layout)
+static double find_ratio(const tsr_update *u)
 {
-    const double rows = (double)tsr_layout_shape(layout)[0], columns = (double)tsr_layout_shape(layout)[1];
+    const tsr_optimizer_options *const o = u->in->options;
+    const double rows = (double)u->tensor.shape[0], columns = (double)u->tensor.shape[1];
     if (o->rate == TSR_MUON_MATCH_RMS_ADAMW)
         return 0.2 * sqrt(rows > columns ? rows : columns);
     return rows > columns ? sqrt(rows / columns) : 1;
@@ -196,7 +217,7 @@ static void finish(const matrices *m, const stack *s)
     for (size_t i = 0; i < s->count; i++) {
         tsr_update *const u = m->members[s->first + i];
         const tsr_value part = s->count == 1 ? s->value : tsr_op_narrow(p, s->value, 0, (int64_t)i, 1);
-        const tsr_value rate = tsr_op_scale(p, u->in->rate, find_ratio(u->in->options, u->layout));
+        const tsr_value rate = tsr_op_scale(p, u->in->rate, find_ratio(u));
         const tsr_value change = tsr_op_mul(p, tsr_op_squeeze(p, part, 1, first), tsr_update_number(u, rate));
         tsr_update_finish(u, tsr_op_sub(p, tsr_update_decayed(u), change));
     }

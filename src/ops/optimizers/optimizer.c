@@ -9,6 +9,8 @@
 #include <tessera/program_ops.h>
 #include <tessera/sys/memory.h>
 
+#include <string.h>
+
 void tsr_optimizer_reduce(tsr_program *program, size_t count, const tsr_value *parameters, tsr_value *gradients,
                           const tsr_optimizer_options *options)
 {
@@ -16,13 +18,14 @@ void tsr_optimizer_reduce(tsr_program *program, size_t count, const tsr_value *p
     if (!tsr_optimizer_check(program, "tsr_optimizer_reduce", count, parameters, gradients, options, &o))
         return;
     for (size_t i = 0; i < count && tsr_program_records(program); i++) {
-        tsr_layout *layout;
-        const tsr_status status = tsr_optimizer_place(&o, i, tsr_value_layout(program, parameters[i]), &layout);
+        tsr_layout *layout, *flat;
+        const tsr_status status = tsr_optimizer_place(&o, i, tsr_value_layout(program, parameters[i]), &layout, &flat);
         if (status != TSR_OK) {
             (void)tsr_program_fail(program, status);
             return;
         }
-        gradients[i] = tsr_value_place(program, gradients[i], tsr_layout_placements(layout));
+        gradients[i] = tsr_value_place(program, gradients[i], tsr_layout_placements(flat ? flat : layout));
+        tsr_layout_destroy(flat);
         tsr_layout_destroy(layout);
     }
 }
@@ -37,20 +40,25 @@ static tsr_status open_update(tsr_update *u, const tsr_update_inputs *in, size_t
                       .master = TSR_NONE,
                       .name = tsr_value_name(in->program, parameter),
                       .moved = TSR_NONE};
-    return tsr_optimizer_place(in->options, index, own, &u->layout);
+    if (in->options->views)
+        u->tensor = in->options->views[index];
+    if (u->tensor.ndim == 0) {
+        u->tensor.ndim = tsr_layout_ndim(own);
+        memcpy(u->tensor.shape, tsr_layout_shape(own), (size_t)u->tensor.ndim * sizeof(int64_t));
+    }
+    return tsr_optimizer_place(in->options, index, own, &u->layout, &u->flat);
 }
 
 /* Brings the gradient and the weight, or its master, to the states' layout. */
 static void take_operands(tsr_update *u, tsr_value gradient)
 {
     tsr_program *const p = u->program;
-    const tsr_placement *const placements = tsr_layout_placements(u->layout);
     const tsr_dtype own = tsr_layout_dtype(tsr_value_layout(p, u->parameter));
-    u->gradient = tsr_value_place(p, gradient, placements);
+    u->gradient = tsr_update_take(u, gradient);
     if (u->in->options->masters && own != tsr_layout_dtype(u->layout))
         u->old = u->master = tsr_update_state(u, "master", u->layout);
     else
-        u->old = tsr_value_place(p, u->parameter, placements);
+        u->old = tsr_update_take(u, u->parameter);
 }
 
 /* Records all updates: what must move moves together, before and behind the formulas. */
@@ -86,8 +94,10 @@ static tsr_status update_all(const tsr_update_inputs *in, size_t count, const ts
         status = open_update(&updates[i], in, i, parameters[i]);
     if (status == TSR_OK)
         status = record_updates(updates, count, gradients);
-    for (size_t i = 0; updates && i < count; i++)
+    for (size_t i = 0; updates && i < count; i++) {
         tsr_layout_destroy(updates[i].layout);
+        tsr_layout_destroy(updates[i].flat);
+    }
     tsr_release(in->program->context, room);
     return status;
 }

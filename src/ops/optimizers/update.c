@@ -31,6 +31,23 @@ tsr_value tsr_update_state(const tsr_update *u, const char *suffix, tsr_layout *
     return state;
 }
 
+tsr_value tsr_update_take(const tsr_update *u, tsr_value value)
+{
+    tsr_program *const p = u->program;
+    value = tsr_value_place(p, value, tsr_layout_placements(u->flat ? u->flat : u->layout));
+    if (!u->flat || !tsr_program_records(p))
+        return value;
+    value = tsr_op_reshape(p, value, u->tensor.ndim, u->tensor.shape);
+    return tsr_value_place(p, value, tsr_layout_placements(u->layout));
+}
+
+/* The inverse of tsr_update_take(), but for the layout. */
+static tsr_value give_back(const tsr_update *u, tsr_value value)
+{
+    tsr_program *const p = u->program;
+    return u->flat && tsr_program_records(p) ? tsr_op_reshape(p, value, 1, tsr_layout_shape(u->flat)) : value;
+}
+
 /* `value` if the step is done, `old` if it is skipped. */
 static tsr_value unless_skipped(const tsr_update *u, tsr_value value, tsr_value old)
 {
@@ -53,7 +70,7 @@ void tsr_update_finish(tsr_update *u, tsr_value value)
     value = unless_skipped(u, value, u->old);
     if (u->master != TSR_NONE)
         tsr_op_store(p, u->master, value, TSR_NONE);
-    value = tsr_value_cast(p, value, tsr_layout_dtype(own));
+    value = give_back(u, tsr_value_cast(p, value, tsr_layout_dtype(own)));
     if (!tsr_program_records(p))
         return;
     bool stays;

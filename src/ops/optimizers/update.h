@@ -22,6 +22,8 @@ typedef struct tsr_update {
     tsr_value parameter, master; /**< states; master TSR_NONE: none */
     const char *name;            /**< of the parameter */
     tsr_layout *layout;          /**< of states: of the dtype in which all is computed */
+    tsr_optimizer_view tensor;   /**< what the parameter is, or the tensor that it is a view of */
+    tsr_layout *flat;            /**< the layout in which a view becomes a tensor of `layout`; NULL: it does not */
     tsr_value gradient;          /**< in `layout` */
     tsr_value old;               /**< the weight, or its master, in `layout` */
     tsr_value moved;             /**< what the parameter becomes, if it must be moved to its layout; else TSR_NONE */
@@ -35,6 +37,9 @@ void tsr_update_begin(tsr_update *u);
 
 /** A state "NAME.suffix" in a layout. */
 tsr_value tsr_update_state(const tsr_update *u, const char *suffix, tsr_layout *layout);
+
+/** A value of the parameter's shape in the layout of its states. */
+tsr_value tsr_update_take(const tsr_update *u, tsr_value value);
 
 /** Stores what a state becomes, unless the step is skipped. Nothing reads the state afterwards. */
 void tsr_update_store(const tsr_update *u, tsr_value state, tsr_value value);

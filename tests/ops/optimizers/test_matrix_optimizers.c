@@ -153,6 +153,7 @@ typedef void formula(const tsr_optimizer_options *o, int step, reference *r);
 typedef struct lying {
     const char *mesh, *placements[TRIAL_PARAMETERS], *gradients[TRIAL_PARAMETERS], *states[TRIAL_PARAMETERS];
     unsigned shard_over;
+    bool are_views;
 } lying;
 
 static const lying lyings[] = {
@@ -164,6 +165,23 @@ static const lying lyings[] = {
     {"4", {"R", "R", "R", "R"}, {"P", "R", "P", "R"}, {"S(0;sizes=0,5,0,0)", "S(1)", "S(0)", "S(0)"}, 0},
     {"2x2", {"R,S(0)", "R,S(1)", "R,S(0)", "R,S(0)"}, {"P,S(0)", "P,S(1)", "P,S(0)", "P,S(0)"}, {NULL}, 1},
     {"2x2", {"S(1),S(0)", "S(0),S(0)", "R,R", "R,R"}, {"S(1),S(0)", "S(0),S(0)", "P,P", "R,P"}, {NULL}, 0},
+    /* Cut by elements: in the midst of rows, and with fewer rows than ranks. */
+    {"2", {"S(0)", "S(0;balanced)", "S(0)", "S(0)"}, {"P", "P", "S(0)", "P"}, {NULL}, 0, true},
+    {"7", {"S(0;balanced)", "S(0;balanced)", "S(0;balanced)", "S(0)"}, {"P", "P", "P", "P"}, {NULL}, 0, true},
+    {"4", {"R", "R", "S(0;sizes=0,7,1,7)", "R"}, {"P", "P", "R", "R"}, {NULL}, 1, true},
+    {"2x3",
+     {"S(0;unit=3),S(0;balanced)", "S(0;interleave=3),S(0;balanced)", "S(0;balanced)[1],S(0;unit=6)[0]",
+      "R,S(0;balanced)"},
+     {"P,S(0)", "P,P", "P,P", "P,P"},
+     {NULL},
+     0,
+     true},
+    {"2x2",
+     {"S(0;balanced)[1],S(0;interleave=5)[0]", "R,S(0;balanced)", "S(0;balanced),S(0;balanced)", "S(0),S(0)"},
+     {"P,P", "P,P", "P,P", "P,P"},
+     {NULL},
+     1,
+     true},
 };
 
 /* The largest relative error of a sum of 15 products. */
@@ -186,6 +204,7 @@ static void expect_formula(const tsr_optimizer_options *o, formula *f, double bo
             t.parameters[p].placements = lyings[l].placements[p];
             t.parameters[p].gradient = lyings[l].gradients[p];
             t.parameters[p].states = lyings[l].states[p];
+            t.parameters[p].is_view = lyings[l].are_views;
         }
         trial_run_threads(&t, &got);
         if (l == 0)

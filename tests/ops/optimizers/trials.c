@@ -43,6 +43,17 @@ static int64_t count_elements(const trial_parameter *of)
     return count;
 }
 
+/* The parameter as it is kept. */
+static trial_parameter flatten(const trial_parameter *of)
+{
+    trial_parameter made = *of;
+    if (of->is_view) {
+        made.ndim = 1;
+        made.shape[0] = count_elements(of);
+    }
+    return made;
+}
+
 /* Distributes values that all ranks have, rounded to one dtype and then to another. */
 static tsr_status make(const tsr_mesh *mesh, const char *placements, tsr_dtype first, tsr_dtype dtype, int ndim,
                        const int64_t *shape, const double *values, tsr_dtensor **out)
@@ -65,9 +76,10 @@ static tsr_status record(const training *r)
     tsr_program *const p = r->p;
     tsr_value w[TRIAL_PARAMETERS], g[TRIAL_PARAMETERS], finite = TSR_NONE, norm = TSR_NONE;
     const char *placements[TRIAL_PARAMETERS];
+    tsr_optimizer_view views[TRIAL_PARAMETERS] = {{0}};
     tsr_optimizer_options options = t->options;
     for (int i = 0; i < t->count; i++) {
-        const trial_parameter *const of = &t->parameters[i];
+        const trial_parameter flat = flatten(&t->parameters[i]), *const of = &flat;
         char name[8];
         tsr_layout *layout;
         TSR_TRY(tsr_layout_parse(r->mesh, of->placements, of->ndim, of->shape, t->dtype, &layout));
@@ -77,10 +89,13 @@ static tsr_status record(const training *r)
         snprintf(name, sizeof name, "g%d", i);
         g[i] = tsr_input(p, name, r->mesh, t->dtype, of->ndim, of->shape, of->gradient);
         placements[i] = of->states;
+        views[i].ndim = of->is_view ? t->parameters[i].ndim : 0;
+        memcpy(views[i].shape, t->parameters[i].shape, sizeof t->parameters[i].shape);
     }
     const tsr_value rate = tsr_input(p, "rate", r->mesh, TSR_F64, 0, NULL, NULL);
     const tsr_value step = tsr_input(p, "step", r->mesh, TSR_I64, 0, NULL, NULL);
     options.placements = placements;
+    options.views = views;
     if (t->max_norm > 0 || t->scale > 0)
         tsr_optimizer_reduce(p, (size_t)t->count, w, g, &options);
     if (t->scale > 0)
@@ -116,7 +131,7 @@ static tsr_status bind(training *r)
 static tsr_status make_gradient(const training *r, int parameter, int step, tsr_dtensor **out)
 {
     const trial *const t = r->t;
-    const trial_parameter *const of = &t->parameters[parameter];
+    const trial_parameter flat = flatten(&t->parameters[parameter]), *const of = &flat;
     double values[TRIAL_ROOM];
     const int64_t count = count_elements(of);
     for (int64_t i = 0; i < count; i++)

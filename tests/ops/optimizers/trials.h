@@ -13,6 +13,7 @@ typedef struct trial_parameter {
     int ndim;
     int64_t shape[3];
     const char *placements, *gradient, *states;
+    bool is_view; /**< it has one dim, which the placements cut, and is a view of a tensor of the shape */
 } trial_parameter;
 
 /** A training. */
