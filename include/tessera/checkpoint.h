@@ -29,6 +29,14 @@ typedef struct tsr_checkpoint_number {
     int64_t value;   /**< tsr_checkpoint_load() sets it */
 } tsr_checkpoint_number;
 
+/** The shape under which a dtensor of one dim is stored: it holds the elements of a tensor, in
+ * row-major order, and may be cut in the midst of rows. */
+typedef struct tsr_checkpoint_view {
+    const char *name;     /**< of the dtensor */
+    int ndim;             /**< at least 1 */
+    const int64_t *shape; /**< `ndim` sizes, with as many elements */
+} tsr_checkpoint_view;
+
 /**
  * Options of tsr_checkpoint_save() and tsr_checkpoint_start(). What they point to is borrowed for
  * the call.
@@ -46,12 +54,15 @@ typedef struct tsr_checkpoint_save_options {
     size_t number_count;
     const tsr_checkpoint_number *numbers; /**< their keys differ from those of the texts */
     int dcp;                              /**< 1: PyTorch's form; else 0 */
+    size_t view_count;
+    const tsr_checkpoint_view *views; /**< of dtensors that hold tensors of another shape; not with
+                                           `dcp` */
 } tsr_checkpoint_save_options;
 
 /** Files of 5 GB, no metadata. */
 #define TSR_CHECKPOINT_SAVE_OPTIONS_INIT                                                           \
     {                                                                                              \
-        sizeof(tsr_checkpoint_save_options), 0, 0, NULL, 0, NULL, 0                                \
+        sizeof(tsr_checkpoint_save_options), 0, 0, NULL, 0, NULL, 0, 0, NULL                       \
     }
 
 /**
@@ -62,8 +73,8 @@ typedef struct tsr_checkpoint_save_options {
  * All ranks give the same arguments, in any order of the tensors. A failure of one rank is told to
  * all, and leaves the folder's checkpoint as it was; or the new one is there, whole, if only
  * bringing its name to the disk failed. TSR_ERROR_ARGUMENT: a name or key comes twice or is not
- * UTF-8, ranks differ, a dtensor is over another communicator; for `dcp` also a shard that is not
- * one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
+ * UTF-8, ranks differ, a dtensor is over another communicator, a view does not fit; for `dcp` also a
+ * view, and a shard that is not one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
  * tsr_dtensor_write_as(). TSR_ERROR_IO: a file cannot be written, or the folder has a
  * model.safetensors, which readers prefer to an index. A rank whose `comm` is NULL returns alone.
  */
@@ -116,12 +127,15 @@ typedef struct tsr_checkpoint_load_options {
     size_t number_count;
     tsr_checkpoint_number *numbers; /**< each key's value is set */
     int64_t *bytes_read; /**< where not NULL, gets the bytes of elements that this rank read */
+    size_t view_count;
+    const tsr_checkpoint_view *views; /**< of targets that hold tensors of another shape, to which
+                                           `map` then refers */
 } tsr_checkpoint_load_options;
 
 /** Names as they are, no numbers. */
 #define TSR_CHECKPOINT_LOAD_OPTIONS_INIT                                                           \
     {                                                                                              \
-        sizeof(tsr_checkpoint_load_options), 0, NULL, 0, NULL, NULL                                \
+        sizeof(tsr_checkpoint_load_options), 0, NULL, 0, NULL, NULL, 0, NULL                       \
     }
 
 /**
@@ -134,7 +148,7 @@ typedef struct tsr_checkpoint_load_options {
  * Before any element is changed, all ranks check that each element of each dtensor lies in a file,
  * exactly once, and that all ranks see the same files. A failure of one rank is told to all; if a
  * file cannot be read later, the dtensors' elements are undefined. TSR_ERROR_ARGUMENT: the files
- * lack a tensor, a part of it, or a number; a shape differs; what tsr_safetensors_open() refuses.
+ * lack a tensor, a part of it, or a number; a shape differs; a view does not fit; what tsr_safetensors_open() refuses.
  * TSR_ERROR_UNSUPPORTED: the folder has `.distcp` files of PyTorch, which are Python pickles; or a
  * conversion as of tsr_distribute_file(). A rank whose `comm` is NULL returns alone.
  */

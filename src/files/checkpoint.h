@@ -2,6 +2,7 @@
 #ifndef TSR_FILES_CHECKPOINT_H
 #define TSR_FILES_CHECKPOINT_H
 
+#include "files/checkpoint_views.h"
 #include "files/header_text.h"
 
 #include <tessera/checkpoint.h>
@@ -34,6 +35,7 @@ typedef struct tsr_checkpoint_snapshot {
 /** A tensor to save. */
 typedef struct tsr_checkpoint_item {
     tsr_safetensors_tensor tensor; /**< its dtype is settled */
+    tsr_stored_shape shape;
     tsr_dtensor *reduced;          /**< in place of a Partial, owned; NULL: there is none */
     int64_t bytes;                 /**< that this rank writes */
     int64_t place;                 /**< of the tensor's first byte in its file */

@@ -216,6 +216,7 @@ typedef struct collection {
     const tsr_catalog *catalog;
     const tsr_safetensors_target *target;
     const tsr_layout *layout;
+    tsr_stored_shape shape; /* of the dtensor, or of the tensor that it is a view of */
     tsr_file_box *boxes;
     size_t count, capacity;
 } collection;
@@ -299,7 +300,7 @@ static tsr_status refuse_dims(const collection *c, const char *name, int has, in
 /* Adds what a source has of the stored tensor `name`, and moves `p->at` behind it. */
 static tsr_status add_source(collection *c, const char *name, const tsr_checkpoint_source *source, placing *p)
 {
-    const int wanted = tsr_layout_ndim(c->layout) - p->added;
+    const int wanted = c->shape.ndim - p->added;
     stored from;
     TSR_TRY(find_stored(c->catalog, name, &from));
     if (!from.boxes)
@@ -362,7 +363,7 @@ static tsr_status check_end(const collection *c, const tsr_checkpoint_source *so
 
 static tsr_status check_map(const collection *c, const tsr_checkpoint_map *map)
 {
-    const int ndim = tsr_layout_ndim(c->layout);
+    const int ndim = c->shape.ndim;
     const char *const call = c->catalog->call, *const name = c->target->name;
     if (!map->sources || map->count == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the map of %.200s has no sources", call, name);
@@ -389,8 +390,7 @@ static tsr_status check_map(const collection *c, const tsr_checkpoint_map *map)
 /* Adds the sources that make up the dtensor, or one slice of it. */
 static tsr_status add_joined(collection *c, const tsr_checkpoint_map *map, placing *p)
 {
-    const int64_t slice = p->slice,
-                  size = tsr_layout_ndim(c->layout) > p->added ? tsr_layout_shape(c->layout)[map->dim] : 1;
+    const int64_t slice = p->slice, size = c->shape.ndim > p->added ? c->shape.sizes[map->dim] : 1;
     for (size_t i = 0; i < map->count; i++) {
         p->slice = slice;
         TSR_TRY(p->added ? add_slice(c, &map->sources[i], p)
@@ -409,7 +409,7 @@ static tsr_status collect(collection *c, const tsr_checkpoint_map *map)
     TSR_TRY(check_map(c, map));
     if (!strchr(map->sources[0].name, '*'))
         return add_joined(c, map, &p);
-    const int64_t slices = tsr_layout_shape(c->layout)[0];
+    const int64_t slices = c->shape.sizes[0];
     for (int64_t i = 0; i < slices; i++) {
         p = (placing){.dim = map->dim, .added = 1, .slice = i};
         TSR_TRY(add_joined(c, map, &p));
@@ -423,7 +423,7 @@ static tsr_status collect(collection *c, const tsr_checkpoint_map *map)
 static tsr_status collect_own(collection *c)
 {
     stored from;
-    const int ndim = tsr_layout_ndim(c->layout);
+    const int ndim = c->shape.ndim;
     const char *const name = c->target->name;
     TSR_TRY(find_stored(c->catalog, name, &from));
     if (!from.boxes)
@@ -432,16 +432,73 @@ static tsr_status collect_own(collection *c)
     if (from.ndim != ndim)
         return refuse_dims(c, name, from.ndim, ndim);
     for (int d = 0; d < ndim && !from.boxes->part; d++)
-        if (from.shape[d] != tsr_layout_shape(c->layout)[d])
+        if (from.shape[d] != c->shape.sizes[d])
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "%s: %s: tensor %.200s has size %lld along dim %d, but the dtensor has %lld",
                                   c->catalog->call, from.boxes->entry->path, name, (long long)from.shape[d], d,
-                                  (long long)tsr_layout_shape(c->layout)[d]);
+                                  (long long)c->shape.sizes[d]);
     for (size_t i = 0; i < from.count; i++) {
         const placing p = {.dim = -1};
         TSR_TRY(add_box(c, &from.boxes[i], &p));
     }
     return TSR_OK;
+}
+
+/* The first dim from which on a box has all that the tensor has, one behind the other; the dim before
+ * it may be cut. */
+static int find_run(const tsr_stored_shape *shape, const tsr_file_box *box)
+{
+    int64_t stride = 1;
+    int d = shape->ndim - 1;
+    for (; d > 0; d--) {
+        if (box->strides[d] != stride || box->shape[d] != shape->sizes[d])
+            break;
+        stride *= box->shape[d];
+    }
+    return box->strides[d] == stride ? d : d + 1;
+}
+
+/* Adds run `number` of a box, of the dims from `first` on, as a box of a view. */
+static tsr_status add_run(collection *c, const tsr_file_box *box, int first, int64_t number)
+{
+    tsr_file_box run = {.path = box->path, .offset = box->offset, .dtype = box->dtype};
+    int64_t stride = 1;
+    run.shape[0] = run.strides[0] = 1;
+    for (int d = c->shape.ndim - 1; d >= 0; d--) {
+        int64_t at = 0;
+        if (d >= first) {
+            run.shape[0] *= box->shape[d];
+        } else {
+            at = number % box->shape[d];
+            number /= box->shape[d];
+        }
+        run.begin[0] += (box->begin[d] + at) * stride;
+        run.offset += at * box->strides[d] * (int64_t)tsr_dtype_bytes(box->dtype);
+        stride *= c->shape.sizes[d];
+    }
+    TSR_TRY(reserve(c));
+    c->boxes[c->count++] = run;
+    return TSR_OK;
+}
+
+/* Divides boxes of a tensor into those of its view. */
+static tsr_status flatten(collection *c)
+{
+    tsr_file_box *const boxes = c->boxes;
+    const size_t count = c->count;
+    tsr_status status = TSR_OK;
+    c->boxes = NULL;
+    c->count = c->capacity = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int first = find_run(&c->shape, &boxes[i]);
+        int64_t runs = 1;
+        for (int d = 0; d < first; d++)
+            runs *= boxes[i].shape[d];
+        for (int64_t k = 0; k < runs && status == TSR_OK; k++)
+            status = add_run(c, &boxes[i], first, k);
+    }
+    free(boxes);
+    return status;
 }
 
 /* Words the core's sentence for the tensor. */
@@ -458,10 +515,13 @@ static tsr_status check_boxes(const collection *c)
 }
 
 tsr_status tsr_catalog_find(const tsr_catalog *catalog, const tsr_safetensors_target *target,
-                            const tsr_checkpoint_map *map, size_t *count, tsr_file_box **out)
+                            const tsr_stored_shape *shape, const tsr_checkpoint_map *map, size_t *count,
+                            tsr_file_box **out)
 {
-    collection c = {.catalog = catalog, .target = target, .layout = tsr_dtensor_layout(target->x)};
+    collection c = {.catalog = catalog, .target = target, .layout = tsr_dtensor_layout(target->x), .shape = *shape};
     tsr_status status = map ? collect(&c, map) : collect_own(&c);
+    if (status == TSR_OK && shape->ndim != tsr_layout_ndim(c.layout))
+        status = flatten(&c);
     if (status == TSR_OK)
         status = check_boxes(&c);
     if (status != TSR_OK) {

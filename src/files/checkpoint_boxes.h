@@ -2,7 +2,7 @@
 #ifndef TSR_FILES_CHECKPOINT_BOXES_H
 #define TSR_FILES_CHECKPOINT_BOXES_H
 
-#include <tessera/checkpoint.h>
+#include "files/checkpoint_views.h"
 
 #include <stdbool.h>
 
@@ -32,9 +32,10 @@ void tsr_catalog_close(tsr_catalog *catalog);
 /** The metadata's text for `key`; NULL: the metadata lacks the key. */
 const char *tsr_catalog_metadata(const tsr_catalog *catalog, const char *key);
 
-/** The boxes that make up the dtensor of a target, by `map`, or by its name if that is NULL. They
- * are checked. The caller frees `*out`. */
+/** The boxes that make up the dtensor of a target, which is stored under `shape`, by `map`, or by
+ * its name if that is NULL. They are checked. The caller frees `*out`. */
 tsr_status tsr_catalog_find(const tsr_catalog *catalog, const tsr_safetensors_target *target,
-                            const tsr_checkpoint_map *map, size_t *count, tsr_file_box **out);
+                            const tsr_stored_shape *shape, const tsr_checkpoint_map *map, size_t *count,
+                            tsr_file_box **out);
 
 #endif

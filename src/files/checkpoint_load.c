@@ -87,6 +87,25 @@ static tsr_status read_number(const loading *l, size_t index, int64_t *out)
     return TSR_OK;
 }
 
+static const char *name_target(const void *user, size_t index)
+{
+    const loading *const l = user;
+    return l->targets[index].name;
+}
+
+static tsr_status find_places(loading *l)
+{
+    const tsr_checkpoint_load_options *const o = &l->options;
+    TSR_TRY(tsr_checkpoint_check_views(CALL, o->view_count, o->views, l->count, name_target, l));
+    for (size_t i = 0; i < l->count; i++) {
+        const tsr_safetensors_target *const t = &l->targets[i];
+        tsr_stored_shape shape;
+        TSR_TRY(tsr_checkpoint_shape(CALL, o->view_count, o->views, t->name, tsr_dtensor_layout(t->x), &shape));
+        TSR_TRY(tsr_catalog_find(&l->catalog, t, &shape, map_of(l, t->name), &l->places[i].count, &l->places[i].boxes));
+    }
+    return TSR_OK;
+}
+
 /* All that can be known before an element is read. */
 static tsr_status prepare(loading *l, const char *folder, const tsr_checkpoint_load_options *given)
 {
@@ -103,9 +122,7 @@ static tsr_status prepare(loading *l, const char *folder, const tsr_checkpoint_l
     l->values = calloc(l->options.number_count + 1, sizeof *l->values);
     if (!l->places || !l->values)
         return tsr_status_set(TSR_ERROR_MEMORY, CALL ": there is no memory for the places of %zu tensors", l->count);
-    for (size_t i = 0; i < l->count; i++)
-        TSR_TRY(tsr_catalog_find(&l->catalog, &l->targets[i], map_of(l, l->targets[i].name), &l->places[i].count,
-                                 &l->places[i].boxes));
+    TSR_TRY(find_places(l));
     for (size_t i = 0; i < l->options.number_count; i++)
         TSR_TRY(read_number(l, i, &l->values[i]));
     return TSR_OK;

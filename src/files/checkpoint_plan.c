@@ -47,6 +47,29 @@ static tsr_status take_texts(tsr_checkpoint_saving *s, const tsr_checkpoint_save
     return TSR_OK;
 }
 
+static const char *name_item(const void *user, size_t index)
+{
+    const tsr_checkpoint_saving *const s = user;
+    return s->items[index].tensor.name;
+}
+
+/* Finds under which shapes items are stored. */
+static tsr_status take_shapes(tsr_checkpoint_saving *s, const tsr_checkpoint_save_options *o)
+{
+    TSR_TRY(tsr_checkpoint_check_views(s->call, o->view_count, o->views, s->item_count, name_item, s));
+    if (s->dcp && o->view_count > 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: options.dcp: a part of the view of %.200s is no box, and PyTorch's files have "
+                              "boxes: save without dcp",
+                              s->call, o->views[0].name);
+    for (size_t i = 0; i < s->item_count; i++) {
+        const tsr_safetensors_tensor *const t = &s->items[i].tensor;
+        TSR_TRY(tsr_checkpoint_shape(s->call, o->view_count, o->views, t->name, tsr_dtensor_layout(t->x),
+                                     &s->items[i].shape));
+    }
+    return TSR_OK;
+}
+
 static int by_order(const void *a, const void *b)
 {
     const tsr_checkpoint_item *const x = a, *const y = b;
@@ -77,6 +100,7 @@ tsr_status tsr_checkpoint_take(tsr_checkpoint_saving *s, size_t count, const tsr
         s->items[i].tensor = tensors[i];
         TSR_TRY(tsr_header_check(s->call, s->comm, i, &s->items[i].tensor));
     }
+    TSR_TRY(take_shapes(s, &options));
     qsort(s->items, count, sizeof *s->items, by_order);
     return TSR_OK;
 }
@@ -89,8 +113,8 @@ static tsr_status print_whole(tsr_checkpoint_saving *s, size_t first, size_t cou
         return lack(s, "a header");
     for (size_t i = 0; i < count; i++) {
         const tsr_safetensors_tensor *const t = &s->items[first + i].tensor;
-        const tsr_layout *const layout = tsr_dtensor_layout(t->x);
-        places[i] = (tsr_header_tensor){t->name, t->dtype, tsr_layout_ndim(layout), tsr_layout_shape(layout), 0};
+        const tsr_stored_shape *const shape = &s->items[first + i].shape;
+        places[i] = (tsr_header_tensor){t->name, t->dtype, shape->ndim, shape->sizes, 0};
     }
     const tsr_status status = tsr_header_print(s->call, count, places, s->text_count, s->texts, out);
     for (size_t i = 0; i < count && status == TSR_OK; i++)
