@@ -74,6 +74,7 @@ typedef struct tsr_planned {
     int from[TSR_BATCH], to[TSR_BATCH];
     bool is_used;     /**< by some step */
     unsigned lengths; /**< on which some form depends, by bits */
+    bool alike;       /**< all ranks have the same by both forms, whatever cuts are called */
     bool local;       /**< nothing crosses ranks, on any rank, so that they do not meet */
     bool same;        /**< and this rank keeps what it has: the result may lie over the operand's memory */
     size_t bytes;     /**< of workspace, at the largest */

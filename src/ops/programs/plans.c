@@ -3,6 +3,7 @@
 #include "ops/programs/plans.h"
 
 #include "ops/programs/executable.h"
+#include "ops/programs/recorded/record.h"
 
 #include <tessera/explain.h>
 #include <tessera/sys/memory.h>
@@ -57,7 +58,7 @@ static tsr_status make_plan(const tsr_executable *x, tsr_comm *comm, const tsr_p
     options.rank = x->rank;
     for (int i = 0; i < p->count; i++) {
         TSR_TRY(open_layout(x, comm, p->from[i], &from[i]));
-        TSR_TRY(open_layout(x, comm, p->to[i], &to[i]));
+        TSR_TRY(open_layout(x, comm, p->alike ? p->from[i] : p->to[i], &to[i]));
     }
     return tsr_plan_create_batch((size_t)p->count, (const tsr_layout *const *)from, (const tsr_layout *const *)to,
                                  &options, out);
@@ -148,6 +149,8 @@ tsr_status tsr_executable_add_plan(tsr_executable *x, int count, const int *from
         p->lengths |= x->forms[from[i]].lengths | x->forms[to[i]].lengths;
     }
     *out = (int)x->plan_count++;
+    if (count == 1 && !p->lengths)
+        TSR_TRY(tsr_program_compare(x->forms[*from].layout, x->forms[*to].layout, &p->alike));
     tsr_plan *made;
     TSR_TRY(plan(x, NULL, p, &made));
     add_variant(x, p, made);
