@@ -70,9 +70,21 @@ void train_layouts_activation(const train_layouts *layouts, int rows, int tokens
     join(layouts, of, text);
 }
 
+void train_layouts_flatten(const int64_t shape[2], char tp[TRAIN_CUT_BYTES])
+{
+    int dim;
+    long long unit = 1;
+    if (sscanf(tp, "S(%d;unit=%lld", &dim, &unit) < 1)
+        return; /* R */
+    if (dim == 0)
+        snprintf(tp, TRAIN_CUT_BYTES, "S(0;unit=%lld)", unit * (long long)shape[1]);
+    else
+        snprintf(tp, TRAIN_CUT_BYTES, "S(0;interleave=%lld;unit=%lld)", (long long)shape[0], unit);
+}
+
 void train_layouts_weight(const train_layouts *layouts, const char *tp, bool kept, char text[TRAIN_TEXT_BYTES])
 {
-    char first[64], second[32] = "S(0;balanced)";
+    char first[TRAIN_CUT_BYTES + 8], second[32] = "S(0;balanced)";
     const int *const dims = layouts->dims;
     snprintf(first, sizeof first, "%s", tp);
     /* fsdp cuts what tp has left, whichever dim of the mesh comes first: so a gather has only the

@@ -19,12 +19,14 @@
 /** What a mesh dim is for. */
 typedef enum train_role { TRAIN_DP, TRAIN_FSDP, TRAIN_TP, TRAIN_CP, TRAIN_ROLES } train_role;
 
-/** Room for the placements of any value. */
+/** Room for the placement of a value along one dim, and for its placements. */
+#define TRAIN_CUT_BYTES  96
 #define TRAIN_TEXT_BYTES 256
 
 typedef struct train_layouts {
     tsr_mesh *mesh;        /**< owned */
     int dims[TRAIN_ROLES]; /**< the mesh dim of each role; -1: none */
+    bool by_elements;      /**< matrices are kept with one dim, of which dp and fsdp cut elements, not rows */
     bool shares_keys;      /**< more ranks of tp than key/value heads: these are whole there, and single query heads are
                                 cut */
 } train_layouts;
@@ -42,6 +44,9 @@ int64_t train_layouts_size(const train_layouts *layouts, train_role role);
  * placement along tp. */
 void train_layouts_activation(const train_layouts *layouts, int rows, int tokens, const char *tp,
                               char text[TRAIN_TEXT_BYTES]);
+
+/** Changes how tp cuts a matrix, "S(0;unit=8)", into how it cuts the matrix as one dim. */
+void train_layouts_flatten(const int64_t shape[2], char tp[TRAIN_CUT_BYTES]);
 
 /** Writes the placements of a weight that tp cuts as `tp` says: as it is kept, or as it is used. */
 void train_layouts_weight(const train_layouts *layouts, const char *tp, bool kept, char text[TRAIN_TEXT_BYTES]);

@@ -122,6 +122,7 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                  .dtype = options->dtype,
                  .optimizer = options->optimizer,
                  .clip = options->clip,
+                 .by_elements = options->by_elements,
                  .shards_states = options->shards_states,
                  .checkpoint = o->checkpoint,
                  .seed = options->seed,

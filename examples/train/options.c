@@ -35,6 +35,7 @@ const char *const train_usage =
     "      --clip X           the largest norm of all gradients together (default: any)\n"
     "      --dtype NAME       f32 (default), f64, or bf16: layers see matrices rounded to it,\n"
     "                         which are kept in f32\n"
+    "      --shard NAME       cut matrices along fsdp by whole rows (rows, the default), or anywhere (elements)\n"
     "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
     "      --seed N           of first weights and drawn windows (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
@@ -71,6 +72,7 @@ enum {
     OPTION_CLIP,
     OPTION_DTYPE,
     OPTION_SHARD,
+    OPTION_SHARD_STATES,
     OPTION_SEED,
     OPTION_SAVE,
     OPTION_EVERY,
@@ -98,7 +100,8 @@ static const struct option KNOWN[] = {
     {"weight-decay", required_argument, NULL, OPTION_DECAY},
     {"clip", required_argument, NULL, OPTION_CLIP},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
-    {"shard-states", no_argument, NULL, OPTION_SHARD},
+    {"shard", required_argument, NULL, OPTION_SHARD},
+    {"shard-states", no_argument, NULL, OPTION_SHARD_STATES},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"save", required_argument, NULL, OPTION_SAVE},
     {"every", required_argument, NULL, OPTION_EVERY},
@@ -183,6 +186,15 @@ static tsr_status parse_order(const char *text, train_options *out)
     return TSR_OK;
 }
 
+static tsr_status parse_shard(const char *text, train_options *out)
+{
+    static const char *const kinds[] = {"rows", "elements", NULL};
+    int which;
+    TSR_TRY(parse_word("shard", text, kinds, "rows or elements", &which));
+    out->by_elements = which == 1;
+    return TSR_OK;
+}
+
 static tsr_status parse_dtype(const char *text, train_options *out)
 {
     static const char *const names[] = {"f32", "bf16", "f64", NULL};
@@ -256,6 +268,8 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         out->json = true;
         return TSR_OK;
     case OPTION_SHARD:
+        return parse_shard(value, out);
+    case OPTION_SHARD_STATES:
         out->shards_states = true;
         return TSR_OK;
     case OPTION_HELP:

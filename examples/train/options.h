@@ -22,6 +22,7 @@ typedef struct train_options {
     int64_t every; /**< 0: not given */
     uint64_t seed;
     bool random;        /**< the order of windows */
+    bool by_elements;   /**< matrices are cut */
     bool shards_states; /**< of the optimizer, along dp */
     bool json;
     bool help, version; /**< if set, nothing else was checked */

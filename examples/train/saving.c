@@ -62,8 +62,14 @@ static tsr_status write_state(const train_trainer *trainer, const char *folder, 
     const tsr_checkpoint_number numbers[] = {{keys[STEP], step}, {keys[OPTIMIZER], trainer->plan->optimizer.kind}};
     tsr_checkpoint_save_options options = TSR_CHECKPOINT_SAVE_OPTIONS_INIT;
     tsr_safetensors_tensor *const all = calloc(trainer->count, sizeof *all);
-    if (!all)
+    tsr_checkpoint_view *const views = calloc(trainer->count, sizeof *views);
+    if (!all || !views) {
+        free(views);
+        free(all);
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu tensors", trainer->count);
+    }
+    options.view_count = train_trainer_views(trainer, views);
+    options.views = views;
     options.metadata = &format;
     options.metadata_count = 1;
     options.numbers = numbers;
@@ -71,6 +77,7 @@ static tsr_status write_state(const train_trainer *trainer, const char *folder, 
     for (size_t i = 0; i < trainer->count; i++)
         all[i] = (tsr_safetensors_tensor){train_trainer_name(trainer, i), trainer->tensors[i], TSR_DTYPE_NONE};
     const tsr_status status = tsr_checkpoint_save(trainer->comm, folder, trainer->count, all, &options);
+    free(views);
     free(all);
     return status;
 }
@@ -87,13 +94,20 @@ static tsr_status read_state(const train_trainer *trainer, const char *folder, t
 {
     tsr_checkpoint_load_options options = TSR_CHECKPOINT_LOAD_OPTIONS_INIT;
     tsr_safetensors_target *const all = calloc(trainer->count, sizeof *all);
-    if (!all)
+    tsr_checkpoint_view *const views = calloc(trainer->count, sizeof *views);
+    if (!all || !views) {
+        free(views);
+        free(all);
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu tensors", trainer->count);
+    }
+    options.view_count = train_trainer_views(trainer, views);
+    options.views = views;
     options.numbers = numbers;
     options.number_count = NUMBERS;
     for (size_t i = 0; i < trainer->count; i++)
         all[i] = (tsr_safetensors_target){train_trainer_name(trainer, i), trainer->tensors[i]};
     const tsr_status status = tsr_checkpoint_load(trainer->comm, folder, trainer->count, all, &options);
+    free(views);
     free(all);
     return status;
 }

@@ -34,6 +34,7 @@ typedef struct statement {
 void train_weights_finish(train_weights *weights)
 {
     free(weights->values);
+    free(weights->views);
     *weights = (train_weights){0};
 }
 
@@ -42,11 +43,32 @@ static tsr_dtype kept_dtype(const train_model *model)
     return model->dtype == TSR_F64 ? TSR_F64 : TSR_F32;
 }
 
-static void list(statement *s, tsr_value value)
+/* True of a matrix that is kept with one dim, so that it can be cut in the midst of rows. */
+static bool is_flat(const statement *s, int ndim)
+{
+    return s->on->by_elements && ndim == 2;
+}
+
+static void list(statement *s, tsr_value value, int ndim, const int64_t *shape)
 {
     train_weights *const all = s->weights;
-    if (all->count < s->room)
-        all->values[all->count++] = value;
+    if (all->count == s->room)
+        return;
+    if (is_flat(s, ndim))
+        all->views[all->count] = (tsr_optimizer_view){2, {shape[0], shape[1]}};
+    all->values[all->count++] = value;
+}
+
+/* Writes the placements of a weight, as it is kept, with one dim if it is flat, or as it is
+ * gathered. */
+static void place(const statement *s, const char *tp, bool kept, int ndim, const int64_t *shape,
+                  char placements[TRAIN_TEXT_BYTES])
+{
+    char cut[TRAIN_CUT_BYTES];
+    snprintf(cut, sizeof cut, "%s", tp);
+    if (is_flat(s, ndim))
+        train_layouts_flatten(shape, cut);
+    train_layouts_weight(s->on, cut, kept, placements);
 }
 
 /* A weight that tp cuts as `tp` says, as it is kept; bf16 is what of it is gathered. */
@@ -57,35 +79,51 @@ static tsr_value keep(statement *s, const char *name, const char *tp, int ndim, 
     if (s->layer >= 0)
         snprintf(prefix, sizeof prefix, "model.layers.%lld.", (long long)s->layer);
     snprintf(text, sizeof text, "%s%s", prefix, name);
-    train_layouts_weight(s->on, tp, true, placements);
-    if (tsr_layout_parse(s->on->mesh, placements, ndim, shape, kept_dtype(s->model), &layout) != TSR_OK)
+    place(s, tp, true, ndim, shape, placements);
+    const int64_t flat[] = {ndim == 2 ? shape[0] * shape[1] : shape[0]};
+    if (tsr_layout_parse(s->on->mesh, placements, is_flat(s, ndim) ? 1 : ndim, is_flat(s, ndim) ? flat : shape,
+                         kept_dtype(s->model), &layout) != TSR_OK)
         return TSR_NONE;
     const tsr_value w = s->trains ? tsr_state(s->p, text, layout) : tsr_parameter(s->p, text, layout);
     tsr_layout_destroy(layout);
-    list(s, w);
+    list(s, w, ndim, shape);
+    if (is_flat(s, ndim) && !train_shapes_add(s->model->shapes, text, shape))
+        return TSR_NONE;
     return s->model->dtype == TSR_BF16 && ndim > 1 && s->layer >= 0 ? tsr_op_cast(s->p, w, TSR_BF16) : w;
 }
 
 /* Gathers a weight along fsdp: once more in the backward, rather than that it is kept until then.
  * */
-static tsr_value gather(const statement *s, tsr_value w, const char *tp)
+static tsr_value gather(const statement *s, tsr_value w, const char *tp, int ndim, const int64_t *shape)
 {
     char placements[TRAIN_TEXT_BYTES];
-    train_layouts_weight(s->on, tp, false, placements);
+    place(s, tp, false, ndim, shape, placements);
     return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, tsr_op_redistribute(s->p, w, placements))
                                                      : w;
 }
 
-/* A gathered weight varies: each rank has terms of its gradient, of its own tokens. */
-static tsr_value use(const statement *s, tsr_value w)
+/* What is made of a gathered weight goes with it. */
+static tsr_value drop(const statement *s, tsr_value x)
 {
-    const tsr_value varying = tsr_op_vary(s->p, w);
-    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, varying) : varying;
+    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, x) : x;
+}
+
+/* A gathered weight varies: each rank has terms of its gradient, of its own tokens. One with one
+ * dim is a matrix again; nothing moves. */
+static tsr_value use(const statement *s, tsr_value w, const char *tp, int ndim, const int64_t *shape)
+{
+    char placements[TRAIN_TEXT_BYTES];
+    if (is_flat(s, ndim)) {
+        train_layouts_weight(s->on, tp, false, placements);
+        w = drop(s, tsr_op_reshape(s->p, w, ndim, shape));
+        w = drop(s, tsr_op_redistribute(s->p, w, placements));
+    }
+    return drop(s, tsr_op_vary(s->p, w));
 }
 
 static tsr_value weight(statement *s, const char *name, const char *tp, int ndim, const int64_t *shape)
 {
-    return use(s, gather(s, keep(s, name, tp, ndim, shape), tp));
+    return use(s, gather(s, keep(s, name, tp, ndim, shape), tp, ndim, shape), tp, ndim, shape);
 }
 
 /* The placement that cuts query heads, and that of key/value heads, along tensor dim `dim` of
@@ -143,10 +181,12 @@ static layer_weights gather_layer(statement *s, int64_t layer)
 {
     layer_weights w;
     char tp[LAYER_WEIGHTS][64], text[64];
+    int64_t shapes[LAYER_WEIGHTS][2] = {{0}};
     s->layer = layer;
     for (int i = 0; i < LINEARS; i++) {
         const dense d = describe(s, (linear_kind)i);
         const int64_t shape[] = {d.outputs, d.inputs};
+        memcpy(shapes[i], shape, sizeof shape);
         snprintf(tp[i], sizeof tp[i], "%s", d.tp);
         snprintf(tp[BIASES + i], sizeof tp[i], "%s", d.tp[2] == '0' ? d.tp : "R");
         snprintf(text, sizeof text, "%s.weight", d.name);
@@ -159,9 +199,11 @@ static layer_weights gather_layer(statement *s, int64_t layer)
         w.values[LAYER_NORMS + i] = keep_norm(s, (norm_kind)i);
     }
     for (int i = 0; i < LAYER_WEIGHTS; i++)
-        w.values[i] = w.values[i] != TSR_NONE ? gather(s, w.values[i], tp[i]) : TSR_NONE;
+        if (w.values[i] != TSR_NONE)
+            w.values[i] = gather(s, w.values[i], tp[i], i < LINEARS ? 2 : 1, shapes[i]);
     for (int i = 0; i < LAYER_WEIGHTS; i++)
-        w.values[i] = w.values[i] != TSR_NONE ? use(s, w.values[i]) : TSR_NONE;
+        if (w.values[i] != TSR_NONE)
+            w.values[i] = use(s, w.values[i], tp[i], i < LINEARS ? 2 : 1, shapes[i]);
     return w;
 }
 
@@ -266,7 +308,8 @@ tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p
     const int64_t shape[] = {model->batch, model->length}, table[] = {c->vocab_size, c->hidden_size};
     s.room = (size_t)c->layers * 16 + 3;
     weights->values = calloc(s.room, sizeof *weights->values);
-    s.room = weights->values ? s.room : 0;
+    weights->views = calloc(s.room, sizeof *weights->views);
+    s.room = weights->values && weights->views ? s.room : 0;
     s.weights = weights;
     options.ignore_index = TSR_IGNORE_NONE;
     const tsr_value tokens = input(&s, "tokens", 2, shape), targets = input(&s, "targets", 2, shape);
@@ -294,10 +337,10 @@ static void keep_gradients(tsr_program *p, const train_weights *weights, const t
 
 /* True of a weight that Muon is for: a matrix, but for those with a row for each token of the
  * vocabulary. */
-static bool is_for_muon(const tsr_program *p, tsr_value w)
+static bool is_for_muon(const tsr_program *p, tsr_value w, const tsr_optimizer_view *view)
 {
     const char *const name = tsr_value_name(p, w);
-    return tsr_layout_ndim(tsr_value_layout(p, w)) == 2 && strncmp(name, "model.layers.", 13) == 0;
+    return (view->ndim == 2 || tsr_layout_ndim(tsr_value_layout(p, w)) == 2) && strncmp(name, "model.layers.", 13) == 0;
 }
 
 /* Puts the weights that Muon is for before the others, with their gradients; returns their number.
@@ -307,9 +350,12 @@ static size_t sort_for_muon(const tsr_program *p, const train_weights *weights, 
     size_t first = 0;
     for (size_t i = 0; i < weights->count; i++) {
         const tsr_value w = weights->values[i], d = gradients[i];
-        if (tsr_program_status(p, NULL) != TSR_OK || !is_for_muon(p, w))
+        const tsr_optimizer_view view = weights->views[i];
+        if (tsr_program_status(p, NULL) != TSR_OK || !is_for_muon(p, w, &view))
             continue;
         weights->values[i] = weights->values[first];
+        weights->views[i] = weights->views[first];
+        weights->views[first] = view;
         gradients[i] = gradients[first];
         weights->values[first] = w;
         gradients[first++] = d;
@@ -319,22 +365,24 @@ static size_t sort_for_muon(const tsr_program *p, const train_weights *weights, 
 
 /* Updates weights by two optimizers, the first `first` by one. All gradients are clipped together.
  * */
-static tsr_value update(const train_weights *weights, tsr_value *gradients, size_t first,
-                        const tsr_optimizer_options *const of[2], double clip, const tsr_mesh *mesh, tsr_program *p)
+static tsr_value update(const train_weights *weights, tsr_value *gradients, size_t first, tsr_optimizer_options of[2],
+                        double clip, const tsr_mesh *mesh, tsr_program *p)
 {
     tsr_value size;
     const tsr_value rate = tsr_input(p, "rate", mesh, TSR_F64, 0, NULL, NULL);
     const tsr_value step = tsr_input(p, "step", mesh, TSR_F64, 0, NULL, NULL);
     const size_t begins[] = {0, first, weights->count};
     for (int i = 0; i < 2; i++)
+        of[i].views = weights->views + begins[i];
+    for (int i = 0; i < 2; i++)
         if (begins[i + 1] > begins[i])
             tsr_optimizer_reduce(p, begins[i + 1] - begins[i], weights->values + begins[i], gradients + begins[i],
-                                 of[i]);
+                                 &of[i]);
     tsr_optimizer_clip(p, weights->count, gradients, clip, &size);
     for (int i = 0; i < 2; i++)
         if (begins[i + 1] > begins[i])
             tsr_optimizer_update(p, begins[i + 1] - begins[i], weights->values + begins[i], gradients + begins[i], rate,
-                                 of[i]->kind == TSR_MUON ? TSR_NONE : step, TSR_NONE, of[i]);
+                                 of[i].kind == TSR_MUON ? TSR_NONE : step, TSR_NONE, &of[i]);
     return size;
 }
 
@@ -342,9 +390,9 @@ static void record_step(const train_weights *weights, tsr_value loss, const trai
                         const tsr_optimizer_options *optimizer, double clip, bool keeps, tsr_program *p,
                         tsr_value *gradients)
 {
-    tsr_optimizer_options adamw = TSR_ADAMW_INIT;
-    const tsr_optimizer_options *const of[] = {optimizer, &adamw};
-    adamw.shard_over = optimizer->shard_over;
+    const tsr_optimizer_options adamw = TSR_ADAMW_INIT;
+    tsr_optimizer_options of[] = {*optimizer, adamw};
+    of[1].shard_over = optimizer->shard_over;
     tsr_gradients(p, loss, weights->count, weights->values, gradients);
     if (keeps)
         keep_gradients(p, weights, gradients);
@@ -360,7 +408,7 @@ tsr_status train_state_step(const train_model *model, const tsr_optimizer_option
     train_weights weights = {0};
     const tsr_value loss = train_state_loss(model, true, p, &weights);
     tsr_value *const gradients = calloc(weights.count + 1, sizeof *gradients);
-    if (!weights.values || !gradients) {
+    if (!weights.values || !weights.views || !gradients) {
         free(gradients);
         train_weights_finish(&weights);
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the gradients of %zu weights", weights.count);

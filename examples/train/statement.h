@@ -3,6 +3,7 @@
 #define TRAIN_STATEMENT_H
 
 #include "layouts.h"
+#include "shapes.h"
 
 #include <tessera/optimizer.h>
 
@@ -11,13 +12,15 @@ typedef struct train_model {
     const llama_config *config;   /**< borrowed */
     const train_layouts *layouts; /**< borrowed */
     int64_t batch, length;        /**< windows of a step, and tokens of a window */
+    train_shapes *shapes;         /**< gets the matrices that are kept with one dim; borrowed */
     tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, which layers see rounded to bf16 */
 } train_model;
 
 /** The weights of a model, in the order of its statement. */
 typedef struct train_weights {
     size_t count;
-    tsr_value *values; /**< owned */
+    tsr_value *values;         /**< owned */
+    tsr_optimizer_view *views; /**< owned: of those that are kept with one dim, what they hold */
 } train_weights;
 
 void train_weights_finish(train_weights *weights);

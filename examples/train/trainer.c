@@ -10,13 +10,13 @@
 
 enum { BATCH_INPUTS = 3, STEP_INPUTS = 5 };
 
-static train_model model_of(const train_trainer *trainer)
+static train_model model_of(train_trainer *trainer)
 {
     const train_plan *const plan = trainer->plan;
-    return (train_model){plan->config, &trainer->layouts, plan->batch, plan->length, plan->dtype};
+    return (train_model){plan->config, &trainer->layouts, plan->batch, plan->length, &trainer->shapes, plan->dtype};
 }
 
-static tsr_status compile(const train_trainer *trainer, bool trains, tsr_executable **out)
+static tsr_status compile(train_trainer *trainer, bool trains, tsr_executable **out)
 {
     tsr_program *p;
     const train_plan *const plan = trainer->plan;
@@ -68,6 +68,7 @@ static tsr_status bind_all(train_trainer *trainer)
         tsr_executable_binding wanted;
         TSR_TRY(tsr_executable_binding_at(x, i, &wanted));
         TSR_TRY(train_weights_make(trainer->plan->checkpoint, trainer->plan->seed, wanted.name, wanted.layout,
+                                   train_shapes_find(&trainer->shapes, wanted.name, wanted.layout),
                                    &trainer->tensors[i]));
         TSR_TRY(tsr_executable_bind(x, wanted.name, trainer->tensors[i]));
     }
@@ -131,6 +132,7 @@ static tsr_status count(train_trainer *trainer)
 static tsr_status fill(train_trainer *trainer, bool validates)
 {
     TSR_TRY(train_layouts_init(&trainer->layouts, trainer->plan->config, trainer->comm, NULL, trainer->plan->mesh));
+    trainer->layouts.by_elements = trainer->plan->by_elements;
     TSR_TRY(compile(trainer, true, &trainer->step.executable));
     TSR_TRY(bind_all(trainer));
     TSR_TRY(prepare(trainer, &trainer->step));
@@ -185,6 +187,7 @@ void train_trainer_destroy(train_trainer *trainer)
     finish(trainer, &trainer->step);
     finish(trainer, &trainer->validation);
     train_layouts_finish(&trainer->layouts);
+    train_shapes_finish(&trainer->shapes);
     free(trainer);
 }
 
@@ -192,6 +195,18 @@ const char *train_trainer_name(const train_trainer *trainer, size_t index)
 {
     tsr_executable_binding binding;
     return tsr_executable_binding_at(trainer->step.executable, index, &binding) == TSR_OK ? binding.name : NULL;
+}
+
+size_t train_trainer_views(const train_trainer *trainer, tsr_checkpoint_view *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < trainer->count; i++) {
+        const char *const name = train_trainer_name(trainer, i);
+        const int64_t *const shape = train_shapes_find(&trainer->shapes, name, tsr_dtensor_layout(trainer->tensors[i]));
+        if (shape)
+            out[count++] = (tsr_checkpoint_view){name, 2, shape};
+    }
+    return count;
 }
 
 /* Writes this rank's rows and tokens of a batch. Both are cut in one piece. */

@@ -6,7 +6,7 @@
 #include "data.h"
 #include "statement.h"
 
-#include <tessera/safetensors.h>
+#include <tessera/checkpoint.h>
 
 /** What to train, the same on every rank. All is borrowed. */
 typedef struct train_plan {
@@ -18,6 +18,7 @@ typedef struct train_plan {
     double clip;                       /**< INFINITY: gradients are not clipped */
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
+    bool by_elements;     /**< matrices are cut by elements, not by whole rows */
     bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
     bool measures_peak;   /**< so that steps can be compared with it */
     bool keeps_gradients; /**< of each step */
@@ -35,6 +36,7 @@ typedef struct train_trainer {
     tsr_comm *comm; /**< borrowed */
     const train_plan *plan;
     train_layouts layouts;
+    train_shapes shapes;            /**< of matrices that are kept with one dim */
     train_program step, validation; /**< validation.executable is NULL where it was not asked for */
     size_t count;                   /**< of weights and states of the optimizer */
     tsr_dtensor **tensors;          /**< in the order of the executable's bindings */
@@ -65,5 +67,9 @@ tsr_status train_trainer_validate(train_trainer *trainer, const train_batches *b
 
 /** The name of a weight or state, borrowed. */
 const char *train_trainer_name(const train_trainer *trainer, size_t index);
+
+/** Lists the tensors that are kept with one dim, with what is saved of them; `out` has room for
+ * all tensors. Returns their number. */
+size_t train_trainer_views(const train_trainer *trainer, tsr_checkpoint_view *out);
 
 #endif

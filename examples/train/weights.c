@@ -31,15 +31,28 @@ static tsr_status make_filled(const tsr_layout *layout, double value, tsr_dtenso
     return status;
 }
 
+/* Reads this rank's elements of a matrix into one dim. */
+static tsr_status read_flat(const tsr_safetensors *checkpoint, const char *name, const tsr_layout *layout,
+                            const int64_t *shape, tsr_dtensor **out)
+{
+    const tsr_safetensors_entry *const entry = tsr_safetensors_find(checkpoint, name);
+    if (entry && entry->ndim == 2 && entry->shape[0] == shape[0] && entry->shape[1] == shape[1])
+        return tsr_distribute_file(entry->path, entry->offset, entry->dtype, layout, NULL, out);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the checkpoint lacks a tensor %s of shape (%lldx%lld)", name,
+                          (long long)shape[0], (long long)shape[1]);
+}
+
 tsr_status train_weights_make(const tsr_safetensors *checkpoint, uint64_t seed, const char *name,
-                              const tsr_layout *layout, tsr_dtensor **out)
+                              const tsr_layout *layout, const int64_t *shape, tsr_dtensor **out)
 {
     int64_t bytes = 0;
     if (!train_is_weight(name))
         return make_filled(layout, 0, out);
+    if (checkpoint && shape)
+        return read_flat(checkpoint, name, layout, shape, out);
     if (checkpoint)
         return llama_checkpoint_read(checkpoint, name, layout, &bytes, out);
-    if (tsr_layout_ndim(layout) == 1)
+    if (tsr_layout_ndim(layout) == 1 && !shape)
         return make_filled(layout, ends_with(name, ".bias") ? 0 : 1, out);
     const tsr_random_key key = tsr_random_key_philox(llama_random_stream(seed, name), 0);
     return tsr_normal(layout, &key, 0, 0.02, out);

@@ -73,10 +73,11 @@ typedef struct tsr_checkpoint_save_options {
  * All ranks give the same arguments, in any order of the tensors. A failure of one rank is told to
  * all, and leaves the folder's checkpoint as it was; or the new one is there, whole, if only
  * bringing its name to the disk failed. TSR_ERROR_ARGUMENT: a name or key comes twice or is not
- * UTF-8, ranks differ, a dtensor is over another communicator, a view does not fit; for `dcp` also a
- * view, and a shard that is not one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a conversion as of
- * tsr_dtensor_write_as(). TSR_ERROR_IO: a file cannot be written, or the folder has a
- * model.safetensors, which readers prefer to an index. A rank whose `comm` is NULL returns alone.
+ * UTF-8, ranks differ, a dtensor is over another communicator, a view does not fit; for `dcp` also
+ * a view, and a shard that is not one box. TSR_ERROR_UNSUPPORTED: the format lacks a dtype, or a
+ * conversion as of tsr_dtensor_write_as(). TSR_ERROR_IO: a file cannot be written, or the folder
+ * has a model.safetensors, which readers prefer to an index. A rank whose `comm` is NULL returns
+ * alone.
  */
 TSR_API tsr_status tsr_checkpoint_save(tsr_comm *comm, const char *folder, size_t count,
                                        const tsr_safetensors_tensor *tensors,
@@ -148,9 +149,10 @@ typedef struct tsr_checkpoint_load_options {
  * Before any element is changed, all ranks check that each element of each dtensor lies in a file,
  * exactly once, and that all ranks see the same files. A failure of one rank is told to all; if a
  * file cannot be read later, the dtensors' elements are undefined. TSR_ERROR_ARGUMENT: the files
- * lack a tensor, a part of it, or a number; a shape differs; a view does not fit; what tsr_safetensors_open() refuses.
- * TSR_ERROR_UNSUPPORTED: the folder has `.distcp` files of PyTorch, which are Python pickles; or a
- * conversion as of tsr_distribute_file(). A rank whose `comm` is NULL returns alone.
+ * lack a tensor, a part of it, or a number; a shape differs; a view does not fit; what
+ * tsr_safetensors_open() refuses. TSR_ERROR_UNSUPPORTED: the folder has `.distcp` files of PyTorch,
+ * which are Python pickles; or a conversion as of tsr_distribute_file(). A rank whose `comm` is
+ * NULL returns alone.
  */
 TSR_API tsr_status tsr_checkpoint_load(tsr_comm *comm, const char *folder, size_t count,
                                        const tsr_safetensors_target *targets,

@@ -93,8 +93,8 @@ typedef struct tsr_optimizer_options {
     unsigned shard_over;    /**< mesh dims, by bits, on which states are cut where their parameters
                                  are Replicate (ZeRO-1): along the longest tensor dim that is not
                                  cut yet, in balanced parts */
-    const char *const *placements; /**< of the states of each parameter, as text; a NULL in it, or
-                                        in its place: as `shard_over` says. Borrowed for the call */
+    const char *const *placements;   /**< of the states of each parameter, as text; a NULL in it, or
+                                          in its place: as `shard_over` says. Borrowed for the call */
     const tsr_optimizer_view *views; /**< for each parameter, so that Adafactor and Muon see the
                                           tensor in one that is cut by elements; NULL: parameters
                                           are what they are. Borrowed for the call */
@@ -105,27 +105,27 @@ typedef struct tsr_optimizer_options {
 #define TSR_SGD_INIT                                                                               \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_SGD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, {0, 0, 0}, 5,        \
-            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                                      \
+            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                            \
     }
 #define TSR_ADAMW_INIT                                                                             \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_ADAMW, 1e-2, 0, 0, 0, 0.9, 0.999, 1e-8, 0, 0, 1,        \
-            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                        \
+            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                              \
     }
 #define TSR_LION_INIT                                                                              \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_LION, 0, 0, 0, 0, 0.9, 0.99, 0, 0, 0, 1, {0, 0, 0}, 5,  \
-            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                                      \
+            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                            \
     }
 #define TSR_ADAFACTOR_INIT                                                                         \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_ADAFACTOR, 0, 0, 0, 0, 0, 0, 0, -0.8, 1e-3, 1,          \
-            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                        \
+            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                              \
     }
 #define TSR_MUON_INIT                                                                              \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_MUON, 0.1, 0.95, 0, 1, 0, 0, 1e-7, 0, 0, 1,             \
-            {3.4445, -4.7750, 2.0315}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                        \
+            {3.4445, -4.7750, 2.0315}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL              \
     }
 /** @} */
 

@@ -36,9 +36,9 @@ typedef struct tsr_checkpoint_snapshot {
 typedef struct tsr_checkpoint_item {
     tsr_safetensors_tensor tensor; /**< its dtype is settled */
     tsr_stored_shape shape;
-    tsr_dtensor *reduced;          /**< in place of a Partial, owned; NULL: there is none */
-    int64_t bytes;                 /**< that this rank writes */
-    int64_t place;                 /**< of the tensor's first byte in its file */
+    tsr_dtensor *reduced; /**< in place of a Partial, owned; NULL: there is none */
+    int64_t bytes;        /**< that this rank writes */
+    int64_t place;        /**< of the tensor's first byte in its file */
     tsr_checkpoint_snapshot snapshot;
 } tsr_checkpoint_item;
 

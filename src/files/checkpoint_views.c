@@ -43,9 +43,8 @@ tsr_status tsr_checkpoint_check_views(const char *call, size_t view_count, const
         for (size_t j = 0; j < count && views[i].name; j++)
             found = found || strcmp(name_of(user, j), views[i].name) == 0;
         if (!found)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: options.views[%zu].name is %.200s, which is not a dtensor's", call, i,
-                                  views[i].name ? views[i].name : "NULL");
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.views[%zu].name is %.200s, which is not a dtensor's",
+                                  call, i, views[i].name ? views[i].name : "NULL");
     }
     return TSR_OK;
 }

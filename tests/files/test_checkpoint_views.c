@@ -174,8 +174,8 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     const bool odd = tsr_comm_rank(comm) == 1;
     const tsr_status own = odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
     static const int64_t other[] = {ROWS, COLUMNS + 1}, turned[] = {COLUMNS, ROWS};
-    const tsr_checkpoint_view large = {"rows", 2, other}, unknown = {"x", 2, whole_shape}, shapeless = {"rows", 2, NULL},
-                              wrong = {"rows", 2, turned};
+    const tsr_checkpoint_view large = {"rows", 2, other}, unknown = {"x", 2, whole_shape},
+                              shapeless = {"rows", 2, NULL}, wrong = {"rows", 2, turned};
     char folder[FOLDER_BYTES];
     tsr_mesh *mesh;
     tsr_dtensor *x, *whole;

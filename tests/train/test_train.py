@@ -40,6 +40,24 @@ def seeds(directory):
     expect(len({tuple(losses) for losses in runs}) == len(runs), runs)
 
 
+@case("matrices that are cut by elements give the bits of whole rows")
+def elements(directory):
+    # 6 rows and fewer on 7 ranks; 12 elements of a row among 5.
+    model = trained.write_tiny(directory, hidden_size=6, intermediate_size=5, num_attention_heads=3, head_dim=2)
+    for options in ([], ["--optimizer", "muon"], ["--optimizer", "adafactor"], ["--clip", "0.5", "--shard-states"]):
+        options = [*options, "--steps", 4, "--dtype", "f64", "--lr", "0.01"]
+        one = trained.losses(*model, *options)
+        for mesh in ("fsdp=7", "fsdp=3,tp=2"):
+            by_rows = trained.losses(*model, *options, "--mesh", mesh)
+            got = trained.losses(*model, *options, "--mesh", mesh, "--shard", "elements")
+            expect(got == by_rows if "--clip" not in options else all(abs(a - b) <= 1e-12 for a, b in zip(got, by_rows)), options, mesh, got, by_rows)
+            expect(all(abs(a - b) <= 1e-9 for a, b in zip(got, one)), options, mesh, got, one)
+    plot = directory / "losses.svg"
+    trained.losses(*model, "--steps", 1, "--mesh", "fsdp=2,tp=2", "--shard", "elements", "--plot", plot)
+    words = " ".join(xml.etree.ElementTree.parse(plot).getroot().itertext())
+    expect("mlp.down_proj.weight  S(0;balanced)[1],S(0;interleave=6)[0]" in words, words)
+
+
 @case("bf16 is near f32 on every mesh, and learns")
 def narrow(directory):
     model = trained.write_tiny(directory)
@@ -93,6 +111,25 @@ def resumed(directory):
         expect(trained.steps(*model, *options, "--steps", 4, "--resume", folder) == [], "a run that is done goes on")
     saved = sorted(path.name for path in folder.iterdir())
     expect(len(saved) == 3 and saved[0] == "config.json" and saved[2] == "model.safetensors.index.json", saved)
+
+
+@case("what is cut by elements is saved as matrices, and goes on by rows, and the other way")
+def views(directory):
+    model = trained.write_tiny(directory, hidden_size=6, intermediate_size=5, num_attention_heads=3, head_dim=2)
+    for optimizer in ("adamw", "muon", "adafactor"):
+        options = ["--optimizer", optimizer, "--dtype", "f64", "--lr", "0.01"]
+        whole = trained.losses(*model, *options, "--steps", 6)
+        for first, then in (("elements", "rows"), ("rows", "elements"), ("elements", "elements")):
+            folder = directory / f"{optimizer}-{first}-{then}"
+            trained.losses(*model, *options, "--steps", 3, "--mesh", "fsdp=7", "--shard", first, "--save", folder)
+            got = trained.losses(*model, *options, "--steps", 6, "--mesh", "fsdp=2,tp=2", "--shard", then, "--resume", folder)
+            expect(all(abs(a - b) <= 1e-9 for a, b in zip(whole[3:], got)), optimizer, first, then, whole, got)
+    folder = directory / "model"
+    trained.losses(*model, "--steps", 3, "--mesh", "fsdp=3", "--shard", "elements", "--save", folder)
+    begins = [trained.losses(folder, *model[1:], "--steps", 2, "--mesh", "fsdp=3", "--shard", kind) for kind in ("rows", "elements")]
+    expect(begins[0] == begins[1], begins)
+    (folder / "config.json").write_text(json.dumps({**json.loads((folder / "config.json").read_text()), "intermediate_size": 6}))
+    refused(1, folder, *model[1:], "--shard", "elements", says="mlp.gate_proj.weight of shape (6x6)")
 
 
 @case("on one mesh a resumed run has the bits of one that was not")
@@ -153,6 +190,7 @@ def refusals(directory):
     refused(2, *model, "--clip", "0", says="--clip 0")
     refused(2, *model, "--dtype", "f16", says=["--dtype f16", "bf16"])
     refused(2, *model, "--order", "up", says="sequential or random")
+    refused(2, *model, "--shard", "columns", says="rows or elements")
     refused(2, *model, "--every", "3", says="--save")
     refused(2, *model, "--engine", "nccl", says="threads and mpi")
     refused(2, *model, "--mash", "dp=2", says="did you mean '--mesh'")

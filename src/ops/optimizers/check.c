@@ -56,7 +56,8 @@ static tsr_status check_options(const char *call, const tsr_optimizer_options *o
 }
 
 /* Checks the tensor of which a parameter is a view. */
-static tsr_status check_view(const char *call, const tsr_optimizer_options *o, size_t at, const tsr_program_value *value)
+static tsr_status check_view(const char *call, const tsr_optimizer_options *o, size_t at,
+                             const tsr_program_value *value)
 {
     const tsr_optimizer_view *const view = o->views ? &o->views[at] : NULL;
     int64_t count = 1;

@@ -73,8 +73,8 @@ static void cut_whole(const tsr_optimizer_view *view, int dim, tsr_placement *fl
 {
     const int64_t blocks = multiply(view, 0, dim), inner = multiply(view, dim + 1, view->ndim);
     const int64_t interleave = flat->interleave > 1 ? flat->interleave : 1;
-    const bool is_whole = !flat->sizes && !flat->blocks && interleave == blocks && inner > 0 && flat->unit > 0 &&
-                          flat->unit % inner == 0;
+    const bool is_whole =
+        !flat->sizes && !flat->blocks && interleave == blocks && inner > 0 && flat->unit > 0 && flat->unit % inner == 0;
     tsr_placement made = tsr_shard(0);
     made.order = flat->order;
     made.balanced = flat->sizes || flat->blocks ? 1 : flat->balanced;
@@ -101,8 +101,7 @@ static tsr_status place_tensor(const tsr_optimizer_view *view, const tsr_layout 
             cut_whole(view, dim, &of_view[k], &of_tensor[k]);
     }
     TSR_TRY(tsr_layout_with(own, of_view, flat));
-    const tsr_status status =
-        tsr_layout_create(mesh, of_tensor, view->ndim, view->shape, tsr_layout_dtype(own), out);
+    const tsr_status status = tsr_layout_create(mesh, of_tensor, view->ndim, view->shape, tsr_layout_dtype(own), out);
     if (status != TSR_OK)
         tsr_layout_destroy(*flat);
     return status;
