@@ -214,6 +214,26 @@ typedef struct tsr_executable_figures {
     double seconds;                   /**< by the cost model: of all steps, one after the other */
 } tsr_executable_figures;
 
+/** What the memory of a run is for, in bytes of this rank. That of the workspace is told at the
+ * step at which most of it is in use. */
+typedef struct tsr_executable_memory {
+    size_t parameters;       /**< and other states, and constants */
+    size_t optimizer_states; /**< states on which no loss of tsr_gradients() depends */
+    size_t inputs, outputs;
+    size_t gathered;    /**< workspace: made of parameters alone, such as weights that are gathered,
+                             or cast */
+    size_t activations; /**< workspace: made of inputs, too */
+    size_t gradients;   /**< workspace: of a loss, and what an update makes of them */
+    size_t scratch;     /**< workspace: of kernels and moves, while they run */
+    size_t gaps;        /**< workspace: not in use at that step */
+    size_t peak;        /**< of all of these together: tsr_executable_figures.peak_bytes */
+    size_t kept;        /**< beside: of the executable itself, on the host, but for its plans */
+} tsr_executable_memory;
+
+/** Tells what the memory of a run is for. Any thread. */
+TSR_API tsr_status tsr_executable_memory_of(const tsr_executable *executable,
+                                            tsr_executable_memory *out);
+
 /** The number of steps. Ranks have the same, but for copies into outputs. */
 TSR_API size_t tsr_executable_step_count(const tsr_executable *executable);
 

@@ -1,7 +1,7 @@
 #include "ops/optimizers/update.h"
 
 #include "ops/optimizers/values.h"
-#include "ops/programs/recorded/record.h"
+#include "ops/programs/forms.h"
 
 #include <tessera/program_ops.h>
 #include <tessera/sys/memory.h>

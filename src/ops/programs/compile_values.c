@@ -151,6 +151,76 @@ static void place_stored(const tsr_program *program, tsr_executable *x)
     }
 }
 
+/* The values that may have a role while roles are found. */
+typedef struct roles {
+    const tsr_program *program;
+    tsr_held *values;
+    bool *read;      /* by value: by what the loss, or another output, depends on */
+    bool has_losses; /* gradients were recorded */
+} roles;
+
+/* The constant from which a backward begins. */
+static bool is_seed(const tsr_program_value *v)
+{
+    return v->kind == TSR_VALUE_CONSTANT && v->like != TSR_NONE;
+}
+
+/* Finds the roles of results from those of operands. */
+static void pass_roles(const roles *r)
+{
+    for (size_t i = 0; i < r->program->node_count; i++) {
+        const tsr_program_node *const node = &r->program->nodes[i];
+        tsr_role role = TSR_ROLE_PARAMETER;
+        for (int j = 0; j < TSR_OP_MOST_OPERANDS; j++)
+            if (node->operands[j] != TSR_NONE && r->values[node->operands[j]].role > role)
+                role = r->values[node->operands[j]].role;
+        for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
+            if (node->results[j] != TSR_NONE)
+                r->values[node->results[j]].role = role > TSR_ROLE_GRADIENT ? TSR_ROLE_GRADIENT : role;
+    }
+}
+
+/* Marks what the loss and outputs depend on. */
+static void mark_read(const roles *r)
+{
+    for (size_t i = 0; i < r->program->output_count; i++)
+        r->read[r->program->outputs[i].value] |= r->values[r->program->outputs[i].value].role < TSR_ROLE_GRADIENT;
+    for (size_t i = 0; i < r->program->value_count; i++)
+        if (is_seed(&r->program->values[i]))
+            r->read[r->program->values[i].like] = true;
+    for (size_t i = r->program->node_count; i > 0; i--) {
+        const tsr_program_node *const node = &r->program->nodes[i - 1];
+        bool read = false;
+        for (int j = 0; j < TSR_OP_MOST_RESULTS; j++)
+            read |= node->results[j] != TSR_NONE && r->read[node->results[j]];
+        for (int j = 0; read && j < TSR_OP_MOST_OPERANDS; j++)
+            if (node->operands[j] != TSR_NONE)
+                r->read[node->operands[j]] = true;
+    }
+}
+
+/* Finds the roles of values; states that the loss does not depend on are an optimizer's. */
+static tsr_status find_roles(const tsr_program *program, tsr_executable *x)
+{
+    void *memory;
+    TSR_TRY(tsr_program_array(x->context, program->value_count, sizeof(bool), &memory));
+    roles r = {.program = program, .values = x->values, .read = memory};
+    for (size_t i = 0; i < program->value_count; i++) {
+        r.has_losses |= is_seed(&program->values[i]);
+        x->values[i].role = is_seed(&program->values[i])    ? TSR_ROLE_GRADIENT
+                            : is_input(&program->values[i]) ? TSR_ROLE_ACTIVATION
+                                                            : TSR_ROLE_PARAMETER;
+    }
+    pass_roles(&r);
+    mark_read(&r);
+    for (size_t i = 0; i < x->bound_count && r.has_losses; i++)
+        if (x->values[x->bound[i]].is_state && !r.read[x->bound[i]])
+            x->values[x->bound[i]].role = TSR_ROLE_OPTIMIZER;
+    pass_roles(&r);
+    tsr_release(x->context, memory);
+    return TSR_OK;
+}
+
 tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, const int *operand,
                               const tsr_factors *factors, tsr_executable *x)
 {
@@ -177,5 +247,5 @@ tsr_status tsr_compile_values(const tsr_program *program, const bool *needed, co
         place_stored(program, x);
     }
     tsr_release(x->context, used);
-    return status;
+    return status == TSR_OK ? find_roles(program, x) : status;
 }

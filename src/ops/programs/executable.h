@@ -48,10 +48,19 @@ typedef struct tsr_device_piece {
     size_t bytes;
 } tsr_device_piece;
 
+/** What a value is in a program that trains. */
+typedef enum tsr_role {
+    TSR_ROLE_PARAMETER,  /**< a parameter or state, or made of these alone */
+    TSR_ROLE_ACTIVATION, /**< made of inputs, too */
+    TSR_ROLE_GRADIENT,   /**< made of the gradient of a loss, or of an optimizer's states */
+    TSR_ROLE_OPTIMIZER   /**< a state that only updates read */
+} tsr_role;
+
 /** A value that some step needs. */
 typedef struct tsr_held {
     int form; /**< -1: no step needs it */
     tsr_place place;
+    tsr_role role;
     size_t index;
     bool is_state, is_used;     /**< of parameters and states */
     int base;                   /**< VIEW: over which value's memory it lies in the end; else the value itself */

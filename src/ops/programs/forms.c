@@ -2,6 +2,8 @@
 #include "ops/programs/forms.h"
 
 #include "ops/programs/executable.h"
+#include "ops/rules/alike.h"
+#include "ops/rules/propagate.h"
 
 #include <limits.h>
 #include <string.h>
@@ -106,4 +108,32 @@ void tsr_executable_settle_forms(tsr_executable *x, bool back)
         for (int j = 0; step->exchanged && j < step->result_count; j++)
             step->result_layouts[j] = tsr_form_of(x, step->results[j])->layout;
     }
+}
+
+/* The cuts of a tensor's dim, as cuts of a tensor of one dim. */
+static void take_cuts(const tsr_layout *layout, int dim, tsr_placement *cuts)
+{
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++) {
+        cuts[k] = tsr_layout_placements(layout)[k];
+        if (cuts[k].kind != TSR_SHARD || cuts[k].dim != dim)
+            cuts[k] = tsr_replicate();
+        cuts[k].dim = 0;
+    }
+}
+
+tsr_status tsr_program_compare(const tsr_layout *a, const tsr_layout *b, bool *alike)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(a);
+    *alike = tsr_op_are_on_one_mesh(mesh, tsr_layout_mesh(b));
+    for (int k = 0; *alike && k < tsr_mesh_ndim(mesh); k++) {
+        const tsr_placement *const x = &tsr_layout_placements(a)[k], *const y = &tsr_layout_placements(b)[k];
+        *alike = tsr_mesh_size(mesh, k) == 1 || (x->kind == y->kind && (x->kind != TSR_PARTIAL || x->op == y->op));
+    }
+    for (int dim = 0; *alike && dim < tsr_layout_ndim(a); dim++) {
+        tsr_placement ours[TSR_MAX_DIMS], theirs[TSR_MAX_DIMS];
+        take_cuts(a, dim, ours);
+        take_cuts(b, dim, theirs);
+        TSR_TRY(tsr_cuts_alike(mesh, tsr_layout_shape(a)[dim], ours, theirs, alike));
+    }
+    return TSR_OK;
 }

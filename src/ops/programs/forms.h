@@ -17,4 +17,8 @@ tsr_status tsr_executable_update_forms(tsr_executable *x, int at);
  * are as they were. */
 void tsr_executable_settle_forms(tsr_executable *x, bool back);
 
+/** `*alike` is true if each rank has the same elements by both layouts of a tensor, and terms of
+ * one kind, whatever cuts are called: a move from one to the other changes nothing. */
+tsr_status tsr_program_compare(const tsr_layout *a, const tsr_layout *b, bool *alike);
+
 #endif

@@ -3,7 +3,7 @@
 #include "ops/programs/plans.h"
 
 #include "ops/programs/executable.h"
-#include "ops/programs/recorded/record.h"
+#include "ops/programs/forms.h"
 
 #include <tessera/explain.h>
 #include <tessera/sys/memory.h>

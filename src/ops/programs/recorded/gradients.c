@@ -1,5 +1,6 @@
 /* The backward of a program: nodes from the last to the first, each by the formulas of its row,
  * which are applied as recorded ops. */
+#include "ops/programs/forms.h"
 #include "ops/programs/lengths.h"
 #include "ops/programs/recorded/record.h"
 #include "ops/rows/formula.h"

@@ -24,10 +24,6 @@ typedef struct tsr_move_reason {
 tsr_status tsr_program_move(tsr_program *program, tsr_value value, const tsr_layout *layout, tsr_move_reason reason,
                             tsr_value *out);
 
-/** `*alike` is true if each rank has the same elements by both layouts of a tensor, and terms of
- * one kind, whatever cuts are called: a move from one to the other changes nothing. */
-tsr_status tsr_program_compare(const tsr_layout *a, const tsr_layout *b, bool *alike);
-
 /** tsr_program_move(), if the policy allows it or the move changes nothing; `what` is the value's
  * name in the error. */
 tsr_status tsr_program_bring(tsr_program *program, const char *what, tsr_value value, const tsr_layout *layout,
