@@ -5,6 +5,7 @@
 #include "program.h"
 #include "random.h"
 #include "report.h"
+#include "told.h"
 
 #include <tessera/run.h>
 #include <tessera/sys/status.h>
@@ -111,22 +112,42 @@ static tsr_status on_step(void *user, const train_step *step)
     return a->options->plot ? train_plot_add(&a->plot, step) : TSR_OK;
 }
 
+static train_plan plan_of(const train_options *options, const opened *o)
+{
+    return (train_plan){.config = &o->config,
+                        .mesh = options->mesh,
+                        .batch = options->batch,
+                        .length = options->length,
+                        .dtype = options->dtype,
+                        .optimizer = options->optimizer,
+                        .clip = options->clip,
+                        .by_elements = options->by_elements,
+                        .shards_states = options->shards_states,
+                        .checkpoint = o->checkpoint,
+                        .seed = options->seed,
+                        .measures_peak = !options->json};
+}
+
+/* Tells what memory a training would take. */
+static tsr_status tell(const train_options *options)
+{
+    opened o = {0};
+    tsr_status status = open_model(options->model, &o);
+    if (status == TSR_OK)
+        status = check_model(options, &o.config);
+    if (status == TSR_OK) {
+        const train_plan plan = plan_of(options, &o);
+        status = train_tell_memory(&plan, options->validation != NULL, options->json);
+    }
+    finish(&o);
+    return status;
+}
+
 static tsr_status train(const train_options *options, const opened *o, int ranks, const llama_processes *processes)
 {
     audience told = {.options = options};
     const train_job job = {
-        .plan = {.config = &o->config,
-                 .mesh = options->mesh,
-                 .batch = options->batch,
-                 .length = options->length,
-                 .dtype = options->dtype,
-                 .optimizer = options->optimizer,
-                 .clip = options->clip,
-                 .by_elements = options->by_elements,
-                 .shards_states = options->shards_states,
-                 .checkpoint = o->checkpoint,
-                 .seed = options->seed,
-                 .measures_peak = !options->json},
+        .plan = plan_of(options, o),
         .batches = {&o->data, options->batch, options->length, options->random,
                     llama_random_stream(options->seed, "windows")},
         .validation = options->validation ? &o->validation : NULL,
@@ -214,7 +235,10 @@ static int answer(const train_options *options)
         fputs(train_usage, stdout);
     else if (options->version)
         printf("tessera-train %s\n", tsr_version());
-    else
+    else if (options->memory) {
+        if (tell(options) != TSR_OK)
+            return llama_fail(LLAMA_REFUSED);
+    } else
         return run(options);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
@@ -229,6 +253,7 @@ int main(int argc, char **argv)
     if (train_options_parse(argc, argv, &options) != TSR_OK)
         return tsr_launch_get().rank == 0 ? llama_fail(LLAMA_USAGE) : LLAMA_USAGE; /* all ranks have the same options */
     /* For work of a single process, only the first of the launched processes runs. */
-    const bool idle = tsr_launch_get().rank > 0 && (options.help || options.version || !of_processes(&options));
+    const bool idle =
+        tsr_launch_get().rank > 0 && (options.help || options.version || options.memory || !of_processes(&options));
     return idle ? 0 : answer(&options);
 }

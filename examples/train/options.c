@@ -43,6 +43,7 @@ const char *const train_usage =
     "      --resume DIR       go on from such a state, on any mesh\n"
     "      --validation FILE  what to measure the loss on as well, of the kind of --data\n"
     "      --plot FILE.svg    draw the losses\n"
+    "      --memory           tell what memory a rank takes, and end; the mesh may have any number of ranks\n"
     "      --json             a JSON object for each step\n"
     "  -h, --help\n"
     "      --version\n"
@@ -79,6 +80,7 @@ enum {
     OPTION_RESUME,
     OPTION_VALIDATION,
     OPTION_PLOT,
+    OPTION_MEMORY,
     OPTION_JSON,
     OPTION_VERSION,
     OPTION_HELP = 'h'
@@ -108,6 +110,7 @@ static const struct option KNOWN[] = {
     {"resume", required_argument, NULL, OPTION_RESUME},
     {"validation", required_argument, NULL, OPTION_VALIDATION},
     {"plot", required_argument, NULL, OPTION_PLOT},
+    {"memory", no_argument, NULL, OPTION_MEMORY},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -264,6 +267,9 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         return parse_order(value, out);
     case OPTION_DTYPE:
         return parse_dtype(value, out);
+    case OPTION_MEMORY:
+        out->memory = true;
+        return TSR_OK;
     case OPTION_JSON:
         out->json = true;
         return TSR_OK;
@@ -311,7 +317,7 @@ static tsr_status check(const train_options *options, int operands)
     if (operands != 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "one MODEL_DIR or CONFIG.json is expected, not %d; try --help",
                               operands);
-    if (!options->data)
+    if (!options->data && !options->memory)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--data FILE is expected: what to learn; try --help");
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "

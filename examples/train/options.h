@@ -25,6 +25,7 @@ typedef struct train_options {
     bool by_elements;   /**< matrices are cut */
     bool shards_states; /**< of the optimizer, along dp */
     bool json;
+    bool memory;        /**< tell what a rank takes, and end */
     bool help, version; /**< if set, nothing else was checked */
 } train_options;
 

@@ -52,13 +52,24 @@ static int64_t count_parameters(const train_trainer *trainer)
     return count;
 }
 
+static double mib(int64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
 void train_report_begin(const train_trainer *trainer)
 {
+    const train_memory *const m = &trainer->memory;
     fprintf(stderr,
             "%lld parameters on mesh %s: a rank needs at most %.1f MiB, and a step receives %lld bytes in %lld "
             "exchanges\n",
-            (long long)count_parameters(trainer), trainer->plan->mesh, (double)trainer->most_bytes / (1 << 20),
+            (long long)count_parameters(trainer), trainer->plan->mesh, mib(trainer->most_bytes),
             (long long)trainer->bytes_received, (long long)trainer->exchanges);
+    fprintf(stderr,
+            "memory of rank 0: parameters %.1f MiB, optimizer's states %.1f, gradients %.1f, gathered weights %.1f, "
+            "activations %.1f, workspaces %.1f, other %.1f\n",
+            mib(m->weights), mib(m->optimizer), mib(m->gradients), mib(m->gathered), mib(m->activations),
+            mib(m->workspaces), mib(m->batch + m->validation + m->programs));
 }
 
 tsr_status train_report_step(const train_step *s, bool json)

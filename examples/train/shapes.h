@@ -14,7 +14,7 @@ typedef struct train_shapes {
     struct {
         char name[TRAIN_NAME_BYTES];
         int64_t shape[2];
-    } *items; /**< owned */
+    } * items; /**< owned */
 } train_shapes;
 
 void train_shapes_finish(train_shapes *shapes);

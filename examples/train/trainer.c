@@ -10,26 +10,24 @@
 
 enum { BATCH_INPUTS = 3, STEP_INPUTS = 5 };
 
-static train_model model_of(train_trainer *trainer)
+void train_trainer_state(const train_plan *plan, const train_layouts *layouts, train_shapes *shapes, bool trains,
+                         tsr_program *program)
 {
-    const train_plan *const plan = trainer->plan;
-    return (train_model){plan->config, &trainer->layouts, plan->batch, plan->length, &trainer->shapes, plan->dtype};
+    const train_model model = {plan->config, layouts, plan->batch, plan->length, shapes, plan->dtype};
+    tsr_optimizer_options optimizer = plan->optimizer;
+    if (plan->shards_states && layouts->dims[TRAIN_DP] >= 0)
+        optimizer.shard_over = 1U << layouts->dims[TRAIN_DP];
+    if (trains)
+        (void)train_state_step(&model, &optimizer, plan->clip, plan->keeps_gradients, program);
+    else
+        (void)train_state_validation(&model, program);
 }
 
 static tsr_status compile(train_trainer *trainer, bool trains, tsr_executable **out)
 {
     tsr_program *p;
-    const train_plan *const plan = trainer->plan;
-    const train_model model = model_of(trainer);
-    tsr_optimizer_options optimizer = plan->optimizer;
-    if (plan->shards_states && trainer->layouts.dims[TRAIN_DP] >= 0)
-        optimizer.shard_over = 1U << trainer->layouts.dims[TRAIN_DP];
     TSR_TRY(tsr_program_create(tsr_comm_context(trainer->comm), &p));
-    /* An error of the statement is the program's, which compiling tells. */
-    if (trains)
-        (void)train_state_step(&model, &optimizer, plan->clip, plan->keeps_gradients, p);
-    else
-        (void)train_state_validation(&model, p);
+    train_trainer_state(trainer->plan, &trainer->layouts, &trainer->shapes, trains, p);
     const tsr_status status = tsr_compile(p, NULL, out);
     tsr_program_destroy(p);
     return status;
@@ -124,7 +122,14 @@ static tsr_status count(train_trainer *trainer)
     trainer->bytes_received = sums[0];
     trainer->flops = sums[1];
     trainer->exchanges = count_exchanges(trainer->step.executable);
-    trainer->most_bytes = (int64_t)figures.peak_bytes;
+    return TSR_OK;
+}
+
+/* Finds what all programs take. */
+static tsr_status count_memory(train_trainer *trainer)
+{
+    TSR_TRY(train_memory_find(trainer->step.executable, trainer->validation.executable, &trainer->memory));
+    trainer->most_bytes = trainer->memory.total;
     return tsr_comm_all_reduce(trainer->comm, &trainer->most_bytes, &trainer->most_bytes, 1, TSR_I64, TSR_MAX,
                                tsr_device_host(), NULL);
 }
@@ -141,11 +146,12 @@ static tsr_status fill(train_trainer *trainer, bool validates)
     if (trainer->plan->measures_peak)
         TSR_TRY(train_peak(trainer->comm, trainer->layouts.mesh, trainer->plan->dtype == TSR_F64 ? TSR_F64 : TSR_F32,
                            &trainer->peak));
-    if (!validates)
-        return TSR_OK;
-    TSR_TRY(compile(trainer, false, &trainer->validation.executable));
-    TSR_TRY(bind_validation(trainer));
-    return prepare(trainer, &trainer->validation);
+    if (validates) {
+        TSR_TRY(compile(trainer, false, &trainer->validation.executable));
+        TSR_TRY(bind_validation(trainer));
+        TSR_TRY(prepare(trainer, &trainer->validation));
+    }
+    return count_memory(trainer);
 }
 
 tsr_status train_trainer_create(tsr_comm *comm, const train_plan *plan, bool validates, train_trainer **out)

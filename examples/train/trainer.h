@@ -4,6 +4,7 @@
 #define TRAIN_TRAINER_H
 
 #include "data.h"
+#include "memory.h"
 #include "statement.h"
 
 #include <tessera/checkpoint.h>
@@ -45,7 +46,8 @@ typedef struct train_trainer {
     int64_t exchanges;              /**< of a step in which this rank receives */
     int64_t flops;                  /**< of all ranks together, in a step */
     double peak;                    /**< such operations a second in large products; 0: not measured */
-    int64_t most_bytes;             /**< memory of the rank that needs the most: weights, states and a step */
+    train_memory memory;            /**< of this rank */
+    int64_t most_bytes;             /**< memory of the rank that needs the most */
 } train_trainer;
 
 /** What a step tells, the same on every rank. */
@@ -53,6 +55,11 @@ typedef struct train_told {
     double loss; /**< before the update */
     double norm; /**< of all gradients, before they are clipped */
 } train_told;
+
+/** Records a plan's step, or with `trains` false its validation. An error is the program's, which
+ * compiling tells. */
+void train_trainer_state(const train_plan *plan, const train_layouts *layouts, train_shapes *shapes, bool trains,
+                         tsr_program *program);
 
 /** Collective: makes a trainer, with weights as they begin. */
 tsr_status train_trainer_create(tsr_comm *comm, const train_plan *plan, bool validates, train_trainer **out);

@@ -9,8 +9,10 @@ tsr_status tsr_axis_need_names(const tsr_mesh *mesh, const char *format)
 {
     if (tsr_mesh_name(mesh, 0))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s names the axes of a mesh, but this mesh's dims have no names: give "
-                          "it some, as in a=2,b=4", format);
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s names the axes of a mesh, but this mesh's dims have no names: give "
+                          "it some, as in a=2,b=4",
+                          format);
 }
 
 tsr_status tsr_axis_find(tsr_scan *scan, const tsr_mesh *mesh, size_t start, size_t length, int *mesh_dim)

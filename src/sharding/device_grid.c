@@ -70,8 +70,7 @@ static tsr_status place_of(const matching *m, const int64_t *coordinate, int64_t
 {
     placed wanted = {0, 0};
     TSR_TRY(tsr_mesh_rank_at(m->form->mesh, coordinate, &wanted.device));
-    const placed *const found =
-        bsearch(&wanted, m->placed, (size_t)m->grid->count, sizeof wanted, by_device);
+    const placed *const found = bsearch(&wanted, m->placed, (size_t)m->grid->count, sizeof wanted, by_device);
     if (!found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the text's devices do not have rank %lld, which the mesh has",
                               (long long)wanted.device);

@@ -250,8 +250,7 @@ static tsr_status read_ids(reader *r, size_t at)
         return compare_ids(r, NULL, at);
     }
     TSR_TRY(tsr_allocate(context, (size_t)count * sizeof *ids, (void **)&ids));
-    tsr_status status =
-        tsr_token_accept(r->scan, "[") ? read_iota_ids(r, ids, count) : read_listed_ids(r, ids, count);
+    tsr_status status = tsr_token_accept(r->scan, "[") ? read_iota_ids(r, ids, count) : read_listed_ids(r, ids, count);
     if (status == TSR_OK)
         status = tsr_token_need(r->scan, r->dialect->ids_end);
     if (status == TSR_OK)

@@ -1,8 +1,7 @@
 #include "sharding/sbp.h"
 
-#include "sharding/each_dim.h"
-
 #include "placement/layout.h"
+#include "sharding/each_dim.h"
 
 #include <tessera/sys/status.h>
 
@@ -48,10 +47,11 @@ static tsr_status check_order(const tsr_sharding_form *form)
     for (int d = 0; d < form->ndim; d++)
         for (int i = 1; i < form->cuts[d].count; i++)
             if (form->cuts[d].at[i] < form->cuts[d].at[i - 1])
-                return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                      "OneFlow has no word for the order in which tensor dim %d is cut: it cuts by mesh "
-                                      "dims in their order",
-                                      d);
+                return tsr_status_set(
+                    TSR_ERROR_UNSUPPORTED,
+                    "OneFlow has no word for the order in which tensor dim %d is cut: it cuts by mesh "
+                    "dims in their order",
+                    d);
     return TSR_OK;
 }
 

@@ -52,10 +52,11 @@ tsr_status tsr_sharding_format_parse(const char *name, tsr_sharding_format *out)
             *out = (tsr_sharding_format)f;
             return TSR_OK;
         }
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "there is no sharding format \"%s\": there are tessera, hlo1, hlo, hlo3, sdy, jax, torch, sbp, "
-                          "tf and mlir",
-                          name);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "there is no sharding format \"%s\": there are tessera, hlo1, hlo, hlo3, sdy, jax, torch, sbp, "
+        "tf and mlir",
+        name);
 }
 
 static tsr_status refuse_format(const char *call, tsr_sharding_format format)

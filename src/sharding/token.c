@@ -35,9 +35,7 @@ tsr_status tsr_token_quoted(tsr_scan *scan, char quote, size_t *start, size_t *l
 {
     skip_spaces(scan);
     const char mark = scan->text[scan->at];
-    const char *const expected = quote == '"'    ? "a name in \"\""
-                                 : quote == '\'' ? "a name in ''"
-                                                 : "a name in quotes";
+    const char *const expected = quote == '"' ? "a name in \"\"" : quote == '\'' ? "a name in ''" : "a name in quotes";
     if (mark == '\0' || (quote ? mark != quote : mark != '"' && mark != '\''))
         return tsr_scan_expected(scan, scan->at, expected);
     const char *const first = scan->text + scan->at + 1, *const last = strchr(first, mark);

@@ -1,10 +1,9 @@
 #include "sharding/torch.h"
 
 #include "base/checked.h"
+#include "placement/ownership.h"
 #include "sharding/each_dim.h"
 #include "sharding/same_cuts.h"
-
-#include "placement/ownership.h"
 
 #include <tessera/sys/status.h>
 
@@ -120,10 +119,11 @@ static tsr_status check(const tsr_layout *layout, const tsr_placement *placement
     tsr_layout_destroy(theirs);
     if (status != TSR_OK || same)
         return status;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "PyTorch has no word for how tensor dim %d is cut: it knows chunks of ceil(L / n), by one mesh "
-                          "dim after the other, and these strided",
-                          dim);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "PyTorch has no word for how tensor dim %d is cut: it knows chunks of ceil(L / n), by one mesh "
+        "dim after the other, and these strided",
+        dim);
 }
 
 tsr_status tsr_write_torch(const tsr_layout *layout, tsr_text *out)
