@@ -90,7 +90,7 @@ static void print_table(const train_plan *plan, const train_memory *m)
                 {"the programs themselves", m->programs}};
     printf("On mesh %s a rank takes at most %.1f MiB:\n", plan->mesh, (double)m->total / (1 << 20));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].bytes > 0)
+        if (rows[i].bytes >= (1 << 20) / 20)
             printf("%10.1f  %s\n", (double)rows[i].bytes / (1 << 20), rows[i].what);
 }
 

@@ -11,6 +11,12 @@
  * [state, value, position]} is tsr_op_store(); position may be null. `outputs` are {"name",
  * "placements"}, null for what the rule gives. `gradients`, {"of", "to"}, records the gradients of
  * a loss; that of w is the output `d.w`.
+ *
+ * `optimizer` records an update (optimizer.h) of the states of gradients.to: {"name": "adamw" (sgd,
+ * lion, adafactor, muon), "rate", "step"}, with names of values that runs give; "shard_over", a
+ * list of mesh dims; "clip"; and the fields of tsr_optimizer_options: "weight_decay", "betas",
+ * "epsilon", "momentum", "dampening", "nesterov", "masters", "beta2_decay", "least_scale",
+ * "threshold". Gradients are then outputs only if they are among `outputs`.
  */
 #ifndef TESSERA_PROGRAM_JSON_H
 #define TESSERA_PROGRAM_JSON_H

@@ -96,12 +96,53 @@ def told():
     answer = tool.json("program", save(program), "--mesh", "2")
     wanted = {"mesh": {"shape": [2], "names": None}, "moves": [], "bytes_received": {"max": 0, "total": 0},
               "peak_bytes": {"max": 2 * 8 * 4 + 16 * 8 * 4 + 2 * 16 * 4}, "flops": {"max": 2 * 2 * 8 * 16}}
-    wrong = harness.different("answer", {key: answer.get(key) for key in wanted}, wanted)
+    memory = answer.pop("memory")
+    memory.pop("executable")
+    parts = {"parameters": 16 * 8 * 4, "inputs": 2 * 8 * 4, "outputs": 2 * 16 * 4, "optimizer_states": 0, "gathered": 0, "activations": 0, "gradients": 0,
+             "workspaces": 0, "gaps": 0}
+    wrong = harness.different("answer", {key: answer.get(key) for key in wanted}, wanted) + harness.different("memory", memory, parts)
     wrong += harness.different("fields", set(answer), {*wanted, "ops", "seconds"})
     wrong += harness.different("an op", {key: item for key, item in answer["ops"][0].items() if key != "seconds"},
                                {"op": "linear", "inputs": ["x", "w", None], "outputs": ["y"], "placements": [["S(0)"]], "gradient": ["R"],
                                 "bytes_received": {"max": 0, "total": 0}, "view": False, "group": None})
     return wrong + harness.different("seconds", answer["ops"][0]["seconds"], answer["seconds"])
+
+
+def training(weight="R", optimizer=None, **changes):
+    """A linear layer with the sum of squares of its result, which an optimizer makes smaller."""
+    return {"values": [value("x", [8, 6], ["S(0)"], "input"), value("w", [12, 6], [weight], "state", gradient="P"),
+                       {**value("rate", [], None, "input"), "dtype": "f64"}, {**value("step", [], None, "input"), "dtype": "f64"}],
+            "ops": [op("linear", ["x", "w", None], "y"), op("square", ["y"], "s"), op("sum", ["s"], "t", dim=[0, 1]), op("all_reduce", ["t"], "loss")],
+            "outputs": [{"name": "loss"}], "gradients": {"of": "loss", "to": ["w"]},
+            "optimizer": optimizer if optimizer is not None else {"name": "adamw", "rate": "rate", "step": "step", "weight_decay": 0, **changes}}
+
+
+def optimized():
+    """Memory by ZeRO's stages, and the same weights on one rank and on four."""
+    wrong, bytes_of_w = [], 12 * 6 * 4
+    for changes, parameters, states in (({}, 1, 1), ({"shard_over": ["dp"]}, 1, 4), ({"shard_over": [0], "clip": 1.5}, 1, 4)):
+        answer = tool.json("program", save(training(**changes)), "--mesh", "dp=4")
+        memory = answer["memory"]
+        wrong += harness.different(f"states, {changes}", memory["optimizer_states"], 2 * bytes_of_w // states)
+        wrong += harness.different(f"sum, {changes}", sum(memory.values()) - memory["executable"], answer["peak_bytes"]["max"])
+        if memory["parameters"] < bytes_of_w // parameters or memory["gradients"] == 0 or memory["executable"] == 0:
+            wrong.append(f"{changes}: {memory}")
+    inputs, found = tool.folder / "trained", []
+    inputs.mkdir(exist_ok=True)
+    for name, kind, shape, values in (("x", "<f4", (8, 6), numbers(1, 48)), ("w", "<f4", (12, 6), numbers(2, 72)), ("w.exp_avg", "<f4", (12, 6), [0] * 72),
+                                      ("w.exp_avg_sq", "<f4", (12, 6), [0] * 72), ("rate", "<f8", (), [0.25]), ("step", "<f8", (), [1])):
+        harness.write_npy(inputs / f"{name}.npy", kind, shape, values)
+    for mesh in ("dp=1", "dp=4"):
+        output = tool.folder / f"trained-{mesh}"
+        tool.json("program", save(training(shard_over=["dp"])), "--mesh", mesh, "--inputs", inputs, "--output", output)
+        found.append({name: harness.read_npy(output / f"{name}.npy") for name in ("w", "w.exp_avg", "w.exp_avg_sq", "loss")})
+    wrong += harness.different("on four ranks", found[1], found[0])
+    # AdamW's first step is rate times the sign of the gradient, but for epsilon.
+    moved = [abs(new - old) for new, old in zip(found[0]["w"][2], numbers(2, 72))]
+    if not all(size < 1e-6 or abs(size - 0.25) < 1e-6 for size in moved) or max(moved) < 0.2:
+        wrong.append(f"w moved by {moved}")
+    text = tool.run("program", save(training(shard_over=["dp"])), "--mesh", "dp=4").stdout
+    return wrong + ([] if re.search(r"at most: parameters .*, optimizer's states 144 B, .*gradients", text) else [text])
 
 
 # x is cut where the weight is: the product is Partial, and an output wants it whole.
@@ -279,6 +320,7 @@ for case in (("1", "R", "R", "R", "R"), ("2", "R", "S(0)", "S(0)", "S(1)"), ("3"
 tool.case("integers and ops of two results run", ids)
 tool.case("stores are told, and states are written", stored)
 tool.case("a varying state has a gradient", trained)
+tool.case("an optimizer changes states, and memory is told by what it is for", optimized)
 tool.case("older files stay where a run fails", left_alone)
 
 X = value("x", [4, 8], None, "input")
@@ -294,7 +336,7 @@ tool.refuses(1, ["program", "missing.json", "--mesh", "2"], ["missing.json"])
 tool.refuses(2, ["program", save({}), "--mesh", "2x"], ["--mesh"])
 tool.refuses(2, ["program", save({}), "--mesh", "2", "--inputs", "x"], ["--output"])
 refuses(2, "{", ["line 1"])
-refuses(2, [], ["values, ops, outputs, gradients"])
+refuses(2, [], ["values, ops, outputs, gradients, optimizer"])
 refuses(2, {"value": []}, ["\"value\" is not one of its fields"])
 refuses(1, {}, ["neither outputs nor stores"])
 refuses(2, {"values": [{**X, "kind": "weight"}]}, ["values[0], \"x\"", "weight"])
@@ -319,6 +361,16 @@ refuses(2, {"values": [X], "outputs": [{"name": "y"}]}, ["outputs[0], \"y\""])
 refuses(1, {"values": [X], "outputs": [{"name": "x", "placements": ["S(0)"]}]}, ["outputs[0], \"x\"", "policy"])
 refuses(2, {"values": [X], "gradients": {"of": "x", "to": []}}, ["gradients", "to must be"])
 refuses(1, {"values": [X], "gradients": {"of": "x", "to": ["x"]}}, ["gradients", "must have 1"])
+refuses(2, training(optimizer={"name": "adam", "rate": "rate"}), ["optimizer", "adamw"])
+refuses(2, training(optimizer={"name": "adamw"}), ["optimizer", "rate is missing"])
+refuses(1, training(optimizer={"name": "adamw", "rate": "rate"}), ["optimizer", "step is TSR_NONE"])
+refuses(2, training(betas=[0.9]), ["optimizer", "betas must be two numbers"])
+refuses(2, training(masters=1), ["optimizer", "masters must be true or false"])
+refuses(2, training(shard_over=["tp"]), ["optimizer", "shard_over[0]"])
+refuses(2, training(lr=1), ["optimizer", "\"lr\" is not one of its fields"])
+refuses(2, training(clip="1"), ["optimizer", "clip must be a number"])
+refuses(2, {**training(), "gradients": None}, ["optimizer", "there are no gradients"])
+refuses(2, {**training(), "values": [{**v, "kind": "parameter"} if v["name"] == "w" else v for v in training()["values"]]}, ["optimizer", "w"])
 refuses(1, REDUCED, ["ops[1], relu"])
 refuses(1, REDUCED, ["--rank 2"], "--rank", "2")
 tool.report.finish()

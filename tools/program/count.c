@@ -48,7 +48,10 @@ static tsr_status add_rank(program_count *c, const tsr_executable *x)
     size_t at = 0;
     TSR_TRY(tsr_executable_figures_of(x, &f));
     add_sum(&c->bytes, f.bytes_received);
-    c->peak_bytes = (int64_t)f.peak_bytes > c->peak_bytes ? (int64_t)f.peak_bytes : c->peak_bytes;
+    if (!c->first || (int64_t)f.peak_bytes > c->peak_bytes) {
+        c->peak_bytes = (int64_t)f.peak_bytes;
+        TSR_TRY(tsr_executable_memory_of(x, &c->memory));
+    }
     c->seconds = f.seconds > c->seconds ? f.seconds : c->seconds;
     c->flops = f.flops > c->flops ? f.flops : c->flops;
     for (size_t i = 0; i < tsr_executable_step_count(x); i++) {

@@ -26,6 +26,7 @@ typedef struct program_count {
     size_t count;
     tsr_plan_sum bytes; /**< received */
     int64_t peak_bytes; /**< of the rank that has most */
+    tsr_executable_memory memory; /**< of that rank */
     double seconds;     /**< of the slowest rank */
     int64_t flops;      /**< of products, of the rank that has most */
 } program_count;

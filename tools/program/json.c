@@ -61,6 +61,23 @@ static json_t *move_to_json(const program_count *c, const program_step *step, si
     return json_with_field(object, "seconds", json_real(step->seconds));
 }
 
+/* What the memory of the rank that has most is for; the fields add up to peak_bytes, but the last. */
+static json_t *memory_to_json(const tsr_executable_memory *m)
+{
+    const struct {
+        const char *name;
+        size_t bytes;
+    } fields[] = {{"parameters", m->parameters}, {"optimizer_states", m->optimizer_states},
+                  {"inputs", m->inputs},         {"outputs", m->outputs},
+                  {"gathered", m->gathered},     {"activations", m->activations},
+                  {"gradients", m->gradients},   {"workspaces", m->scratch},
+                  {"gaps", m->gaps},             {"executable", m->kept}};
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        object = json_with_field(object, fields[i].name, json_integer((json_int_t)fields[i].bytes));
+    return object;
+}
+
 static json_t *answer_to_json(const program_count *c)
 {
     json_t *object = json_object(), *ops = json_array(), *moves = json_array(), *peak = json_object();
@@ -80,6 +97,7 @@ static json_t *answer_to_json(const program_count *c)
     object = json_with_field(object, "moves", moves);
     object = json_with_field(object, "bytes_received", sum_to_json(c, &c->bytes));
     object = json_with_field(object, "peak_bytes", peak);
+    object = json_with_field(object, "memory", memory_to_json(&c->memory));
     object = json_with_field(object, "flops", flops);
     return json_with_field(object, "seconds", json_real(c->seconds));
 }

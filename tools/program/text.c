@@ -135,6 +135,28 @@ static void write_table(const program_count *c, text_buffer *to)
     visit_lines(c, widths, to);
 }
 
+/* ": parameters 1.2 KiB, inputs 128 bytes", of what there is. */
+static void write_memory(const tsr_executable_memory *m, text_buffer *to)
+{
+    const struct {
+        const char *name;
+        size_t bytes;
+    } parts[] = {{"parameters", m->parameters}, {"optimizer's states", m->optimizer_states},
+                 {"inputs", m->inputs},         {"outputs", m->outputs},
+                 {"gathered", m->gathered},     {"activations", m->activations},
+                 {"gradients", m->gradients},   {"workspaces", m->scratch},
+                 {"gaps", m->gaps}};
+    const char *before = ": ";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char bytes[BYTES_TEXT];
+        if (parts[i].bytes == 0)
+            continue;
+        print_short_bytes((int64_t)parts[i].bytes, bytes);
+        text_buffer_print(to, "%s%s %s%sB", before, parts[i].name, bytes, strchr(bytes, ' ') ? "" : " ");
+        before = ", ";
+    }
+}
+
 static void write_totals(const program_count *c, text_buffer *to)
 {
     char bytes[BYTES_TEXT], total[BYTES_TEXT], peak[BYTES_TEXT], seconds[BYTES_TEXT];
@@ -149,7 +171,9 @@ static void write_totals(const program_count *c, text_buffer *to)
     else
         text_buffer_print(to, "\nthe first rank, of %lld, receives %s", (long long)tsr_mesh_count(c->request->mesh),
                           bytes);
-    text_buffer_print(to, "\nmemory: %s at most\ntime by the cost model: %s\n", peak, seconds);
+    text_buffer_print(to, "\nmemory: %s at most", peak);
+    write_memory(&c->memory, to);
+    text_buffer_print(to, "\ntime by the cost model: %s\n", seconds);
 }
 
 int program_to_text(const program_count *c, text_buffer *to)

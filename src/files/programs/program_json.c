@@ -1,14 +1,16 @@
 /* Programs written as JSON. */
 #include "files/json.h"
 #include "files/programs/read_ops.h"
+#include "files/programs/read_optimizer.h"
 #include "files/programs/read_outputs.h"
 #include "files/programs/read_values.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static tsr_status read_members(const tsr_program_reader *r, json_t *object)
 {
-    static const char *const keys[] = {"values", "ops", "outputs", "gradients", NULL};
+    static const char *const keys[] = {"values", "ops", "outputs", "gradients", "optimizer", NULL};
     const json_t *values, *ops, *outputs;
     static const char where[] = "the program";
     TSR_TRY(tsr_program_check_keys(r, where, object, keys));
@@ -19,7 +21,11 @@ static tsr_status read_members(const tsr_program_reader *r, json_t *object)
     TSR_TRY(tsr_program_read_values(r, values));
     TSR_TRY(tsr_program_read_ops(r, ops));
     TSR_TRY(tsr_program_read_gradients(r, gradients));
-    return tsr_program_read_outputs(r, outputs, gradients);
+    /* What an optimizer takes is an output only if it is among them. */
+    json_t *const optimizer = json_object_get(object, "optimizer");
+    const bool trains = optimizer && !json_is_null(optimizer);
+    TSR_TRY(tsr_program_read_outputs(r, outputs, trains ? NULL : gradients));
+    return tsr_program_read_optimizer(r, optimizer, gradients);
 }
 
 static tsr_status load(const char *name, const void *text, size_t bytes, json_t **out)

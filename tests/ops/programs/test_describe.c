@@ -82,6 +82,96 @@ static void an_executable_tells_what_it_does(void **state)
     tsr_context_destroy(context);
 }
 
+/* Compiles for rank 0 of an abstract mesh. */
+static tsr_executable *compile_on(const char *mesh_text, void (*records)(tsr_program *, const tsr_mesh *, const void *))
+{
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    tsr_mesh *mesh;
+    tsr_program *p;
+    tsr_executable *x = NULL;
+    options.rank = 0;
+    assert_int_equal(tsr_mesh_parse(NULL, NULL, mesh_text, &mesh), TSR_OK);
+    assert_int_equal(tsr_program_create(tsr_mesh_context(mesh), &p), TSR_OK);
+    records(p, mesh, NULL);
+    if (tsr_compile(p, &options, &x) != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_program_destroy(p);
+    tsr_mesh_destroy(mesh);
+    return x;
+}
+
+/* A cut of 8 rows into 4 parts by other names. */
+static void record_alike(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const int64_t shape[] = {8, IN};
+    (void)arg;
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)");
+    const tsr_value y = tsr_op_redistribute(p, tsr_op_relu(p, x), "S(0;balanced)");
+    tsr_output(p, "y", tsr_op_relu(p, tsr_op_redistribute(p, tsr_op_relu(p, y), "S(0;sizes=2,2,2,2)")), NULL);
+}
+
+static void a_move_between_names_of_one_cut_is_a_view(void **state)
+{
+    tsr_executable *const x = compile_on("4", record_alike);
+    tsr_executable_step step;
+    int moves = 0;
+    (void)state;
+    for (size_t i = 0; i < tsr_executable_step_count(x); i++) {
+        assert_int_equal(tsr_executable_step_at(x, i, &step), TSR_OK);
+        moves += strcmp(step.op, "move") == 0;
+        assert_int_equal(step.is_view, strcmp(step.op, "move") == 0);
+    }
+    assert_int_equal(moves, 2);
+    tsr_executable_destroy(x);
+}
+
+/* A step of SGD with momentum on a weight that is gathered before it is used. */
+static void record_step(tsr_program *p, const tsr_mesh *mesh, const void *arg)
+{
+    const int64_t of_x[] = {16, IN}, of_w[] = {OUT * 16, IN};
+    tsr_layout *layout;
+    tsr_value d;
+    tsr_optimizer_options sgd = TSR_SGD_INIT;
+    (void)arg;
+    sgd.momentum = 0.5;
+    assert_int_equal(tsr_layout_parse(mesh, "S(0)", 2, of_w, TSR_F32, &layout), TSR_OK);
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, of_x, "S(0)");
+    const tsr_value rate = tsr_input(p, "rate", mesh, TSR_F64, 0, NULL, NULL);
+    const tsr_value w = tsr_state(p, "w", layout);
+    const tsr_value used = tsr_op_vary(p, tsr_op_redistribute(p, w, "R"));
+    const tsr_value y = tsr_op_silu(p, tsr_op_linear(p, x, used, TSR_NONE));
+    const tsr_value sum = tsr_op_sum(p, tsr_op_square(p, y), 0, NULL, 0);
+    tsr_gradients(p, tsr_op_all_reduce(p, sum, 0), 1, &w, &d);
+    tsr_optimizer_update(p, 1, &w, &d, rate, TSR_NONE, TSR_NONE, &sgd);
+    tsr_layout_destroy(layout);
+}
+
+static void memory_is_told_by_what_it_is_for(void **state)
+{
+    const size_t of_w = OUT * 16 * IN * sizeof(float), of_y = 4 * OUT * 16 * sizeof(float);
+    tsr_executable *const x = compile_on("4", record_step);
+    tsr_executable_memory m;
+    tsr_executable_figures f;
+    (void)state;
+    assert_int_equal(tsr_executable_memory_of(NULL, &m), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_executable_memory_of(x, NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_executable_memory_of(x, &m), TSR_OK);
+    assert_int_equal(tsr_executable_figures_of(x, &f), TSR_OK);
+    assert_int_equal(m.optimizer_states, of_w / 4);
+    assert_int_equal(m.inputs, 4 * IN * sizeof(float) + sizeof(double));
+    assert_int_equal(m.outputs, 0);
+    assert_int_equal(m.parameters + m.optimizer_states, f.parameter_bytes);
+    assert_true(m.parameters >= of_w / 4 && m.parameters < of_w / 4 + of_y + 64);
+    assert_int_equal(m.peak, f.peak_bytes);
+    assert_int_equal(m.gathered + m.activations + m.gradients + m.scratch + m.gaps, f.workspace_bytes);
+    /* The fullest step is in the backward of silu: the gathered weight has gone. */
+    assert_int_equal(m.activations, 2 * of_y);
+    assert_int_equal(m.gathered, 0);
+    assert_true(m.gradients >= of_y);
+    assert_true(m.kept > 0);
+    tsr_executable_destroy(x);
+}
+
 /* Compiles for a rank of an abstract mesh in a context with a profile. */
 static tsr_executable *compile_by(const char *profile, const char *mesh_text,
                                   void (*records)(tsr_program *, const tsr_mesh *, const void *), const void *arg)
@@ -295,6 +385,8 @@ static void constants_are_added(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_executable_tells_what_it_does),
+                                       cmocka_unit_test(a_move_between_names_of_one_cut_is_a_view),
+                                       cmocka_unit_test(memory_is_told_by_what_it_is_for),
                                        cmocka_unit_test(the_profile_of_the_context_times_steps),
                                        cmocka_unit_test(parameters_push_each_other_out_of_caches),
                                        cmocka_unit_test(products_are_counted_by_their_sizes),
