@@ -192,16 +192,17 @@ tsr_status tsr_read_mlir(tsr_scan *scan, const tsr_sharding_case *given, tsr_lay
     return tsr_form_layout(&r.form, TSR_CUT_AT_ONCE, given->dtype, out);
 }
 
-/* True if all axes cut every dim at once into even parts. */
-static bool is_even(const tsr_layout *layout)
+/* Whether all axes cut every dim at once into even parts. */
+static tsr_status find_even(const tsr_layout *layout, bool *even)
 {
     tsr_sharding_form form;
-    if (tsr_form_of(layout, TSR_CUT_AT_ONCE, "MLIR", &form) != TSR_OK)
-        return false;
+    const tsr_status status = tsr_form_of(layout, TSR_CUT_AT_ONCE, "MLIR", &form);
+    *even = status == TSR_OK;
+    if (status != TSR_OK)
+        return status == TSR_ERROR_UNSUPPORTED ? TSR_OK : status;
     for (int d = 0; d < form.ndim; d++)
-        if (form.shape[d] % tsr_form_parts(&form, &form.cuts[d]) != 0)
-            return false;
-    return true;
+        *even = *even && form.shape[d] % tsr_form_parts(&form, &form.cuts[d]) == 0;
+    return TSR_OK;
 }
 
 /* The offsets of the parts of one dim, which must follow one another; several axes cut in their
@@ -248,7 +249,9 @@ static tsr_status write_offsets(const tsr_layout *layout, tsr_text *out)
 tsr_status tsr_write_mlir(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
+    bool even;
     TSR_TRY(tsr_form_of_axes(layout, "MLIR", &form));
+    TSR_TRY(find_even(layout, &even));
     if (form.summed.count > 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "MLIR has no word for P(sum), which mesh dim %d has",
                               form.summed.at[0]);
@@ -260,7 +263,7 @@ tsr_status tsr_write_mlir(const tsr_layout *layout, tsr_text *out)
         tsr_text_append(out, "]");
     }
     tsr_text_append(out, "]");
-    if (!is_even(layout))
+    if (!even)
         TSR_TRY(write_offsets(layout, out));
     tsr_text_append(out, " : !shard.sharding");
     return TSR_OK;
