@@ -94,7 +94,8 @@ typedef struct tsr_optimizer_options {
                                  are Replicate (ZeRO-1): along the longest tensor dim that is not
                                  cut yet, in balanced parts */
     const char *const *placements;   /**< of the states of each parameter, as text; a NULL in it, or
-                                          in its place: as `shard_over` says. Borrowed for the call */
+                                          in its place: as `shard_over` says. Borrowed for the
+                                          call */
     const tsr_optimizer_view *views; /**< for each parameter, so that Adafactor and Muon see the
                                           tensor in one that is cut by elements; NULL: parameters
                                           are what they are. Borrowed for the call */

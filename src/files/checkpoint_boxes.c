@@ -444,8 +444,8 @@ static tsr_status collect_own(collection *c)
     return TSR_OK;
 }
 
-/* The first dim from which on a box has all that the tensor has, one behind the other; the dim before
- * it may be cut. */
+/* The first dim of those whose elements in a box follow one another, in the file and in the view:
+ * dims behind it are whole. */
 static int find_run(const tsr_stored_shape *shape, const tsr_file_box *box)
 {
     int64_t stride = 1;

@@ -155,9 +155,9 @@ static void check_peak(const cutting *c)
 
 static void peaks_are_within_5_percent_of_what_was_told(void **state)
 {
-    static const cutting cases[] = {{"dp=1", 1, false, false, false}, {"dp=2", 2, false, false, true},
-                                    {"dp=2", 2, true, false, false},  {"fsdp=2", 2, false, false, false},
-                                    {"fsdp=3", 3, false, true, true}, {"tp=2", 2, false, false, false},
+    static const cutting cases[] = {{"dp=1", 1, false, false, false},       {"dp=2", 2, false, false, true},
+                                    {"dp=2", 2, true, false, false},        {"fsdp=2", 2, false, false, false},
+                                    {"fsdp=3", 3, false, true, true},       {"tp=2", 2, false, false, false},
                                     {"dp=2,fsdp=2", 4, false, false, false}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

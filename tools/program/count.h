@@ -24,11 +24,11 @@ typedef struct program_count {
     bool has_totals;                /**< all ranks, or that of --rank, were counted */
     program_step *steps;            /**< without copies into outputs; on the heap */
     size_t count;
-    tsr_plan_sum bytes; /**< received */
-    int64_t peak_bytes; /**< of the rank that has most */
+    tsr_plan_sum bytes;           /**< received */
+    int64_t peak_bytes;           /**< of the rank that has most */
     tsr_executable_memory memory; /**< of that rank */
-    double seconds;     /**< of the slowest rank */
-    int64_t flops;      /**< of products, of the rank that has most */
+    double seconds;               /**< of the slowest rank */
+    int64_t flops;                /**< of products, of the rank that has most */
 } program_count;
 
 /** Compiles for the rank of --rank, for all ranks, or for the first of too many. Returns the tool's

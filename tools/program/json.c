@@ -61,17 +61,23 @@ static json_t *move_to_json(const program_count *c, const program_step *step, si
     return json_with_field(object, "seconds", json_real(step->seconds));
 }
 
-/* What the memory of the rank that has most is for; the fields add up to peak_bytes, but the last. */
+/* What the memory of the rank that has most is for; all fields but the last add up to
+ * peak_bytes. */
 static json_t *memory_to_json(const tsr_executable_memory *m)
 {
     const struct {
         const char *name;
         size_t bytes;
-    } fields[] = {{"parameters", m->parameters}, {"optimizer_states", m->optimizer_states},
-                  {"inputs", m->inputs},         {"outputs", m->outputs},
-                  {"gathered", m->gathered},     {"activations", m->activations},
-                  {"gradients", m->gradients},   {"workspaces", m->scratch},
-                  {"gaps", m->gaps},             {"executable", m->kept}};
+    } fields[] = {{"parameters", m->parameters},
+                  {"optimizer_states", m->optimizer_states},
+                  {"inputs", m->inputs},
+                  {"outputs", m->outputs},
+                  {"gathered", m->gathered},
+                  {"activations", m->activations},
+                  {"gradients", m->gradients},
+                  {"workspaces", m->scratch},
+                  {"gaps", m->gaps},
+                  {"executable", m->kept}};
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         object = json_with_field(object, fields[i].name, json_integer((json_int_t)fields[i].bytes));

@@ -141,10 +141,14 @@ static void write_memory(const tsr_executable_memory *m, text_buffer *to)
     const struct {
         const char *name;
         size_t bytes;
-    } parts[] = {{"parameters", m->parameters}, {"optimizer's states", m->optimizer_states},
-                 {"inputs", m->inputs},         {"outputs", m->outputs},
-                 {"gathered", m->gathered},     {"activations", m->activations},
-                 {"gradients", m->gradients},   {"workspaces", m->scratch},
+    } parts[] = {{"parameters", m->parameters},
+                 {"optimizer's states", m->optimizer_states},
+                 {"inputs", m->inputs},
+                 {"outputs", m->outputs},
+                 {"gathered", m->gathered},
+                 {"activations", m->activations},
+                 {"gradients", m->gradients},
+                 {"workspaces", m->scratch},
                  {"gaps", m->gaps}};
     const char *before = ": ";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

@@ -98,8 +98,9 @@ static tsr_status read_options(const tsr_program_reader *r, const json_t *object
     const struct {
         const char *key;
         double *number;
-    } numbers[] = {{"weight_decay", &o->weight_decay}, {"momentum", &o->momentum},       {"dampening", &o->dampening},
-                   {"epsilon", &o->epsilon},           {"beta2_decay", &o->beta2_decay}, {"least_scale", &o->least_scale},
+    } numbers[] = {{"weight_decay", &o->weight_decay}, {"momentum", &o->momentum},
+                   {"dampening", &o->dampening},       {"epsilon", &o->epsilon},
+                   {"beta2_decay", &o->beta2_decay},   {"least_scale", &o->least_scale},
                    {"threshold", &o->threshold},       {"clip", &w->clip}};
     TSR_TRY(read_kind(r, object, o));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -144,9 +145,9 @@ static tsr_status record(const tsr_program_reader *r, const written *w, const js
 
 tsr_status tsr_program_read_optimizer(const tsr_program_reader *r, json_t *object, const json_t *gradients)
 {
-    static const char *const keys[] = {"name",     "rate",        "step",        "clip",      "shard_over", "masters",
-                                       "betas",    "epsilon",     "beta2_decay", "threshold", "momentum",   "dampening",
-                                       "nesterov", "least_scale", "weight_decay", NULL};
+    static const char *const keys[] = {
+        "name",        "rate",      "step",     "clip",      "shard_over", "masters",     "betas",        "epsilon",
+        "beta2_decay", "threshold", "momentum", "dampening", "nesterov",   "least_scale", "weight_decay", NULL};
     const json_t *const to = json_object_get(gradients, "to");
     written w = {.clip = INFINITY};
     if (!object || json_is_null(object))
