@@ -53,16 +53,17 @@ static tsr_status make(pipeline *p)
     return TSR_OK;
 }
 
-/* Channels go first, in the order of finish_moves(): where this rank failed, its peers may still
- * read what it has sent. */
+/* After a failure stages go first: with their communicators end the waits of peers who compute
+ * there. So all ranks come to finish what they have started, in the order of finish_moves(), and
+ * memory that others read stays until they have read it. */
 static void destroy(pipeline *p)
 {
+    for (int i = 0; i < MOST_STAGES; i++)
+        stage_destroy(&p->stages[i]);
     for (int i = 0; i + 1 < MOST_STAGES; i++) {
         channel_destroy(&p->activations[i]);
         channel_destroy(&p->gradients[i]);
     }
-    for (int i = 0; i < MOST_STAGES; i++)
-        stage_destroy(&p->stages[i]);
 }
 
 /* The tensor at one end of a channel; none where the stage is the first or the last. */
