@@ -19,11 +19,11 @@ enum {
 
 /** What a stage has of the model. */
 typedef struct model {
-    const tsr_mesh *mesh;      /**< of the stage; its dims are called dp and tp */
-    int64_t first, count;      /**< of its layers */
-    bool begins, ends;         /**< the first stage has the input, the last one the head and the loss */
-    int64_t rows;              /**< of a micro-batch */
-    int64_t batch;             /**< rows of all micro-batches, over which the loss is the mean */
+    const tsr_mesh *mesh; /**< of the stage; its dims are called dp and tp */
+    int64_t first, count; /**< of its layers */
+    bool begins, ends;    /**< the first stage has the input, the last one the head and the loss */
+    int64_t rows;         /**< of a micro-batch */
+    int64_t batch;        /**< rows of all micro-batches, over which the loss is the mean */
 } model;
 
 /** A weight of a stage. */

@@ -5,6 +5,7 @@
 
 #include <tessera/sys/status.h>
 
+#include <math.h>
 #include <stdio.h>
 
 /* One rank's part. Channel i of each kind is between stages i and i + 1. */
@@ -95,8 +96,12 @@ static tsr_status run_backward(pipeline *p, int64_t row, int64_t micro_batch, in
     const channel *const to = number > 0 ? &p->gradients[number - 1] : &none;
     const channel *const from = p->stages[number].model.ends ? &none : &p->gradients[number];
     trace(p, "B", micro_batch, number);
-    return stage_backward(&p->stages[number], row, tensor_of(before, micro_batch, false),
-                          tensor_of(from, micro_batch, false), tensor_of(to, micro_batch, true), loss);
+    TSR_TRY(stage_backward(&p->stages[number], row, tensor_of(before, micro_batch, false),
+                           tensor_of(from, micro_batch, false), tensor_of(to, micro_batch, true), loss));
+    return isfinite(*loss)
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_ARGUMENT, "--rate %g: the loss of micro-batch %lld of a step is not finite",
+                                p->options->rate, (long long)micro_batch);
 }
 
 /* What a stage computes in a turn: one forward, one backward. */
