@@ -34,7 +34,7 @@ int example_run(const char *name, int argc, char **argv, int ranks, tsr_rank_mai
     options.ranks = ranks;
     if (tsr_job_create(argc, argv, &options, &job) != TSR_OK)
         return fail(name);
-    /* Before ranks part: where a process ends with a failure, launchers kill those that still run. */
+    /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
     const int code = run(job, ranks, main, arg) == TSR_OK ? 0 : fail(name);
     tsr_job_destroy(job);
     return code;

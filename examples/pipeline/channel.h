@@ -1,5 +1,5 @@
-/** A way for tensors of (rows, width) from the mesh of one stage to that of another, with memory for
- * several of them. It has a communicator of its own, which may be in the middle of a move while
+/** A way for tensors of (rows, width) from the mesh of one stage to that of another, with memory
+ * for several of them. It has a communicator of its own, which may be in the middle of a move while
  * other channels, and the stages themselves, use theirs. */
 #ifndef PIPELINE_CHANNEL_H
 #define PIPELINE_CHANNEL_H

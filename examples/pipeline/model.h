@@ -56,8 +56,8 @@ void model_record_forward(const model *m, tsr_program *p);
  * - "sum.W" for each weight W: terms of the gradients of earlier micro-batches.
  *
  * Outputs: "loss" of the last stage, "gradient" by the activation unless the stage is the first,
- * and "sum.W" with this micro-batch's terms added. Sums are Partial along dp: ranks add them up once
- * a step.
+ * and "sum.W" with this micro-batch's terms added. Sums are Partial along dp: ranks add them up
+ * once a step.
  */
 void model_record_backward(const model *m, tsr_program *p);
 

@@ -1,5 +1,5 @@
-/** Which stage works on which micro-batch in which turn: 1F1B, one forward and one backward in turns
- * after the warm-up. Pure. */
+/** Which stage works on which micro-batch in which turn: 1F1B, one forward and one backward in
+ * turns after the warm-up. Pure. */
 #ifndef PIPELINE_SCHEDULE_H
 #define PIPELINE_SCHEDULE_H
 

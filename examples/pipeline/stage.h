@@ -1,6 +1,6 @@
 /** A stage on this rank: its programs, compiled, with the rank's part of weights, sums of gradients
- * and the optimizer's states. Its mesh has a communicator of its own: what a stage computes meets no
- * rank outside of it. */
+ * and the optimizer's states. Its mesh has a communicator of its own: what a stage computes meets
+ * no rank outside of it. */
 #ifndef PIPELINE_STAGE_H
 #define PIPELINE_STAGE_H
 
@@ -27,9 +27,9 @@ typedef struct stage {
     size_t workspace_bytes;
 } stage;
 
-/** Collective over `comm`: makes a stage on the ranks of the mesh that `mesh` describes. `out->model`,
- * but for its mesh, seed and rate are set, all else is zero. The caller calls stage_destroy(), also
- * after a failure. */
+/** Collective over `comm`: makes a stage on the ranks of the mesh that `mesh` describes.
+ * `out->model`, but for its mesh, seed and rate are set, all else is zero. The caller calls
+ * stage_destroy(), also after a failure. */
 tsr_status stage_create(tsr_comm *comm, const char *mesh, stage *out);
 void stage_destroy(stage *s);
 
