@@ -51,9 +51,9 @@ static const struct {
     tsr_dtype dtype;
     uint8_t code, bits;
 } dtypes[] = {
-    {TSR_F64, 2, 64},  {TSR_F32, 2, 32}, {TSR_F16, 2, 16}, {TSR_BF16, 4, 16}, {TSR_F8E4M3, 10, 8}, {TSR_F8E5M2, 12, 8},
-    {TSR_I64, 0, 64},  {TSR_I32, 0, 32}, {TSR_I16, 0, 16}, {TSR_I8, 0, 8},    {TSR_U64, 1, 64},    {TSR_U32, 1, 32},
-    {TSR_U16, 1, 16},  {TSR_U8, 1, 8},   {TSR_BOOL, 6, 8}, {TSR_C64, 5, 64},  {TSR_C128, 5, 128},
+    {TSR_F64, 2, 64}, {TSR_F32, 2, 32}, {TSR_F16, 2, 16}, {TSR_BF16, 4, 16}, {TSR_F8E4M3, 10, 8}, {TSR_F8E5M2, 12, 8},
+    {TSR_I64, 0, 64}, {TSR_I32, 0, 32}, {TSR_I16, 0, 16}, {TSR_I8, 0, 8},    {TSR_U64, 1, 64},    {TSR_U32, 1, 32},
+    {TSR_U16, 1, 16}, {TSR_U8, 1, 8},   {TSR_BOOL, 6, 8}, {TSR_C64, 5, 64},  {TSR_C128, 5, 128},
 };
 
 static void count_release(void *user)

@@ -1,6 +1,6 @@
 /**
- * The memory layout of DLPack 1.x, https://dmlc.github.io/dlpack: what its header dlpack.h declares,
- * by its names, so that tests can compare. Enumerations are numbers of 32 bits.
+ * The memory layout of DLPack 1.x, https://dmlc.github.io/dlpack: what its header dlpack.h
+ * declares. Enumerations are numbers of 32 bits.
  */
 #ifndef TSR_TENSOR_DLPACK_ABI_H
 #define TSR_TENSOR_DLPACK_ABI_H

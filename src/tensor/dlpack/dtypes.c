@@ -1,12 +1,23 @@
 #include "tensor/dlpack/dtypes.h"
 
 /* By dtype: its code. Bits are those of its elements. */
-static const uint8_t codes[TSR_DTYPE_END] = {
-    [TSR_F64] = DL_FLOAT,          [TSR_F32] = DL_FLOAT,         [TSR_F16] = DL_FLOAT,  [TSR_BF16] = DL_BFLOAT,
-    [TSR_F8E4M3] = DL_FLOAT8_E4M3FN, [TSR_F8E5M2] = DL_FLOAT8_E5M2, [TSR_I64] = DL_INT,   [TSR_I32] = DL_INT,
-    [TSR_I16] = DL_INT,            [TSR_I8] = DL_INT,            [TSR_U64] = DL_UINT,   [TSR_U32] = DL_UINT,
-    [TSR_U16] = DL_UINT,           [TSR_U8] = DL_UINT,           [TSR_BOOL] = DL_BOOL,  [TSR_C64] = DL_COMPLEX,
-    [TSR_C128] = DL_COMPLEX};
+static const uint8_t codes[TSR_DTYPE_END] = {[TSR_F64] = DL_FLOAT,
+                                             [TSR_F32] = DL_FLOAT,
+                                             [TSR_F16] = DL_FLOAT,
+                                             [TSR_BF16] = DL_BFLOAT,
+                                             [TSR_F8E4M3] = DL_FLOAT8_E4M3FN,
+                                             [TSR_F8E5M2] = DL_FLOAT8_E5M2,
+                                             [TSR_I64] = DL_INT,
+                                             [TSR_I32] = DL_INT,
+                                             [TSR_I16] = DL_INT,
+                                             [TSR_I8] = DL_INT,
+                                             [TSR_U64] = DL_UINT,
+                                             [TSR_U32] = DL_UINT,
+                                             [TSR_U16] = DL_UINT,
+                                             [TSR_U8] = DL_UINT,
+                                             [TSR_BOOL] = DL_BOOL,
+                                             [TSR_C64] = DL_COMPLEX,
+                                             [TSR_C128] = DL_COMPLEX};
 
 void tsr_dl_dtype_write(tsr_dtype dtype, tsr_dl_tensor *out)
 {

@@ -55,7 +55,8 @@ static tsr_status write_device(tsr_device device, tsr_dl_tensor *out)
     const tsr_device_table *const table = tsr_device_driver_table(device.driver, &self);
     if (strcmp(table->name, "cuda") != 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "DLPack: a tensor on device %s: the host and a driver called cuda are known", table->name);
+                              "DLPack: a tensor on device %s: the host and a driver called cuda are known",
+                              table->name);
     out->device_type = DL_CUDA;
     out->device_id = device.index;
     return TSR_OK;
@@ -99,8 +100,8 @@ static void hand_over(lent *l, void (*release)(void *user), void *user)
     l->user = user;
 }
 
-tsr_status tsr_tensor_to_dlpack(tsr_context *context, const tsr_tensor *tensor, void (*release)(void *user),
-                                void *user, struct DLManagedTensor **out)
+tsr_status tsr_tensor_to_dlpack(tsr_context *context, const tsr_tensor *tensor, void (*release)(void *user), void *user,
+                                struct DLManagedTensor **out)
 {
     lent *l;
     TSR_TRY(make("tsr_tensor_to_dlpack", context, tensor, out, &l));
