@@ -36,7 +36,7 @@ class Place:
 
     def __init__(self, source, build, compilers, directory):
         self.source, self.build, self.compilers, self.directory = source, build, compilers, directory
-        folders = [build / "tools", *(build / "examples" / name for name in ("llama", "backend", "custom_op"))]
+        folders = [build / "tools", *(build / "examples" / name for name in ("llama", "train", "backend", "custom_op"))]
         path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
         self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
 
