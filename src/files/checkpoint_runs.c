@@ -1,6 +1,7 @@
 #include "files/checkpoint_runs.h"
 
 #include <tessera/sys/status.h>
+#include <tessera/values.h>
 
 /* Writing a shorter run costs more than moving its bytes to the rank that writes their
  * neighbours. */
@@ -13,7 +14,7 @@
 #define SMALL_BYTES ((int64_t)64 * 1024)
 
 /* Bytes of a part that moves, for each rank. */
-#define PART_BYTES ((int64_t)16 * 1024 * 1024)
+#define PART_BYTES ((int64_t)8 * 1024 * 1024)
 
 /* The first dim with several indices; the number of dims if there is none. Where it alone is cut,
  * in chunks, each rank has one run. */
@@ -119,69 +120,46 @@ tsr_status tsr_checkpoint_move(const tsr_checkpoint_item *item, tsr_dtensor **ou
     return tsr_redistribute(item->tensor.x, item->placements, out);
 }
 
-/* True if each rank of x has all indices of `dim`, so that some of them are a view of x. */
-static bool is_whole(const tsr_layout *layout, int dim)
+/* Rows, indices of dim 0, of a part; 0: the item moves as a whole, as its ranks do not have all rows
+ * or other dims are to be cut. */
+static int64_t rows_at_once(const tsr_layout *layout)
 {
+    const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(layout));
     const int ndim = tsr_mesh_ndim(tsr_layout_mesh(layout));
     for (int i = 0; i < ndim; i++)
-        if (tsr_layout_placements(layout)[i].kind == TSR_SHARD && tsr_layout_placements(layout)[i].dim == dim)
-            return false;
-    return dim < tsr_layout_ndim(layout);
-}
-
-/* Indices of the outermost dim that are one part. */
-static int64_t rows_at_once(const tsr_layout *layout, int dim)
-{
-    const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(layout)), bytes = row_bytes(layout, dim, tsr_layout_dtype(layout));
-    const int64_t each = bytes > 0 ? PART_BYTES / bytes : PART_BYTES;
+        if (tsr_layout_placements(layout)[i].kind == TSR_SHARD && tsr_layout_placements(layout)[i].dim == 0)
+            return 0;
+    if (outermost(layout) != 0 || tsr_layout_ndim(layout) == 0)
+        return 0;
+    const int64_t bytes = row_bytes(layout, 0, tsr_layout_dtype(layout)), each = bytes > 0 ? PART_BYTES / bytes : 0;
     return each > 1 ? each * ranks : ranks;
 }
 
 int64_t tsr_checkpoint_parts(const tsr_checkpoint_item *item)
 {
     const tsr_layout *const layout = tsr_dtensor_layout(item->tensor.x);
-    const int dim = outermost(layout);
-    if (!is_whole(layout, dim))
+    const int64_t each = rows_at_once(layout);
+    if (each == 0 || tsr_layout_shape(layout)[0] <= each)
         return 1;
-    const int64_t rows = tsr_layout_shape(layout)[dim], each = rows_at_once(layout, dim);
-    return rows > each ? (rows + each - 1) / each : 1;
+    return (tsr_layout_shape(layout)[0] + each - 1) / each;
 }
 
-/* Local: x's indices [begin, end) of `dim`, of which each rank has all. */
-static tsr_status view_rows(const tsr_dtensor *x, int dim, int64_t begin, int64_t end, tsr_dtensor **out)
+/* Local: the rows of a part. */
+static tsr_status view_part(const tsr_checkpoint_item *item, int64_t part, int64_t *place, tsr_dtensor **out)
 {
-    const tsr_layout *const layout = tsr_dtensor_layout(x);
-    const int ndim = tsr_layout_ndim(layout);
-    int64_t shape[TSR_MAX_DIMS], own[TSR_MAX_DIMS];
-    tsr_layout *part;
-    tsr_tensor local = tsr_dtensor_to_local(x);
-    for (int i = 0; i < ndim; i++)
-        shape[i] = i == dim ? end - begin : tsr_layout_shape(layout)[i];
-    TSR_TRY(tsr_layout_local(layout, NULL, own, NULL));
-    if (own[dim] > 0) { /* the rank is one of the mesh */
-        local.shape[dim] = end - begin;
-        if (local.data)
-            local.data = (char *)local.data + begin * local.strides[dim] * (int64_t)tsr_dtype_bytes(local.dtype);
-    }
-    TSR_TRY(tsr_layout_create(tsr_layout_mesh(layout), tsr_layout_placements(layout), ndim, shape,
-                              tsr_layout_dtype(layout), &part));
-    const tsr_status status = tsr_dtensor_view(x, &local, part, out);
-    tsr_layout_destroy(part);
-    return status;
+    const tsr_layout *const layout = tsr_dtensor_layout(item->tensor.x);
+    const int64_t rows = tsr_layout_shape(layout)[0], each = rows_at_once(layout), begin = part * each;
+    *place = begin * row_bytes(layout, 0, item->tensor.dtype);
+    return tsr_dtensor_rows(item->tensor.x, begin, begin + each < rows ? begin + each : rows, out);
 }
 
 tsr_status tsr_checkpoint_move_part(const tsr_checkpoint_saving *s, const tsr_checkpoint_item *item, int64_t part,
                                     tsr_status local, int64_t *place, tsr_dtensor **out)
 {
-    const tsr_layout *const layout = tsr_dtensor_layout(item->tensor.x);
-    const int dim = outermost(layout);
     tsr_dtensor *view = NULL;
     *place = 0;
-    if (local == TSR_OK && tsr_checkpoint_parts(item) > 1) {
-        const int64_t rows = tsr_layout_shape(layout)[dim], each = rows_at_once(layout, dim), begin = part * each;
-        local = view_rows(item->tensor.x, dim, begin, begin + each < rows ? begin + each : rows, &view);
-        *place = begin * row_bytes(layout, dim, item->tensor.dtype);
-    }
+    if (local == TSR_OK && tsr_checkpoint_parts(item) > 1)
+        local = view_part(item, part, place, &view);
     tsr_status status = tsr_comm_share_status(s->comm, s->call, local);
     if (status == TSR_OK)
         status = tsr_redistribute(view ? view : item->tensor.x, item->placements, out);
