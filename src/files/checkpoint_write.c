@@ -48,12 +48,12 @@ static tsr_status add_run(tsr_checkpoint_snapshot *snapshot, int64_t at, size_t 
 /* A file of which this rank writes items. */
 typedef struct output {
     const char *path;
-    int file;              /* -1: it is not open */
-    bool box;              /* the file has this rank's shard, in its order */
-    int64_t low, high;     /* the bytes that the disk has not begun with lie between these */
-    int64_t pending;       /* number of these bytes */
-    int64_t place;         /* of the visited tensor's first byte */
-    int64_t used;          /* bytes of the visited tensor so far */
+    int file;          /* -1: it is not open */
+    bool box;          /* the file has this rank's shard, in its order */
+    int64_t low, high; /* the bytes that the disk has not begun with lie between these */
+    int64_t pending;   /* number of these bytes */
+    int64_t place;     /* of the visited tensor's first byte */
+    int64_t used;      /* bytes of the visited tensor so far */
 } output;
 
 static tsr_status open_output(output *to)
@@ -217,8 +217,7 @@ static tsr_status write_file(tsr_checkpoint_saving *s, const tsr_checkpoint_file
     if (to.file < 0)
         return status;
     if (status == TSR_OK && fsync(to.file) != 0)
-        status =
-            tsr_status_set(TSR_ERROR_IO, "%s: bringing it to the disk failed: %s", file->partial, strerror(errno));
+        status = tsr_status_set(TSR_ERROR_IO, "%s: bringing it to the disk failed: %s", file->partial, strerror(errno));
     if (close(to.file) != 0 && status == TSR_OK)
         status = tsr_status_set(TSR_ERROR_IO, "%s: closing it failed: %s", file->partial, strerror(errno));
     return status;

@@ -122,7 +122,8 @@ static tsr_status save(tsr_comm *comm, void *arg)
     tsr_dtensor *x[TENSORS];
     tsr_checkpoint_saving *going;
     TSR_TRY(make(comm, s->value, &mesh, x));
-    const tsr_safetensors_tensor tensors[] = {{"x", x[0], TSR_DTYPE_NONE}, {"y", x[1], TSR_DTYPE_NONE}, {"z", x[2], TSR_DTYPE_NONE}};
+    const tsr_safetensors_tensor tensors[] = {
+        {"x", x[0], TSR_DTYPE_NONE}, {"y", x[1], TSR_DTYPE_NONE}, {"z", x[2], TSR_DTYPE_NONE}};
     const tsr_checkpoint_number step = {"step", s->value};
     const tsr_checkpoint_save_options options = {sizeof options, 1000, 0, NULL, 1, &step, s->dcp};
     tsr_status status;

@@ -7,6 +7,7 @@
 #include <tessera/checkpoint.h>
 #include <tessera/sys/status.h>
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +48,12 @@ typedef struct job {
     const char *parent; /* of the folder in which files are */
     int ranks;
     int64_t tensors;
-    int64_t bytes;               /* of the checkpoint's elements */
-    double *seconds[SUBJECTS];   /* of iterations, on ranks that keep results */
-    spread spreads[SUBJECTS];    /* of them */
-    int64_t bytes_read, wrong;   /* of all ranks, of one load */
-    atomic_llong plain_runs;     /* uses of plain files that rank 0 has ended */
-    bool begun;                  /* a line was printed */
+    int64_t bytes;             /* of the checkpoint's elements */
+    double *seconds[SUBJECTS]; /* of iterations, on ranks that keep results */
+    spread spreads[SUBJECTS];  /* of them */
+    int64_t bytes_read, wrong; /* of all ranks, of one load */
+    atomic_llong plain_runs;   /* uses of plain files that rank 0 has ended */
+    bool begun;                /* a line was printed */
 } job;
 
 /* One rank's side. */
@@ -62,13 +63,13 @@ typedef struct side {
     int rank;
     char folder[PATH_BYTES], checkpoint[PATH_BYTES + NAME_BYTES], plain[PATH_BYTES + NAME_BYTES],
         copied[PATH_BYTES + NAME_BYTES];
-    int64_t count;     /* tensors that are there */
+    int64_t count; /* tensors that are there */
     tsr_dtensor **x;
     char (*names)[NAME_BYTES];
     tsr_safetensors_tensor *tensors;
     tsr_safetensors_target *targets;
-    char *memory;      /* room for a copy of all local tensors */
-    char *piece;       /* PLAIN_PIECE bytes */
+    char *memory;                  /* room for a copy of all local tensors */
+    char *piece;                   /* PLAIN_PIECE bytes */
     tsr_checkpoint_saving *saving; /* that goes on */
     int64_t bytes_read;
     long long plain_runs; /* uses of plain files so far */
@@ -271,7 +272,7 @@ static tsr_status make_folder(side *s)
 {
     snprintf(s->folder, sizeof s->folder, "%.4000s/tessera-bench-XXXXXX", s->j->parent);
     if (s->rank == 0 && !mkdtemp(s->folder))
-        return tsr_status_set(TSR_ERROR_IO, "%s: making a folder in it failed", s->j->parent);
+        return tsr_status_set(TSR_ERROR_IO, "%s: making a folder in it failed: %s", s->j->parent, strerror(errno));
     return TSR_OK;
 }
 
@@ -409,8 +410,7 @@ static void say_line(const job *j, int line)
     say(" %-7s %5s %6d %-24s %14lld %12.2f %10.2f %-11s %12.2f %9.3f %9s %7s %7.1f\n", lines[line].pass,
         lines[line].cache ? lines[line].cache : "", j->ranks, placements ? placements : "", (long long)j->bytes,
         1e3 * j->spreads[what].median, (double)j->bytes / j->spreads[what].median / 1e9, lines[line].plain_name,
-        1e3 * j->spreads[plain].median, share_of(j, plain, what), of_copy, wrong,
-        100 * spread_noise(j->spreads[what]));
+        1e3 * j->spreads[plain].median, share_of(j, plain, what), of_copy, wrong, 100 * spread_noise(j->spreads[what]));
     if (!placements)
         say_memory_is_short();
     free(placements);
@@ -478,8 +478,8 @@ static int measure_usual(job *j, const char *placement)
     for (int i = 0; i < tsr_mesh_ndim(j->mesh); i++)
         text_buffer_print(&text, i > 0 ? ",%s" : "%s", placement);
     char *const placements = text_buffer_take(&text, NULL);
-    const int status = placements ? measure_layout(j, placements)
-                                  : complain(EXIT_REFUSED, "there is no memory for the placements");
+    const int status =
+        placements ? measure_layout(j, placements) : complain(EXIT_REFUSED, "there is no memory for the placements");
     free(placements);
     return status;
 }
@@ -540,14 +540,16 @@ const tool_command bench_checkpoint_command = {
     .name = "bench checkpoint",
     .summary = "how long saves and loads of checkpoints take, next to plain writes and reads",
     .details =
-        "Saves and loads a checkpoint of tensors of --shape, --begin bytes together, in a new folder in --output, which "
+        "Saves and loads a checkpoint of tensors of --shape, --begin bytes together, in a new folder in --output, "
+        "which "
         "is removed. Without --placements it measures S(0), S(1) and S(1;interleave=8) on each mesh dim.\n\n"
         "All is measured in turns. save is tsr_checkpoint_save(): all bytes are on the disk at its end, and the "
         "checkpoint before is removed; plain is a file of as many bytes that one process writes, brings to the disk "
         "and renames over the one before, as dd conv=fsync does. start is tsr_checkpoint_start(), for which training "
         "waits; plain is a copy of all shards in memory. load is tsr_checkpoint_load(), warm, with the files in the "
         "system's memory, and cold, after it was asked to forget them (posix_fadvise); plain is one process that "
-        "reads as large a file through 256 KiB of memory. copy is such a file copied to a new one that is brought to the "
+        "reads as large a file through 256 KiB of memory. copy is such a file copied to a new one that is brought to "
+        "the "
         "disk, as cp does.\n\n"
         "Times are those of the slowest rank, medians; of_plain and of_copy are the other time over this one. "
         "bytes_read is what all ranks together read of elements in one load. A last load into cleared memory is "
