@@ -40,6 +40,7 @@ static const tool_command *const commands[] = {
     &bench_suite_command,
     &bench_kernels_command,
     &bench_rows_command,
+    &bench_checkpoint_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

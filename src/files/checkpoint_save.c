@@ -16,7 +16,7 @@ static void free_saving(tsr_checkpoint_saving *s)
     }
     for (size_t i = 0; i < s->item_count; i++) {
         tsr_checkpoint_snapshot_free(&s->items[i].snapshot);
-        tsr_dtensor_destroy(s->items[i].reduced);
+        tsr_dtensor_destroy(s->items[i].moved);
     }
     free(s->index);
     free(s->files);
@@ -123,6 +123,7 @@ tsr_status tsr_checkpoint_start(tsr_comm *comm, const char *folder, size_t count
     tsr_checkpoint_saving *s = NULL;
     TSR_TRY(create("tsr_checkpoint_start", comm, folder, &s));
     tsr_status status = TSR_OK;
+    s->apart = true;
     if (!out)
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_checkpoint_start: out is NULL");
     status = prepare(s, count, tensors, options, status);
