@@ -4,6 +4,7 @@
 #include "ops/programs/fuse.h"
 
 #include "ops/kernels/pointwise.h"
+#include "ops/kernels/updates/updates.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/tiles.h"
 
@@ -81,7 +82,8 @@ static bool has_shape(const fusing *f, int value)
 static bool is_pointwise(const tsr_executable *x, const tsr_step *step)
 {
     return !x->device.driver && step->kind == TSR_DOES_KERNEL && step->inside && !step->exchanged &&
-           (step->c.op->host == tsr_pointwise_run || step->c.op->host == tsr_pointwise_cast);
+           (step->c.op->host == tsr_pointwise_run || step->c.op->host == tsr_pointwise_cast ||
+            step->c.op->host == tsr_update_run);
 }
 
 /* True if a step reads what the run writes; with `views` only with other strides. */
@@ -174,8 +176,10 @@ static void join(fusing *f, const tsr_step *step)
     f->stores |= step->kind == TSR_DOES_STORE;
     for (int i = 0; i < step->operand_count; i++)
         note_use(f, at, step->operands[i]);
-    note_use(f, at, step->results[0]);
-    f->made[find_memory(f->x, step->results[0])] = true;
+    for (int i = 0; i < step->result_count; i++) {
+        note_use(f, at, step->results[i]);
+        f->made[find_memory(f->x, step->results[i])] = true;
+    }
 }
 
 static bool computes(const tsr_step *step)
@@ -217,8 +221,10 @@ static void forget(fusing *f, const tsr_step *step)
     for (int i = 0; i < step->operand_count; i++)
         if (step->operands[i] >= 0)
             f->user[find_memory(f->x, step->operands[i])] = -1;
-    f->user[find_memory(f->x, step->results[0])] = -1;
-    f->made[find_memory(f->x, step->results[0])] = false;
+    for (int i = 0; i < step->result_count; i++) {
+        f->user[find_memory(f->x, step->results[i])] = -1;
+        f->made[find_memory(f->x, step->results[i])] = false;
+    }
 }
 
 static tsr_status end_run(fusing *f)
@@ -277,7 +283,8 @@ static void list_cursors(tsr_executable *x, tsr_group *g)
         } else if (step->kind == TSR_DOES_KERNEL) {
             for (int i = 0; i < step->operand_count; i++)
                 add_cursor(g, &step->inputs[i], step->operands[i], -1);
-            add_cursor(g, &step->outputs[0], step->results[0], at);
+            for (int i = 0; i < step->result_count; i++)
+                add_cursor(g, &step->outputs[i], step->results[i], step->c.op->host == tsr_update_run ? -1 : at);
         }
     }
 }
