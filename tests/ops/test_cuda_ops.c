@@ -87,6 +87,7 @@ static const char *const exact[] = {
     "momentum_update",
     "adamw_update",
     "lion_update",
+    "bias_correction",
 };
 
 /* Rows of functions: each side is within a few units in the last place. */
@@ -199,7 +200,7 @@ static tsr_status make_operand(const trial *t, int operand, tsr_dtensor **out)
     for (int64_t i = 0; i < ROWS * t->length; i++)
         own[i] = number(t, i, operand);
     if (is_scalar(t->info->operands[operand]))
-        own[0] = is_flag(t->info->operands[operand]) ? operand % 2 != t->way % 2 : (double)t->length + 0.25;
+        own[0] = is_flag(t->info->operands[operand]) ? (operand + (int)t->way) % 2 : (double)t->length + 0.25;
     const int ndim = is_scalar(t->info->operands[operand]) ? 0 : row ? 1 : 2;
     const tsr_tensor global = tsr_tensor_contiguous(own, TSR_F64, ndim, row ? shape + 1 : shape);
     TSR_TRY(tsr_distribute(&global, t->mesh, row ? "R" : turned ? "S(1)" : "S(0)", &wide));

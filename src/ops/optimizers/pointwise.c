@@ -65,9 +65,8 @@ static void update_momentum(tsr_update *u)
 /* 1 - beta^step, an f64. */
 static tsr_value find_correction(const tsr_update *u, double beta)
 {
-    tsr_program *const p = u->program;
-    const tsr_value power = tsr_op_pow(p, tsr_update_wide_constant(u, beta), u->in->step);
-    return tsr_op_sub(p, tsr_update_wide_constant(u, 1), power);
+    const tsr_attribute attribute = tsr_attribute_float("beta", beta);
+    return tsr_program_apply(u->program, "bias_correction", 1, &attribute, (const tsr_value[]){u->in->step}, NULL);
 }
 
 static void update_adamw(tsr_update *u)

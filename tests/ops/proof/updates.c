@@ -45,6 +45,15 @@ static void update(draw *d, proof *p)
     }
 }
 
+static void correction(draw *d, proof *p)
+{
+    whole *const w = &p->operands[0];
+    p->attributes[0].number = draw_below(d, 2) ? 0.5 : 0.25;
+    draw_full(d, w);
+    w->dtype = draw_below(d, 2) ? TSR_F32 : TSR_F64;
+    draw_values(d, w);
+}
+
 #define WITHOUT_GRADIENTS .exact = true, .constants = 0xff, .strict = STRICT_VALUES
 
 const proof_case proof_updates[] = {
@@ -52,5 +61,6 @@ const proof_case proof_updates[] = {
     {"momentum_update", update, WITHOUT_GRADIENTS, .draws = 9},
     {"adamw_update", update, WITHOUT_GRADIENTS, .draws = 9},
     {"lion_update", update, WITHOUT_GRADIENTS, .draws = 9},
+    {"bias_correction", correction, WITHOUT_GRADIENTS, .draws = 6},
     {NULL},
 };

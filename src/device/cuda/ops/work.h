@@ -74,6 +74,7 @@ typedef enum tsr_cuda_storage {
     X(LEAKY_RELU_BACKWARD, "leaky_relu_gradient")                                                                      \
     X(ELU, "elu")                                                                                                      \
     X(ELU_BACKWARD, "elu_gradient")                                                                                    \
+    X(CORRECTION, "bias_correction")                                                                                   \
     X(FLOOR_DIVIDE, "floor_divide")                                                                                    \
     X(REMAINDER, "remainder")                                                                                          \
     X(EQ, "eq")                                                                                                        \

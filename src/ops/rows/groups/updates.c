@@ -1,5 +1,6 @@
+#include "ops/kernels/pointwise.h"
 #include "ops/kernels/updates/updates.h"
-
+#include "ops/rows/checks.h"
 #include "ops/rows/groups/updates_checks.h"
 #include "ops/rows/rows.h"
 
@@ -40,5 +41,14 @@ const tsr_op tsr_rows_updates[] = {
      .optional = 1u << 5,
      .attributes = {FLOAT("beta1", 0.9), FLOAT("beta2", 0.99), FLAG("maximize")},
      UPDATE(LION)},
+    /* What AdamW divides means by: 1 - beta^step, rounded as by a power that is rounded once. */
+    {.name = "bias_correction",
+     .rule = "... -> ...",
+     .operands = {"step"},
+     .results = {"out"},
+     .attributes = {FLOAT("beta", 0.9)},
+     .check = tsr_check_pointwise,
+     .host = tsr_pointwise_run,
+     .code = TSR_POINTWISE_CORRECTION},
     {.name = NULL},
 };
