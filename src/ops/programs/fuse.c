@@ -271,6 +271,17 @@ static void add_cursor(tsr_group *g, tsr_tensor *tensor, int value, int step)
     g->cursor_count += value >= 0;
 }
 
+/* Marks the operands of a kernel from cursor `from` on that the group has not touched before. */
+static void mark_first(const tsr_executable *x, tsr_group *g, int from)
+{
+    for (int i = from; g->cursors && i < g->cursor_count; i++) {
+        bool is_new = true;
+        for (int j = 0; j < i; j++)
+            is_new = is_new && find_memory(x, g->cursors[j].value) != find_memory(x, g->cursors[i].value);
+        g->cursors[i].is_first = is_new;
+    }
+}
+
 /* Lists the tensors of a group, or counts them while there is no room. */
 static void list_cursors(tsr_executable *x, tsr_group *g)
 {
@@ -281,8 +292,11 @@ static void list_cursors(tsr_executable *x, tsr_group *g)
             add_cursor(g, &step->inputs[0], step->operands[1], -1);
             add_cursor(g, &step->outputs[0], step->operands[0], -1);
         } else if (step->kind == TSR_DOES_KERNEL) {
+            const int from = g->cursor_count;
             for (int i = 0; i < step->operand_count; i++)
                 add_cursor(g, &step->inputs[i], step->operands[i], -1);
+            if (step->c.op->host != tsr_update_run)
+                mark_first(x, g, from);
             for (int i = 0; i < step->result_count; i++)
                 add_cursor(g, &step->outputs[i], step->results[i], step->c.op->host == tsr_update_run ? -1 : at);
         }
