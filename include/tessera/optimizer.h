@@ -152,7 +152,7 @@ TSR_API void tsr_optimizer_clip(tsr_program *program, size_t count, tsr_value *g
  * of tsr_optimizer_unscale(): where it is 0, weights and states stay as they are, bit for bit.
  * `options` NULL: TSR_SGD_INIT.
  *
- * SGD, AdamW and Lion are one group of pointwise steps for each parameter (docs/programs.md). Muon
+ * SGD, AdamW and Lion are one op for each parameter, which passes memory once. Muon
  * brings whole matrices to balanced owners, which work on them alone, and takes them back: matrices
  * of one shape and layout share a tensor, so that a move takes all of them.
  *
