@@ -154,7 +154,8 @@ const row rows[] = {
     {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), sizeof(tsr_cuda_pattern)}},
     {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
     TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)
-        TSR_CUDA_ELEMENT_TYPES(ELEMENTS) TSR_CUDA_UPDATE_TYPES(UPDATE){"tsr_cuda_norm_rows", norm_rows, {sizeof(tsr_cuda_norm), 0}},
+        TSR_CUDA_ELEMENT_TYPES(ELEMENTS)
+            TSR_CUDA_UPDATE_TYPES(UPDATE){"tsr_cuda_norm_rows", norm_rows, {sizeof(tsr_cuda_norm), 0}},
     {"tsr_cuda_norm_sums", norm_sums, {sizeof(tsr_cuda_norm), 0}},
     {"tsr_cuda_find_ids", find_ids, {sizeof(tsr_cuda_ids), 0}},
     {"tsr_cuda_report_id", report_id, {sizeof(tsr_cuda_report), 0}},

@@ -23,7 +23,7 @@ typedef struct reduction {
     tsr_pointwise_loop *test;    /* terms are whether elements pass it; NULL: they are elements */
     bool squares;                /* terms are squares of elements times `factor` */
     double factor;
-    int64_t identity;            /* the bits of the reduction of no terms, in `summed` */
+    int64_t identity; /* the bits of the reduction of no terms, in `summed` */
     axis kept[TSR_MAX_DIMS], reduced[TSR_MAX_DIMS];
     int kept_count, reduced_count;
 } reduction;
@@ -264,8 +264,11 @@ static double read_factor(const tsr_kernel_call *call, int code)
 static void reduce_marked(const tsr_kernel_call *call, int code, const bool *marked, const int *out_dim, double divisor)
 {
     const tsr_tensor *const in = &call->inputs[0], *const out = &call->outputs[0];
-    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels), .memory = in->dtype, .divisor = divisor,
-                   .written = out->dtype, .factor = read_factor(call, code)};
+    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels),
+                   .memory = in->dtype,
+                   .divisor = divisor,
+                   .written = out->dtype,
+                   .factor = read_factor(call, code)};
     r.divides = code == TSR_REDUCE_MEAN;
     choose_loop(&r, code);
     r.bytes = (int64_t)tsr_dtype_bytes(in->dtype);

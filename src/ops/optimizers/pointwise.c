@@ -54,7 +54,7 @@ static void update_momentum(tsr_update *u)
     const tsr_attribute attributes[] = {
         tsr_attribute_float("weight_decay", o->weight_decay), tsr_attribute_float("momentum", o->momentum),
         tsr_attribute_float("dampening", o->dampening), tsr_attribute_int("nesterov", o->nesterov != 0), maximize(o)};
-    const tsr_value operands[] = {u->old,       find_gradient(u), state, tsr_update_number(u, u->in->rate),
+    const tsr_value operands[] = {u->old,        find_gradient(u), state, tsr_update_number(u, u->in->rate),
                                   find_first(u), find_flag(u)};
     tsr_value results[TSR_OP_MOST_RESULTS] = {TSR_NONE};
     tsr_program_apply(p, "momentum_update", sizeof attributes / sizeof attributes[0], attributes, operands, results);
@@ -101,7 +101,7 @@ static void update_lion(tsr_update *u)
     const tsr_attribute attributes[] = {tsr_attribute_float("beta1", o->beta1), tsr_attribute_float("beta2", o->beta2),
                                         maximize(o)};
     const tsr_value operands[] = {
-        u->old, find_gradient(u), m, tsr_update_number(u, tsr_update_kept(u)), tsr_update_number(u, u->in->rate),
+        u->old,      find_gradient(u), m, tsr_update_number(u, tsr_update_kept(u)), tsr_update_number(u, u->in->rate),
         find_flag(u)};
     tsr_value results[TSR_OP_MOST_RESULTS] = {TSR_NONE};
     tsr_program_apply(p, "lion_update", sizeof attributes / sizeof attributes[0], attributes, operands, results);

@@ -135,8 +135,8 @@ tsr_value tsr_value_source(const tsr_program *program, tsr_value value, tsr_valu
         *scale = by;
     }
     const tsr_value narrow = find_operand(program, value, "cast", 0);
-    const bool widens = narrow != TSR_NONE &&
-                        tsr_update_dtype(tsr_layout_dtype(tsr_value_layout(program, narrow))) == computed;
+    const bool widens =
+        narrow != TSR_NONE && tsr_update_dtype(tsr_layout_dtype(tsr_value_layout(program, narrow))) == computed;
     return widens ? narrow : value;
 }
 

@@ -108,10 +108,10 @@ typedef struct tsr_met_mesh {
 typedef struct tsr_cursor {
     tsr_tensor *tensor; /**< of the step */
     int value;
-    int step;                      /**< the kernel's step whose result it is, which may go past the caches; -1: none */
-    bool is_first;                 /**< the group reads its memory here first, by a kernel that fetches nothing ahead */
-    int64_t ahead;                 /**< with `is_first`: bytes of a tile that lie without gaps, as the next one's; or 0 */
-    char *data;                    /**< of the first tile */
+    int step;      /**< the kernel's step whose result it is, which may go past the caches; -1: none */
+    bool is_first; /**< the group reads its memory here first, by a kernel that fetches nothing ahead */
+    int64_t ahead; /**< with `is_first`: bytes of a tile that lie without gaps, as the next one's; or 0 */
+    char *data;    /**< of the first tile */
     int64_t strides[TSR_MAX_DIMS]; /**< along the group's dims, in bytes; 0: the same memory again */
 } tsr_cursor;
 

@@ -90,11 +90,11 @@ static tsr_optimizer_options find_options(const golden_case *c)
     const double *const n = c->options;
     static const tsr_optimizer_options adafactor = TSR_ADAFACTOR_INIT, muon = TSR_MUON_INIT, sgd = TSR_SGD_INIT,
                                        adamw = TSR_ADAMW_INIT, lion = TSR_LION_INIT;
-    tsr_optimizer_options o = c->kind[0] == 's'                 ? sgd
-                              : c->kind[0] == 'l'               ? lion
-                              : c->kind[0] == 'm'               ? muon
+    tsr_optimizer_options o = c->kind[0] == 's'               ? sgd
+                              : c->kind[0] == 'l'             ? lion
+                              : c->kind[0] == 'm'             ? muon
                               : strcmp(c->kind, "adamw") == 0 ? adamw
-                                                                : adafactor;
+                                                              : adafactor;
     o.momentum = n[1];
     o.dampening = n[2];
     o.nesterov = n[3] != 0;
@@ -164,7 +164,8 @@ static double count_units(const golden_case *c, const golden_value *v, int at)
     for (int step = 1; step <= v->step; step++) {
         const double old = fabs(find_wanted(c, v->name, step - 1, at)), new = fabs(find_wanted(c, v->name, step, at)),
                      size = fmax(old, new);
-        sum += c->masters ? (double)(nextafterf((float)size, INFINITY) - (float)size) : nextafter(size, INFINITY) - size;
+        sum +=
+            c->masters ? (double)(nextafterf((float)size, INFINITY) - (float)size) : nextafter(size, INFINITY) - size;
     }
     return sum;
 }

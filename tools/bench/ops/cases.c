@@ -247,7 +247,10 @@ static double cross_entropy_gradient(const ops_bench_shapes *shapes, int operand
     {                                                                                                                  \
         2, {1024, LENGTH}, TSR_F32, 0, 0, true, 1                                                                      \
     }
-#define FLOAT(attribute, value) {.name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = (value)}
+#define FLOAT(attribute, value)                                                                                        \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = (value)                                              \
+    }
 #define UPDATE(row, count)                                                                                             \
     .op = row, .name = row, .operand_count = count, .form = BENCH_ELEMENTS, .oracle = unchanged, .updates = true
 
@@ -340,14 +343,11 @@ const ops_bench_case ops_bench_cases[] = {
      .gradient = cross_entropy_gradient,
      .tolerance = SUMMED},
     {UPDATE("sgd_update", 3), .operands = {STATE, STATE, NUMBER(0)}},
-    {UPDATE("momentum_update", 4),
-     .attributes = {FLOAT("momentum", 1), FLOAT("dampening", 1)},
+    {UPDATE("momentum_update", 4), .attributes = {FLOAT("momentum", 1), FLOAT("dampening", 1)},
      .operands = {STATE, STATE, STATE, NUMBER(0)}},
-    {UPDATE("adamw_update", 7),
-     .attributes = {FLOAT("beta1", 1), FLOAT("beta2", 1)},
+    {UPDATE("adamw_update", 7), .attributes = {FLOAT("beta1", 1), FLOAT("beta2", 1)},
      .operands = {STATE, STATE, STATE, SQUARES, NUMBER(1), NUMBER(0), NUMBER(1)}},
-    {UPDATE("lion_update", 5),
-     .attributes = {FLOAT("beta1", 1), FLOAT("beta2", 1)},
+    {UPDATE("lion_update", 5), .attributes = {FLOAT("beta1", 1), FLOAT("beta2", 1)},
      .operands = {STATE, STATE, STATE, NUMBER(1), NUMBER(0)}},
     {.op = NULL},
 };

@@ -198,7 +198,8 @@ tsr_status tsr_update_run(const tsr_kernel_call *call)
     }
     if (!list_dims(&w, tensors))
         return TSR_OK;
-    w.loop = read_flag(call, o->finite, true) ? kernels->loops[call->code][w.computed] : kernels->keep[o->states][w.computed];
+    w.loop = read_flag(call, o->finite, true) ? kernels->loops[call->code][w.computed]
+                                              : kernels->keep[o->states][w.computed];
     read_numbers(call, o, &w.numbers);
     do
         run_row(&w, at);

@@ -20,15 +20,15 @@
     {                                                                                                                  \
         enum { LENGTH = STREAM_LINE / sizeof(T) };                                                                     \
         const T *const ws = in[0], *const gs = in[1], *const ms = in[(count) > 0 ? 2 : 0],                             \
-                                                      *const vs = in[(count) > 1 ? 3 : 0];                             \
+                       *const vs = in[(count) > 1 ? 3 : 0];                                                            \
         T *const new_w = out[0], *const new_m = out[(count) > 0 ? 1 : 0], *const new_v = out[(count) > 1 ? 2 : 0];     \
         const T kept = (T)numbers->kept, rate = (T)numbers->rate, root = (T)numbers->root,                             \
                 epsilon = (T)numbers->epsilon, decay = (T)numbers->weight_decay, momentum = (T)numbers->momentum,      \
                 undamped = (T)(1 - numbers->dampening), beta1 = (T)numbers->beta1, rest1 = (T)(1 - numbers->beta1),    \
-                way1 = 1 - rest1, beta2 = (T)numbers->beta2, rest2 = (T)(1 - numbers->beta2),      \
+                way1 = 1 - rest1, beta2 = (T)numbers->beta2, rest2 = (T)(1 - numbers->beta2),                          \
                 sign = numbers->maximizes ? -1 : 1;                                                                    \
-        const bool decays = numbers->weight_decay != 0, is_near = rest1 < (T)0.5,                          \
-                   is_first = numbers->is_first, nesterov = numbers->nesterov;                                         \
+        const bool decays = numbers->weight_decay != 0, is_near = rest1 < (T)0.5, is_first = numbers->is_first,        \
+                   nesterov = numbers->nesterov;                                                                       \
         int64_t at = 0;                                                                                                \
         for (; at + LENGTH <= n; at += LENGTH) {                                                                       \
             stream_fetch(ws + at);                                                                                     \
@@ -42,7 +42,7 @@
         ELEMENTS(T, at, n, formula)                                                                                    \
         (void)kept, (void)rate, (void)root, (void)epsilon, (void)decay, (void)momentum, (void)undamped, (void)beta1,   \
             (void)rest1, (void)way1, (void)beta2, (void)rest2, (void)decays, (void)is_near, (void)is_first,            \
-            (void)nesterov, (void)sign, (void)gs, (void)ms, (void)vs, (void)new_m, (void)new_v;                                            \
+            (void)nesterov, (void)sign, (void)gs, (void)ms, (void)vs, (void)new_m, (void)new_v;                        \
     }
 
 /* Formulas read all operands before they write, as a result may lie over any of them. They have the

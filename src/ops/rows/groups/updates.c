@@ -1,5 +1,6 @@
-#include "ops/kernels/pointwise.h"
 #include "ops/kernels/updates/updates.h"
+
+#include "ops/kernels/pointwise.h"
 #include "ops/rows/checks.h"
 #include "ops/rows/groups/updates_checks.h"
 #include "ops/rows/rows.h"
@@ -8,8 +9,14 @@
  * alike; numbers are whole on all ranks. They have no gradients: an update ends a step. */
 #define UPDATE(loop) .check = tsr_check_update, .host = tsr_update_run, .code = TSR_UPDATE_##loop
 
-#define FLOAT(attribute, value) {.name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = (value)}
-#define FLAG(attribute)         {.name = attribute, .kind = TSR_ATTRIBUTE_INT}
+#define FLOAT(attribute, value)                                                                                        \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = (value)                                              \
+    }
+#define FLAG(attribute)                                                                                                \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_INT                                                                   \
+    }
 
 const tsr_op tsr_rows_updates[] = {
     {.name = "sgd_update",

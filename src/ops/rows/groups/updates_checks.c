@@ -56,9 +56,8 @@ tsr_status tsr_check_update(const tsr_op_case *c, tsr_dtype *results)
     if (dtype == TSR_DTYPE_NONE)
         return tsr_refuse_dtype(c, 0, "f64, f32, f16, bf16");
     if (find_computed(c->operands[1]) != dtype)
-        return tsr_refuse_dtype(c, 1,
-                                dtype == TSR_F64 ? "f64 with a weight of f64"
-                                                 : "f32, f16 or bf16 with a weight of this dtype");
+        return tsr_refuse_dtype(
+            c, 1, dtype == TSR_F64 ? "f64 with a weight of f64" : "f32, f16 or bf16 with a weight of this dtype");
     TSR_TRY(check_shape(c, 1));
     results[0] = tsr_layout_dtype(c->operands[0]);
     for (int i = 0; i < o->states; i++) {
