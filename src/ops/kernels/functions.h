@@ -153,7 +153,8 @@ static inline double tsr_f64_erf(double x)
 /** The largest angle, in size, of which tsr_f64_quarters() is exact enough. */
 #define TSR_ANGLE_MAX 0x1p28
 
-/** The product of two numbers below 2^996 as a sum of two f64: `high`, rounded, and what is lost. */
+/** The product of two numbers below 2^996 as a sum of two f64: the rounded one, and what it
+ * lost. */
 static inline double tsr_f64_product(double x, double y, double *lost)
 {
     const double high = x * y, x_big = x * 134217729, y_big = y * 134217729;

@@ -449,40 +449,6 @@ DEFINE_SUMS(i64, uint64_t)
 DEFINE_SCALED(f64, double)
 DEFINE_SCALED(f32, float)
 
-#define DEFINE_SQUARES(dtype, T)                                                                                       \
-    static void squares_##dtype(const void *from, double factor, double *out, int64_t n)                               \
-    {                                                                                                                  \
-        const T *const terms = from, by = (T)factor;                                                                   \
-        LOOP                                                                                                           \
-        {                                                                                                              \
-            const double x = terms[i] * by;                                                                            \
-            out[i] = x * x;                                                                                            \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void add_squares_##dtype(const void *from, double factor, double *sums, int64_t n)                          \
-    {                                                                                                                  \
-        enum { LANES = TSR_POINTWISE_LANES };                                                                          \
-        const T *terms = from;                                                                                         \
-        const T by = (T)factor;                                                                                        \
-        double lanes[LANES], last[LANES];                                                                              \
-        memcpy(lanes, sums, sizeof lanes);                                                                             \
-        for (; n >= LANES; n -= LANES, terms += LANES) {                                                               \
-            stream_fetch(terms);                                                                                       \
-            _Pragma("omp simd") for (int i = 0; i < LANES; i++)                                                        \
-            {                                                                                                          \
-                const double x = terms[i] * by;                                                                        \
-                lanes[i] += x * x;                                                                                     \
-            }                                                                                                          \
-        }                                                                                                              \
-        squares_##dtype(terms, factor, last, n);                                                                       \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            lanes[i] += last[i];                                                                                       \
-        memcpy(sums, lanes, sizeof lanes);                                                                             \
-    }
-
-DEFINE_SQUARES(f64, double)
-DEFINE_SQUARES(f32, float)
-
 #define FLOATS(name)                                                                                                   \
     {                                                                                                                  \
         [TSR_F64] = name##_f64, [TSR_F32] = name##_f32                                                                 \
@@ -597,8 +563,6 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
     .start_scaled = {[TSR_F64] = start_scaled_f64, [TSR_F32] = start_scaled_f32},
     .add_scaled = {[TSR_F64] = add_scaled_f64, [TSR_F32] = add_scaled_f32},
     .add_lanes = {[TSR_F64] = add_lanes_f64, [TSR_I64] = add_lanes_i64},
-    .squares = FLOATS(squares),
-    .add_squares = FLOATS(add_squares),
     .convert =
         {
             [TSR_F64] = {[TSR_F64] = copy_f64,

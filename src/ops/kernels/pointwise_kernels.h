@@ -128,10 +128,6 @@ typedef struct tsr_pointwise_kernels {
     void (*add_scaled[TSR_DTYPE_END])(const void *terms, double factor, void *sums, int64_t n);
     /** Adds term i to sums[i mod 16], in ascending order; f64 and i64. */
     void (*add_lanes[TSR_DTYPE_END])(const void *terms, void *sums, int64_t n);
-    /** Squares in f64 of f64 or f32, each multiplied by a factor of its dtype first. */
-    void (*squares[TSR_DTYPE_END])(const void *from, double factor, double *out, int64_t n);
-    /** Adds such squares to sums[i mod 16], in ascending order; fetches ahead. */
-    void (*add_squares[TSR_DTYPE_END])(const void *from, double factor, double *sums, int64_t n);
 } tsr_pointwise_kernels;
 
 extern const tsr_pointwise_kernels tsr_pointwise_kernels_portable, tsr_pointwise_kernels_avx2,

@@ -1,11 +1,15 @@
 #include "ops/kernels/reduce.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise.h"
+#include "ops/kernels/squares_kernels.h"
 
 #include <math.h>
 #include <string.h>
 
 #define CHUNK 512
+
+static const tsr_squares_kernels *const sets[] = TSR_KERNEL_SETS(tsr_squares_kernels);
 
 /* A dim of the input, and how far apart its elements are in input and output. */
 typedef struct axis {
@@ -18,10 +22,10 @@ typedef struct reduction {
     tsr_dtype written;                  /* of results in memory */
     int64_t bytes, written_bytes;
     bool divides;
-    double divisor;              /* sums are divided by it if `divides` is set */
-    tsr_pointwise_loop *combine; /* of two operands; NULL: sums */
-    tsr_pointwise_loop *test;    /* terms are whether elements pass it; NULL: they are elements */
-    bool squares;                /* terms are squares of elements times `factor` */
+    double divisor;                     /* sums are divided by it if `divides` is set */
+    tsr_pointwise_loop *combine;        /* of two operands; NULL: sums */
+    tsr_pointwise_loop *test;           /* terms are whether elements pass it; NULL: they are elements */
+    const tsr_squares_kernels *squares; /* terms are squares of elements times `factor`; NULL: they are not */
     double factor;
     int64_t identity; /* the bits of the reduction of no terms, in `summed` */
     axis kept[TSR_MAX_DIMS], reduced[TSR_MAX_DIMS];
@@ -68,7 +72,7 @@ static const void *read_terms(const reduction *r, const char *from, int64_t n, i
 {
     _Alignas(64) char array[CHUNK * sizeof(double)], passed[CHUNK];
     if (r->squares) {
-        r->kernels->squares[r->computed](read_elements(r, from, n, stride, array), r->factor, terms, n);
+        r->squares->squares[r->computed](read_elements(r, from, n, stride, array), r->factor, terms, n);
         return terms;
     }
     if (r->test) {
@@ -177,7 +181,7 @@ static void reduce_lanes(const reduction *r, const char *in, char *out)
         for (int64_t done = 0; done < row->size; done += CHUNK) {
             const int64_t n = row->size - done < CHUNK ? row->size - done : CHUNK;
             if (r->squares) {
-                r->kernels->add_squares[r->computed](
+                r->squares->add_squares[r->computed](
                     read_elements(r, at + done * row->in * r->bytes, n, row->in, terms), r->factor, (double *)lanes, n);
                 continue;
             }
@@ -236,8 +240,7 @@ static void choose_loop(reduction *r, int code)
     const bool rises = code == TSR_REDUCE_MAX || code == TSR_REDUCE_ANY;
     r->computed = tsr_pointwise_computes_in(r->memory);
     r->summed = is_bool ? TSR_I32 : !wide ? r->computed : is_float ? TSR_F64 : TSR_I64;
-    r->squares = code == TSR_REDUCE_SQUARES;
-    r->summed = r->squares ? TSR_F64 : r->summed;
+    r->summed = code == TSR_REDUCE_SQUARES ? TSR_F64 : r->summed;
     r->test = code == TSR_REDUCE_FINITE ? r->kernels->loops[TSR_POINTWISE_ISFINITE][r->computed] : NULL;
     if (code == TSR_REDUCE_SUM || code == TSR_REDUCE_MEAN || code == TSR_REDUCE_SQUARES)
         return;
@@ -270,6 +273,8 @@ static void reduce_marked(const tsr_kernel_call *call, int code, const bool *mar
                    .written = out->dtype,
                    .factor = read_factor(call, code)};
     r.divides = code == TSR_REDUCE_MEAN;
+    if (code == TSR_REDUCE_SQUARES)
+        r.squares = sets[tsr_kernel_set(call->kernels)];
     choose_loop(&r, code);
     r.bytes = (int64_t)tsr_dtype_bytes(in->dtype);
     r.written_bytes = (int64_t)tsr_dtype_bytes(out->dtype);

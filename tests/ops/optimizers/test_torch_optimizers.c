@@ -170,10 +170,10 @@ static double count_units(const golden_case *c, const golden_value *v, int at)
     return sum;
 }
 
-/* How far a number may be from torch's. A step of Adafactor has three sums one after the other, of the 12
- * elements of a matrix at most, and is not longer than the weight. One of Muon has an iteration
- * five times, in which three products of 5 terms follow one another, and which multiplies errors by
- * at most 3.4445, its first coefficient. */
+/* How far a number may be from torch's. A step of Adafactor has three sums one after the other, of
+ * the 12 elements of a matrix at most, and is not longer than the weight. One of Muon has an
+ * iteration five times, in which three products of 5 terms follow one another, and which multiplies
+ * errors by at most 3.4445, its first coefficient. */
 static double find_bound(const golden_case *c, const golden_value *v, int at)
 {
     const double size = fabs(v->numbers[at]);
