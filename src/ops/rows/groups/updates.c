@@ -48,8 +48,8 @@ static tsr_status check_state(const tsr_op_case *c, int operand, tsr_dtype dtype
     return check_shape(c, operand);
 }
 
-/* The weight, its gradient and the states have one shape, numbers and flags have no dims. States and
- * numbers are f64 with a weight of f64, and else f32; gradients are f64 with that of f64. */
+/* The weight, its gradient and the states have one shape, numbers and flags have no dims. States
+ * and numbers are f64 with a weight of f64, and else f32; gradients are f64 with that of f64. */
 static tsr_status check_update(const tsr_op_case *c, tsr_dtype *results)
 {
     const tsr_update_operands *const o = tsr_update_operands_of(c->op->code);
