@@ -29,6 +29,9 @@ const char *const train_usage =
     "      --optimizer NAME   adamw (default), sgd, lion, adafactor or muon\n"
     "      --lr X             learning rate (default 0.001)\n"
     "      --warm-up N        steps in which it grows from lr / N to lr (default 0)\n"
+    "      --schedule NAME    after the warm-up: constant (default), or until --steps down to --final-lr,\n"
+    "                         along a line (linear) or half a cosine (cosine)\n"
+    "      --final-lr X       the learning rate that a schedule ends with (default 0)\n"
     "      --betas A,B        of adamw (default 0.9,0.999) and lion (default 0.9,0.99)\n"
     "      --epsilon X        of adamw (default 1e-8), adafactor and muon\n"
     "      --weight-decay X   default: that of PyTorch's optimizer, for adamw 0.01\n"
@@ -65,6 +68,8 @@ enum {
     OPTION_OPTIMIZER,
     OPTION_LR,
     OPTION_WARM_UP,
+    OPTION_SCHEDULE,
+    OPTION_FINAL_LR,
     OPTION_BETAS,
     OPTION_EPSILON,
     OPTION_DECAY,
@@ -93,6 +98,8 @@ static const struct option KNOWN[] = {
     {"optimizer", required_argument, NULL, OPTION_OPTIMIZER},
     {"lr", required_argument, NULL, OPTION_LR},
     {"warm-up", required_argument, NULL, OPTION_WARM_UP},
+    {"schedule", required_argument, NULL, OPTION_SCHEDULE},
+    {"final-lr", required_argument, NULL, OPTION_FINAL_LR},
     {"betas", required_argument, NULL, OPTION_BETAS},
     {"epsilon", required_argument, NULL, OPTION_EPSILON},
     {"weight-decay", required_argument, NULL, OPTION_DECAY},
@@ -183,6 +190,16 @@ static tsr_status parse_order(const char *text, train_options *out)
     return TSR_OK;
 }
 
+static tsr_status parse_schedule(const char *text, train_options *out)
+{
+    static const char *const names[] = {"constant", "linear", "cosine", NULL};
+    static const tsr_schedule_kind kinds[] = {TSR_SCHEDULE_CONSTANT, TSR_SCHEDULE_LINEAR, TSR_SCHEDULE_COSINE};
+    int which;
+    TSR_TRY(parse_word("schedule", text, names, "constant, linear or cosine", &which));
+    out->schedule = kinds[which];
+    return TSR_OK;
+}
+
 static tsr_status parse_dtype(const char *text, train_options *out)
 {
     static const char *const names[] = {"f32", "bf16", "f64", NULL};
@@ -208,6 +225,8 @@ static tsr_status take_number(int option, const char *value, train_options *out,
         return parse_whole("every", value, 1, &out->every);
     case OPTION_LR:
         return parse_real("lr", value, NULL, &out->rate);
+    case OPTION_FINAL_LR:
+        return parse_real("final-lr", value, NULL, &out->final_rate);
     case OPTION_CLIP:
         return parse_real("clip", value, NULL, &out->clip);
     case OPTION_EPSILON:
@@ -250,6 +269,8 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         return TSR_OK;
     case OPTION_ORDER:
         return parse_order(value, out);
+    case OPTION_SCHEDULE:
+        return parse_schedule(value, out);
     case OPTION_DTYPE:
         return parse_dtype(value, out);
     case OPTION_JSON:
@@ -302,6 +323,9 @@ static tsr_status check(const train_options *options, int operands)
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "
                                                   "gradients are not clipped");
+    if (options->final_rate > 0 && options->schedule == TSR_SCHEDULE_CONSTANT)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
+                                                  "cosine");
     if (options->every && !options->save && !options->validation)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--every is how often to save or validate; give --save DIR or "
                                                   "--validation FILE");

@@ -18,6 +18,8 @@ typedef struct train_options {
     tsr_dtype dtype;
     tsr_optimizer_options optimizer;
     double rate, clip; /**< clip INFINITY: not */
+    double final_rate; /**< which the schedule ends with */
+    tsr_schedule_kind schedule;
     int64_t warm_up, steps, batch, length;
     int64_t every; /**< 0: not given */
     uint64_t seed;

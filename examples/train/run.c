@@ -33,10 +33,9 @@ static bool is_due(const train_job *job, int64_t step)
 static tsr_status train_step_of(train_trainer *trainer, const train_job *job, int64_t step, train_step *out)
 {
     train_told told;
-    const tsr_schedule schedule = {sizeof schedule, TSR_SCHEDULE_CONSTANT, job->rate, 0, job->warm_up, job->steps};
     const double start = seconds_now();
     *out = (train_step){.step = step, .bytes_received = trainer->bytes_received};
-    TSR_TRY(tsr_schedule_at(&schedule, step + 1, &out->rate));
+    TSR_TRY(tsr_schedule_at(&job->schedule, step + 1, &out->rate));
     TSR_TRY(train_trainer_step(trainer, &job->batches, step, out->rate, &told));
     out->seconds = seconds_now() - start;
     out->loss = told.loss;

@@ -22,8 +22,8 @@ typedef struct train_job {
     train_plan plan;
     train_batches batches;
     const train_data *validation; /**< NULL: none */
-    double rate;
-    int64_t warm_up, steps;
+    tsr_schedule schedule; /**< of the learning rate */
+    int64_t steps;
     int64_t every;      /**< 0: only at the end */
     const char *save;   /**< NULL: not */
     const char *resume; /**< NULL: from the begin */

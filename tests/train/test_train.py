@@ -1,5 +1,6 @@
 """What tessera-train says, keeps to on every mesh, and refuses."""
 import json
+import math
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -16,6 +17,17 @@ def fields(directory):
     expect([step["lr"] for step in got] == [0.005, 0.01, 0.01], got)
     expect(got[0]["bytes_received"] > 0 and got[0]["seconds"] > 0 and got[0]["tokens_per_second"] > 0, got)
     expect(trained.steps(*trained.write_tiny(directory), "--steps", 1)[0]["bytes_received"] == 0, "one rank receives")
+
+
+@case("a schedule takes the learning rate from its peak, after the warm-up, to its end")
+def schedules(directory):
+    model = [*trained.write_tiny(directory), "--steps", 6, "--lr", "0.01", "--warm-up", 2]
+    rates = [step["lr"] for step in trained.steps(*model, "--schedule", "linear", "--final-lr", "0.002")]
+    wanted = [0.005, 0.01, 0.008, 0.006, 0.004, 0.002]
+    expect(all(abs(a - b) < 1e-15 for a, b in zip(rates, wanted)), rates)
+    rates = [step["lr"] for step in trained.steps(*model, "--schedule", "cosine")]
+    wanted = [0.005] + [0.005 * (1 + math.cos(math.pi * step / 4)) for step in range(5)]
+    expect(all(abs(a - b) < 1e-15 for a, b in zip(rates, wanted)), rates)
 
 
 @case("a step is a line for people")
@@ -154,6 +166,8 @@ def refusals(directory):
     refused(2, *model, "--dtype", "f16", says=["--dtype f16", "bf16"])
     refused(2, *model, "--order", "up", says="sequential or random")
     refused(2, *model, "--every", "3", says="--save")
+    refused(2, *model, "--schedule", "up", says=["--schedule up", "linear or cosine"])
+    refused(2, *model, "--final-lr", "0.1", says="--schedule linear or cosine")
     refused(2, *model, "--engine", "nccl", says="threads and mpi")
     refused(2, *model, "--mash", "dp=2", says="did you mean '--mesh'")
     refused(1, *model, "--mesh", "pp=2", says=["--mesh pp=2", "dp, fsdp, tp and cp"])
