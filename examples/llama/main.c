@@ -218,7 +218,7 @@ static int run(const llama_options *options)
     if (status == TSR_OK)
         status = run_on(options, &processes);
     /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
-    const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
+    const int code = status == TSR_OK ? 0 : llama_processes_fail(&processes, status);
     llama_processes_leave(&processes);
     return code;
 }
