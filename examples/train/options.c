@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "cli/guess.h"
+#include "settings.h"
 
 #include <tessera/sys/status.h>
 
@@ -42,7 +43,9 @@ const char *const train_usage =
     "      --seed N           of first weights and drawn windows (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
     "      --every K          after every K steps save, and validate\n"
-    "      --resume DIR       go on from such a state, on any mesh\n"
+    "      --background       go on training while a state is written, from a copy in memory\n"
+    "      --resume DIR       go on from such a state, on any mesh, with the settings that it was saved\n"
+    "                         with, as far as none are given\n"
     "      --validation FILE  what to measure the loss on as well, of the kind of --data\n"
     "      --plot FILE.svg    draw the losses\n"
     "      --json             a JSON object for each step\n"
@@ -79,6 +82,7 @@ enum {
     OPTION_SEED,
     OPTION_SAVE,
     OPTION_EVERY,
+    OPTION_BACKGROUND,
     OPTION_RESUME,
     OPTION_VALIDATION,
     OPTION_PLOT,
@@ -109,6 +113,7 @@ static const struct option KNOWN[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"save", required_argument, NULL, OPTION_SAVE},
     {"every", required_argument, NULL, OPTION_EVERY},
+    {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"resume", required_argument, NULL, OPTION_RESUME},
     {"validation", required_argument, NULL, OPTION_VALIDATION},
     {"plot", required_argument, NULL, OPTION_PLOT},
@@ -276,6 +281,9 @@ static tsr_status take_option(int option, const char *value, train_options *out,
     case OPTION_JSON:
         out->json = true;
         return TSR_OK;
+    case OPTION_BACKGROUND:
+        out->background = true;
+        return TSR_OK;
     case OPTION_SHARD:
         out->shards_states = true;
         return TSR_OK;
@@ -326,6 +334,8 @@ static tsr_status check(const train_options *options, int operands)
     if (options->final_rate > 0 && options->schedule == TSR_SCHEDULE_CONSTANT)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
                                                   "cosine");
+    if (options->background && !options->save)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--background is how states are saved; give --save DIR");
     if (options->every && !options->save && !options->validation)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--every is how often to save or validate; give --save DIR or "
                                                   "--validation FILE");
@@ -353,12 +363,14 @@ static tsr_status parse(int argc, char **argv, train_options *out)
 {
     settings given = {"adamw", NAN, NAN, NAN, NAN};
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, NULL)) != -1;) {
+    int which = 0;
+    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, &which)) != -1;) {
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
             return refuse_option(argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out, &given));
+        train_settings_mark(out, KNOWN[which].name); /* -h, which is no row, marks what came before */
     }
     out->model = argv[optind];
     if (out->help || out->version)

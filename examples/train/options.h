@@ -25,7 +25,9 @@ typedef struct train_options {
     uint64_t seed;
     bool random;        /**< the order of windows */
     bool shards_states; /**< of the optimizer, along dp */
+    bool background;    /**< how states are saved */
     bool json;
+    unsigned given;     /**< which settings (settings.h), by bits */
     bool help, version; /**< if set, nothing else was checked */
 } train_options;
 

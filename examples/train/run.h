@@ -3,7 +3,7 @@
 #define TRAIN_RUN_H
 
 #include "processes.h"
-#include "trainer.h"
+#include "saving.h"
 
 /** What is told of a step. */
 typedef struct train_step {
@@ -26,6 +26,8 @@ typedef struct train_job {
     int64_t steps;
     int64_t every;      /**< 0: only at the end */
     const char *save;   /**< NULL: not */
+    bool saves_in_background;
+    train_numbers settings; /**< which are saved, too */
     const char *resume; /**< NULL: from the begin */
     int ranks;
     const llama_processes *processes; /**< NULL: ranks are threads of this process */
