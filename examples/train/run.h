@@ -22,13 +22,13 @@ typedef struct train_job {
     train_plan plan;
     train_batches batches;
     const train_data *validation; /**< NULL: none */
-    tsr_schedule schedule; /**< of the learning rate */
+    tsr_schedule schedule;        /**< of the learning rate */
     int64_t steps;
-    int64_t every;      /**< 0: only at the end */
-    const char *save;   /**< NULL: not */
+    int64_t every;    /**< 0: only at the end */
+    const char *save; /**< NULL: not */
     bool saves_in_background;
     train_numbers settings; /**< which are saved, too */
-    const char *resume; /**< NULL: from the begin */
+    const char *resume;     /**< NULL: from the begin */
     int ranks;
     const llama_processes *processes; /**< NULL: ranks are threads of this process */
     const char *config;               /**< the path of config.json, which is saved, too */

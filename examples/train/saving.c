@@ -80,8 +80,8 @@ static tsr_status write_state(const train_saver *saver, int64_t step, tsr_checkp
 {
     const train_trainer *const trainer = saver->trainer;
     const tsr_safetensors_text format = {"format", "pt"};
-    tsr_checkpoint_number numbers[STATES + TRAIN_MOST_SETTINGS] = {
-        {keys[STEP], step}, {keys[OPTIMIZER], trainer->plan->optimizer.kind}};
+    tsr_checkpoint_number numbers[STATES + TRAIN_MOST_SETTINGS] = {{keys[STEP], step},
+                                                                   {keys[OPTIMIZER], trainer->plan->optimizer.kind}};
     tsr_checkpoint_save_options options = TSR_CHECKPOINT_SAVE_OPTIONS_INIT;
     tsr_safetensors_tensor *const all = calloc(trainer->count, sizeof *all);
     if (!all)

@@ -110,8 +110,9 @@ static tsr_status take_text(const char *folder, const row *r, const char *text, 
     /* Between the dtypes of trainings lies f16. */
     if (is_number && take_number(r, number, options) && options->dtype != TSR_F16)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: its %s is %.40s, which is not that of a training; give --%s",
-                          folder, r->key, text, r->option);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "--resume %s: its %s is %.40s, which is not that of a training; give --%s", folder, r->key,
+                          text, r->option);
 }
 
 tsr_status train_settings_resume(const char *folder, train_options *options)

@@ -150,9 +150,8 @@ tsr_status tsr_checkpoint_test(const tsr_checkpoint_saving *saving, int *written
         least = -1;
     TSR_TRY(tsr_comm_all_reduce(saving->comm, &least, &least, 1, TSR_I32, TSR_MIN, tsr_device_host(), NULL));
     if (least < 0) /* on some rank */
-        return tsr_comm_share_status(saving->comm, call,
-                                     written ? TSR_OK
-                                             : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: written is NULL", call));
+        return tsr_comm_share_status(
+            saving->comm, call, written ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: written is NULL", call));
     *written = least;
     return TSR_OK;
 }
