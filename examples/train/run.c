@@ -78,9 +78,7 @@ static tsr_status train_all(train_trainer *trainer, const train_job *job)
     if (tsr_comm_rank(trainer->comm) == 0)
         TSR_TRY(job->on_begin(job->user, trainer));
     const tsr_status status = take_steps(trainer, job, first, &saver);
-    if (status != TSR_OK)
-        train_saver_give_up(&saver);
-    return status;
+    return status == TSR_OK ? TSR_OK : train_saver_give_up(&saver, status);
 }
 
 /* The program of every rank. */

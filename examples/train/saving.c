@@ -125,15 +125,15 @@ tsr_status train_saver_finish(train_saver *saver)
     return going ? tsr_checkpoint_finish(going) : TSR_OK;
 }
 
-void train_saver_give_up(train_saver *saver)
+tsr_status train_saver_give_up(train_saver *saver, tsr_status status)
 {
     tsr_kept_sentence cause;
     if (!saver->going)
-        return;
+        return status;
     tsr_status_keep(&cause);
     tsr_comm_abort(saver->trainer->comm);
-    const tsr_status status = train_saver_finish(saver); /* which fails now, and frees */
-    (void)tsr_status_restore(&cause, status);
+    (void)train_saver_finish(saver); /* fails now, and frees */
+    return tsr_status_restore(&cause, status);
 }
 
 static tsr_status read_state(const train_trainer *trainer, const char *folder, tsr_checkpoint_number numbers[STATES])

@@ -30,9 +30,9 @@ tsr_status train_saver_poll(train_saver *saver);
 /** Collective: finishes a save in the background, if one goes on. */
 tsr_status train_saver_finish(train_saver *saver);
 
-/** After an error of this rank, whose sentence stays: gives a save in the background up. It ends
- * the communicator's calls, since peers may be elsewhere. */
-void train_saver_give_up(train_saver *saver);
+/** After an error of this rank: gives up a save in the background. Ends the communicator's calls,
+ * since peers may be in others. Returns `status`, with its sentence. */
+tsr_status train_saver_give_up(train_saver *saver, tsr_status status);
 
 /** Collective: reads what was saved on any mesh; `*step` is the next one. TSR_ERROR_ARGUMENT: the
  * folder has no such state, or one of another model or optimizer. */
