@@ -14,7 +14,8 @@
 
 const char *const train_usage =
     "Usage: tessera-train (MODEL_DIR | CONFIG.json) --data FILE [OPTION...]\n"
-    "Trains a Llama, Mistral or Qwen3, from a Hugging Face checkpoint or from scratch, on a mesh of ranks.\n"
+    "Trains a Llama, Mistral, Qwen3, Mixtral or Qwen3-MoE, from a Hugging Face checkpoint or from scratch,\n"
+    "on a mesh of ranks.\n"
     "\n"
     "      --data FILE        what to learn: bytes of a text where vocab_size is 256, else token numbers,\n"
     "                         a .npy of i32 or i64\n"

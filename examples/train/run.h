@@ -9,6 +9,7 @@
 typedef struct train_step {
     int64_t step;
     double loss, norm, rate, seconds;
+    double router; /**< the loss that balances experts; NAN: none */
     double tokens_per_second;
     int64_t bytes_received;  /**< by all ranks together */
     double rate_of_products; /**< multiplications and additions a second, of all ranks together */
@@ -22,7 +23,7 @@ typedef struct train_job {
     train_plan plan;
     train_batches batches;
     const train_data *validation; /**< NULL: none */
-    tsr_schedule schedule; /**< of the learning rate */
+    tsr_schedule schedule;        /**< of the learning rate */
     int64_t steps;
     int64_t every;      /**< 0: only at the end */
     const char *save;   /**< NULL: not */

@@ -5,6 +5,7 @@
 
 #include <tessera/sys/status.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,7 +247,8 @@ tsr_status train_trainer_step(train_trainer *trainer, const train_batches *batch
         status = run(trainer, &trainer->step, inputs, outputs);
     free(outputs);
     if (status == TSR_OK)
-        *out = (train_told){scalar_of(trainer->outputs[count - 2]), scalar_of(trainer->outputs[count - 1])};
+        *out = (train_told){scalar_of(trainer->outputs[count - 2]), scalar_of(trainer->outputs[count - 1]),
+                            trainer->plan->config->mixture.balance > 0 ? scalar_of(trainer->outputs[count - 3]) : NAN};
     return status;
 }
 

@@ -48,8 +48,9 @@ typedef struct train_trainer {
 
 /** What a step tells, the same on every rank. */
 typedef struct train_told {
-    double loss; /**< before the update */
-    double norm; /**< of all gradients, before they are clipped */
+    double loss;   /**< before the update */
+    double norm;   /**< of all gradients, before they are clipped */
+    double router; /**< the loss that balances experts; NAN: the model asks for none */
 } train_told;
 
 /** Collective: makes a trainer, with weights as they begin. */

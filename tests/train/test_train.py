@@ -180,10 +180,28 @@ def refusals(directory):
     refused(1, *model, says=["5 tokens", "at least 10"])
 
 
-@case("a model with experts, and a folder without weights, are refused")
+@case("a model with experts is trained, saved under the names of transformers, and trained on")
+def experts(directory):
+    narrow = [*trained.write_tiny(directory, model_type="mixtral", num_local_experts=5, num_experts_per_tok=2, num_key_value_heads=2,
+                                  output_router_logits=True), "--lr", "0.01"]
+    model = [*narrow, "--dtype", "f64"]
+    whole = trained.steps(*model, "--steps", 6)
+    expect(all(1.9 < step["router_loss"] < 2.3 for step in whole), whole)
+    for mesh, saved in (("tp=2,fsdp=2", "first"), ("tp=7", "second")):
+        begun = trained.losses(*model, "--steps", 3, "--mesh", mesh, "--save", directory / saved)
+        on = trained.losses(*model, "--steps", 6, "--mesh", "cp=2,dp=2", "--resume", directory / saved)
+        expect(all(abs(a["loss"] - b) <= 1e-9 for a, b in zip(whole, begun + on)), mesh, whole, begun, on)
+    header = trained.header(next(path for path in (directory / "first").iterdir() if path.suffix == ".safetensors"))
+    expect(header["model.layers.0.mlp.experts.gate_up_proj"]["shape"] == [5, 40, 16], header)
+    trained.losses(*narrow, "--steps", 3, "--mesh", "tp=2,fsdp=2", "--save", directory / "first")
+    first = trained.losses(directory / "first", *narrow[1:], "--steps", 1, "--mesh", "dp=2")
+    expect(first[0] < whole[0]["loss"] - 0.01, first, whole)
+
+
+@case("noise of routers, and a folder without weights, are refused")
 def models(directory):
-    model = trained.write_tiny(directory, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, num_key_value_heads=2)
-    refused(1, *model, says="4 experts")
+    model = trained.write_tiny(directory, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, num_key_value_heads=2, router_jitter_noise=0.1)
+    refused(1, *model, says="router_jitter_noise")
     (directory / "config.json").write_text(json.dumps(trained.TINY))
     refused(1, directory, *model[1:], says="safetensors")
 
