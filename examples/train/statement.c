@@ -37,6 +37,8 @@ typedef struct statement {
     tsr_value counts, chances; /* of experts, summed over tokens and layers: how many slots they got, and how likely
                                   they were; TSR_NONE: no layer had them yet */
     int64_t routed;            /* layers that have experts */
+    tsr_random_key key;        /* of dropout, that of a run */
+    uint64_t drops;            /* so far */
     train_weights *weights;
     size_t room; /* of the list of weights */
 } statement;
@@ -322,6 +324,14 @@ static tsr_value mix(statement *s, tsr_value x)
     return lay(s, tsr_op_reshape(s->p, x, 3, windows), 0, 1, "R");
 }
 
+/* x with some elements 0: each place where this is done has a key of its own, and each element its
+ * own number, whichever rank has it. */
+static tsr_value drop(statement *s, tsr_value x)
+{
+    const tsr_random_key own = tsr_random_key_fold_in(s->key, s->drops++);
+    return s->trains && s->model->dropout > 0 ? tsr_op_dropout(s->p, x, s->model->dropout, &own) : x;
+}
+
 /* States a layer, once the weights of the one behind it are gathered: where messages travel
  * meanwhile, they have this layer's time. */
 static tsr_value layer(statement *s, int64_t number, tsr_value x)
@@ -330,9 +340,9 @@ static tsr_value layer(statement *s, int64_t number, tsr_value x)
     if (number + 1 < s->config->layers)
         s->next = gather_layer(s, number + 1);
     s->layer = number;
-    x = tsr_op_add(s->p, x, attend(s, norm(s, BEFORE_ATTENTION, tsr_op_vary(s->p, x))));
+    x = tsr_op_add(s->p, x, drop(s, attend(s, norm(s, BEFORE_ATTENTION, tsr_op_vary(s->p, x)))));
     const tsr_value y = norm(s, BEFORE_MLP, tsr_op_vary(s->p, x));
-    return tsr_op_add(s->p, x, llama_config_has_experts(s->config, number) ? mix(s, y) : transform(s, y));
+    return tsr_op_add(s->p, x, drop(s, llama_config_has_experts(s->config, number) ? mix(s, y) : transform(s, y)));
 }
 
 /* The loss that keeps tokens from going to the same experts (arXiv 2101.03961, equations 4 to 6, as
@@ -372,11 +382,13 @@ tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p
     weights->values = calloc(s.room, sizeof *weights->values);
     s.room = weights->values ? s.room : 0;
     s.weights = weights;
+    if (trains && model->dropout > 0)
+        s.key = tsr_run_key(p, TRAIN_DROPOUT_KEY, TSR_RANDOM_PHILOX);
     options.ignore_index = TSR_IGNORE_NONE;
     const tsr_value tokens = input(&s, "tokens", 2, shape), targets = input(&s, "targets", 2, shape);
     s.positions = input(&s, "positions", 1, shape + 1);
     const tsr_value embedding = weight(&s, "model.embed_tokens.weight", "S(0)", 2, table);
-    tsr_value x = tsr_op_all_reduce(p, tsr_op_embedding(p, embedding, tokens), 0);
+    tsr_value x = drop(&s, tsr_op_all_reduce(p, tsr_op_embedding(p, embedding, tokens), 0));
     s.next = gather_layer(&s, 0);
     for (int64_t i = 0; i < c->layers; i++)
         x = layer(&s, i, x);

@@ -12,7 +12,11 @@ typedef struct train_model {
     const train_layouts *layouts; /**< borrowed */
     int64_t batch, length;        /**< windows of a step, and tokens of a window */
     tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, which layers see rounded to bf16 */
+    double dropout;               /**< the part of elements that is 0 in training; 0: none */
 } train_model;
+
+/** The key, of Philox, that runs of a step give where there is dropout. */
+#define TRAIN_DROPOUT_KEY "dropout"
 
 /** The weights of a model, in the order of its statement. */
 typedef struct train_weights {

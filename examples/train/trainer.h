@@ -18,6 +18,7 @@ typedef struct train_plan {
     double clip;                       /**< INFINITY: gradients are not clipped */
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
+    double dropout;       /**< of train_model */
     bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
     bool measures_peak;   /**< so that steps can be compared with it */
     bool keeps_gradients; /**< of each step */

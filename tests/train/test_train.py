@@ -43,13 +43,26 @@ def lines(directory):
 def seeds(directory):
     model = trained.write_tiny(directory)
     for options in ([], ["--seed", 5], ["--order", "random"], ["--order", "random", "--seed", 5], ["--optimizer", "muon"], ["--optimizer", "lion"],
-                    ["--optimizer", "adafactor"], ["--clip", "0.5"], ["--shard-states"]):
+                    ["--optimizer", "adafactor"], ["--clip", "0.5"], ["--shard-states"], ["--dropout", "0.3"]):
         one = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64")
         for mesh in ("dp=3", "fsdp=2,tp=2"):
             other = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64", "--mesh", mesh)
             expect(all(abs(a - b) <= 1e-9 for a, b in zip(one, other)), options, mesh, one, other)
-    runs = [trained.losses(*model, *options, "--steps", 2) for options in ([], ["--seed", 5], ["--order", "random"], ["--lr", "0.1"], ["--dtype", "bf16"])]
+    runs = [trained.losses(*model, *options, "--steps", 2) for options in ([], ["--seed", 5], ["--order", "random"], ["--lr", "0.1"], ["--dtype", "bf16"], ["--dropout", "0.1"])]
     expect(len({tuple(losses) for losses in runs}) == len(runs), runs)
+
+
+@case("dropout differs from step to step, follows from the seed, and is none in validation")
+def dropout(directory):
+    model = [*trained.write_tiny(directory), "--dtype", "f64", "--lr", 0, "--validation", directory / "text.txt", "--every", 1]
+    # One batch is all there is: at rate 0 only masks differ.
+    (directory / "text.txt").write_bytes(trained.TEXT[:10])
+    plain, one = (trained.steps(*model, "--steps", 4, *more) for more in ([], ["--dropout", "0.2"]))
+    expect(len({step["loss"] for step in plain}) == 1 and len({step["loss"] for step in one}) == 4, plain, one)
+    expect({step["validation_loss"] for step in one} == {plain[0]["validation_loss"]}, plain, one)
+    for mesh in ("tp=2", "cp=3", "fsdp=3", "dp=2,tp=2"):
+        other = trained.losses(*model, "--steps", 4, "--dropout", "0.2", "--mesh", mesh)
+        expect(all(abs(a["loss"] - b) <= 1e-9 for a, b in zip(one, other)), mesh, one, other)
 
 
 @case("bf16 is near f32 on every mesh, and learns")
@@ -93,7 +106,7 @@ def numbers(directory):
 @case("a run that is resumed, on another mesh, goes on as if nothing had happened")
 def resumed(directory):
     model = trained.write_tiny(directory)
-    for number, options in enumerate(([], ["--optimizer", "muon"], ["--optimizer", "adafactor", "--order", "random"])):
+    for number, options in enumerate(([], ["--optimizer", "muon"], ["--optimizer", "adafactor", "--order", "random", "--dropout", "0.2"])):
         options = [*options, "--dtype", "f64", "--lr", "0.01"]
         folder = directory / f"saved-{number}"
         whole = trained.losses(*model, *options, "--steps", 7)
@@ -166,6 +179,7 @@ def refusals(directory):
     refused(2, *model, "--dtype", "f16", says=["--dtype f16", "bf16"])
     refused(2, *model, "--order", "up", says="sequential or random")
     refused(2, *model, "--every", "3", says="--save")
+    refused(2, *model, "--dropout", "1", says=["--dropout 1", "below 1"])
     refused(2, *model, "--schedule", "up", says=["--schedule up", "linear or cosine"])
     refused(2, *model, "--final-lr", "0.1", says="--schedule linear or cosine")
     refused(2, *model, "--engine", "nccl", says="threads and mpi")
