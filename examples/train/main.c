@@ -56,10 +56,11 @@ static tsr_status open_model(const char *path, opened *o)
 
 static tsr_status check_model(const train_options *options, const llama_config *config)
 {
-    if (config->mixture.experts > 0)
+    if (config->mixture.jitters)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: the model has %lld experts; this program trains models without experts",
-                              options->model, (long long)config->mixture.experts);
+                              "%s: router_jitter_noise is above 0; this program trains routers without noise: set it "
+                              "to 0",
+                              options->model);
     if (options->length > config->max_positions)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--length %lld: max_position_embeddings is %lld",
                               (long long)options->length, (long long)config->max_positions);
@@ -125,6 +126,7 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                  .shards_states = options->shards_states,
                  .checkpoint = o->checkpoint,
                  .seed = options->seed,
+                 .dropout = options->dropout,
                  .measures_peak = !options->json},
         .batches = {&o->data, options->batch, options->length, options->random,
                     llama_random_stream(options->seed, "windows")},

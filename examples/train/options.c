@@ -15,7 +15,8 @@
 
 const char *const train_usage =
     "Usage: tessera-train (MODEL_DIR | CONFIG.json) --data FILE [OPTION...]\n"
-    "Trains a Llama, Mistral or Qwen3, from a Hugging Face checkpoint or from scratch, on a mesh of ranks.\n"
+    "Trains a Llama, Mistral, Qwen3, Mixtral or Qwen3-MoE, from a Hugging Face checkpoint or from scratch,\n"
+    "on a mesh of ranks.\n"
     "\n"
     "      --data FILE        what to learn: bytes of a text where vocab_size is 256, else token numbers,\n"
     "                         a .npy of i32 or i64\n"
@@ -37,10 +38,12 @@ const char *const train_usage =
     "      --epsilon X        of adamw (default 1e-8), adafactor and muon\n"
     "      --weight-decay X   default: that of PyTorch's optimizer, for adamw 0.01\n"
     "      --clip X           the largest norm of all gradients together (default: any)\n"
+    "      --dropout P        the part of elements that is 0 in training, of embeddings and of what each\n"
+    "                         attention and MLP adds (default 0)\n"
     "      --dtype NAME       f32 (default), f64, or bf16: layers see matrices rounded to it,\n"
     "                         which are kept in f32\n"
     "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
-    "      --seed N           of first weights and drawn windows (default 0)\n"
+    "      --seed N           of first weights, drawn windows and dropout (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
     "      --every K          after every K steps save, and validate\n"
     "      --background       go on training while a state is written, from a copy in memory\n"
@@ -77,6 +80,7 @@ enum {
     OPTION_EPSILON,
     OPTION_DECAY,
     OPTION_CLIP,
+    OPTION_DROPOUT,
     OPTION_DTYPE,
     OPTION_SHARD,
     OPTION_SEED,
@@ -108,6 +112,7 @@ static const struct option KNOWN[] = {
     {"epsilon", required_argument, NULL, OPTION_EPSILON},
     {"weight-decay", required_argument, NULL, OPTION_DECAY},
     {"clip", required_argument, NULL, OPTION_CLIP},
+    {"dropout", required_argument, NULL, OPTION_DROPOUT},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
     {"shard-states", no_argument, NULL, OPTION_SHARD},
     {"seed", required_argument, NULL, OPTION_SEED},
@@ -234,6 +239,8 @@ static tsr_status take_number(int option, const char *value, train_options *out,
         return parse_real("final-lr", value, NULL, &out->final_rate);
     case OPTION_CLIP:
         return parse_real("clip", value, NULL, &out->clip);
+    case OPTION_DROPOUT:
+        return parse_real("dropout", value, NULL, &out->dropout);
     case OPTION_EPSILON:
         return parse_real("epsilon", value, NULL, &given->epsilon);
     case OPTION_DECAY:
@@ -331,6 +338,9 @@ static tsr_status check(const train_options *options, int operands)
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "
                                                   "gradients are not clipped");
+    if (options->dropout >= 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--dropout %g: a number from 0 to below 1 is expected",
+                              options->dropout);
     if (options->final_rate > 0 && options->schedule == TSR_SCHEDULE_CONSTANT)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
                                                   "cosine");

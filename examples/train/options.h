@@ -18,6 +18,7 @@ typedef struct train_options {
     tsr_dtype dtype;
     tsr_optimizer_options optimizer;
     double rate, clip; /**< clip INFINITY: not */
+    double dropout;    /**< 0: none */
     double final_rate; /**< which the schedule ends with */
     tsr_schedule_kind schedule;
     int64_t warm_up, steps, batch, length;

@@ -9,6 +9,7 @@
 typedef struct train_step {
     int64_t step;
     double loss, norm, rate, seconds;
+    double router; /**< the loss that balances experts; NAN: none */
     double tokens_per_second;
     int64_t bytes_received;  /**< by all ranks together */
     double rate_of_products; /**< multiplications and additions a second, of all ranks together */

@@ -18,6 +18,7 @@ typedef struct train_plan {
     double clip;                       /**< INFINITY: gradients are not clipped */
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
+    double dropout;       /**< of train_model */
     bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
     bool measures_peak;   /**< so that steps can be compared with it */
     bool keeps_gradients; /**< of each step */
@@ -48,8 +49,9 @@ typedef struct train_trainer {
 
 /** What a step tells, the same on every rank. */
 typedef struct train_told {
-    double loss; /**< before the update */
-    double norm; /**< of all gradients, before they are clipped */
+    double loss;   /**< before the update */
+    double norm;   /**< of all gradients, before they are clipped */
+    double router; /**< the loss that balances experts; NAN: the model asks for none */
 } train_told;
 
 /** Collective: makes a trainer, with weights as they begin. */
