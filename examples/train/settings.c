@@ -38,6 +38,7 @@ static const row rows[] = {
     ROW("schedule", "schedule", CHOICE, schedule, TSR_SCHEDULE_CONSTANT, TSR_SCHEDULE_COSINE),
     ROW("final-lr", "final_rate", REAL, final_rate, 0, 0),
     ROW("clip", "clip", REAL, clip, 0, 0),
+    ROW("dropout", "dropout", REAL, dropout, 0, 0),
     ROW("betas", "beta1", REAL, optimizer.beta1, 0, 0),
     ROW("betas", "beta2", REAL, optimizer.beta2, 0, 0),
     ROW("epsilon", "epsilon", REAL, optimizer.epsilon, 0, 0),
@@ -107,8 +108,8 @@ static tsr_status take_text(const char *folder, const row *r, const char *text, 
     errno = 0;
     const long long number = strtoll(text, &end, 10);
     const bool is_number = end != text && *end == '\0' && errno == 0;
-    /* Between the dtypes of trainings lies f16. */
-    if (is_number && take_number(r, number, options) && options->dtype != TSR_F16)
+    /* Between the dtypes of trainings lies f16; a dropout of 1 leaves nothing. */
+    if (is_number && take_number(r, number, options) && options->dtype != TSR_F16 && options->dropout < 1)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "--resume %s: its %s is %.40s, which is not that of a training; give --%s", folder, r->key,

@@ -217,7 +217,8 @@ class Trial:
         self.every = draws.choice((1, 1, 2, 5))
         self.background = draws.random() < 0.5
         self.settings = ["--dtype", "f64", "--batch", draws.randint(2, 5), "--length", draws.randint(5, 9), "--seed", draws.randrange(100), "--order",
-                         draws.choice(("sequential", "random")), "--warm-up", draws.choice((0, 3)), "--clip", 1]
+                         draws.choice(("sequential", "random")), "--warm-up", draws.choice((0, 3)), "--clip", 1, "--dropout",
+                         draws.choice((0, 0.1))]
         self.kept = ["--optimizer", draws.choice(OPTIMIZERS)]  # which the state does not give
         if "dp" in self.mesh and draws.random() < 0.5:
             self.kept.append("--shard-states")

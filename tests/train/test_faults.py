@@ -54,7 +54,7 @@ def told(steps):
 def settings(directory):
     data, folder = [*trained.write_tiny(directory)[:3], *SQUARE], directory / "saved"
     options = ["--batch", 4, "--length", 7, "--order", "random", "--seed", 5, "--lr", "0.02", "--warm-up", 6, "--clip", "0.5", "--betas", "0.8,0.9",
-               "--epsilon", "1e-6", "--weight-decay", "0.2", "--dtype", "f64"]
+               "--epsilon", "1e-6", "--weight-decay", "0.2", "--dropout", "0.1", "--dtype", "f64"]
     whole = told(trained.steps(*data, *options, "--steps", 8))
     trained.steps(*data, *options, "--steps", 4, "--save", folder)
     expect(told(trained.steps(*data, "--steps", 8, "--resume", folder)) == whole[4:], whole)
