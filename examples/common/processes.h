@@ -22,8 +22,8 @@ int llama_processes_count(const llama_processes *processes);
 /** True on rank 0. */
 bool llama_processes_speak(const llama_processes *processes);
 
-/** llama_fail() for work of all processes that ended with `status`: rank 0 prints the sentence. After
- * the loss of a peer each rank does, with its number, for rank 0 may be the one that is lost. */
+/** llama_fail() for work of all processes that ended with `status`: rank 0 prints the sentence.
+ * After the loss of a peer each rank does, with its number, since rank 0 may be the lost one. */
 int llama_processes_fail(const llama_processes *processes, tsr_status status);
 
 /** Runs `main` on this process's rank, as tsr_threads_run() does on threads. */

@@ -33,7 +33,7 @@ static tsr_status write_bytes(const char *path, const llama_file *bytes)
     return done ? TSR_OK : tsr_status_set(TSR_ERROR_IO, "--save: %s: %s", path, strerror(error));
 }
 
-/* Writes a file that appears when it is whole. What a crash left of it, the next call writes over. */
+/* Writes a file that appears when it is whole. The next call writes over what a crash left. */
 static tsr_status write_file(const char *path, const llama_file *bytes)
 {
     char *partial;
