@@ -1,5 +1,6 @@
 """Trainings that are saved, lose ranks and are resumed, on rank threads or, with a launcher, on processes.
 usage: test_faults.py TESSERA_TRAIN SHAKESPEARE FULL_DISK [LAUNCH LAUNCHER]"""
+import json
 import os
 import random
 import re
@@ -27,7 +28,9 @@ def files(folder):
 @case("a state of 2 x 2 ranks, resumed on 3 and on 1, has the same bits in every full tensor, and losses go on")
 def same_bits(directory):
     trainer = trainer_in(directory)
-    for number, kind in enumerate(killed.OPTIMIZERS[:1] if launched else killed.OPTIMIZERS):
+    runs = [(kind, {}) for kind in killed.OPTIMIZERS] + [("adamw", {"model_type": "mixtral", "num_local_experts": 5, "num_experts_per_tok": 2})]
+    for number, (kind, changes) in enumerate(runs[:1] if launched else runs):
+        (directory / "config.json").write_text(json.dumps({**killed.CONFIG, **changes}))
         # All meshes for the first, one of them for each of the others.
         meshes = ("fsdp=3", "dp=1") if number == 0 else (("dp=1", "fsdp=3")[number % 2],)
         options = ["--optimizer", kind, "--dtype", "f64", "--batch", 3, "--length", 8, "--lr", "0.01", "--warm-up", 6]
