@@ -3,6 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 #include <unistd.h>
 
 /* What is saved beside tensors; the settings come behind. */
-enum { STEP, OPTIMIZER, STATES };
+enum { STEP, OPTIMIZER, SKIPPED, SCALE, FINITE_RUNS, STATES };
 
-static const char *const keys[STATES] = {"tessera.step", "tessera.optimizer"};
+static const char *const keys[STATES] = {"tessera.step", "tessera.optimizer", "tessera.skipped", "tessera.loss_scale",
+                                         "tessera.finite_runs"};
 static const char *const optimizer_names[] = {
     [TSR_SGD] = "sgd", [TSR_ADAMW] = "adamw", [TSR_LION] = "lion", [TSR_ADAFACTOR] = "adafactor", [TSR_MUON] = "muon"};
 
@@ -75,6 +77,17 @@ static tsr_status make_folder(const char *folder, const char *config)
     return status;
 }
 
+/* Names the numbers, and sets those of the trainer; of the loss scale its bits. */
+static void set_numbers(const train_trainer *trainer, int64_t step, tsr_checkpoint_number numbers[STATES])
+{
+    int64_t scale;
+    memcpy(&scale, &trainer->scale.scale, sizeof scale);
+    const int64_t values[STATES] = {step, trainer->plan->optimizer.kind, trainer->skipped, scale,
+                                    trainer->scale.finite_runs};
+    for (int i = 0; i < STATES; i++)
+        numbers[i] = (tsr_checkpoint_number){keys[i], values[i]};
+}
+
 /* Saves, or starts to where `going` is not NULL. */
 static tsr_status write_state(const train_saver *saver, int64_t step, tsr_checkpoint_saving **going)
 {
@@ -86,6 +99,7 @@ static tsr_status write_state(const train_saver *saver, int64_t step, tsr_checkp
     tsr_safetensors_tensor *const all = calloc(trainer->count, sizeof *all);
     if (!all)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the names of %zu tensors", trainer->count);
+    set_numbers(trainer, step, numbers);
     memcpy(numbers + STATES, saver->settings->of, saver->settings->count * sizeof *numbers);
     options.metadata = &format;
     options.metadata_count = 1;
@@ -151,17 +165,32 @@ static tsr_status read_state(const train_trainer *trainer, const char *folder, t
     return status;
 }
 
-tsr_status train_resume(const train_trainer *trainer, const char *folder, int64_t *step)
+/* The loss scale goes on where this run has one, too. */
+static bool take_numbers(train_trainer *trainer, const tsr_checkpoint_number numbers[STATES], int64_t *step)
 {
-    tsr_checkpoint_number numbers[STATES] = {{keys[STEP], 0}, {keys[OPTIMIZER], 0}};
+    tsr_loss_scale scale = {0, numbers[FINITE_RUNS].value};
+    memcpy(&scale.scale, &numbers[SCALE].value, sizeof scale.scale);
+    const int64_t skipped = numbers[SKIPPED].value, next = numbers[STEP].value;
+    if (skipped < 0 || next < skipped || scale.finite_runs < 0 || !(scale.scale >= 0) || isinf(scale.scale))
+        return false;
+    if (trainer->scale.scale > 0 && scale.scale > 0)
+        trainer->scale = scale;
+    trainer->skipped = skipped;
+    *step = next;
+    return true;
+}
+
+tsr_status train_resume(train_trainer *trainer, const char *folder, int64_t *step)
+{
+    tsr_checkpoint_number numbers[STATES];
     const tsr_optimizer_kind own = trainer->plan->optimizer.kind;
+    set_numbers(trainer, 0, numbers);
     TSR_TRY(read_state(trainer, folder, numbers));
     const int64_t kind = numbers[OPTIMIZER].value;
-    if (kind < 0 || kind > TSR_MUON || numbers[STEP].value < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: its metadata is not that of a training", folder);
-    if (kind != (int64_t)own)
+    if (kind >= 0 && kind <= TSR_MUON && kind != (int64_t)own)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: it was trained with --optimizer %s, not %s", folder,
                               optimizer_names[kind], optimizer_names[own]);
-    *step = numbers[STEP].value;
-    return TSR_OK;
+    return kind == (int64_t)own && take_numbers(trainer, numbers, step)
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: its metadata is not that of a training", folder);
 }

@@ -40,6 +40,8 @@ typedef struct train_trainer {
     size_t count;                   /**< of weights and states of the optimizer */
     tsr_dtensor **tensors;          /**< in the order of the executable's bindings */
     tsr_dtensor **outputs;          /**< of the last step: gradients, where they are kept, then loss and norm */
+    tsr_loss_scale scale;           /**< of the next step; its scale is 0 where losses are not scaled */
+    int64_t skipped;                /**< steps whose gradients were not finite */
     int64_t bytes_received;         /**< by all ranks together, in a step */
     int64_t exchanges;              /**< of a step in which this rank receives */
     int64_t flops;                  /**< of all ranks together, in a step */
