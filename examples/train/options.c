@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "cli/guess.h"
+#include "settings.h"
 
 #include <tessera/sys/status.h>
 
@@ -14,7 +15,8 @@
 
 const char *const train_usage =
     "Usage: tessera-train (MODEL_DIR | CONFIG.json) --data FILE [OPTION...]\n"
-    "Trains a Llama, Mistral or Qwen3, from a Hugging Face checkpoint or from scratch, on a mesh of ranks.\n"
+    "Trains a Llama, Mistral, Qwen3, Mixtral or Qwen3-MoE, from a Hugging Face checkpoint or from scratch,\n"
+    "on a mesh of ranks.\n"
     "\n"
     "      --data FILE        what to learn: bytes of a text where vocab_size is 256, else token numbers,\n"
     "                         a .npy of i32 or i64\n"
@@ -29,17 +31,24 @@ const char *const train_usage =
     "      --optimizer NAME   adamw (default), sgd, lion, adafactor or muon\n"
     "      --lr X             learning rate (default 0.001)\n"
     "      --warm-up N        steps in which it grows from lr / N to lr (default 0)\n"
+    "      --schedule NAME    after the warm-up: constant (default), or until --steps down to --final-lr,\n"
+    "                         along a line (linear) or half a cosine (cosine)\n"
+    "      --final-lr X       the learning rate that a schedule ends with (default 0)\n"
     "      --betas A,B        of adamw (default 0.9,0.999) and lion (default 0.9,0.99)\n"
     "      --epsilon X        of adamw (default 1e-8), adafactor and muon\n"
     "      --weight-decay X   default: that of PyTorch's optimizer, for adamw 0.01\n"
     "      --clip X           the largest norm of all gradients together (default: any)\n"
+    "      --dropout P        the part of elements that is 0 in training, of embeddings and of what each\n"
+    "                         attention and MLP adds (default 0)\n"
     "      --dtype NAME       f32 (default), f64, or bf16: layers see matrices rounded to it,\n"
     "                         which are kept in f32\n"
     "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
-    "      --seed N           of first weights and drawn windows (default 0)\n"
+    "      --seed N           of first weights, drawn windows and dropout (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
     "      --every K          after every K steps save, and validate\n"
-    "      --resume DIR       go on from such a state, on any mesh\n"
+    "      --background       go on training while a state is written, from a copy in memory\n"
+    "      --resume DIR       go on from such a state, on any mesh, with the settings that it was saved\n"
+    "                         with, as far as none are given\n"
     "      --validation FILE  what to measure the loss on as well, of the kind of --data\n"
     "      --plot FILE.svg    draw the losses\n"
     "      --json             a JSON object for each step\n"
@@ -65,15 +74,19 @@ enum {
     OPTION_OPTIMIZER,
     OPTION_LR,
     OPTION_WARM_UP,
+    OPTION_SCHEDULE,
+    OPTION_FINAL_LR,
     OPTION_BETAS,
     OPTION_EPSILON,
     OPTION_DECAY,
     OPTION_CLIP,
+    OPTION_DROPOUT,
     OPTION_DTYPE,
     OPTION_SHARD,
     OPTION_SEED,
     OPTION_SAVE,
     OPTION_EVERY,
+    OPTION_BACKGROUND,
     OPTION_RESUME,
     OPTION_VALIDATION,
     OPTION_PLOT,
@@ -93,15 +106,19 @@ static const struct option KNOWN[] = {
     {"optimizer", required_argument, NULL, OPTION_OPTIMIZER},
     {"lr", required_argument, NULL, OPTION_LR},
     {"warm-up", required_argument, NULL, OPTION_WARM_UP},
+    {"schedule", required_argument, NULL, OPTION_SCHEDULE},
+    {"final-lr", required_argument, NULL, OPTION_FINAL_LR},
     {"betas", required_argument, NULL, OPTION_BETAS},
     {"epsilon", required_argument, NULL, OPTION_EPSILON},
     {"weight-decay", required_argument, NULL, OPTION_DECAY},
     {"clip", required_argument, NULL, OPTION_CLIP},
+    {"dropout", required_argument, NULL, OPTION_DROPOUT},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
     {"shard-states", no_argument, NULL, OPTION_SHARD},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"save", required_argument, NULL, OPTION_SAVE},
     {"every", required_argument, NULL, OPTION_EVERY},
+    {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"resume", required_argument, NULL, OPTION_RESUME},
     {"validation", required_argument, NULL, OPTION_VALIDATION},
     {"plot", required_argument, NULL, OPTION_PLOT},
@@ -183,6 +200,16 @@ static tsr_status parse_order(const char *text, train_options *out)
     return TSR_OK;
 }
 
+static tsr_status parse_schedule(const char *text, train_options *out)
+{
+    static const char *const names[] = {"constant", "linear", "cosine", NULL};
+    static const tsr_schedule_kind kinds[] = {TSR_SCHEDULE_CONSTANT, TSR_SCHEDULE_LINEAR, TSR_SCHEDULE_COSINE};
+    int which;
+    TSR_TRY(parse_word("schedule", text, names, "constant, linear or cosine", &which));
+    out->schedule = kinds[which];
+    return TSR_OK;
+}
+
 static tsr_status parse_dtype(const char *text, train_options *out)
 {
     static const char *const names[] = {"f32", "bf16", "f64", NULL};
@@ -208,8 +235,12 @@ static tsr_status take_number(int option, const char *value, train_options *out,
         return parse_whole("every", value, 1, &out->every);
     case OPTION_LR:
         return parse_real("lr", value, NULL, &out->rate);
+    case OPTION_FINAL_LR:
+        return parse_real("final-lr", value, NULL, &out->final_rate);
     case OPTION_CLIP:
         return parse_real("clip", value, NULL, &out->clip);
+    case OPTION_DROPOUT:
+        return parse_real("dropout", value, NULL, &out->dropout);
     case OPTION_EPSILON:
         return parse_real("epsilon", value, NULL, &given->epsilon);
     case OPTION_DECAY:
@@ -250,10 +281,15 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         return TSR_OK;
     case OPTION_ORDER:
         return parse_order(value, out);
+    case OPTION_SCHEDULE:
+        return parse_schedule(value, out);
     case OPTION_DTYPE:
         return parse_dtype(value, out);
     case OPTION_JSON:
         out->json = true;
+        return TSR_OK;
+    case OPTION_BACKGROUND:
+        out->background = true;
         return TSR_OK;
     case OPTION_SHARD:
         out->shards_states = true;
@@ -302,6 +338,14 @@ static tsr_status check(const train_options *options, int operands)
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "
                                                   "gradients are not clipped");
+    if (options->dropout >= 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--dropout %g: a number from 0 to below 1 is expected",
+                              options->dropout);
+    if (options->final_rate > 0 && options->schedule == TSR_SCHEDULE_CONSTANT)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
+                                                  "cosine");
+    if (options->background && !options->save)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--background is how states are saved; give --save DIR");
     if (options->every && !options->save && !options->validation)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--every is how often to save or validate; give --save DIR or "
                                                   "--validation FILE");
@@ -329,12 +373,14 @@ static tsr_status parse(int argc, char **argv, train_options *out)
 {
     settings given = {"adamw", NAN, NAN, NAN, NAN};
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, NULL)) != -1;) {
+    int which = 0;
+    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, &which)) != -1;) {
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
             return refuse_option(argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out, &given));
+        train_settings_mark(out, KNOWN[which].name); /* -h, which is no row, marks what came before */
     }
     out->model = argv[optind];
     if (out->help || out->version)

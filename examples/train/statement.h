@@ -12,7 +12,11 @@ typedef struct train_model {
     const train_layouts *layouts; /**< borrowed */
     int64_t batch, length;        /**< windows of a step, and tokens of a window */
     tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, which layers see rounded to bf16 */
+    double dropout;               /**< the part of elements that is 0 in training; 0: none */
 } train_model;
+
+/** The key, of Philox, that runs of a step give where there is dropout. */
+#define TRAIN_DROPOUT_KEY "dropout"
 
 /** The weights of a model, in the order of its statement. */
 typedef struct train_weights {
@@ -24,15 +28,18 @@ void train_weights_finish(train_weights *weights);
 
 /**
  * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
- * the loss, the mean cross-entropy over all tokens, whole on every rank. Weights are states where
+ * the loss, the mean cross-entropy over all tokens, whole on every rank, and in `*router`, where not
+ * NULL, the loss that balances experts, or TSR_NONE where the model asks for none. Weights are states where
  * `trains` is set, else parameters, with the names of checkpoints; the caller frees the list. Does
  * not communicate. An error is the program's.
  */
-tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights);
+tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights,
+                           tsr_value *router);
 
 /**
  * Records a step: the output "loss" and the update of all weights by inputs "rate" and "step" (f64,
- * no dims), with gradients clipped to `clip` (INFINITY: not), whose norm is the output "norm". With
+ * no dims), with gradients clipped to `clip` (INFINITY: not), whose norm is the output "norm". The
+ * loss that balances experts, where the model asks for one, is the output "router_loss". With
  * `keeps_gradients` those of the weight w are the output "d.w", before they are clipped.
  */
 tsr_status train_state_step(const train_model *model, const tsr_optimizer_options *optimizer, double clip,

@@ -1,10 +1,12 @@
 #include "trainer.h"
 
 #include "peak.h"
+#include "random.h"
 #include "weights.h"
 
 #include <tessera/sys/status.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@ enum { BATCH_INPUTS = 3, STEP_INPUTS = 5 };
 static train_model model_of(const train_trainer *trainer)
 {
     const train_plan *const plan = trainer->plan;
-    return (train_model){plan->config, &trainer->layouts, plan->batch, plan->length, plan->dtype};
+    return (train_model){plan->config, &trainer->layouts, plan->batch, plan->length, plan->dtype, plan->dropout};
 }
 
 static tsr_status compile(const train_trainer *trainer, bool trains, tsr_executable **out)
@@ -222,6 +224,15 @@ static tsr_status run(const train_trainer *trainer, const train_program *program
                               NULL);
 }
 
+/* Gives a step its own masks. */
+static tsr_status set_key(const train_trainer *trainer, int64_t step)
+{
+    const train_plan *const plan = trainer->plan;
+    const tsr_random_key all = tsr_random_key_philox(llama_random_stream(plan->seed, TRAIN_DROPOUT_KEY), 0);
+    const tsr_random_key own = tsr_random_key_fold_in(all, (uint64_t)step);
+    return plan->dropout > 0 ? tsr_executable_set_key(trainer->step.executable, TRAIN_DROPOUT_KEY, &own) : TSR_OK;
+}
+
 static double scalar_of(const tsr_dtensor *x)
 {
     return *(const double *)tsr_dtensor_to_local(x).data;
@@ -231,6 +242,7 @@ tsr_status train_trainer_step(train_trainer *trainer, const train_batches *batch
                               train_told *out)
 {
     double number = (double)step + 1;
+    TSR_TRY(set_key(trainer, step));
     const size_t count = tsr_executable_output_count(trainer->step.executable);
     tsr_tensor inputs[STEP_INPUTS], *const outputs = calloc(count, sizeof *outputs);
     if (!outputs)
@@ -246,7 +258,8 @@ tsr_status train_trainer_step(train_trainer *trainer, const train_batches *batch
         status = run(trainer, &trainer->step, inputs, outputs);
     free(outputs);
     if (status == TSR_OK)
-        *out = (train_told){scalar_of(trainer->outputs[count - 2]), scalar_of(trainer->outputs[count - 1])};
+        *out = (train_told){scalar_of(trainer->outputs[count - 2]), scalar_of(trainer->outputs[count - 1]),
+                            trainer->plan->config->mixture.balance > 0 ? scalar_of(trainer->outputs[count - 3]) : NAN};
     return status;
 }
 

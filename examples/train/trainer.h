@@ -18,6 +18,7 @@ typedef struct train_plan {
     double clip;                       /**< INFINITY: gradients are not clipped */
     const tsr_safetensors *checkpoint; /**< NULL: random weights by `seed` */
     uint64_t seed;
+    double dropout;       /**< of train_model */
     bool shards_states;   /**< the optimizer's states, which are then cut along dp, too */
     bool measures_peak;   /**< so that steps can be compared with it */
     bool keeps_gradients; /**< of each step */
@@ -39,6 +40,8 @@ typedef struct train_trainer {
     size_t count;                   /**< of weights and states of the optimizer */
     tsr_dtensor **tensors;          /**< in the order of the executable's bindings */
     tsr_dtensor **outputs;          /**< of the last step: gradients, where they are kept, then loss and norm */
+    tsr_loss_scale scale;           /**< of the next step; its scale is 0 where losses are not scaled */
+    int64_t skipped;                /**< steps whose gradients were not finite */
     int64_t bytes_received;         /**< by all ranks together, in a step */
     int64_t exchanges;              /**< of a step in which this rank receives */
     int64_t flops;                  /**< of all ranks together, in a step */
@@ -48,8 +51,9 @@ typedef struct train_trainer {
 
 /** What a step tells, the same on every rank. */
 typedef struct train_told {
-    double loss; /**< before the update */
-    double norm; /**< of all gradients, before they are clipped */
+    double loss;   /**< before the update */
+    double norm;   /**< of all gradients, before they are clipped */
+    double router; /**< the loss that balances experts; NAN: the model asks for none */
 } train_told;
 
 /** Collective: makes a trainer, with weights as they begin. */
