@@ -1,6 +1,8 @@
-/* Moves that follow one another become one, and moves that no step waits for share an exchange. */
+/* Moves that follow one another become one, moves that no step waits for share an exchange, and
+ * moves that add terms up follow the step that makes these. */
 #include "ops/programs/merge.h"
 
+#include "ops/kernels/pointwise.h"
 #include "ops/programs/plans.h"
 
 #include <tessera/sys/memory.h>
@@ -56,50 +58,45 @@ tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *ope
     return TSR_OK;
 }
 
+/* Moves that are put off, by their steps, and are to share an exchange. */
+typedef struct put_off {
+    int moves[TSR_BATCH], count;
+    int64_t bytes;
+} put_off;
+
 /* Steps in a new order, in which moves are put off. */
 typedef struct ordering {
     tsr_executable *x;
     tsr_step *steps; /* in the new order */
     size_t count;
-    tsr_step pending[TSR_BATCH];
-    int pending_count;
-    int64_t bytes;
-    bool *waiting; /* values that pending moves make */
+    put_off *batches; /* of which those without moves were made; the last takes more */
+    int first, last;
+    int *waiting;  /* for each value the batch that makes it; -1: it is there */
+    int *follower; /* for each step the first of the sums that follow it, then for each sum the next; -1: none */
+    bool *follows; /* sums, by their steps, which have another place */
+    bool worked;   /* there is work behind the last meeting that is in the new order */
 } ordering;
 
-/* Makes the pending moves one batch. */
-static tsr_status join(ordering *o)
+/* Makes the moves of a batch one. */
+static tsr_status join(ordering *o, const put_off *moves)
 {
     int from[TSR_BATCH], to[TSR_BATCH], plan;
     tsr_executable *const x = o->x;
     void *items = x->batches;
-    for (int i = 0; i < o->pending_count; i++) {
-        from[i] = x->values[o->pending[i].operands[0]].form;
-        to[i] = x->values[o->pending[i].results[0]].form;
+    for (int i = 0; i < moves->count; i++) {
+        from[i] = x->values[x->steps[moves->moves[i]].operands[0]].form;
+        to[i] = x->values[x->steps[moves->moves[i]].results[0]].form;
     }
-    TSR_TRY(tsr_executable_add_plan(x, o->pending_count, from, to, &plan));
+    TSR_TRY(tsr_executable_add_plan(x, moves->count, from, to, &plan));
     TSR_TRY(tsr_program_grow(x->context, sizeof *x->batches, x->batch_count, &x->batch_room, &items));
     x->batches = items;
-    for (int i = 0; i < o->pending_count; i++) {
-        o->pending[i].plan = plan;
-        o->pending[i].place = i;
-        o->pending[i].batch = (int)x->batch_count;
+    for (int i = 0; i < moves->count; i++) {
+        tsr_step *const step = &x->steps[moves->moves[i]];
+        step->plan = plan;
+        step->place = i;
+        step->batch = (int)x->batch_count;
     }
     x->batch_count++;
-    return TSR_OK;
-}
-
-static tsr_status flush(ordering *o)
-{
-    if (o->pending_count > 1)
-        TSR_TRY(join(o));
-    for (int i = 0; i < o->pending_count; i++) {
-        o->waiting[o->pending[i].results[0]] = false;
-        o->x->plans[o->pending[i].plan].is_used = true;
-        o->steps[o->count++] = o->pending[i];
-    }
-    o->pending_count = 0;
-    o->bytes = 0;
     return TSR_OK;
 }
 
@@ -112,42 +109,132 @@ static int64_t count_bytes(const tsr_layout *layout)
     return bytes;
 }
 
-/* True if a move is on the mesh of those that are pending, so that a rank is inside all or none. */
-static bool is_on_one(const ordering *o, const tsr_step *step)
+/* True of a move that adds terms up. */
+static bool is_sum(const tsr_executable *x, const tsr_step *step)
+{
+    bool found = false;
+    if (step->kind != TSR_DOES_MOVE || x->plans[step->plan].local)
+        return false;
+    const tsr_layout *const from = tsr_form_of(x, step->operands[0])->largest;
+    for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(from)); k++)
+        found |= tsr_layout_placements(from)[k].kind == TSR_PARTIAL;
+    return found;
+}
+
+static void add_to(const ordering *o, put_off *moves, int at)
+{
+    moves->moves[moves->count++] = at;
+    moves->bytes += count_bytes(tsr_form_of(o->x, o->x->steps[at].results[0])->largest);
+}
+
+/* Gives the moves of a batch their places, behind the steps that have theirs: all, or those that
+ * are no sums. */
+static tsr_status make(ordering *o, int batch, bool sums)
+{
+    put_off *const moves = &o->batches[batch], now = {.count = 0}, rest = {.count = 0};
+    for (int i = 0; i < moves->count; i++)
+        add_to(o, sums || !is_sum(o->x, &o->x->steps[moves->moves[i]]) ? &now : &rest, moves->moves[i]);
+    if (now.count > 1)
+        TSR_TRY(join(o, &now));
+    for (int i = 0; i < now.count; i++) {
+        const tsr_step *const step = &o->x->steps[now.moves[i]];
+        o->waiting[step->results[0]] = -1;
+        o->x->plans[step->plan].is_used = true;
+        o->steps[o->count++] = *step;
+    }
+    if (now.count)
+        o->worked = false;
+    *moves = rest;
+    return TSR_OK;
+}
+
+static tsr_status make_all(ordering *o)
+{
+    for (; o->first < o->last; o->first++)
+        TSR_TRY(make(o, o->first, true));
+    return make(o, o->last, true);
+}
+
+/* True if a step reads a sum of the batch. */
+static bool reads_sum(const ordering *o, const tsr_step *step, const put_off *moves)
+{
+    bool found = false;
+    for (int k = 0; k < moves->count; k++) {
+        const tsr_step *const move = &o->x->steps[moves->moves[k]];
+        for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
+            found |= move->results[0] == step->operands[i] && is_sum(o->x, move);
+    }
+    return found;
+}
+
+/* Makes what a step reads. Moves that wait with it share the exchange, but for sums where the step
+ * reads none: a gather would wait for terms that were made just now. */
+static tsr_status make_read(ordering *o, const tsr_step *step)
+{
+    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++) {
+        const int batch = step->operands[i] >= 0 ? o->waiting[step->operands[i]] : -1;
+        if (batch >= 0)
+            TSR_TRY(make(o, batch, reads_sum(o, step, &o->batches[batch])));
+    }
+    return TSR_OK;
+}
+
+/* True if a move is on the mesh of those of a batch, so that a rank is inside all or none. */
+static bool is_on_one(const ordering *o, const put_off *moves, const tsr_step *step)
 {
     const tsr_mesh *const from = tsr_layout_mesh(tsr_form_of(o->x, step->operands[0])->largest);
     const tsr_mesh *const to = tsr_layout_mesh(tsr_form_of(o->x, step->results[0])->largest);
-    const int first = o->pending_count ? o->pending[0].operands[0] : step->operands[0];
+    const int first = moves->count ? o->x->steps[moves->moves[0]].operands[0] : step->operands[0];
     const tsr_mesh *const mesh = tsr_layout_mesh(tsr_form_of(o->x, first)->largest);
     return tsr_op_are_on_one_mesh(from, mesh) && tsr_op_are_on_one_mesh(to, mesh);
 }
 
-static tsr_status put_off(ordering *o, const tsr_step *step)
+/* Puts a move off until a step needs it. */
+static tsr_status add_move(ordering *o, int at)
 {
+    const tsr_step *const step = &o->x->steps[at];
     const int64_t bytes = count_bytes(tsr_form_of(o->x, step->results[0])->largest);
-    if (o->pending_count == TSR_BATCH || o->bytes + bytes > MOST_BYTES || !is_on_one(o, step))
-        TSR_TRY(flush(o));
-    const bool alone = !is_on_one(o, step);
-    o->pending[o->pending_count++] = *step;
-    o->waiting[step->results[0]] = true;
-    o->bytes += bytes;
-    return alone ? flush(o) : TSR_OK;
+    put_off *moves = &o->batches[o->last];
+    if (moves->count && (moves->count == TSR_BATCH || moves->bytes + bytes > MOST_BYTES || !is_on_one(o, moves, step)))
+        moves = &o->batches[++o->last];
+    const bool alone = !is_on_one(o, moves, step);
+    add_to(o, moves, at);
+    o->waiting[step->results[0]] = o->last;
+    return alone ? make(o, o->last, true) : TSR_OK;
 }
 
-static tsr_status take(ordering *o, const tsr_step *step)
+/* True of a kernel that takes a while: some work to hide a move. Ranks find it alike, whichever
+ * results are views on them. */
+static bool works(const tsr_step *step)
 {
-    bool waits = step->kind == TSR_DOES_STORE;
-    for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
-        waits |= step->operands[i] >= 0 && o->waiting[step->operands[i]];
-    if (waits)
-        TSR_TRY(flush(o));
-    if (step->kind == TSR_DOES_MOVE && !o->x->plans[step->plan].local)
-        return put_off(o, step);
+    return step->c.op && !step->c.op->view && !step->c.op->passes && step->c.op->host != tsr_pointwise_run;
+}
+
+/* Makes the first of the full batches where there was work behind the last meeting: so those that
+ * are put off together are spread, and where the engine overlaps each has work to hide it. */
+static tsr_status pace(ordering *o)
+{
+    while (o->first < o->last && !o->batches[o->first].count)
+        o->first++;
+    return o->worked && o->first < o->last ? make(o, o->first, true) : TSR_OK;
+}
+
+static tsr_status take(ordering *o, int at)
+{
+    const tsr_step *const step = &o->x->steps[at];
+    if (step->kind == TSR_DOES_STORE)
+        TSR_TRY(make_all(o));
+    TSR_TRY(make_read(o, step));
+    if (step->kind == TSR_DOES_MOVE && !o->x->plans[step->plan].local) {
+        TSR_TRY(add_move(o, at));
+        return pace(o);
+    }
     /* Ranks that keep what they have prepare the plan with those that do not. */
     if (step->kind == TSR_DOES_MOVE || (step->kind == TSR_DOES_SAME && !step->c.op))
         o->x->plans[step->plan].is_used = true;
     o->steps[o->count++] = *step;
-    return TSR_OK;
+    o->worked = (o->worked || works(step)) && !step->exchanged;
+    return pace(o);
 }
 
 void tsr_step_point(tsr_step *step)
@@ -161,24 +248,71 @@ void tsr_step_point(tsr_step *step)
         step->call.attributes = step->c.attributes;
 }
 
+/* Lets sums follow the step that makes their terms, wherever they were recorded: gradients are
+ * added up while the backward goes on, and their terms need no memory until its end. `maker` has
+ * room for all values. */
+static void find_followers(ordering *o, int *maker)
+{
+    const tsr_executable *const x = o->x;
+    for (size_t i = 0; i < x->value_count; i++)
+        maker[i] = -1;
+    for (int i = 0; i < (int)x->step_count; i++) {
+        const tsr_step *const step = &x->steps[i];
+        o->follower[i] = -1;
+        for (int j = 0; j < TSR_OP_MOST_RESULTS && step->kind != TSR_DOES_COPY; j++)
+            if (step->results[j] >= 0)
+                maker[step->results[j]] = i;
+        if (!is_sum(x, step) || maker[step->operands[0]] < 0)
+            continue;
+        o->follows[i] = true;
+        int before = maker[step->operands[0]];
+        while (o->follower[before] >= 0)
+            before = o->follower[before];
+        o->follower[before] = i;
+    }
+}
+
 static tsr_status order(ordering *o)
 {
-    for (size_t i = 0; i < o->x->step_count; i++)
-        TSR_TRY(take(o, &o->x->steps[i]));
-    return flush(o);
+    for (int i = 0; i < (int)o->x->step_count; i++)
+        for (int k = o->follows[i] ? -1 : i; k >= 0; k = o->follower[k])
+            TSR_TRY(take(o, k));
+    return make_all(o);
+}
+
+/* Orders the steps; all memory but that of `o->steps` is taken for it alone. */
+static tsr_status order_with(ordering *o)
+{
+    void *batches, *numbers = NULL, *follows = NULL;
+    const tsr_executable *const x = o->x;
+    const size_t steps = x->step_count, values = x->value_count;
+    TSR_TRY(tsr_program_array(x->context, steps + 1, sizeof(put_off), &batches));
+    o->batches = batches;
+    tsr_status status = tsr_program_array(x->context, 2 * values + steps, sizeof(int), &numbers);
+    if (status == TSR_OK)
+        status = tsr_program_array(x->context, steps, sizeof(bool), &follows);
+    if (status == TSR_OK) {
+        o->waiting = numbers;
+        o->follower = o->waiting + values;
+        o->follows = follows;
+        for (size_t i = 0; i < values; i++)
+            o->waiting[i] = -1;
+        find_followers(o, o->follower + steps);
+        status = order(o);
+    }
+    tsr_release(x->context, batches);
+    tsr_release(x->context, numbers);
+    tsr_release(x->context, follows);
+    return status;
 }
 
 tsr_status tsr_compile_batches(tsr_executable *x)
 {
-    void *steps, *waiting = NULL;
+    void *steps;
     ordering o = {.x = x};
     TSR_TRY(tsr_program_array(x->context, x->step_count, sizeof *x->steps, &steps));
     o.steps = steps;
-    tsr_status status = tsr_program_array(x->context, x->value_count, sizeof(bool), &waiting);
-    o.waiting = waiting;
-    if (status == TSR_OK)
-        status = order(&o);
-    tsr_release(x->context, waiting);
+    const tsr_status status = order_with(&o);
     if (status != TSR_OK) {
         tsr_release(x->context, steps);
         return status;

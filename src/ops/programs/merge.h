@@ -8,7 +8,8 @@
  * end. Nodes that are passed over are not needed any more. */
 tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand);
 
-/** Puts moves off until a step needs one of them, and lets those that wait share an exchange. */
+/** Puts moves off until a step needs one of them, or there was work to hide them, and lets those
+ * that wait share an exchange. Moves that add terms up follow the step that makes these. */
 tsr_status tsr_compile_batches(tsr_executable *x);
 
 /** Lets a step's call, which points into the step, follow where it has moved. */
