@@ -7,6 +7,7 @@
 #include "ops/programs/fuse.h"
 #include "ops/programs/link.h"
 #include "ops/programs/merge.h"
+#include "ops/programs/ordered/batches.h"
 #include "ops/programs/probe.h"
 #include "ops/programs/shapes.h"
 

@@ -335,8 +335,10 @@ static void record_any(tsr_program *p, const tsr_mesh *mesh, bool keeps)
         tsr_op_store(p, state, tsr_op_neg(p, d.values[0]), TSR_NONE);
     for (int i = 0; i < steps; i++) {
         add_value(&d, draw_op(&d));
-        if (keeps && draw(&d, 12) == 0)
-            tsr_op_store(p, state, tsr_op_abs(p, draw_value(&d, layout)), TSR_NONE);
+        if (!keeps || draw(&d, 12))
+            continue;
+        const tsr_value more = draw_value(&d, layout);
+        tsr_op_store(p, state, draw(&d, 2) ? tsr_op_abs(p, more) : tsr_op_add(p, state, more), TSR_NONE);
     }
     draw_outputs(&d, given);
 }

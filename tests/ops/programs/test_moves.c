@@ -1,5 +1,5 @@
-/* Where an executable makes the moves of a program: sums behind the kernels that make their terms,
- * and moves that wait together, spread among kernels. */
+/* The order of an executable's steps: sums and accumulations behind the kernels that make their
+ * terms, and moves that wait together spread among kernels. */
 #include <tessera/tessera.h>
 
 #include <setjmp.h>
@@ -86,15 +86,64 @@ static void record_shared(tsr_program *p, const tsr_mesh *mesh)
     give(p, 0, tsr_op_matmul(p, w, sum));
 }
 
-/* Sums that wait are made before a store; others do not go before it. */
+static tsr_value keep(tsr_program *p, int number, tsr_value like)
+{
+    char name[16];
+    snprintf(name, sizeof name, "s%d", number);
+    return tsr_state(p, name, tsr_value_layout(p, like));
+}
+
+/* A sum does not go before the store of which it reads the result. */
 static void record_store(tsr_program *p, const tsr_mesh *mesh)
 {
     const tsr_value x = input(p, mesh, "x", 0, SMALL, "S(1)"), first = make_terms(p, mesh, 0, SMALL);
-    const tsr_value state = tsr_state(p, "state", tsr_value_layout(p, x));
+    const tsr_value state = keep(p, 0, x);
     tsr_op_store(p, state, x, TSR_NONE);
     const tsr_value second = tsr_op_matmul(p, state, input(p, mesh, "w", 0, SMALL, "S(0)"));
     give(p, 0, tsr_op_all_reduce(p, second, 0));
     give(p, 1, tsr_op_all_reduce(p, first, 0));
+}
+
+/* A move of a state is made before a store into it, and not before a store into another one. */
+static void record_overwritten(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value x = input(p, mesh, "x", 0, SMALL, "S(1)");
+    const tsr_value state = keep(p, 0, x), other = keep(p, 1, x), old = tsr_op_redistribute(p, state, "R");
+    tsr_op_store(p, other, x, TSR_NONE);
+    const tsr_value y = tsr_op_matmul(p, input(p, mesh, "w", 0, SMALL, "R"), input(p, mesh, "w", 1, SMALL, "R"));
+    tsr_op_store(p, state, x, TSR_NONE);
+    give(p, 0, tsr_op_matmul(p, old, y));
+}
+
+/* Terms that are added to states behind all of them. */
+static void record_accumulation(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value terms[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        terms[i] = make_terms(p, mesh, i, SMALL);
+    for (int i = 0; i < PARTS; i++) {
+        const tsr_value state = keep(p, i, terms[i]);
+        tsr_op_store(p, state, tsr_op_add(p, state, terms[i]), TSR_NONE);
+    }
+}
+
+/* The same where something else reads the state as it was. */
+static void record_read(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value terms = make_terms(p, mesh, 0, SMALL), more = make_terms(p, mesh, 1, SMALL);
+    const tsr_value state = keep(p, 0, terms);
+    give(p, 0, tsr_op_add(p, more, state));
+    tsr_op_store(p, state, tsr_op_add(p, state, terms), TSR_NONE);
+}
+
+/* Sums of states and terms. */
+static void record_totals(tsr_program *p, const tsr_mesh *mesh)
+{
+    tsr_value terms[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        terms[i] = make_terms(p, mesh, i, SIDE);
+    for (int i = 0; i < PARTS; i++)
+        give(p, i, tsr_op_redistribute(p, tsr_op_add(p, keep(p, i, terms[i]), terms[i]), "S(0)"));
 }
 
 /* The steps of rank 0 of two: ops, "sum" and "gather"; + before a move that shares an exchange. */
@@ -142,7 +191,11 @@ static void moves_have_their_places(void **state)
         {record_gathers, "matmul gather matmul gather matmul matmul matmul gather matmul"},
         {record_both, "matmul gather matmul sum matmul"},
         {record_shared, "matmul gather +sum matmul"},
-        {record_store, "matmul sum store matmul sum"},
+        {record_store, "matmul store matmul sum +sum"},
+        {record_overwritten, "store matmul gather store matmul"},
+        {record_accumulation, "matmul add store matmul add store matmul add store"},
+        {record_read, "matmul matmul add add store"},
+        {record_totals, "matmul add matmul add sum matmul add sum sum"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
