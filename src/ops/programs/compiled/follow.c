@@ -1,6 +1,6 @@
 /* Gradients are summed, or added to earlier ones, while the backward goes on, and need no memory
  * until its end: what takes them is recorded behind it. */
-#include "ops/programs/ordered/follow.h"
+#include "ops/programs/compiled/follow.h"
 
 #include "ops/kernels/pointwise.h"
 

@@ -1,6 +1,6 @@
 /** Steps that are made sooner than they were recorded. */
-#ifndef TSR_OPS_PROGRAMS_ORDERED_FOLLOW_H
-#define TSR_OPS_PROGRAMS_ORDERED_FOLLOW_H
+#ifndef TSR_OPS_PROGRAMS_COMPILED_FOLLOW_H
+#define TSR_OPS_PROGRAMS_COMPILED_FOLLOW_H
 
 #include "ops/programs/executable.h"
 

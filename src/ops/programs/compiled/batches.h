@@ -1,6 +1,6 @@
 /** The order of an executable's steps. */
-#ifndef TSR_OPS_PROGRAMS_ORDERED_BATCHES_H
-#define TSR_OPS_PROGRAMS_ORDERED_BATCHES_H
+#ifndef TSR_OPS_PROGRAMS_COMPILED_BATCHES_H
+#define TSR_OPS_PROGRAMS_COMPILED_BATCHES_H
 
 #include "ops/programs/executable.h"
 

@@ -1,10 +1,10 @@
 /* Moves that no step waits for share an exchange, and are spread among kernels. */
-#include "ops/programs/ordered/batches.h"
+#include "ops/programs/compiled/batches.h"
 
-#include "ops/kernels/pointwise.h"
+#include "ops/programs/compiled/follow.h"
 #include "ops/programs/merge.h"
-#include "ops/programs/ordered/follow.h"
 #include "ops/programs/plans.h"
+#include "ops/programs/told/work.h"
 
 #include <tessera/sys/memory.h>
 
@@ -28,7 +28,6 @@ typedef struct ordering {
     int *waiting;  /* for each value the batch that makes it; -1: it is there */
     int *follower; /* for each step the first that follows it, then for each of these the next; -1: none */
     bool *follows; /* steps that have another place */
-    bool worked;   /* there is work behind the last meeting that is in the new order */
 } ordering;
 
 /* Makes the moves of a batch one. */
@@ -84,8 +83,6 @@ static tsr_status make(ordering *o, int batch, bool sums)
         o->x->plans[step->plan].is_used = true;
         o->steps[o->count++] = *step;
     }
-    if (now.count)
-        o->worked = false;
     *moves = rest;
     return TSR_OK;
 }
@@ -160,20 +157,15 @@ static tsr_status add_move(ordering *o, int at)
     return alone ? make(o, o->last, true) : TSR_OK;
 }
 
-/* True of a kernel that takes a while: some work to hide a move. Ranks find it alike, whichever
- * results are views on them. */
-static bool works(const tsr_step *step)
+/* Makes the first of the full batches behind a product: so those that are put off together are
+ * spread, and where the engine overlaps each has work to hide it. */
+static tsr_status pace(ordering *o, const tsr_step *step)
 {
-    return step->c.op && !step->c.op->view && !step->c.op->passes && step->c.op->host != tsr_pointwise_run;
-}
-
-/* Makes the first of the full batches where there was work behind the last meeting: so those that
- * are put off together are spread, and where the engine overlaps each has work to hide it. */
-static tsr_status pace(ordering *o)
-{
+    if (!step->c.op || !tsr_is_product(step->c.op))
+        return TSR_OK;
     while (o->first < o->last && !o->batches[o->first].count)
         o->first++;
-    return o->worked && o->first < o->last ? make(o, o->first, true) : TSR_OK;
+    return o->first < o->last ? make(o, o->first, true) : TSR_OK;
 }
 
 static tsr_status take(ordering *o, int at)
@@ -181,16 +173,13 @@ static tsr_status take(ordering *o, int at)
     const tsr_step *const step = &o->x->steps[at];
     TSR_TRY(make_read(o, step));
     TSR_TRY(make_overwritten(o, step));
-    if (step->kind == TSR_DOES_MOVE && !o->x->plans[step->plan].local) {
-        TSR_TRY(add_move(o, at));
-        return pace(o);
-    }
+    if (step->kind == TSR_DOES_MOVE && !o->x->plans[step->plan].local)
+        return add_move(o, at);
     /* Ranks that keep what they have prepare the plan with those that do not. */
     if (step->kind == TSR_DOES_MOVE || (step->kind == TSR_DOES_SAME && !step->c.op))
         o->x->plans[step->plan].is_used = true;
     o->steps[o->count++] = *step;
-    o->worked = (o->worked || works(step)) && !step->exchanged;
-    return pace(o);
+    return pace(o, step);
 }
 
 static tsr_status order(ordering *o)
