@@ -17,7 +17,12 @@
 #include <cmocka.h>
 
 /* The weights of a layer fill some exchanges. */
-enum { LAYERS = 3, HIDDEN = 256, INNER = 512, LAYER_BYTES = (4 * HIDDEN * HIDDEN + 3 * HIDDEN * INNER + 2 * HIDDEN) * 4 };
+enum {
+    LAYERS = 3,
+    HIDDEN = 256,
+    INNER = 512,
+    LAYER_BYTES = (4 * HIDDEN * HIDDEN + 3 * HIDDEN * INNER + 2 * HIDDEN) * 4
+};
 
 /* What is compiled. */
 typedef struct request {
