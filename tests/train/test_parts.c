@@ -184,8 +184,8 @@ static void parts_give_the_losses_of_the_whole(void **state)
     static const struct {
         const char *mesh;
         int ranks, parts;
-    } cases[] = {{"dp=1", 1, 2}, {"dp=1", 1, 5}, {"dp=2", 2, 3}, {"dp=3", 3, 5}, {"fsdp=3", 3, 2},
-                 {"dp=2,fsdp=2", 4, 3}, {"tp=2", 2, 2}, {"cp=2,tp=2", 4, 4}};
+    } cases[] = {{"dp=1", 1, 2},   {"dp=1", 1, 5},        {"dp=2", 2, 3}, {"dp=3", 3, 5},
+                 {"fsdp=3", 3, 2}, {"dp=2,fsdp=2", 4, 3}, {"tp=2", 2, 2}, {"cp=2,tp=2", 4, 4}};
     (void)state;
     trial *const wanted = try("dp=1", 1, f64_of(5, 1));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -231,8 +231,8 @@ static void ranks_skip_a_step_alike(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int rank = 0; rank < cases[i].ranks; rank++) {
-            const trial of = {.batch = 5, .parts = cases[i].parts, .dtype = cases[i].dtype, .loss_scale = 1024,
-                              .spoils = rank};
+            const trial of = {
+                .batch = 5, .parts = cases[i].parts, .dtype = cases[i].dtype, .loss_scale = 1024, .spoils = rank};
             trial *const t = try(cases[i].mesh, cases[i].ranks, of);
             assert_true(t->scales[0] == 1024 && t->scales[1] == 1024 && t->scales[2] == 512 && t->scales[3] == 512);
             assert_true(isfinite(t->losses[2]) && isfinite(t->losses[3]));
@@ -257,10 +257,8 @@ static void a_loss_scale_changes_no_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_give_the_losses_of_the_whole),
-        cmocka_unit_test(parts_give_the_bits_of_ranks),
-        cmocka_unit_test(bytes_do_not_grow_with_parts),
-        cmocka_unit_test(ranks_skip_a_step_alike),
+        cmocka_unit_test(parts_give_the_losses_of_the_whole), cmocka_unit_test(parts_give_the_bits_of_ranks),
+        cmocka_unit_test(bytes_do_not_grow_with_parts),       cmocka_unit_test(ranks_skip_a_step_alike),
         cmocka_unit_test(a_loss_scale_changes_no_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
