@@ -1,6 +1,6 @@
 /* The steps of a training: over an engine that overlaps, sums of gradients and gathers of weights
- * travel while products are computed; gathered weights are dropped; and placements alone decide what
- * a rank keeps. Nothing runs. */
+ * travel while products are computed; gathered weights are dropped; and placements alone decide
+ * what a rank keeps. Nothing runs. */
 #include "message_engine.h"
 #include "statement.h"
 
