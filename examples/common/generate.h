@@ -34,7 +34,7 @@ typedef struct llama_speaker {
 typedef struct llama_generation {
     int64_t *ids; /**< `count` tokens; the last one may end the text */
     int64_t count;
-    void *logits;  /**< (prompt_count, vocab_size) of the prompt, on rank 0 if all_logits is set; else NULL */
+    void *logits; /**< (prompt_count, vocab_size) of the prompt, on rank 0 if all_logits is set; else NULL */
     double prompt_seconds, decode_seconds;
 } llama_generation;
 

@@ -127,6 +127,8 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                  .checkpoint = o->checkpoint,
                  .seed = options->seed,
                  .dropout = options->dropout,
+                 .micro_batches = options->micro_batches,
+                 .loss_scale = options->loss_scale,
                  .measures_peak = !options->json},
         .batches = {&o->data, options->batch, options->length, options->random,
                     llama_random_stream(options->seed, "windows")},

@@ -27,6 +27,8 @@ const char *const train_usage =
     "      --steps N          train until step N - 1; steps count from 0 (default 100)\n"
     "      --batch B          windows of a step, of all ranks together (default 16)\n"
     "      --length L         tokens of a window (default 256)\n"
+    "      --micro-batches N  cut a step into N parts, which run one after the other; gradients are summed over\n"
+    "                         ranks once (default 1)\n"
     "      --order NAME       windows one behind the other (sequential, the default), or drawn (random)\n"
     "      --optimizer NAME   adamw (default), sgd, lion, adafactor or muon\n"
     "      --lr X             learning rate (default 0.001)\n"
@@ -42,6 +44,8 @@ const char *const train_usage =
     "                         attention and MLP adds (default 0)\n"
     "      --dtype NAME       f32 (default), f64, or bf16: layers see matrices rounded to it,\n"
     "                         which are kept in f32\n"
+    "      --loss-scale X     multiply the loss by X, a power of two, which halves where gradients are not finite,\n"
+    "                         and skip such a step (default 65536 with bf16; 0: neither, the default without)\n"
     "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
     "      --seed N           of first weights, drawn windows and dropout (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
@@ -70,6 +74,7 @@ enum {
     OPTION_STEPS,
     OPTION_BATCH,
     OPTION_LENGTH,
+    OPTION_MICRO,
     OPTION_ORDER,
     OPTION_OPTIMIZER,
     OPTION_LR,
@@ -82,6 +87,7 @@ enum {
     OPTION_CLIP,
     OPTION_DROPOUT,
     OPTION_DTYPE,
+    OPTION_SCALE,
     OPTION_SHARD,
     OPTION_SEED,
     OPTION_SAVE,
@@ -102,6 +108,7 @@ static const struct option KNOWN[] = {
     {"steps", required_argument, NULL, OPTION_STEPS},
     {"batch", required_argument, NULL, OPTION_BATCH},
     {"length", required_argument, NULL, OPTION_LENGTH},
+    {"micro-batches", required_argument, NULL, OPTION_MICRO},
     {"order", required_argument, NULL, OPTION_ORDER},
     {"optimizer", required_argument, NULL, OPTION_OPTIMIZER},
     {"lr", required_argument, NULL, OPTION_LR},
@@ -114,6 +121,7 @@ static const struct option KNOWN[] = {
     {"clip", required_argument, NULL, OPTION_CLIP},
     {"dropout", required_argument, NULL, OPTION_DROPOUT},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
+    {"loss-scale", required_argument, NULL, OPTION_SCALE},
     {"shard-states", no_argument, NULL, OPTION_SHARD},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"save", required_argument, NULL, OPTION_SAVE},
@@ -182,6 +190,19 @@ static tsr_status parse_seed(const char *text, uint64_t *out)
                : tsr_status_set(TSR_ERROR_ARGUMENT, "--seed %s: a whole number of at least 0 is expected", text);
 }
 
+/* A power of two that f32 has, so that scaled numbers have the same bits; or 0. */
+static tsr_status parse_scale(const char *text, double *out)
+{
+    int exponent;
+    TSR_TRY(parse_real("loss-scale", text, NULL, out));
+    if (*out > 0 && (frexp(*out, &exponent) != 0.5 || exponent < -125 || exponent > 128))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "--loss-scale %s: 0, or a power of two from 2^-126 to 2^127, is "
+                              "expected",
+                              text);
+    return TSR_OK;
+}
+
 /* One of two or more words. */
 static tsr_status parse_word(const char *option, const char *text, const char *const *words, const char *said, int *out)
 {
@@ -229,6 +250,10 @@ static tsr_status take_number(int option, const char *value, train_options *out,
         return parse_whole("batch", value, 1, &out->batch);
     case OPTION_LENGTH:
         return parse_whole("length", value, 1, &out->length);
+    case OPTION_MICRO:
+        return parse_whole("micro-batches", value, 1, &out->micro_batches);
+    case OPTION_SCALE:
+        return parse_scale(value, &out->loss_scale);
     case OPTION_WARM_UP:
         return parse_whole("warm-up", value, 0, &out->warm_up);
     case OPTION_EVERY:
@@ -335,6 +360,9 @@ static tsr_status check(const train_options *options, int operands)
                               operands);
     if (!options->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--data FILE is expected: what to learn; try --help");
+    if (options->micro_batches > options->batch)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--micro-batches %lld: a step has %lld windows (--batch)",
+                              (long long)options->micro_batches, (long long)options->batch);
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "
                                                   "gradients are not clipped");
@@ -385,14 +413,23 @@ static tsr_status parse(int argc, char **argv, train_options *out)
     out->model = argv[optind];
     if (out->help || out->version)
         return TSR_OK;
+    if (isnan(out->loss_scale))
+        out->loss_scale = out->dtype == TSR_BF16 ? 65536 : 0;
     TSR_TRY(choose_optimizer(&given, &out->optimizer));
     return check(out, argc - optind);
 }
 
 tsr_status train_options_parse(int argc, char **argv, train_options *out)
 {
-    train_options options = {
-        .mesh = "dp=1", .dtype = TSR_F32, .rate = 1e-3, .clip = INFINITY, .steps = 100, .batch = 16, .length = 256};
+    train_options options = {.mesh = "dp=1",
+                             .dtype = TSR_F32,
+                             .rate = 1e-3,
+                             .clip = INFINITY,
+                             .steps = 100,
+                             .batch = 16,
+                             .length = 256,
+                             .micro_batches = 1,
+                             .loss_scale = NAN};
     TSR_TRY(parse(argc, argv, &options));
     *out = options;
     return TSR_OK;

@@ -22,7 +22,9 @@ typedef struct train_options {
     double final_rate; /**< which the schedule ends with */
     tsr_schedule_kind schedule;
     int64_t warm_up, steps, batch, length;
-    int64_t every; /**< 0: not given */
+    int64_t micro_batches; /**< of a step */
+    double loss_scale;     /**< the first one; 0: none */
+    int64_t every;         /**< 0: not given */
     uint64_t seed;
     bool random;        /**< the order of windows */
     bool shards_states; /**< of the optimizer, along dp */

@@ -29,6 +29,9 @@ static json_t *make_json(const train_step *s)
                   "bytes_received", (json_int_t)s->bytes_received, "seconds", s->seconds);
     if (object && !isnan(s->router) && json_object_set_new(object, "router_loss", number(s->router)) != 0)
         return drop(object);
+    if (object && s->scale > 0 &&
+        json_object_update_new(object, json_pack("{s:f, s:b}", "loss_scale", s->scale, "skipped", s->is_skipped)) != 0)
+        return drop(object);
     if (object && s->has_validation && json_object_set_new(object, "validation_loss", number(s->validation)) != 0)
         return drop(object);
     return object;
@@ -78,6 +81,8 @@ tsr_status train_report_step(const train_step *s, bool json)
                100 * s->of_peak, (long long)s->bytes_received);
         if (!isnan(s->router))
             printf(", router's loss %.4f", s->router);
+        if (s->is_skipped)
+            printf(", skipped with the loss scale %g", s->scale);
         if (s->has_validation)
             printf(", validation %.4f", s->validation);
         puts("");

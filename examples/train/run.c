@@ -41,6 +41,8 @@ static tsr_status train_step_of(train_trainer *trainer, const train_job *job, in
     out->loss = told.loss;
     out->norm = told.norm;
     out->router = told.router;
+    out->scale = told.scale;
+    out->is_skipped = told.is_skipped;
     out->tokens_per_second = (double)(job->plan.batch * job->plan.length) / out->seconds;
     out->rate_of_products = (double)trainer->flops / out->seconds;
     out->of_peak = trainer->peak > 0 ? out->rate_of_products / trainer->peak : 0;

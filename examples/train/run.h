@@ -9,7 +9,9 @@
 typedef struct train_step {
     int64_t step;
     double loss, norm, rate, seconds;
-    double router; /**< the loss that balances experts; NAN: none */
+    double router;   /**< the loss that balances experts; NAN: none */
+    double scale;    /**< of the loss; 0: none */
+    bool is_skipped; /**< gradients were not finite */
     double tokens_per_second;
     int64_t bytes_received;  /**< by all ranks together */
     double rate_of_products; /**< multiplications and additions a second, of all ranks together */

@@ -74,6 +74,27 @@ def narrow(directory):
         expect(abs(got[0] - wide[0]) < 0.02 and got[-1] < got[0] - 1, mesh, got, wide)
 
 
+@case("a step in parts has the loss of the whole step on every mesh, and receives no more")
+def parts(directory):
+    model = [*trained.write_tiny(directory), "--dtype", "f64", "--steps", 3, "--lr", "0.01"]
+    whole = trained.steps(*model, "--mesh", "dp=2")
+    for mesh, number in (("dp=1", 2), ("dp=2", 3), ("fsdp=2", 2)):
+        got = trained.steps(*model, "--mesh", mesh, "--micro-batches", number, "--validation", directory / "text.txt")
+        expect(all(abs(a["loss"] - b["loss"]) <= 1e-9 for a, b in zip(whole, got)), mesh, whole, got)
+        expect(mesh != "dp=2" or got[0]["bytes_received"] == whole[0]["bytes_received"], whole, got)
+
+
+@case("steps whose gradients are not finite are skipped, and the loss scale halves")
+def skipped(directory):
+    model = trained.write_tiny(directory)
+    # The first update makes weights of which products overflow.
+    got = trained.steps(*model, "--steps", 4, "--lr", "1e30", "--dtype", "bf16", "--mesh", "dp=2", "--loss-scale", 8)
+    expect([step["skipped"] for step in got] == [False, True, True, True], got)
+    expect([step["loss_scale"] for step in got] == [8, 8, 4, 2] and got[1]["gradient_norm"] is None, got)
+    expect("loss_scale" not in trained.steps(*model, "--steps", 1)[0], "f32 scales the loss")
+    expect(trained.steps(*model, "--steps", 1, "--dtype", "bf16")[0]["loss_scale"] == 65536, "bf16 does not")
+
+
 @case("validation is the mean loss over the whole batches of its file")
 def validation(directory):
     model = trained.write_tiny(directory)
@@ -177,6 +198,9 @@ def refusals(directory):
     refused(2, *model, "--lr", "fast", says="--lr fast")
     refused(2, *model, "--clip", "0", says="--clip 0")
     refused(2, *model, "--dtype", "f16", says=["--dtype f16", "bf16"])
+    refused(2, *model, "--micro-batches", "4", says=["--micro-batches 4", "3 windows"])
+    refused(2, *model, "--micro-batches", "0", says="--micro-batches 0")
+    refused(2, *model, "--loss-scale", "1000", says=["--loss-scale 1000", "power of two"])
     refused(2, *model, "--order", "up", says="sequential or random")
     refused(2, *model, "--every", "3", says="--save")
     refused(2, *model, "--dropout", "1", says=["--dropout 1", "below 1"])
