@@ -38,8 +38,13 @@ static void find_runs(train_trainer *trainer, runs of[TRAIN_PARTS + 1])
 static train_model model_of(const train_trainer *trainer, int64_t windows)
 {
     const train_plan *const plan = trainer->plan;
-    return (train_model){plan->config, &trainer->layouts, windows,    plan->length,
-                         plan->dtype,  plan->dropout,     plan->batch};
+    return (train_model){.config = plan->config,
+                         .layouts = &trainer->layouts,
+                         .batch = windows,
+                         .length = plan->length,
+                         .dtype = plan->dtype,
+                         .dropout = plan->dropout,
+                         .whole = plan->batch};
 }
 
 static train_update update_of(const train_trainer *trainer)

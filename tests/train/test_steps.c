@@ -47,7 +47,12 @@ static tsr_status compile(const request *r, tsr_comm *comm, tsr_context *context
     TSR_TRY(llama_config_parse("config.json", text, strlen(text), &config));
     TSR_TRY(train_layouts_init(&layouts, &config, comm, context, r->mesh));
     const int64_t whole = r->in_parts ? 2 * r->windows : r->windows;
-    const train_model model = {&config, &layouts, r->windows, r->length, TSR_F32, whole};
+    const train_model model = {.config = &config,
+                               .layouts = &layouts,
+                               .batch = r->windows,
+                               .length = r->length,
+                               .dtype = TSR_F32,
+                               .whole = whole};
     if (r->shards_states)
         update.optimizer.shard_over = 1U << layouts.dims[TRAIN_DP];
     options.rank = comm ? TSR_RANK_DEFAULT : 0;
