@@ -34,13 +34,17 @@ typedef struct llama_speaker {
 typedef struct llama_generation {
     int64_t *ids; /**< `count` tokens; the last one may end the text */
     int64_t count;
-    void *logits;  /**< (prompt_count, vocab_size) of the prompt, on rank 0 if all_logits is set; else NULL */
+    void *logits; /**< (prompt_count, vocab_size) of the prompt, on rank 0 if all_logits is set; else NULL */
     double prompt_seconds, decode_seconds;
 } llama_generation;
 
 /** The number of positions that a request needs; the last token is never fed back, and needs no
  * position. */
 int64_t llama_request_positions(const llama_request *request);
+
+/** The number of tokens to generate behind a prompt: as `asked`, or where that is -1, 128, or as many
+ * as positions are left. TSR_ERROR_ARGUMENT: there are not that many positions. */
+tsr_status llama_request_limit(const llama_config *config, int64_t prompt_count, int64_t asked, int64_t *out);
 
 /** Collective: generates text. Free `*out` with llama_generation_finish(). */
 tsr_status llama_generate(const llama_speaker *speaker, const llama_request *request, llama_generation *out);

@@ -108,8 +108,7 @@ tsr_status llama_tokens_default(const llama_config *config, llama_tokens *out)
     return TSR_OK;
 }
 
-tsr_status llama_tokens_prompt(const llama_config *config, const char *text, const llama_tokens *ids,
-                               llama_tokens *out)
+tsr_status llama_tokens_prompt(const llama_config *config, const char *text, const llama_tokens *ids, llama_tokens *out)
 {
     if (text)
         return llama_tokens_from_text(config, text, out);

@@ -93,9 +93,10 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
         "{s:i, s:s, s:s, s:f, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
         job->processes ? "mpi" : "threads", "weights", weights_name(job), "weight_error", outcome->weight_error,
         "prompt_ids", llama_json_ids(job->request.prompt, job->request.prompt_count), "ids",
-        llama_json_ids(generation->ids, generation->count), "text", llama_json_text(job->config, generation->ids, generation->count), "seconds", "load",
-        outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds,
-        "tokens_per_second", "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
+        llama_json_ids(generation->ids, generation->count), "text",
+        llama_json_text(job->config, generation->ids, generation->count), "seconds", "load", outcome->load_seconds,
+        "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second", "prompt",
+        rate(job->request.prompt_count, generation->prompt_seconds), "decode",
         rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",
         (json_int_t)outcome->bytes_received_per_token, "bytes_read", llama_json_ids(outcome->bytes_read, job->ranks));
 }

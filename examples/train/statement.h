@@ -45,6 +45,11 @@ tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p
 tsr_status train_state_step(const train_model *model, const tsr_optimizer_options *optimizer, double clip,
                             bool keeps_gradients, tsr_program *program);
 
+/** Records what generates text: inputs "tokens" (batch, length), "positions" (length) and "wanted"
+ * (1), a position, whose logits in all windows are the output "logits" (batch, 1, vocab_size), whole
+ * on every rank. */
+tsr_status train_state_logits(const train_model *model, tsr_program *program);
+
 /** Records the loss alone, the output "loss". */
 tsr_status train_state_validation(const train_model *model, tsr_program *program);
 

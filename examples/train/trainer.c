@@ -76,16 +76,15 @@ static tsr_status bind_all(train_trainer *trainer)
     return TSR_OK;
 }
 
-/* Gives the validation the weights that are trained. */
-static tsr_status bind_validation(const train_trainer *trainer)
+tsr_status train_trainer_bind(const train_trainer *trainer, tsr_executable *executable)
 {
     for (size_t i = 0; i < trainer->count; i++) {
         const char *const name = train_trainer_name(trainer, i);
-        for (size_t k = 0; k < tsr_executable_binding_count(trainer->validation.executable); k++) {
+        for (size_t k = 0; k < tsr_executable_binding_count(executable); k++) {
             tsr_executable_binding wanted;
-            TSR_TRY(tsr_executable_binding_at(trainer->validation.executable, k, &wanted));
+            TSR_TRY(tsr_executable_binding_at(executable, k, &wanted));
             if (strcmp(name, wanted.name) == 0)
-                TSR_TRY(tsr_executable_bind(trainer->validation.executable, name, trainer->tensors[i]));
+                TSR_TRY(tsr_executable_bind(executable, name, trainer->tensors[i]));
         }
     }
     return TSR_OK;
@@ -144,7 +143,7 @@ static tsr_status fill(train_trainer *trainer, bool validates)
     if (!validates)
         return TSR_OK;
     TSR_TRY(compile(trainer, false, &trainer->validation.executable));
-    TSR_TRY(bind_validation(trainer));
+    TSR_TRY(train_trainer_bind(trainer, trainer->validation.executable));
     return prepare(trainer, &trainer->validation);
 }
 
