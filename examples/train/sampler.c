@@ -113,8 +113,8 @@ static tsr_status speak(void *of, const int64_t *tokens, int64_t rows, int64_t f
     const tsr_tensor inputs[] = {tsr_dtensor_to_local(s->inputs[TOKENS]), tsr_dtensor_to_local(s->inputs[POSITIONS]),
                                  tsr_tensor_contiguous(wanted, TSR_I64, 1, &one)};
     const tsr_tensor output = tsr_tensor_contiguous(s->logits, logits_dtype(s), 3, whole);
-    TSR_TRY(tsr_executable_run(s->executable, s->trainer->comm, inputs, &output, s->workspace, s->workspace_bytes,
-                               NULL));
+    TSR_TRY(
+        tsr_executable_run(s->executable, s->trainer->comm, inputs, &output, s->workspace, s->workspace_bytes, NULL));
     *logits = tsr_tensor_contiguous(s->logits, logits_dtype(s), 2, shape);
     return TSR_OK;
 }

@@ -28,10 +28,10 @@ void train_weights_finish(train_weights *weights);
 
 /**
  * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
- * the loss, the mean cross-entropy over all tokens, whole on every rank, and in `*router`, where not
- * NULL, the loss that balances experts, or TSR_NONE where the model asks for none. Weights are states where
- * `trains` is set, else parameters, with the names of checkpoints; the caller frees the list. Does
- * not communicate. An error is the program's.
+ * the loss, the mean cross-entropy over all tokens, whole on every rank, and in `*router`, where
+ * not NULL, the loss that balances experts, or TSR_NONE where the model asks for none. Weights are
+ * states where `trains` is set, else parameters, with the names of checkpoints; the caller frees
+ * the list. Does not communicate. An error is the program's.
  */
 tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights,
                            tsr_value *router);
@@ -46,8 +46,8 @@ tsr_status train_state_step(const train_model *model, const tsr_optimizer_option
                             bool keeps_gradients, tsr_program *program);
 
 /** Records what generates text: inputs "tokens" (batch, length), "positions" (length) and "wanted"
- * (1), a position, whose logits in all windows are the output "logits" (batch, 1, vocab_size), whole
- * on every rank. */
+ * (1), a position, whose logits in all windows are the output "logits" (batch, 1, vocab_size),
+ * whole on every rank. */
 tsr_status train_state_logits(const train_model *model, tsr_program *program);
 
 /** Records the loss alone, the output "loss". */
