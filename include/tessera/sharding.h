@@ -1,11 +1,11 @@
 /**
  * @file
- * Layouts as other frameworks write them: XLA's HLO shardings, Shardy's and MLIR's attributes, JAX's
- * PartitionSpec, PyTorch's placements, OneFlow's SBP and TensorFlow's DTensor layouts.
+ * Layouts as other frameworks write them: XLA's HLO shardings, Shardy's and MLIR's attributes,
+ * JAX's PartitionSpec, PyTorch's placements, OneFlow's SBP and TensorFlow's DTensor layouts.
  *
  * A text is read for a mesh and a tensor's shape, since hardly any format carries both. Texts that
- * say the same give equal layouts, in whichever format they are, and are printed in one form. What a
- * format cannot say is refused in a sentence. None of these calls communicates; any thread.
+ * say the same give equal layouts, in whichever format they are, and are printed in one form. What
+ * a format cannot say is refused in a sentence. None of these calls communicates; any thread.
  */
 #ifndef TESSERA_SHARDING_H
 #define TESSERA_SHARDING_H
@@ -48,17 +48,17 @@ TSR_API tsr_status tsr_sharding_format_parse(const char *name, tsr_sharding_form
  *
  * Errors: TSR_ERROR_ARGUMENT for a text that does not parse or does not suit the mesh or the shape;
  * the sentence quotes it and points at the character. TSR_ERROR_UNSUPPORTED for what placements on
- * this mesh cannot say, such as `manual`, part of an axis, or devices in another order; the sentence
- * says what would work.
+ * this mesh cannot say, such as `manual`, part of an axis, or devices in another order; the
+ * sentence says what would work.
  */
 TSR_API tsr_status tsr_sharding_parse(tsr_sharding_format format, const char *text,
                                       const tsr_mesh *mesh, int ndim, const int64_t *shape,
                                       tsr_dtype dtype, tsr_layout **out);
 
 /**
- * Prints a layout in `format`, like snprintf(): at most `capacity` bytes with the NUL, and `*length`
- * gets the length of the whole text. tsr_sharding_parse() reads it as a layout in which each rank
- * owns the same elements.
+ * Prints a layout in `format`, like snprintf(): at most `capacity` bytes with the NUL, and
+ * `*length` gets the length of the whole text. tsr_sharding_parse() reads it as a layout in which
+ * each rank owns the same elements.
  *
  * TSR_ERROR_UNSUPPORTED: the format cannot say it: a Partial that is not a sum, cuts that the
  * format does not make, axes without names; the sentence names the mesh dim or the tensor dim.

@@ -1,13 +1,13 @@
 /* The public calls, over a table of formats. */
-#include "sharding/hlo_read.h"
-#include "sharding/hlo_write.h"
-#include "sharding/jax.h"
-#include "sharding/mlir.h"
-#include "sharding/named_read.h"
-#include "sharding/named_write.h"
-#include "sharding/sbp.h"
-#include "sharding/tf.h"
-#include "sharding/torch.h"
+#include "sharding/formats/hlo_read.h"
+#include "sharding/formats/hlo_write.h"
+#include "sharding/formats/jax.h"
+#include "sharding/formats/mlir.h"
+#include "sharding/formats/named_read.h"
+#include "sharding/formats/named_write.h"
+#include "sharding/formats/sbp.h"
+#include "sharding/formats/tf.h"
+#include "sharding/formats/torch.h"
 
 #include <tessera/sharding.h>
 #include <tessera/sys/status.h>
@@ -52,10 +52,11 @@ tsr_status tsr_sharding_format_parse(const char *name, tsr_sharding_format *out)
             *out = (tsr_sharding_format)f;
             return TSR_OK;
         }
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "there is no sharding format \"%s\": there are tessera, hlo1, hlo, hlo3, sdy, jax, torch, sbp, "
-                          "tf and mlir",
-                          name);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "there is no sharding format \"%s\": there are tessera, hlo1, hlo, hlo3, sdy, jax, torch, sbp, "
+        "tf and mlir",
+        name);
 }
 
 static tsr_status refuse_format(const char *call, tsr_sharding_format format)

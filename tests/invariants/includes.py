@@ -24,6 +24,7 @@ ROOMS = {
     "src/ops/eager": {".": [], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},
+    "src/sharding": {"text": [], "form": ["text"], "formats": ["text", "form"], ".": ["text", "form", "formats"]},
     "src/files": {".": [], "programs": ["."]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},

@@ -218,7 +218,8 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'c'=4], [{}, {}]}", TSR_ERROR_ARGUMENT, "has other axes"},
     {TSR_SHARDING_HLO3, "a=2,b=2", "8x8", "{mesh['a'=2,'b'=2], device_ids=(0,2,1,3), [{}, {}]}", TSR_ERROR_ARGUMENT,
      "in another order"},
-    {TSR_SHARDING_SDY, "a=2,b=4", "8x8", "#sdy.sharding<@mesh, [{\"c\"}, {}]>", TSR_ERROR_ARGUMENT, "its dims are a, b"},
+    {TSR_SHARDING_SDY, "a=2,b=4", "8x8", "#sdy.sharding<@mesh, [{\"c\"}, {}]>", TSR_ERROR_ARGUMENT,
+     "its dims are a, b"},
     {TSR_SHARDING_SDY, "2x4", "8x8", "#sdy.sharding<@mesh, [{\"c\"}, {}]>", TSR_ERROR_UNSUPPORTED, "have no names"},
     {TSR_SHARDING_SDY, "a=2", "8x8", "#sdy.sharding<@mesh, [{\"a\"}]>", TSR_ERROR_ARGUMENT, "has more dims"},
     {TSR_SHARDING_SDY, "a=2", "8", "#sdy.sharding<@mesh, [{\"a\"}, {}]>", TSR_ERROR_ARGUMENT, "as many dims"},
@@ -239,7 +240,8 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x,x, mesh:|x=2,y=2|*CPU", TSR_ERROR_ARGUMENT, "there before"},
     {TSR_SHARDING_TF, "x=2,y=2", "4", "sharding_specs:x, mesh:|y=2,x=2|*CPU", TSR_ERROR_ARGUMENT, "has other axes"},
     {TSR_SHARDING_TF, "x=2", "4", "sharding_specs:x, mesh:|x=2|1,0|1,0|", TSR_ERROR_ARGUMENT, "in another order"},
-    {TSR_SHARDING_MLIR, "4", "9", "shard.sharding @g split_axes = [[0]]", TSR_ERROR_UNSUPPORTED, "sharded_dims_offsets"},
+    {TSR_SHARDING_MLIR, "4", "9", "shard.sharding @g split_axes = [[0]]", TSR_ERROR_UNSUPPORTED,
+     "sharded_dims_offsets"},
     {TSR_SHARDING_MLIR, "4", "8", "shard.sharding @g split_axes = [[1]]", TSR_ERROR_ARGUMENT, "as many dims"},
     {TSR_SHARDING_MLIR, "4", "8", "shard.sharding @g split_axes = [[0]] halo_sizes = [1, 1]", TSR_ERROR_UNSUPPORTED,
      "halos"},
@@ -430,9 +432,12 @@ static void formats_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quoted_texts_are_read_and_printed), cmocka_unit_test(mistakes_are_told),
-        cmocka_unit_test(what_a_format_cannot_say_is_refused), cmocka_unit_test(seeded_layouts_come_back),
-        cmocka_unit_test(no_memory_leaves_nothing), cmocka_unit_test(formats_have_names),
+        cmocka_unit_test(quoted_texts_are_read_and_printed),
+        cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(what_a_format_cannot_say_is_refused),
+        cmocka_unit_test(seeded_layouts_come_back),
+        cmocka_unit_test(no_memory_leaves_nothing),
+        cmocka_unit_test(formats_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
