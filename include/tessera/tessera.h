@@ -55,6 +55,7 @@
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
+#include <tessera/dlpack.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/executable.h>
