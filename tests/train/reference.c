@@ -76,7 +76,8 @@ static dense dense_of(reference *r, int64_t layer, const char *name, int64_t in)
     return d;
 }
 
-/* Attention of windows and heads, whose rows are (tokens x heads, dim), and its gradients, where dy.v
+/* Attention of windows and heads, whose rows are (tokens x heads, dim), and its gradients, where
+ * dy.v
  * is there, which are added to dq, dk and dv. */
 typedef struct attention {
     rows q, k, v, y, dy, dq, dk, dv;
@@ -356,7 +357,8 @@ static void free_layer(const layer *l)
         rows_free(all[i]);
 }
 
-/* The loss of hidden values; returns their gradient. Softmax has the Jacobian diag(p) - p p^T, whose
+/* The loss of hidden values; returns their gradient. Softmax has the Jacobian diag(p) - p p^T,
+ * whose
  * norm is at most the largest p, and the loss of a token the gradient p - 1, whose norm is below
  * |p| + 1. */
 static rows lose(reference *r, const dense *output, rows x)

@@ -180,7 +180,8 @@ static root root_of(const number *w, double epsilon, int64_t n, const double *x)
     return made;
 }
 
-/* y = w x r. The Jacobian is w r (1 - h h^T / n) with h = x r, and |h|^2 <= n: e(y) = |w| r e(x) + .. */
+/* y = w x r. The Jacobian is w r (1 - h h^T / n) with h = x r, and |h|^2 <= n:
+ * e(y) = |w| r e(x) + .. */
 rows rows_norm(const number *w, double epsilon, rows x)
 {
     const rows y = rows_make(x.count, x.width);
@@ -195,7 +196,8 @@ rows rows_norm(const number *w, double epsilon, rows x)
 }
 
 /* With h = x r and g = w dy: dw = dy h, and dx = r z, z = g - h m, m = h g / n. The error of z is
- * that of g, as 1 - h h^T / n has norm 1, with e(h) (|m| + |g| |h| / n) and roundings; e(r) is at most
+ * that of g, as 1 - h h^T / n has norm 1, with e(h) (|m| + |g| |h| / n) and roundings; e(r) is at
+ * most
  * r^2 e(x) / sqrt(n), with roundings. */
 rows rows_norm_backward(const number *w, number *dw, double epsilon, rows x, rows dy)
 {
