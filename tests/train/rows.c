@@ -290,7 +290,8 @@ number rows_inner(rows a, int64_t i, rows b, int64_t j)
     return (number){sum, rows_size(n, x) * b.e[j] + rows_size(n, y) * a.e[i] + number_gamma(n) * sizes};
 }
 
-/* Adds a row times a number to a row that is a sum of at most `terms` such: e = |f| e(row) + e(f) |row|
+/* Adds a row times a number to a row that is a sum of at most `terms` such: e = |f| e(row) +
+ * e(f) |row|
  * and gamma_terms of the size of each. */
 void rows_add_scaled(rows sum, int64_t i, number f, rows x, int64_t j, int64_t terms)
 {
