@@ -18,6 +18,21 @@ int64_t llama_request_positions(const llama_request *request)
     return request->prompt_count + (request->tokens > 0 ? request->tokens - 1 : 0);
 }
 
+tsr_status llama_request_limit(const llama_config *config, int64_t prompt_count, int64_t asked, int64_t *out)
+{
+    const int64_t room = config->max_positions - prompt_count, usual = room < 128 ? room : 128;
+    if (room < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the prompt has %lld tokens, but max_position_embeddings is %lld",
+                              (long long)prompt_count, (long long)config->max_positions);
+    if (asked > room)
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
+            (long long)asked, (long long)prompt_count, (long long)config->max_positions, (long long)room);
+    *out = asked >= 0 ? asked : usual;
+    return TSR_OK;
+}
+
 /* Chooses the next token from the last of the logits. Returns false when the text is complete. */
 static bool take(const llama_speaker *speaker, const llama_request *request, const tsr_tensor *logits,
                  llama_generation *generation)

@@ -23,9 +23,9 @@ typedef struct llama_request {
 typedef struct llama_speaker {
     tsr_comm *comm;
     const llama_config *config;
-    /** Collective: runs `rows` tokens at positions first, first + 1, .. behind those that ran before.
-     * `*logits` is (logit_rows, vocab_size) of f32 or f64, those of the last `logit_rows` tokens, the
-     * same on every rank, borrowed until the next run. */
+    /** Collective: runs `rows` tokens at positions first, first + 1, .. behind those that ran
+     * before. `*logits` is (logit_rows, vocab_size) of f32 or f64, those of the last `logit_rows`
+     * tokens, the same on every rank, borrowed until the next run. */
     tsr_status (*run)(void *model, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
                       tsr_tensor *logits);
     void *model;
@@ -41,6 +41,10 @@ typedef struct llama_generation {
 /** The number of positions that a request needs; the last token is never fed back, and needs no
  * position. */
 int64_t llama_request_positions(const llama_request *request);
+
+/** The number of tokens to generate behind a prompt: as `asked`, or where that is -1, 128, or as
+ * many as positions are left. TSR_ERROR_ARGUMENT: there are not that many positions. */
+tsr_status llama_request_limit(const llama_config *config, int64_t prompt_count, int64_t asked, int64_t *out);
 
 /** Collective: generates text. Free `*out` with llama_generation_finish(). */
 tsr_status llama_generate(const llama_speaker *speaker, const llama_request *request, llama_generation *out);

@@ -82,7 +82,7 @@ void train_layouts_windows(const train_layouts *layouts, int dim, int64_t unit, 
 {
     char first[64], last[72];
     snprintf(first, sizeof first, "S(%d;balanced;unit=%lld)", dim, (long long)unit);
-    /* cp cuts what dp and fsdp have left: so windows stay among the ranks that have their tokens. */
+    /* cp cuts what dp and fsdp have left: so windows stay with the ranks that have their tokens. */
     snprintf(last, sizeof last, "%s[%d]", first, TSR_MAX_DIMS);
     const char *const of[TRAIN_ROLES] = {first, first, "R", last};
     join(layouts, of, text);

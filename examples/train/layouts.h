@@ -9,8 +9,8 @@
  * | tp   | R                        | as in tessera-llama              | as the weights          |
  * | cp   | tokens: S(1;balanced)    | R                                | R                       |
  *
- * Experts are cut along tp as wholes, and along fsdp each by its hidden features. With more ranks of
- * tp than experts, tp cuts the inner features of each.
+ * Experts are cut along tp as wholes, and along fsdp each by its hidden features. With more ranks
+ * of tp than experts, tp cuts the inner features of each.
  */
 #ifndef TRAIN_LAYOUTS_H
 #define TRAIN_LAYOUTS_H

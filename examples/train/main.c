@@ -6,6 +6,7 @@
 #include "random.h"
 #include "report.h"
 #include "settings.h"
+#include "text.h"
 
 #include <tessera/run.h>
 #include <tessera/sys/status.h>
@@ -27,11 +28,14 @@ typedef struct opened {
     char *path;                  /* of config.json */
     tsr_safetensors *checkpoint; /* NULL: from scratch */
     train_data data, validation;
+    llama_request sample;
+    llama_tokens prompt; /* of it */
 } opened;
 
 static void finish(opened *o)
 {
     free(o->path);
+    free(o->prompt.ids);
     tsr_safetensors_destroy(o->checkpoint);
     train_data_finish(&o->data);
     train_data_finish(&o->validation);
@@ -67,6 +71,23 @@ static tsr_status check_model(const train_options *options, const llama_config *
     return TSR_OK;
 }
 
+/* What samples are: all have one stream of random numbers, of which each step has its own part. */
+static tsr_status make_sample(const train_options *options, opened *o)
+{
+    llama_tokens ids = {0};
+    if (options->sample == 0)
+        return TSR_OK;
+    if (options->prompt_ids)
+        TSR_TRY(llama_tokens_parse(options->prompt_ids, &ids));
+    const tsr_status status = llama_tokens_prompt(&o->config, options->prompt, &ids, &o->prompt);
+    free(ids.ids);
+    TSR_TRY(status);
+    o->sample = (llama_request){.prompt = o->prompt.ids,
+                                .prompt_count = o->prompt.count,
+                                .sampling = {options->temperature, llama_random_stream(options->seed, "samples")}};
+    return llama_request_limit(&o->config, o->prompt.count, options->tokens, &o->sample.tokens);
+}
+
 /* Checks the folder of the plot before anything is computed, for it is written last. */
 static tsr_status check_place(const char *path)
 {
@@ -84,6 +105,7 @@ static tsr_status open_files(const train_options *options, opened *o)
         TSR_TRY(check_place(options->plot));
     TSR_TRY(open_model(options->model, o));
     TSR_TRY(check_model(options, &o->config));
+    TSR_TRY(make_sample(options, o));
     TSR_TRY(train_data_open("--data", options->data, o->config.vocab_size, options->length, &o->data));
     if (options->validation)
         TSR_TRY(train_data_open("--validation", options->validation, o->config.vocab_size, options->length,
@@ -94,6 +116,7 @@ static tsr_status open_files(const train_options *options, opened *o)
 /* Where the ranks' steps go. */
 typedef struct audience {
     const train_options *options;
+    const llama_config *config;
     train_plot plot;
 } audience;
 
@@ -108,13 +131,13 @@ static tsr_status on_begin(void *user, const train_trainer *trainer)
 static tsr_status on_step(void *user, const train_step *step)
 {
     audience *const a = user;
-    TSR_TRY(train_report_step(step, a->options->json));
+    TSR_TRY(train_report_step(a->config, step, a->options->json));
     return a->options->plot ? train_plot_add(&a->plot, step) : TSR_OK;
 }
 
 static tsr_status train(const train_options *options, const opened *o, int ranks, const llama_processes *processes)
 {
-    audience told = {.options = options};
+    audience told = {.options = options, .config = &o->config};
     const train_job job = {
         .plan = {.config = &o->config,
                  .mesh = options->mesh,
@@ -137,6 +160,8 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                      options->steps},
         .steps = options->steps,
         .every = options->every,
+        .sample = o->sample,
+        .sample_every = options->sample,
         .save = options->save,
         .saves_in_background = options->background,
         .settings = train_settings_of(options),

@@ -2,6 +2,7 @@
 
 #include "cli/guess.h"
 #include "settings.h"
+#include "text.h"
 
 #include <tessera/sys/status.h>
 
@@ -47,7 +48,7 @@ const char *const train_usage =
     "      --loss-scale X     multiply the loss by X, a power of two, which halves where gradients are not finite,\n"
     "                         and skip such a step (default 65536 with bf16; 0: neither, the default without)\n"
     "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
-    "      --seed N           of first weights, drawn windows and dropout (default 0)\n"
+    "      --seed N           of first weights, drawn windows, dropout and samples (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
     "      --every K          after every K steps save, and validate\n"
     "      --background       go on training while a state is written, from a copy in memory\n"
@@ -55,6 +56,12 @@ const char *const train_usage =
     "                         with, as far as none are given\n"
     "      --validation FILE  what to measure the loss on as well, of the kind of --data\n"
     "      --plot FILE.svg    draw the losses\n"
+    "      --sample K         after every K steps let the model write, on the mesh on which it is trained\n"
+    "      --prompt TEXT      what samples go on from, for models whose tokens are bytes (vocab_size 256)\n"
+    "      --prompt-ids IDS   the same as token numbers: 1,2,3\n"
+    "                         (default: the model's begin token, else a line feed or token 0)\n"
+    "      --tokens N         tokens of a sample at most (default 128, or as many as there are positions)\n"
+    "      --temperature T    draw them from softmax(logits / T) instead of taking the most likely\n"
     "      --json             a JSON object for each step\n"
     "  -h, --help\n"
     "      --version\n"
@@ -96,6 +103,11 @@ enum {
     OPTION_RESUME,
     OPTION_VALIDATION,
     OPTION_PLOT,
+    OPTION_SAMPLE,
+    OPTION_PROMPT,
+    OPTION_IDS,
+    OPTION_TOKENS,
+    OPTION_TEMPERATURE,
     OPTION_JSON,
     OPTION_VERSION,
     OPTION_HELP = 'h'
@@ -130,6 +142,11 @@ static const struct option KNOWN[] = {
     {"resume", required_argument, NULL, OPTION_RESUME},
     {"validation", required_argument, NULL, OPTION_VALIDATION},
     {"plot", required_argument, NULL, OPTION_PLOT},
+    {"sample", required_argument, NULL, OPTION_SAMPLE},
+    {"prompt", required_argument, NULL, OPTION_PROMPT},
+    {"prompt-ids", required_argument, NULL, OPTION_IDS},
+    {"tokens", required_argument, NULL, OPTION_TOKENS},
+    {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -258,6 +275,12 @@ static tsr_status take_number(int option, const char *value, train_options *out,
         return parse_whole("warm-up", value, 0, &out->warm_up);
     case OPTION_EVERY:
         return parse_whole("every", value, 1, &out->every);
+    case OPTION_SAMPLE:
+        return parse_whole("sample", value, 1, &out->sample);
+    case OPTION_TOKENS:
+        return parse_whole("tokens", value, 1, &out->tokens);
+    case OPTION_TEMPERATURE:
+        return parse_real("temperature", value, NULL, &out->temperature);
     case OPTION_LR:
         return parse_real("lr", value, NULL, &out->rate);
     case OPTION_FINAL_LR:
@@ -300,6 +323,12 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         return TSR_OK;
     case OPTION_PLOT:
         out->plot = value;
+        return TSR_OK;
+    case OPTION_PROMPT:
+        out->prompt = value;
+        return TSR_OK;
+    case OPTION_IDS:
+        out->prompt_ids = value;
         return TSR_OK;
     case OPTION_OPTIMIZER:
         given->optimizer = value;
@@ -353,6 +382,22 @@ static tsr_status choose_optimizer(const settings *given, tsr_optimizer_options 
     return TSR_OK;
 }
 
+static tsr_status check_sample(const train_options *options)
+{
+    llama_tokens ids;
+    const bool tells = options->prompt || options->prompt_ids || options->tokens >= 0 || options->temperature > 0;
+    if (tells && !options->sample)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt, --prompt-ids, --tokens and --temperature are of samples; "
+                                                  "give --sample K, the steps between them");
+    if (options->prompt && options->prompt_ids)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt and --prompt-ids exclude each other");
+    if (!options->prompt_ids)
+        return TSR_OK;
+    TSR_TRY(llama_tokens_parse(options->prompt_ids, &ids));
+    free(ids.ids);
+    return TSR_OK;
+}
+
 static tsr_status check(const train_options *options, int operands)
 {
     if (operands != 1)
@@ -379,7 +424,7 @@ static tsr_status check(const train_options *options, int operands)
                                                   "--validation FILE");
     if (options->engine && strcmp(options->engine, "threads") != 0 && strcmp(options->engine, "mpi") != 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--engine %s: the engines are threads and mpi", options->engine);
-    return TSR_OK;
+    return check_sample(options);
 }
 
 /* Refuses a word that getopt() did. */
@@ -429,7 +474,8 @@ tsr_status train_options_parse(int argc, char **argv, train_options *out)
                              .batch = 16,
                              .length = 256,
                              .micro_batches = 1,
-                             .loss_scale = NAN};
+                             .loss_scale = NAN,
+                             .tokens = -1};
     TSR_TRY(parse(argc, argv, &options));
     *out = options;
     return TSR_OK;

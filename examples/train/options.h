@@ -14,7 +14,11 @@ typedef struct train_options {
     const char *mesh; /**< "dp=1" unless given */
     const char *engine;
     const char *save, *resume;
-    const char *plot; /**< the SVG to write */
+    const char *plot;                /**< the SVG to write */
+    const char *prompt, *prompt_ids; /**< of samples */
+    int64_t sample;                  /**< after how many steps there is one; 0: never */
+    int64_t tokens;                  /**< of a sample; -1: not given */
+    double temperature;              /**< of samples; 0: greedy */
     tsr_dtype dtype;
     tsr_optimizer_options optimizer;
     double rate, clip; /**< clip INFINITY: not */

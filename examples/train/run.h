@@ -2,6 +2,7 @@
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
 
+#include "generate.h"
 #include "processes.h"
 #include "saving.h"
 
@@ -17,7 +18,8 @@ typedef struct train_step {
     double rate_of_products; /**< multiplications and additions a second, of all ranks together */
     double of_peak;          /**< the same, as a part of what they reach in large products; 0: not measured */
     bool has_validation;
-    double validation; /**< the loss after this step */
+    double validation;              /**< the loss after this step */
+    const llama_generation *sample; /**< text after this step, borrowed for the call; NULL: none */
 } train_step;
 
 /** A training, the same on every rank. */
@@ -27,8 +29,10 @@ typedef struct train_job {
     const train_data *validation; /**< NULL: none */
     tsr_schedule schedule;        /**< of the learning rate */
     int64_t steps;
-    int64_t every;    /**< 0: only at the end */
-    const char *save; /**< NULL: not */
+    int64_t every;        /**< 0: only at the end */
+    llama_request sample; /**< the text to generate; its stream is that of all samples */
+    int64_t sample_every; /**< steps; 0: never */
+    const char *save;     /**< NULL: not */
     bool saves_in_background;
     train_numbers settings; /**< which are saved, too */
     const char *resume;     /**< NULL: from the begin */

@@ -397,13 +397,10 @@ bool train_is_part(const train_model *model)
     return model->whole > model->batch;
 }
 
-tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p, train_weights *weights,
-                           tsr_value *router)
+static statement begin(const train_model *model, bool trains, tsr_program *p, train_weights *weights)
 {
     const llama_config *const c = model->config;
     statement s = {.model = model, .config = c, .on = model->layouts, .p = p, .trains = trains, .layer = -1};
-    tsr_cross_entropy_options options = TSR_CROSS_ENTROPY_OPTIONS_INIT;
-    const int64_t shape[] = {model->batch, model->length}, table[] = {c->vocab_size, c->hidden_size};
     s.room = (size_t)c->layers * LAYER_WEIGHTS + 3;
     weights->values = calloc(s.room, sizeof *weights->values);
     weights->used = calloc(s.room, sizeof *weights->used);
@@ -411,20 +408,46 @@ tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p
     s.weights = weights;
     if (trains && model->dropout > 0)
         s.key = tsr_run_key(p, TRAIN_DROPOUT_KEY, TSR_RANDOM_PHILOX);
+    return s;
+}
+
+static tsr_value keep_table(statement *s, const char *name)
+{
+    const int64_t shape[] = {s->config->vocab_size, s->config->hidden_size};
+    return weight(s, name, "S(0)", 2, shape);
+}
+
+/* What all layers make of tokens. */
+static tsr_value read_tokens(statement *s, tsr_value tokens, tsr_value embedding)
+{
+    tsr_value x = drop(s, tsr_op_all_reduce(s->p, tsr_op_embedding(s->p, embedding, tokens), 0));
+    s->next = gather_layer(s, 0);
+    for (int64_t i = 0; i < s->config->layers; i++)
+        x = layer(s, i, x);
+    s->layer = -1;
+    return x;
+}
+
+static tsr_value norm_last(statement *s, tsr_value x)
+{
+    const tsr_value last = weight(s, "model.norm.weight", "R", 1, &s->config->hidden_size);
+    return tsr_op_rms_norm(s->p, tsr_op_vary(s->p, x), last, s->config->norm_epsilon);
+}
+
+tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p, train_weights *weights,
+                           tsr_value *router)
+{
+    const int64_t shape[] = {model->batch, model->length};
+    tsr_cross_entropy_options options = TSR_CROSS_ENTROPY_OPTIONS_INIT;
+    statement s = begin(model, trains, p, weights);
     options.ignore_index = TSR_IGNORE_NONE;
     const tsr_value tokens = input(&s, "tokens", 2, shape), targets = input(&s, "targets", 2, shape);
     s.positions = input(&s, "positions", 1, shape + 1);
-    const tsr_value embedding = weight(&s, "model.embed_tokens.weight", "S(0)", 2, table);
-    tsr_value x = drop(&s, tsr_op_all_reduce(p, tsr_op_embedding(p, embedding, tokens), 0));
-    s.next = gather_layer(&s, 0);
-    for (int64_t i = 0; i < c->layers; i++)
-        x = layer(&s, i, x);
-    s.layer = -1;
-    const tsr_value last = weight(&s, "model.norm.weight", "R", 1, &c->hidden_size);
-    x = tsr_op_rms_norm(p, tsr_op_vary(p, x), last, c->norm_epsilon);
+    const tsr_value embedding = keep_table(&s, "model.embed_tokens.weight");
+    const tsr_value x = norm_last(&s, read_tokens(&s, tokens, embedding));
     if (router)
         *router = balance(&s);
-    const tsr_value output = c->tied_embeddings ? embedding : weight(&s, "lm_head.weight", "S(0)", 2, table);
+    const tsr_value output = model->config->tied_embeddings ? embedding : keep_table(&s, "lm_head.weight");
     if (!train_is_part(model))
         return tsr_op_linear_cross_entropy(p, x, output, targets, &options);
     options.reduction = TSR_LOSS_SUM;
@@ -627,5 +650,22 @@ tsr_status train_state_validation(const train_model *model, tsr_program *p)
     const tsr_value loss = tsr_op_all_reduce(p, train_state_loss(model, false, p, &weights, NULL), 0);
     train_weights_finish(&weights);
     tsr_output(p, "loss", tsr_op_cast(p, loss, TSR_F64), NULL);
+    return tsr_program_status(p, NULL);
+}
+
+tsr_status train_state_logits(const train_model *model, tsr_program *p)
+{
+    train_weights weights = {0};
+    const int64_t shape[] = {model->batch, model->length}, one = 1;
+    statement s = begin(model, false, p, &weights);
+    const tsr_value tokens = input(&s, "tokens", 2, shape);
+    s.positions = input(&s, "positions", 1, shape + 1);
+    const tsr_value wanted = tsr_input(p, "wanted", s.on->mesh, TSR_I64, 1, &one, NULL);
+    const tsr_value embedding = keep_table(&s, "model.embed_tokens.weight");
+    tsr_value x = lay(&s, read_tokens(&s, tokens, embedding), -1, -1, "R");
+    x = norm_last(&s, tsr_op_index_select(p, x, wanted, 1));
+    const tsr_value output = model->config->tied_embeddings ? embedding : keep_table(&s, "lm_head.weight");
+    tsr_output(p, "logits", lay(&s, tsr_op_linear(p, x, output, TSR_NONE), -1, -1, "R"), NULL);
+    train_weights_finish(&weights);
     return tsr_program_status(p, NULL);
 }

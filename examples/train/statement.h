@@ -66,6 +66,11 @@ tsr_status train_state_step(const train_model *model, const train_update *update
 /** Records a part that is not the last one: it adds its terms to these states, and sums nothing. */
 tsr_status train_state_part(const train_model *model, const train_update *update, tsr_program *program);
 
+/** Records what generates text: inputs "tokens" (batch, length), "positions" (length) and "wanted"
+ * (1), a position, whose logits in all windows are the output "logits" (batch, 1, vocab_size),
+ * whole on every rank. */
+tsr_status train_state_logits(const train_model *model, tsr_program *program);
+
 /** Records the loss alone, the output "loss". */
 tsr_status train_state_validation(const train_model *model, tsr_program *program);
 

@@ -130,19 +130,6 @@ static tsr_status make_tensors(train_trainer *trainer, bool terms)
     return TSR_OK;
 }
 
-/* Gives a program the tensors that it asks for. */
-static tsr_status bind(const train_trainer *trainer, const train_program *program)
-{
-    for (size_t k = 0; k < tsr_executable_binding_count(program->executable); k++) {
-        tsr_executable_binding wanted;
-        TSR_TRY(tsr_executable_binding_at(program->executable, k, &wanted));
-        for (size_t i = 0; i < trainer->all; i++)
-            if (strcmp(trainer->names[i], wanted.name) == 0)
-                TSR_TRY(tsr_executable_bind(program->executable, wanted.name, trainer->tensors[i]));
-    }
-    return TSR_OK;
-}
-
 static tsr_status make_all(train_trainer *trainer)
 {
     const size_t room = tsr_executable_binding_count(trainer->step.executable) + 1;
@@ -155,12 +142,24 @@ static tsr_status make_all(train_trainer *trainer)
     return make_tensors(trainer, true);
 }
 
+tsr_status train_trainer_bind(const train_trainer *trainer, tsr_executable *executable)
+{
+    for (size_t k = 0; k < tsr_executable_binding_count(executable); k++) {
+        tsr_executable_binding wanted;
+        TSR_TRY(tsr_executable_binding_at(executable, k, &wanted));
+        for (size_t i = 0; i < trainer->all; i++)
+            if (strcmp(trainer->names[i], wanted.name) == 0)
+                TSR_TRY(tsr_executable_bind(executable, wanted.name, trainer->tensors[i]));
+    }
+    return TSR_OK;
+}
+
 /* Gives a program its tensors, and compares the ranks' programs. */
 static tsr_status prepare(train_trainer *trainer, train_program *program)
 {
     if (!program->executable)
         return TSR_OK;
-    TSR_TRY(bind(trainer, program));
+    TSR_TRY(train_trainer_bind(trainer, program->executable));
     TSR_TRY(tsr_executable_prepare(program->executable, trainer->comm));
     const size_t bytes = tsr_executable_workspace_bytes(program->executable);
     trainer->bytes = bytes > trainer->bytes ? bytes : trainer->bytes;

@@ -79,6 +79,9 @@ tsr_status train_trainer_step(train_trainer *trainer, const train_batches *batch
 /** Collective: the mean loss over `count` batches, from batch 0 on. */
 tsr_status train_trainer_validate(train_trainer *trainer, const train_batches *batches, int64_t count, double *loss);
 
+/** Binds the weights that are trained to another program, which asks for them by name. */
+tsr_status train_trainer_bind(const train_trainer *trainer, tsr_executable *executable);
+
 /** The name of a weight or state, borrowed. */
 const char *train_trainer_name(const train_trainer *trainer, size_t index);
 

@@ -1,12 +1,15 @@
 """What tessera-train says, keeps to on every mesh, and refuses."""
 import json
 import math
+import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 import trained
 from harness import case, expect, refused, run, run_cases
+
+SHAKESPEARE = pathlib.Path(sys.argv[2])
 
 
 @case("a step is a JSON object of these fields")
@@ -63,6 +66,39 @@ def dropout(directory):
     for mesh in ("tp=2", "cp=3", "fsdp=3", "dp=2,tp=2"):
         other = trained.losses(*model, "--steps", 4, "--dropout", "0.2", "--mesh", mesh)
         expect(all(abs(a["loss"] - b) <= 1e-9 for a, b in zip(one, other)), mesh, one, other)
+
+
+@case("samples are the same on every mesh, and follow from the seed and the step")
+def samples(directory):
+    experts = {"model_type": "mixtral", "num_local_experts": 3, "num_experts_per_tok": 2, "num_key_value_heads": 2}
+    for changes in ({}, experts):
+        model = [*trained.write_tiny(directory, **changes), "--dtype", "f64", "--lr", "0.02", "--steps", 4, "--sample", 2, "--tokens", 9, "--prompt", "All"]
+        for options in ([], ["--temperature", "0.9"]):
+            one = [step.get("sample") for step in trained.steps(*model, *options)]
+            expect([sample is not None for sample in one] == [False, True, False, True] and len(one[1]["ids"]) == 9, one)
+            for mesh in ("dp=2", "tp=3", "cp=2", "fsdp=3", "dp=2,fsdp=2,tp=2", "cp=2,tp=2"):
+                other = [step.get("sample") for step in trained.steps(*model, *options, "--mesh", mesh)]
+                expect(other == one, mesh, one, other)
+        expect(one[1] != one[3], one)
+        seeded = trained.steps(*model, *options, "--seed", 3, "--lr", 0)
+        expect(seeded[1]["sample"] != seeded[3]["sample"], "steps draw alike", seeded)
+    numbers = trained.write_tiny(directory, vocab_size=300)
+    trained.write_numbers(directory / "text.txt", [i % 300 for i in range(100)])
+    got = trained.steps(*numbers, "--steps", 1, "--sample", 1, "--tokens", 5, "--prompt-ids", "7,8")[0]["sample"]
+    expect(got["text"] is None and len(got["ids"]) == 5, got)
+    done = run(*numbers, "--steps", 1, "--sample", 1, "--tokens", 5, "--prompt-ids", "7,8")
+    expect(done.stdout.decode().splitlines()[1:] == ["--", " ".join(map(str, got["ids"])), "--"], done)
+
+
+@case("samples of the Shakespeare model are those of transformers, and training goes on as without them")
+def shakespeare(directory):
+    expected = json.loads((SHAKESPEARE / "expected.json").read_text())["cases"][0]
+    (directory / "text.txt").write_bytes(trained.TEXT)
+    model = [SHAKESPEARE, "--data", directory / "text.txt", "--batch", 2, "--length", 32, "--steps", 2]
+    got = trained.steps(*model, "--mesh", "tp=2", "--lr", 0, "--sample", 1, "--tokens", 12, "--prompt", expected["prompt"])
+    expect(all(step["sample"]["ids"] == expected["ids"][:12] for step in got), got, expected)
+    with_samples = trained.losses(*model, "--steps", 3, "--sample", 1, "--tokens", 2)
+    expect(with_samples == trained.losses(*model, "--steps", 3), with_samples)
 
 
 @case("bf16 is near f32 on every mesh, and learns")
@@ -203,6 +239,12 @@ def refusals(directory):
     refused(2, *model, "--loss-scale", "1000", says=["--loss-scale 1000", "power of two"])
     refused(2, *model, "--order", "up", says="sequential or random")
     refused(2, *model, "--every", "3", says="--save")
+    refused(2, *model, "--prompt", "x", says="--sample K")
+    refused(2, *model, "--sample", "0", says="--sample 0")
+    refused(2, *model, "--sample", "1", "--prompt", "x", "--prompt-ids", "1", says="exclude each other")
+    refused(2, *model, "--sample", "1", "--prompt-ids", "1,x", says="a token number")
+    refused(1, *model, "--sample", "1", "--prompt-ids", "1,256", says="token 256")
+    refused(1, *model, "--sample", "1", "--tokens", "99", says=["--tokens 99", "leaves room for 31"])
     refused(2, *model, "--dropout", "1", says=["--dropout 1", "below 1"])
     refused(2, *model, "--schedule", "up", says=["--schedule up", "linear or cosine"])
     refused(2, *model, "--final-lr", "0.1", says="--schedule linear or cosine")
