@@ -16,6 +16,7 @@
 static const tool_command *const commands[] = {
     &info_command,
     &layout_command,
+    &convert_command,
     &plan_command,
     &redistribute_command,
     &rows_gather_command,

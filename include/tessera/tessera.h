@@ -88,6 +88,7 @@
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
+#include <tessera/sharding.h>
 #include <tessera/sparse.h>
 #include <tessera/status.h>
 #include <tessera/sync.h>

@@ -8,7 +8,7 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
+ORDER = ["base", "mesh", "placement", "sharding", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
 # Libraries on top, which include only what an embedder can: headers of include/, and their own.
 ON_TOP = ("ops", "bench", "files")
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
@@ -24,12 +24,13 @@ ROOMS = {
     "src/ops/eager": {".": [], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},
+    "src/sharding": {"text": [], "form": ["text"], "formats": ["text", "form"], ".": ["text", "form", "formats"]},
     "src/files": {".": [], "programs": ["."]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
-TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "rows", "info", "bench/run", "bench/check", "bench/moves",
+TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "convert", "redistribute", "rows", "info", "bench/run", "bench/check", "bench/moves",
               "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/rows", "bench/checkpoint", "bench/suite", "simulate", "ops", "program"]
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
