@@ -16,6 +16,7 @@
 static const tool_command *const commands[] = {
     &info_command,
     &layout_command,
+    &convert_command,
     &plan_command,
     &redistribute_command,
     &rows_gather_command,
@@ -39,6 +40,7 @@ static const tool_command *const commands[] = {
     &bench_suite_command,
     &bench_kernels_command,
     &bench_rows_command,
+    &bench_checkpoint_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

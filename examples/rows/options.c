@@ -1,11 +1,8 @@
 #include "options.h"
 
-#include "batch.h"
+#include "numbers.h"
 
 #include <argp.h>
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 
 /* Upper bounds of numbers on the command line. */
 enum { MOST_RANKS = 4096, MOST_NODES = 1 << 30, MOST_DEGREE = 1 << 20, MOST_EPOCHS = 1 << 30 };
@@ -26,27 +23,6 @@ static const struct argp_option known[] = {
     {0},
 };
 
-/* A whole number of digits from `least` to `most`. */
-static int64_t whole(struct argp_state *state, const char *option, const char *text, int64_t least, int64_t most)
-{
-    char *end;
-    errno = 0;
-    const long long value = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || end == text || value < least || value > most)
-        argp_error(state, "--%s %s: a whole number from %lld to %lld is expected", option, text, (long long)least,
-                   (long long)most);
-    return value;
-}
-
-static double number(struct argp_state *state, const char *option, const char *text, double most)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    if (*end != '\0' || end == text || !isfinite(value) || value < 0 || value > most)
-        argp_error(state, "--%s %s: a number from 0 to %g is expected", option, text, most);
-    return value;
-}
-
 static void check(struct argp_state *state, const options *o)
 {
     const graph *const g = &o->training.graph;
@@ -60,28 +36,28 @@ static error_t take(int key, char *text, struct argp_state *state)
     graph *const g = &o->training.graph;
     switch (key) {
     case RANKS:
-        o->ranks = (int)whole(state, "ranks", text, 1, MOST_RANKS);
+        o->ranks = (int)example_whole(state, "ranks", text, 1, MOST_RANKS);
         return 0;
     case NODES:
-        g->nodes = whole(state, "nodes", text, 1, MOST_NODES);
+        g->nodes = example_whole(state, "nodes", text, 1, MOST_NODES);
         return 0;
     case COMMUNITIES:
-        g->communities = whole(state, "communities", text, 1, MOST_NODES);
+        g->communities = example_whole(state, "communities", text, 1, MOST_NODES);
         return 0;
     case DEGREE:
-        g->degree = whole(state, "degree", text, 1, MOST_DEGREE);
+        g->degree = example_whole(state, "degree", text, 1, MOST_DEGREE);
         return 0;
     case NOISE:
-        g->noise = number(state, "noise", text, 1);
+        g->noise = example_number(state, "noise", text, 1);
         return 0;
     case EPOCHS:
-        o->training.epochs = whole(state, "epochs", text, 0, MOST_EPOCHS);
+        o->training.epochs = example_whole(state, "epochs", text, 0, MOST_EPOCHS);
         return 0;
     case SEED:
-        o->training.seed = g->seed = (uint64_t)whole(state, "seed", text, 0, INT64_MAX);
+        o->training.seed = g->seed = (uint64_t)example_whole(state, "seed", text, 0, INT64_MAX);
         return 0;
     case RATE:
-        o->training.rate = number(state, "rate", text, 1000);
+        o->training.rate = example_number(state, "rate", text, 1000);
         return 0;
     case SAVE:
         o->training.save = text;

@@ -5,6 +5,7 @@
 #include "program.h"
 #include "random.h"
 #include "report.h"
+#include "settings.h"
 
 #include <tessera/run.h>
 #include <tessera/sys/status.h>
@@ -55,10 +56,11 @@ static tsr_status open_model(const char *path, opened *o)
 
 static tsr_status check_model(const train_options *options, const llama_config *config)
 {
-    if (config->mixture.experts > 0)
+    if (config->mixture.jitters)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: the model has %lld experts; this program trains models without experts",
-                              options->model, (long long)config->mixture.experts);
+                              "%s: router_jitter_noise is above 0; this program trains routers without noise: set it "
+                              "to 0",
+                              options->model);
     if (options->length > config->max_positions)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--length %lld: max_position_embeddings is %lld",
                               (long long)options->length, (long long)config->max_positions);
@@ -78,7 +80,6 @@ static tsr_status check_place(const char *path)
 
 static tsr_status open_files(const train_options *options, opened *o)
 {
-    *o = (opened){0};
     if (options->plot)
         TSR_TRY(check_place(options->plot));
     TSR_TRY(open_model(options->model, o));
@@ -125,15 +126,20 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                  .shards_states = options->shards_states,
                  .checkpoint = o->checkpoint,
                  .seed = options->seed,
+                 .dropout = options->dropout,
+                 .micro_batches = options->micro_batches,
+                 .loss_scale = options->loss_scale,
                  .measures_peak = !options->json},
         .batches = {&o->data, options->batch, options->length, options->random,
                     llama_random_stream(options->seed, "windows")},
         .validation = options->validation ? &o->validation : NULL,
-        .rate = options->rate,
-        .warm_up = options->warm_up,
+        .schedule = {sizeof(tsr_schedule), options->schedule, options->rate, options->final_rate, options->warm_up,
+                     options->steps},
         .steps = options->steps,
         .every = options->every,
         .save = options->save,
+        .saves_in_background = options->background,
+        .settings = train_settings_of(options),
         .resume = options->resume,
         .ranks = ranks,
         .processes = processes,
@@ -149,14 +155,17 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
     return status;
 }
 
-static tsr_status run_on(const train_options *options, int ranks, const llama_processes *processes)
+static tsr_status run_on(const train_options *given, int ranks, const llama_processes *processes)
 {
-    opened o;
-    tsr_status status = open_files(options, &o);
+    opened o = {0};
+    train_options options = *given;
+    tsr_status status = given->resume ? train_settings_resume(given->resume, &options) : TSR_OK;
+    if (status == TSR_OK)
+        status = open_files(&options, &o);
     if (processes)
         status = llama_processes_agree(processes, status);
     if (status == TSR_OK)
-        status = train(options, &o, ranks, processes);
+        status = train(&options, &o, ranks, processes);
     finish(&o);
     return status;
 }
@@ -202,7 +211,7 @@ static int run(const train_options *options)
     if (status == TSR_OK)
         status = run_on(options, ranks, &processes);
     /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
-    const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
+    const int code = status == TSR_OK ? 0 : llama_processes_fail(&processes, status);
     llama_processes_leave(&processes);
     return code;
 }

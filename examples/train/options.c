@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "cli/guess.h"
+#include "settings.h"
 
 #include <tessera/sys/status.h>
 
@@ -14,7 +15,8 @@
 
 const char *const train_usage =
     "Usage: tessera-train (MODEL_DIR | CONFIG.json) --data FILE [OPTION...]\n"
-    "Trains a Llama, Mistral or Qwen3, from a Hugging Face checkpoint or from scratch, on a mesh of ranks.\n"
+    "Trains a Llama, Mistral, Qwen3, Mixtral or Qwen3-MoE, from a Hugging Face checkpoint or from scratch,\n"
+    "on a mesh of ranks.\n"
     "\n"
     "      --data FILE        what to learn: bytes of a text where vocab_size is 256, else token numbers,\n"
     "                         a .npy of i32 or i64\n"
@@ -25,21 +27,32 @@ const char *const train_usage =
     "      --steps N          train until step N - 1; steps count from 0 (default 100)\n"
     "      --batch B          windows of a step, of all ranks together (default 16)\n"
     "      --length L         tokens of a window (default 256)\n"
+    "      --micro-batches N  cut a step into N parts, which run one after the other; gradients are summed over\n"
+    "                         ranks once (default 1)\n"
     "      --order NAME       windows one behind the other (sequential, the default), or drawn (random)\n"
     "      --optimizer NAME   adamw (default), sgd, lion, adafactor or muon\n"
     "      --lr X             learning rate (default 0.001)\n"
     "      --warm-up N        steps in which it grows from lr / N to lr (default 0)\n"
+    "      --schedule NAME    after the warm-up: constant (default), or until --steps down to --final-lr,\n"
+    "                         along a line (linear) or half a cosine (cosine)\n"
+    "      --final-lr X       the learning rate that a schedule ends with (default 0)\n"
     "      --betas A,B        of adamw (default 0.9,0.999) and lion (default 0.9,0.99)\n"
     "      --epsilon X        of adamw (default 1e-8), adafactor and muon\n"
     "      --weight-decay X   default: that of PyTorch's optimizer, for adamw 0.01\n"
     "      --clip X           the largest norm of all gradients together (default: any)\n"
+    "      --dropout P        the part of elements that is 0 in training, of embeddings and of what each\n"
+    "                         attention and MLP adds (default 0)\n"
     "      --dtype NAME       f32 (default), f64, or bf16: layers see matrices rounded to it,\n"
     "                         which are kept in f32\n"
+    "      --loss-scale X     multiply the loss by X, a power of two, which halves where gradients are not finite,\n"
+    "                         and skip such a step (default 65536 with bf16; 0: neither, the default without)\n"
     "      --shard-states     cut gradients and the optimizer's states along dp, too (ZeRO-1 and 2)\n"
-    "      --seed N           of first weights and drawn windows (default 0)\n"
+    "      --seed N           of first weights, drawn windows and dropout (default 0)\n"
     "      --save DIR         write the training's state to DIR at the end\n"
     "      --every K          after every K steps save, and validate\n"
-    "      --resume DIR       go on from such a state, on any mesh\n"
+    "      --background       go on training while a state is written, from a copy in memory\n"
+    "      --resume DIR       go on from such a state, on any mesh, with the settings that it was saved\n"
+    "                         with, as far as none are given\n"
     "      --validation FILE  what to measure the loss on as well, of the kind of --data\n"
     "      --plot FILE.svg    draw the losses\n"
     "      --json             a JSON object for each step\n"
@@ -61,19 +74,25 @@ enum {
     OPTION_STEPS,
     OPTION_BATCH,
     OPTION_LENGTH,
+    OPTION_MICRO,
     OPTION_ORDER,
     OPTION_OPTIMIZER,
     OPTION_LR,
     OPTION_WARM_UP,
+    OPTION_SCHEDULE,
+    OPTION_FINAL_LR,
     OPTION_BETAS,
     OPTION_EPSILON,
     OPTION_DECAY,
     OPTION_CLIP,
+    OPTION_DROPOUT,
     OPTION_DTYPE,
+    OPTION_SCALE,
     OPTION_SHARD,
     OPTION_SEED,
     OPTION_SAVE,
     OPTION_EVERY,
+    OPTION_BACKGROUND,
     OPTION_RESUME,
     OPTION_VALIDATION,
     OPTION_PLOT,
@@ -89,19 +108,25 @@ static const struct option KNOWN[] = {
     {"steps", required_argument, NULL, OPTION_STEPS},
     {"batch", required_argument, NULL, OPTION_BATCH},
     {"length", required_argument, NULL, OPTION_LENGTH},
+    {"micro-batches", required_argument, NULL, OPTION_MICRO},
     {"order", required_argument, NULL, OPTION_ORDER},
     {"optimizer", required_argument, NULL, OPTION_OPTIMIZER},
     {"lr", required_argument, NULL, OPTION_LR},
     {"warm-up", required_argument, NULL, OPTION_WARM_UP},
+    {"schedule", required_argument, NULL, OPTION_SCHEDULE},
+    {"final-lr", required_argument, NULL, OPTION_FINAL_LR},
     {"betas", required_argument, NULL, OPTION_BETAS},
     {"epsilon", required_argument, NULL, OPTION_EPSILON},
     {"weight-decay", required_argument, NULL, OPTION_DECAY},
     {"clip", required_argument, NULL, OPTION_CLIP},
+    {"dropout", required_argument, NULL, OPTION_DROPOUT},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
+    {"loss-scale", required_argument, NULL, OPTION_SCALE},
     {"shard-states", no_argument, NULL, OPTION_SHARD},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"save", required_argument, NULL, OPTION_SAVE},
     {"every", required_argument, NULL, OPTION_EVERY},
+    {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"resume", required_argument, NULL, OPTION_RESUME},
     {"validation", required_argument, NULL, OPTION_VALIDATION},
     {"plot", required_argument, NULL, OPTION_PLOT},
@@ -165,6 +190,19 @@ static tsr_status parse_seed(const char *text, uint64_t *out)
                : tsr_status_set(TSR_ERROR_ARGUMENT, "--seed %s: a whole number of at least 0 is expected", text);
 }
 
+/* A power of two that f32 has, so that scaled numbers have the same bits; or 0. */
+static tsr_status parse_scale(const char *text, double *out)
+{
+    int exponent;
+    TSR_TRY(parse_real("loss-scale", text, NULL, out));
+    if (*out > 0 && (frexp(*out, &exponent) != 0.5 || exponent < -125 || exponent > 128))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "--loss-scale %s: 0, or a power of two from 2^-126 to 2^127, is "
+                              "expected",
+                              text);
+    return TSR_OK;
+}
+
 /* One of two or more words. */
 static tsr_status parse_word(const char *option, const char *text, const char *const *words, const char *said, int *out)
 {
@@ -180,6 +218,16 @@ static tsr_status parse_order(const char *text, train_options *out)
     int which;
     TSR_TRY(parse_word("order", text, orders, "sequential or random", &which));
     out->random = which == 1;
+    return TSR_OK;
+}
+
+static tsr_status parse_schedule(const char *text, train_options *out)
+{
+    static const char *const names[] = {"constant", "linear", "cosine", NULL};
+    static const tsr_schedule_kind kinds[] = {TSR_SCHEDULE_CONSTANT, TSR_SCHEDULE_LINEAR, TSR_SCHEDULE_COSINE};
+    int which;
+    TSR_TRY(parse_word("schedule", text, names, "constant, linear or cosine", &which));
+    out->schedule = kinds[which];
     return TSR_OK;
 }
 
@@ -202,14 +250,22 @@ static tsr_status take_number(int option, const char *value, train_options *out,
         return parse_whole("batch", value, 1, &out->batch);
     case OPTION_LENGTH:
         return parse_whole("length", value, 1, &out->length);
+    case OPTION_MICRO:
+        return parse_whole("micro-batches", value, 1, &out->micro_batches);
+    case OPTION_SCALE:
+        return parse_scale(value, &out->loss_scale);
     case OPTION_WARM_UP:
         return parse_whole("warm-up", value, 0, &out->warm_up);
     case OPTION_EVERY:
         return parse_whole("every", value, 1, &out->every);
     case OPTION_LR:
         return parse_real("lr", value, NULL, &out->rate);
+    case OPTION_FINAL_LR:
+        return parse_real("final-lr", value, NULL, &out->final_rate);
     case OPTION_CLIP:
         return parse_real("clip", value, NULL, &out->clip);
+    case OPTION_DROPOUT:
+        return parse_real("dropout", value, NULL, &out->dropout);
     case OPTION_EPSILON:
         return parse_real("epsilon", value, NULL, &given->epsilon);
     case OPTION_DECAY:
@@ -250,10 +306,15 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         return TSR_OK;
     case OPTION_ORDER:
         return parse_order(value, out);
+    case OPTION_SCHEDULE:
+        return parse_schedule(value, out);
     case OPTION_DTYPE:
         return parse_dtype(value, out);
     case OPTION_JSON:
         out->json = true;
+        return TSR_OK;
+    case OPTION_BACKGROUND:
+        out->background = true;
         return TSR_OK;
     case OPTION_SHARD:
         out->shards_states = true;
@@ -299,9 +360,20 @@ static tsr_status check(const train_options *options, int operands)
                               operands);
     if (!options->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--data FILE is expected: what to learn; try --help");
+    if (options->micro_batches > options->batch)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--micro-batches %lld: a step has %lld windows (--batch)",
+                              (long long)options->micro_batches, (long long)options->batch);
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "
                                                   "gradients are not clipped");
+    if (options->dropout >= 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--dropout %g: a number from 0 to below 1 is expected",
+                              options->dropout);
+    if (options->final_rate > 0 && options->schedule == TSR_SCHEDULE_CONSTANT)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
+                                                  "cosine");
+    if (options->background && !options->save)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--background is how states are saved; give --save DIR");
     if (options->every && !options->save && !options->validation)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--every is how often to save or validate; give --save DIR or "
                                                   "--validation FILE");
@@ -329,24 +401,35 @@ static tsr_status parse(int argc, char **argv, train_options *out)
 {
     settings given = {"adamw", NAN, NAN, NAN, NAN};
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, NULL)) != -1;) {
+    int which = 0;
+    for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, &which)) != -1;) {
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
             return refuse_option(argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out, &given));
+        train_settings_mark(out, KNOWN[which].name); /* -h, which is no row, marks what came before */
     }
     out->model = argv[optind];
     if (out->help || out->version)
         return TSR_OK;
+    if (isnan(out->loss_scale))
+        out->loss_scale = out->dtype == TSR_BF16 ? 65536 : 0;
     TSR_TRY(choose_optimizer(&given, &out->optimizer));
     return check(out, argc - optind);
 }
 
 tsr_status train_options_parse(int argc, char **argv, train_options *out)
 {
-    train_options options = {
-        .mesh = "dp=1", .dtype = TSR_F32, .rate = 1e-3, .clip = INFINITY, .steps = 100, .batch = 16, .length = 256};
+    train_options options = {.mesh = "dp=1",
+                             .dtype = TSR_F32,
+                             .rate = 1e-3,
+                             .clip = INFINITY,
+                             .steps = 100,
+                             .batch = 16,
+                             .length = 256,
+                             .micro_batches = 1,
+                             .loss_scale = NAN};
     TSR_TRY(parse(argc, argv, &options));
     *out = options;
     return TSR_OK;

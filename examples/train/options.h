@@ -18,12 +18,19 @@ typedef struct train_options {
     tsr_dtype dtype;
     tsr_optimizer_options optimizer;
     double rate, clip; /**< clip INFINITY: not */
+    double dropout;    /**< 0: none */
+    double final_rate; /**< which the schedule ends with */
+    tsr_schedule_kind schedule;
     int64_t warm_up, steps, batch, length;
-    int64_t every; /**< 0: not given */
+    int64_t micro_batches; /**< of a step */
+    double loss_scale;     /**< the first one; 0: none */
+    int64_t every;         /**< 0: not given */
     uint64_t seed;
     bool random;        /**< the order of windows */
     bool shards_states; /**< of the optimizer, along dp */
+    bool background;    /**< how states are saved */
     bool json;
+    unsigned given;     /**< which settings (settings.h), by bits */
     bool help, version; /**< if set, nothing else was checked */
 } train_options;
 

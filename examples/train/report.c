@@ -15,16 +15,25 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *drop(json_t *object)
+{
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *make_json(const train_step *s)
 {
     json_t *const object =
         json_pack("{s:I, s:o, s:o, s:f, s:f, s:I, s:f}", "step", (json_int_t)s->step, "loss", number(s->loss),
                   "gradient_norm", number(s->norm), "lr", s->rate, "tokens_per_second", s->tokens_per_second,
                   "bytes_received", (json_int_t)s->bytes_received, "seconds", s->seconds);
-    if (object && s->has_validation && json_object_set_new(object, "validation_loss", number(s->validation)) != 0) {
-        json_decref(object);
-        return NULL;
-    }
+    if (object && !isnan(s->router) && json_object_set_new(object, "router_loss", number(s->router)) != 0)
+        return drop(object);
+    if (object && s->scale > 0 &&
+        json_object_update_new(object, json_pack("{s:f, s:b}", "loss_scale", s->scale, "skipped", s->is_skipped)) != 0)
+        return drop(object);
+    if (object && s->has_validation && json_object_set_new(object, "validation_loss", number(s->validation)) != 0)
+        return drop(object);
     return object;
 }
 
@@ -70,6 +79,10 @@ tsr_status train_report_step(const train_step *s, bool json)
                "%lld bytes received",
                (long long)s->step, s->loss, s->norm, s->rate, s->tokens_per_second, 1e-9 * s->rate_of_products,
                100 * s->of_peak, (long long)s->bytes_received);
+        if (!isnan(s->router))
+            printf(", router's loss %.4f", s->router);
+        if (s->is_skipped)
+            printf(", skipped with the loss scale %g", s->scale);
         if (s->has_validation)
             printf(", validation %.4f", s->validation);
         puts("");

@@ -1,38 +1,98 @@
 #include "trainer.h"
 
 #include "peak.h"
+#include "random.h"
 #include "weights.h"
 
 #include <tessera/sys/status.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_INPUTS = 3, STEP_INPUTS = 5 };
+enum { BATCH_INPUTS = 3, MOST_INPUTS = 8 };
 
-static train_model model_of(const train_trainer *trainer)
+/* How many runs of a program make a step. */
+typedef struct runs {
+    train_program *program;
+    int64_t count;
+} runs;
+
+/* Windows of the last part, of which no other has fewer. */
+static int64_t least_windows(const train_plan *plan)
 {
-    const train_plan *const plan = trainer->plan;
-    return (train_model){plan->config, &trainer->layouts, plan->batch, plan->length, plan->dtype};
+    return plan->micro_batches > 1 ? plan->batch / plan->micro_batches : plan->batch;
 }
 
-static tsr_status compile(const train_trainer *trainer, bool trains, tsr_executable **out)
+/* Finds the programs of a step, in their order: parts with one window more than the last, other
+ * parts, and the last. */
+static void find_runs(train_trainer *trainer, runs of[TRAIN_PARTS + 1])
+{
+    const train_plan *const plan = trainer->plan;
+    const int64_t more = plan->micro_batches > 1 ? plan->batch % plan->micro_batches : 0;
+    of[0] = (runs){&trainer->parts[0], more};
+    of[1] = (runs){&trainer->parts[1], plan->micro_batches > 1 ? plan->micro_batches - 1 - more : 0};
+    of[TRAIN_PARTS] = (runs){&trainer->step, 1};
+}
+
+static train_model model_of(const train_trainer *trainer, int64_t windows)
+{
+    const train_plan *const plan = trainer->plan;
+    return (train_model){.config = plan->config,
+                         .layouts = &trainer->layouts,
+                         .batch = windows,
+                         .length = plan->length,
+                         .dtype = plan->dtype,
+                         .dropout = plan->dropout,
+                         .whole = plan->batch};
+}
+
+static train_update update_of(const train_trainer *trainer)
+{
+    const train_plan *const plan = trainer->plan;
+    train_update update = {plan->optimizer, plan->clip, plan->keeps_gradients, plan->loss_scale > 0};
+    if (plan->shards_states && trainer->layouts.dims[TRAIN_DP] >= 0)
+        update.optimizer.shard_over = 1U << trainer->layouts.dims[TRAIN_DP];
+    return update;
+}
+
+typedef enum kind { STEP, PART, VALIDATION } kind;
+
+/* Compiles a program over so many windows. */
+static tsr_status compile(const train_trainer *trainer, kind of, int64_t windows, train_program *out)
 {
     tsr_program *p;
-    const train_plan *const plan = trainer->plan;
-    const train_model model = model_of(trainer);
-    tsr_optimizer_options optimizer = plan->optimizer;
-    if (plan->shards_states && trainer->layouts.dims[TRAIN_DP] >= 0)
-        optimizer.shard_over = 1U << trainer->layouts.dims[TRAIN_DP];
+    train_model model = model_of(trainer, windows);
+    const train_update update = update_of(trainer);
     TSR_TRY(tsr_program_create(tsr_comm_context(trainer->comm), &p));
     /* An error of the statement is the program's, which compiling tells. */
-    if (trains)
-        (void)train_state_step(&model, &optimizer, plan->clip, plan->keeps_gradients, p);
-    else
+    if (of == STEP) {
+        (void)train_state_step(&model, &update, p);
+    } else if (of == PART) {
+        (void)train_state_part(&model, &update, p);
+    } else {
+        model.whole = windows;
         (void)train_state_validation(&model, p);
-    const tsr_status status = tsr_compile(p, NULL, out);
+    }
+    const tsr_status status = tsr_compile(p, NULL, &out->executable);
     tsr_program_destroy(p);
+    out->windows = windows;
     return status;
+}
+
+static tsr_status compile_all(train_trainer *trainer, bool validates)
+{
+    runs of[TRAIN_PARTS + 1];
+    const train_plan *const plan = trainer->plan;
+    const int64_t least = least_windows(plan);
+    find_runs(trainer, of);
+    TSR_TRY(compile(trainer, STEP, least, &trainer->step));
+    for (int i = 0; i < TRAIN_PARTS; i++)
+        if (of[i].count > 0)
+            TSR_TRY(compile(trainer, PART, i == 0 ? least + 1 : least, &trainer->parts[i]));
+    /* Batches of the validation are cut, too, where all parts are as long. */
+    return validates ? compile(trainer, VALIDATION, plan->batch % least ? plan->batch : least, &trainer->validation)
+                     : TSR_OK;
 }
 
 /* Makes the tensors of a batch, in the layouts that the program asks for. */
@@ -47,46 +107,74 @@ static tsr_status make_inputs(train_program *program)
     return TSR_OK;
 }
 
-/* Compares the ranks' programs, and makes room for runs. */
-static tsr_status prepare(const train_trainer *trainer, train_program *program)
+/* True of a state that has the terms of a step's earlier parts. */
+static bool has_terms(const char *name)
 {
+    const size_t length = strlen(name), of_end = strlen(TRAIN_TERMS);
+    return length > of_end && strcmp(name + length - of_end, TRAIN_TERMS) == 0;
+}
+
+/* Makes what the program of a step asks for: a weight as it begins, or a state, of zeros. */
+static tsr_status make_tensors(train_trainer *trainer, bool terms)
+{
+    tsr_executable *const x = trainer->step.executable;
+    for (size_t i = 0; i < tsr_executable_binding_count(x); i++) {
+        tsr_executable_binding wanted;
+        TSR_TRY(tsr_executable_binding_at(x, i, &wanted));
+        if (has_terms(wanted.name) != terms)
+            continue;
+        TSR_TRY(train_weights_make(trainer->plan->checkpoint, trainer->plan->seed, wanted.name, wanted.layout,
+                                   &trainer->tensors[trainer->all]));
+        trainer->names[trainer->all++] = wanted.name;
+    }
+    return TSR_OK;
+}
+
+/* Gives a program the tensors that it asks for. */
+static tsr_status bind(const train_trainer *trainer, const train_program *program)
+{
+    for (size_t k = 0; k < tsr_executable_binding_count(program->executable); k++) {
+        tsr_executable_binding wanted;
+        TSR_TRY(tsr_executable_binding_at(program->executable, k, &wanted));
+        for (size_t i = 0; i < trainer->all; i++)
+            if (strcmp(trainer->names[i], wanted.name) == 0)
+                TSR_TRY(tsr_executable_bind(program->executable, wanted.name, trainer->tensors[i]));
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_all(train_trainer *trainer)
+{
+    const size_t room = tsr_executable_binding_count(trainer->step.executable) + 1;
+    trainer->tensors = calloc(room, sizeof(tsr_dtensor *));
+    trainer->names = calloc(room, sizeof(char *));
+    if (!trainer->tensors || !trainer->names)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %zu weights and states", room - 1);
+    TSR_TRY(make_tensors(trainer, false));
+    trainer->count = trainer->all;
+    return make_tensors(trainer, true);
+}
+
+/* Gives a program its tensors, and compares the ranks' programs. */
+static tsr_status prepare(train_trainer *trainer, train_program *program)
+{
+    if (!program->executable)
+        return TSR_OK;
+    TSR_TRY(bind(trainer, program));
     TSR_TRY(tsr_executable_prepare(program->executable, trainer->comm));
-    program->bytes = tsr_executable_workspace_bytes(program->executable);
-    TSR_TRY(tsr_comm_alloc(trainer->comm, program->bytes, &program->workspace));
+    const size_t bytes = tsr_executable_workspace_bytes(program->executable);
+    trainer->bytes = bytes > trainer->bytes ? bytes : trainer->bytes;
     return make_inputs(program);
 }
 
-/* Makes what the program asks for: a weight as it begins, or a state of the optimizer, of zeros. */
-static tsr_status bind_all(train_trainer *trainer)
+static tsr_status prepare_all(train_trainer *trainer)
 {
-    tsr_executable *const x = trainer->step.executable;
-    trainer->count = tsr_executable_binding_count(x);
-    trainer->tensors = calloc(trainer->count + 1, sizeof(tsr_dtensor *));
-    if (!trainer->tensors)
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %zu weights and states", trainer->count);
-    for (size_t i = 0; i < trainer->count; i++) {
-        tsr_executable_binding wanted;
-        TSR_TRY(tsr_executable_binding_at(x, i, &wanted));
-        TSR_TRY(train_weights_make(trainer->plan->checkpoint, trainer->plan->seed, wanted.name, wanted.layout,
-                                   &trainer->tensors[i]));
-        TSR_TRY(tsr_executable_bind(x, wanted.name, trainer->tensors[i]));
-    }
-    return TSR_OK;
-}
-
-/* Gives the validation the weights that are trained. */
-static tsr_status bind_validation(const train_trainer *trainer)
-{
-    for (size_t i = 0; i < trainer->count; i++) {
-        const char *const name = train_trainer_name(trainer, i);
-        for (size_t k = 0; k < tsr_executable_binding_count(trainer->validation.executable); k++) {
-            tsr_executable_binding wanted;
-            TSR_TRY(tsr_executable_binding_at(trainer->validation.executable, k, &wanted));
-            if (strcmp(name, wanted.name) == 0)
-                TSR_TRY(tsr_executable_bind(trainer->validation.executable, name, trainer->tensors[i]));
-        }
-    }
-    return TSR_OK;
+    TSR_TRY(prepare(trainer, &trainer->step));
+    for (int i = 0; i < TRAIN_PARTS; i++)
+        TSR_TRY(prepare(trainer, &trainer->parts[i]));
+    TSR_TRY(prepare(trainer, &trainer->validation));
+    /* One program runs at a time. */
+    return tsr_comm_alloc(trainer->comm, trainer->bytes, &trainer->workspace);
 }
 
 static tsr_status make_outputs(train_trainer *trainer)
@@ -116,34 +204,43 @@ static int64_t count_exchanges(const tsr_executable *executable)
 /* Adds up what a step costs all ranks. */
 static tsr_status count(train_trainer *trainer)
 {
+    runs of[TRAIN_PARTS + 1];
     tsr_executable_figures figures;
-    TSR_TRY(tsr_executable_figures_of(trainer->step.executable, &figures));
-    int64_t sums[] = {figures.bytes_received, figures.flops};
+    int64_t sums[] = {0, 0};
+    find_runs(trainer, of);
+    for (int i = 0; i <= TRAIN_PARTS; i++) {
+        if (of[i].count == 0)
+            continue;
+        TSR_TRY(tsr_executable_figures_of(of[i].program->executable, &figures));
+        sums[0] += of[i].count * figures.bytes_received;
+        sums[1] += of[i].count * figures.flops;
+        trainer->exchanges += of[i].count * count_exchanges(of[i].program->executable);
+    }
+    /* The figures of the step's last program: it has all weights and states. */
+    trainer->most_bytes = (int64_t)(figures.peak_bytes - figures.workspace_bytes + trainer->bytes);
     TSR_TRY(tsr_comm_all_reduce(trainer->comm, sums, sums, 2, TSR_I64, TSR_SUM, tsr_device_host(), NULL));
     trainer->bytes_received = sums[0];
     trainer->flops = sums[1];
-    trainer->exchanges = count_exchanges(trainer->step.executable);
-    trainer->most_bytes = (int64_t)figures.peak_bytes;
     return tsr_comm_all_reduce(trainer->comm, &trainer->most_bytes, &trainer->most_bytes, 1, TSR_I64, TSR_MAX,
                                tsr_device_host(), NULL);
 }
 
 static tsr_status fill(train_trainer *trainer, bool validates)
 {
-    TSR_TRY(train_layouts_init(&trainer->layouts, trainer->plan->config, trainer->comm, NULL, trainer->plan->mesh));
-    TSR_TRY(compile(trainer, true, &trainer->step.executable));
-    TSR_TRY(bind_all(trainer));
-    TSR_TRY(prepare(trainer, &trainer->step));
+    const train_plan *const plan = trainer->plan;
+    if (plan->micro_batches > plan->batch)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--micro-batches %lld: a step has %lld windows",
+                              (long long)plan->micro_batches, (long long)plan->batch);
+    trainer->scale = (tsr_loss_scale){plan->loss_scale, 0};
+    TSR_TRY(train_layouts_init(&trainer->layouts, plan->config, trainer->comm, NULL, plan->mesh));
+    TSR_TRY(compile_all(trainer, validates));
+    TSR_TRY(make_all(trainer));
+    TSR_TRY(prepare_all(trainer));
     TSR_TRY(make_outputs(trainer));
     TSR_TRY(count(trainer));
-    if (trainer->plan->measures_peak)
-        TSR_TRY(train_peak(trainer->comm, trainer->layouts.mesh, trainer->plan->dtype == TSR_F64 ? TSR_F64 : TSR_F32,
-                           &trainer->peak));
-    if (!validates)
-        return TSR_OK;
-    TSR_TRY(compile(trainer, false, &trainer->validation.executable));
-    TSR_TRY(bind_validation(trainer));
-    return prepare(trainer, &trainer->validation);
+    return plan->measures_peak ? train_peak(trainer->comm, trainer->layouts.mesh,
+                                            plan->dtype == TSR_F64 ? TSR_F64 : TSR_F32, &trainer->peak)
+                               : TSR_OK;
 }
 
 tsr_status train_trainer_create(tsr_comm *comm, const train_plan *plan, bool validates, train_trainer **out)
@@ -161,13 +258,11 @@ tsr_status train_trainer_create(tsr_comm *comm, const train_plan *plan, bool val
     return status;
 }
 
-static void finish(const train_trainer *trainer, train_program *program)
+static void finish(train_program *program)
 {
     for (size_t i = 0; i < BATCH_INPUTS && program->inputs; i++)
         tsr_dtensor_destroy(program->inputs[i]);
     free(program->inputs);
-    if (program->workspace)
-        tsr_comm_free(trainer->comm, program->workspace, program->bytes);
     tsr_executable_destroy(program->executable);
 }
 
@@ -175,27 +270,32 @@ void train_trainer_destroy(train_trainer *trainer)
 {
     if (!trainer)
         return;
-    for (size_t i = 0; i < trainer->count && trainer->tensors; i++)
+    for (size_t i = 0; i < trainer->all; i++)
         tsr_dtensor_destroy(trainer->tensors[i]);
     if (trainer->outputs)
         for (size_t i = 0; i < tsr_executable_output_count(trainer->step.executable); i++)
             tsr_dtensor_destroy(trainer->outputs[i]);
     free(trainer->tensors);
+    free(trainer->names);
     free(trainer->outputs);
-    finish(trainer, &trainer->step);
-    finish(trainer, &trainer->validation);
+    if (trainer->workspace)
+        tsr_comm_free(trainer->comm, trainer->workspace, trainer->bytes);
+    finish(&trainer->step);
+    for (int i = 0; i < TRAIN_PARTS; i++)
+        finish(&trainer->parts[i]);
+    finish(&trainer->validation);
     train_layouts_finish(&trainer->layouts);
     free(trainer);
 }
 
 const char *train_trainer_name(const train_trainer *trainer, size_t index)
 {
-    tsr_executable_binding binding;
-    return tsr_executable_binding_at(trainer->step.executable, index, &binding) == TSR_OK ? binding.name : NULL;
+    return index < trainer->count ? trainer->names[index] : NULL;
 }
 
-/* Writes this rank's rows and tokens of a batch. Both are cut in one piece. */
-static tsr_status load_batch(const train_program *program, const train_batches *batches, int64_t step)
+/* Writes this rank's rows and tokens of a batch, whose windows are those of the step from `row` on.
+ * Both are cut in one piece. */
+static tsr_status load_batch(const train_program *program, const train_batches *batches, int64_t step, int64_t begin)
 {
     int64_t shape[TSR_MAX_DIMS], first[TSR_MAX_DIMS];
     int64_t *to[BATCH_INPUTS];
@@ -203,10 +303,10 @@ static tsr_status load_batch(const train_program *program, const train_batches *
         to[i] = tsr_dtensor_to_local(program->inputs[i]).data;
     TSR_TRY(tsr_layout_local(tsr_dtensor_layout(program->inputs[0]), NULL, shape, first));
     for (int64_t row = 0; row < shape[0]; row++) {
-        const int64_t begin = train_batches_begin(batches, step, first[0] + row) + first[1];
+        const int64_t at = train_batches_begin(batches, step, begin + first[0] + row) + first[1];
         for (int64_t i = 0; i < shape[1]; i++) {
-            *to[0]++ = train_data_token(batches->data, begin + i);
-            *to[1]++ = train_data_token(batches->data, begin + i + 1);
+            *to[0]++ = train_data_token(batches->data, at + i);
+            *to[1]++ = train_data_token(batches->data, at + i + 1);
         }
     }
     TSR_TRY(tsr_layout_local(tsr_dtensor_layout(program->inputs[2]), NULL, shape, first));
@@ -215,53 +315,107 @@ static tsr_status load_batch(const train_program *program, const train_batches *
     return TSR_OK;
 }
 
-static tsr_status run(const train_trainer *trainer, const train_program *program, const tsr_tensor *inputs,
-                      const tsr_tensor *outputs)
+/* Numbers that runs are given, under the names of inputs. */
+typedef struct numbers {
+    double rate, step, scale;
+    float narrow_scale;
+} numbers;
+
+static tsr_tensor number_of(numbers *n, const char *name, tsr_dtype dtype)
 {
-    return tsr_executable_run(program->executable, trainer->comm, inputs, outputs, program->workspace, program->bytes,
-                              NULL);
+    if (strcmp(name, "scale") == 0)
+        return tsr_tensor_contiguous(dtype == TSR_F64 ? (void *)&n->scale : (void *)&n->narrow_scale, dtype, 0, NULL);
+    return tsr_tensor_contiguous(strcmp(name, "rate") == 0 ? &n->rate : &n->step, TSR_F64, 0, NULL);
 }
 
-static double scalar_of(const tsr_dtensor *x)
+/* Gives a run of a program its own masks: those of the step and, in a step of parts, of the part. */
+static tsr_status set_key(const train_trainer *trainer, const train_program *program, int64_t step, int64_t part)
 {
-    return *(const double *)tsr_dtensor_to_local(x).data;
+    const train_plan *const plan = trainer->plan;
+    const tsr_random_key all = tsr_random_key_philox(llama_random_stream(plan->seed, TRAIN_DROPOUT_KEY), 0);
+    tsr_random_key own = tsr_random_key_fold_in(all, (uint64_t)step);
+    if (plan->micro_batches > 1)
+        own = tsr_random_key_fold_in(own, (uint64_t)part);
+    return plan->dropout > 0 ? tsr_executable_set_key(program->executable, TRAIN_DROPOUT_KEY, &own) : TSR_OK;
+}
+
+static tsr_status run(const train_trainer *trainer, const train_program *program, numbers *n, const tsr_tensor *outputs)
+{
+    tsr_tensor inputs[MOST_INPUTS];
+    tsr_executable *const x = program->executable;
+    for (size_t i = 0; i < tsr_executable_input_count(x); i++)
+        inputs[i] = i < BATCH_INPUTS ? tsr_dtensor_to_local(program->inputs[i])
+                                     : number_of(n, tsr_executable_input_name(x, i),
+                                                 tsr_layout_dtype(tsr_executable_input_layout(x, i)));
+    return tsr_executable_run(x, trainer->comm, inputs, outputs, trainer->workspace, trainer->bytes, NULL);
+}
+
+/* The memory of an output of a step. */
+static const void *output_of(const train_trainer *trainer, const char *name)
+{
+    for (size_t i = 0; i < tsr_executable_output_count(trainer->step.executable); i++)
+        if (strcmp(tsr_executable_output_name(trainer->step.executable, i), name) == 0)
+            return tsr_dtensor_to_local(trainer->outputs[i]).data;
+    return NULL;
+}
+
+/* Runs all parts of a step. */
+static tsr_status run_all(train_trainer *trainer, const train_batches *batches, int64_t step, numbers *n,
+                          const tsr_tensor *outputs)
+{
+    runs of[TRAIN_PARTS + 1];
+    int64_t begin = 0, part = 0;
+    find_runs(trainer, of);
+    for (size_t i = trainer->count; i < trainer->all; i++)
+        TSR_TRY(tsr_dtensor_fill(trainer->tensors[i], 0, NULL));
+    for (int i = 0; i <= TRAIN_PARTS; i++)
+        for (int64_t k = 0; k < of[i].count; k++) {
+            TSR_TRY(load_batch(of[i].program, batches, step, begin));
+            TSR_TRY(set_key(trainer, of[i].program, step, part++));
+            TSR_TRY(run(trainer, of[i].program, n, i == TRAIN_PARTS ? outputs : NULL));
+            begin += of[i].program->windows;
+        }
+    return TSR_OK;
+}
+
+/* What the last step tells. The loss scale follows from whether its gradients were finite. */
+static tsr_status tell(train_trainer *trainer, train_told *out)
+{
+    const unsigned char *const finite = output_of(trainer, "finite");
+    const double *const loss = output_of(trainer, "loss"), *const norm = output_of(trainer, "norm");
+    const double *const router = output_of(trainer, "router_loss");
+    *out = (train_told){*loss, *norm, trainer->scale.scale, finite && !*finite, router ? *router : NAN};
+    trainer->skipped += out->is_skipped;
+    return finite ? tsr_loss_scale_next(&trainer->scale, *finite, NULL) : TSR_OK;
 }
 
 tsr_status train_trainer_step(train_trainer *trainer, const train_batches *batches, int64_t step, double rate,
                               train_told *out)
 {
-    double number = (double)step + 1;
     const size_t count = tsr_executable_output_count(trainer->step.executable);
-    tsr_tensor inputs[STEP_INPUTS], *const outputs = calloc(count, sizeof *outputs);
+    const double scale = trainer->scale.scale;
+    numbers n = {rate, (double)(step + 1 - trainer->skipped), scale, (float)scale};
+    tsr_tensor *const outputs = calloc(count, sizeof *outputs);
     if (!outputs)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %zu outputs", count);
-    for (size_t i = 0; i < BATCH_INPUTS; i++)
-        inputs[i] = tsr_dtensor_to_local(trainer->step.inputs[i]);
-    inputs[BATCH_INPUTS] = tsr_tensor_contiguous(&rate, TSR_F64, 0, NULL);
-    inputs[BATCH_INPUTS + 1] = tsr_tensor_contiguous(&number, TSR_F64, 0, NULL);
     for (size_t i = 0; i < count; i++)
         outputs[i] = tsr_dtensor_to_local(trainer->outputs[i]);
-    tsr_status status = load_batch(&trainer->step, batches, step);
-    if (status == TSR_OK)
-        status = run(trainer, &trainer->step, inputs, outputs);
+    const tsr_status status = run_all(trainer, batches, step, &n, outputs);
     free(outputs);
-    if (status == TSR_OK)
-        *out = (train_told){scalar_of(trainer->outputs[count - 2]), scalar_of(trainer->outputs[count - 1])};
-    return status;
+    return status == TSR_OK ? tell(trainer, out) : status;
 }
 
 tsr_status train_trainer_validate(train_trainer *trainer, const train_batches *batches, int64_t count, double *loss)
 {
     double sum = 0, one = 0;
-    tsr_tensor inputs[BATCH_INPUTS];
+    const train_program *const program = &trainer->validation;
+    const int64_t parts = batches->batch / program->windows;
     const tsr_tensor output = tsr_tensor_contiguous(&one, TSR_F64, 0, NULL);
-    for (size_t i = 0; i < BATCH_INPUTS; i++)
-        inputs[i] = tsr_dtensor_to_local(trainer->validation.inputs[i]);
-    for (int64_t i = 0; i < count; i++) {
-        TSR_TRY(load_batch(&trainer->validation, batches, i));
-        TSR_TRY(run(trainer, &trainer->validation, inputs, &output));
+    for (int64_t i = 0; i < count * parts; i++) {
+        TSR_TRY(load_batch(program, batches, i / parts, i % parts * program->windows));
+        TSR_TRY(run(trainer, program, NULL, &output));
         sum += one;
     }
-    *loss = sum / (double)count;
+    *loss = sum / (double)(count * parts);
     return TSR_OK;
 }

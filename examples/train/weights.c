@@ -16,7 +16,8 @@ static bool ends_with(const char *name, const char *end)
 
 bool train_is_weight(const char *name)
 {
-    return ends_with(name, ".weight") || ends_with(name, ".bias");
+    return ends_with(name, ".weight") || ends_with(name, ".bias") || ends_with(name, ".gate_up_proj") ||
+           ends_with(name, ".down_proj");
 }
 
 static tsr_status make_filled(const tsr_layout *layout, double value, tsr_dtensor **out)

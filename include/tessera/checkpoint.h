@@ -57,7 +57,9 @@ typedef struct tsr_checkpoint_save_options {
 /**
  * Collective over `comm`: saves `count` dtensors, at least one, all over `comm`, to `folder`, which
  * is made if it is not there. Each rank writes what it owns (tsr_dtensor_write_as()), so that any
- * layout can be saved; terms of a Partial are reduced first, in new memory. `options` may be NULL.
+ * layout can be saved. Of tensors that ranks have in short runs they exchange parts first, so that
+ * each writes long runs; terms of a Partial are reduced first. Both take new memory, of one tensor
+ * at a time. `options` may be NULL.
  *
  * All ranks give the same arguments, in any order of the tensors. A failure of one rank is told to
  * all, and leaves the folder's checkpoint as it was; or the new one is there, whole, if only
@@ -75,7 +77,7 @@ TSR_API tsr_status tsr_checkpoint_save(tsr_comm *comm, const char *folder, size_
 typedef struct tsr_checkpoint_saving tsr_checkpoint_saving;
 
 /**
- * Collective: tsr_checkpoint_save() that returns when what this rank owns is copied to memory. A
+ * Collective: tsr_checkpoint_save() that returns when what this rank writes is copied to memory. A
  * thread writes it, and brings it to the disk, without communication, while the caller changes the
  * dtensors and communicates. `*out` is for tsr_checkpoint_finish(), before which there is no new
  * checkpoint; `comm` must live until then. Errors as there; after one, nothing is to be finished.
@@ -84,6 +86,11 @@ TSR_API tsr_status tsr_checkpoint_start(tsr_comm *comm, const char *folder, size
                                         const tsr_safetensors_tensor *tensors,
                                         const tsr_checkpoint_save_options *options,
                                         tsr_checkpoint_saving **out);
+
+/** Collective: sets `*written` to 1, on all ranks, if all ranks' threads have written or failed to,
+ * so that tsr_checkpoint_finish() does not wait for them; else to 0. Does not wait for them itself.
+ * NULL as `saving` is refused on this rank alone. */
+TSR_API tsr_status tsr_checkpoint_test(const tsr_checkpoint_saving *saving, int *written);
 
 /** Collective: waits for the thread, makes what it wrote the folder's checkpoint, and frees
  * `saving`, also after an error. Any rank's error, of its thread too, is told to all and leaves the
@@ -128,8 +135,8 @@ typedef struct tsr_checkpoint_load_options {
  * Collective over `comm`: reads tensors of a checkpoint into `count` dtensors that exist, all over
  * `comm`, of any mesh and layout. `folder` has an index, a model.safetensors, or safetensors files
  * alone, such as PyTorch's torch.distributed.checkpoint writes with its boxes (DCP_SHARDING_INFO);
- * it may also be a file. Each rank reads only what it owns, and floating types are converted,
- * rounding once. `options` may be NULL.
+ * it may also be a file. Each rank reads only what it owns, as tsr_distribute_file_boxes_into()
+ * does, and floating types are converted, rounding once. `options` may be NULL.
  *
  * Before any element is changed, all ranks check that each element of each dtensor lies in a file,
  * exactly once, and that all ranks see the same files. A failure of one rank is told to all; if a

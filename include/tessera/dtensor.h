@@ -129,9 +129,11 @@ TSR_API tsr_status tsr_file_boxes_check(size_t count, const tsr_file_box *boxes,
  * tsr_distribute_file_into() of a tensor that lies in `count` boxes: in one file or in several, in
  * any dtypes and order. Checkpoints whose ranks wrote their shards are read so, and parts of stored
  * tensors. Each rank reads only the elements that its layout owns, and opens only files that it
- * reads. Does not communicate. Errors as there. TSR_ERROR_ARGUMENT: the boxes do not make up the
- * tensor, which every rank finds before it changes an element: two of them overlap, one is not
- * within the tensor, or elements are in no box; the sentence has the first box that is missing.
+ * reads. Short runs that are less than a page (4096 bytes) apart are read in one call, with what
+ * lies between them, which `*bytes_read` leaves out. Does not communicate. Errors as there.
+ * TSR_ERROR_ARGUMENT: the boxes do not make up the tensor, which every rank finds before it changes
+ * an element: two of them overlap, one is not within the tensor, or elements are in no box; the
+ * sentence has the first box that is missing.
  */
 TSR_API tsr_status tsr_distribute_file_boxes_into(size_t count, const tsr_file_box *boxes,
                                                   int64_t *bytes_read, tsr_dtensor *out);

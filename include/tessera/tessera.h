@@ -55,6 +55,7 @@
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/cost.h>
+#include <tessera/dlpack.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/executable.h>
@@ -88,6 +89,7 @@
 #include <tessera/run.h>
 #include <tessera/saved.h>
 #include <tessera/saved_program.h>
+#include <tessera/sharding.h>
 #include <tessera/sparse.h>
 #include <tessera/status.h>
 #include <tessera/sync.h>

@@ -7,6 +7,7 @@
 #include <tessera/checkpoint.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /** Digits of the number by which a save's files differ from those of others, and the NUL. */
@@ -25,7 +26,8 @@ typedef struct tsr_checkpoint_run {
 
 /** This rank's bytes of a tensor, in memory. */
 typedef struct tsr_checkpoint_snapshot {
-    char *data; /**< NULL: there is no snapshot */
+    tsr_context *context; /**< whose memory `data` is */
+    char *data;           /**< NULL: there is no snapshot */
     size_t used;
     tsr_checkpoint_run *runs;
     size_t count, capacity;
@@ -34,9 +36,10 @@ typedef struct tsr_checkpoint_snapshot {
 /** A tensor to save. */
 typedef struct tsr_checkpoint_item {
     tsr_safetensors_tensor tensor; /**< its dtype is settled */
-    tsr_dtensor *reduced;          /**< in place of a Partial, owned; NULL: there is none */
-    int64_t bytes;                 /**< that this rank writes */
-    int64_t place;                 /**< of the tensor's first byte in its file */
+    bool moves;                    /**< it is written in the layout of `placements`, not in x's */
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_dtensor *moved; /**< in that layout, owned; NULL: it is not there now */
+    int64_t place;      /**< of the tensor's first byte in its file */
     tsr_checkpoint_snapshot snapshot;
 } tsr_checkpoint_item;
 
@@ -56,6 +59,7 @@ struct tsr_checkpoint_saving {
     char *inside; /**< folder of the files: `folder`, or for dcp the one that gets its name at the end */
     char stamp[TSR_CHECKPOINT_STAMP_BYTES];
     bool dcp;
+    bool apart; /**< a thread writes copies, while the caller changes the dtensors */
     int64_t shard_bytes;
     size_t text_count;
     tsr_safetensors_text *texts; /**< metadata; borrowed, but for `digits` */
@@ -68,6 +72,7 @@ struct tsr_checkpoint_saving {
     size_t index_bytes;
     bool running; /**< the thread is to be joined */
     pthread_t thread;
+    atomic_bool idle;    /**< the thread has written, or failed to */
     tsr_status written;  /**< what writing returned */
     char sentence[1024]; /**< of a failure of writing */
 };
@@ -75,7 +80,7 @@ struct tsr_checkpoint_saving {
 /** The dtensor that is written. */
 static inline const tsr_dtensor *tsr_checkpoint_source_of(const tsr_checkpoint_item *item)
 {
-    return item->reduced ? item->reduced : item->tensor.x;
+    return item->moved ? item->moved : item->tensor.x;
 }
 
 #endif

@@ -1,5 +1,7 @@
 #include "files/checkpoint_plan.h"
 
+#include "files/checkpoint_runs.h"
+
 #include <tessera/sys/options.h>
 #include <tessera/sys/status.h>
 
@@ -126,26 +128,17 @@ static tsr_status compare(tsr_checkpoint_saving *s)
                           s->call);
 }
 
-/* Collective: the item's tensor with its terms added up, if it is Partial. */
-static tsr_status reduce(tsr_checkpoint_item *item)
-{
-    const tsr_layout *const layout = tsr_dtensor_layout(item->tensor.x);
-    tsr_placement placements[TSR_MAX_DIMS];
-    bool partial = false;
-    const int ndim = tsr_mesh_ndim(tsr_layout_mesh(layout));
-    for (int i = 0; i < ndim; i++) {
-        const tsr_placement *const p = &tsr_layout_placements(layout)[i];
-        placements[i] = p->kind == TSR_PARTIAL ? tsr_replicate() : *p;
-        partial = partial || p->kind == TSR_PARTIAL;
-    }
-    return partial ? tsr_redistribute(item->tensor.x, placements, &item->reduced) : TSR_OK;
-}
-
 tsr_status tsr_checkpoint_agree(tsr_checkpoint_saving *s)
 {
+    tsr_status status = TSR_OK;
     TSR_TRY(compare(s));
+    for (size_t i = 0; i < s->item_count && status == TSR_OK; i++)
+        status = tsr_checkpoint_choose_layout(s, &s->items[i]);
+    TSR_TRY(tsr_comm_share_status(s->comm, s->call, status));
+    /* What a thread writes must not change; boxes are what a rank has. */
     for (size_t i = 0; i < s->item_count; i++)
-        TSR_TRY(reduce(&s->items[i]));
+        if (s->items[i].moves && (s->apart || s->dcp))
+            TSR_TRY(tsr_checkpoint_move(&s->items[i], &s->items[i].moved));
     return TSR_OK;
 }
 
@@ -237,17 +230,30 @@ static tsr_status print_boxes(tsr_checkpoint_saving *s, tsr_checkpoint_file *fil
     return status;
 }
 
+/* Keeps the items of which this rank writes bytes. */
+static tsr_status drop_items(tsr_checkpoint_saving *s)
+{
+    size_t kept = 0;
+    tsr_status status = TSR_OK;
+    for (size_t i = 0; i < s->item_count; i++) {
+        tsr_checkpoint_item *const item = &s->items[i];
+        int64_t bytes = 0;
+        if (status == TSR_OK)
+            status = tsr_dtensor_visit_bytes(tsr_checkpoint_source_of(item), item->tensor.dtype, 1, NULL, NULL, &bytes);
+        if (bytes > 0)
+            s->items[kept++] = *item;
+        else
+            tsr_dtensor_destroy(item->moved);
+    }
+    s->item_count = kept;
+    return status;
+}
+
 /* One file with the items that this rank writes; none if it writes nothing. */
 static tsr_status plan_boxes(tsr_checkpoint_saving *s)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->item_count; i++) {
-        if (s->items[i].bytes > 0)
-            s->items[kept++] = s->items[i];
-        else
-            tsr_dtensor_destroy(s->items[i].reduced);
-    }
-    s->item_count = kept;
+    TSR_TRY(drop_items(s));
+    const size_t kept = s->item_count;
     if (kept == 0)
         return TSR_OK;
     s->files = calloc(1, sizeof *s->files);
@@ -264,9 +270,6 @@ static tsr_status plan_boxes(tsr_checkpoint_saving *s)
 
 tsr_status tsr_checkpoint_plan(tsr_checkpoint_saving *s)
 {
-    for (size_t i = 0; i < s->item_count; i++)
-        TSR_TRY(tsr_dtensor_visit_bytes(tsr_checkpoint_source_of(&s->items[i]), s->items[i].tensor.dtype, s->dcp, NULL,
-                                        NULL, &s->items[i].bytes));
     return s->dcp ? plan_boxes(s) : plan_files(s);
 }
 

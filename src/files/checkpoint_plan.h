@@ -8,7 +8,8 @@
 tsr_status tsr_checkpoint_take(tsr_checkpoint_saving *s, size_t count, const tsr_safetensors_tensor *tensors,
                                const tsr_checkpoint_save_options *options);
 
-/** Collective: refuses, on every rank, calls that differ. Then reduces Partials. */
+/** Collective: refuses, on every rank, calls that differ. Then decides in which layouts items are
+ * written, and moves those that cannot be moved later. */
 tsr_status tsr_checkpoint_agree(tsr_checkpoint_saving *s);
 
 /** Local: divides the items among files and makes the headers. For dcp, keeps only the items that

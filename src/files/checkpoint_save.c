@@ -16,7 +16,7 @@ static void free_saving(tsr_checkpoint_saving *s)
     }
     for (size_t i = 0; i < s->item_count; i++) {
         tsr_checkpoint_snapshot_free(&s->items[i].snapshot);
-        tsr_dtensor_destroy(s->items[i].reduced);
+        tsr_dtensor_destroy(s->items[i].moved);
     }
     free(s->index);
     free(s->files);
@@ -113,7 +113,9 @@ tsr_status tsr_checkpoint_save(tsr_comm *comm, const char *folder, size_t count,
 
 static void *run_thread(void *arg)
 {
-    tsr_checkpoint_write(arg);
+    tsr_checkpoint_saving *const s = arg;
+    tsr_checkpoint_write(s);
+    atomic_store(&s->idle, true);
     return NULL;
 }
 
@@ -123,6 +125,7 @@ tsr_status tsr_checkpoint_start(tsr_comm *comm, const char *folder, size_t count
     tsr_checkpoint_saving *s = NULL;
     TSR_TRY(create("tsr_checkpoint_start", comm, folder, &s));
     tsr_status status = TSR_OK;
+    s->apart = true;
     if (!out)
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_checkpoint_start: out is NULL");
     status = prepare(s, count, tensors, options, status);
@@ -135,6 +138,22 @@ tsr_status tsr_checkpoint_start(tsr_comm *comm, const char *folder, size_t count
         tsr_checkpoint_write(s);
     s->call = "tsr_checkpoint_finish";
     *out = s;
+    return TSR_OK;
+}
+
+tsr_status tsr_checkpoint_test(const tsr_checkpoint_saving *saving, int *written)
+{
+    static const char call[] = "tsr_checkpoint_test";
+    if (!saving)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: saving is NULL", call);
+    int32_t least = !saving->running || atomic_load(&saving->idle);
+    if (!written)
+        least = -1;
+    TSR_TRY(tsr_comm_all_reduce(saving->comm, &least, &least, 1, TSR_I32, TSR_MIN, tsr_device_host(), NULL));
+    if (least < 0) /* on some rank */
+        return tsr_comm_share_status(
+            saving->comm, call, written ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: written is NULL", call));
+    *written = least;
     return TSR_OK;
 }
 

@@ -4,11 +4,12 @@
 
 #include "files/checkpoint.h"
 
-/** Local: copies to memory what this rank writes of each item. */
+/** Local: copies to memory what this rank writes of each item that has not moved to memory of its
+ * own. */
 tsr_status tsr_checkpoint_copy(tsr_checkpoint_saving *s);
 
-/** Local: writes to the files what this rank writes of each item, and brings it to the disk. Sets
- * `written` and `sentence`; communicates with nobody. */
+/** Writes to the files what this rank writes of each item, and brings it to the disk. Sets `written`
+ * and `sentence`. Collective, since items move; with `apart` local. */
 void tsr_checkpoint_write(tsr_checkpoint_saving *s);
 
 /** Frees a snapshot. */

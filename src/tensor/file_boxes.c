@@ -12,11 +12,34 @@
 
 #include <tessera/sys/status.h>
 
-/* Bytes of a file's elements that are converted at a time. */
+#include <string.h>
+
+/* Bytes of a file's elements that are converted, or read together, at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
+
+/* Runs of fewer bytes, less than a page apart, are read together: a call of the system for each
+ * would take longer than their bytes, and the system brings whole pages from the disk anyway. */
+#define SHORT_BYTES ((int64_t)16 * 1024)
+#define PAGE_BYTES  ((int64_t)4096)
+
+/* The most runs that are read together. */
+#define TOGETHER 512
 
 /* Bytes of the text of a box. */
 #define BOX_BYTES 400
+
+/* Elements that follow each other in a file and in the shard. */
+typedef struct file_run {
+    int64_t at, end; /* bytes in the file */
+    int64_t local;   /* the first element in the shard */
+} file_run;
+
+/* Short runs of one box that are to be read together. */
+typedef struct short_runs {
+    const tsr_file_box *box;
+    size_t count;
+    file_run runs[TOGETHER];
+} short_runs;
 
 /* Reads one rank's shard into contiguous host memory. */
 typedef struct reader {
@@ -30,7 +53,9 @@ typedef struct reader {
     tsr_device_ops host;           /* converts */
     tsr_input input;
     char *data;
-    char *stage; /* elements as a file has them; NULL: none is converted */
+    char *stage; /* elements as a file has them */
+    short_runs *pending;
+    int64_t bytes; /* of elements that were read */
 } reader;
 
 /* One box. From dim `cut` on, the shard's part of the box is contiguous in the file and in memory,
@@ -125,23 +150,78 @@ static tsr_status check_boxes(const reader *r)
     return status;
 }
 
-/* Reads `count` elements that follow each other in the file, from byte `at` on. */
+static char *address_of(const reader *r, int64_t local)
+{
+    return r->data + (size_t)local * r->layout->element_bytes;
+}
+
+static tsr_status convert(const reader *r, const tsr_file_box *box, const char *from, char *to, int64_t count)
+{
+    return r->host.table->convert(r->host.self, r->host.index, to, r->layout->dtype, from, box->dtype, count, NULL);
+}
+
+/* Reads one run to where it belongs. */
+static tsr_status read_alone(reader *r, const tsr_file_box *box, const file_run *one)
+{
+    const int64_t file_bytes = (int64_t)tsr_dtype_bytes(box->dtype);
+    char *to = address_of(r, one->local);
+    if (box->dtype == r->layout->dtype)
+        return tsr_input_read(&r->input, one->at, to, (size_t)(one->end - one->at));
+    for (int64_t at = one->at; at < one->end;) {
+        const int64_t some = tsr_min_i64(one->end - at, (int64_t)STAGE_BYTES);
+        TSR_TRY(tsr_input_read(&r->input, at, r->stage, (size_t)some));
+        TSR_TRY(convert(r, box, r->stage, to, some / file_bytes));
+        at += some;
+        to += (size_t)(some / file_bytes) * r->layout->element_bytes;
+    }
+    return TSR_OK;
+}
+
+/* Reads the runs that are pending. */
+static tsr_status read_pending(reader *r)
+{
+    short_runs *const p = r->pending;
+    const size_t count = p->count;
+    p->count = 0;
+    if (count < 2)
+        return count == 0 ? TSR_OK : read_alone(r, p->box, &p->runs[0]);
+    const int64_t begin = p->runs[0].at, file_bytes = (int64_t)tsr_dtype_bytes(p->box->dtype);
+    TSR_TRY(tsr_input_read(&r->input, begin, r->stage, (size_t)(p->runs[count - 1].end - begin)));
+    for (size_t i = 0; i < count; i++) {
+        const file_run *const one = &p->runs[i];
+        const char *const from = r->stage + (one->at - begin);
+        if (p->box->dtype == r->layout->dtype)
+            memcpy(address_of(r, one->local), from, (size_t)(one->end - one->at));
+        else
+            TSR_TRY(convert(r, p->box, from, address_of(r, one->local), (one->end - one->at) / file_bytes));
+    }
+    return TSR_OK;
+}
+
+/* True if the run can be read together with those that are pending. */
+static bool joins(const short_runs *p, const file_run *one)
+{
+    const file_run *const first = &p->runs[0], *const last = &p->runs[p->count - 1];
+    return p->count > 0 && p->count < TOGETHER && one->at >= last->end && one->at - last->end < PAGE_BYTES &&
+           one->end - first->at <= (int64_t)STAGE_BYTES;
+}
+
+/* Reads `count` elements that follow each other in the file, from byte `at` on: now, or with the
+ * runs behind them. */
 static tsr_status read_run(reader *r, const tsr_file_box *box, int64_t at, int64_t local, int64_t count)
 {
-    const size_t file_bytes = tsr_dtype_bytes(box->dtype), local_bytes = r->layout->element_bytes;
-    char *to = r->data + (size_t)local * local_bytes;
+    const file_run one = {at, at + count * (int64_t)tsr_dtype_bytes(box->dtype), local};
+    short_runs *const p = r->pending;
+    r->bytes += one.end - one.at;
+    if (!joins(p, &one))
+        TSR_TRY(read_pending(r));
     TSR_TRY(tsr_input_open(&r->input, box->path));
-    if (box->dtype == r->layout->dtype)
-        return tsr_input_read(&r->input, at, to, (size_t)count * local_bytes);
-    while (count > 0) {
-        const int64_t some = tsr_min_i64(count, (int64_t)(STAGE_BYTES / file_bytes));
-        TSR_TRY(tsr_input_read(&r->input, at, r->stage, (size_t)some * file_bytes));
-        TSR_TRY(r->host.table->convert(r->host.self, r->host.index, to, r->layout->dtype, r->stage, box->dtype, some,
-                                       NULL));
-        at += some * (int64_t)file_bytes;
-        to += (size_t)some * local_bytes;
-        count -= some;
+    if (one.end - one.at >= SHORT_BYTES) {
+        TSR_TRY(read_pending(r));
+        return read_alone(r, box, &one);
     }
+    p->box = box;
+    p->runs[p->count++] = one;
     return TSR_OK;
 }
 
@@ -215,23 +295,26 @@ static tsr_status read_box(reader *r, const tsr_file_box *box)
         at += skipped(r, box, v.cut) * box->strides[v.cut];
         v.inner *= r->lengths[v.cut];
     }
-    return visit_dim(&v, 0, at, 0);
+    TSR_TRY(visit_dim(&v, 0, at, 0));
+    return read_pending(r);
 }
 
 static tsr_status read_boxes(reader *r)
 {
-    bool converts = false;
-    void *stage = NULL;
-    for (size_t i = 0; i < r->count; i++)
-        converts = converts || r->boxes[i].dtype != r->layout->dtype;
-    if (converts)
-        TSR_TRY(tsr_allocate(r->layout->context, STAGE_BYTES, &stage));
+    tsr_context *const context = r->layout->context;
+    void *stage = NULL, *runs = NULL;
+    tsr_status status = tsr_allocate(context, STAGE_BYTES, &stage);
+    if (status == TSR_OK)
+        status = tsr_allocate(context, sizeof *r->pending, &runs);
     r->stage = stage;
-    tsr_status status = TSR_OK;
+    r->pending = runs;
+    if (status == TSR_OK)
+        r->pending->count = 0;
     for (size_t i = 0; i < r->count && status == TSR_OK; i++)
         status = read_box(r, &r->boxes[i]);
     tsr_input_close(&r->input);
-    tsr_release(r->layout->context, stage);
+    tsr_release(context, runs);
+    tsr_release(context, stage);
     return status;
 }
 
@@ -306,6 +389,6 @@ tsr_status tsr_distribute_file_boxes_into(size_t count, const tsr_file_box *boxe
     if (tsr_mesh_locate(r.layout->mesh, rank, r.coordinate))
         TSR_TRY(read_own(&r, &out->local));
     if (bytes_read)
-        *bytes_read = r.input.bytes_read;
+        *bytes_read = r.bytes;
     return TSR_OK;
 }

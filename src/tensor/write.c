@@ -14,13 +14,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Bytes of elements that are brought to the host, or converted, at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
+
+/* Bytes that one call of the system writes. It takes Linux up to four times as long to write more
+ * at once, for which it looks for large pages. */
+#define PIECE_BYTES ((size_t)256 * 1024)
 
 /* Replicas share the work of a shard of at least so many bytes; of a smaller one, the first writes
  * all. */
@@ -69,7 +72,7 @@ static tsr_status write_bytes(void *arg, int64_t at, const void *data, size_t by
     const char *from = data;
     at += w->to->offset;
     while (bytes > 0) {
-        const ssize_t put = pwrite(w->file, from, bytes < INT_MAX ? bytes : INT_MAX, (off_t)at);
+        const ssize_t put = pwrite(w->file, from, bytes < PIECE_BYTES ? bytes : PIECE_BYTES, (off_t)at);
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)

@@ -8,7 +8,7 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
+ORDER = ["base", "mesh", "placement", "sharding", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
 # Libraries on top, which include only what an embedder can: headers of include/, and their own.
 ON_TOP = ("ops", "bench", "files")
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
@@ -20,17 +20,18 @@ ROOMS = {
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/ops": {"blas": [], "vectors": [], ".": ["blas", "rules", "vectors"], "rules": [], "kernels": [".", "blas", "vectors"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
                 "programs": [".", "eager", "rows", "rules", "kernels"], "models": ["programs"], "optimizers": ["programs"], "replicas": ["programs", "kernels", "."]},
-    "src/ops/programs": {".": [], "prepared": ["."], "recorded": ["."], "saved": [".", "recorded"], "told": ["."], "typed": [".", "recorded"]},
+    "src/ops/programs": {".": [], "compiled": [".", "told"], "prepared": ["."], "recorded": ["."], "saved": [".", "recorded"], "told": ["."], "typed": [".", "recorded"]},
     "src/ops/eager": {".": [], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},
+    "src/sharding": {"text": [], "form": ["text"], "formats": ["text", "form"], ".": ["text", "form", "formats"]},
     "src/files": {".": [], "programs": ["."]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
-TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "rows", "info", "bench/run", "bench/check", "bench/moves",
-              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/rows", "bench/suite", "simulate", "ops", "program"]
+TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "convert", "redistribute", "rows", "info", "bench/run", "bench/check", "bench/moves",
+              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/rows", "bench/checkpoint", "bench/suite", "simulate", "ops", "program"]
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34

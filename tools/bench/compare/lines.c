@@ -20,7 +20,7 @@ static const char *const measured[] = {
     "algbw",           "busbw",           "messages",   "bytes_allocated",  "messages_received", "messages_sent",
     "workspace_bytes", "enqueue_seconds", "gemm_calls", "planned",          "estimated",         "read_seconds",
     "read_bandwidth",  "of_read",         "read_calls", "weight_bandwidth", "predicted_seconds", "predicted_peak_bytes",
-    "peak_bytes",      "steps",           "of_copy",    "rows_per_second"};
+    "peak_bytes",      "steps",           "of_copy",    "rows_per_second",  "bytes_read"};
 
 /* True for fields that are results, not settings: those named in `measured`, real numbers, objects
  * and lists of objects; and links, if the line was validated on them. */
