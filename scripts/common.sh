@@ -83,7 +83,8 @@ sanitized() (
         -Dc_args="$lines ${CFLAGS-}" -Dcpp_args="$lines ${CXXFLAGS-}"
 )
 
-# programs_of DIRECTORY SUITE..: prints the programs that Meson's suites of a build run, as targets of ninja.
+# programs_of DIRECTORY SUITE..: prints the programs that Meson's suites of a build run, as targets of ninja; -SUITE leaves out the tests
+# of a suite, and takes all others if no suite is named.
 programs_of() (
     directory=$1
     shift
@@ -95,9 +96,12 @@ import sys
 build = pathlib.Path(sys.argv[1]).resolve()
 told = {name: json.loads((build / "meson-info" / f"intro-{name}.json").read_text()) for name in ("tests", "targets")}
 files = {target["id"]: target["filename"] for target in told["targets"]}
-wanted = {name for test in told["tests"] if {suite.split(":")[-1] for suite in test["suite"]} & set(sys.argv[2:])
-          for target in test["depends"] for name in files[target]}
-print(*sorted(str(pathlib.Path(name).relative_to(build)) for name in wanted))
+unwanted = {word[1:] for word in sys.argv[2:] if word.startswith("-")}
+wanted = {word for word in sys.argv[2:] if not word.startswith("-")}
+suites = [({suite.split(":")[-1] for suite in test["suite"]}, test["depends"]) for test in told["tests"]]
+programs = {name for named, depends in suites if not named & unwanted and (named & wanted or not wanted)
+            for target in depends for name in files[target]}
+print(*sorted(str(pathlib.Path(name).relative_to(build)) for name in programs))
 END
 )
 

@@ -121,3 +121,17 @@ tsr_status llama_checkpoint_read(const tsr_safetensors *checkpoint, const char *
     *bytes_read += bytes;
     return TSR_OK;
 }
+
+tsr_status llama_checkpoint_read_flat(const tsr_safetensors *checkpoint, const char *name, int ndim,
+                                      const int64_t *shape, const tsr_layout *layout, tsr_dtensor **out)
+{
+    char parts[2][NAME_BYTES];
+    const tsr_safetensors_entry *entry = tsr_safetensors_find(checkpoint, name);
+    const alias *const a = entry ? NULL : find_alias(checkpoint, name, parts);
+    if (a && !strchr(a->parts[0], '*'))
+        entry = tsr_safetensors_find(checkpoint, parts[0]);
+    if (!entry)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the checkpoint has no tensor %s", name);
+    TSR_TRY(check_entry(entry, ndim, shape));
+    return tsr_distribute_file(entry->path, entry->offset, entry->dtype, layout, NULL, out);
+}

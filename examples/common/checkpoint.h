@@ -15,4 +15,9 @@
 tsr_status llama_checkpoint_read(const tsr_safetensors *checkpoint, const char *name, const tsr_layout *layout,
                                  int64_t *bytes_read, tsr_dtensor **out);
 
+/** Distributes the elements of the tensor `name`, of `shape` in the file, to a layout of one dim,
+ * else as llama_checkpoint_read() does; experts must lie in the file as one tensor. */
+tsr_status llama_checkpoint_read_flat(const tsr_safetensors *checkpoint, const char *name, int ndim,
+                                      const int64_t *shape, const tsr_layout *layout, tsr_dtensor **out);
+
 #endif

@@ -389,6 +389,28 @@ static tsr_status read_kind(source from, const kind **out)
                           from.name, type);
 }
 
+/* Reads a number of at least 0 that may be missing. */
+static tsr_status read_part(source from, const char *key, double *out)
+{
+    const json_t *const value = json_object_get(from.object, key);
+    return missing(from, key) || (json_is_number(value) && json_number_value(value) == 0) ? TSR_OK
+                                                                                          : read_number(from, key, out);
+}
+
+/* Reads what routers do in training alone: by how much the loss that balances experts counts,
+ * which transformers adds where output_router_logits is set, and whether there is noise. */
+static tsr_status read_training(source from, llama_mixture_config *mixture)
+{
+    bool asked = false;
+    double coefficient = missing(from, "router_aux_loss_coef") ? 0.001 : 0, jitter = 0;
+    TSR_TRY(read_bool(from, "output_router_logits", &asked));
+    TSR_TRY(read_part(from, "router_aux_loss_coef", &coefficient));
+    TSR_TRY(read_part(from, "router_jitter_noise", &jitter));
+    mixture->balance = asked && mixture->experts > 0 ? coefficient : 0;
+    mixture->jitters = jitter > 0;
+    return TSR_OK;
+}
+
 static tsr_status read_mixture(source from, const kind *k, llama_config *config)
 {
     if (!k->read_mixture)
@@ -396,7 +418,8 @@ static tsr_status read_mixture(source from, const kind *k, llama_config *config)
     if (config->mlp_bias)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: mlp_bias is true; a %s has no biases in its experts",
                               from.name, k->type);
-    return k->read_mixture(from, config);
+    TSR_TRY(k->read_mixture(from, config));
+    return read_training(from, &config->mixture);
 }
 
 static tsr_status read_config(source from, llama_config *config)

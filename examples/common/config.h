@@ -29,6 +29,8 @@ typedef struct llama_mixture_config {
     int64_t chosen;                       /**< how many a token goes to */
     int64_t size;                         /**< inner features of an expert */
     bool normed;                          /**< a token's weights are divided by their sum */
+    double balance;                       /**< by how much the router's loss counts in training; 0: not */
+    bool jitters;                         /**< training multiplies what routers read by random numbers */
     bool mixed;                           /**< models of this kind may have dense layers, too */
     uint8_t layers[LLAMA_MAX_LAYERS / 8]; /**< which layers have experts in place of an MLP, a bit each */
 } llama_mixture_config;

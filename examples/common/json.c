@@ -38,3 +38,26 @@ char *llama_json_take_text(json_t *json, int digits)
     }
     return text;
 }
+
+json_t *llama_json_ids(const int64_t *ids, int64_t count)
+{
+    json_t *const list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        if (json_array_append_new(list, json_integer(ids[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+json_t *llama_json_text(const llama_config *config, const int64_t *ids, int64_t count)
+{
+    if (!llama_is_text(config))
+        return json_null();
+    char *const text = malloc((size_t)count * 3 + 1);
+    if (!text)
+        return NULL;
+    json_t *const value = json_stringn(text, llama_tokens_to_utf8(ids, count, text));
+    free(text);
+    return value;
+}

@@ -9,6 +9,7 @@
 typedef struct llama_processes {
     tsr_context *context;
     tsr_job *job;
+    int said; /* a descriptor of standard error, to which other ranks than 0 print nothing else */
 } llama_processes;
 
 /** Opens the library of the MPI whose launcher started this process, and initializes it. From then
@@ -20,6 +21,10 @@ int llama_processes_count(const llama_processes *processes);
 
 /** True on rank 0. */
 bool llama_processes_speak(const llama_processes *processes);
+
+/** llama_fail() for work of all processes that ended with `status`: rank 0 prints the sentence.
+ * After the loss of a peer each rank does, with its number, since rank 0 may be the lost one. */
+int llama_processes_fail(const llama_processes *processes, tsr_status status);
 
 /** Runs `main` on this process's rank, as tsr_threads_run() does on threads. */
 tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg);

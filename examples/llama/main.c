@@ -30,33 +30,6 @@ static tsr_status load_config(const llama_options *options, llama_config *out)
     return status;
 }
 
-static tsr_status read_prompt(const llama_options *options, const llama_config *config, llama_tokens *out)
-{
-    if (options->prompt)
-        return llama_tokens_from_text(config, options->prompt, out);
-    if (!options->prompt_ids.ids)
-        return llama_tokens_default(config, out);
-    TSR_TRY(llama_tokens_check(config, &options->prompt_ids));
-    return llama_tokens_copy(&options->prompt_ids, out);
-}
-
-/* The number of tokens to generate: as requested, else 128, or as many as positions are left. */
-static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count,
-                               int64_t *out)
-{
-    const int64_t room = config->max_positions - prompt_count, usual = room < 128 ? room : 128;
-    if (room < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the prompt has %lld tokens, but max_position_embeddings is %lld",
-                              (long long)prompt_count, (long long)config->max_positions);
-    if (options->tokens > room)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
-            (long long)options->tokens, (long long)prompt_count, (long long)config->max_positions, (long long)room);
-    *out = options->tokens >= 0 ? options->tokens : usual;
-    return TSR_OK;
-}
-
 /* Checks the directory of the logits file before anything is computed, for the file is written
  * last. */
 static tsr_status check_place(const char *path)
@@ -130,7 +103,7 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
                              const llama_processes *processes)
 {
     llama_tokens prompt;
-    TSR_TRY(read_prompt(options, config, &prompt));
+    TSR_TRY(llama_tokens_prompt(config, options->prompt, &options->prompt_ids, &prompt));
     llama_job job = {
         .config = config,
         .source = {checkpoint, options->seed, options->weights, options->is_q8},
@@ -144,7 +117,7 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
                     .on_token = options->json ? NULL : llama_print_token,
                     .user = config},
     };
-    tsr_status status = count_tokens(options, config, prompt.count, &job.request.tokens);
+    tsr_status status = llama_request_limit(config, prompt.count, options->tokens, &job.request.tokens);
     if (status == TSR_OK)
         status = run_job(options, &job);
     free(prompt.ids);
@@ -218,7 +191,7 @@ static int run(const llama_options *options)
     if (status == TSR_OK)
         status = run_on(options, &processes);
     /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
-    const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
+    const int code = status == TSR_OK ? 0 : llama_processes_fail(&processes, status);
     llama_processes_leave(&processes);
     return code;
 }

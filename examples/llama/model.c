@@ -171,9 +171,10 @@ static tsr_status keep_room(llama_model *model, int64_t logit_rows)
                : tsr_status_set(TSR_ERROR_MEMORY, "no memory for the logits of %lld tokens", (long long)logit_rows);
 }
 
-tsr_status llama_model_run(llama_model *model, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
-                           const float **logits)
+tsr_status llama_model_run(void *of, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
+                           tsr_tensor *logits)
 {
+    llama_model *const model = of;
     tsr_executable *const x = model->executable;
     const int64_t shape[] = {logit_rows, model->config->vocab_size};
     TSR_TRY(keep_room(model, logit_rows));
@@ -190,7 +191,7 @@ tsr_status llama_model_run(llama_model *model, const int64_t *tokens, int64_t ro
                                  tsr_tensor_contiguous(model->wanted, TSR_I64, 1, &logit_rows)};
     const tsr_tensor output = tsr_tensor_contiguous(model->logits, TSR_F32, 2, shape);
     TSR_TRY(tsr_executable_run(x, model->comm, inputs, &output, model->workspace, model->workspace_bytes, NULL));
-    *logits = model->logits;
+    *logits = output;
     return TSR_OK;
 }
 

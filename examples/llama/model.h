@@ -24,11 +24,10 @@ tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const 
                               const tsr_parallel_rules *plan, int64_t capacity, llama_model **out);
 void llama_model_destroy(llama_model *model);
 
-/** Collective: runs `rows` tokens at positions first, first + 1, .. Earlier positions are read from
- * the cache, and these are added to it. `*logits` is (logit_rows, vocab_size), those of the last
- * `logit_rows` tokens, the same on every rank, borrowed until the next run. */
-tsr_status llama_model_run(llama_model *model, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
-                           const float **logits);
+/** Collective: what llama_speaker asks for, of a llama_model. Earlier positions are read from the
+ * cache, and these are added to it. `*logits` is of f32. */
+tsr_status llama_model_run(void *model, const int64_t *tokens, int64_t rows, int64_t first, int64_t logit_rows,
+                           tsr_tensor *logits);
 
 /** Bytes that this rank receives from other ranks in a run of as many tokens as in the last. */
 int64_t llama_model_bytes_received(const llama_model *model);

@@ -85,30 +85,6 @@ void llama_report(const llama_job *job, const llama_outcome *outcome)
             rate(decoded(generation), generation->decode_seconds), (long long)outcome->bytes_received_per_token);
 }
 
-static json_t *json_ids(const int64_t *ids, int64_t count)
-{
-    json_t *const list = json_array();
-    for (int64_t i = 0; i < count; i++)
-        if (json_array_append_new(list, json_integer(ids[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
-
-/* JSON's null if tokens are not text. */
-static json_t *json_text(const llama_config *config, const llama_generation *generation)
-{
-    if (!llama_is_text(config))
-        return json_null();
-    char *const text = malloc((size_t)generation->count * 3 + 1);
-    if (!text)
-        return NULL;
-    json_t *const value = json_stringn(text, llama_tokens_to_utf8(generation->ids, generation->count, text));
-    free(text);
-    return value;
-}
-
 /* Returns NULL where memory is short; Jansson passes NULL values on. */
 static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
@@ -116,12 +92,13 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
     return json_pack(
         "{s:i, s:s, s:s, s:f, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
         job->processes ? "mpi" : "threads", "weights", weights_name(job), "weight_error", outcome->weight_error,
-        "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
-        json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
-        outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds,
-        "tokens_per_second", "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
+        "prompt_ids", llama_json_ids(job->request.prompt, job->request.prompt_count), "ids",
+        llama_json_ids(generation->ids, generation->count), "text",
+        llama_json_text(job->config, generation->ids, generation->count), "seconds", "load", outcome->load_seconds,
+        "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second", "prompt",
+        rate(job->request.prompt_count, generation->prompt_seconds), "decode",
         rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",
-        (json_int_t)outcome->bytes_received_per_token, "bytes_read", json_ids(outcome->bytes_read, job->ranks));
+        (json_int_t)outcome->bytes_received_per_token, "bytes_read", llama_json_ids(outcome->bytes_read, job->ranks));
 }
 
 tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome)

@@ -14,9 +14,9 @@ typedef struct shared {
 } shared;
 
 /* Collects the counts of all ranks on rank 0. */
-static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
+static tsr_status collect(const llama_model *model, llama_outcome *outcome)
 {
-    const int64_t total = generation->bytes_received_per_token;
+    const int64_t total = llama_model_bytes_received(model);
     TSR_TRY(tsr_comm_gather(model->comm, &model->loaded.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0,
                             tsr_device_host(), NULL));
     const llama_error error = model->loaded.error;
@@ -39,12 +39,13 @@ static tsr_status rank_main(tsr_comm *comm, void *arg)
     llama_generation generation = {0};
     TSR_TRY(
         llama_model_create(comm, job->config, &job->source, job->plan, llama_request_positions(&job->request), &model));
+    const llama_speaker speaker = {comm, job->config, llama_model_run, model};
     tsr_status status = tsr_comm_barrier(comm);
     const double loaded = llama_seconds();
     if (status == TSR_OK)
-        status = llama_generate(model, &job->request, &generation);
+        status = llama_generate(&speaker, &job->request, &generation);
     if (status == TSR_OK)
-        status = collect(model, &generation, all->outcome);
+        status = collect(model, all->outcome);
     if (status == TSR_OK && tsr_comm_rank(comm) == 0) {
         all->outcome->load_seconds = loaded - start;
         all->outcome->generation = generation;

@@ -3,6 +3,7 @@
 #define LLAMA_RUN_H
 
 #include "generate.h"
+#include "model.h"
 #include "processes.h"
 
 #include <tessera/parallel_rules.h>

@@ -30,11 +30,13 @@ tsr_status train_layouts_init(train_layouts *layouts, const llama_config *config
     *layouts = (train_layouts){0};
     TSR_TRY(tsr_mesh_parse(comm, context, mesh, &layouts->mesh));
     const tsr_status status = find_roles(layouts, mesh);
-    if (status != TSR_OK)
+    if (status != TSR_OK) {
         train_layouts_finish(layouts);
-    else
-        layouts->shares_keys = train_layouts_size(layouts, TRAIN_TP) > config->kv_heads;
-    return status;
+        return status;
+    }
+    layouts->shares_keys = config->heads > config->kv_heads && train_layouts_size(layouts, TRAIN_TP) > config->kv_heads;
+    layouts->shares_experts = train_layouts_size(layouts, TRAIN_TP) > config->mixture.experts;
+    return TSR_OK;
 }
 
 void train_layouts_finish(train_layouts *layouts)
@@ -82,17 +84,35 @@ void train_layouts_flatten(const int64_t shape[2], char tp[TRAIN_CUT_BYTES])
         snprintf(tp, TRAIN_CUT_BYTES, "S(0;interleave=%lld;unit=%lld)", (long long)shape[0], unit);
 }
 
-void train_layouts_weight(const train_layouts *layouts, const char *tp, bool kept, char text[TRAIN_TEXT_BYTES])
+void train_layouts_each(const train_layouts *layouts, const char *others, const char *tp, char text[TRAIN_TEXT_BYTES])
 {
-    char first[TRAIN_CUT_BYTES + 8], second[32] = "S(0;balanced)";
+    const char *const of[TRAIN_ROLES] = {others, others, tp, others};
+    join(layouts, of, text);
+}
+
+void train_layouts_windows(const train_layouts *layouts, int dim, int64_t unit, char text[TRAIN_TEXT_BYTES])
+{
+    char first[64], last[72];
+    snprintf(first, sizeof first, "S(%d;balanced;unit=%lld)", dim, (long long)unit);
+    /* cp cuts what dp and fsdp have left: so windows stay with the ranks that have their tokens. */
+    snprintf(last, sizeof last, "%s[%d]", first, TSR_MAX_DIMS);
+    const char *const of[TRAIN_ROLES] = {first, first, "R", last};
+    join(layouts, of, text);
+}
+
+void train_layouts_weight(const train_layouts *layouts, const char *tp, int fsdp, char text[TRAIN_TEXT_BYTES])
+{
+    char first[TRAIN_CUT_BYTES + 8], second[32] = "R";
     const int *const dims = layouts->dims;
     snprintf(first, sizeof first, "%s", tp);
+    if (fsdp >= 0)
+        snprintf(second, sizeof second, "S(%d;balanced)", fsdp);
     /* fsdp cuts what tp has left, whichever dim of the mesh comes first: so a gather has only the
      * rank's own part. */
-    if (strncmp(tp, "S(0", 3) == 0 && dims[TRAIN_FSDP] >= 0 && dims[TRAIN_FSDP] < dims[TRAIN_TP]) {
+    if (fsdp == 0 && strncmp(tp, "S(0", 3) == 0 && dims[TRAIN_FSDP] >= 0 && dims[TRAIN_FSDP] < dims[TRAIN_TP]) {
         snprintf(first, sizeof first, "%s[0]", tp);
         snprintf(second, sizeof second, "S(0;balanced)[1]");
     }
-    const char *const of[TRAIN_ROLES] = {"R", kept ? second : "R", kept ? first : tp, "R"};
+    const char *const of[TRAIN_ROLES] = {"R", second, first, "R"};
     join(layouts, of, text);
 }

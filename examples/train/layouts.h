@@ -8,6 +8,12 @@
  * | fsdp | rows: S(0;balanced)      | kept in rows, gathered before use | in rows, as the weights |
  * | tp   | R                        | as in tessera-llama              | as the weights          |
  * | cp   | tokens: S(1;balanced)    | R                                | R                       |
+ *
+ * Experts are cut along tp as wholes, and along fsdp each by its hidden features. With more ranks
+ * of tp than experts, tp cuts the inner features of each.
+ *
+ * By elements, matrices are kept with one dim, of which fsdp has balanced parts, in the midst of
+ * rows. Experts, tensors of three dims, stay as they are: hidden features are many.
  */
 #ifndef TRAIN_LAYOUTS_H
 #define TRAIN_LAYOUTS_H
@@ -27,8 +33,9 @@ typedef struct train_layouts {
     tsr_mesh *mesh;        /**< owned */
     int dims[TRAIN_ROLES]; /**< the mesh dim of each role; -1: none */
     bool by_elements;      /**< matrices are kept with one dim, of which dp and fsdp cut elements, not rows */
-    bool shares_keys;      /**< more ranks of tp than key/value heads: these are whole there, and single query heads are
-                                cut */
+    bool shares_experts;   /**< more ranks of tp than experts: each is cut */
+    bool shares_keys;      /**< more ranks of tp than key/value heads, which queries share: these are whole there, and
+                                single query heads are cut */
 } train_layouts;
 
 /** A mesh from text, over `comm`, or abstract in `context` where `comm` is NULL.
@@ -48,7 +55,15 @@ void train_layouts_activation(const train_layouts *layouts, int rows, int tokens
 /** Changes how tp cuts a matrix, "S(0;unit=8)", into how it cuts the matrix as one dim. */
 void train_layouts_flatten(const int64_t shape[2], char tp[TRAIN_CUT_BYTES]);
 
-/** Writes the placements of a weight that tp cuts as `tp` says: as it is kept, or as it is used. */
-void train_layouts_weight(const train_layouts *layouts, const char *tp, bool kept, char text[TRAIN_TEXT_BYTES]);
+/** Writes one placement for dp, fsdp and cp, and one for tp. */
+void train_layouts_each(const train_layouts *layouts, const char *others, const char *tp, char text[TRAIN_TEXT_BYTES]);
+
+/** Writes the placements of activations of which each rank has whole windows: along cp their rows
+ * are cut, too. A window is `unit` elements of the tensor dim `dim`. */
+void train_layouts_windows(const train_layouts *layouts, int dim, int64_t unit, char text[TRAIN_TEXT_BYTES]);
+
+/** Writes the placements of a weight that tp cuts as `tp` says: as it is kept, where fsdp cuts the
+ * tensor dim `fsdp`, or, where that is -1, as it is used. */
+void train_layouts_weight(const train_layouts *layouts, const char *tp, int fsdp, char text[TRAIN_TEXT_BYTES]);
 
 #endif

@@ -5,6 +5,8 @@
 #include "program.h"
 #include "random.h"
 #include "report.h"
+#include "settings.h"
+#include "text.h"
 #include "told.h"
 
 #include <tessera/run.h>
@@ -27,11 +29,14 @@ typedef struct opened {
     char *path;                  /* of config.json */
     tsr_safetensors *checkpoint; /* NULL: from scratch */
     train_data data, validation;
+    llama_request sample;
+    llama_tokens prompt; /* of it */
 } opened;
 
 static void finish(opened *o)
 {
     free(o->path);
+    free(o->prompt.ids);
     tsr_safetensors_destroy(o->checkpoint);
     train_data_finish(&o->data);
     train_data_finish(&o->validation);
@@ -56,14 +61,32 @@ static tsr_status open_model(const char *path, opened *o)
 
 static tsr_status check_model(const train_options *options, const llama_config *config)
 {
-    if (config->mixture.experts > 0)
+    if (config->mixture.jitters)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "%s: the model has %lld experts; this program trains models without experts",
-                              options->model, (long long)config->mixture.experts);
+                              "%s: router_jitter_noise is above 0; this program trains routers without noise: set it "
+                              "to 0",
+                              options->model);
     if (options->length > config->max_positions)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--length %lld: max_position_embeddings is %lld",
                               (long long)options->length, (long long)config->max_positions);
     return TSR_OK;
+}
+
+/* What samples are: all have one stream of random numbers, of which each step has its own part. */
+static tsr_status make_sample(const train_options *options, opened *o)
+{
+    llama_tokens ids = {0};
+    if (options->sample == 0)
+        return TSR_OK;
+    if (options->prompt_ids)
+        TSR_TRY(llama_tokens_parse(options->prompt_ids, &ids));
+    const tsr_status status = llama_tokens_prompt(&o->config, options->prompt, &ids, &o->prompt);
+    free(ids.ids);
+    TSR_TRY(status);
+    o->sample = (llama_request){.prompt = o->prompt.ids,
+                                .prompt_count = o->prompt.count,
+                                .sampling = {options->temperature, llama_random_stream(options->seed, "samples")}};
+    return llama_request_limit(&o->config, o->prompt.count, options->tokens, &o->sample.tokens);
 }
 
 /* Checks the folder of the plot before anything is computed, for it is written last. */
@@ -79,11 +102,11 @@ static tsr_status check_place(const char *path)
 
 static tsr_status open_files(const train_options *options, opened *o)
 {
-    *o = (opened){0};
     if (options->plot)
         TSR_TRY(check_place(options->plot));
     TSR_TRY(open_model(options->model, o));
     TSR_TRY(check_model(options, &o->config));
+    TSR_TRY(make_sample(options, o));
     TSR_TRY(train_data_open("--data", options->data, o->config.vocab_size, options->length, &o->data));
     if (options->validation)
         TSR_TRY(train_data_open("--validation", options->validation, o->config.vocab_size, options->length,
@@ -94,6 +117,7 @@ static tsr_status open_files(const train_options *options, opened *o)
 /* Where the ranks' steps go. */
 typedef struct audience {
     const train_options *options;
+    const llama_config *config;
     train_plot plot;
 } audience;
 
@@ -108,7 +132,7 @@ static tsr_status on_begin(void *user, const train_trainer *trainer)
 static tsr_status on_step(void *user, const train_step *step)
 {
     audience *const a = user;
-    TSR_TRY(train_report_step(step, a->options->json));
+    TSR_TRY(train_report_step(a->config, step, a->options->json));
     return a->options->plot ? train_plot_add(&a->plot, step) : TSR_OK;
 }
 
@@ -121,23 +145,29 @@ static train_plan plan_of(const train_options *options, const opened *o)
                         .dtype = options->dtype,
                         .optimizer = options->optimizer,
                         .clip = options->clip,
-                        .by_elements = options->by_elements,
-                        .shards_states = options->shards_states,
                         .checkpoint = o->checkpoint,
                         .seed = options->seed,
+                        .dropout = options->dropout,
+                        .by_elements = options->by_elements,
+                        .shards_states = options->shards_states,
+                        .micro_batches = options->micro_batches,
+                        .loss_scale = options->loss_scale,
                         .measures_peak = !options->json};
 }
 
 /* Tells what memory a training would take. */
-static tsr_status tell(const train_options *options)
+static tsr_status tell(const train_options *given)
 {
     opened o = {0};
-    tsr_status status = open_model(options->model, &o);
+    train_options options = *given;
+    tsr_status status = given->resume ? train_settings_resume(given->resume, &options) : TSR_OK;
     if (status == TSR_OK)
-        status = check_model(options, &o.config);
+        status = open_model(options.model, &o);
+    if (status == TSR_OK)
+        status = check_model(&options, &o.config);
     if (status == TSR_OK) {
-        const train_plan plan = plan_of(options, &o);
-        status = train_tell_memory(&plan, options->validation != NULL, options->json);
+        const train_plan plan = plan_of(&options, &o);
+        status = train_tell_memory(&plan, options.validation != NULL, options.json);
     }
     finish(&o);
     return status;
@@ -145,17 +175,21 @@ static tsr_status tell(const train_options *options)
 
 static tsr_status train(const train_options *options, const opened *o, int ranks, const llama_processes *processes)
 {
-    audience told = {.options = options};
+    audience told = {.options = options, .config = &o->config};
     const train_job job = {
         .plan = plan_of(options, o),
         .batches = {&o->data, options->batch, options->length, options->random,
                     llama_random_stream(options->seed, "windows")},
         .validation = options->validation ? &o->validation : NULL,
-        .rate = options->rate,
-        .warm_up = options->warm_up,
+        .schedule = {sizeof(tsr_schedule), options->schedule, options->rate, options->final_rate, options->warm_up,
+                     options->steps},
         .steps = options->steps,
         .every = options->every,
+        .sample = o->sample,
+        .sample_every = options->sample,
         .save = options->save,
+        .saves_in_background = options->background,
+        .settings = train_settings_of(options),
         .resume = options->resume,
         .ranks = ranks,
         .processes = processes,
@@ -171,14 +205,17 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
     return status;
 }
 
-static tsr_status run_on(const train_options *options, int ranks, const llama_processes *processes)
+static tsr_status run_on(const train_options *given, int ranks, const llama_processes *processes)
 {
-    opened o;
-    tsr_status status = open_files(options, &o);
+    opened o = {0};
+    train_options options = *given;
+    tsr_status status = given->resume ? train_settings_resume(given->resume, &options) : TSR_OK;
+    if (status == TSR_OK)
+        status = open_files(&options, &o);
     if (processes)
         status = llama_processes_agree(processes, status);
     if (status == TSR_OK)
-        status = train(options, &o, ranks, processes);
+        status = train(&options, &o, ranks, processes);
     finish(&o);
     return status;
 }
@@ -224,7 +261,7 @@ static int run(const train_options *options)
     if (status == TSR_OK)
         status = run_on(options, ranks, &processes);
     /* Before ranks part: where a process ends with a failure, launchers kill the rest. */
-    const int code = status == TSR_OK ? 0 : llama_fail(LLAMA_REFUSED);
+    const int code = status == TSR_OK ? 0 : llama_processes_fail(&processes, status);
     llama_processes_leave(&processes);
     return code;
 }
@@ -235,11 +272,10 @@ static int answer(const train_options *options)
         fputs(train_usage, stdout);
     else if (options->version)
         printf("tessera-train %s\n", tsr_version());
-    else if (options->memory) {
-        if (tell(options) != TSR_OK)
-            return llama_fail(LLAMA_REFUSED);
-    } else
+    else if (!options->memory)
         return run(options);
+    else if (tell(options) != TSR_OK)
+        return llama_fail(LLAMA_REFUSED);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
     (void)tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");

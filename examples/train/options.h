@@ -14,18 +14,29 @@ typedef struct train_options {
     const char *mesh; /**< "dp=1" unless given */
     const char *engine;
     const char *save, *resume;
-    const char *plot; /**< the SVG to write */
+    const char *plot;                /**< the SVG to write */
+    const char *prompt, *prompt_ids; /**< of samples */
+    int64_t sample;                  /**< after how many steps there is one; 0: never */
+    int64_t tokens;                  /**< of a sample; -1: not given */
+    double temperature;              /**< of samples; 0: greedy */
     tsr_dtype dtype;
     tsr_optimizer_options optimizer;
     double rate, clip; /**< clip INFINITY: not */
+    double dropout;    /**< 0: none */
+    double final_rate; /**< which the schedule ends with */
+    tsr_schedule_kind schedule;
     int64_t warm_up, steps, batch, length;
-    int64_t every; /**< 0: not given */
+    int64_t micro_batches; /**< of a step */
+    double loss_scale;     /**< the first one; 0: none */
+    int64_t every;         /**< 0: not given */
     uint64_t seed;
     bool random;        /**< the order of windows */
     bool by_elements;   /**< matrices are cut */
     bool shards_states; /**< of the optimizer, along dp */
+    bool background;    /**< how states are saved */
     bool json;
     bool memory;        /**< tell what a rank takes, and end */
+    unsigned given;     /**< which settings (settings.h), by bits */
     bool help, version; /**< if set, nothing else was checked */
 } train_options;
 

@@ -44,7 +44,7 @@ static bool is_shown(const char *name)
 tsr_status train_plot_begin(train_plot *plot, const train_trainer *trainer)
 {
     text_buffer lines = {0};
-    tsr_executable *const x = trainer->step.executable;
+    tsr_executable *const x = trainer->step;
     text_buffer_print(&lines, "mesh %s, %lld windows of %lld tokens a step\n", trainer->plan->mesh,
                       (long long)trainer->plan->batch, (long long)trainer->plan->length);
     add_layout(&lines, "tokens", tsr_executable_input_layout(x, 0));

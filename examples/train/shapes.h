@@ -22,7 +22,7 @@ void train_shapes_finish(train_shapes *shapes);
 /** Adds a matrix, unless it is there; false: there is no memory. */
 bool train_shapes_add(train_shapes *shapes, const char *name, const int64_t shape[2]);
 
-/** The shape of the matrix that the weight `name`, or a state of the optimizer "WEIGHT.suffix",
+/** The shape of the matrix that the weight `name`, or a state "WEIGHT.suffix",
  * holds in one dim of `layout`; NULL: it is what its layout says. Borrowed. */
 const int64_t *train_shapes_find(const train_shapes *shapes, const char *name, const tsr_layout *layout);
 

@@ -9,12 +9,28 @@
 typedef enum linear_kind { QUERY, KEY, VALUE, ATTENTION_OUTPUT, GATE, UP, DOWN, LINEARS } linear_kind;
 typedef enum norm_kind { BEFORE_ATTENTION, BEFORE_MLP, OF_QUERIES, OF_KEYS, NORMS } norm_kind;
 
-/* Where a layer's weights lie in lists of them: matrices, then biases, then norms. */
-enum { BIASES = LINEARS, LAYER_NORMS = 2 * LINEARS, LAYER_WEIGHTS = 2 * LINEARS + NORMS };
+typedef enum expert_kind { ROUTER, EXPERTS_IN, EXPERTS_OUT, EXPERT_WEIGHTS } expert_kind;
 
-/* The weights of a layer, as they are used; TSR_NONE: it has none. */
+/* Where a layer's weights lie in lists of them: matrices, biases, norms, then those of experts. */
+enum {
+    BIASES = LINEARS,
+    LAYER_NORMS = 2 * LINEARS,
+    OF_EXPERTS = LAYER_NORMS + NORMS,
+    LAYER_WEIGHTS = OF_EXPERTS + EXPERT_WEIGHTS
+};
+
+/* What a weight is, and how ranks cut it. */
+typedef struct form {
+    int ndim;
+    int64_t shape[3];
+    char tp[TRAIN_CUT_BYTES];
+    int fsdp; /* the tensor dim that fsdp cuts, where it is not kept with one dim */
+} form;
+
+/* The weights of a layer, gathered, or as they are used; TSR_NONE: it has none. */
 typedef struct layer_weights {
     tsr_value values[LAYER_WEIGHTS];
+    form forms[LAYER_WEIGHTS];
 } layer_weights;
 
 /* What is being stated. */
@@ -27,6 +43,11 @@ typedef struct statement {
     int64_t layer;           /* that is stated; -1: none */
     layer_weights now, next; /* of this layer, and of the one behind it */
     tsr_value positions;
+    tsr_value counts, chances; /* of experts, summed over tokens and layers: how many slots they got, and how likely
+                                  they were; TSR_NONE: no layer had them yet */
+    int64_t routed;            /* layers that have experts */
+    tsr_random_key key;        /* of dropout, that of a run */
+    uint64_t drops;            /* so far */
     train_weights *weights;
     size_t room; /* of the list of weights */
 } statement;
@@ -34,6 +55,7 @@ typedef struct statement {
 void train_weights_finish(train_weights *weights)
 {
     free(weights->values);
+    free(weights->used);
     free(weights->views);
     *weights = (train_weights){0};
 }
@@ -43,87 +65,110 @@ static tsr_dtype kept_dtype(const train_model *model)
     return model->dtype == TSR_F64 ? TSR_F64 : TSR_F32;
 }
 
-/* True of a matrix that is kept with one dim, so that it can be cut in the midst of rows. */
-static bool is_flat(const statement *s, int ndim)
+/* A form that tp cuts as `tp` says. */
+static form form_of(const char *tp, int ndim, const int64_t *shape)
 {
-    return s->on->by_elements && ndim == 2;
+    form f = {.ndim = ndim};
+    memcpy(f.shape, shape, (size_t)ndim * sizeof *shape);
+    snprintf(f.tp, sizeof f.tp, "%s", tp);
+    return f;
 }
 
-static void list(statement *s, tsr_value value, int ndim, const int64_t *shape)
+/* True of a matrix that is kept with one dim, so that it can be cut in the midst of rows. */
+static bool is_flat(const statement *s, const form *f)
+{
+    return s->on->by_elements && f->ndim == 2;
+}
+
+static void list(statement *s, tsr_value value, const form *f)
 {
     train_weights *const all = s->weights;
     if (all->count == s->room)
         return;
-    if (is_flat(s, ndim))
-        all->views[all->count] = (tsr_optimizer_view){2, {shape[0], shape[1]}};
+    if (is_flat(s, f))
+        all->views[all->count] = (tsr_optimizer_view){2, {f->shape[0], f->shape[1]}};
+    all->used[all->count] = value;
     all->values[all->count++] = value;
 }
 
-/* Writes the placements of a weight, as it is kept, with one dim if it is flat, or as it is
- * gathered. */
-static void place(const statement *s, const char *tp, bool kept, int ndim, const int64_t *shape,
-                  char placements[TRAIN_TEXT_BYTES])
+/* Notes that a weight, as far as it is prepared for its use, is now another value. */
+static tsr_value follow(const statement *s, tsr_value from, tsr_value to)
 {
-    char cut[TRAIN_CUT_BYTES];
-    snprintf(cut, sizeof cut, "%s", tp);
-    if (is_flat(s, ndim))
-        train_layouts_flatten(shape, cut);
-    train_layouts_weight(s->on, cut, kept, placements);
+    for (size_t i = 0; i < s->weights->count; i++)
+        s->weights->used[i] = s->weights->used[i] == from ? to : s->weights->used[i];
+    return to;
 }
 
-/* A weight that tp cuts as `tp` says, as it is kept; bf16 is what of it is gathered. */
-static tsr_value keep(statement *s, const char *name, const char *tp, int ndim, const int64_t *shape)
+/* The layout in which a weight is kept. */
+static tsr_status lay_kept(const statement *s, const form *f, tsr_layout **out)
 {
-    char text[128], prefix[48] = "", placements[TRAIN_TEXT_BYTES];
+    char cut[TRAIN_CUT_BYTES], placements[TRAIN_TEXT_BYTES];
+    const bool flat = is_flat(s, f);
+    const int64_t count = f->shape[0] * f->shape[1];
+    snprintf(cut, sizeof cut, "%s", f->tp);
+    if (flat)
+        train_layouts_flatten(f->shape, cut);
+    train_layouts_weight(s->on, cut, flat ? 0 : f->fsdp, placements);
+    return tsr_layout_parse(s->on->mesh, placements, flat ? 1 : f->ndim, flat ? &count : f->shape, kept_dtype(s->model),
+                            out);
+}
+
+/* A weight as it is kept; bf16 is what of it is gathered. */
+static tsr_value keep(statement *s, const char *name, const form *f)
+{
+    char text[TRAIN_NAME_BYTES], prefix[48] = "";
     tsr_layout *layout;
     if (s->layer >= 0)
         snprintf(prefix, sizeof prefix, "model.layers.%lld.", (long long)s->layer);
     snprintf(text, sizeof text, "%s%s", prefix, name);
-    place(s, tp, true, ndim, shape, placements);
-    const int64_t flat[] = {ndim == 2 ? shape[0] * shape[1] : shape[0]};
-    if (tsr_layout_parse(s->on->mesh, placements, is_flat(s, ndim) ? 1 : ndim, is_flat(s, ndim) ? flat : shape,
-                         kept_dtype(s->model), &layout) != TSR_OK)
+    if (lay_kept(s, f, &layout) != TSR_OK)
         return TSR_NONE;
     const tsr_value w = s->trains ? tsr_state(s->p, text, layout) : tsr_parameter(s->p, text, layout);
     tsr_layout_destroy(layout);
-    list(s, w, ndim, shape);
-    if (is_flat(s, ndim) && !train_shapes_add(s->model->shapes, text, shape))
+    list(s, w, f);
+    if (is_flat(s, f) && s->model->shapes && !train_shapes_add(s->model->shapes, text, f->shape))
         return TSR_NONE;
-    return s->model->dtype == TSR_BF16 && ndim > 1 && s->layer >= 0 ? tsr_op_cast(s->p, w, TSR_BF16) : w;
+    return s->model->dtype == TSR_BF16 && f->ndim > 1 && s->layer >= 0 ? follow(s, w, tsr_op_cast(s->p, w, TSR_BF16))
+                                                                       : w;
 }
 
-/* Gathers a weight along fsdp: once more in the backward, rather than that it is kept until then.
- * */
-static tsr_value gather(const statement *s, tsr_value w, const char *tp, int ndim, const int64_t *shape)
+/* Gathers a weight along fsdp: a matrix once more in the backward, rather than that it is kept
+ * until then. */
+static tsr_value gather(const statement *s, tsr_value w, const form *f)
 {
-    char placements[TRAIN_TEXT_BYTES];
-    place(s, tp, false, ndim, shape, placements);
-    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, tsr_op_redistribute(s->p, w, placements))
-                                                     : w;
+    char cut[TRAIN_CUT_BYTES], placements[TRAIN_TEXT_BYTES];
+    snprintf(cut, sizeof cut, "%s", f->tp);
+    if (is_flat(s, f))
+        train_layouts_flatten(f->shape, cut);
+    train_layouts_weight(s->on, cut, -1, placements);
+    if (train_layouts_size(s->on, TRAIN_FSDP) == 1)
+        return w;
+    const tsr_value whole = tsr_op_redistribute(s->p, w, placements);
+    return follow(s, w, f->ndim == 1 ? whole : tsr_op_recompute(s->p, whole));
 }
 
-/* What is made of a gathered weight goes with it. */
-static tsr_value drop(const statement *s, tsr_value x)
+/* What is made of a gathered weight is dropped with it, and made again. */
+static tsr_value again(const statement *s, tsr_value w)
 {
-    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, x) : x;
+    return train_layouts_size(s->on, TRAIN_FSDP) > 1 ? tsr_op_recompute(s->p, w) : w;
 }
 
 /* A gathered weight varies: each rank has terms of its gradient, of its own tokens. One with one
- * dim is a matrix again; nothing moves. */
-static tsr_value use(const statement *s, tsr_value w, const char *tp, int ndim, const int64_t *shape)
+ * dim is then a matrix again, where nothing moves; terms are those of the one dim, as the weight. */
+static tsr_value use(const statement *s, tsr_value w, const form *f)
 {
     char placements[TRAIN_TEXT_BYTES];
-    if (is_flat(s, ndim)) {
-        train_layouts_weight(s->on, tp, false, placements);
-        w = drop(s, tsr_op_reshape(s->p, w, ndim, shape));
-        w = drop(s, tsr_op_redistribute(s->p, w, placements));
-    }
-    return drop(s, tsr_op_vary(s->p, w));
+    const tsr_value varying = follow(s, w, again(s, tsr_op_vary(s->p, w)));
+    if (!is_flat(s, f))
+        return varying;
+    train_layouts_weight(s->on, f->tp, -1, placements);
+    const tsr_value matrix = again(s, tsr_op_reshape(s->p, varying, f->ndim, f->shape));
+    return again(s, tsr_op_redistribute(s->p, matrix, placements));
 }
 
-static tsr_value weight(statement *s, const char *name, const char *tp, int ndim, const int64_t *shape)
+static tsr_value weight(statement *s, const char *name, const form *f)
 {
-    return use(s, gather(s, keep(s, name, tp, ndim, shape), tp, ndim, shape), tp, ndim, shape);
+    return use(s, gather(s, keep(s, name, f), f), f);
 }
 
 /* The placement that cuts query heads, and that of key/value heads, along tensor dim `dim` of
@@ -166,45 +211,79 @@ static dense describe(const statement *s, linear_kind kind)
                    c->hidden_size};
 }
 
-static tsr_value keep_norm(statement *s, norm_kind kind)
+/* Keeps a weight of a layer, in its place. */
+static void keep_in(statement *s, layer_weights *w, int at, const char *name, form f)
+{
+    w->forms[at] = f;
+    w->values[at] = keep(s, name, &f);
+}
+
+static void keep_norm(statement *s, norm_kind kind, layer_weights *w)
 {
     static const char *const names[] = {"input_layernorm.weight", "post_attention_layernorm.weight",
                                         "self_attn.q_norm.weight", "self_attn.k_norm.weight"};
     const bool of_heads = kind == OF_QUERIES || kind == OF_KEYS;
     if (of_heads && !s->config->has_head_norms)
-        return TSR_NONE;
-    return keep(s, names[kind], "R", 1, of_heads ? &s->config->head_dim : &s->config->hidden_size);
+        return;
+    keep_in(s, w, LAYER_NORMS + (int)kind, names[kind],
+            form_of("R", 1, of_heads ? &s->config->head_dim : &s->config->hidden_size));
+}
+
+static void keep_linear(statement *s, linear_kind kind, layer_weights *w)
+{
+    char text[64];
+    const dense d = describe(s, kind);
+    const int64_t shape[] = {d.outputs, d.inputs};
+    snprintf(text, sizeof text, "%s.weight", d.name);
+    keep_in(s, w, kind, text, form_of(d.tp, 2, shape));
+    snprintf(text, sizeof text, "%s.bias", d.name);
+    if (d.has_bias)
+        keep_in(s, w, BIASES + (int)kind, text, form_of(d.tp[2] == '0' ? d.tp : "R", 1, shape));
+}
+
+/* Experts are whole where tp has no more ranks than there are; else each is cut by its inner
+ * features. fsdp cuts them by their hidden features, of which there are many. */
+static void keep_experts(statement *s, layer_weights *w)
+{
+    const llama_config *const c = s->config;
+    const llama_mixture_config *const m = &c->mixture;
+    const int64_t router[] = {m->experts, c->hidden_size}, in[] = {m->experts, 2 * m->size, c->hidden_size};
+    const int64_t out[] = {m->experts, c->hidden_size, m->size};
+    const bool shares = s->on->shares_experts;
+    form of_in = form_of(shares ? "S(1;interleave=2)" : "S(0;balanced)", 3, in);
+    form of_out = form_of(shares ? "S(2)" : "S(0;balanced)", 3, out);
+    of_in.fsdp = 2;
+    of_out.fsdp = 1;
+    keep_in(s, w, OF_EXPERTS + ROUTER, "mlp.gate.weight", form_of("R", 2, router));
+    keep_in(s, w, OF_EXPERTS + EXPERTS_IN, "mlp.experts.gate_up_proj", of_in);
+    keep_in(s, w, OF_EXPERTS + EXPERTS_OUT, "mlp.experts.down_proj", of_out);
 }
 
 /* Gathers the weights of a layer, one move behind the other, so that they share an exchange. */
 static layer_weights gather_layer(statement *s, int64_t layer)
 {
-    layer_weights w;
-    char tp[LAYER_WEIGHTS][64], text[64];
-    int64_t shapes[LAYER_WEIGHTS][2] = {{0}};
+    layer_weights w = {0};
+    const bool has_experts = llama_config_has_experts(s->config, layer);
     s->layer = layer;
-    for (int i = 0; i < LINEARS; i++) {
-        const dense d = describe(s, (linear_kind)i);
-        const int64_t shape[] = {d.outputs, d.inputs};
-        memcpy(shapes[i], shape, sizeof shape);
-        snprintf(tp[i], sizeof tp[i], "%s", d.tp);
-        snprintf(tp[BIASES + i], sizeof tp[i], "%s", d.tp[2] == '0' ? d.tp : "R");
-        snprintf(text, sizeof text, "%s.weight", d.name);
-        w.values[i] = keep(s, text, tp[i], 2, shape);
-        snprintf(text, sizeof text, "%s.bias", d.name);
-        w.values[BIASES + i] = d.has_bias ? keep(s, text, tp[BIASES + i], 1, shape) : TSR_NONE;
-    }
-    for (int i = 0; i < NORMS; i++) {
-        snprintf(tp[LAYER_NORMS + i], sizeof tp[i], "R");
-        w.values[LAYER_NORMS + i] = keep_norm(s, (norm_kind)i);
-    }
     for (int i = 0; i < LAYER_WEIGHTS; i++)
-        if (w.values[i] != TSR_NONE)
-            w.values[i] = gather(s, w.values[i], tp[i], i < LINEARS ? 2 : 1, shapes[i]);
+        w.values[i] = TSR_NONE;
+    for (int i = 0; i < LINEARS; i++)
+        if (i <= ATTENTION_OUTPUT || !has_experts)
+            keep_linear(s, (linear_kind)i, &w);
+    for (int i = 0; i < NORMS; i++)
+        keep_norm(s, (norm_kind)i, &w);
+    if (has_experts)
+        keep_experts(s, &w);
     for (int i = 0; i < LAYER_WEIGHTS; i++)
-        if (w.values[i] != TSR_NONE)
-            w.values[i] = use(s, w.values[i], tp[i], i < LINEARS ? 2 : 1, shapes[i]);
+        w.values[i] = w.values[i] != TSR_NONE ? gather(s, w.values[i], &w.forms[i]) : TSR_NONE;
     return w;
+}
+
+/* Until then no step reads what was gathered, so that it has time. */
+static void use_layer(const statement *s, layer_weights *w)
+{
+    for (int i = 0; i < LAYER_WEIGHTS; i++)
+        w->values[i] = w->values[i] != TSR_NONE ? use(s, w->values[i], &w->forms[i]) : TSR_NONE;
 }
 
 static tsr_value linear(const statement *s, linear_kind kind, tsr_value x)
@@ -281,6 +360,48 @@ static tsr_value transform(const statement *s, tsr_value x)
     return tsr_op_all_reduce(s->p, linear(s, DOWN, y), 0);
 }
 
+/* Adds what a layer tells of its experts; ids are of the chosen ones, and chances of all. */
+static void count_experts(statement *s, tsr_value ids, tsr_value chances)
+{
+    const int64_t tokens = 0;
+    if (!s->trains || s->config->mixture.balance == 0)
+        return;
+    const tsr_value counts = tsr_op_bincount(s->p, ids, s->config->mixture.experts);
+    const tsr_value sums = tsr_op_sum(s->p, chances, 1, &tokens, 0);
+    s->counts = s->routed > 0 ? tsr_op_add(s->p, s->counts, counts) : counts;
+    s->chances = s->routed > 0 ? tsr_op_add(s->p, s->chances, sums) : sums;
+    s->routed++;
+}
+
+/* The weighted sum of what a token's experts give. All windows that a rank has are one list of
+ * tokens; along cp, which has parts of windows, windows change places before it and behind it. */
+static tsr_value mix(statement *s, tsr_value x)
+{
+    tsr_value ids;
+    char placements[TRAIN_TEXT_BYTES];
+    const int64_t last = 1, batch = s->model->batch, length = s->model->length, hidden = s->config->hidden_size;
+    const int64_t rows[] = {batch * length, hidden}, windows[] = {batch, length, hidden};
+    const tsr_value *const w = s->now.values + OF_EXPERTS;
+    train_layouts_windows(s->on, batch == 1, batch == 1 ? length : 1, placements);
+    x = tsr_op_reshape(s->p, tsr_op_redistribute(s->p, x, placements), 2, rows);
+    const tsr_value chances = tsr_op_softmax(s->p, tsr_op_linear(s->p, x, w[ROUTER], TSR_NONE), 1);
+    tsr_value weights = tsr_op_topk(s->p, chances, s->config->mixture.chosen, 1, &ids);
+    if (s->config->mixture.normed)
+        weights = tsr_op_div(s->p, weights, tsr_op_sum(s->p, weights, 1, &last, 1));
+    count_experts(s, ids, chances);
+    const tsr_value y = tsr_op_experts(s->p, x, ids, w[EXPERTS_IN], w[EXPERTS_OUT], NULL);
+    x = tsr_op_all_reduce(s->p, tsr_op_combine(s->p, y, weights), 0);
+    return lay(s, tsr_op_reshape(s->p, x, 3, windows), 0, 1, "R");
+}
+
+/* x with some elements 0: each place where this is done has a key of its own, and each element its
+ * own number, whichever rank has it. */
+static tsr_value drop(statement *s, tsr_value x)
+{
+    const tsr_random_key own = tsr_random_key_fold_in(s->key, s->drops++);
+    return s->trains && s->model->dropout > 0 ? tsr_op_dropout(s->p, x, s->model->dropout, &own) : x;
+}
+
 /* States a layer, once the weights of the one behind it are gathered: where messages travel
  * meanwhile, they have this layer's time. */
 static tsr_value layer(statement *s, int64_t number, tsr_value x)
@@ -288,9 +409,31 @@ static tsr_value layer(statement *s, int64_t number, tsr_value x)
     s->now = s->next;
     if (number + 1 < s->config->layers)
         s->next = gather_layer(s, number + 1);
+    use_layer(s, &s->now);
     s->layer = number;
-    x = tsr_op_add(s->p, x, attend(s, norm(s, BEFORE_ATTENTION, tsr_op_vary(s->p, x))));
-    return tsr_op_add(s->p, x, transform(s, norm(s, BEFORE_MLP, tsr_op_vary(s->p, x))));
+    x = tsr_op_add(s->p, x, drop(s, attend(s, norm(s, BEFORE_ATTENTION, tsr_op_vary(s->p, x)))));
+    const tsr_value y = norm(s, BEFORE_MLP, tsr_op_vary(s->p, x));
+    return tsr_op_add(s->p, x, drop(s, llama_config_has_experts(s->config, number) ? mix(s, y) : transform(s, y)));
+}
+
+/* The loss that keeps tokens from going to the same experts (arXiv 2101.03961, equations 4 to 6, as
+ * transformers takes it over all layers): for each expert the part of the tokens that it gets times
+ * its mean chance, added up, times the number of experts. Along tp ranks have the same numbers, and
+ * each takes some of the experts, so that the gradient counts once. */
+static tsr_value balance(const statement *s)
+{
+    char sums[TRAIN_TEXT_BYTES], terms[TRAIN_TEXT_BYTES];
+    if (s->routed == 0)
+        return TSR_NONE;
+    const double tokens = (double)(s->routed * s->model->batch * s->model->length);
+    train_layouts_each(s->on, "R", "S(0;balanced)", sums);
+    train_layouts_each(s->on, "P", "S(0;balanced)", terms);
+    const tsr_value counts = tsr_op_redistribute(s->p, s->counts, sums);
+    const tsr_value chances = tsr_op_redistribute(s->p, s->chances, terms);
+    const tsr_value both = tsr_op_mul(s->p, tsr_op_cast(s->p, counts, kept_dtype(s->model)), chances);
+    const tsr_value sum = tsr_op_all_reduce(s->p, tsr_op_sum(s->p, both, 0, NULL, 0), 0);
+    const double share = train_is_part(s->model) ? (double)s->model->batch / (double)s->model->whole : 1;
+    return tsr_op_scale(s->p, sum, share * (double)s->config->mixture.experts / (tokens * tokens));
 }
 
 static tsr_value input(const statement *s, const char *name, int ndim, const int64_t *shape)
@@ -300,30 +443,70 @@ static tsr_value input(const statement *s, const char *name, int ndim, const int
     return tsr_input(s->p, name, s->on->mesh, TSR_I64, ndim, shape, placements);
 }
 
-tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p, train_weights *weights)
+bool train_is_part(const train_model *model)
+{
+    return model->whole > model->batch;
+}
+
+static statement begin(const train_model *model, bool trains, tsr_program *p, train_weights *weights)
 {
     const llama_config *const c = model->config;
     statement s = {.model = model, .config = c, .on = model->layouts, .p = p, .trains = trains, .layer = -1};
-    tsr_cross_entropy_options options = TSR_CROSS_ENTROPY_OPTIONS_INIT;
-    const int64_t shape[] = {model->batch, model->length}, table[] = {c->vocab_size, c->hidden_size};
-    s.room = (size_t)c->layers * 16 + 3;
+    s.room = (size_t)c->layers * LAYER_WEIGHTS + 3;
     weights->values = calloc(s.room, sizeof *weights->values);
+    weights->used = calloc(s.room, sizeof *weights->used);
     weights->views = calloc(s.room, sizeof *weights->views);
-    s.room = weights->values && weights->views ? s.room : 0;
+    s.room = weights->values && weights->used && weights->views ? s.room : 0;
     s.weights = weights;
+    if (trains && model->dropout > 0)
+        s.key = tsr_run_key(p, TRAIN_DROPOUT_KEY, TSR_RANDOM_PHILOX);
+    return s;
+}
+
+static tsr_value keep_table(statement *s, const char *name)
+{
+    const int64_t shape[] = {s->config->vocab_size, s->config->hidden_size};
+    const form f = form_of("S(0)", 2, shape);
+    return weight(s, name, &f);
+}
+
+/* What all layers make of tokens. */
+static tsr_value read_tokens(statement *s, tsr_value tokens, tsr_value embedding)
+{
+    tsr_value x = drop(s, tsr_op_all_reduce(s->p, tsr_op_embedding(s->p, embedding, tokens), 0));
+    s->next = gather_layer(s, 0);
+    for (int64_t i = 0; i < s->config->layers; i++)
+        x = layer(s, i, x);
+    s->layer = -1;
+    return x;
+}
+
+static tsr_value norm_last(statement *s, tsr_value x)
+{
+    const form f = form_of("R", 1, &s->config->hidden_size);
+    const tsr_value last = weight(s, "model.norm.weight", &f);
+    return tsr_op_rms_norm(s->p, tsr_op_vary(s->p, x), last, s->config->norm_epsilon);
+}
+
+tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *p, train_weights *weights,
+                           tsr_value *router)
+{
+    const int64_t shape[] = {model->batch, model->length};
+    tsr_cross_entropy_options options = TSR_CROSS_ENTROPY_OPTIONS_INIT;
+    statement s = begin(model, trains, p, weights);
     options.ignore_index = TSR_IGNORE_NONE;
     const tsr_value tokens = input(&s, "tokens", 2, shape), targets = input(&s, "targets", 2, shape);
     s.positions = input(&s, "positions", 1, shape + 1);
-    const tsr_value embedding = weight(&s, "model.embed_tokens.weight", "S(0)", 2, table);
-    tsr_value x = tsr_op_all_reduce(p, tsr_op_embedding(p, embedding, tokens), 0);
-    s.next = gather_layer(&s, 0);
-    for (int64_t i = 0; i < c->layers; i++)
-        x = layer(&s, i, x);
-    s.layer = -1;
-    const tsr_value last = weight(&s, "model.norm.weight", "R", 1, &c->hidden_size);
-    x = tsr_op_rms_norm(p, tsr_op_vary(p, x), last, c->norm_epsilon);
-    const tsr_value output = c->tied_embeddings ? embedding : weight(&s, "lm_head.weight", "S(0)", 2, table);
-    return tsr_op_all_reduce(p, tsr_op_linear_cross_entropy(p, x, output, targets, &options), 0);
+    const tsr_value embedding = keep_table(&s, "model.embed_tokens.weight");
+    const tsr_value x = norm_last(&s, read_tokens(&s, tokens, embedding));
+    if (router)
+        *router = balance(&s);
+    const tsr_value output = model->config->tied_embeddings ? embedding : keep_table(&s, "lm_head.weight");
+    if (!train_is_part(model))
+        return tsr_op_linear_cross_entropy(p, x, output, targets, &options);
+    options.reduction = TSR_LOSS_SUM;
+    const tsr_value sum = tsr_op_linear_cross_entropy(p, x, output, targets, &options);
+    return tsr_op_scale(p, sum, 1.0 / (double)(model->whole * model->length));
 }
 
 static void keep_gradients(tsr_program *p, const train_weights *weights, const tsr_value *gradients)
@@ -333,6 +516,42 @@ static void keep_gradients(tsr_program *p, const train_weights *weights, const t
         snprintf(name, sizeof name, "d.%s", tsr_value_name(p, weights->values[i]));
         tsr_output(p, name, gradients[i], NULL);
     }
+}
+
+/* The state that has the terms of earlier parts of a step, and these with the terms of this part.
+ * Both are in the dtype of the whole sum. */
+static tsr_value add_part(tsr_program *p, const char *name, tsr_value terms, tsr_dtype dtype, tsr_value *state)
+{
+    char text[144];
+    tsr_layout *layout;
+    if (tsr_program_status(p, NULL) != TSR_OK)
+        return TSR_NONE;
+    const tsr_layout *const own = tsr_value_layout(p, terms);
+    if (tsr_layout_dtype(own) != dtype)
+        terms = tsr_op_cast(p, terms, dtype);
+    if (tsr_layout_create(tsr_layout_mesh(own), tsr_layout_placements(own), tsr_layout_ndim(own), tsr_layout_shape(own),
+                          dtype, &layout) != TSR_OK)
+        return TSR_NONE;
+    snprintf(text, sizeof text, "%s%s", name, TRAIN_TERMS);
+    *state = tsr_state(p, text, layout);
+    tsr_layout_destroy(layout);
+    return tsr_op_add(p, *state, terms);
+}
+
+/* The same with the name of a weight. */
+static tsr_value add_gradient(tsr_program *p, tsr_value weight, tsr_value terms, tsr_value *state)
+{
+    if (tsr_program_status(p, NULL) != TSR_OK)
+        return TSR_NONE;
+    return add_part(p, tsr_value_name(p, weight), terms, tsr_layout_dtype(tsr_value_layout(p, weight)), state);
+}
+
+/* Brings the terms of all parts to where the weight lies. */
+static tsr_value sum_gradient(tsr_program *p, tsr_value weight, tsr_value terms)
+{
+    tsr_value state;
+    const tsr_value sum = add_gradient(p, weight, terms, &state);
+    return tsr_program_status(p, NULL) == TSR_OK ? tsr_op_to_mesh(p, sum, tsr_value_layout(p, weight)) : TSR_NONE;
 }
 
 /* True of a weight that Muon is for: a matrix, but for those with a row for each token of the
@@ -363,12 +582,12 @@ static size_t sort_for_muon(const tsr_program *p, const train_weights *weights, 
     return first;
 }
 
-/* Updates weights by two optimizers, the first `first` by one. All gradients are clipped together.
- * */
+/* Updates weights by two optimizers, the first `first` by one. All gradients are clipped together,
+ * and divided by the loss scale, unless it is TSR_NONE. */
 static tsr_value update(const train_weights *weights, tsr_value *gradients, size_t first, tsr_optimizer_options of[2],
-                        double clip, const tsr_mesh *mesh, tsr_program *p)
+                        double clip, tsr_value scale, const tsr_mesh *mesh, tsr_program *p)
 {
-    tsr_value size;
+    tsr_value size, finite = TSR_NONE;
     const tsr_value rate = tsr_input(p, "rate", mesh, TSR_F64, 0, NULL, NULL);
     const tsr_value step = tsr_input(p, "step", mesh, TSR_F64, 0, NULL, NULL);
     const size_t begins[] = {0, first, weights->count};
@@ -378,52 +597,133 @@ static tsr_value update(const train_weights *weights, tsr_value *gradients, size
         if (begins[i + 1] > begins[i])
             tsr_optimizer_reduce(p, begins[i + 1] - begins[i], weights->values + begins[i], gradients + begins[i],
                                  &of[i]);
+    if (scale != TSR_NONE) {
+        tsr_optimizer_unscale(p, weights->count, gradients, scale, &finite);
+        tsr_output(p, "finite", finite, NULL);
+    }
     tsr_optimizer_clip(p, weights->count, gradients, clip, &size);
     for (int i = 0; i < 2; i++)
         if (begins[i + 1] > begins[i])
             tsr_optimizer_update(p, begins[i + 1] - begins[i], weights->values + begins[i], gradients + begins[i], rate,
-                                 of[i].kind == TSR_MUON ? TSR_NONE : step, TSR_NONE, &of[i]);
+                                 of[i].kind == TSR_MUON ? TSR_NONE : step, finite, &of[i]);
     return size;
 }
 
-static void record_step(const train_weights *weights, tsr_value loss, const train_model *model,
-                        const tsr_optimizer_options *optimizer, double clip, bool keeps, tsr_program *p,
-                        tsr_value *gradients)
+/* The loss scale of a run, TSR_NONE: none; and the loss by which gradients are taken. */
+static tsr_value scale_loss(const train_model *model, bool scales, tsr_value *loss, tsr_program *p)
 {
+    if (!scales)
+        return TSR_NONE;
+    const tsr_value scale = tsr_input(p, "scale", model->layouts->mesh, kept_dtype(model), 0, NULL, NULL);
+    *loss = tsr_op_mul(p, *loss, scale);
+    return scale;
+}
+
+/* The loss of this part, with that which balances experts, where `router` is one. */
+static tsr_value loss_of_part(const train_model *model, tsr_value terms, tsr_value router, tsr_program *p)
+{
+    const tsr_value loss = tsr_op_all_reduce(p, terms, 0);
+    return router == TSR_NONE ? loss : tsr_op_add(p, loss, tsr_op_scale(p, router, model->config->mixture.balance));
+}
+
+static void record_step(const train_weights *weights, tsr_value terms, tsr_value router, const train_model *model,
+                        const train_update *u, tsr_program *p, tsr_value *gradients)
+{
+    tsr_value state, loss = tsr_op_all_reduce(p, terms, 0), scaled = loss_of_part(model, terms, router, p);
     const tsr_optimizer_options adamw = TSR_ADAMW_INIT;
-    tsr_optimizer_options of[] = {*optimizer, adamw};
-    of[1].shard_over = optimizer->shard_over;
-    tsr_gradients(p, loss, weights->count, weights->values, gradients);
-    if (keeps)
+    tsr_optimizer_options of[] = {u->optimizer, adamw};
+    const tsr_value scale = scale_loss(model, u->scales_loss, &scaled, p);
+    const bool is_part = train_is_part(model);
+    of[1].shard_over = u->optimizer.shard_over;
+    tsr_gradients(p, scaled, weights->count, is_part ? weights->used : weights->values, gradients);
+    for (size_t i = 0; i < weights->count && is_part; i++)
+        gradients[i] = sum_gradient(p, weights->values[i], gradients[i]);
+    if (is_part)
+        loss = tsr_op_all_reduce(p, add_part(p, "loss", terms, TSR_F64, &state), 0);
+    if (is_part && router != TSR_NONE)
+        router = add_part(p, "router", router, TSR_F64, &state);
+    if (u->keeps_gradients)
         keep_gradients(p, weights, gradients);
-    const size_t first = optimizer->kind == TSR_MUON ? sort_for_muon(p, weights, gradients) : weights->count;
-    const tsr_value size = update(weights, gradients, first, of, clip, model->layouts->mesh, p);
+    const size_t first = u->optimizer.kind == TSR_MUON ? sort_for_muon(p, weights, gradients) : weights->count;
+    const tsr_value size = update(weights, gradients, first, of, u->clip, scale, model->layouts->mesh, p);
+    if (router != TSR_NONE)
+        tsr_output(p, "router_loss", tsr_op_cast(p, router, TSR_F64), NULL);
     tsr_output(p, "loss", tsr_op_cast(p, loss, TSR_F64), NULL);
     tsr_output(p, "norm", size, NULL);
 }
 
-tsr_status train_state_step(const train_model *model, const tsr_optimizer_options *optimizer, double clip,
-                            bool keeps_gradients, tsr_program *p)
+/* Adds the terms of the loss and of all gradients to those of earlier parts. */
+static void record_part(const train_weights *weights, tsr_value terms, tsr_value router, const train_model *model,
+                        const train_update *u, tsr_program *p, tsr_value *gradients)
+{
+    tsr_value scaled = loss_of_part(model, terms, router, p), state, sum;
+    (void)scale_loss(model, u->scales_loss, &scaled, p);
+    tsr_gradients(p, scaled, weights->count, weights->used, gradients);
+    for (size_t i = 0; i < weights->count; i++) {
+        sum = add_gradient(p, weights->values[i], gradients[i], &state);
+        tsr_op_store(p, state, sum, TSR_NONE);
+    }
+    sum = add_part(p, "loss", terms, TSR_F64, &state);
+    tsr_op_store(p, state, sum, TSR_NONE);
+    if (router == TSR_NONE)
+        return;
+    sum = add_part(p, "router", router, TSR_F64, &state);
+    tsr_op_store(p, state, sum, TSR_NONE);
+}
+
+/* A recorder of what follows the forward. */
+typedef void record_behind(const train_weights *weights, tsr_value terms, tsr_value router, const train_model *model,
+                           const train_update *u, tsr_program *p, tsr_value *gradients);
+
+static tsr_status state(const train_model *model, const train_update *u, record_behind *behind, tsr_program *p)
 {
     train_weights weights = {0};
-    const tsr_value loss = train_state_loss(model, true, p, &weights);
+    tsr_value router = TSR_NONE;
+    const tsr_value terms = train_state_loss(model, true, p, &weights, &router);
     tsr_value *const gradients = calloc(weights.count + 1, sizeof *gradients);
-    if (!weights.values || !weights.views || !gradients) {
+    if (!weights.values || !weights.used || !weights.views || !gradients) {
         free(gradients);
         train_weights_finish(&weights);
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the gradients of %zu weights", weights.count);
     }
-    record_step(&weights, loss, model, optimizer, clip, keeps_gradients, p, gradients);
+    behind(&weights, terms, router, model, u, p, gradients);
     free(gradients);
     train_weights_finish(&weights);
     return tsr_program_status(p, NULL);
 }
 
+tsr_status train_state_step(const train_model *model, const train_update *u, tsr_program *p)
+{
+    return state(model, u, record_step, p);
+}
+
+tsr_status train_state_part(const train_model *model, const train_update *u, tsr_program *p)
+{
+    return state(model, u, record_part, p);
+}
+
 tsr_status train_state_validation(const train_model *model, tsr_program *p)
 {
     train_weights weights = {0};
-    const tsr_value loss = train_state_loss(model, false, p, &weights);
+    const tsr_value loss = tsr_op_all_reduce(p, train_state_loss(model, false, p, &weights, NULL), 0);
     train_weights_finish(&weights);
     tsr_output(p, "loss", tsr_op_cast(p, loss, TSR_F64), NULL);
+    return tsr_program_status(p, NULL);
+}
+
+tsr_status train_state_logits(const train_model *model, tsr_program *p)
+{
+    train_weights weights = {0};
+    const int64_t shape[] = {model->batch, model->length}, one = 1;
+    statement s = begin(model, false, p, &weights);
+    const tsr_value tokens = input(&s, "tokens", 2, shape);
+    s.positions = input(&s, "positions", 1, shape + 1);
+    const tsr_value wanted = tsr_input(p, "wanted", s.on->mesh, TSR_I64, 1, &one, NULL);
+    const tsr_value embedding = keep_table(&s, "model.embed_tokens.weight");
+    tsr_value x = lay(&s, read_tokens(&s, tokens, embedding), -1, -1, "R");
+    x = norm_last(&s, tsr_op_index_select(p, x, wanted, 1));
+    const tsr_value output = model->config->tied_embeddings ? embedding : keep_table(&s, "lm_head.weight");
+    tsr_output(p, "logits", lay(&s, tsr_op_linear(p, x, output, TSR_NONE), -1, -1, "R"), NULL);
+    train_weights_finish(&weights);
     return tsr_program_status(p, NULL);
 }

@@ -11,35 +11,69 @@
 typedef struct train_model {
     const llama_config *config;   /**< borrowed */
     const train_layouts *layouts; /**< borrowed */
-    int64_t batch, length;        /**< windows of a step, and tokens of a window */
-    train_shapes *shapes;         /**< gets the matrices that are kept with one dim; borrowed */
+    int64_t batch, length;        /**< windows, and tokens of a window */
+    train_shapes *shapes;         /**< gets the matrices that are kept with one dim; NULL: not. Borrowed */
     tsr_dtype dtype;              /**< f32, f64, or bf16: f32 weights, which layers see rounded to bf16 */
+    double dropout;               /**< the part of elements that is 0 in training; 0: none */
+    int64_t whole; /**< windows of the step of which `batch` are a part (a micro-batch); 0: they are all */
 } train_model;
+
+/** The key, of Philox, that runs of a step give where there is dropout. */
+#define TRAIN_DROPOUT_KEY "dropout"
+
+/** True of a part of a step. */
+bool train_is_part(const train_model *model);
 
 /** The weights of a model, in the order of its statement. */
 typedef struct train_weights {
     size_t count;
-    tsr_value *values;         /**< owned */
+    tsr_value *values; /**< owned: as they are kept */
+    tsr_value *used;   /**< owned: as layers use them, whose gradients are terms; of those that are kept with one dim
+                            before they are matrices again */
     tsr_optimizer_view *views; /**< owned: of those that are kept with one dim, what they hold */
 } train_weights;
 
 void train_weights_finish(train_weights *weights);
 
-/**
- * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
- * the loss, the mean cross-entropy over all tokens, whole on every rank. Weights are states where
- * `trains` is set, else parameters, with the names of checkpoints; the caller frees the list. Does
- * not communicate. An error is the program's.
- */
-tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights);
+/** What a step does with gradients. */
+typedef struct train_update {
+    tsr_optimizer_options optimizer;
+    double clip;          /**< INFINITY: gradients are not clipped */
+    bool keeps_gradients; /**< as outputs: of the weight w as "d.w", before they are clipped */
+    bool scales_loss;     /**< by the input "scale", a number of the weights' dtype */
+} train_update;
+
+/** Behind the names of states that have the terms of a step's earlier parts. */
+#define TRAIN_TERMS ".terms"
 
 /**
- * Records a step: the output "loss" and the update of all weights by inputs "rate" and "step" (f64,
- * no dims), with gradients clipped to `clip` (INFINITY: not), whose norm is the output "norm". With
- * `keeps_gradients` those of the weight w are the output "d.w", before they are clipped.
+ * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
+ * the ranks' terms of the loss, the mean cross-entropy over all tokens of the step, and in
+ * `*router`, where not NULL, the loss that balances experts, whole on every rank and times the
+ * part's share of the step's windows, or TSR_NONE where the model asks for none. Weights are states
+ * where `trains` is set, else parameters, with the names of checkpoints; the caller frees the list.
+ * Does not communicate. An error is the program's.
  */
-tsr_status train_state_step(const train_model *model, const tsr_optimizer_options *optimizer, double clip,
-                            bool keeps_gradients, tsr_program *program);
+tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights,
+                           tsr_value *router);
+
+/**
+ * Records a step: the update of all weights by inputs "rate" and "step" (f64, no dims), with the
+ * outputs "finite", where the loss is scaled (0: gradients are not finite, and nothing changes),
+ * "loss", and "norm" of all gradients before they are clipped. Of a step in parts it is the last
+ * part: the terms of earlier parts are in states, w.terms of the weight w and "loss.terms", and are
+ * summed over ranks with this part's. The loss that balances experts, where the model asks for one,
+ * is the output "router_loss", the mean over all parts ("router.terms").
+ */
+tsr_status train_state_step(const train_model *model, const train_update *update, tsr_program *program);
+
+/** Records a part that is not the last one: it adds its terms to these states, and sums nothing. */
+tsr_status train_state_part(const train_model *model, const train_update *update, tsr_program *program);
+
+/** Records what generates text: inputs "tokens" (batch, length), "positions" (length) and "wanted"
+ * (1), a position, whose logits in all windows are the output "logits" (batch, 1, vocab_size),
+ * whole on every rank. */
+tsr_status train_state_logits(const train_model *model, tsr_program *program);
 
 /** Records the loss alone, the output "loss". */
 tsr_status train_state_validation(const train_model *model, tsr_program *program);

@@ -10,41 +10,30 @@
 /* The most ranks that are told one by one. */
 #define MOST_RANKS 64
 
-/* Compiles a program for a rank of the layouts' mesh, which is abstract. */
-static tsr_status compile(const train_plan *plan, train_layouts *layouts, tsr_context *context, bool trains,
-                          int64_t rank, tsr_executable **out)
-{
-    tsr_program *p;
-    train_shapes shapes = {0};
-    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
-    options.rank = rank;
-    TSR_TRY(tsr_program_create(context, &p));
-    train_trainer_state(plan, layouts, &shapes, trains, p);
-    const tsr_status status = tsr_compile(p, &options, out);
-    tsr_program_destroy(p);
-    train_shapes_finish(&shapes);
-    return status;
-}
-
-/* Finds what one rank takes. */
-static tsr_status find_rank(const train_plan *plan, train_layouts *layouts, tsr_context *context, bool validates,
+/* Finds what one rank of the layouts' mesh, which is abstract, takes. */
+static tsr_status find_rank(const train_plan *plan, const train_layouts *layouts, tsr_context *context, bool validates,
                             int64_t rank, train_memory *out)
 {
-    tsr_executable *step, *validation = NULL;
-    TSR_TRY(compile(plan, layouts, context, true, rank, &step));
-    tsr_status status = validates ? compile(plan, layouts, context, false, rank, &validation) : TSR_OK;
+    train_shapes shapes = {0};
+    tsr_executable *programs[TRAIN_KINDS] = {NULL};
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    tsr_status status = TSR_OK;
+    options.rank = rank;
+    for (int i = 0; i < TRAIN_KINDS && status == TSR_OK; i++)
+        if (i == TRAIN_VALIDATION ? validates : train_plan_runs(plan, (train_kind)i) > 0)
+            status = train_plan_compile(plan, layouts, &shapes, context, (train_kind)i, &options, &programs[i]);
     if (status == TSR_OK)
-        status = train_memory_find(step, validation, out);
-    tsr_executable_destroy(validation);
-    tsr_executable_destroy(step);
+        status = train_memory_find(programs, rank, out);
+    for (int i = 0; i < TRAIN_KINDS; i++)
+        tsr_executable_destroy(programs[i]);
+    train_shapes_finish(&shapes);
     return status;
 }
 
 tsr_status train_tell(const train_plan *plan, tsr_context *context, bool validates, train_memory *most)
 {
     train_layouts layouts;
-    TSR_TRY(train_layouts_init(&layouts, plan->config, NULL, context, plan->mesh));
-    layouts.by_elements = plan->by_elements;
+    TSR_TRY(train_plan_lay(plan, NULL, context, &layouts));
     const int64_t count = tsr_mesh_count(layouts.mesh), told = count <= MOST_RANKS ? count : 1;
     tsr_status status = TSR_OK;
     *most = (train_memory){0};
@@ -61,11 +50,10 @@ tsr_status train_tell(const train_plan *plan, tsr_context *context, bool validat
 static tsr_status print_json(const train_memory *m)
 {
     char *const text = llama_json_take_text(
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "parameters", (json_int_t)m->weights,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "parameters", (json_int_t)m->weights,
                   "optimizer_states", (json_int_t)m->optimizer, "gradients", (json_int_t)m->gradients, "gathered",
                   (json_int_t)m->gathered, "activations", (json_int_t)m->activations, "workspaces",
-                  (json_int_t)m->workspaces, "batch", (json_int_t)m->batch, "validation", (json_int_t)m->validation,
-                  "programs", (json_int_t)m->programs, "peak_bytes", (json_int_t)m->total),
+                  (json_int_t)m->workspaces, "batch", (json_int_t)m->batch, "programs", (json_int_t)m->programs, "peak_bytes", (json_int_t)m->total),
         17);
     if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of what a rank takes");
@@ -86,7 +74,6 @@ static void print_table(const train_plan *plan, const train_memory *m)
                 {"activations", m->activations},
                 {"workspaces", m->workspaces},
                 {"batch and loss", m->batch},
-                {"validation", m->validation},
                 {"the programs themselves", m->programs}};
     printf("On mesh %s a rank takes at most %.1f MiB:\n", plan->mesh, (double)m->total / (1 << 20));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

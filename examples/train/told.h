@@ -2,7 +2,7 @@
 #ifndef TRAIN_TOLD_H
 #define TRAIN_TOLD_H
 
-#include "trainer.h"
+#include "memory.h"
 
 /**
  * Finds what memory a training would take on the rank that needs the most, without making its

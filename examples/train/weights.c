@@ -2,6 +2,7 @@
 
 #include "checkpoint.h"
 #include "random.h"
+#include "statement.h"
 
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
@@ -16,7 +17,13 @@ static bool ends_with(const char *name, const char *end)
 
 bool train_is_weight(const char *name)
 {
-    return ends_with(name, ".weight") || ends_with(name, ".bias");
+    return ends_with(name, ".weight") || ends_with(name, ".bias") || ends_with(name, ".gate_up_proj") ||
+           ends_with(name, ".down_proj");
+}
+
+bool train_has_terms(const char *name)
+{
+    return ends_with(name, TRAIN_TERMS);
 }
 
 static tsr_status make_filled(const tsr_layout *layout, double value, tsr_dtensor **out)
@@ -31,17 +38,6 @@ static tsr_status make_filled(const tsr_layout *layout, double value, tsr_dtenso
     return status;
 }
 
-/* Reads this rank's elements of a matrix into one dim. */
-static tsr_status read_flat(const tsr_safetensors *checkpoint, const char *name, const tsr_layout *layout,
-                            const int64_t *shape, tsr_dtensor **out)
-{
-    const tsr_safetensors_entry *const entry = tsr_safetensors_find(checkpoint, name);
-    if (entry && entry->ndim == 2 && entry->shape[0] == shape[0] && entry->shape[1] == shape[1])
-        return tsr_distribute_file(entry->path, entry->offset, entry->dtype, layout, NULL, out);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "the checkpoint lacks a tensor %s of shape (%lldx%lld)", name,
-                          (long long)shape[0], (long long)shape[1]);
-}
-
 tsr_status train_weights_make(const tsr_safetensors *checkpoint, uint64_t seed, const char *name,
                               const tsr_layout *layout, const int64_t *shape, tsr_dtensor **out)
 {
@@ -49,7 +45,7 @@ tsr_status train_weights_make(const tsr_safetensors *checkpoint, uint64_t seed, 
     if (!train_is_weight(name))
         return make_filled(layout, 0, out);
     if (checkpoint && shape)
-        return read_flat(checkpoint, name, layout, shape, out);
+        return llama_checkpoint_read_flat(checkpoint, name, 2, shape, layout, out);
     if (checkpoint)
         return llama_checkpoint_read(checkpoint, name, layout, &bytes, out);
     if (tsr_layout_ndim(layout) == 1 && !shape)

@@ -99,6 +99,11 @@ TSR_API tsr_status tsr_checkpoint_start(tsr_comm *comm, const char *folder, size
                                         const tsr_checkpoint_save_options *options,
                                         tsr_checkpoint_saving **out);
 
+/** Collective: sets `*written` to 1, on all ranks, if all ranks' threads have written or failed to,
+ * so that tsr_checkpoint_finish() does not wait for them; else to 0. Does not wait for them itself.
+ * NULL as `saving` is refused on this rank alone. */
+TSR_API tsr_status tsr_checkpoint_test(const tsr_checkpoint_saving *saving, int *written);
+
 /** Collective: waits for the thread, makes what it wrote the folder's checkpoint, and frees
  * `saving`, also after an error. Any rank's error, of its thread too, is told to all and leaves the
  * last checkpoint. NULL is refused on this rank alone. */

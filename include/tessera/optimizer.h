@@ -93,9 +93,9 @@ typedef struct tsr_optimizer_options {
     unsigned shard_over;    /**< mesh dims, by bits, on which states are cut where their parameters
                                  are Replicate (ZeRO-1): along the longest tensor dim that is not
                                  cut yet, in balanced parts */
-    const char *const *placements;   /**< of the states of each parameter, as text; a NULL in it, or
-                                          in its place: as `shard_over` says. Borrowed for the
-                                          call */
+    const char *const *placements; /**< of the states of each parameter, as text; a NULL in it, or
+                                        in its place: as `shard_over` says. Borrowed for the call */
+    int maximize; /**< 1: the update ascends, as with gradients of the other sign */
     const tsr_optimizer_view *views; /**< for each parameter, so that Adafactor and Muon see the
                                           tensor in one that is cut by elements; NULL: parameters
                                           are what they are. Borrowed for the call */
@@ -106,27 +106,27 @@ typedef struct tsr_optimizer_options {
 #define TSR_SGD_INIT                                                                               \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_SGD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, {0, 0, 0}, 5,        \
-            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                            \
+            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, 0, TSR_NULL                                         \
     }
 #define TSR_ADAMW_INIT                                                                             \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_ADAMW, 1e-2, 0, 0, 0, 0.9, 0.999, 1e-8, 0, 0, 1,        \
-            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                              \
+            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, 0, TSR_NULL                           \
     }
 #define TSR_LION_INIT                                                                              \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_LION, 0, 0, 0, 0, 0.9, 0.99, 0, 0, 0, 1, {0, 0, 0}, 5,  \
-            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                                            \
+            TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, 0, TSR_NULL                                         \
     }
 #define TSR_ADAFACTOR_INIT                                                                         \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_ADAFACTOR, 0, 0, 0, 0, 0, 0, 0, -0.8, 1e-3, 1,          \
-            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL                              \
+            {0, 0, 0}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, 0, TSR_NULL                           \
     }
 #define TSR_MUON_INIT                                                                              \
     {                                                                                              \
         sizeof(tsr_optimizer_options), TSR_MUON, 0.1, 0.95, 0, 1, 0, 0, 1e-7, 0, 0, 1,             \
-            {3.4445, -4.7750, 2.0315}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, TSR_NULL              \
+            {3.4445, -4.7750, 2.0315}, 5, TSR_MUON_ORIGINAL, 0, 0, TSR_NULL, 0, TSR_NULL           \
     }
 /** @} */
 
@@ -167,7 +167,7 @@ TSR_API void tsr_optimizer_clip(tsr_program *program, size_t count, tsr_value *g
  * of tsr_optimizer_unscale(): where it is 0, weights and states stay as they are, bit for bit.
  * `options` NULL: TSR_SGD_INIT.
  *
- * SGD, AdamW and Lion are one group of pointwise steps for each parameter (docs/programs.md). Muon
+ * SGD, AdamW and Lion are one op for each parameter, which passes memory once. Muon
  * brings whole matrices to balanced owners, which work on them alone, and takes them back: matrices
  * of one shape and layout share a tensor, so that a move takes all of them.
  *

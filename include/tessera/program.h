@@ -69,8 +69,9 @@ TSR_API tsr_value tsr_input(tsr_program *program, const char *name, const tsr_me
 TSR_API tsr_value tsr_parameter(tsr_program *program, const char *name, const tsr_layout *layout);
 
 /** A value that stays between runs and that tsr_op_store() changes: a key/value cache, a trained
- * weight, a step count. tsr_executable_bind() gives it. The layout, which is retained, has no
- * Partial dim; the name is as for tsr_input(). Ops recorded after a store see what it stored. */
+ * weight, a step count. tsr_executable_bind() gives it. The layout, which is retained, may be
+ * Partial: terms that runs add to, before one of them sums them over ranks. The name is as for
+ * tsr_input(). Ops recorded after a store see what it stored. */
 TSR_API tsr_value tsr_state(tsr_program *program, const char *name, const tsr_layout *layout);
 
 /**

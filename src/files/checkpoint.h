@@ -8,6 +8,7 @@
 #include <tessera/checkpoint.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /** Digits of the number by which a save's files differ from those of others, and the NUL. */
@@ -73,6 +74,7 @@ struct tsr_checkpoint_saving {
     size_t index_bytes;
     bool running; /**< the thread is to be joined */
     pthread_t thread;
+    atomic_bool idle;    /**< the thread has written, or failed to */
     tsr_status written;  /**< what writing returned */
     char sentence[1024]; /**< of a failure of writing */
 };

@@ -120,8 +120,8 @@ tsr_status tsr_checkpoint_move(const tsr_checkpoint_item *item, tsr_dtensor **ou
     return tsr_redistribute(item->tensor.x, item->placements, out);
 }
 
-/* Rows, indices of dim 0, of a part; 0: the item moves as a whole, as its ranks do not have all rows
- * or other dims are to be cut. */
+/* Rows, indices of dim 0, of a part. 0: the item moves as a whole, since its ranks do not have all
+ * rows, or since another dim is to be cut. */
 static int64_t rows_at_once(const tsr_layout *layout)
 {
     const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(layout));

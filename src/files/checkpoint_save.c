@@ -113,7 +113,9 @@ tsr_status tsr_checkpoint_save(tsr_comm *comm, const char *folder, size_t count,
 
 static void *run_thread(void *arg)
 {
-    tsr_checkpoint_write(arg);
+    tsr_checkpoint_saving *const s = arg;
+    tsr_checkpoint_write(s);
+    atomic_store(&s->idle, true);
     return NULL;
 }
 
@@ -136,6 +138,22 @@ tsr_status tsr_checkpoint_start(tsr_comm *comm, const char *folder, size_t count
         tsr_checkpoint_write(s);
     s->call = "tsr_checkpoint_finish";
     *out = s;
+    return TSR_OK;
+}
+
+tsr_status tsr_checkpoint_test(const tsr_checkpoint_saving *saving, int *written)
+{
+    static const char call[] = "tsr_checkpoint_test";
+    if (!saving)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: saving is NULL", call);
+    int32_t least = !saving->running || atomic_load(&saving->idle);
+    if (!written)
+        least = -1;
+    TSR_TRY(tsr_comm_all_reduce(saving->comm, &least, &least, 1, TSR_I32, TSR_MIN, tsr_device_host(), NULL));
+    if (least < 0) /* on some rank */
+        return tsr_comm_share_status(
+            saving->comm, call, written ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: written is NULL", call));
+    *written = least;
     return TSR_OK;
 }
 

@@ -8,8 +8,8 @@
  * own. */
 tsr_status tsr_checkpoint_copy(tsr_checkpoint_saving *s);
 
-/** Writes to the files what this rank writes of each item, and brings it to the disk. Sets `written`
- * and `sentence`. Collective, since items move; with `apart` local. */
+/** Writes to the files what this rank writes of each item, and brings it to the disk. Sets
+ * `written` and `sentence`. Collective, since items move; with `apart` local. */
 void tsr_checkpoint_write(tsr_checkpoint_saving *s);
 
 /** Frees a snapshot. */

@@ -4,6 +4,7 @@
 #include "device/cuda/copy.cuh"
 #include "device/cuda/ops/indexing.cuh"
 #include "device/cuda/ops/rows.cuh"
+#include "device/cuda/ops/updates.cuh"
 #include "device/cuda/reduce.cuh"
 #include "emulated_gpu.h"
 
@@ -48,6 +49,12 @@ template <typename type> void elements(unsigned blocks, void **arguments)
 {
     for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
         tsr_cuda_element<type>(*static_cast<const tsr_cuda_elements *>(arguments[0]), i);
+}
+
+template <typename type> void update(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_update_element<type>(*static_cast<const tsr_cuda_update *>(arguments[0]), i);
 }
 
 void norm_rows(unsigned blocks, void **arguments)
@@ -137,6 +144,8 @@ struct row {
 
 #define ELEMENTS(name, type) {"tsr_cuda_elements_" #name, elements<type>, {sizeof(tsr_cuda_elements), 0}},
 
+#define UPDATE(name, type) {"tsr_cuda_update_" #name, update<type>, {sizeof(tsr_cuda_update), 0}},
+
 #define SUMS(name, type) {"tsr_cuda_add_slices_" #name, add_slices<type>, {sizeof(tsr_cuda_slices), 0}},
 
 const row rows[] = {
@@ -145,7 +154,8 @@ const row rows[] = {
     {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), sizeof(tsr_cuda_pattern)}},
     {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
     TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)
-        TSR_CUDA_ELEMENT_TYPES(ELEMENTS){"tsr_cuda_norm_rows", norm_rows, {sizeof(tsr_cuda_norm), 0}},
+        TSR_CUDA_ELEMENT_TYPES(ELEMENTS)
+            TSR_CUDA_UPDATE_TYPES(UPDATE){"tsr_cuda_norm_rows", norm_rows, {sizeof(tsr_cuda_norm), 0}},
     {"tsr_cuda_norm_sums", norm_sums, {sizeof(tsr_cuda_norm), 0}},
     {"tsr_cuda_find_ids", find_ids, {sizeof(tsr_cuda_ids), 0}},
     {"tsr_cuda_report_id", report_id, {sizeof(tsr_cuda_report), 0}},

@@ -374,6 +374,12 @@ static tsr_status refuse_arguments(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_checkpoint_load(NULL, folder, 1, &target, NULL), TSR_ERROR_ARGUMENT, "comm is NULL");
     CHECK_ERROR(tsr_checkpoint_finish(NULL), TSR_ERROR_ARGUMENT, "saving is NULL");
     CHECK_ERROR(tsr_checkpoint_start(comm, folder, 1, &tensor, NULL, odd ? NULL : &saving), own, "out is NULL");
+    int written = 7;
+    TSR_TRY(tsr_checkpoint_start(comm, folder, 1, &tensor, NULL, &saving));
+    CHECK_ERROR(tsr_checkpoint_test(NULL, &written), TSR_ERROR_ARGUMENT, "saving is NULL");
+    CHECK_ERROR(tsr_checkpoint_test(saving, odd ? NULL : &written), own, "written is NULL");
+    CHECK(written == 7);
+    TSR_TRY(tsr_checkpoint_finish(saving));
     CHECK_ERROR(tsr_checkpoint_save(comm, folder, 0, &tensor, NULL), TSR_ERROR_ARGUMENT, "count is 0");
     CHECK_ERROR(tsr_checkpoint_save(comm, folder, 1, odd ? NULL : &tensor, NULL), own, "tensors is NULL");
     CHECK_ERROR(tsr_checkpoint_save(comm, folder, 1, odd ? &unnamed : &tensor, NULL), own, "tensors[0].name is NULL");

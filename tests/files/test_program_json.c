@@ -138,7 +138,8 @@ static void what_layouts_and_rules_refuse_is_theirs(void **state)
     refuse(TSR_ERROR_ARGUMENT, "{\"values\": [" W "], \"outputs\": [{\"name\": \"w\", \"placements\": [\"S(0)\"]}]}",
            "outputs[0], \"w\"");
     refuse(TSR_ERROR_ARGUMENT,
-           "{\"values\": [{\"name\": \"s\", \"kind\": \"state\", \"shape\": [4], \"dtype\": \"f32\", \"placements\": "
+           "{\"values\": [{\"name\": \"s\", \"kind\": \"constant\", \"value\": 1, \"shape\": [4], \"dtype\": \"f32\", "
+           "\"placements\": "
            "[\"P\"]}]}",
            "values[0], \"s\"");
     refuse(TSR_ERROR_ARGUMENT,

@@ -22,6 +22,12 @@ MODELS = {
     "llama": (transformers.LlamaConfig(**SIZES, vocab_size=256, head_dim=8, attention_bias=True, tie_word_embeddings=False), transformers.LlamaForCausalLM),
     "qwen3": (transformers.Qwen3Config(**SIZES, vocab_size=96, head_dim=12, use_sliding_window=True, sliding_window=7, max_window_layers=1,
                                        tie_word_embeddings=True), transformers.Qwen3ForCausalLM),
+    # The loss that balances experts counts.
+    "mixtral": (transformers.MixtralConfig(**{**SIZES, "intermediate_size": 36}, vocab_size=256, num_local_experts=5, num_experts_per_tok=2, sliding_window=9,
+                                           output_router_logits=True, router_aux_loss_coef=0.05), transformers.MixtralForCausalLM),
+    # Layer 0 is dense.
+    "qwen3-moe": (transformers.Qwen3MoeConfig(**SIZES, vocab_size=256, moe_intermediate_size=28, num_experts=6, num_experts_per_tok=3, head_dim=10,
+                                              norm_topk_prob=False, mlp_only_layers=[0], tie_word_embeddings=True), transformers.Qwen3MoeForCausalLM),
 }
 BATCH, LENGTH, STEPS, TOKENS = 5, 16, 20, 1500
 # What the command line says, and the optimizer that it means.
@@ -45,12 +51,14 @@ def train(model, tokens, make, clip, warm_up):
     for step in range(STEPS):
         optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / warm_up if warm_up else 1.0)
         inputs, targets = batch(tokens, step)
-        loss = torch.nn.functional.cross_entropy(model(inputs).logits.flatten(0, 1), targets.flatten())
+        made_now = model(inputs)
+        loss = torch.nn.functional.cross_entropy(made_now.logits.flatten(0, 1), targets.flatten())
+        router = getattr(made_now, "aux_loss", None)
         optimizer.zero_grad()
-        loss.backward()
+        (loss if router is None else loss + model.config.router_aux_loss_coef * router).backward()
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
-        told.append((float(loss.detach()), float(norm)))
+        told.append((float(loss.detach()), float(norm), float(router.detach()) if router is not None else None))
     return told
 
 
@@ -72,7 +80,9 @@ def make(name, out):
         for run, (options, optimizer, clip, warm_up) in RUNS.items():
             model, shapes = load(folder, config, kind)
             told = train(model.train(), made.tokens(TOKENS, config.vocab_size), optimizer, clip, warm_up)
-            runs[run] = {"options": options, "losses": [loss for loss, _ in told], "norms": [norm for _, norm in told]}
+            runs[run] = {"options": options, "losses": [loss for loss, _, _ in told], "norms": [norm for _, norm, _ in told]}
+            if told[0][2] is not None:
+                runs[run]["router_losses"] = [router for _, _, router in told]
             print(name, run, told[0], told[-1])
         (out / "config.json").write_bytes((folder / "config.json").read_bytes())
     expected = {"batch": BATCH, "length": LENGTH, "tokens": TOKENS, "transformers": transformers.__version__, "torch": torch.__version__, **runs}

@@ -20,7 +20,7 @@ ROOMS = {
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/ops": {"blas": [], "vectors": [], ".": ["blas", "rules", "vectors"], "rules": [], "kernels": [".", "blas", "vectors"], "rows": ["rules", "kernels"], "eager": ["rows", "rules", "kernels"],
                 "programs": [".", "eager", "rows", "rules", "kernels"], "models": ["programs"], "optimizers": ["programs"], "replicas": ["programs", "kernels", "."]},
-    "src/ops/programs": {".": [], "prepared": ["."], "recorded": ["."], "saved": [".", "recorded"], "told": ["."], "typed": [".", "recorded"]},
+    "src/ops/programs": {".": [], "compiled": [".", "told"], "prepared": ["."], "recorded": ["."], "saved": [".", "recorded"], "told": ["."], "typed": [".", "recorded"]},
     "src/ops/eager": {".": [], "typed": ["."]},
     "src/ops/rules": {".": [], "shardy": ["."]},
     "src/ops/rows": {".": [], "groups": ["."]},

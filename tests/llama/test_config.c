@@ -232,6 +232,17 @@ static void mixtral_has_experts_in_every_layer(void **state)
     assert_true(config.mixture.normed && !config.has_head_norms && config.window == 4);
     assert_int_equal(list_experts(&config), (1u << config.layers) - 1);
     assert_int_equal(list_windows(&config), (1u << config.layers) - 1);
+    assert_true(config.mixture.balance == 0 && !config.mixture.jitters);
+    assert_int_equal(parse(MIXTRAL ", \"router_aux_loss_coef\": 0.02, \"router_jitter_noise\": 0.1}", &config), TSR_OK);
+    assert_true(config.mixture.balance == 0 && config.mixture.jitters);
+    assert_int_equal(parse(MIXTRAL ", \"output_router_logits\": true, \"router_aux_loss_coef\": 0.02}", &config),
+                     TSR_OK);
+    assert_true(config.mixture.balance == 0.02);
+    assert_int_equal(parse(MIXTRAL ", \"output_router_logits\": true}", &config), TSR_OK);
+    assert_true(config.mixture.balance == 0.001);
+    assert_int_equal(parse(MIXTRAL ", \"output_router_logits\": true, \"router_aux_loss_coef\": 0}", &config), TSR_OK);
+    assert_true(config.mixture.balance == 0);
+    expect_refused(MIXTRAL ", \"router_aux_loss_coef\": -1}", TSR_ERROR_ARGUMENT, "router_aux_loss_coef");
     expect_refused("{\"model_type\": \"mixtral\", " SIZES "}", TSR_ERROR_ARGUMENT, "num_experts");
     expect_refused("{\"model_type\": \"mixtral\", " SIZES ", \"num_local_experts\": 5}", TSR_ERROR_ARGUMENT,
                    "num_experts_per_tok");

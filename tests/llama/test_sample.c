@@ -10,6 +10,18 @@
 
 #include <cmocka.h>
 
+static int64_t choose(const llama_sampling *sampling, float *logits, int64_t count, uint64_t step)
+{
+    double wide[8];
+    const tsr_tensor narrow = tsr_tensor_contiguous(logits, TSR_F32, 1, &count);
+    const tsr_tensor same = tsr_tensor_contiguous(wide, TSR_F64, 1, &count);
+    for (int64_t i = 0; i < count; i++)
+        wide[i] = logits[i];
+    const int64_t token = llama_choose(sampling, &narrow, step);
+    assert_int_equal(llama_choose(sampling, &same, step), token);
+    return token;
+}
+
 static void expect_close(double got, double wanted, double bound)
 {
     if (!(fabs(got - wanted) <= bound))
@@ -19,21 +31,21 @@ static void expect_close(double got, double wanted, double bound)
 static void greedy_takes_the_first_of_the_largest(void **state)
 {
     (void)state;
-    const float logits[] = {1, 3, 2, 3};
+    float logits[] = {1, 3, 2, 3};
     const llama_sampling greedy = {0, 1};
-    assert_int_equal(llama_choose(&greedy, logits, 4, 0), 1);
+    assert_int_equal(choose(&greedy, logits, 4, 0), 1);
 }
 
 /* 4000 draws: a share p has a standard deviation of at most 0.008; six of them make 0.048. */
 static void draws_follow_softmax_and_repeat(void **state)
 {
     (void)state;
-    const float logits[] = {0, 2, 1};
+    float logits[] = {0, 2, 1};
     const llama_sampling sampling = {2, llama_random_stream(9, "tokens")};
     double seen[3] = {0};
     for (uint64_t step = 0; step < 4000; step++) {
-        const int64_t token = llama_choose(&sampling, logits, 3, step);
-        assert_int_equal(llama_choose(&sampling, logits, 3, step), token);
+        const int64_t token = choose(&sampling, logits, 3, step);
+        assert_int_equal(choose(&sampling, logits, 3, step), token);
         seen[token]++;
     }
     const double total = 1 + exp(1) + exp(0.5);

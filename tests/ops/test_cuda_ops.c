@@ -83,6 +83,11 @@ static const char *const exact[] = {
     "logical_and",
     "logical_or",
     "logical_not",
+    "sgd_update",
+    "momentum_update",
+    "adamw_update",
+    "lion_update",
+    "bias_correction",
 };
 
 /* Rows of functions: each side is within a few units in the last place. */
@@ -150,9 +155,36 @@ static bool is_condition(const char *name)
     return strcmp(name, "condition") == 0 || strcmp(name, "mask") == 0;
 }
 
+/* True if the op is an update of an optimizer. */
+static bool is_update(const trial *t)
+{
+    return strstr(t->info->name, "_update") != NULL;
+}
+
+static bool is_flag(const char *name)
+{
+    return strcmp(name, "first") == 0 || strcmp(name, "finite") == 0;
+}
+
+/* True if an operand has no dims. */
+static bool is_scalar(const char *name)
+{
+    return strcmp(name, "kept") == 0 || strcmp(name, "rate") == 0 || strcmp(name, "root") == 0 || is_flag(name);
+}
+
+static tsr_dtype find_dtype(const trial *t, int operand)
+{
+    const char *const name = t->info->operands[operand];
+    if (is_condition(name) || is_flag(name))
+        return TSR_BOOL;
+    return is_update(t) && operand > 1 && t->dtype != TSR_F64 ? TSR_F32 : t->dtype;
+}
+
 static bool is_row(const trial *t, int operand)
 {
     const char *const name = t->info->operands[operand];
+    if (is_update(t))
+        return is_scalar(name);
     return strcmp(name, "weight") == 0 || strcmp(name, "bias") == 0 ||
            (t->way == REPEATED && operand > 0 && strcmp(name, "out") != 0 && !strstr(t->info->name, "_norm"));
 }
@@ -167,9 +199,12 @@ static tsr_status make_operand(const trial *t, int operand, tsr_dtensor **out)
     tsr_dtensor *wide;
     for (int64_t i = 0; i < ROWS * t->length; i++)
         own[i] = number(t, i, operand);
-    const tsr_tensor global = tsr_tensor_contiguous(own, TSR_F64, row ? 1 : 2, row ? shape + 1 : shape);
+    if (is_scalar(t->info->operands[operand]))
+        own[0] = is_flag(t->info->operands[operand]) ? (operand + (int)t->way) % 2 : (double)t->length + 0.25;
+    const int ndim = is_scalar(t->info->operands[operand]) ? 0 : row ? 1 : 2;
+    const tsr_tensor global = tsr_tensor_contiguous(own, TSR_F64, ndim, row ? shape + 1 : shape);
     TSR_TRY(tsr_distribute(&global, t->mesh, row ? "R" : turned ? "S(1)" : "S(0)", &wide));
-    const tsr_status status = tsr_cast(wide, is_condition(t->info->operands[operand]) ? TSR_BOOL : t->dtype, out);
+    const tsr_status status = tsr_cast(wide, find_dtype(t, operand), out);
     tsr_dtensor_destroy(wide);
     return status;
 }
@@ -269,10 +304,14 @@ static tsr_status make_operands(const trial *t, operands *all)
 
 static tsr_status run_both(const trial *t, operands *all, int *compared)
 {
+    const tsr_attribute momentum[] = {tsr_attribute_float("momentum", 0.9), tsr_attribute_float("dampening", 0.1),
+                                      tsr_attribute_float("weight_decay", 0.2), tsr_attribute_int("nesterov", 1),
+                                      tsr_attribute_int("maximize", 1)};
+    const size_t count = strcmp(t->info->name, "momentum_update") == 0 ? COUNT(momentum) : 0;
     TSR_TRY(make_operands(t, all));
-    if (tsr_op_call(t->op, 0, NULL, (const tsr_dtensor *const *)all->host, all->host_results) != TSR_OK)
+    if (tsr_op_call(t->op, count, momentum, (const tsr_dtensor *const *)all->host, all->host_results) != TSR_OK)
         return TSR_OK; /* the row does not take this dtype */
-    TSR_TRY(tsr_op_call(t->op, 0, NULL, (const tsr_dtensor *const *)all->device, all->device_results));
+    TSR_TRY(tsr_op_call(t->op, count, momentum, (const tsr_dtensor *const *)all->device, all->device_results));
     for (int i = 0; t->info->results[i]; i++)
         TSR_TRY(compare(t, t->info->results[i], all->device_results[i], all->host_results[i]));
     ++*compared;

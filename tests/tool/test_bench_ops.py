@@ -13,6 +13,7 @@ tool = harness.Tool(sys.argv[1])
 FEW = ["-n", 2, "-w", 0, "--calls", 1]
 FIELDS = ["bench", "op", "case", "ranks", "shapes", "dtype", "pass", "seconds", "bytes", "bandwidth", "of_peak", "flops", "wrong", "calls"]
 MATRICES = ["add", "silu_mul", "gelu", "gelu tanh", "tanh", "rms_norm", "layer_norm", "softmax", "cross_entropy", "cross_entropy"]
+UPDATES = ["sgd_update", "momentum_update", "adamw_update", "lion_update"]
 
 
 def lines(*arguments, **options):
@@ -24,13 +25,14 @@ def lines(*arguments, **options):
 
 def every_case_that_a_shape_fits_is_right(mesh, ranks):
     found = lines("--shape", "6x10", "--mesh", mesh)
-    wrong = harness.different("cases", [l["case"] for l in found], MATRICES)
+    wrong = harness.different("cases", [l["case"] for l in found], MATRICES + UPDATES)
     wrong += harness.different("fields", {tuple(l) for l in found}, {tuple(FIELDS)})
     wrong += harness.different("wrong", [l["wrong"] for l in found], [0] * len(found))
     wrong += harness.different("ranks", {l["ranks"] for l in found}, {ranks})
-    wrong += harness.different("passes", [l["pass"] for l in found], ["forward"] * 9 + ["backward"])
+    wrong += harness.different("passes", [l["pass"] for l in found], ["forward"] * 9 + ["backward"] + ["forward"] * 4)
     wrong += harness.different("shapes", [l["shapes"] for l in found[5:7]], [[[6, 10], [10]], [[6, 10], [10], [10]]])
-    wrong += harness.different("shapes of the loss", found[-1]["shapes"], [[6, 10], [6]])
+    wrong += harness.different("shapes of the loss", found[9]["shapes"], [[6, 10], [6]])
+    wrong += harness.different("shapes of AdamW", found[12]["shapes"], [[6, 10]] * 4 + [[]] * 3)
     return wrong + [f"{l}: rates" for l in found if not (l["bandwidth"] > 0 and l["seconds"]["min"] > 0 and l["of_peak"] is None)]
 
 
@@ -44,8 +46,9 @@ def both_passes_of_attention_are_right(mesh, shape):
 def bytes_are_those_of_operands_and_results():
     found = lines("softmax", "cross_entropy", "--shape", "6x10", "--mesh", 2)
     # The targets and losses of the loss are on both ranks.
-    return harness.different("bytes", [l["bytes"] for l in found],
-                             [2 * 240, 240 + 2 * 6 * (4 + 8), 2 * 240 + 2 * 6 * (4 + 8)])
+    wrong = harness.different("bytes", [l["bytes"] for l in found], [2 * 240, 240 + 2 * 6 * (4 + 8), 2 * 240 + 2 * 6 * (4 + 8)])
+    # An update reads four tensors and three numbers, and writes three.
+    return wrong + harness.different("bytes of AdamW", lines("adamw_update", "--shape", "6x10")[0]["bytes"], 7 * 240 + 3 * 4)
 
 
 def names_are_of_ops_and_of_cases():

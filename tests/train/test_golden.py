@@ -2,7 +2,7 @@
 import trained
 from harness import case, expect, run_cases
 
-for model in ("llama", "qwen3"):
+for model in ("llama", "qwen3", "mixtral", "qwen3-moe"):
     for run in ("adamw", "sgd"):
         for mesh in ("dp=1", "tp=2,fsdp=2"):
             @case(f"{model} by {run} on {mesh}: losses within 1e-3 of PyTorch's, and norms of gradients")
@@ -14,6 +14,9 @@ for model in ("llama", "qwen3"):
                 for step, loss, norm in zip(got, wanted["losses"], wanted["norms"]):
                     expect(abs(step["loss"] - loss) <= 1e-3, step, "is not", loss)
                     expect(abs(step["gradient_norm"] - norm) <= 1e-3 * norm, step, "is not", norm)
-                expect(wanted["losses"][-1] < wanted["losses"][0] - 0.3, "nothing was learned")
+                expect(["router_loss" in step for step in got] == ["router_losses" in wanted] * len(got), got)
+                for step, router in zip(got, wanted.get("router_losses", [])):
+                    expect(abs(step["router_loss"] - router) <= 1e-3, step, "is not", router)
+                expect(wanted["losses"][-1] < wanted["losses"][0] - 0.1, "nothing was learned")
 
 run_cases()

@@ -1,11 +1,15 @@
 """What tessera-train says, keeps to on every mesh, and refuses."""
 import json
+import math
+import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 import trained
 from harness import case, expect, refused, run, run_cases
+
+SHAKESPEARE = pathlib.Path(sys.argv[2])
 
 
 @case("a step is a JSON object of these fields")
@@ -16,6 +20,17 @@ def fields(directory):
     expect([step["lr"] for step in got] == [0.005, 0.01, 0.01], got)
     expect(got[0]["bytes_received"] > 0 and got[0]["seconds"] > 0 and got[0]["tokens_per_second"] > 0, got)
     expect(trained.steps(*trained.write_tiny(directory), "--steps", 1)[0]["bytes_received"] == 0, "one rank receives")
+
+
+@case("a schedule takes the learning rate from its peak, after the warm-up, to its end")
+def schedules(directory):
+    model = [*trained.write_tiny(directory), "--steps", 6, "--lr", "0.01", "--warm-up", 2]
+    rates = [step["lr"] for step in trained.steps(*model, "--schedule", "linear", "--final-lr", "0.002")]
+    wanted = [0.005, 0.01, 0.008, 0.006, 0.004, 0.002]
+    expect(all(abs(a - b) < 1e-15 for a, b in zip(rates, wanted)), rates)
+    rates = [step["lr"] for step in trained.steps(*model, "--schedule", "cosine")]
+    wanted = [0.005] + [0.005 * (1 + math.cos(math.pi * step / 4)) for step in range(5)]
+    expect(all(abs(a - b) < 1e-15 for a, b in zip(rates, wanted)), rates)
 
 
 @case("a step is a line for people")
@@ -31,12 +46,12 @@ def lines(directory):
 def seeds(directory):
     model = trained.write_tiny(directory)
     for options in ([], ["--seed", 5], ["--order", "random"], ["--order", "random", "--seed", 5], ["--optimizer", "muon"], ["--optimizer", "lion"],
-                    ["--optimizer", "adafactor"], ["--clip", "0.5"], ["--shard-states"]):
+                    ["--optimizer", "adafactor"], ["--clip", "0.5"], ["--shard-states"], ["--dropout", "0.3"]):
         one = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64")
         for mesh in ("dp=3", "fsdp=2,tp=2"):
             other = trained.losses(*model, *options, "--steps", 4, "--dtype", "f64", "--mesh", mesh)
             expect(all(abs(a - b) <= 1e-9 for a, b in zip(one, other)), options, mesh, one, other)
-    runs = [trained.losses(*model, *options, "--steps", 2) for options in ([], ["--seed", 5], ["--order", "random"], ["--lr", "0.1"], ["--dtype", "bf16"])]
+    runs = [trained.losses(*model, *options, "--steps", 2) for options in ([], ["--seed", 5], ["--order", "random"], ["--lr", "0.1"], ["--dtype", "bf16"], ["--dropout", "0.1"])]
     expect(len({tuple(losses) for losses in runs}) == len(runs), runs)
 
 
@@ -58,6 +73,52 @@ def elements(directory):
     expect("mlp.down_proj.weight  S(0;balanced)[1],S(0;interleave=6)[0]" in words, words)
 
 
+@case("dropout differs from step to step, follows from the seed, and is none in validation")
+def dropout(directory):
+    model = [*trained.write_tiny(directory), "--dtype", "f64", "--lr", 0, "--validation", directory / "text.txt", "--every", 1]
+    # One batch is all there is: at rate 0 only masks differ.
+    (directory / "text.txt").write_bytes(trained.TEXT[:10])
+    plain, one = (trained.steps(*model, "--steps", 4, *more) for more in ([], ["--dropout", "0.2"]))
+    expect(len({step["loss"] for step in plain}) == 1 and len({step["loss"] for step in one}) == 4, plain, one)
+    expect({step["validation_loss"] for step in one} == {plain[0]["validation_loss"]}, plain, one)
+    for mesh in ("tp=2", "cp=3", "fsdp=3", "dp=2,tp=2"):
+        other = trained.losses(*model, "--steps", 4, "--dropout", "0.2", "--mesh", mesh)
+        expect(all(abs(a["loss"] - b) <= 1e-9 for a, b in zip(one, other)), mesh, one, other)
+
+
+@case("samples are the same on every mesh, and follow from the seed and the step")
+def samples(directory):
+    experts = {"model_type": "mixtral", "num_local_experts": 3, "num_experts_per_tok": 2, "num_key_value_heads": 2}
+    for changes in ({}, experts):
+        model = [*trained.write_tiny(directory, **changes), "--dtype", "f64", "--lr", "0.02", "--steps", 4, "--sample", 2, "--tokens", 9, "--prompt", "All"]
+        for options in ([], ["--temperature", "0.9"]):
+            one = [step.get("sample") for step in trained.steps(*model, *options)]
+            expect([sample is not None for sample in one] == [False, True, False, True] and len(one[1]["ids"]) == 9, one)
+            for mesh in ("dp=2", "tp=3", "cp=2", "fsdp=3", "dp=2,fsdp=2,tp=2", "cp=2,tp=2"):
+                other = [step.get("sample") for step in trained.steps(*model, *options, "--mesh", mesh)]
+                expect(other == one, mesh, one, other)
+        expect(one[1] != one[3], one)
+        seeded = trained.steps(*model, *options, "--seed", 3, "--lr", 0)
+        expect(seeded[1]["sample"] != seeded[3]["sample"], "steps draw alike", seeded)
+    numbers = trained.write_tiny(directory, vocab_size=300)
+    trained.write_numbers(directory / "text.txt", [i % 300 for i in range(100)])
+    got = trained.steps(*numbers, "--steps", 1, "--sample", 1, "--tokens", 5, "--prompt-ids", "7,8")[0]["sample"]
+    expect(got["text"] is None and len(got["ids"]) == 5, got)
+    done = run(*numbers, "--steps", 1, "--sample", 1, "--tokens", 5, "--prompt-ids", "7,8")
+    expect(done.stdout.decode().splitlines()[1:] == ["--", " ".join(map(str, got["ids"])), "--"], done)
+
+
+@case("samples of the Shakespeare model are those of transformers, and training goes on as without them")
+def shakespeare(directory):
+    expected = json.loads((SHAKESPEARE / "expected.json").read_text())["cases"][0]
+    (directory / "text.txt").write_bytes(trained.TEXT)
+    model = [SHAKESPEARE, "--data", directory / "text.txt", "--batch", 2, "--length", 32, "--steps", 2]
+    got = trained.steps(*model, "--mesh", "tp=2", "--lr", 0, "--sample", 1, "--tokens", 12, "--prompt", expected["prompt"])
+    expect(all(step["sample"]["ids"] == expected["ids"][:12] for step in got), got, expected)
+    with_samples = trained.losses(*model, "--steps", 3, "--sample", 1, "--tokens", 2)
+    expect(with_samples == trained.losses(*model, "--steps", 3), with_samples)
+
+
 @case("bf16 is near f32 on every mesh, and learns")
 def narrow(directory):
     model = trained.write_tiny(directory)
@@ -65,6 +126,27 @@ def narrow(directory):
     for mesh in ("dp=1", "fsdp=2,tp=2", "cp=2,dp=2"):
         got = trained.losses(*model, "--steps", 30, "--lr", "0.02", "--dtype", "bf16", "--mesh", mesh)
         expect(abs(got[0] - wide[0]) < 0.02 and got[-1] < got[0] - 1, mesh, got, wide)
+
+
+@case("a step in parts has the loss of the whole step on every mesh, and receives no more")
+def parts(directory):
+    model = [*trained.write_tiny(directory), "--dtype", "f64", "--steps", 3, "--lr", "0.01"]
+    whole = trained.steps(*model, "--mesh", "dp=2")
+    for mesh, number in (("dp=1", 2), ("dp=2", 3), ("fsdp=2", 2)):
+        got = trained.steps(*model, "--mesh", mesh, "--micro-batches", number, "--validation", directory / "text.txt")
+        expect(all(abs(a["loss"] - b["loss"]) <= 1e-9 for a, b in zip(whole, got)), mesh, whole, got)
+        expect(mesh != "dp=2" or got[0]["bytes_received"] == whole[0]["bytes_received"], whole, got)
+
+
+@case("steps whose gradients are not finite are skipped, and the loss scale halves")
+def skipped(directory):
+    model = trained.write_tiny(directory)
+    # The first update makes weights of which products overflow.
+    got = trained.steps(*model, "--steps", 4, "--lr", "1e30", "--dtype", "bf16", "--mesh", "dp=2", "--loss-scale", 8)
+    expect([step["skipped"] for step in got] == [False, True, True, True], got)
+    expect([step["loss_scale"] for step in got] == [8, 8, 4, 2] and got[1]["gradient_norm"] is None, got)
+    expect("loss_scale" not in trained.steps(*model, "--steps", 1)[0], "f32 scales the loss")
+    expect(trained.steps(*model, "--steps", 1, "--dtype", "bf16")[0]["loss_scale"] == 65536, "bf16 does not")
 
 
 @case("validation is the mean loss over the whole batches of its file")
@@ -99,7 +181,7 @@ def numbers(directory):
 @case("a run that is resumed, on another mesh, goes on as if nothing had happened")
 def resumed(directory):
     model = trained.write_tiny(directory)
-    for number, options in enumerate(([], ["--optimizer", "muon"], ["--optimizer", "adafactor", "--order", "random"])):
+    for number, options in enumerate(([], ["--optimizer", "muon"], ["--optimizer", "adafactor", "--order", "random", "--dropout", "0.2"])):
         options = [*options, "--dtype", "f64", "--lr", "0.01"]
         folder = directory / f"saved-{number}"
         whole = trained.losses(*model, *options, "--steps", 7)
@@ -189,9 +271,21 @@ def refusals(directory):
     refused(2, *model, "--lr", "fast", says="--lr fast")
     refused(2, *model, "--clip", "0", says="--clip 0")
     refused(2, *model, "--dtype", "f16", says=["--dtype f16", "bf16"])
+    refused(2, *model, "--micro-batches", "4", says=["--micro-batches 4", "3 windows"])
+    refused(2, *model, "--micro-batches", "0", says="--micro-batches 0")
+    refused(2, *model, "--loss-scale", "1000", says=["--loss-scale 1000", "power of two"])
     refused(2, *model, "--order", "up", says="sequential or random")
     refused(2, *model, "--shard", "columns", says="rows or elements")
     refused(2, *model, "--every", "3", says="--save")
+    refused(2, *model, "--prompt", "x", says="--sample K")
+    refused(2, *model, "--sample", "0", says="--sample 0")
+    refused(2, *model, "--sample", "1", "--prompt", "x", "--prompt-ids", "1", says="exclude each other")
+    refused(2, *model, "--sample", "1", "--prompt-ids", "1,x", says="a token number")
+    refused(1, *model, "--sample", "1", "--prompt-ids", "1,256", says="token 256")
+    refused(1, *model, "--sample", "1", "--tokens", "99", says=["--tokens 99", "leaves room for 31"])
+    refused(2, *model, "--dropout", "1", says=["--dropout 1", "below 1"])
+    refused(2, *model, "--schedule", "up", says=["--schedule up", "linear or cosine"])
+    refused(2, *model, "--final-lr", "0.1", says="--schedule linear or cosine")
     refused(2, *model, "--engine", "nccl", says="threads and mpi")
     refused(2, *model, "--mash", "dp=2", says="did you mean '--mesh'")
     refused(1, *model, "--mesh", "pp=2", says=["--mesh pp=2", "dp, fsdp, tp and cp"])
@@ -204,10 +298,28 @@ def refusals(directory):
     refused(1, *model, says=["5 tokens", "at least 10"])
 
 
-@case("a model with experts, and a folder without weights, are refused")
+@case("a model with experts is trained, saved under the names of transformers, and trained on")
+def experts(directory):
+    narrow = [*trained.write_tiny(directory, model_type="mixtral", num_local_experts=5, num_experts_per_tok=2, num_key_value_heads=2,
+                                  output_router_logits=True), "--lr", "0.01"]
+    model = [*narrow, "--dtype", "f64"]
+    whole = trained.steps(*model, "--steps", 6)
+    expect(all(1.9 < step["router_loss"] < 2.3 for step in whole), whole)
+    for mesh, saved in (("tp=2,fsdp=2", "first"), ("tp=7", "second")):
+        begun = trained.losses(*model, "--steps", 3, "--mesh", mesh, "--save", directory / saved)
+        on = trained.losses(*model, "--steps", 6, "--mesh", "cp=2,dp=2", "--resume", directory / saved)
+        expect(all(abs(a["loss"] - b) <= 1e-9 for a, b in zip(whole, begun + on)), mesh, whole, begun, on)
+    header = trained.header(next(path for path in (directory / "first").iterdir() if path.suffix == ".safetensors"))
+    expect(header["model.layers.0.mlp.experts.gate_up_proj"]["shape"] == [5, 40, 16], header)
+    trained.losses(*narrow, "--steps", 3, "--mesh", "tp=2,fsdp=2", "--save", directory / "first")
+    first = trained.losses(directory / "first", *narrow[1:], "--steps", 1, "--mesh", "dp=2")
+    expect(first[0] < whole[0]["loss"] - 0.01, first, whole)
+
+
+@case("noise of routers, and a folder without weights, are refused")
 def models(directory):
-    model = trained.write_tiny(directory, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, num_key_value_heads=2)
-    refused(1, *model, says="4 experts")
+    model = trained.write_tiny(directory, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, num_key_value_heads=2, router_jitter_noise=0.1)
+    refused(1, *model, says="router_jitter_noise")
     (directory / "config.json").write_text(json.dumps(trained.TINY))
     refused(1, directory, *model[1:], says="safetensors")
 

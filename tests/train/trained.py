@@ -32,6 +32,12 @@ def write_tiny(directory, **changes):
     return [directory / "config.json", "--data", directory / "text.txt", "--batch", 3, "--length", 8]
 
 
+def header(path):
+    """What a safetensors file says of its tensors."""
+    data = path.read_bytes()
+    return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+
+
 def write_numbers(path, values, kind="i8"):
     """A .npy of one dim."""
     header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()

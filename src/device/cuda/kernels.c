@@ -48,6 +48,8 @@ static const struct {
     [TSR_CUDA_ELEMENTS_I64] = {4, "tsr_cuda_elements_i64"},
     [TSR_CUDA_ELEMENTS_I32] = {4, "tsr_cuda_elements_i32"},
     [TSR_CUDA_ELEMENTS_BOOL] = {4, "tsr_cuda_elements_bool"},
+    [TSR_CUDA_UPDATE_F64] = {4, "tsr_cuda_update_f64"},
+    [TSR_CUDA_UPDATE_F32] = {4, "tsr_cuda_update_f32"},
     [TSR_CUDA_NORM_ROWS] = {4, "tsr_cuda_norm_rows"},
     [TSR_CUDA_NORM_SUMS] = {4, "tsr_cuda_norm_sums"},
     [TSR_CUDA_FIND_IDS] = {4, "tsr_cuda_find_ids"},

@@ -46,6 +46,9 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_ELEMENTS_I64,
     TSR_CUDA_ELEMENTS_I32,
     TSR_CUDA_ELEMENTS_BOOL,
+    /** updates of optimizers, by the type in which they compute */
+    TSR_CUDA_UPDATE_F64,
+    TSR_CUDA_UPDATE_F32,
     TSR_CUDA_NORM_ROWS,
     TSR_CUDA_NORM_SUMS,
     TSR_CUDA_FIND_IDS,

@@ -153,6 +153,37 @@ static inline double tsr_f64_erf(double x)
 /** The largest angle, in size, of which tsr_f64_quarters() is exact enough. */
 #define TSR_ANGLE_MAX 0x1p28
 
+/** The product of two numbers below 2^996 as a sum of two f64: the rounded one, and what it
+ * lost. */
+static inline double tsr_f64_product(double x, double y, double *lost)
+{
+    const double high = x * y, x_big = x * 134217729, y_big = y * 134217729;
+    const double x1 = x_big - (x_big - x), y1 = y_big - (y_big - y), x2 = x - x1, y2 = y - y1;
+    *lost = ((x1 * y1 - high) + x1 * y2 + x2 * y1) + x2 * y2;
+    return high;
+}
+
+/** x, at most 1 in size, to the power of a whole number of steps, rounded once: squares have twice
+ * the digits of an f64. Fractions of steps are dropped, and below 0 there are none. */
+static inline double tsr_f64_power_of_steps(double x, double steps)
+{
+    double power = 1, power_rest = 0, square = x, square_rest = 0;
+    for (uint64_t n = steps >= 1 ? (steps < 0x1p62 ? (uint64_t)steps : UINT64_C(1) << 62) : 0; n; n >>= 1) {
+        double lost;
+        if (n & 1) {
+            const double high = tsr_f64_product(power, square, &lost);
+            lost += power * square_rest + power_rest * square;
+            power = high + lost;
+            power_rest = lost - (power - high);
+        }
+        const double high = tsr_f64_product(square, square, &lost);
+        lost += 2 * (square * square_rest);
+        square = high + lost;
+        square_rest = lost - (square - high);
+    }
+    return power;
+}
+
 /** What is left of x when the nearest multiple of pi / 2 is taken off; the last two bits of
  * `*quarter` say which one. Pi / 2 is in three parts, the first two of 25 bits, so that their
  * products with a number below 2^28 are exact. */

@@ -214,6 +214,19 @@ FOR_FLOATS(leaky_relu_backward, b > 0 ? a : a * parameters[0])
 FOR_FLOATS(elu, a > 0 ? a : parameters[0] * tsr_f64_expm1(a))
 FOR_FLOATS(elu_backward, b > 0 ? a : a * (parameters[0] * tsr_f64_exp(b)))
 
+/* Not a vector's work: the number of rounds is data. */
+#define DEFINE_CORRECTION(T, suffix)                                                                                   \
+    static void correction_##suffix(const void *const *in, void *out, int64_t n, const double *parameters)             \
+    {                                                                                                                  \
+        const T *const from = in[0];                                                                                   \
+        T *const to = out;                                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = (T)(1 - tsr_f64_power_of_steps(parameters[0], from[i]));                                           \
+    }
+
+DEFINE_CORRECTION(double, f64)
+DEFINE_CORRECTION(float, f32)
+
 /* Division of integers, rounded down. A divisor of 0 gives 0; the quotient of the least integer
  * and -1 wraps. */
 #define DEFINE_DIVISION(suffix, T, U)                                                                                  \
@@ -360,7 +373,13 @@ static inline uint16_t round_f16(float value)
             {                                                                                                          \
                 array[i] = load(source[i]);                                                                            \
             }                                                                                                          \
-        else                                                                                                           \
+        else if (stride == 0) {                                                                                        \
+            const C value = load(*source);                                                                             \
+            LOOP                                                                                                       \
+            {                                                                                                          \
+                array[i] = value;                                                                                      \
+            }                                                                                                          \
+        } else                                                                                                         \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 array[i] = load(source[i * stride]);                                                                   \
     }                                                                                                                  \
@@ -519,6 +538,7 @@ const tsr_pointwise_kernels NAME(TSR_KERNELS) = {
             [TSR_POINTWISE_LEAKY_RELU_BACKWARD] = FLOATS(leaky_relu_backward),
             [TSR_POINTWISE_ELU] = FLOATS(elu),
             [TSR_POINTWISE_ELU_BACKWARD] = FLOATS(elu_backward),
+            [TSR_POINTWISE_CORRECTION] = FLOATS(correction),
             [TSR_POINTWISE_FLOOR_DIVIDE] = INTEGERS(floor_divide),
             [TSR_POINTWISE_REMAINDER] = INTEGERS(remainder),
             [TSR_POINTWISE_EQ] = ANY(eq),

@@ -68,6 +68,7 @@ typedef enum tsr_pointwise {
     TSR_POINTWISE_LEAKY_RELU_BACKWARD, /**< d, x */
     TSR_POINTWISE_ELU,                 /**< parameter: alpha */
     TSR_POINTWISE_ELU_BACKWARD,        /**< d, x */
+    TSR_POINTWISE_CORRECTION,          /**< 1 - the parameter to the power of x, a number of steps */
     TSR_POINTWISE_FLOOR_DIVIDE,        /**< rounded down; 0 where the divisor is 0 */
     TSR_POINTWISE_REMAINDER,           /**< of that; it has the divisor's sign */
     /* Ops whose results are bools, by the dtype of their operands. */

@@ -1,11 +1,15 @@
 #include "ops/kernels/reduce.h"
 
+#include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise.h"
+#include "ops/kernels/squares_kernels.h"
 
 #include <math.h>
 #include <string.h>
 
 #define CHUNK 512
+
+static const tsr_squares_kernels *const sets[] = TSR_KERNEL_SETS(tsr_squares_kernels);
 
 /* A dim of the input, and how far apart its elements are in input and output. */
 typedef struct axis {
@@ -15,11 +19,15 @@ typedef struct axis {
 typedef struct reduction {
     const tsr_pointwise_kernels *kernels;
     tsr_dtype memory, computed, summed; /* dtypes of elements in memory, in loops and of sums */
-    int64_t bytes;
+    tsr_dtype written;                  /* of results in memory */
+    int64_t bytes, written_bytes;
     bool divides;
-    double divisor;              /* sums are divided by it if `divides` is set */
-    tsr_pointwise_loop *combine; /* of two operands; NULL: sums */
-    int64_t identity;            /* the bits of the reduction of no terms, in `summed` */
+    double divisor;                     /* sums are divided by it if `divides` is set */
+    tsr_pointwise_loop *combine;        /* of two operands; NULL: sums */
+    tsr_pointwise_loop *test;           /* terms are whether elements pass it; NULL: they are elements */
+    const tsr_squares_kernels *squares; /* terms are squares of elements times `factor`; NULL: they are not */
+    double factor;
+    int64_t identity; /* the bits of the reduction of no terms, in `summed` */
     axis kept[TSR_MAX_DIMS], reduced[TSR_MAX_DIMS];
     int kept_count, reduced_count;
 } reduction;
@@ -36,13 +44,13 @@ bool tsr_reduce_mark(int count, const int64_t *dims, int ndim, bool marked[TSR_M
 }
 
 /* Goes on to the next index over axes, and moves both addresses; false: that was the last. */
-static bool advance(const axis *axes, int count, int64_t bytes, int64_t *index, const char **in, char **out)
+static bool advance(const reduction *r, const axis *axes, int count, int64_t *index, const char **in, char **out)
 {
     for (int i = count - 1; i >= 0; i--) {
         const bool more = ++index[i] < axes[i].size;
         const int64_t steps = more ? 1 : 1 - axes[i].size;
-        *in += steps * axes[i].in * bytes;
-        *out += steps * axes[i].out * bytes;
+        *in += steps * axes[i].in * r->bytes;
+        *out += steps * axes[i].out * r->written_bytes;
         if (more)
             return true;
         index[i] = 0;
@@ -50,10 +58,28 @@ static bool advance(const axis *axes, int count, int64_t bytes, int64_t *index, 
     return false;
 }
 
+/* Reads n elements, CHUNK at most, in the dtype of the computation. */
+static const void *read_elements(const reduction *r, const char *from, int64_t n, int64_t stride, void *array)
+{
+    if (r->memory == r->computed && stride == 1)
+        return from;
+    r->kernels->gather[r->memory](from, array, n, stride);
+    return array;
+}
+
 /* Reads n elements as terms of sums. */
 static const void *read_terms(const reduction *r, const char *from, int64_t n, int64_t stride, void *terms)
 {
-    _Alignas(64) char array[CHUNK * sizeof(double)];
+    _Alignas(64) char array[CHUNK * sizeof(double)], passed[CHUNK];
+    if (r->squares) {
+        r->squares->squares[r->computed](read_elements(r, from, n, stride, array), r->factor, terms, n);
+        return terms;
+    }
+    if (r->test) {
+        r->test((const void *const[]){read_elements(r, from, n, stride, array), NULL, NULL}, passed, n, NULL);
+        r->kernels->convert[TSR_BOOL][r->summed]((const void *const[]){passed, NULL, NULL}, terms, n, NULL);
+        return terms;
+    }
     if (r->memory == r->summed && stride == 1)
         return from;
     if (r->computed == r->summed) {
@@ -71,8 +97,9 @@ static void write_sums(const reduction *r, void *sums, char *to, int64_t n, int6
     double *const floats = sums;
     for (int64_t i = 0; i < n && r->divides; i++)
         floats[i] /= r->divisor;
-    r->kernels->convert[r->summed][r->computed]((const void *const[]){sums, NULL, NULL}, array, n, 0);
-    r->kernels->scatter[r->memory](array, to, n, stride);
+    r->kernels->convert[r->summed][tsr_pointwise_computes_in(r->written)]((const void *const[]){sums, NULL, NULL},
+                                                                          array, n, 0);
+    r->kernels->scatter[r->written](array, to, n, stride);
 }
 
 /* Sets n results to that of no terms. */
@@ -112,7 +139,7 @@ static void reduce_row(const reduction *r, const axis *row, const char *in, char
     clear(r, sums, n);
     while (more) {
         combine_rows(r, read_terms(r, at, n, row->in, terms), sums, n);
-        more = advance(r->reduced, r->reduced_count, r->bytes, index, &at, &ignored);
+        more = advance(r, r->reduced, r->reduced_count, index, &at, &ignored);
     }
     write_sums(r, sums, out, n, row->out);
 }
@@ -153,13 +180,18 @@ static void reduce_lanes(const reduction *r, const char *in, char *out)
     while (more) {
         for (int64_t done = 0; done < row->size; done += CHUNK) {
             const int64_t n = row->size - done < CHUNK ? row->size - done : CHUNK;
+            if (r->squares) {
+                r->squares->add_squares[r->computed](
+                    read_elements(r, at + done * row->in * r->bytes, n, row->in, terms), r->factor, (double *)lanes, n);
+                continue;
+            }
             const void *const read = read_terms(r, at + done * row->in * r->bytes, n, row->in, terms);
             if (r->combine)
                 combine_rows(r, read, lanes, n);
             else
                 r->kernels->add_lanes[r->summed](read, lanes, n);
         }
-        more = advance(r->reduced, r->reduced_count - 1, r->bytes, index, &at, &ignored);
+        more = advance(r, r->reduced, r->reduced_count - 1, index, &at, &ignored);
     }
     fold(r, lanes, count);
     write_sums(r, lanes, out, 1, 1);
@@ -180,9 +212,9 @@ static void run_reduction(const reduction *r, bool last_reduced, const char *in,
         }
         const axis *const row = &r->kept[outer];
         for (int64_t done = 0; done < row->size; done += CHUNK)
-            reduce_row(r, row, in + done * row->in * r->bytes, out + done * row->out * r->bytes,
+            reduce_row(r, row, in + done * row->in * r->bytes, out + done * row->out * r->written_bytes,
                        row->size - done < CHUNK ? row->size - done : CHUNK);
-    } while (advance(r->kept, outer, r->bytes, index, &in, &out));
+    } while (advance(r, r->kept, outer, index, &in, &out));
 }
 
 /* The bits of an f64, f32, i64 or i32. */
@@ -202,12 +234,15 @@ static int64_t bits_of(tsr_dtype dtype, double value, int64_t integer)
 /* Chooses how terms of elements of `memory` are combined. Bools are i32. */
 static void choose_loop(reduction *r, int code)
 {
-    const bool is_float = tsr_dtype_get(r->memory)->kind == TSR_CLASS_FLOAT, is_bool = r->memory == TSR_BOOL;
+    const bool is_bool = r->memory == TSR_BOOL || code == TSR_REDUCE_FINITE;
+    const bool is_float = tsr_dtype_get(r->memory)->kind == TSR_CLASS_FLOAT;
     const bool wide = code == TSR_REDUCE_SUM || code == TSR_REDUCE_MEAN || code == TSR_REDUCE_PROD;
     const bool rises = code == TSR_REDUCE_MAX || code == TSR_REDUCE_ANY;
     r->computed = tsr_pointwise_computes_in(r->memory);
     r->summed = is_bool ? TSR_I32 : !wide ? r->computed : is_float ? TSR_F64 : TSR_I64;
-    if (code == TSR_REDUCE_SUM || code == TSR_REDUCE_MEAN)
+    r->summed = code == TSR_REDUCE_SQUARES ? TSR_F64 : r->summed;
+    r->test = code == TSR_REDUCE_FINITE ? r->kernels->loops[TSR_POINTWISE_ISFINITE][r->computed] : NULL;
+    if (code == TSR_REDUCE_SUM || code == TSR_REDUCE_MEAN || code == TSR_REDUCE_SQUARES)
         return;
     const int64_t low = is_bool ? 0 : r->summed == TSR_I32 ? INT32_MIN : INT64_MIN;
     const int64_t high = is_bool ? 1 : r->summed == TSR_I32 ? INT32_MAX : INT64_MAX;
@@ -218,15 +253,31 @@ static void choose_loop(reduction *r, int code)
                           : bits_of(r->summed, INFINITY, high);
 }
 
+/* The number by which elements are multiplied before they are squared. */
+static double read_factor(const tsr_kernel_call *call, int code)
+{
+    if (code != TSR_REDUCE_SQUARES || call->input_count < 2 || call->inputs[1].ndim < 0)
+        return 1;
+    const void *const at = call->inputs[1].data;
+    return call->inputs[1].dtype == TSR_F64 ? *(const double *)at : (double)*(const float *)at;
+}
+
 /* Reduces over the marked dims of the input; `out_dim` says which of the output's dims each of the
  * others is. */
 static void reduce_marked(const tsr_kernel_call *call, int code, const bool *marked, const int *out_dim, double divisor)
 {
     const tsr_tensor *const in = &call->inputs[0], *const out = &call->outputs[0];
-    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels), .memory = in->dtype, .divisor = divisor};
+    reduction r = {.kernels = tsr_pointwise_kernels_for(call->kernels),
+                   .memory = in->dtype,
+                   .divisor = divisor,
+                   .written = out->dtype,
+                   .factor = read_factor(call, code)};
     r.divides = code == TSR_REDUCE_MEAN;
+    if (code == TSR_REDUCE_SQUARES)
+        r.squares = sets[tsr_kernel_set(call->kernels)];
     choose_loop(&r, code);
     r.bytes = (int64_t)tsr_dtype_bytes(in->dtype);
+    r.written_bytes = (int64_t)tsr_dtype_bytes(out->dtype);
     for (int dim = 0; dim < in->ndim; dim++) {
         if (marked[dim])
             r.reduced[r.reduced_count++] = (axis){in->shape[dim], in->strides[dim], 0};

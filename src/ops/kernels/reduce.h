@@ -14,7 +14,9 @@ enum {
     TSR_REDUCE_MIN,  /**< NaN passes, -0 is below +0 */
     TSR_REDUCE_PROD, /**< in f64 or i64, rounded once */
     TSR_REDUCE_ANY,
-    TSR_REDUCE_ALL
+    TSR_REDUCE_ALL,
+    TSR_REDUCE_SQUARES, /**< the sum of squares, an f64; a second input multiplies elements first */
+    TSR_REDUCE_FINITE   /**< whether all elements are finite, a bool */
 };
 
 /** Marks the dims of a tensor of `ndim` dims that a list of dims names; an empty list names all.

@@ -51,10 +51,18 @@ static tsr_status shorten(const tsr_layout *layout, int dim, bool both, tsr_layo
     return tsr_layout_create(tsr_layout_mesh(layout), placements, ndim, shape, tsr_layout_dtype(layout), out);
 }
 
-/* The sum of all squares, an f64. */
+/* The sum of all squares, an f64, in one pass. */
 static tsr_value sum_squares(tsr_program *p, tsr_value x)
 {
-    return tsr_value_cast(p, tsr_op_sum(p, tsr_op_square(p, x), 0, NULL, 0), TSR_F64);
+    return tsr_program_apply(p, "sum_squares", 0, NULL, (const tsr_value[]){x, TSR_NONE}, NULL);
+}
+
+/* The sums of squares along a dim, which stays, in f64. */
+static tsr_value sum_squares_over(tsr_program *p, tsr_value x, int dim)
+{
+    const int64_t dims[] = {dim};
+    const tsr_attribute attributes[] = {tsr_attribute_ints("dim", 1, dims), tsr_attribute_int("keep", 1)};
+    return tsr_program_apply(p, "sum_squares", 2, attributes, (const tsr_value[]){x, TSR_NONE}, NULL);
 }
 
 static tsr_value sum_over(tsr_program *p, tsr_value x, int dim)
@@ -85,13 +93,12 @@ static tsr_status open_adaptation(adaptation *a, tsr_update *u)
 static void sum_gradient(adaptation *a)
 {
     tsr_program *const p = a->u->program;
-    const tsr_value squares = tsr_op_square(p, a->u->gradient);
     a->weight_sum = sum_squares(p, a->u->old);
     if (a->ndim >= 2) {
-        a->row.sum = sum_over(p, squares, a->ndim - 1);
-        a->column.sum = sum_over(p, squares, a->ndim - 2);
+        a->row.sum = sum_squares_over(p, a->u->gradient, a->ndim - 1);
+        a->column.sum = sum_squares_over(p, a->u->gradient, a->ndim - 2);
     } else {
-        a->next = squares;
+        a->next = tsr_op_square(p, a->u->gradient);
     }
 }
 
@@ -100,8 +107,11 @@ static void move_sums(adaptation *a)
     tsr_program *const p = a->u->program;
     a->weight_sum = tsr_value_whole(p, a->weight_sum);
     if (a->ndim >= 2) {
-        a->row.sum = tsr_value_place(p, a->row.sum, tsr_layout_placements(a->row.layout));
-        a->column.sum = tsr_value_place(p, a->column.sum, tsr_layout_placements(a->column.layout));
+        const tsr_dtype dtype = tsr_layout_dtype(a->u->layout);
+        const tsr_value row = tsr_value_place(p, a->row.sum, tsr_layout_placements(a->row.layout));
+        const tsr_value column = tsr_value_place(p, a->column.sum, tsr_layout_placements(a->column.layout));
+        a->row.sum = tsr_program_records(p) ? tsr_value_cast(p, row, dtype) : TSR_NONE;
+        a->column.sum = tsr_program_records(p) ? tsr_value_cast(p, column, dtype) : TSR_NONE;
     }
 }
 

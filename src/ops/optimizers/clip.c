@@ -42,7 +42,7 @@ static tsr_value *make_numbers(tsr_program *program, size_t count, const tsr_val
     }
     tsr_value *const numbers = room;
     for (size_t i = 0; i < count; i++)
-        numbers[i] = number(program, tsr_value_again(program, gradients[i]));
+        numbers[i] = number(program, gradients[i]);
     for (size_t i = 0; i < count; i++)
         numbers[i] = tsr_value_whole(program, numbers[i]);
     return numbers;
@@ -63,15 +63,18 @@ static tsr_value fold(tsr_program *program, size_t count, const tsr_value *gradi
     return all;
 }
 
+/* One pass over the gradient before it was widened and scaled. */
 static tsr_value sum_squares(tsr_program *program, tsr_value gradient)
 {
-    const tsr_value sum = tsr_op_sum(program, tsr_op_square(program, gradient), 0, NULL, 0);
-    return tsr_value_cast(program, sum, TSR_F64);
+    tsr_value scale = TSR_NONE;
+    const tsr_value source = tsr_value_source(program, gradient, &scale);
+    return tsr_program_apply(program, "sum_squares", 0, NULL, (const tsr_value[]){source, scale}, NULL);
 }
 
 static tsr_value test_elements(tsr_program *program, tsr_value gradient)
 {
-    return tsr_op_all(program, tsr_op_isfinite(program, gradient), 0, NULL, 0);
+    const tsr_value source = tsr_value_source(program, gradient, NULL);
+    return tsr_program_apply(program, "all_finite", 0, NULL, (const tsr_value[]){source}, NULL);
 }
 
 /* Checks what both calls are given. */

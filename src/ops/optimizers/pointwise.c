@@ -1,91 +1,118 @@
-/* Rules that are pointwise: SGD, AdamW and Lion, in the order of torch.optim's operations. */
+/* Rules that are pointwise: SGD, AdamW and Lion. Each parameter's update is one op, which reads and
+ * writes all of its tensors once; what it takes from the learning rate and the step is computed
+ * before, once for all parameters, in the order of torch.optim's operations. */
 #include "ops/optimizers/pointwise.h"
 
 #include "ops/optimizers/values.h"
 
 #include <tessera/program_ops.h>
 
-/* x * a + y * b, where a factor of 1 multiplies nothing. */
-static tsr_value combine(tsr_program *p, tsr_value x, double a, tsr_value y, double b)
+/* The flag of a skipped step on the parameter's mesh. */
+static tsr_value find_flag(const tsr_update *u)
 {
-    const tsr_value first = a == 1 ? x : tsr_op_scale(p, x, a), second = b == 1 ? y : tsr_op_scale(p, y, b);
-    return tsr_op_add(p, first, second);
+    return u->in->finite == TSR_NONE ? TSR_NONE : tsr_scalar_on(u->program, u->in->finite, u->layout);
 }
 
-/* The momentum of SGD: its first step takes the gradient as it is. */
-static tsr_value find_momentum(const tsr_update *u, tsr_value state, tsr_value gradient)
+/* The gradient as updates take it: of any dtype that is computed in that of the states. */
+static tsr_value find_gradient(const tsr_update *u)
+{
+    tsr_program *const p = u->program;
+    const tsr_value gradient = tsr_value_again(p, u->gradient);
+    const tsr_layout *const layout = tsr_value_layout(p, gradient);
+    const tsr_dtype computed = tsr_layout_dtype(u->layout);
+    return layout && tsr_update_dtype(tsr_layout_dtype(layout)) == computed ? gradient
+                                                                            : tsr_value_cast(p, gradient, computed);
+}
+
+static tsr_attribute maximize(const tsr_optimizer_options *o)
+{
+    return tsr_attribute_int("maximize", o->maximize != 0);
+}
+
+static void update_plainly(tsr_update *u)
+{
+    const tsr_optimizer_options *const o = u->in->options;
+    const tsr_attribute attributes[] = {tsr_attribute_float("weight_decay", o->weight_decay), maximize(o)};
+    const tsr_value operands[] = {u->old, find_gradient(u), tsr_update_number(u, u->in->rate), find_flag(u)};
+    tsr_update_write(u, tsr_program_apply(u->program, "sgd_update", 2, attributes, operands, NULL));
+}
+
+/* True in the first step, where that makes a difference. */
+static tsr_value find_first(const tsr_update *u)
+{
+    tsr_program *const p = u->program;
+    if (u->in->options->dampening == 0)
+        return TSR_NONE;
+    return tsr_scalar_on(p, tsr_op_le(p, u->in->step, tsr_update_wide_constant(u, 1)), u->layout);
+}
+
+static void update_momentum(tsr_update *u)
 {
     tsr_program *const p = u->program;
     const tsr_optimizer_options *const o = u->in->options;
-    const tsr_value next = combine(p, state, o->momentum, gradient, 1 - o->dampening);
-    if (o->dampening == 0)
-        return next;
-    const tsr_value is_first = tsr_op_le(p, u->in->step, tsr_update_wide_constant(u, 1));
-    return tsr_op_where(p, tsr_scalar_on(p, is_first, u->layout), gradient, next);
-}
-
-static void update_sgd(tsr_update *u)
-{
-    tsr_program *const p = u->program;
-    const tsr_optimizer_options *const o = u->in->options;
-    tsr_update_begin(u);
-    tsr_value state = TSR_NONE, momentum = TSR_NONE;
-    tsr_value g = o->weight_decay == 0 ? u->gradient : combine(p, u->gradient, 1, u->old, o->weight_decay);
-    if (o->momentum != 0) {
-        state = tsr_update_state(u, "momentum_buffer", u->layout);
-        momentum = find_momentum(u, state, g);
-        g = o->nesterov ? combine(p, g, 1, momentum, o->momentum) : momentum;
-    }
-    const tsr_value made = tsr_op_sub(p, u->old, tsr_op_mul(p, g, tsr_update_number(u, u->in->rate)));
-    if (o->momentum != 0)
-        tsr_update_store(u, state, momentum);
-    tsr_update_finish(u, made);
+    const tsr_value state = tsr_update_state(u, "momentum_buffer", u->layout);
+    const tsr_attribute attributes[] = {
+        tsr_attribute_float("weight_decay", o->weight_decay), tsr_attribute_float("momentum", o->momentum),
+        tsr_attribute_float("dampening", o->dampening), tsr_attribute_int("nesterov", o->nesterov != 0), maximize(o)};
+    const tsr_value operands[] = {u->old,        find_gradient(u), state, tsr_update_number(u, u->in->rate),
+                                  find_first(u), find_flag(u)};
+    tsr_value results[TSR_OP_MOST_RESULTS] = {TSR_NONE};
+    tsr_program_apply(p, "momentum_update", sizeof attributes / sizeof attributes[0], attributes, operands, results);
+    tsr_op_store(p, state, results[1], TSR_NONE);
+    tsr_update_write(u, results[0]);
 }
 
 /* 1 - beta^step, an f64. */
 static tsr_value find_correction(const tsr_update *u, double beta)
 {
-    tsr_program *const p = u->program;
-    const tsr_value power = tsr_op_pow(p, tsr_update_wide_constant(u, beta), u->in->step);
-    return tsr_op_sub(p, tsr_update_wide_constant(u, 1), power);
+    const tsr_attribute attribute = tsr_attribute_float("beta", beta);
+    return tsr_program_apply(u->program, "bias_correction", 1, &attribute, (const tsr_value[]){u->in->step}, NULL);
 }
 
 static void update_adamw(tsr_update *u)
 {
     tsr_program *const p = u->program;
     const tsr_optimizer_options *const o = u->in->options;
-    tsr_update_begin(u);
     const tsr_value m = tsr_update_state(u, "exp_avg", u->layout), v = tsr_update_state(u, "exp_avg_sq", u->layout);
     const tsr_value rate = tsr_op_div(p, u->in->rate, find_correction(u, o->beta1));
     const tsr_value root = tsr_op_sqrt(p, find_correction(u, o->beta2));
-    const tsr_value kept = tsr_update_decayed(u);
-    const tsr_value m1 = tsr_update_lerp(u, m, u->gradient, 1 - o->beta1);
-    const tsr_value squares = tsr_op_mul(p, tsr_op_scale(p, u->gradient, 1 - o->beta2), u->gradient);
-    const tsr_value v1 = tsr_op_add(p, tsr_op_scale(p, v, o->beta2), squares);
-    const tsr_value deviation = tsr_op_div(p, tsr_op_sqrt(p, v1), tsr_update_number(u, root));
-    const tsr_value divisor = tsr_op_add(p, deviation, tsr_update_constant(u, o->epsilon));
-    const tsr_value step = tsr_op_div(p, tsr_op_mul(p, m1, tsr_update_number(u, rate)), divisor);
-    tsr_update_store(u, m, m1);
-    tsr_update_store(u, v, v1);
-    tsr_update_finish(u, tsr_op_sub(p, kept, step));
+    const tsr_attribute attributes[] = {tsr_attribute_float("beta1", o->beta1), tsr_attribute_float("beta2", o->beta2),
+                                        tsr_attribute_float("epsilon", o->epsilon), maximize(o)};
+    const tsr_value operands[] = {u->old,
+                                  find_gradient(u),
+                                  m,
+                                  v,
+                                  tsr_update_number(u, tsr_update_kept(u)),
+                                  tsr_update_number(u, rate),
+                                  tsr_update_number(u, root),
+                                  find_flag(u)};
+    tsr_value results[TSR_OP_MOST_RESULTS] = {TSR_NONE};
+    tsr_program_apply(p, "adamw_update", sizeof attributes / sizeof attributes[0], attributes, operands, results);
+    tsr_op_store(p, m, results[1], TSR_NONE);
+    tsr_op_store(p, v, results[2], TSR_NONE);
+    tsr_update_write(u, results[0]);
 }
 
 static void update_lion(tsr_update *u)
 {
     tsr_program *const p = u->program;
     const tsr_optimizer_options *const o = u->in->options;
-    tsr_update_begin(u);
-    const tsr_value m = tsr_update_state(u, "exp_avg", u->layout), kept = tsr_update_decayed(u);
-    const tsr_value direction = tsr_op_sign(p, combine(p, m, o->beta1, u->gradient, 1 - o->beta1));
-    const tsr_value made = tsr_op_sub(p, kept, tsr_op_mul(p, direction, tsr_update_number(u, u->in->rate)));
-    tsr_update_store(u, m, combine(p, m, o->beta2, u->gradient, 1 - o->beta2));
-    tsr_update_finish(u, made);
+    const tsr_value m = tsr_update_state(u, "exp_avg", u->layout);
+    const tsr_attribute attributes[] = {tsr_attribute_float("beta1", o->beta1), tsr_attribute_float("beta2", o->beta2),
+                                        maximize(o)};
+    const tsr_value operands[] = {
+        u->old,      find_gradient(u), m, tsr_update_number(u, tsr_update_kept(u)), tsr_update_number(u, u->in->rate),
+        find_flag(u)};
+    tsr_value results[TSR_OP_MOST_RESULTS] = {TSR_NONE};
+    tsr_program_apply(p, "lion_update", sizeof attributes / sizeof attributes[0], attributes, operands, results);
+    tsr_op_store(p, m, results[1], TSR_NONE);
+    tsr_update_write(u, results[0]);
 }
 
 tsr_status tsr_update_sgd(tsr_update *updates, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        update_sgd(&updates[i]);
+        (updates[i].in->options->momentum != 0 ? update_momentum : update_plainly)(&updates[i]);
     return TSR_OK;
 }
 

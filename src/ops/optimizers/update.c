@@ -13,6 +13,8 @@ void tsr_update_begin(tsr_update *u)
 {
     const tsr_dtype dtype = tsr_layout_dtype(u->layout);
     u->gradient = tsr_value_cast(u->program, tsr_value_again(u->program, u->gradient), dtype);
+    if (u->in->options->maximize)
+        u->gradient = tsr_op_neg(u->program, u->gradient);
     u->old = tsr_value_cast(u->program, u->old, dtype);
 }
 
@@ -61,26 +63,31 @@ void tsr_update_store(const tsr_update *u, tsr_value state, tsr_value value)
     tsr_op_store(u->program, state, unless_skipped(u, value, state), TSR_NONE);
 }
 
-void tsr_update_finish(tsr_update *u, tsr_value value)
+void tsr_update_write(tsr_update *u, tsr_value value)
 {
     tsr_program *const p = u->program;
     if (!tsr_program_records(p))
         return;
     const tsr_layout *const own = tsr_value_layout(p, u->parameter);
-    value = unless_skipped(u, value, u->old);
+    const tsr_value narrow = give_back(u, tsr_value_cast(p, value, tsr_layout_dtype(own)));
     if (u->master != TSR_NONE)
         tsr_op_store(p, u->master, value, TSR_NONE);
-    value = give_back(u, tsr_value_cast(p, value, tsr_layout_dtype(own)));
     if (!tsr_program_records(p))
         return;
     bool stays;
-    const tsr_status status = tsr_program_compare(tsr_value_layout(p, value), own, &stays);
+    const tsr_status status = tsr_program_compare(tsr_value_layout(p, narrow), own, &stays);
     if (status != TSR_OK)
         (void)tsr_program_fail(p, status);
     else if (stays)
-        tsr_op_store(p, u->parameter, value, TSR_NONE);
+        tsr_op_store(p, u->parameter, narrow, TSR_NONE);
     else
-        u->moved = value;
+        u->moved = narrow;
+}
+
+void tsr_update_finish(tsr_update *u, tsr_value value)
+{
+    if (tsr_program_records(u->program))
+        tsr_update_write(u, unless_skipped(u, value, u->old));
 }
 
 tsr_value tsr_update_number(const tsr_update *u, tsr_value number)
@@ -106,12 +113,15 @@ tsr_value tsr_update_lerp(const tsr_update *u, tsr_value x, tsr_value y, double 
                         : tsr_op_sub(p, y, tsr_op_scale(p, way, 1 - factor));
 }
 
-tsr_value tsr_update_decayed(const tsr_update *u)
+tsr_value tsr_update_kept(const tsr_update *u)
 {
     tsr_program *const p = u->program;
-    const double decay = u->in->options->weight_decay;
-    if (decay == 0)
+    return tsr_op_sub(p, tsr_update_wide_constant(u, 1), tsr_op_scale(p, u->in->rate, u->in->options->weight_decay));
+}
+
+tsr_value tsr_update_decayed(const tsr_update *u)
+{
+    if (u->in->options->weight_decay == 0)
         return u->old;
-    const tsr_value kept = tsr_op_sub(p, tsr_update_wide_constant(u, 1), tsr_op_scale(p, u->in->rate, decay));
-    return tsr_op_mul(p, u->old, tsr_update_number(u, kept));
+    return tsr_op_mul(u->program, u->old, tsr_update_number(u, tsr_update_kept(u)));
 }

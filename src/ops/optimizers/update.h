@@ -48,6 +48,9 @@ void tsr_update_store(const tsr_update *u, tsr_value state, tsr_value value);
  * if it must be moved first. */
 void tsr_update_finish(tsr_update *u, tsr_value value);
 
+/** tsr_update_finish() for a value that is the old weight where the step is skipped. */
+void tsr_update_write(tsr_update *u, tsr_value value);
+
 /** A number that follows from the inputs, an f64, as the parameter's formulas take it: on its mesh,
  * in its dtype. */
 tsr_value tsr_update_number(const tsr_update *u, tsr_value number);
@@ -60,7 +63,10 @@ tsr_value tsr_update_wide_constant(const tsr_update *u, double number);
  * has it. */
 tsr_value tsr_update_lerp(const tsr_update *u, tsr_value x, tsr_value y, double factor);
 
-/** The weight times 1 - learning rate * weight decay. */
+/** 1 - learning rate * weight decay, an f64. */
+tsr_value tsr_update_kept(const tsr_update *u);
+
+/** The weight times tsr_update_kept(). */
 tsr_value tsr_update_decayed(const tsr_update *u);
 
 #endif

@@ -115,6 +115,31 @@ tsr_value tsr_value_again(tsr_program *program, tsr_value value)
     return value;
 }
 
+/* The operand of a value that the op `name` made; TSR_NONE: another op did. */
+static tsr_value find_operand(const tsr_program *program, tsr_value value, const char *name, int operand)
+{
+    const tsr_program_value *const v = tsr_program_value_at(program, value);
+    const bool is_made = v->kind == TSR_VALUE_RESULT && program->nodes[v->node].op &&
+                         strcmp(program->nodes[v->node].op->name, name) == 0;
+    return is_made ? program->nodes[v->node].operands[operand] : TSR_NONE;
+}
+
+tsr_value tsr_value_source(const tsr_program *program, tsr_value value, tsr_value *scale)
+{
+    if (!tsr_program_records(program))
+        return value;
+    const tsr_dtype computed = tsr_layout_dtype(tsr_value_layout(program, value));
+    const tsr_value by = scale ? find_operand(program, value, "mul", 1) : TSR_NONE;
+    if (by != TSR_NONE && tsr_layout_ndim(tsr_value_layout(program, by)) == 0) {
+        value = find_operand(program, value, "mul", 0);
+        *scale = by;
+    }
+    const tsr_value narrow = find_operand(program, value, "cast", 0);
+    const bool widens =
+        narrow != TSR_NONE && tsr_update_dtype(tsr_layout_dtype(tsr_value_layout(program, narrow))) == computed;
+    return widens ? narrow : value;
+}
+
 bool tsr_value_is_scalar(const tsr_program *program, tsr_value value, bool integers)
 {
     const tsr_layout *const layout = tsr_value_layout(program, value);

@@ -35,6 +35,10 @@ int tsr_program_open_round(tsr_program *program);
  * where it is read, in one pass with what reads it; any other as it is. */
 tsr_value tsr_value_again(tsr_program *program, tsr_value value);
 
+/** What a value was before it was widened, which loses nothing, and, with `scale`, before it was
+ * multiplied by a number, which `*scale` gets; the value itself if it was neither. */
+tsr_value tsr_value_source(const tsr_program *program, tsr_value value, tsr_value *scale);
+
 /** True if a value has no dims, is Replicate, and is of a class: float, or integer too. */
 bool tsr_value_is_scalar(const tsr_program *program, tsr_value value, bool integers);
 

@@ -2,6 +2,7 @@
 #include "ops/programs/compile_memory.h"
 
 #include "ops/kernels/pointwise.h"
+#include "ops/kernels/updates/updates.h"
 #include "ops/programs/link.h"
 #include "ops/programs/rooms.h"
 #include "ops/programs/tiles.h"
@@ -89,11 +90,10 @@ static tsr_status add_tiles(tsr_executable *x, tsr_group *g, const int *last)
     if (!g->bytes)
         return TSR_OK;
     TSR_TRY(tsr_executable_add_room(x, g->bytes, g->first, g->last, &room));
-    for (int i = g->first; i <= g->last; i++) {
-        tsr_held *const v = &x->values[x->steps[i].results[0]];
-        if (v->place == TSR_PLACE_TILE)
-            v->room = room;
-    }
+    for (int i = g->first; i <= g->last; i++)
+        for (int j = 0; j < x->steps[i].result_count; j++)
+            if (x->steps[i].results[j] >= 0 && x->values[x->steps[i].results[j]].place == TSR_PLACE_TILE)
+                x->values[x->steps[i].results[j]].room = room;
     return TSR_OK;
 }
 
@@ -148,13 +148,87 @@ static void take_back(tsr_executable *x)
 {
     for (size_t i = 0; i < x->value_count; i++) {
         tsr_held *const v = &x->values[i];
-        if (v->place == TSR_PLACE_WORKSPACE || v->place == TSR_PLACE_TILE)
+        if (v->place == TSR_PLACE_WORKSPACE || v->place == TSR_PLACE_TILE || v->place == TSR_PLACE_STATE)
             v->place = TSR_PLACE_NOWHERE;
         v->room = -1;
     }
-    for (size_t i = 0; i < x->step_count; i++)
+    for (size_t i = 0; i < x->step_count; i++) {
         x->steps[i].scratch = -1;
+        x->steps[i].is_there = false;
+    }
     x->room_count = 0;
+}
+
+/* True if a step computes elements from those in the same place of its operands, so that a result
+ * may lie over an operand. */
+static bool is_elementwise(const tsr_step *step)
+{
+    return step->kind == TSR_DOES_KERNEL && step->inside && !step->exchanged &&
+           (step->c.op->host == tsr_pointwise_run || step->c.op->host == tsr_update_run);
+}
+
+/* True if a value, or that over which it lies, is a state's `index`. */
+static bool is_of_state(const tsr_executable *x, int value, size_t index)
+{
+    const tsr_held *const base = value >= 0 ? &x->values[x->values[value].base] : NULL;
+    return base && (base->place == TSR_PLACE_BOUND || base->place == TSR_PLACE_STATE) && base->index == index;
+}
+
+static bool reads_state(const tsr_executable *x, const tsr_step *step, size_t index, bool views)
+{
+    for (int i = 0; i < step->operand_count; i++)
+        if (is_of_state(x, step->operands[i], index) &&
+            (!views || x->values[step->operands[i]].base != step->operands[i]))
+            return true;
+    return false;
+}
+
+/* True if the state may be written by step `maker` in place of the store `at`: nobody reads what it
+ * was in between, as moves that are open do. */
+static bool is_free_from(const tsr_executable *x, size_t index, int maker, int at)
+{
+    if (reads_state(x, &x->steps[maker], index, true))
+        return false;
+    for (int i = 0; i < at; i++) {
+        const tsr_step *const step = &x->steps[i];
+        const bool meanwhile = i > maker || (step->kind == TSR_DOES_MOVE && step->last > maker);
+        if (meanwhile && step->kind != TSR_DOES_STORE && reads_state(x, step, index, false))
+            return false;
+        if (i > maker && step->kind == TSR_DOES_STORE && is_of_state(x, step->operands[0], index))
+            return false;
+    }
+    return true;
+}
+
+/* The step that makes a value, from step `at` on backwards; -1: none. */
+static int find_maker(const tsr_executable *x, int value, int at)
+{
+    for (int i = at - 1; i >= 0; i--)
+        for (int j = 0; j < x->steps[i].result_count && x->steps[i].kind == TSR_DOES_KERNEL; j++)
+            if (x->steps[i].results[j] == value)
+                return i;
+    return -1;
+}
+
+/* Makes a value in the memory of the state that the store `at` copies it to, where an elementwise
+ * step makes it and no step reads it behind the store. So an update writes states once. */
+static void place_over_state(tsr_executable *x, int at, const int *last)
+{
+    tsr_step *const store = &x->steps[at];
+    if (store->kind != TSR_DOES_STORE || !store->inside || store->dim >= 0 || store->operands[2] >= 0)
+        return;
+    const int value = store->operands[1];
+    tsr_held *const v = &x->values[value], *const state = &x->values[store->operands[0]];
+    if (v->place != TSR_PLACE_NOWHERE || v->base != value || state->place != TSR_PLACE_BOUND || last[value] > at ||
+        v->form != state->form)
+        return;
+    const int maker = find_maker(x, value, at);
+    if (maker < 0 || !is_elementwise(&x->steps[maker]) || x->steps[maker].group != store->group ||
+        !is_free_from(x, state->index, maker, at))
+        return;
+    v->place = TSR_PLACE_STATE;
+    v->index = state->index;
+    store->is_there = true;
 }
 
 tsr_status tsr_compile_memory(tsr_executable *x)
@@ -163,6 +237,8 @@ tsr_status tsr_compile_memory(tsr_executable *x)
     take_back(x);
     TSR_TRY(tsr_program_array(x->context, x->value_count, sizeof(int), &last));
     find_last_reads(x, last);
+    for (int i = 0; i < (int)x->step_count; i++)
+        place_over_state(x, i, last);
     const tsr_status status = add_rooms(x, last);
     tsr_release(x->context, last);
     x->has_rooms = status == TSR_OK;

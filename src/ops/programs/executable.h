@@ -33,7 +33,8 @@ typedef enum tsr_place {
     TSR_PLACE_CONSTANT,  /**< memory of the executable */
     TSR_PLACE_VIEW,      /**< strides over another value, which a step finds when memory is linked */
     TSR_PLACE_UNREAD,    /**< any memory */
-    TSR_PLACE_TILE       /**< `index` bytes into `room`, the scratch of the group of the step that makes it */
+    TSR_PLACE_TILE,      /**< `index` bytes into `room`, the scratch of the group of the step that makes it */
+    TSR_PLACE_STATE      /**< in the memory of state `index`, where it is stored */
 } tsr_place;
 
 /** A piece of the workspace, from the first step that writes it to the last that reads it. */
@@ -117,8 +118,10 @@ typedef struct tsr_met_mesh {
 typedef struct tsr_cursor {
     tsr_tensor *tensor; /**< of the step */
     int value;
-    int step;                      /**< the kernel's step whose result it is; -1: another tensor */
-    char *data;                    /**< of the first tile */
+    int step;      /**< the kernel's step whose result it is, which may go past the caches; -1: none */
+    bool is_first; /**< the group reads its memory here first, by a kernel that fetches nothing ahead */
+    int64_t ahead; /**< with `is_first`: bytes of a tile that lie without gaps, as the next one's; or 0 */
+    char *data;    /**< of the first tile */
     int64_t strides[TSR_MAX_DIMS]; /**< along the group's dims, in bytes; 0: the same memory again */
 } tsr_cursor;
 
@@ -164,6 +167,7 @@ typedef struct tsr_step {
     uint64_t number;    /**< with `exchanged`: of the call, equal on ranks in the same one */
     int dim;            /**< STORE: along which the position counts; -1: none */
     int64_t state_size; /**< STORE: the state's size along it */
+    bool is_there;      /**< STORE: the value was made in the state's memory */
     int scratch;        /**< room of workspace and records; -1: none */
     tsr_launch_way way; /**< KERNEL: how a device computes it */
     int plan;           /**< MOVE: which of the executable's */

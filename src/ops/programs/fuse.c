@@ -4,6 +4,7 @@
 #include "ops/programs/fuse.h"
 
 #include "ops/kernels/pointwise.h"
+#include "ops/kernels/updates/updates.h"
 #include "ops/programs/merge.h"
 #include "ops/programs/tiles.h"
 
@@ -81,7 +82,8 @@ static bool has_shape(const fusing *f, int value)
 static bool is_pointwise(const tsr_executable *x, const tsr_step *step)
 {
     return !x->device.driver && step->kind == TSR_DOES_KERNEL && step->inside && !step->exchanged &&
-           (step->c.op->host == tsr_pointwise_run || step->c.op->host == tsr_pointwise_cast);
+           (step->c.op->host == tsr_pointwise_run || step->c.op->host == tsr_pointwise_cast ||
+            step->c.op->host == tsr_update_run);
 }
 
 /* True if a step reads what the run writes; with `views` only with other strides. */
@@ -174,8 +176,10 @@ static void join(fusing *f, const tsr_step *step)
     f->stores |= step->kind == TSR_DOES_STORE;
     for (int i = 0; i < step->operand_count; i++)
         note_use(f, at, step->operands[i]);
-    note_use(f, at, step->results[0]);
-    f->made[find_memory(f->x, step->results[0])] = true;
+    for (int i = 0; i < step->result_count; i++) {
+        note_use(f, at, step->results[i]);
+        f->made[find_memory(f->x, step->results[i])] = true;
+    }
 }
 
 static bool computes(const tsr_step *step)
@@ -217,8 +221,10 @@ static void forget(fusing *f, const tsr_step *step)
     for (int i = 0; i < step->operand_count; i++)
         if (step->operands[i] >= 0)
             f->user[find_memory(f->x, step->operands[i])] = -1;
-    f->user[find_memory(f->x, step->results[0])] = -1;
-    f->made[find_memory(f->x, step->results[0])] = false;
+    for (int i = 0; i < step->result_count; i++) {
+        f->user[find_memory(f->x, step->results[i])] = -1;
+        f->made[find_memory(f->x, step->results[i])] = false;
+    }
 }
 
 static tsr_status end_run(fusing *f)
@@ -265,6 +271,17 @@ static void add_cursor(tsr_group *g, tsr_tensor *tensor, int value, int step)
     g->cursor_count += value >= 0;
 }
 
+/* Marks the operands of a kernel from cursor `from` on that the group has not touched before. */
+static void mark_first(const tsr_executable *x, tsr_group *g, int from)
+{
+    for (int i = from; g->cursors && i < g->cursor_count; i++) {
+        bool is_new = true;
+        for (int j = 0; j < i; j++)
+            is_new = is_new && find_memory(x, g->cursors[j].value) != find_memory(x, g->cursors[i].value);
+        g->cursors[i].is_first = is_new;
+    }
+}
+
 /* Lists the tensors of a group, or counts them while there is no room. */
 static void list_cursors(tsr_executable *x, tsr_group *g)
 {
@@ -275,9 +292,13 @@ static void list_cursors(tsr_executable *x, tsr_group *g)
             add_cursor(g, &step->inputs[0], step->operands[1], -1);
             add_cursor(g, &step->outputs[0], step->operands[0], -1);
         } else if (step->kind == TSR_DOES_KERNEL) {
+            const int from = g->cursor_count;
             for (int i = 0; i < step->operand_count; i++)
                 add_cursor(g, &step->inputs[i], step->operands[i], -1);
-            add_cursor(g, &step->outputs[0], step->results[0], at);
+            if (step->c.op->host != tsr_update_run)
+                mark_first(x, g, from);
+            for (int i = 0; i < step->result_count; i++)
+                add_cursor(g, &step->outputs[i], step->results[i], step->c.op->host == tsr_update_run ? -1 : at);
         }
     }
 }

@@ -64,6 +64,7 @@ static void find_memory(tsr_executable *x, tsr_held *v, const tsr_tensor *inputs
         v->tensor = outputs[v->index];
         break;
     case TSR_PLACE_BOUND:
+    case TSR_PLACE_STATE:
         if (x->tensors[v->index])
             v->tensor = tsr_dtensor_to_local(x->tensors[v->index]);
         break;

@@ -211,7 +211,7 @@ static tsr_status run_step(running *r, tsr_step *step)
     case TSR_DOES_STORE:
         if (step->is_tiled)
             return run_tiled(r, step);
-        return step->inside ? store(r, step) : TSR_OK;
+        return step->inside && !step->is_there ? store(r, step) : TSR_OK;
     case TSR_DOES_COPY:
         return compute(r, step, &step->call);
     default:

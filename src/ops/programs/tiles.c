@@ -14,6 +14,8 @@
 #define LEAST  512
 /* Tiles begin at multiples of so many elements where rows are longer than a tile. */
 #define STEP 64
+/* Bytes of a cache line. */
+#define LINE 64
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -26,11 +28,20 @@ static bool is_scratch(const tsr_executable *x, const tsr_cursor *c)
     return x->values[x->values[c->value].base].place == TSR_PLACE_TILE;
 }
 
-/* True if a cursor is the first of its group with its value. */
+/* True if two values lie in one memory: what is made in a state's lies where the state does. */
+static bool share_memory(const tsr_executable *x, int a, int b)
+{
+    const tsr_held *const v = &x->values[x->values[a].base], *const w = &x->values[x->values[b].base];
+    const bool bound[] = {v->place == TSR_PLACE_BOUND || v->place == TSR_PLACE_STATE,
+                          w->place == TSR_PLACE_BOUND || w->place == TSR_PLACE_STATE};
+    return v == w || (bound[0] && bound[1] && v->index == w->index);
+}
+
+/* True if a cursor is the first of its group with its memory. */
 static bool is_new(const tsr_executable *x, const tsr_group *g, int cursor)
 {
     for (int i = 0; i < cursor; i++)
-        if (x->values[g->cursors[i].value].base == x->values[g->cursors[cursor].value].base)
+        if (share_memory(x, g->cursors[i].value, g->cursors[cursor].value))
             return false;
     return true;
 }
@@ -54,42 +65,53 @@ typedef struct slot {
 /* The most slots of a group; values beyond lie in rooms of their own. */
 #define SLOTS 64
 
+/* The scratch of a group while values get slots of it. */
+typedef struct slots {
+    slot all[SLOTS];
+    int count;
+} slots;
+
 /* Finds scratch for a result of step `at`: where nothing lies that is read later, or over an
  * operand of its form that is read for the last time. */
-static slot *find_slot(tsr_group *g, slot *slots, int *count, int form, size_t bytes, int at)
+static slot *find_slot(tsr_group *g, slots *scratch, int form, size_t bytes, int at)
 {
-    for (int i = 0; i < *count; i++)
-        if (slots[i].bytes >= bytes && (slots[i].last < at || (slots[i].last == at && slots[i].form == form)))
-            return &slots[i];
-    if (*count == SLOTS)
+    slot *const all = scratch->all;
+    for (int i = 0; i < scratch->count; i++)
+        if (all[i].bytes >= bytes && (all[i].last < at || (all[i].last == at && all[i].form == form)))
+            return &all[i];
+    if (scratch->count == SLOTS)
         return NULL;
-    slot *const made = &slots[(*count)++];
+    slot *const made = &all[scratch->count++];
     *made = (slot){.offset = g->bytes, .bytes = bytes};
     g->bytes += bytes;
     return made;
 }
 
+/* Puts a result of step `at` into scratch if the group's steps alone read it. */
+static void place_value(tsr_executable *x, tsr_group *g, const int *last, slots *scratch, int value, int at)
+{
+    tsr_held *const v = value >= 0 ? &x->values[value] : NULL;
+    if (!v || (v->place != TSR_PLACE_NOWHERE && v->place != TSR_PLACE_TILE) || last[value] > g->last)
+        return;
+    const tsr_form *const form = &x->forms[v->form];
+    const int64_t bytes = least(g->most * (int64_t)tsr_dtype_bytes(form->local.dtype), (int64_t)form->bytes);
+    slot *const s = find_slot(g, scratch, v->form, tsr_room_bytes((size_t)bytes), at);
+    v->place = s ? TSR_PLACE_TILE : TSR_PLACE_NOWHERE;
+    if (!s)
+        return;
+    s->form = v->form;
+    s->last = last[value] > at ? last[value] : at + 1; /* other results of the step lie apart */
+    v->index = s->offset;
+}
+
 /* Puts values into scratch for tiles of `g->most` elements. */
 static void place_values(tsr_executable *x, tsr_group *g, const int *last)
 {
-    slot slots[SLOTS];
-    int count = 0;
+    slots scratch = {.count = 0};
     g->bytes = 0;
-    for (int at = g->first; at <= g->last; at++) {
-        const int value = x->steps[at].kind == TSR_DOES_KERNEL ? x->steps[at].results[0] : -1;
-        tsr_held *const v = value >= 0 ? &x->values[value] : NULL;
-        if (!v || (v->place != TSR_PLACE_NOWHERE && v->place != TSR_PLACE_TILE) || last[value] > g->last)
-            continue;
-        const tsr_form *const form = &x->forms[v->form];
-        const int64_t bytes = least(g->most * (int64_t)tsr_dtype_bytes(form->local.dtype), (int64_t)form->bytes);
-        slot *const s = find_slot(g, slots, &count, v->form, tsr_room_bytes((size_t)bytes), at);
-        v->place = s ? TSR_PLACE_TILE : TSR_PLACE_NOWHERE;
-        if (!s)
-            continue;
-        s->form = v->form;
-        s->last = last[value];
-        v->index = s->offset;
-    }
+    for (int at = g->first; at <= g->last; at++)
+        for (int i = 0; i < x->steps[at].result_count && x->steps[at].kind == TSR_DOES_KERNEL; i++)
+            place_value(x, g, last, &scratch, x->steps[at].results[i], at);
 }
 
 void tsr_group_place_values(tsr_executable *x, tsr_group *g, const int *last)
@@ -179,6 +201,7 @@ static void make_tile(const tsr_executable *x, const tsr_group *g, tsr_cursor *c
     t->shape[0] = g->length;
     t->strides[0] = scratch ? dense : c->strides[g->ndim - 1];
     c->data = t->data;
+    c->ahead = c->is_first && !scratch && !whole && t->strides[0] == 1 ? g->length * bytes : 0;
     for (int dim = 0; dim < g->ndim; dim++)
         c->strides[dim] = scratch ? 0 : c->strides[dim] * bytes;
 }
@@ -244,6 +267,16 @@ static void go_to(const tsr_group *g, const int64_t *index)
     }
 }
 
+/* Fetches what the next tile reads first. There may be none: a prefetch does not fault. */
+static void fetch_next(const tsr_group *g)
+{
+    for (int i = 0; i < g->cursor_count; i++) {
+        const tsr_cursor *const c = &g->cursors[i];
+        for (int64_t at = 0; at < c->ahead; at += LINE)
+            __builtin_prefetch((const void *)((uintptr_t)c->tensor->data + (uintptr_t)(c->ahead + at)), 0, 2);
+    }
+}
+
 /* Goes on to the next tile; false: that was the last. */
 static bool advance(const tsr_group *g, int64_t *index)
 {
@@ -258,6 +291,8 @@ static bool advance(const tsr_group *g, int64_t *index)
 
 static tsr_status run_step(const tsr_step *step)
 {
+    if (step->is_there)
+        return TSR_OK;
     if (step->is_streamed)
         tsr_pointwise_stream(step->c.op->host, &step->call);
     else if (step->is_tiled)
@@ -270,6 +305,7 @@ tsr_status tsr_group_run(tsr_executable *x, const tsr_group *g)
     int64_t index[TSR_MAX_DIMS] = {0};
     do {
         go_to(g, index);
+        fetch_next(g);
         for (int i = g->first; i <= g->last; i++)
             TSR_TRY(run_step(&x->steps[i]));
     } while (advance(g, index));

@@ -129,6 +129,21 @@ static tsr_status check_summed(const tsr_op_case *c, tsr_dtype *results)
     return tsr_check_takes(c, 0, loops[c->op->code]);
 }
 
+tsr_status tsr_check_squares(const tsr_op_case *c, tsr_dtype *results)
+{
+    bool marked[TSR_MAX_DIMS];
+    const tsr_layout *const scale = c->op->operands[1] ? c->operands[1] : NULL;
+    const tsr_dtype computed = tsr_pointwise_computes_in(tsr_layout_dtype(c->operands[0]));
+    results[0] = c->op->code == TSR_REDUCE_SQUARES ? TSR_F64 : TSR_BOOL;
+    TSR_TRY(tsr_check_takes(c, 0, TSR_POINTWISE_ISFINITE));
+    if (scale && tsr_layout_dtype(scale) != computed)
+        return tsr_refuse_dtype(c, 1, tsr_dtype_name(computed));
+    if (scale && tsr_layout_ndim(scale) != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has %d dims, but must have none", c->caller,
+                              c->op->operands[1], tsr_layout_ndim(scale));
+    return check_dims(c, tsr_layout_ndim(c->operands[0]), marked);
+}
+
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results)
 {
     bool marked[TSR_MAX_DIMS];
@@ -233,13 +248,15 @@ tsr_status tsr_rule_of_sum(const tsr_op_case *c, char text[TSR_OP_RULE_TEXT])
                  [TSR_REDUCE_MIN] = {" min ", "| monotone {0}"},
                  [TSR_REDUCE_PROD] = {" prod ", ""},
                  [TSR_REDUCE_ANY] = {" max ", "| monotone {0}"},
-                 [TSR_REDUCE_ALL] = {" min ", "| monotone {0}"}};
+                 [TSR_REDUCE_ALL] = {" min ", "| monotone {0}"},
+                 [TSR_REDUCE_SQUARES] = {" sum ", ""},
+                 [TSR_REDUCE_FINITE] = {" min ", ""}};
     bool marked[TSR_MAX_DIMS];
     tsr_rule_text rule = {text, 0};
     const int ndim = tsr_layout_ndim(c->operands[0]);
     tsr_reduce_mark(c->attributes[0].count, c->attributes[0].list, ndim, marked);
     append_kept(&rule, ndim, NULL, false);
-    tsr_rule_append(&rule, "-> ");
+    tsr_rule_append(&rule, c->op->operands[1] ? ", -> " : "-> ");
     append_kept(&rule, ndim, marked, c->attributes[1].integer);
     append_reductions(&rule, ndim, marked, c->op->exchanges ? " exchange " : kinds[c->op->code].kind);
     tsr_rule_append(&rule, c->op->exchanges ? "" : kinds[c->op->code].group);

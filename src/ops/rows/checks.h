@@ -26,6 +26,10 @@ tsr_status tsr_check_cast(const tsr_op_case *c, tsr_dtype *results);
 /** The attributes dims and keep, and the dtypes that the reduction of the row's code takes. */
 tsr_status tsr_check_sum(const tsr_op_case *c, tsr_dtype *results);
 
+/** The attributes dims and keep of the sum of squares of floats, which is f64, or of a test of
+ * them; a second operand is a number without dims, of the dtype in which the first is computed. */
+tsr_status tsr_check_squares(const tsr_op_case *c, tsr_dtype *results);
+
 /** The attribute shape is one from which the operand's shape comes by repetition. */
 tsr_status tsr_check_sum_to(const tsr_op_case *c, tsr_dtype *results);
 

@@ -19,6 +19,7 @@
     X(random)                                                                                                          \
     X(order)                                                                                                           \
     X(mixture)                                                                                                         \
+    X(updates)                                                                                                         \
     /* one on each line */
 
 #define TSR_DECLARE_ROWS(group) extern const tsr_op tsr_rows_##group[];

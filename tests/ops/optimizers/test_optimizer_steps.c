@@ -103,7 +103,7 @@ static void expect_groups(const tsr_optimizer_options *o, int skips, const char 
     update(&r, o);
     tsr_executable *const x = compile(&r, 1);
     list_groups(x, got);
-    snprintf(wanted, sizeof wanted, "%s| %s| %s", skips ? "| mul square | mul square " : "", one, one);
+    snprintf(wanted, sizeof wanted, "| %s| %s", one, one);
     assert_string_equal(got, wanted);
     tsr_executable_destroy(x);
     close_recording(&r);
@@ -116,13 +116,10 @@ static void an_update_is_one_group(void **state)
     sgd.momentum = 0.9;
     sgd.nesterov = 1;
     sgd.weight_decay = 0.1;
-    expect_groups(&sgd, 0, "scale add scale add scale add mul sub store store ");
-    expect_groups(&adamw, 0, "mul sub scale add scale mul scale add sqrt div add mul div store store sub store ");
-    expect_groups(&adamw, 1,
-                  "mul mul mul sub scale add scale mul scale add sqrt div add mul div where store where store sub "
-                  "where "
-                  "store ");
-    expect_groups(&lion, 0, "scale scale add sign mul sub scale scale add store store ");
+    expect_groups(&sgd, 0, "momentum_update store store ");
+    expect_groups(&adamw, 0, "adamw_update store store store ");
+    expect_groups(&adamw, 1, "mul mul adamw_update store store store ");
+    expect_groups(&lion, 0, "lion_update store store ");
 }
 
 /* Moves of one rank. */

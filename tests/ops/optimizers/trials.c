@@ -109,6 +109,13 @@ static tsr_status record(const training *r)
     return tsr_program_status(p, NULL);
 }
 
+static void fill_weight(const trial *t, int parameter, double *values)
+{
+    const int64_t count = count_elements(&t->parameters[parameter]);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = t->weights[parameter] ? t->weights[parameter][i] : trial_weight(parameter, i);
+}
+
 /* Weights, masters included, as they are at first; other states are 0. */
 static tsr_status bind(training *r)
 {
@@ -118,8 +125,7 @@ static tsr_status bind(training *r)
         char placements[128];
         TSR_TRY(tsr_executable_binding_at(r->x, i, &b));
         if (!strchr(b.name, '.') || strstr(b.name, ".master"))
-            for (int64_t j = 0; j < TRIAL_ROOM; j++)
-                values[j] = trial_weight(b.name[1] - '0', j);
+            fill_weight(r->t, b.name[1] - '0', values);
         tsr_layout_print(b.layout, placements, sizeof placements);
         TSR_TRY(make(r->mesh, placements, r->t->dtype, tsr_layout_dtype(b.layout), tsr_layout_ndim(b.layout),
                      tsr_layout_shape(b.layout), values, &r->bound[i]));
@@ -135,7 +141,9 @@ static tsr_status make_gradient(const training *r, int parameter, int step, tsr_
     double values[TRIAL_ROOM];
     const int64_t count = count_elements(of);
     for (int64_t i = 0; i < count; i++)
-        values[i] = trial_gradient(parameter, step, i) * (t->scale > 0 ? t->scale : 1);
+        values[i] = (t->gradients[parameter] ? t->gradients[parameter][(step - 1) * count + i]
+                                             : trial_gradient(parameter, step, i)) *
+                    (t->scale > 0 ? t->scale : 1);
     if (step == t->spoilt && parameter == t->count - 1)
         values[count - 1] = INFINITY;
     return make(r->mesh, of->gradient, t->dtype, t->dtype, of->ndim, of->shape, values, out);

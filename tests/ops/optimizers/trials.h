@@ -27,7 +27,10 @@ typedef struct trial {
     double rate;
     double max_norm; /**< 0: no clipping */
     double scale;    /**< 0: gradients are neither scaled nor tested */
-    int spoilt;      /**< the step, from 1, in which an element of the last gradient is infinite; 0: none */
+    /** Of each parameter its first elements, and those of its gradient in all steps, one after the
+     * other; NULL: those of trial_weight() and trial_gradient(). */
+    const double *weights[TRIAL_PARAMETERS], *gradients[TRIAL_PARAMETERS];
+    int spoilt; /**< the step, from 1, in which an element of the last gradient is infinite; 0: none */
 } trial;
 
 /** What is there after a training: of all parameters and states, in the order of recording, their

@@ -222,18 +222,21 @@ static void samples_give_the_same_bits(void **state)
     }
 }
 
-/* Programs that are drawn: pointwise ops, whose groups are tiled, with vary, views, moves, meetings
- * inside ops, and stores among them. */
+/* Programs that are drawn: pointwise ops, whose groups are tiled, with vary, views, moves, sums of
+ * terms that were made before, meetings inside ops, and stores among them. */
 enum { SIDE = 66, DRAWS = 60, MOST_DRAWN = 48, DRAWN_OUTPUTS = 3 };
 
 /* Of the program that is drawn next. */
 static uint64_t seed;
+
+static const char *const layouts[] = {"S(0)", "S(1)", "R"};
 
 typedef struct drawing {
     tsr_program *p;
     uint64_t random;
     tsr_value values[MOST_DRAWN];
     int count;
+    tsr_value terms; /* of a product, which are not added up yet; TSR_NONE: none */
 } drawing;
 
 static int draw(drawing *d, int limit)
@@ -259,13 +262,26 @@ static tsr_value draw_value(drawing *d, const tsr_layout *like)
     return found;
 }
 
+/* Makes terms of products of values from -1 to 1, or adds them up; the value is then the sum. */
+static tsr_value draw_terms(drawing *d, tsr_value value)
+{
+    if (d->terms == TSR_NONE) {
+        const tsr_value small = tsr_op_tanh(d->p, value);
+        d->terms =
+            tsr_op_matmul(d->p, tsr_op_redistribute(d->p, small, "S(1)"), tsr_op_redistribute(d->p, small, "S(0)"));
+        return value;
+    }
+    value = tsr_op_redistribute(d->p, d->terms, layouts[draw(d, 3)]);
+    d->terms = TSR_NONE;
+    return value;
+}
+
 static tsr_value draw_op(drawing *d)
 {
     static const char *const ops[] = {"neg", "square", "tanh", "abs", "sigmoid", "add", "sub", "mul", "maximum"};
-    static const char *const placements[] = {"S(0)", "S(1)", "R"};
     const tsr_value x = draw_value(d, NULL), both[] = {x, draw_value(d, tsr_value_layout(d->p, x))};
     const int op = draw(d, 9);
-    switch (draw(d, 10)) {
+    switch (draw(d, 11)) {
     case 0:
         return tsr_op_vary(d->p, x);
     case 1:
@@ -274,7 +290,9 @@ static tsr_value draw_op(drawing *d)
         return draw(d, 4) ? tsr_op_cast(d->p, tsr_op_cast(d->p, x, TSR_BF16), TSR_F32) : tsr_op_softmax(d->p, x, 1);
     case 3:
     case 4:
-        return tsr_op_redistribute(d->p, x, placements[draw(d, 3)]);
+        return tsr_op_redistribute(d->p, x, layouts[draw(d, 3)]);
+    case 5:
+        return draw_terms(d, x);
     default:
         return tsr_program_apply(d->p, ops[op], 0, NULL, op < 5 ? &x : both, NULL);
     }
@@ -305,7 +323,7 @@ static void draw_outputs(drawing *d, int given)
 static void record_any(tsr_program *p, const tsr_mesh *mesh, bool keeps)
 {
     static const int64_t shape[] = {SIDE, SIDE};
-    drawing d = {.p = p, .random = 977 * seed};
+    drawing d = {.p = p, .random = 977 * seed, .terms = TSR_NONE};
     add_value(&d, tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(0)"));
     add_value(&d, tsr_input(p, "y", mesh, TSR_F32, 2, shape, "S(1)"));
     const tsr_layout *const layout = tsr_value_layout(p, d.values[0]);
@@ -317,8 +335,10 @@ static void record_any(tsr_program *p, const tsr_mesh *mesh, bool keeps)
         tsr_op_store(p, state, tsr_op_neg(p, d.values[0]), TSR_NONE);
     for (int i = 0; i < steps; i++) {
         add_value(&d, draw_op(&d));
-        if (keeps && draw(&d, 12) == 0)
-            tsr_op_store(p, state, tsr_op_abs(p, draw_value(&d, layout)), TSR_NONE);
+        if (!keeps || draw(&d, 12))
+            continue;
+        const tsr_value more = draw_value(&d, layout);
+        tsr_op_store(p, state, draw(&d, 2) ? tsr_op_abs(p, more) : tsr_op_add(p, state, more), TSR_NONE);
     }
     draw_outputs(&d, given);
 }

@@ -204,10 +204,92 @@ static void copies_stay_inside_the_workspace(void **state)
     layers_run(1, take_rows, NULL);
 }
 
+/* One program adds terms to a state in each run, another one sums them over ranks. */
+enum { TERM_RUNS = 3, TERM_ROWS = 2, TERM_IN = 5 };
+
+static tsr_status record_terms(tsr_program *p, const tsr_mesh *mesh, bool sums)
+{
+    static const int64_t shape[] = {TERM_ROWS, TERM_IN};
+    tsr_layout *layout;
+    const tsr_value x = tsr_input(p, "x", mesh, TSR_F32, 2, shape, "S(1)");
+    const tsr_value terms = tsr_op_matmul(p, x, tsr_op_transpose(p, x, 0, 1));
+    TSR_TRY(tsr_layout_parse(mesh, "P", 2, (const int64_t[]){TERM_ROWS, TERM_ROWS}, TSR_F32, &layout));
+    const tsr_value kept = tsr_state(p, "terms", layout), more = tsr_op_add(p, kept, terms);
+    tsr_layout_destroy(layout);
+    if (sums)
+        tsr_output(p, "sum", tsr_op_all_reduce(p, more, 0), NULL);
+    else
+        tsr_op_store(p, kept, more, TSR_NONE);
+    return tsr_program_status(p, NULL);
+}
+
+static tsr_status open_terms(tsr_comm *comm, const tsr_mesh *mesh, bool sums, tsr_executable **x)
+{
+    tsr_program *p;
+    TSR_TRY(tsr_program_create(tsr_mesh_context(mesh), &p));
+    TSR_TRY(record_terms(p, mesh, sums));
+    TSR_TRY(tsr_compile(p, NULL, x));
+    tsr_program_destroy(p);
+    return tsr_executable_prepare(*x, comm);
+}
+
+static tsr_status accumulate(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh;
+    tsr_executable *add, *sum;
+    tsr_executable_figures figures;
+    tsr_executable_binding binding;
+    tsr_dtensor *terms, *given;
+    char text[8];
+    float all[TERM_ROWS * TERM_IN], y[TERM_ROWS * TERM_ROWS];
+    (void)arg;
+    snprintf(text, sizeof text, "%d", tsr_comm_size(comm));
+    TSR_TRY(tsr_mesh_parse(comm, NULL, text, &mesh));
+    TSR_TRY(open_terms(comm, mesh, false, &add));
+    TSR_TRY(open_terms(comm, mesh, true, &sum));
+    TSR_TRY(tsr_executable_figures_of(add, &figures));
+    EXPECT(figures.bytes_received == 0, "terms are received");
+    TSR_TRY(tsr_executable_binding_at(add, 0, &binding));
+    TSR_TRY(tsr_dtensor_create(binding.layout, tsr_device_host(), &terms));
+    TSR_TRY(tsr_dtensor_fill(terms, 0, NULL));
+    TSR_TRY(tsr_executable_bind(add, "terms", terms));
+    TSR_TRY(tsr_executable_bind(sum, "terms", terms));
+    for (int i = 0; i < TERM_ROWS * TERM_IN; i++)
+        all[i] = value_of(0, i / TERM_IN, i % TERM_IN);
+    TSR_TRY(support_distribute(mesh, "S(1)", TSR_F32, 2, (const int64_t[]){TERM_ROWS, TERM_IN}, all, &given));
+    const tsr_tensor in = tsr_dtensor_to_local(given);
+    const tsr_tensor out = tsr_tensor_contiguous(y, TSR_F32, 2, (const int64_t[]){TERM_ROWS, TERM_ROWS});
+    void *const workspace = aligned_alloc(64, 4096);
+    for (int i = 0; i < TERM_RUNS; i++)
+        TSR_TRY(tsr_executable_run(add, comm, &in, NULL, workspace, 4096, NULL));
+    TSR_TRY(tsr_executable_run(sum, comm, &in, &out, workspace, 4096, NULL));
+    for (int i = 0; i < TERM_ROWS * TERM_ROWS; i++) {
+        float wanted = 0;
+        for (int k = 0; k < TERM_IN; k++)
+            wanted += (TERM_RUNS + 1) * all[i / TERM_ROWS * TERM_IN + k] * all[i % TERM_ROWS * TERM_IN + k];
+        TSR_TRY(support_expect_held(y[i] == wanted, "sum", i, y[i], wanted));
+    }
+    free(workspace);
+    tsr_dtensor_destroy(given);
+    tsr_dtensor_destroy(terms);
+    tsr_executable_destroy(sum);
+    tsr_executable_destroy(add);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void states_keep_terms(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 3; ranks++)
+        layers_run(ranks, accumulate, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_program_serves_prompts_and_steps),
+        cmocka_unit_test(states_keep_terms),
         cmocka_unit_test(copies_stay_inside_the_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,7 @@ struct proof {
     X(random)                                                                                                          \
     X(order)                                                                                                           \
     X(mixture)                                                                                                         \
+    X(updates)                                                                                                         \
     /* one on each line */
 
 #define DECLARE_LIST(name) extern const proof_case proof_##name[];

@@ -31,6 +31,20 @@ static void bools_over_dims(draw *d, proof *p)
     draw_values(d, &p->operands[0]);
 }
 
+/* Floats, and a number that multiplies them, or none. */
+static void scaled_over_dims(draw *d, proof *p)
+{
+    over_dims(d, p);
+    p->operands[0].dtype = draw_below(d, 2) ? TSR_F32 : TSR_F64;
+    if (p->operand_count == 1)
+        return;
+    set_shape(&p->operands[1], 0, NULL);
+    p->operands[1].dtype = p->operands[0].dtype;
+    draw_positive(d, &p->operands[1]);
+    if (draw_below(d, 2))
+        p->operands[1].dtype = TSR_DTYPE_NONE;
+}
+
 static void floats_over_dims(draw *d, proof *p)
 {
     over_dims(d, p);
@@ -119,6 +133,8 @@ const proof_case proof_reductions[] = {
     {"prod", factors_over_dims, EXACT, .strict = STRICT_MONOTONE},
     {"any", bools_over_dims, EXACT, .strict = STRICT_VALUES},
     {"all", bools_over_dims, EXACT, .strict = STRICT_VALUES},
+    {"sum_squares", scaled_over_dims, EXACT, .constants = 3, .strict = STRICT_VALUES},
+    {"all_finite", scaled_over_dims, EXACT, .constants = 1, .strict = STRICT_VALUES},
     {"argmax", along_dim, EXACT, .strict = STRICT_VALUES},
     {"argmin", along_dim, EXACT, .strict = STRICT_VALUES},
     {"var", floats_over_dims, .inexact = true, .strict = STRICT_VALUES},

@@ -1,4 +1,4 @@
-/* bench checkpoint: how long saves and loads of checkpoints take, next to plain writes and reads. */
+/* bench checkpoint: how long saves and loads of checkpoints take, beside plain files. */
 #include "bench/checkpoint/plain_files.h"
 #include "bench/run/run.h"
 #include "cli/report.h"

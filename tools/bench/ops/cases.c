@@ -46,6 +46,12 @@ static double tangent(const ops_bench_shapes *shapes, int64_t i)
     return tanh(ops_bench_value(0, i));
 }
 
+static double unchanged(const ops_bench_shapes *shapes, int64_t i)
+{
+    (void)shapes;
+    return ops_bench_value(0, i);
+}
+
 /* The first element of the row of element i, and the length of a row. */
 static int64_t row_of(const ops_bench_shapes *shapes, int64_t i, int64_t *length)
 {
@@ -227,6 +233,27 @@ static double cross_entropy_gradient(const ops_bench_shapes *shapes, int operand
         3, {8, tokens, 64}, TSR_F32, 0, 0                                                                              \
     }
 
+/* Updates of optimizers, in place. What they take from rate and betas leaves all elements as they
+ * are, so that they can be compared after any number of calls. */
+#define NUMBER(value)                                                                                                  \
+    {                                                                                                                  \
+        0, {0}, TSR_F32, -1, 0, true, value                                                                            \
+    }
+#define STATE                                                                                                          \
+    {                                                                                                                  \
+        2, {1024, LENGTH}, TSR_F32, 0, 0                                                                               \
+    }
+#define SQUARES                                                                                                        \
+    {                                                                                                                  \
+        2, {1024, LENGTH}, TSR_F32, 0, 0, true, 1                                                                      \
+    }
+#define FLOAT(attribute, value)                                                                                        \
+    {                                                                                                                  \
+        .name = attribute, .kind = TSR_ATTRIBUTE_FLOAT, .number = (value)                                              \
+    }
+#define UPDATE(row, count)                                                                                             \
+    .op = row, .name = row, .operand_count = count, .form = BENCH_ELEMENTS, .oracle = unchanged, .updates = true
+
 /* f32 results of one or two roundings, and of functions within 2 units in the last place. */
 #define ROUNDED (1.0 / (1 << 22))
 /* Of sums of thousands of terms. */
@@ -315,6 +342,13 @@ const ops_bench_case ops_bench_cases[] = {
      .oracle = cross_entropy,
      .gradient = cross_entropy_gradient,
      .tolerance = SUMMED},
+    {UPDATE("sgd_update", 3), .operands = {STATE, STATE, NUMBER(0)}},
+    {UPDATE("momentum_update", 4), .attributes = {FLOAT("momentum", 1), FLOAT("dampening", 1)},
+     .operands = {STATE, STATE, STATE, NUMBER(0)}},
+    {UPDATE("adamw_update", 7), .attributes = {FLOAT("beta1", 1), FLOAT("beta2", 1)},
+     .operands = {STATE, STATE, STATE, SQUARES, NUMBER(1), NUMBER(0), NUMBER(1)}},
+    {UPDATE("lion_update", 5), .attributes = {FLOAT("beta1", 1), FLOAT("beta2", 1)},
+     .operands = {STATE, STATE, STATE, NUMBER(1), NUMBER(0)}},
     {.op = NULL},
 };
 
@@ -338,6 +372,8 @@ void ops_bench_reshape(ops_bench_case *c, int ndim, const int64_t *shape)
 {
     for (int i = 0; i < c->operand_count; i++) {
         ops_bench_operand *const o = &c->operands[i];
+        if (o->ndim == 0)
+            continue;
         if (i == 0 || c->form == BENCH_ELEMENTS || c->form == BENCH_HEADS) {
             o->ndim = ndim;
             memcpy(o->shape, shape, (size_t)ndim * sizeof *shape);

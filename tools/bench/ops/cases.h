@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /** The most operands of a case. */
-enum { BENCH_OPERANDS = 3 };
+enum { BENCH_OPERANDS = 7 };
 
 /** The value that every rank gives element `index` of operand `operand`: small, and of few bits. */
 double ops_bench_value(int operand, int64_t index);
@@ -45,18 +45,21 @@ typedef struct ops_bench_operand {
     tsr_dtype dtype;
     int cut;       /**< the dim that the last mesh dim cuts; -1: none */
     int64_t below; /**< of integers: ids are less than this */
+    bool is_even;  /**< all elements are `number` */
+    double number;
 } ops_bench_operand;
 
 typedef struct ops_bench_case {
     const char *op;
     const char *name;            /**< as it is printed: "gelu tanh" */
-    tsr_attribute attributes[3]; /**< behind the last one no name */
+    tsr_attribute attributes[4]; /**< behind the last one no name */
     ops_bench_operand operands[BENCH_OPERANDS];
     int operand_count;
     ops_bench_form form;
     double products, backward_products; /**< in units of heads x queries x keys x dim operations */
     ops_bench_oracle *oracle;
     ops_bench_gradient *gradient; /**< NULL: the backward is not timed */
+    bool updates;                 /**< results take the places of operands 0, 2, 3 and so on */
     int last_rows;                /**< gradients are checked in the last rows of a head; 0: in all */
     double tolerance;             /**< of results, relative to the largest of 1 and their size */
 } ops_bench_case;

@@ -39,7 +39,7 @@ typedef struct side {
     int attribute_count;
     tsr_mesh *mesh;
     ops_bench_shapes shapes;
-    tsr_dtensor *operands[TSR_OP_MOST_OPERANDS], *result, *dout, *gradients[TSR_OP_MOST_OPERANDS];
+    tsr_dtensor *operands[TSR_OP_MOST_OPERANDS], *results[TSR_OP_MOST_RESULTS], *dout, *gradients[TSR_OP_MOST_OPERANDS];
 } side;
 
 static tsr_status make_layout(const side *s, const ops_bench_operand *o, tsr_layout **out)
@@ -51,15 +51,19 @@ static tsr_status make_layout(const side *s, const ops_bench_operand *o, tsr_lay
     return tsr_layout_create(s->mesh, placements, o->ndim, o->shape, o->dtype, out);
 }
 
-/* What an operand is filled with: ids below `below`, or values where that is 0. */
+/* What an operand is filled with: one number, ids below `below`, or values where that is 0. */
 typedef struct filling {
     int operand;
     int64_t below;
+    bool is_even;
+    double number;
 } filling;
 
 static double value_at(const void *arg, int64_t index)
 {
     const filling *const f = arg;
+    if (f->is_even)
+        return f->number;
     return f->below ? (double)ops_bench_id(index, f->below) : ops_bench_value(f->operand, index);
 }
 
@@ -73,7 +77,7 @@ static tsr_status make_operand(side *s, int operand)
     tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), &s->operands[operand]);
     tsr_layout_destroy(layout);
     if (status == TSR_OK)
-        status = elements_fill(s->operands[operand], value_at, &(filling){operand, o->below});
+        status = elements_fill(s->operands[operand], value_at, &(filling){operand, o->below, o->is_even, o->number});
     return status;
 }
 
@@ -82,7 +86,7 @@ static tsr_status forward(tsr_comm *comm, void *arg)
     side *const s = arg;
     (void)comm;
     return tsr_op_call_into(s->op, (size_t)s->attribute_count, s->j->c.attributes,
-                            (const tsr_dtensor *const *)s->operands, &s->result);
+                            (const tsr_dtensor *const *)s->operands, s->results);
 }
 
 static void drop_gradients(side *s)
@@ -141,7 +145,7 @@ static tsr_status check(tsr_comm *comm, void *arg, int64_t *wrong)
     const side *const s = arg;
     (void)comm;
     if (s->j->pass == FORWARD)
-        return check_tensor(s, s->result, -1, wrong);
+        return check_tensor(s, s->results[0], -1, wrong);
     for (int i = 0; i < s->j->c.operand_count; i++) {
         if (s->gradients[i])
             TSR_TRY(check_tensor(s, s->gradients[i], i, wrong));
@@ -166,18 +170,32 @@ static tsr_status count_bytes(const side *s, int64_t *bytes)
         TSR_TRY(add_bytes(s->operands[i], bytes));
         TSR_TRY(add_bytes(s->gradients[i], bytes));
     }
-    return add_bytes(s->j->pass == FORWARD ? s->result : s->dout, bytes);
+    for (int i = 0; i < TSR_OP_MOST_RESULTS && s->j->pass == FORWARD; i++)
+        TSR_TRY(add_bytes(s->results[i], bytes));
+    return add_bytes(s->dout, bytes);
 }
 
 static tsr_status make_gradient(side *s)
 {
     tsr_layout *layout;
-    TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(s->result), &layout));
+    TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(s->results[0]), &layout));
     const tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), &s->dout);
     tsr_layout_destroy(layout);
     TSR_TRY(status);
-    TSR_TRY(elements_fill(s->dout, value_at, &(filling){BENCH_OPERANDS, 0}));
+    TSR_TRY(elements_fill(s->dout, value_at, &(filling){.operand = BENCH_OPERANDS}));
     return backward(NULL, s);
+}
+
+/* The results of an update are its operands but the gradient, which is the second. */
+static tsr_status take_places(side *s)
+{
+    tsr_op_info info;
+    tsr_op_describe(s->op, &info);
+    for (int i = 0; info.results[i]; i++) {
+        s->results[i] = s->operands[i ? i + 1 : 0];
+        tsr_dtensor_retain(s->results[i]);
+    }
+    return TSR_OK;
 }
 
 static tsr_status prepare(side *s)
@@ -187,8 +205,9 @@ static tsr_status prepare(side *s)
     TSR_TRY(tsr_op_find(NULL, s->j->c.op, &s->op));
     for (int i = 0; i < s->j->c.operand_count; i++)
         TSR_TRY(make_operand(s, i));
-    TSR_TRY(tsr_op_call(s->op, (size_t)s->attribute_count, s->j->c.attributes, (const tsr_dtensor *const *)s->operands,
-                        &s->result));
+    TSR_TRY(s->j->c.updates ? take_places(s)
+                            : tsr_op_call(s->op, (size_t)s->attribute_count, s->j->c.attributes,
+                                          (const tsr_dtensor *const *)s->operands, s->results));
     return s->j->pass == BACKWARD ? make_gradient(s) : TSR_OK;
 }
 
@@ -227,7 +246,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     drop_gradients(&s);
     for (int i = 0; i < TSR_OP_MOST_OPERANDS; i++)
         tsr_dtensor_destroy(s.operands[i]);
-    tsr_dtensor_destroy(s.result);
+    for (int i = 0; i < TSR_OP_MOST_RESULTS; i++)
+        tsr_dtensor_destroy(s.results[i]);
     tsr_dtensor_destroy(s.dout);
     tsr_mesh_destroy(s.mesh);
     return status;
@@ -398,7 +418,8 @@ const tool_command bench_ops_command = {
         "Times ops of f32 on the sizes of models, into results that exist: ops on elements and rows of 4096 x 16384, "
         "an add of 64 bytes, causal attention of 8 heads of 64 and 1024 and 4096 tokens, attention of one query to "
         "16384 "
-        "keys, and a loss of 1024 x 50257, whose classes the last mesh dim cuts (of the others it cuts rows or heads). "
+        "keys, a loss of 1024 x 50257, whose classes the last mesh dim cuts (of the others it cuts rows or heads), and "
+        "updates of optimizers, in place, of 1024 x 16384. "
         "Backward passes make new gradients.\n\n"
         "--shape replaces the sizes: any for elements, two or more for rows, heads x tokens x dim for causal "
         "attention, rows x classes for the loss. Without names it measures the cases that it fits.\n\n"

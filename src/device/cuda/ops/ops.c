@@ -6,6 +6,7 @@
 #include "device/cuda/ops/indexing.h"
 #include "device/cuda/ops/rows.h"
 #include "device/cuda/ops/storage.h"
+#include "device/cuda/ops/updates.h"
 
 #include <tessera/layout.h>
 #include <tessera/sys/ops.h>
@@ -301,6 +302,8 @@ static tsr_status answer(const tsr_kernel_call *call, int pointwise, int norm)
         bytes = tsr_cuda_takes_rows(call) ? 0 : -1;
     else if (tsr_cuda_indexes(call))
         bytes = tsr_cuda_indexing_bytes(call);
+    else if (tsr_cuda_updates(call))
+        bytes = are_taken(call) ? 0 : -1;
     else if ((pointwise < 0 && norm < 0) || !are_taken(call) || rows > TSR_CUDA_UNITS ||
              (norm >= 0 && count(call, norm, true) > TSR_CUDA_UNITS))
         bytes = -1;
@@ -318,6 +321,8 @@ static tsr_status launch(const op_launch *op, tsr_cuda *cuda, int index)
         return tsr_cuda_combine_rows(cuda, op->call, op->stream);
     if (tsr_cuda_indexes(op->call))
         return tsr_cuda_index_table(cuda, index, op->call, op->stream);
+    if (tsr_cuda_updates(op->call))
+        return tsr_cuda_update_weight(cuda, op->call, op->stream);
     return pointwise >= 0 ? launch_pointwise(op, pointwise) : launch_norm(op, find_norm(op->call->op));
 }
 

@@ -1,5 +1,6 @@
 /* Kernels of ops. */
 #include "device/cuda/ops/indexing.cuh"
+#include "device/cuda/ops/updates.cuh"
 
 #define DEFINE_ELEMENTS(name, type)                                                                                    \
     extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)                                                     \
@@ -9,6 +10,15 @@
     }
 
 TSR_CUDA_ELEMENT_TYPES(DEFINE_ELEMENTS)
+
+#define DEFINE_UPDATE(name, type)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)                                                     \
+        tsr_cuda_update_##name(const __grid_constant__ tsr_cuda_update given)                                          \
+    {                                                                                                                  \
+        tsr_cuda_update_element<type>(given, blockIdx.x * TSR_CUDA_THREADS + threadIdx.x);                             \
+    }
+
+TSR_CUDA_UPDATE_TYPES(DEFINE_UPDATE)
 
 extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)
     tsr_cuda_norm_rows(const __grid_constant__ tsr_cuda_norm given)

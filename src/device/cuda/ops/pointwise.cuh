@@ -146,6 +146,35 @@ template <typename T> TSR_BOTH T tsr_cuda_pow(T x, T y)
     return (T)pow((double)x, (double)y);
 }
 
+/** The product of two numbers as a sum, as on the host. */
+TSR_BOTH double tsr_cuda_product(double x, double y, double *lost)
+{
+    const double high = x * y, x_big = x * 134217729, y_big = y * 134217729;
+    const double x1 = x_big - (x_big - x), y1 = y_big - (y_big - y), x2 = x - x1, y2 = y - y1;
+    *lost = ((x1 * y1 - high) + x1 * y2 + x2 * y1) + x2 * y2;
+    return high;
+}
+
+/** x to the power of a whole number of steps, rounded once, as on the host. */
+TSR_BOTH double tsr_cuda_power_of_steps(double x, double steps)
+{
+    double power = 1, power_rest = 0, square = x, square_rest = 0;
+    for (uint64_t n = steps >= 1 ? (steps < 0x1p62 ? (uint64_t)steps : (uint64_t)1 << 62) : 0; n; n >>= 1) {
+        double lost;
+        if (n & 1) {
+            const double high = tsr_cuda_product(power, square, &lost);
+            lost += power * square_rest + power_rest * square;
+            power = high + lost;
+            power_rest = lost - (power - high);
+        }
+        const double high = tsr_cuda_product(square, square, &lost);
+        lost += 2 * (square * square_rest);
+        square = high + lost;
+        square_rest = lost - (square - high);
+    }
+    return power;
+}
+
 /** Ops that floats alone have; p and q are parameters. */
 template <typename T> TSR_BOTH T tsr_cuda_function(int code, T a, T b, T c, double p, double q)
 {
@@ -218,6 +247,8 @@ template <typename T> TSR_BOTH T tsr_cuda_function(int code, T a, T b, T c, doub
         return (T)(b > 0 ? a : a * p);
     case TSR_CUDA_ELU:
         return (T)(a > 0 ? a : p * expm1((double)a));
+    case TSR_CUDA_CORRECTION:
+        return (T)(1 - tsr_cuda_power_of_steps(p, (double)a));
     case TSR_CUDA_ELU_BACKWARD:
         return (T)(b > 0 ? a : a * (p * exp((double)b)));
     default:

@@ -74,6 +74,7 @@ typedef enum tsr_cuda_storage {
     X(LEAKY_RELU_BACKWARD, "leaky_relu_gradient")                                                                      \
     X(ELU, "elu")                                                                                                      \
     X(ELU_BACKWARD, "elu_gradient")                                                                                    \
+    X(CORRECTION, "bias_correction")                                                                                   \
     X(FLOOR_DIVIDE, "floor_divide")                                                                                    \
     X(REMAINDER, "remainder")                                                                                          \
     X(EQ, "eq")                                                                                                        \
@@ -111,6 +112,33 @@ typedef struct tsr_cuda_elements {
     int32_t code, inputs, ndim;
     tsr_cuda_divisor by[TSR_CUDA_OP_DIMS]; /**< by the sizes, innermost dim first, as strides are */
 } tsr_cuda_elements;
+
+/** The updates of optimizers. */
+typedef enum tsr_cuda_update_code {
+    TSR_CUDA_UPDATE_SGD,
+    TSR_CUDA_UPDATE_MOMENTUM,
+    TSR_CUDA_UPDATE_ADAMW,
+    TSR_CUDA_UPDATE_LION
+} tsr_cuda_update_code;
+
+/** The most tensors of an update. */
+#define TSR_CUDA_UPDATE_TENSORS 7
+
+/** An update: the weight, its gradient and the states, then what the weight and the states become.
+ * At most TSR_CUDA_UNITS elements. */
+typedef struct tsr_cuda_update {
+    tsr_cuda_view tensors[TSR_CUDA_UPDATE_TENSORS];
+    const unsigned char *kept, *rate, *root; /**< of the type of the computation; NULL: there is none */
+    const unsigned char *first, *finite;     /**< bools; NULL: left out */
+    double beta1, beta2, epsilon, weight_decay, momentum, dampening;
+    uint32_t units;
+    int32_t code, states, ndim, nesterov, maximizes;
+    int32_t is_wide; /**< computed in f64 */
+    tsr_cuda_divisor by[TSR_CUDA_OP_DIMS];
+} tsr_cuda_update;
+
+/** X(name, type) for each type in which updates compute. */
+#define TSR_CUDA_UPDATE_TYPES(X) X(f64, double) X(f32, float)
 
 /** X(name, row, number of statistics) for each op over rows. */
 #define TSR_CUDA_NORMS(X)                                                                                              \

@@ -87,15 +87,15 @@ tsr_value tsr_input(tsr_program *program, const char *name, const tsr_mesh *mesh
     return value;
 }
 
-/* Checks the layout of a state or a constant: `what`. */
-static tsr_status check_terms(const char *caller, const char *what, const tsr_layout *layout)
+static tsr_status check_constant(const tsr_layout *layout)
 {
     if (!layout)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: layout is NULL", caller);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_constant: layout is NULL");
     for (int k = 0; k < tsr_mesh_ndim(tsr_layout_mesh(layout)); k++)
         if (tsr_layout_placements(layout)[k].kind == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: layout is Partial on mesh dim %d; a %s is Replicate or Shard", caller, k, what);
+                                  "tsr_constant: layout is Partial on mesh dim %d; a constant is Replicate or Shard",
+                                  k);
     return TSR_OK;
 }
 
@@ -112,9 +112,8 @@ tsr_value tsr_state(tsr_program *program, const char *name, const tsr_layout *la
 {
     if (!tsr_program_records(program))
         return TSR_NONE;
-    const tsr_status status = check_terms("tsr_state", "state", layout);
-    if (status != TSR_OK)
-        return tsr_program_fail(program, status);
+    if (!layout)
+        return tsr_program_fail(program, tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_state: layout is NULL"));
     const tsr_value value = add_named(program, "tsr_state", TSR_VALUE_STATE, name, layout);
     if (value != TSR_NONE)
         program->values[value].first = value;
@@ -126,7 +125,7 @@ tsr_value tsr_constant(tsr_program *program, double value, const tsr_layout *lay
     tsr_value made;
     if (!tsr_program_records(program))
         return TSR_NONE;
-    tsr_status status = check_terms("tsr_constant", "constant", layout);
+    tsr_status status = check_constant(layout);
     if (status == TSR_OK)
         status = tsr_program_add_value(program, TSR_VALUE_CONSTANT, (tsr_layout *)layout, &made);
     if (status != TSR_OK)

@@ -25,8 +25,9 @@ static bool is_cached(const tsr_executable *x, const tsr_step *step, int value)
         for (int i = 0; i < x->steps[at].operand_count; i++)
             if (x->steps[at].operands[i] >= 0 && x->values[x->steps[at].operands[i]].base == x->values[value].base)
                 return true;
-        if (x->values[x->steps[at].results[0]].base == x->values[value].base)
-            return true;
+        for (int i = 0; i < x->steps[at].result_count; i++)
+            if (x->steps[at].results[i] >= 0 && x->values[x->steps[at].results[i]].base == x->values[value].base)
+                return true;
     }
     return false;
 }
@@ -144,6 +145,8 @@ static tsr_status describe_store(const tsr_executable *x, const tsr_step *step, 
 {
     out->op = "store";
     out->operand_count = 3;
+    if (step->is_there)
+        return TSR_OK;
     out->bytes_touched = count_touched(x, step, step->operands[1]) + count_now(x, step->operands[1]);
     out->seconds = tsr_copy_seconds(x, out->bytes_touched / 2);
     return TSR_OK;

@@ -224,6 +224,14 @@ static tsr_kernel_work count_attention(const tsr_executable *x, const tsr_step *
     };
 }
 
+bool tsr_is_product(const tsr_op *op)
+{
+    bool found = strcmp(op->name, "attention") == 0 || strcmp(op->name, "attention_gradient") == 0;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+        found |= strcmp(op->name, products[i].op) == 0;
+    return found;
+}
+
 tsr_kernel_work tsr_count_work(const tsr_executable *x, const tsr_step *step)
 {
     const char *const name = step->c.op->name;

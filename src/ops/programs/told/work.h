@@ -13,6 +13,9 @@ typedef struct tsr_kernel_work {
     int64_t least; /**< the least size of the product, or the number of queries; 1 or more */
 } tsr_kernel_work;
 
+/** True of an op whose work is counted as that of products. */
+bool tsr_is_product(const tsr_op *op);
+
 /** The work of a step's kernel, at the lengths of now. Masks of attention are not looked at. */
 tsr_kernel_work tsr_count_work(const tsr_executable *x, const tsr_step *step);
 

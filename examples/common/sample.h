@@ -3,6 +3,8 @@
 #ifndef LLAMA_SAMPLE_H
 #define LLAMA_SAMPLE_H
 
+#include <tessera/tensor.h>
+
 #include <stdint.h>
 
 typedef struct llama_sampling {
@@ -11,7 +13,8 @@ typedef struct llama_sampling {
 } llama_sampling;
 
 /** The token of the largest logit, the first of several (greedy); or a token drawn from
- * softmax(logits / temperature) by random number `step` of the stream. */
-int64_t llama_choose(const llama_sampling *sampling, const float *logits, int64_t count, uint64_t step);
+ * softmax(logits / temperature) by random number `step` of the stream. `logits` is contiguous, of
+ * f32 or f64, and has one dim. */
+int64_t llama_choose(const llama_sampling *sampling, const tsr_tensor *logits, uint64_t step);
 
 #endif

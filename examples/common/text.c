@@ -108,6 +108,16 @@ tsr_status llama_tokens_default(const llama_config *config, llama_tokens *out)
     return TSR_OK;
 }
 
+tsr_status llama_tokens_prompt(const llama_config *config, const char *text, const llama_tokens *ids, llama_tokens *out)
+{
+    if (text)
+        return llama_tokens_from_text(config, text, out);
+    if (!ids->ids)
+        return llama_tokens_default(config, out);
+    TSR_TRY(llama_tokens_check(config, ids));
+    return llama_tokens_copy(ids, out);
+}
+
 /* The bytes that may follow a first byte of UTF-8 (Unicode Standard, table 3-7): their number, -1
  * for an invalid first byte, and the range of the first of them. */
 typedef struct lead {

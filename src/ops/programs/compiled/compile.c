@@ -3,6 +3,7 @@
 #include "ops/programs/compile_memory.h"
 #include "ops/programs/compile_steps.h"
 #include "ops/programs/compile_values.h"
+#include "ops/programs/compiled/batches.h"
 #include "ops/programs/early.h"
 #include "ops/programs/fuse.h"
 #include "ops/programs/link.h"

@@ -31,6 +31,11 @@ tsr_status llama_tokens_check(const llama_config *config, const llama_tokens *to
  */
 tsr_status llama_tokens_default(const llama_config *config, llama_tokens *out);
 
+/** The prompt that is asked for: a text, or else tokens (`ids` NULL in it: not), or else the
+ * default. */
+tsr_status llama_tokens_prompt(const llama_config *config, const char *text, const llama_tokens *ids,
+                               llama_tokens *out);
+
 /** Writes byte tokens as valid UTF-8. Every invalid part becomes U+FFFD, as the Unicode Standard
  * recommends (one for each maximal subpart, section 3.9). `out` has room for 3 bytes per token;
  * returns the number of bytes written. */
