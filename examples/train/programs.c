@@ -1,5 +1,7 @@
 #include "programs.h"
 
+#include "step.h"
+
 #include <tessera/sys/status.h>
 
 /* Windows of the last part, of which no other has fewer. */

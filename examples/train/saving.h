@@ -1,5 +1,5 @@
-/** A training's state in a folder: weights and the optimizer's states, the step, the loss scale, the
- * settings, and config.json, so that tessera-llama and transformers run what was trained. */
+/** A training's state in a folder: weights and the optimizer's states, the step, the loss scale,
+ * the settings, and config.json, so that tessera-llama and transformers run what was trained. */
 #ifndef TRAIN_SAVING_H
 #define TRAIN_SAVING_H
 
@@ -34,8 +34,8 @@ tsr_status train_saver_finish(train_saver *saver);
  * since peers may be in others. Returns `status`, with its sentence. */
 tsr_status train_saver_give_up(train_saver *saver, tsr_status status);
 
-/** Collective: reads what was saved on any mesh into the trainer; `*step` is the next one. TSR_ERROR_ARGUMENT: the
- * folder has no such state, or one of another model or optimizer. */
+/** Collective: reads what was saved on any mesh into the trainer; `*step` is the next one.
+ * TSR_ERROR_ARGUMENT: the folder has no such state, or one of another model or optimizer. */
 tsr_status train_resume(train_trainer *trainer, const char *folder, int64_t *step);
 
 #endif

@@ -24,6 +24,9 @@ typedef struct train_model {
 /** True of a part of a step. */
 bool train_is_part(const train_model *model);
 
+/** The dtype in which weights are kept. */
+tsr_dtype train_kept_dtype(const train_model *model);
+
 /** The weights of a model, in the order of its statement. */
 typedef struct train_weights {
     size_t count;
@@ -35,17 +38,6 @@ typedef struct train_weights {
 
 void train_weights_finish(train_weights *weights);
 
-/** What a step does with gradients. */
-typedef struct train_update {
-    tsr_optimizer_options optimizer;
-    double clip;          /**< INFINITY: gradients are not clipped */
-    bool keeps_gradients; /**< as outputs: of the weight w as "d.w", before they are clipped */
-    bool scales_loss;     /**< by the input "scale", a number of the weights' dtype */
-} train_update;
-
-/** Behind the names of states that have the terms of a step's earlier parts. */
-#define TRAIN_TERMS ".terms"
-
 /**
  * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
  * the ranks' terms of the loss, the mean cross-entropy over all tokens of the step, and in
@@ -56,19 +48,6 @@ typedef struct train_update {
  */
 tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights,
                            tsr_value *router);
-
-/**
- * Records a step: the update of all weights by inputs "rate" and "step" (f64, no dims), with the
- * outputs "finite", where the loss is scaled (0: gradients are not finite, and nothing changes),
- * "loss", and "norm" of all gradients before they are clipped. Of a step in parts it is the last
- * part: the terms of earlier parts are in states, w.terms of the weight w and "loss.terms", and are
- * summed over ranks with this part's. The loss that balances experts, where the model asks for one,
- * is the output "router_loss", the mean over all parts ("router.terms").
- */
-tsr_status train_state_step(const train_model *model, const train_update *update, tsr_program *program);
-
-/** Records a part that is not the last one: it adds its terms to these states, and sums nothing. */
-tsr_status train_state_part(const train_model *model, const train_update *update, tsr_program *program);
 
 /** Records what generates text: inputs "tokens" (batch, length), "positions" (length) and "wanted"
  * (1), a position, whose logits in all windows are the output "logits" (batch, 1, vocab_size),

@@ -53,7 +53,8 @@ static tsr_status print_json(const train_memory *m)
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "parameters", (json_int_t)m->weights,
                   "optimizer_states", (json_int_t)m->optimizer, "gradients", (json_int_t)m->gradients, "gathered",
                   (json_int_t)m->gathered, "activations", (json_int_t)m->activations, "workspaces",
-                  (json_int_t)m->workspaces, "batch", (json_int_t)m->batch, "programs", (json_int_t)m->programs, "peak_bytes", (json_int_t)m->total),
+                  (json_int_t)m->workspaces, "batch", (json_int_t)m->batch, "programs", (json_int_t)m->programs,
+                  "peak_bytes", (json_int_t)m->total),
         17);
     if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of what a rank takes");
@@ -67,14 +68,10 @@ static void print_table(const train_plan *plan, const train_memory *m)
     const struct {
         const char *what;
         int64_t bytes;
-    } rows[] = {{"parameters", m->weights},
-                {"optimizer's states", m->optimizer},
-                {"gradients", m->gradients},
-                {"gathered weights", m->gathered},
-                {"activations", m->activations},
-                {"workspaces", m->workspaces},
-                {"batch and loss", m->batch},
-                {"the programs themselves", m->programs}};
+    } rows[] = {{"parameters", m->weights},      {"optimizer's states", m->optimizer},
+                {"gradients", m->gradients},     {"gathered weights", m->gathered},
+                {"activations", m->activations}, {"workspaces", m->workspaces},
+                {"batch and loss", m->batch},    {"the programs themselves", m->programs}};
     printf("On mesh %s a rank takes at most %.1f MiB:\n", plan->mesh, (double)m->total / (1 << 20));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].bytes >= (1 << 20) / 20)

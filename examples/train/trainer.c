@@ -265,7 +265,8 @@ static tsr_tensor number_of(numbers *n, const char *name, tsr_dtype dtype)
     return tsr_tensor_contiguous(strcmp(name, "rate") == 0 ? &n->rate : &n->step, TSR_F64, 0, NULL);
 }
 
-/* Gives a run of a program its own masks: those of the step and, in a step of parts, of the part. */
+/* Gives a run of a program its own masks: those of the step and, of a step in parts, of the part.
+ * */
 static tsr_status set_key(const train_trainer *trainer, const train_program *program, int64_t step, int64_t part)
 {
     const train_plan *const plan = trainer->plan;

@@ -2,7 +2,7 @@
 
 #include "checkpoint.h"
 #include "random.h"
-#include "statement.h"
+#include "step.h"
 
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>

@@ -159,11 +159,11 @@ static void check_peak(const cutting *c)
 
 static void peaks_are_within_5_percent_of_what_was_told(void **state)
 {
-    static const cutting cases[] = {{"dp=1", 1, false, false, false, 1},   {"dp=2", 2, false, false, true, 1},
-                                    {"dp=2", 2, true, false, false, 1},    {"fsdp=2", 2, false, false, false, 1},
-                                    {"fsdp=3", 3, false, true, true, 1},   {"tp=2", 2, false, false, false, 1},
-                                    {"dp=2,fsdp=2", 4, false, false, false, 1},
-                                    {"dp=2", 2, true, false, true, 3},     {"fsdp=2", 2, false, true, false, 4}};
+    static const cutting cases[] = {{"dp=1", 1, false, false, false, 1},        {"dp=2", 2, false, false, true, 1},
+                                    {"dp=2", 2, true, false, false, 1},         {"fsdp=2", 2, false, false, false, 1},
+                                    {"fsdp=3", 3, false, true, true, 1},        {"tp=2", 2, false, false, false, 1},
+                                    {"dp=2,fsdp=2", 4, false, false, false, 1}, {"dp=2", 2, true, false, true, 3},
+                                    {"fsdp=2", 2, false, true, false, 4}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_peak(&cases[i]);
@@ -187,8 +187,8 @@ static train_memory tell(int layers, const cutting *c)
  * there at a time, however many layers there are. */
 static void gathered_weights_are_dropped(void **state)
 {
-    static const cutting fsdp = {"fsdp=4", 4, false, false, false, 1}, by_elements = {"fsdp=4", 4, false, true, false, 1},
-                         dp = {"dp=4", 4, false, false, false, 1};
+    static const cutting fsdp = {"fsdp=4", 4, false, false, false, 1},
+                         by_elements = {"fsdp=4", 4, false, true, false, 1}, dp = {"dp=4", 4, false, false, false, 1};
     const int64_t layer = 4 * 128 * 128 + 3 * 128 * 256 + 2 * 128, table = 256 * 128;
     (void)state;
     for (int layers = 2; layers <= 6; layers += 2) {

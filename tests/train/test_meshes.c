@@ -1,7 +1,7 @@
 /* A training on meshes of 1 to 8 ranks, in f64: the loss and all gradients of step 0 against a
  * dense model of plain loops, whose bounds follow from the lengths of sums (number.h), and the
- * losses of 50 steps, or of 8 if TSR_TEST_THIN is set, against those of one rank. The argument "all"
- * takes every mesh, or one in four of them. */
+ * losses of 50 steps, or of 8 if TSR_TEST_THIN is set, against those of one rank. The argument
+ * "all" takes every mesh, or one in four of them. */
 #include "reference.h"
 #include "trainer.h"
 #include "weights.h"

@@ -2,7 +2,7 @@
  * travel while products are computed; gathered weights are dropped; and placements alone decide
  * what a rank keeps. Nothing runs. */
 #include "message_engine.h"
-#include "statement.h"
+#include "step.h"
 
 #include <tessera/sys/status.h>
 
