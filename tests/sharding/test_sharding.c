@@ -201,6 +201,8 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_HLO, "2x2", "4x4", "{devices=[2,2]<=[2,2]T(0)}", TSR_ERROR_ARGUMENT, "not as long"},
     {TSR_SHARDING_HLO, "2x2", "4", "{devices=[2,2]<=[4]}", TSR_ERROR_ARGUMENT, "a tensor of 2 dims"},
     {TSR_SHARDING_HLO, "2x4", "4x4", "{devices=[2,2]<=[4]}", TSR_ERROR_ARGUMENT, "has 4 devices, but the mesh has 8"},
+    {TSR_SHARDING_HLO, "2x2", "4", "{devices=[2147483647]<=[2147483647]}", TSR_ERROR_ARGUMENT,
+     "has 2147483647 devices, but the mesh has 4"},
     {TSR_SHARDING_HLO1, "2x2", "4x4", "{devices=[2,2]0,1,2,2}", TSR_ERROR_ARGUMENT, "device 2 twice"},
     {TSR_SHARDING_HLO1, "2x2", "4x4", "{devices=[2,2]0,1,2,7}", TSR_ERROR_ARGUMENT, "do not have rank 3"},
     {TSR_SHARDING_HLO1, "4", "4", "{devices=[4]1,0,2,3}", TSR_ERROR_UNSUPPORTED, "in the text's order"},

@@ -143,6 +143,7 @@ static tsr_status match_grid(reader *r)
 {
     tsr_context *const context = tsr_mesh_context(r->given->mesh);
     const size_t end = r->scan->at;
+    TSR_TRY(tsr_device_grid_check(&r->grid, r->given->mesh));
     TSR_TRY(tsr_allocate(context, (size_t)r->grid.count * sizeof *r->grid.device, (void **)&r->grid.device));
     tsr_status status = r->iota ? read_iota(r, r->grid.device) : read_list(r, r->grid.device);
     if (status == TSR_OK)
