@@ -232,6 +232,8 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_SDY, "a=2", "8x8", "#sdy.sharding<@mesh, [{\"a\"}, {\"a\"}]>", TSR_ERROR_ARGUMENT, "there before"},
     {TSR_SHARDING_SDY, "a=2", "8", "#sdy.sharding<@mesh, [{\"a}]>", TSR_ERROR_ARGUMENT, "does not end"},
     {TSR_SHARDING_JAX, "a=2", "8", "PartitionSpec(PartitionSpec.UNCONSTRAINED)", TSR_ERROR_UNSUPPORTED, "leaves open"},
+    {TSR_SHARDING_JAX, "2", "8", "PartitionSpec('a')", TSR_ERROR_UNSUPPORTED, "have no names"},
+    {TSR_SHARDING_TF, "2", "8", "sharding_specs:a", TSR_ERROR_UNSUPPORTED, "have no names"},
     {TSR_SHARDING_JAX, "a=2", "8", "PartitionSpec('a', 'a')", TSR_ERROR_ARGUMENT, "as many dims"},
     {TSR_SHARDING_JAX, "a=2", "8", "Shard(0)", TSR_ERROR_ARGUMENT, "expected PartitionSpec("},
     {TSR_SHARDING_TORCH, "2x2", "8", "(Shard(0),)", TSR_ERROR_ARGUMENT, "has 1 words, but the mesh has 2 dims"},

@@ -44,10 +44,8 @@ static tsr_status refuse_part(reader *r, size_t at)
 
 static tsr_status find_axis(reader *r, size_t start, size_t length, int *mesh_dim)
 {
-    if (!r->has_mesh) {
-        TSR_TRY(tsr_axis_need_names(r->given->mesh, "this text"));
+    if (!r->has_mesh)
         return tsr_axis_find(r->scan, r->given->mesh, start, length, mesh_dim);
-    }
     for (int m = 0; m < r->mesh_ndim; m++)
         if (r->name_length[m] == length && memcmp(r->scan->text + r->name_at[m], r->scan->text + start, length) == 0) {
             *mesh_dim = m;
