@@ -286,6 +286,8 @@ static const unsaid unsaids[] = {
     {"a=2", "8", "P(avg)", TSR_SHARDING_SDY, "Shardy has no word for P(avg)"},
     {"a=2", "8", "P", TSR_SHARDING_TF, "TensorFlow has no word for P(sum)"},
     {"a=2", "8", "P", TSR_SHARDING_MLIR, "MLIR has no word for P(sum)"},
+    {"a=2", "8", "P(max)", TSR_SHARDING_TF, "TensorFlow has no word for P(max), which mesh dim 0 has"},
+    {"a=2", "8", "P(max)", TSR_SHARDING_MLIR, "MLIR has no word for P(max), which mesh dim 0 has"},
     {"a=2", "8", "S(0;interleave=2)", TSR_SHARDING_JAX, "how tensor dim 0 is cut"},
     {"a=2", "9x8", "S(1;sizes=3,5)", TSR_SHARDING_HLO1, "how tensor dim 1 is cut"},
     {"a=2,b=2", "9", "S(0),S(0)", TSR_SHARDING_SDY, "by all axes at once"},
@@ -310,6 +312,8 @@ static void what_a_format_cannot_say_is_refused(void **state)
         tsr_layout *const layout = layout_of(u->mesh, u->shape, u->placements);
         test_case("%s on %s in %s", u->placements, u->mesh, tsr_sharding_format_name(u->format));
         expect_error(tsr_sharding_print(layout, u->format, text, sizeof text, &length), TSR_ERROR_UNSUPPORTED, u->part);
+        if (u->format == TSR_SHARDING_TF || u->format == TSR_SHARDING_MLIR)
+            assert_null(strstr(tsr_status_message(), "it knows sums"));
         assert_string_equal(text, "");
         assert_int_equal(length, 77);
         tsr_layout_destroy(layout);

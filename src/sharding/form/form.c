@@ -151,6 +151,15 @@ static tsr_status refuse_partial(const char *format, int mesh_dim, tsr_reduce_op
                           tsr_reduce_op_name(op), mesh_dim);
 }
 
+tsr_status tsr_form_refuse_terms(const tsr_layout *layout, const char *format)
+{
+    for (int m = 0; m < layout->mesh_ndim; m++)
+        if (tsr_layout_kind(layout, m) == TSR_PARTIAL)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has no word for P(%s), which mesh dim %d has", format,
+                                  tsr_reduce_op_name(layout->placements[m].op), m);
+    return TSR_OK;
+}
+
 tsr_status tsr_form_of_axes(const tsr_layout *layout, const char *format, tsr_sharding_form *form)
 {
     tsr_form_init(form, layout->mesh, layout->ndim, layout->shape);

@@ -250,11 +250,9 @@ tsr_status tsr_write_mlir(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
     bool even;
+    TSR_TRY(tsr_form_refuse_terms(layout, "MLIR"));
     TSR_TRY(tsr_form_of_axes(layout, "MLIR", &form));
     TSR_TRY(find_even(layout, &even));
-    if (form.summed.count > 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "MLIR has no word for P(sum), which mesh dim %d has",
-                              form.summed.at[0]);
     tsr_text_append(out, "shard.sharding @mesh split_axes = [");
     for (int d = 0; d < form.ndim; d++) {
         tsr_text_append(out, d ? ", [" : "[");

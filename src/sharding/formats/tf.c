@@ -132,9 +132,6 @@ tsr_status tsr_read_tf(tsr_scan *scan, const tsr_sharding_case *given, tsr_layou
 static tsr_status check_words(const tsr_sharding_form *form)
 {
     TSR_TRY(tsr_axis_need_names(form->mesh, "TensorFlow"));
-    if (form->summed.count > 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "TensorFlow has no word for P(sum), which mesh dim %d has",
-                              form->summed.at[0]);
     for (int d = 0; d < form->ndim; d++)
         if (form->cuts[d].count > 1)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
@@ -166,6 +163,7 @@ tsr_status tsr_write_tf(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
     bool counts;
+    TSR_TRY(tsr_form_refuse_terms(layout, "TensorFlow"));
     TSR_TRY(tsr_form_of(layout, TSR_CUT_AT_ONCE, "TensorFlow", &form));
     TSR_TRY(check_words(&form));
     TSR_TRY(tsr_mesh_counts(form.mesh, &counts));
