@@ -296,6 +296,7 @@ static const unsaid unsaids[] = {
     {"a=2,b=2", "8", "S(0)[1],S(0)[0]", TSR_SHARDING_SBP, "no word for the order"},
     {"a=2,b=2", "8", "S(0),S(0)", TSR_SHARDING_TF, "by one axis"},
     {"a=2", "9", "S(0)", TSR_SHARDING_TF, "only evenly"},
+    {"unsharded=2", "8", "S(0)", TSR_SHARDING_TF, "give mesh dim 0 another name"},
     {"a=2", "8", "S(0;interleave=2)", TSR_SHARDING_MLIR, "MLIR has no word"},
     {"2", "8", "S(0)", TSR_SHARDING_JAX, "have no names"},
     {"2", "8", "S(0)", TSR_SHARDING_HLO3, "have no names"},

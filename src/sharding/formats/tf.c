@@ -129,14 +129,28 @@ tsr_status tsr_read_tf(tsr_scan *scan, const tsr_sharding_case *given, tsr_layou
     return tsr_form_layout(&form, TSR_CUT_AT_ONCE, given->dtype, out);
 }
 
+/* An axis that cuts cannot be named as what does not cut. */
+static tsr_status check_name(const tsr_sharding_form *form, int dim, int mesh_dim)
+{
+    if (strcmp(tsr_mesh_name(form->mesh, mesh_dim), unsharded) != 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "TensorFlow's %s means that nothing cuts a dim, but an axis of this name cuts tensor dim %d: "
+                          "give mesh dim %d another name",
+                          unsharded, dim, mesh_dim);
+}
+
 static tsr_status check_words(const tsr_sharding_form *form)
 {
     TSR_TRY(tsr_axis_need_names(form->mesh, "TensorFlow"));
-    for (int d = 0; d < form->ndim; d++)
+    for (int d = 0; d < form->ndim; d++) {
         if (form->cuts[d].count > 1)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                                   "TensorFlow cuts a tensor dim by one axis, and %d cut tensor dim %d",
                                   form->cuts[d].count, d);
+        if (form->cuts[d].count == 1)
+            TSR_TRY(check_name(form, d, form->cuts[d].at[0]));
+    }
     return check_even(form);
 }
 
