@@ -76,6 +76,9 @@ static const quoted texts[] = {
     {TSR_SHARDING_HLO, "4", "8x8", "{maximal device=2}", "S(0;sizes=0,0,8,0)", NULL},
     {TSR_SHARDING_HLO, "2x2", "4", "sharding={devices=[2,2]<=[4] last_tile_dim_replicate metadata={op_name=\"x\"}}",
      "S(0),R", "{devices=[2,2]<=[4] last_tile_dim_replicate}"},
+    {TSR_SHARDING_HLO, "2x2", "4", "{devices=[4]<=[4] shard_as 7 metadata={{op_name=\"a}\\\"\"} {}}}", "S(0),S(0)",
+     "{devices=[4]<=[4]}"},
+    {TSR_SHARDING_HLO, "2x2", "4", "{replicated shard_like 0}", "R,R", "{replicated}"},
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'b'=4], [{'a'}, {}], unreduced={'b'}}", "S(0),P", NULL},
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'b'=4], [{'b':(1)2, 'b':(2)2}, {'a', ?}], replicated={}}",
      "S(1),S(0)", "{mesh['a'=2,'b'=4], [{'b'}, {'a'}]}"},
@@ -201,6 +204,8 @@ typedef struct mistake {
 
 static const mistake mistakes[] = {
     {TSR_SHARDING_HLO, "2x2", "4x4", "{manual}", TSR_ERROR_UNSUPPORTED, "leaves open what the ranks hold"},
+    {TSR_SHARDING_HLO, "2x2", "4x4", "{unknown shard_as 0}", TSR_ERROR_UNSUPPORTED, "leaves open"},
+    {TSR_SHARDING_HLO, "2x2", "4x4", "{replicated metadata={a=\"}\"}", TSR_ERROR_ARGUMENT, "found the end"},
     {TSR_SHARDING_HLO, "2x2", "4x4", "{devices=[2,1,2]<=[4] last_tile_dims={manual}}", TSR_ERROR_UNSUPPORTED, "manual"},
     {TSR_SHARDING_HLO, "2x2", "4x4", "{{replicated}, {replicated}}", TSR_ERROR_UNSUPPORTED, "tuple"},
     {TSR_SHARDING_HLO, "2x2", "4x4", "{devices=[2,2]<=[4]", TSR_ERROR_ARGUMENT, "expected \"}\", found the end"},
