@@ -444,6 +444,27 @@ static tsr_status convert(void *arg)
     return status;
 }
 
+/* The chunks of all axes together are longer than any number. */
+static void longest_dims_are_cut(void **state)
+{
+    static const struct {
+        int64_t length;
+        const char *placements;
+    } cases[] = {{INT64_MAX, "S(0),S(0)"},
+                 {INT64_MAX - 1, "S(0;unit=4611686018427387904),S(0;unit=2305843009213693952)"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tsr_layout *layout = NULL;
+        tsr_mesh *const mesh = mesh_of("2x2");
+        expect_ok(
+            tsr_sharding_parse(TSR_SHARDING_HLO, "{devices=[4]<=[4]}", mesh, 1, &cases[i].length, TSR_I8, &layout));
+        expect_text(layout, TSR_SHARDING_TESSERA, cases[i].placements);
+        expect_text(layout, TSR_SHARDING_HLO, "{devices=[4]<=[4]}");
+        tsr_layout_destroy(layout);
+        tsr_mesh_destroy(mesh);
+    }
+}
+
 static void no_memory_leaves_nothing(void **state)
 {
     static const conversion conversions[] = {
@@ -487,6 +508,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_told),
         cmocka_unit_test(what_a_format_cannot_say_is_refused),
         cmocka_unit_test(seeded_layouts_come_back),
+        cmocka_unit_test(longest_dims_are_cut),
         cmocka_unit_test(no_memory_leaves_nothing),
         cmocka_unit_test(formats_have_names),
     };

@@ -62,7 +62,8 @@ static void place_cuts(const tsr_sharding_form *form, int dim, tsr_cut_rule rule
         p->order = ordered ? TSR_ORDER_DEFAULT : i;
         p->balanced = rule == TSR_CUT_BALANCED && form->shape[dim] % parts != 0;
         p->unit = units && unit > 1 ? unit : 0;
-        unit *= tsr_mesh_size(form->mesh, list->at[i]);
+        if (i > 0) /* behind the last, this may be more than 2^63 - 1 */
+            unit *= tsr_mesh_size(form->mesh, list->at[i]);
     }
 }
 
