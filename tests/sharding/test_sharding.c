@@ -266,6 +266,8 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_TORCH, "2", "8", "(Shard(0), Shard(0))", TSR_ERROR_ARGUMENT, "more than 1 words"},
     {TSR_SHARDING_TORCH, "2", "8", "(Shard(1),)", TSR_ERROR_ARGUMENT, "the tensor has 1 dims"},
     {TSR_SHARDING_TORCH, "2", "8", "(_MaskPartial(),)", TSR_ERROR_UNSUPPORTED, "reduce them first"},
+    {TSR_SHARDING_TORCH, "2", "8", "(MaskP(sum, (8,), 0),)", TSR_ERROR_UNSUPPORTED, "masked terms"},
+    {TSR_SHARDING_TORCH, "2", "8", "(_NormPartial(2),)", TSR_ERROR_UNSUPPORTED, "terms of a norm"},
     {TSR_SHARDING_TORCH, "2", "8", "(Partial(median),)", TSR_ERROR_ARGUMENT, "expected sum, avg"},
     {TSR_SHARDING_SBP, "2", "8", "(Replicate(),)", TSR_ERROR_ARGUMENT, "expected split(dim), broadcast"},
     {TSR_SHARDING_TF, "x=2,y=2", "5x4", "sharding_specs:x,unsharded, mesh:|x=2,y=2|*CPU", TSR_ERROR_UNSUPPORTED,

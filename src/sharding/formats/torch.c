@@ -63,8 +63,10 @@ static tsr_status read_word(tsr_scan *scan, const tsr_sharding_case *given, tsr_
         return TSR_OK;
     if (tsr_token_accept(scan, "Partial(") || tsr_token_accept(scan, "P("))
         return read_op(scan, out);
-    if (tsr_token_accept(scan, "_MaskPartial"))
+    if (tsr_token_accept(scan, "_MaskPartial") || tsr_token_accept(scan, "MaskP"))
         return tsr_token_unsupported(scan, at, "masked terms of an embedding have no placement; reduce them first");
+    if (tsr_token_accept(scan, "_NormPartial"))
+        return tsr_token_unsupported(scan, at, "terms of a norm have no placement; reduce them first");
     *out = tsr_partial(TSR_SUM);
     if (tsr_token_accept(scan, "P"))
         return TSR_OK;
