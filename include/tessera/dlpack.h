@@ -36,7 +36,8 @@ typedef struct tsr_dlpack_view {
  * size 0 or 1 are not looked at.
  *
  * TSR_ERROR_UNSUPPORTED: a dtype or device that is not here, more dims than TSR_MAX_DIMS, negative
- * strides, elements that are not aligned to their size. The sentence says which.
+ * strides, elements that are not aligned to their size. TSR_ERROR_ARGUMENT: a negative size, more
+ * than 2^63 - 1 bytes, elements without memory, a pointer that is NULL. The sentence says which.
  */
 TSR_API tsr_status tsr_tensor_from_dltensor(const void *dl_tensor, const tsr_device_driver *driver,
                                             tsr_tensor *out);
