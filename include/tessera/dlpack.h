@@ -73,7 +73,8 @@ TSR_API tsr_status tsr_tensor_from_exchange(const void *exchange_api, void *obje
  * one with the defaults, which takes longer), which it holds. Its consumer calls its deleter once,
  * from any thread. `release` (NULL: nothing) is then called with `user`; until then the memory must
  * stay. Devices are the host and one whose driver is called "cuda". TSR_ERROR_UNSUPPORTED: another
- * device. TSR_ERROR_MEMORY. On an error `release` is not called.
+ * device. TSR_ERROR_ARGUMENT: a shape or dtype that tsr_tensor_count() refuses. TSR_ERROR_MEMORY.
+ * On an error `release` is not called.
  */
 TSR_API tsr_status tsr_tensor_to_dlpack(tsr_context *context, const tsr_tensor *tensor,
                                         void (*release)(void *user), void *user,
