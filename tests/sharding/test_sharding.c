@@ -111,7 +111,14 @@ static const quoted texts[] = {
     {TSR_SHARDING_TORCH, "2", "9x6", "(Shard(-1),)", "S(1)", "(Shard(dim=1),)"},
     {TSR_SHARDING_TORCH, "2x2", "9", "(Partial(reduce_op='max'), Partial(max))", "P(max),P(max)",
      "(Partial(max), Partial(max))"},
-    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=2), Shard(dim=0))", "S(0;interleave=2),S(0)", NULL},
+    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=2), Shard(dim=0))", "S(0)[1],S(0)[0]", NULL},
+    {TSR_SHARDING_TORCH, "2x3x2", "24x2", "(_StridedShard(dim=0, sf=2), _StridedShard(dim=0, sf=2), Shard(dim=0))",
+     "S(0)[1],S(0)[2],S(0)[0]", NULL},
+    {TSR_SHARDING_TORCH, "2x3x2", "24x2", "(_StridedShard(dim=0, sf=6), _StridedShard(dim=0, sf=2), Shard(dim=0))",
+     "S(0)[2],S(0)[1],S(0)[0]", NULL},
+    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=4), Shard(dim=0))", "S(0;interleave=4),S(0)", NULL},
+    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=2), Replicate())", "S(0;interleave=2),R", NULL},
+    {TSR_SHARDING_TORCH, "4x2", "9", "(_StridedShard(dim=0, sf=2), Shard(dim=0))", "S(0;interleave=2),S(0)", NULL},
     {TSR_SHARDING_SBP, "2x2", "9x6", "(oneflow.sbp.broadcast, oneflow.sbp.split(dim=0))", "R,S(0;balanced)", NULL},
     {TSR_SHARDING_SBP, "2", "8", "flow.sbp.split(axis=0)", "S(0)", "(oneflow.sbp.split(dim=0),)"},
     {TSR_SHARDING_SBP, "2x2", "8", "P,B", "P,R", "(oneflow.sbp.partial_sum, oneflow.sbp.broadcast)"},
@@ -474,6 +481,7 @@ static void no_memory_leaves_nothing(void **state)
         {NULL, TSR_SHARDING_HLO, "{maximal device=3}"},
         {NULL, TSR_SHARDING_SDY, "#sdy.sharding<mesh<[\"a\"=2, \"b\"=2], device_ids=[0,2,1,3]>, [{\"b\"}, {}]>"},
         {NULL, TSR_SHARDING_TORCH, "(Shard(0), Shard(1))"},
+        {NULL, TSR_SHARDING_TORCH, "(_StridedShard(1, sf=2), Shard(1))"},
         {NULL, TSR_SHARDING_MLIR, "shard.sharding @g split_axes = [[], [0]] sharded_dims_offsets = [0, 3, 8]"},
     };
     (void)state;
