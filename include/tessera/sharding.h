@@ -42,8 +42,8 @@ TSR_API tsr_status tsr_sharding_format_parse(const char *name, tsr_sharding_form
  * The caller owns `*out`.
  *
  * XLA, Shardy and JAX cut a tensor dim of length L by all of its axes at once, into chunks of
- * ceil(L / parts). Where the cuts one by one would fall elsewhere, the placements have `unit=`.
- * OneFlow's are `balanced`. A tensor on one device (`maximal`) is cut by `sizes=`, and by `unit=`
+ * ceil(L / parts). Where the cuts one by one would fall elsewhere, the placements have `unit=`, and
+ * OneFlow's `balanced`. A tensor on one device (`maximal`) is cut by `sizes=`, and by `unit=`
  * where that device's coordinate is 0. Marks for propagation (`?`, `p1`, `shard_as`, `reduced=`)
  * say nothing of where elements lie, and are read over.
  *

@@ -1,5 +1,6 @@
 #include "sharding/formats/mlir.h"
 
+#include "base/checked.h"
 #include "base/memory/memory.h"
 #include "placement/layout.h"
 #include "sharding/form/same_cuts.h"
@@ -117,6 +118,18 @@ static tsr_status read_parts(reader *r, int dim, int64_t parts, int64_t *sizes)
     return left == 0 ? TSR_OK : tsr_scan_refuse(r->scan, at, "these parts do not sum to the dim's length");
 }
 
+/* True if the parts are chunks of ceil(length / parts). */
+static bool are_chunks(const int64_t *sizes, int64_t parts, int64_t length)
+{
+    const int64_t chunk = tsr_ceil_div(length, parts);
+    for (int64_t i = 0; i < parts; i++) {
+        if (sizes[i] != tsr_min_i64(chunk, length))
+            return false;
+        length -= sizes[i];
+    }
+    return true;
+}
+
 /* The layout of dims cut at offsets: each by one axis. `room` is for the sizes of all axes. */
 static tsr_status place_parts(reader *r, int64_t *room, tsr_layout **out)
 {
@@ -141,6 +154,8 @@ static tsr_status place_parts(reader *r, int64_t *room, tsr_layout **out)
         if (cuts->count == 0)
             continue;
         placements[cuts->at[0]] = tsr_shard(d);
+        if (are_chunks(room, parts, r->given->shape[d]))
+            continue;
         placements[cuts->at[0]].sizes = room;
         placements[cuts->at[0]].size_count = (size_t)parts;
         room += parts;
