@@ -11,7 +11,7 @@ import sys
 import harness
 
 tool = harness.Tool(sys.argv[1])
-CUDA = pathlib.Path(__file__).parent.parent.parent / "src" / "device" / "cuda" / "ops" / "work.h"
+CUDA = pathlib.Path(__file__).parent.parent.parent / "src" / "device" / "cuda" / "ops"
 # Rows that CUDA's gemm computes.
 PRODUCTS = ["einsum", *(f"einsum_gradient_{x}" for x in "abcd"), "linear", *(f"linear_gradient_{x}" for x in "xwb"), "matmul", *(f"matmul_gradient_{x}" for x in "ab")]
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "pytorch_ops.jsonl"
@@ -102,7 +102,8 @@ def listed():
     softmax = next(row for row in rows if row["op"] == "softmax")
     return (harness.different("names", sorted(set(names)), sorted(names))
             + harness.different("devices", sorted(row["op"] for row in rows if row["devices"] == ["host", "cuda"]),
-                                sorted(re.findall(r'X\(\w+, "(\w+)"', CUDA.read_text()) + PRODUCTS))
+                                sorted(re.findall(r'X\(\w+, "(\w+)"', (CUDA / "work.h").read_text()) + PRODUCTS +
+                                       re.findall(r'\] = \{"(\w+_update)"', (CUDA / "updates.c").read_text())))
             + harness.different("attributes", softmax["attributes"], {"dim": {"type": "int", "default": -1}})
             + harness.different("fields", set(softmax), {"op", "rule", "operands", "results", "attributes", "devices", "gradient"})
             + harness.different("one row", json.loads(tool.run("ops", "softmax", "--json").stdout), softmax))

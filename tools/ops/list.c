@@ -6,7 +6,9 @@
 /* Rows that libtessera-cuda has kernels for; the tool opens it for other commands alone. */
 static const char *const cuda_rows[] = {
     "abs",
+    "adamw_update",
     "add",
+    "bias_correction",
     "cast",
     "ceil",
     "clamp",
@@ -48,6 +50,7 @@ static const char *const cuda_rows[] = {
     "linear_gradient_b",
     "linear_gradient_w",
     "linear_gradient_x",
+    "lion_update",
     "log",
     "log1p",
     "log1p_gradient",
@@ -63,6 +66,7 @@ static const char *const cuda_rows[] = {
     "matmul_gradient_b",
     "maximum",
     "minimum",
+    "momentum_update",
     "mul",
     "ne",
     "neg",
@@ -79,6 +83,7 @@ static const char *const cuda_rows[] = {
     "rsqrt",
     "scale",
     "scatter_add",
+    "sgd_update",
     "share_max",
     "share_min",
     "sigmoid",
