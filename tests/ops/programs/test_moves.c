@@ -144,6 +144,14 @@ static void record_late(tsr_program *p, const tsr_mesh *mesh)
     tsr_op_store(p, state, tsr_op_add(p, state, tsr_op_mul(p, sum, late)), TSR_NONE);
 }
 
+/* What reads a state before a store is not made behind it. */
+static void record_changed(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value x = input(p, mesh, "x", 0, SMALL, "R"), state = keep(p, 0, x), early = tsr_op_add(p, state, x);
+    tsr_op_store(p, state, x, TSR_NONE);
+    tsr_op_store(p, state, tsr_op_add(p, state, early), TSR_NONE);
+}
+
 /* Terms of two kernels are added to one state behind both. */
 static void record_twice(tsr_program *p, const tsr_mesh *mesh)
 {
@@ -212,6 +220,7 @@ static void moves_have_their_places(void **state)
         {record_overwritten, "store matmul gather store matmul"},
         {record_accumulation, "matmul add store matmul add store matmul add store matmul add store"},
         {record_read, "matmul matmul add add store"},
+        {record_changed, "add store add store"},
         {record_twice, "matmul add store matmul add store"},
         {record_late, "matmul matmul sum mul add store"},
         {record_totals, "matmul add matmul add matmul sum add matmul sum add sum sum"},

@@ -74,7 +74,8 @@ static chain find_chain(const seen *s, int at)
     return c;
 }
 
-/* Lets the steps of a chain follow, in the order in which they were recorded. */
+/* Lets the steps of a chain follow, in the order in which they were recorded. Those that are made
+ * before the step which they would follow stay: a store may lie between. */
 static void follow(const seen *s, chain *c)
 {
     int before = c->behind;
@@ -86,6 +87,8 @@ static void follow(const seen *s, chain *c)
             first = c->steps[i] < c->steps[first] ? i : first;
         const int at = c->steps[first];
         c->steps[first] = c->steps[left - 1];
+        if (at < s->at[c->behind])
+            continue;
         s->follower[before] = at;
         s->follows[at] = true;
         s->at[at] = s->at[c->behind];
