@@ -255,7 +255,7 @@ static void programs_make_what_was_recorded(void **state)
 {
     (void)state;
     for (int how = 0; how < WAYS; how++)
-        for (int ranks = 1; ranks <= 3; ranks++)
+        for (int ranks = 2; ranks <= 3; ranks++)
             if (way_run((way)how, ranks, try_programs, NULL, NULL) != TSR_OK)
                 fail_msg("%s: %s", way_names[how], tsr_status_message());
 }
