@@ -152,6 +152,15 @@ static void record_changed(tsr_program *p, const tsr_mesh *mesh)
     tsr_op_store(p, state, tsr_op_add(p, state, early), TSR_NONE);
 }
 
+/* Moves do not become one where a store into what the first one reads lies between. */
+static void record_passed(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value terms = make_terms(p, mesh, 0, SMALL), state = keep(p, 0, terms);
+    const tsr_value whole = tsr_op_redistribute(p, state, "R");
+    tsr_op_store(p, state, terms, TSR_NONE);
+    give(p, 0, tsr_op_redistribute(p, whole, "S(0)"));
+}
+
 /* Terms of two kernels are added to one state behind both. */
 static void record_twice(tsr_program *p, const tsr_mesh *mesh)
 {
@@ -220,6 +229,7 @@ static void moves_have_their_places(void **state)
         {record_overwritten, "store matmul gather store matmul"},
         {record_accumulation, "matmul add store matmul add store matmul add store matmul add store"},
         {record_read, "matmul matmul add add store"},
+        {record_passed, "matmul sum store gather"},
         {record_changed, "add store add store"},
         {record_twice, "matmul add store matmul add store"},
         {record_late, "matmul matmul sum mul add store"},
