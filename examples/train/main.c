@@ -151,7 +151,7 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
                  .seed = options->seed,
                  .dropout = options->dropout,
                  .micro_batches = options->micro_batches,
-                 .loss_scale = options->loss_scale,
+                 .loss_scale = train_options_loss_scale(options),
                  .measures_peak = !options->json},
         .batches = {&o->data, options->batch, options->length, options->random,
                     llama_random_stream(options->seed, "windows")},
@@ -180,11 +180,20 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
     return status;
 }
 
+/* Completes the options with those of the state from which the run goes on. */
+static tsr_status resume_options(train_options *options)
+{
+    TSR_TRY(train_settings_resume(options->resume, options));
+    return train_options_complete(options);
+}
+
 static tsr_status run_on(const train_options *given, int ranks, const llama_processes *processes)
 {
     opened o = {0};
     train_options options = *given;
-    tsr_status status = given->resume ? train_settings_resume(given->resume, &options) : TSR_OK;
+    tsr_status status = TSR_OK;
+    if (given->resume)
+        status = resume_options(&options);
     if (status == TSR_OK)
         status = open_files(&options, &o);
     if (processes)
