@@ -37,7 +37,7 @@ tsr_status channel_create(tsr_comm *comm, channel_end from, channel_end to, cons
 /** Finishes what was started, whose memory others may be reading, and frees the channel. */
 void channel_destroy(channel *c);
 
-/** This rank's part of a micro-batch's tensor, at the begin and at the end. */
+/** This rank's part of a micro-batch's tensor, at the beginning and at the end. */
 tsr_tensor channel_sent(const channel *c, int64_t micro_batch);
 tsr_tensor channel_received(const channel *c, int64_t micro_batch);
 

@@ -81,22 +81,24 @@ static void trace(const pipeline *p, const char *what, int64_t micro_batch, int 
         fprintf(stderr, "rank %d: %s%lld of stage %d\n", tsr_comm_rank(p->comm), what, (long long)micro_batch, number);
 }
 
-static tsr_status run_forward(pipeline *p, int64_t row, int64_t micro_batch, int number)
+/* Runs the forward of a micro-batch, whose number over all steps is `all`. */
+static tsr_status run_forward(pipeline *p, int64_t all, int64_t micro_batch, int number)
 {
     const channel none = {0}, *const before = number > 0 ? &p->activations[number - 1] : &none;
     trace(p, "F", micro_batch, number);
-    return stage_forward(&p->stages[number], row, tensor_of(before, micro_batch, false),
+    return stage_forward(&p->stages[number], all, tensor_of(before, micro_batch, false),
                          tensor_of(&p->activations[number], micro_batch, true));
 }
 
-/* On the last stage the forward, too. */
-static tsr_status run_backward(pipeline *p, int64_t row, int64_t micro_batch, int number, double *loss)
+/* Runs the backward of a micro-batch, whose number over all steps is `all`; on the last stage its
+ * forward before it. */
+static tsr_status run_backward(pipeline *p, int64_t all, int64_t micro_batch, int number, double *loss)
 {
     const channel none = {0}, *const before = number > 0 ? &p->activations[number - 1] : &none;
     const channel *const to = number > 0 ? &p->gradients[number - 1] : &none;
     const channel *const from = p->stages[number].model.ends ? &none : &p->gradients[number];
     trace(p, "B", micro_batch, number);
-    TSR_TRY(stage_backward(&p->stages[number], row, tensor_of(before, micro_batch, false),
+    TSR_TRY(stage_backward(&p->stages[number], all, tensor_of(before, micro_batch, false),
                            tensor_of(from, micro_batch, false), tensor_of(to, micro_batch, true), loss));
     return isfinite(*loss)
                ? TSR_OK

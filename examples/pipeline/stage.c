@@ -11,7 +11,7 @@
 /* What random numbers are for. */
 enum { FOR_WEIGHTS, FOR_FEATURES };
 
-/* Of what a stage has, a number of a layer or of a row draws its numbers: they do not depend on
+/* Random numbers follow from the number of a weight or of a micro-batch: they do not depend on
  * ranks. */
 static tsr_random_key key_of(const stage *s, int purpose, int64_t number)
 {
@@ -139,9 +139,9 @@ static tsr_status run(stage *s, stage_program which, const tsr_tensor *inputs, c
 }
 
 /* Draws the features of a micro-batch, the same on the first stage and on the last. */
-static tsr_status draw(stage *s, int64_t row)
+static tsr_status draw(stage *s, int64_t number)
 {
-    const tsr_random_key key = key_of(s, FOR_FEATURES, row);
+    const tsr_random_key key = key_of(s, FOR_FEATURES, number);
     return s->x ? tsr_uniform_into(&key, -1, 1, s->x) : TSR_OK;
 }
 
@@ -152,21 +152,21 @@ static void list_sums(const stage *s, int which, tsr_tensor *list, int count)
         list[count + i] = tsr_dtensor_to_local(s->sums[which][i]);
 }
 
-tsr_status stage_forward(stage *s, int64_t row, tsr_tensor activation, tsr_tensor result)
+tsr_status stage_forward(stage *s, int64_t number, tsr_tensor activation, tsr_tensor result)
 {
-    TSR_TRY(draw(s, row));
+    TSR_TRY(draw(s, number));
     if (s->model.begins)
         activation = tsr_dtensor_to_local(s->x);
     return run(s, FORWARD, &activation, &result);
 }
 
-tsr_status stage_backward(stage *s, int64_t row, tsr_tensor activation, tsr_tensor d_result, tsr_tensor d_activation,
+tsr_status stage_backward(stage *s, int64_t number, tsr_tensor activation, tsr_tensor d_result, tsr_tensor d_activation,
                           double *loss)
 {
     tsr_tensor inputs[MOST_WEIGHTS + 3], outputs[MOST_WEIGHTS + 2];
     float own = 0;
     int in = 0, out = 0;
-    TSR_TRY(draw(s, row));
+    TSR_TRY(draw(s, number));
     if (s->x)
         inputs[in++] = tsr_dtensor_to_local(s->x);
     if (!s->model.begins)

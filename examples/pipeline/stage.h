@@ -34,14 +34,14 @@ tsr_status stage_create(tsr_comm *comm, const char *mesh, stage *out);
 void stage_destroy(stage *s);
 
 /** Collective over the stage: from the activation of the stage before, which the first one does not
- * read, makes that for the stage behind it. `row` is the number of the micro-batch's first row, by
- * which features are drawn. */
-tsr_status stage_forward(stage *s, int64_t row, tsr_tensor activation, tsr_tensor result);
+ * read, makes that for the stage behind it. `number` is that of the micro-batch, counted over all
+ * steps, by which its features are drawn. */
+tsr_status stage_forward(stage *s, int64_t number, tsr_tensor activation, tsr_tensor result);
 
 /** Collective over the stage: adds the gradients of a micro-batch to the sums. `d_result` is the
  * gradient from the stage behind, which the last one does not read; `d_activation` that for the
  * stage before, which the first one does not write. The last stage adds to `*loss`. */
-tsr_status stage_backward(stage *s, int64_t row, tsr_tensor activation, tsr_tensor d_result, tsr_tensor d_activation,
+tsr_status stage_backward(stage *s, int64_t number, tsr_tensor activation, tsr_tensor d_result, tsr_tensor d_activation,
                           double *loss);
 
 /** Collective over the stage: updates the weights by the sums, in step `step`, counted from 0, and

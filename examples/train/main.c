@@ -151,7 +151,7 @@ static train_plan plan_of(const train_options *options, const opened *o)
                         .by_elements = options->by_elements,
                         .shards_states = options->shards_states,
                         .micro_batches = options->micro_batches,
-                        .loss_scale = options->loss_scale,
+                        .loss_scale = train_options_loss_scale(options),
                         .measures_peak = !options->json};
 }
 
@@ -205,11 +205,20 @@ static tsr_status train(const train_options *options, const opened *o, int ranks
     return status;
 }
 
+/* Completes the options with those of the state from which the run goes on. */
+static tsr_status resume_options(train_options *options)
+{
+    TSR_TRY(train_settings_resume(options->resume, options));
+    return train_options_complete(options);
+}
+
 static tsr_status run_on(const train_options *given, int ranks, const llama_processes *processes)
 {
     opened o = {0};
     train_options options = *given;
-    tsr_status status = given->resume ? train_settings_resume(given->resume, &options) : TSR_OK;
+    tsr_status status = TSR_OK;
+    if (given->resume)
+        status = resume_options(&options);
     if (status == TSR_OK)
         status = open_files(&options, &o);
     if (processes)

@@ -159,12 +159,6 @@ static const struct option KNOWN[] = {
     {0},
 };
 
-/* What is collected before the optimizer, of which it is, is known. NAN: not given. */
-typedef struct settings {
-    const char *optimizer;
-    double beta1, beta2, epsilon, decay;
-} settings;
-
 static tsr_status parse_whole(const char *option, const char *text, int64_t least, int64_t *out)
 {
     char *end;
@@ -191,7 +185,7 @@ static tsr_status parse_real(const char *option, const char *text, char **end, d
     return TSR_OK;
 }
 
-static tsr_status parse_betas(const char *text, settings *out)
+static tsr_status parse_betas(const char *text, tsr_optimizer_options *out)
 {
     char *end = NULL;
     TSR_TRY(parse_real("betas", text, &end, &out->beta1));
@@ -263,6 +257,16 @@ static tsr_status parse_schedule(const char *text, train_options *out)
     return TSR_OK;
 }
 
+static tsr_status parse_optimizer(const char *text, train_options *out)
+{
+    static const char *const names[] = {"adamw", "sgd", "lion", "adafactor", "muon", NULL};
+    static const tsr_optimizer_kind kinds[] = {TSR_ADAMW, TSR_SGD, TSR_LION, TSR_ADAFACTOR, TSR_MUON};
+    int which;
+    TSR_TRY(parse_word("optimizer", text, names, "adamw, sgd, lion, adafactor or muon", &which));
+    out->optimizer.kind = kinds[which];
+    return TSR_OK;
+}
+
 static tsr_status parse_dtype(const char *text, train_options *out)
 {
     static const char *const names[] = {"f32", "bf16", "f64", NULL};
@@ -273,7 +277,7 @@ static tsr_status parse_dtype(const char *text, train_options *out)
     return TSR_OK;
 }
 
-static tsr_status take_number(int option, const char *value, train_options *out, settings *given)
+static tsr_status take_number(int option, const char *value, train_options *out)
 {
     switch (option) {
     case OPTION_STEPS:
@@ -305,17 +309,17 @@ static tsr_status take_number(int option, const char *value, train_options *out,
     case OPTION_DROPOUT:
         return parse_real("dropout", value, NULL, &out->dropout);
     case OPTION_EPSILON:
-        return parse_real("epsilon", value, NULL, &given->epsilon);
+        return parse_real("epsilon", value, NULL, &out->optimizer.epsilon);
     case OPTION_DECAY:
-        return parse_real("weight-decay", value, NULL, &given->decay);
+        return parse_real("weight-decay", value, NULL, &out->optimizer.weight_decay);
     case OPTION_BETAS:
-        return parse_betas(value, given);
+        return parse_betas(value, &out->optimizer);
     default:
         return parse_seed(value, &out->seed);
     }
 }
 
-static tsr_status take_option(int option, const char *value, train_options *out, settings *given)
+static tsr_status take_option(int option, const char *value, train_options *out)
 {
     switch (option) {
     case OPTION_DATA:
@@ -346,8 +350,7 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         out->prompt_ids = value;
         return TSR_OK;
     case OPTION_OPTIMIZER:
-        given->optimizer = value;
-        return TSR_OK;
+        return parse_optimizer(value, out);
     case OPTION_ORDER:
         return parse_order(value, out);
     case OPTION_SCHEDULE:
@@ -375,31 +378,53 @@ static tsr_status take_option(int option, const char *value, train_options *out,
         out->version = true;
         return TSR_OK;
     default:
-        return take_number(option, value, out, given);
+        return take_number(option, value, out);
     }
 }
 
-/* The optimizer's defaults, with what was given. */
-static tsr_status choose_optimizer(const settings *given, tsr_optimizer_options *out)
+/* Sets the numbers that neither the command line nor a state has given to the optimizer's
+ * defaults. */
+static tsr_status complete_optimizer(train_options *options)
 {
-    static const char *const names[] = {"adamw", "sgd", "lion", "adafactor", "muon", NULL};
-    static const tsr_optimizer_options all[] = {TSR_ADAMW_INIT, TSR_SGD_INIT, TSR_LION_INIT, TSR_ADAFACTOR_INIT,
-                                                TSR_MUON_INIT};
-    int which;
-    TSR_TRY(parse_word("optimizer", given->optimizer, names, "adamw, sgd, lion, adafactor or muon", &which));
-    *out = all[which];
-    if (!isnan(given->beta1) && out->kind != TSR_ADAMW && out->kind != TSR_LION)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "--betas is of adamw and lion, not of %s", given->optimizer);
-    if (!isnan(given->epsilon) && (out->kind == TSR_SGD || out->kind == TSR_LION))
+    static const tsr_optimizer_options all[] = {[TSR_SGD] = TSR_SGD_INIT,
+                                                [TSR_ADAMW] = TSR_ADAMW_INIT,
+                                                [TSR_LION] = TSR_LION_INIT,
+                                                [TSR_ADAFACTOR] = TSR_ADAFACTOR_INIT,
+                                                [TSR_MUON] = TSR_MUON_INIT};
+    const tsr_optimizer_options own = options->optimizer;
+    const tsr_optimizer_kind kind = own.kind;
+    if (train_settings_have(options, "betas") && kind != TSR_ADAMW && kind != TSR_LION)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--betas is of adamw and lion, not of %s",
+                              train_settings_optimizer(kind));
+    if (train_settings_have(options, "epsilon") && (kind == TSR_SGD || kind == TSR_LION))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--epsilon is of adamw, adafactor and muon, not of %s",
-                              given->optimizer);
-    if (!isnan(given->beta1)) {
-        out->beta1 = given->beta1;
-        out->beta2 = given->beta2;
-    }
-    out->epsilon = isnan(given->epsilon) ? out->epsilon : given->epsilon;
-    out->weight_decay = isnan(given->decay) ? out->weight_decay : given->decay;
+                              train_settings_optimizer(kind));
+    tsr_optimizer_options *const out = &options->optimizer;
+    *out = all[kind];
+    out->beta1 = isnan(own.beta1) ? out->beta1 : own.beta1;
+    out->beta2 = isnan(own.beta2) ? out->beta2 : own.beta2;
+    out->epsilon = isnan(own.epsilon) ? out->epsilon : own.epsilon;
+    out->weight_decay = isnan(own.weight_decay) ? out->weight_decay : own.weight_decay;
     return TSR_OK;
+}
+
+tsr_status train_options_complete(train_options *options)
+{
+    TSR_TRY(complete_optimizer(options));
+    if (options->micro_batches > options->batch)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--micro-batches %lld: a step has %lld windows (--batch)",
+                              (long long)options->micro_batches, (long long)options->batch);
+    if (train_settings_have(options, "final-lr") && options->final_rate > 0 &&
+        options->schedule == TSR_SCHEDULE_CONSTANT)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
+                                                  "cosine");
+    return TSR_OK;
+}
+
+double train_options_loss_scale(const train_options *options)
+{
+    const double usual = options->dtype == TSR_BF16 ? 65536 : 0;
+    return isnan(options->loss_scale) ? usual : options->loss_scale;
 }
 
 static tsr_status check_sample(const train_options *options)
@@ -425,18 +450,12 @@ static tsr_status check(const train_options *options, int operands)
                               operands);
     if (!options->data && !options->memory)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--data FILE is expected: what to learn; try --help");
-    if (options->micro_batches > options->batch)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "--micro-batches %lld: a step has %lld windows (--batch)",
-                              (long long)options->micro_batches, (long long)options->batch);
     if (options->clip == 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--clip 0: a number above 0 is expected; without the option "
                                                   "gradients are not clipped");
     if (options->dropout >= 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--dropout %g: a number from 0 to below 1 is expected",
                               options->dropout);
-    if (options->final_rate > 0 && options->schedule == TSR_SCHEDULE_CONSTANT)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "--final-lr is what a schedule ends with; give --schedule linear or "
-                                                  "cosine");
     if (options->background && !options->save)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--background is how states are saved; give --save DIR");
     if (options->every && !options->save && !options->validation)
@@ -464,7 +483,6 @@ static tsr_status refuse_option(const char *word)
 
 static tsr_status parse(int argc, char **argv, train_options *out)
 {
-    settings given = {"adamw", NAN, NAN, NAN, NAN};
     opterr = 0;
     int which = 0;
     for (int option; (option = getopt_long(argc, argv, ":h", KNOWN, &which)) != -1;) {
@@ -472,30 +490,30 @@ static tsr_status parse(int argc, char **argv, train_options *out)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
             return refuse_option(argv[optind - 1]);
-        TSR_TRY(take_option(option, optarg, out, &given));
+        TSR_TRY(take_option(option, optarg, out));
         train_settings_mark(out, KNOWN[which].name); /* -h, which is no row, marks what came before */
     }
     out->model = argv[optind];
     if (out->help || out->version)
         return TSR_OK;
-    if (isnan(out->loss_scale))
-        out->loss_scale = out->dtype == TSR_BF16 ? 65536 : 0;
-    TSR_TRY(choose_optimizer(&given, &out->optimizer));
-    return check(out, argc - optind);
+    TSR_TRY(check(out, argc - optind));
+    return out->resume ? TSR_OK : train_options_complete(out);
 }
 
 tsr_status train_options_parse(int argc, char **argv, train_options *out)
 {
-    train_options options = {.mesh = "dp=1",
-                             .dtype = TSR_F32,
-                             .rate = 1e-3,
-                             .clip = INFINITY,
-                             .steps = 100,
-                             .batch = 16,
-                             .length = 256,
-                             .micro_batches = 1,
-                             .loss_scale = NAN,
-                             .tokens = -1};
+    train_options options = {
+        .mesh = "dp=1",
+        .dtype = TSR_F32,
+        .optimizer = {.kind = TSR_ADAMW, .beta1 = NAN, .beta2 = NAN, .epsilon = NAN, .weight_decay = NAN},
+        .rate = 1e-3,
+        .clip = INFINITY,
+        .steps = 100,
+        .batch = 16,
+        .length = 256,
+        .micro_batches = 1,
+        .loss_scale = NAN,
+        .tokens = -1};
     TSR_TRY(parse(argc, argv, &options));
     *out = options;
     return TSR_OK;

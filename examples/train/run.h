@@ -35,7 +35,7 @@ typedef struct train_job {
     const char *save;     /**< NULL: not */
     bool saves_in_background;
     train_numbers settings; /**< which are saved, too */
-    const char *resume;     /**< NULL: from the begin */
+    const char *resume;     /**< NULL: from the beginning */
     int ranks;
     const llama_processes *processes; /**< NULL: ranks are threads of this process */
     const char *config;               /**< the path of config.json, which is saved, too */

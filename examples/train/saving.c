@@ -11,12 +11,10 @@
 #include <unistd.h>
 
 /* What is saved beside tensors; the settings come behind. */
-enum { STEP, OPTIMIZER, SKIPPED, SCALE, FINITE_RUNS, STATES };
+enum { STEP, SKIPPED, SCALE, FINITE_RUNS, STATES };
 
-static const char *const keys[STATES] = {"tessera.step", "tessera.optimizer", "tessera.skipped", "tessera.loss_scale",
+static const char *const keys[STATES] = {"tessera.step", "tessera.skipped", "tessera.loss_scale",
                                          "tessera.finite_runs"};
-static const char *const optimizer_names[] = {
-    [TSR_SGD] = "sgd", [TSR_ADAMW] = "adamw", [TSR_LION] = "lion", [TSR_ADAFACTOR] = "adafactor", [TSR_MUON] = "muon"};
 
 static char *path_in(const char *folder, const char *name)
 {
@@ -82,8 +80,7 @@ static void set_numbers(const train_trainer *trainer, int64_t step, tsr_checkpoi
 {
     int64_t scale;
     memcpy(&scale, &trainer->scale.scale, sizeof scale);
-    const int64_t values[STATES] = {step, trainer->plan->optimizer.kind, trainer->skipped, scale,
-                                    trainer->scale.finite_runs};
+    const int64_t values[STATES] = {step, trainer->skipped, scale, trainer->scale.finite_runs};
     for (int i = 0; i < STATES; i++)
         numbers[i] = (tsr_checkpoint_number){keys[i], values[i]};
 }
@@ -93,8 +90,7 @@ static tsr_status write_state(const train_saver *saver, int64_t step, tsr_checkp
 {
     const train_trainer *const trainer = saver->trainer;
     const tsr_safetensors_text format = {"format", "pt"};
-    tsr_checkpoint_number numbers[STATES + TRAIN_MOST_SETTINGS] = {{keys[STEP], step},
-                                                                   {keys[OPTIMIZER], trainer->plan->optimizer.kind}};
+    tsr_checkpoint_number numbers[STATES + TRAIN_MOST_SETTINGS];
     tsr_checkpoint_save_options options = TSR_CHECKPOINT_SAVE_OPTIONS_INIT;
     tsr_safetensors_tensor *const all = calloc(trainer->count, sizeof *all);
     tsr_checkpoint_view *const views = calloc(trainer->count, sizeof *views);
@@ -197,14 +193,9 @@ static bool take_numbers(train_trainer *trainer, const tsr_checkpoint_number num
 tsr_status train_resume(train_trainer *trainer, const char *folder, int64_t *step)
 {
     tsr_checkpoint_number numbers[STATES];
-    const tsr_optimizer_kind own = trainer->plan->optimizer.kind;
     set_numbers(trainer, 0, numbers);
     TSR_TRY(read_state(trainer, folder, numbers));
-    const int64_t kind = numbers[OPTIMIZER].value;
-    if (kind >= 0 && kind <= TSR_MUON && kind != (int64_t)own)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: it was trained with --optimizer %s, not %s", folder,
-                              optimizer_names[kind], optimizer_names[own]);
-    return kind == (int64_t)own && take_numbers(trainer, numbers, step)
+    return take_numbers(trainer, numbers, step)
                ? TSR_OK
                : tsr_status_set(TSR_ERROR_ARGUMENT, "--resume %s: its metadata is not that of a training", folder);
 }

@@ -35,7 +35,7 @@ tsr_status train_saver_finish(train_saver *saver);
 tsr_status train_saver_give_up(train_saver *saver, tsr_status status);
 
 /** Collective: reads what was saved on any mesh into the trainer; `*step` is the next one.
- * TSR_ERROR_ARGUMENT: the folder has no such state, or one of another model or optimizer. */
+ * TSR_ERROR_ARGUMENT: the folder has no such state, or one of another model. */
 tsr_status train_resume(train_trainer *trainer, const char *folder, int64_t *step);
 
 #endif

@@ -36,7 +36,7 @@ static tsr_value add_part(tsr_program *p, const char *name, tsr_value terms, tsr
     return tsr_op_add(p, *state, terms);
 }
 
-/* The same with the name of a weight. */
+/* add_part() of the gradient of a weight, under its name and in its dtype. */
 static tsr_value add_gradient(tsr_program *p, tsr_value weight, tsr_value terms, tsr_value *state)
 {
     if (tsr_program_status(p, NULL) != TSR_OK)
@@ -60,8 +60,8 @@ static bool is_for_muon(const tsr_program *p, tsr_value w, const tsr_optimizer_v
     return (view->ndim == 2 || tsr_layout_ndim(tsr_value_layout(p, w)) == 2) && strncmp(name, "model.layers.", 13) == 0;
 }
 
-/* Puts the weights that Muon is for before the others, with their gradients; returns their number.
- * */
+/* Puts the weights that Muon is for before the others, with their gradients. Returns how many there
+ * are. */
 static size_t sort_for_muon(const tsr_program *p, const train_weights *weights, tsr_value *gradients)
 {
     size_t first = 0;

@@ -8,7 +8,7 @@
 typedef struct train_update {
     tsr_optimizer_options optimizer;
     double clip;          /**< INFINITY: gradients are not clipped */
-    bool keeps_gradients; /**< as outputs: of the weight w as "d.w", before they are clipped */
+    bool keeps_gradients; /**< as outputs: of the weight w as "d.w", before they are unscaled and clipped */
     bool scales_loss;     /**< by the input "scale", a number of the weights' dtype */
 } train_update;
 

@@ -36,7 +36,8 @@ typedef struct tsr_dlpack_view {
  * size 0 or 1 are not looked at.
  *
  * TSR_ERROR_UNSUPPORTED: a dtype or device that is not here, more dims than TSR_MAX_DIMS, negative
- * strides, elements that are not aligned to their size. The sentence says which.
+ * strides, elements that are not aligned to their size. TSR_ERROR_ARGUMENT: a negative size, more
+ * than 2^63 - 1 bytes, elements without memory, a pointer that is NULL. The sentence says which.
  */
 TSR_API tsr_status tsr_tensor_from_dltensor(const void *dl_tensor, const tsr_device_driver *driver,
                                             tsr_tensor *out);
@@ -72,7 +73,8 @@ TSR_API tsr_status tsr_tensor_from_exchange(const void *exchange_api, void *obje
  * one with the defaults, which takes longer), which it holds. Its consumer calls its deleter once,
  * from any thread. `release` (NULL: nothing) is then called with `user`; until then the memory must
  * stay. Devices are the host and one whose driver is called "cuda". TSR_ERROR_UNSUPPORTED: another
- * device. TSR_ERROR_MEMORY. On an error `release` is not called.
+ * device. TSR_ERROR_ARGUMENT: a shape or dtype that tsr_tensor_count() refuses. TSR_ERROR_MEMORY.
+ * On an error `release` is not called.
  */
 TSR_API tsr_status tsr_tensor_to_dlpack(tsr_context *context, const tsr_tensor *tensor,
                                         void (*release)(void *user), void *user,

@@ -42,9 +42,10 @@ TSR_API tsr_status tsr_sharding_format_parse(const char *name, tsr_sharding_form
  * The caller owns `*out`.
  *
  * XLA, Shardy and JAX cut a tensor dim of length L by all of its axes at once, into chunks of
- * ceil(L / parts). Where the cuts one by one would fall elsewhere, the placements have `unit=`.
- * OneFlow's are `balanced`. A tensor on one device (`maximal`) is cut by `sizes=`. Marks for
- * propagation (`?`, `p1`, `reduced=`) say nothing of where elements lie, and are read over.
+ * ceil(L / parts). Where the cuts one by one would fall elsewhere, the placements have `unit=`, and
+ * OneFlow's `balanced`. A tensor on one device (`maximal`) is cut by `sizes=`, and by `unit=`
+ * where that device's coordinate is 0. Marks for propagation (`?`, `p1`, `shard_as`, `reduced=`)
+ * say nothing of where elements lie, and are read over.
  *
  * Errors: TSR_ERROR_ARGUMENT for a text that does not parse or does not suit the mesh or the shape;
  * the sentence quotes it and points at the character. TSR_ERROR_UNSUPPORTED for what placements on
@@ -62,6 +63,8 @@ TSR_API tsr_status tsr_sharding_parse(tsr_sharding_format format, const char *te
  *
  * TSR_ERROR_UNSUPPORTED: the format cannot say it: a Partial that is not a sum, cuts that the
  * format does not make, axes without names; the sentence names the mesh dim or the tensor dim.
+ * TSR_ERROR_ARGUMENT also: a rank has more intervals than tsr_context_options.plan_entries. On an
+ * error `*length` is left alone.
  */
 TSR_API tsr_status tsr_sharding_print(const tsr_layout *layout, tsr_sharding_format format,
                                       char *text, size_t capacity, size_t *length);

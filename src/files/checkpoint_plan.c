@@ -152,6 +152,12 @@ static tsr_status compare(tsr_checkpoint_saving *s)
                           s->call);
 }
 
+/* Collective: moves an item as a whole; a failure of one rank is told to all. */
+static tsr_status move_item(const tsr_checkpoint_saving *s, tsr_checkpoint_item *item)
+{
+    return tsr_comm_share_status(s->comm, s->call, tsr_checkpoint_move(item, NULL, &item->moved));
+}
+
 tsr_status tsr_checkpoint_agree(tsr_checkpoint_saving *s)
 {
     tsr_status status = TSR_OK;
@@ -162,7 +168,7 @@ tsr_status tsr_checkpoint_agree(tsr_checkpoint_saving *s)
     /* What a thread writes must not change; boxes are what a rank has. */
     for (size_t i = 0; i < s->item_count; i++)
         if (s->items[i].moves && (s->apart || s->dcp))
-            TSR_TRY(tsr_checkpoint_move(&s->items[i], &s->items[i].moved));
+            TSR_TRY(move_item(s, &s->items[i]));
     return TSR_OK;
 }
 

@@ -115,9 +115,9 @@ tsr_status tsr_checkpoint_choose_layout(const tsr_checkpoint_saving *s, tsr_chec
     return choose_cuts(layout, dim, dtype, item->placements);
 }
 
-tsr_status tsr_checkpoint_move(const tsr_checkpoint_item *item, tsr_dtensor **out)
+tsr_status tsr_checkpoint_move(const tsr_checkpoint_item *item, const tsr_dtensor *part, tsr_dtensor **out)
 {
-    return tsr_redistribute(item->tensor.x, item->placements, out);
+    return tsr_redistribute(part ? part : item->tensor.x, item->placements, out);
 }
 
 /* Rows, indices of dim 0, of a part. 0: the item moves as a whole, since its ranks do not have all
@@ -144,25 +144,14 @@ int64_t tsr_checkpoint_parts(const tsr_checkpoint_item *item)
     return (tsr_layout_shape(layout)[0] + each - 1) / each;
 }
 
-/* Local: the rows of a part. */
-static tsr_status view_part(const tsr_checkpoint_item *item, int64_t part, int64_t *place, tsr_dtensor **out)
+tsr_status tsr_checkpoint_view_part(const tsr_checkpoint_item *item, int64_t part, int64_t *place, tsr_dtensor **out)
 {
+    *place = 0;
+    *out = NULL;
+    if (tsr_checkpoint_parts(item) == 1)
+        return TSR_OK;
     const tsr_layout *const layout = tsr_dtensor_layout(item->tensor.x);
     const int64_t rows = tsr_layout_shape(layout)[0], each = rows_at_once(layout), begin = part * each;
     *place = begin * row_bytes(layout, 0, item->tensor.dtype);
     return tsr_dtensor_rows(item->tensor.x, begin, begin + each < rows ? begin + each : rows, out);
-}
-
-tsr_status tsr_checkpoint_move_part(const tsr_checkpoint_saving *s, const tsr_checkpoint_item *item, int64_t part,
-                                    tsr_status local, int64_t *place, tsr_dtensor **out)
-{
-    tsr_dtensor *view = NULL;
-    *place = 0;
-    if (local == TSR_OK && tsr_checkpoint_parts(item) > 1)
-        local = view_part(item, part, place, &view);
-    tsr_status status = tsr_comm_share_status(s->comm, s->call, local);
-    if (status == TSR_OK)
-        status = tsr_redistribute(view ? view : item->tensor.x, item->placements, out);
-    tsr_dtensor_destroy(view);
-    return status;
 }

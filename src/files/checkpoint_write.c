@@ -175,18 +175,34 @@ static tsr_status write_dtensor(output *to, const tsr_dtensor *x, tsr_dtype dtyp
     return tsr_dtensor_visit_bytes(x, dtype, to->box, visit_to_file, to, NULL);
 }
 
-/* Collective: moves an item, part by part, to the layout in which it is written. `status` is this
- * rank's so far. */
+/* Collective: moves a part, or the item (NULL), to the layout in which it is written, and writes
+ * it. May fail on this rank alone. */
+static tsr_status write_part(output *to, const tsr_checkpoint_item *item, const tsr_dtensor *part, int64_t place)
+{
+    tsr_dtensor *moved;
+    TSR_TRY(tsr_checkpoint_move(item, part, &moved));
+    const tsr_status status = write_dtensor(to, moved, item->tensor.dtype, item->place + place);
+    tsr_dtensor_destroy(moved);
+    return status;
+}
+
+/* Collective: moves and writes an item part by part. `status` is this rank's so far. Before each
+ * part ranks tell each other theirs, so that all stop at the same one. */
 static tsr_status write_parts(const tsr_checkpoint_saving *s, output *to, const tsr_checkpoint_item *item,
                               tsr_status status)
 {
     const int64_t parts = tsr_checkpoint_parts(item);
-    for (int64_t i = 0; i < parts; i++) {
-        tsr_dtensor *moved;
-        int64_t place;
-        TSR_TRY(tsr_checkpoint_move_part(s, item, i, status, &place, &moved));
-        status = write_dtensor(to, moved, item->tensor.dtype, item->place + place);
-        tsr_dtensor_destroy(moved);
+    bool goes_on = true;
+    for (int64_t i = 0; i < parts && goes_on; i++) {
+        tsr_dtensor *part = NULL;
+        int64_t place = 0;
+        if (status == TSR_OK)
+            status = tsr_checkpoint_view_part(item, i, &place, &part);
+        status = tsr_comm_share_status(s->comm, s->call, status);
+        goes_on = status == TSR_OK;
+        if (goes_on)
+            status = write_part(to, item, part, place);
+        tsr_dtensor_destroy(part);
     }
     return status;
 }

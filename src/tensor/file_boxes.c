@@ -201,9 +201,10 @@ static tsr_status read_pending(reader *r)
 /* True if the run can be read together with those that are pending. */
 static bool joins(const short_runs *p, const file_run *one)
 {
+    if (p->count == 0 || p->count == TOGETHER)
+        return false;
     const file_run *const first = &p->runs[0], *const last = &p->runs[p->count - 1];
-    return p->count > 0 && p->count < TOGETHER && one->at >= last->end && one->at - last->end < PAGE_BYTES &&
-           one->end - first->at <= (int64_t)STAGE_BYTES;
+    return one->at >= last->end && one->at - last->end < PAGE_BYTES && one->end - first->at <= (int64_t)STAGE_BYTES;
 }
 
 /* Reads `count` elements that follow each other in the file, from byte `at` on: now, or with the

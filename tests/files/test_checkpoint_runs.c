@@ -3,6 +3,7 @@
  * for gaps of less than a page. Ranks read at the same time. */
 #include "checkpoint_support.h"
 #include "comm_suite.h"
+#include "counted_memory.h"
 
 #include <tessera/checkpoint.h>
 #include <tessera/values.h>
@@ -259,6 +260,68 @@ static void terms_are_reduced_to_where_they_are_written(void **state)
     suite_run(1, remove_folder, "terms");
 }
 
+/* Saves while rank 1 lacks memory. */
+typedef struct want {
+    const run_case *c;
+    bool apart;
+    size_t step; /* between the allocations that fail */
+} want;
+
+/* Makes rank 1's n-th allocation of a call fail. `*through`: it has fewer. */
+static tsr_status save_in_want(tsr_comm *comm, const want *w, const char *folder, tsr_dtensor *x, size_t n,
+                               bool *through)
+{
+    const tsr_safetensors_tensor tensor = {"x", x, w->c->stored};
+    tsr_checkpoint_saving *saving = NULL;
+    counted_fail_here(n, false);
+    const tsr_status status = w->apart ? tsr_checkpoint_start(comm, folder, 1, &tensor, NULL, &saving)
+                                       : tsr_checkpoint_save(comm, folder, 1, &tensor, NULL);
+    *through = counted_fail_here(0, false) != 0;
+    return saving ? tsr_checkpoint_finish(saving) : status;
+}
+
+/* All ranks hear of the failure, those that do not take part in moves, too, or none does. */
+static tsr_status want_memory(tsr_comm *comm, void *arg)
+{
+    const want *const w = arg;
+    char folder[FOLDER_BYTES];
+    tsr_dtensor *x;
+    int32_t seen[3] = {0, 0, 0}; /* a rank succeeded, one failed, rank 1 had no failure */
+    name_folder("runs", folder);
+    TSR_TRY(make(comm, w->c, w->c->mesh, w->c->placements, true, &x));
+    for (size_t n = 1; !seen[2]; n += w->step) {
+        bool through;
+        const tsr_status status = save_in_want(comm, w, folder, x, tsr_comm_rank(comm) == 1 ? n : 0, &through);
+        seen[0] = status == TSR_OK;
+        seen[1] = status != TSR_OK;
+        seen[2] = through;
+        TSR_TRY(tsr_comm_all_reduce(comm, seen, seen, 3, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
+        CHECK(seen[0] + seen[1] == 1);
+    }
+    CHECK(seen[0]);
+    tsr_dtensor_destroy(x);
+    return TSR_OK;
+}
+
+static void all_ranks_hear_of_one_without_memory(void **state)
+{
+    static const run_case one = {"2@1", "S(1)", 4, 2, {64, 64}, TSR_F32, TSR_F32, 0, 0, 0},
+                          parts = {"2@1", "S(1)", 4, 2, {5000, 1024}, TSR_F32, TSR_F32, 0, 0, 0};
+    static const want wants[] = {{&one, true, 1}, {&one, false, 1}, {&parts, false, 5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
+        counted_memory memory = {0};
+        tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+        want w = wants[i];
+        options.context = counted_context(&memory);
+        options.timeout_ms = 20000;
+        suite_run_with(w.c->ranks, want_memory, &w, &options);
+        tsr_context_destroy(options.context);
+        assert_nothing_leaked(&memory);
+    }
+    suite_run(1, remove_folder, "runs");
+}
+
 /* Each rank waits in its read for that of the other. */
 static void ranks_read_at_the_same_time(void **state)
 {
@@ -278,6 +341,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_runs_are_written_and_read_in_large_pieces),
         cmocka_unit_test(terms_are_reduced_to_where_they_are_written),
+        cmocka_unit_test(all_ranks_hear_of_one_without_memory),
         cmocka_unit_test(ranks_read_at_the_same_time),
     };
     return cmocka_run_group_tests_name("checkpoints of short runs", tests, NULL, NULL);

@@ -70,7 +70,8 @@ static tsr_status check_stack(tsr_comm *comm, const tsr_safetensors *file, size_
     tsr_layout *layout;
     tsr_dtensor *x;
     snprintf(text, sizeof text, "%dx%dx%d", (int)sizes[0], (int)sizes[1], (int)sizes[2]);
-    test_case("%s on %s", text, placements);
+    if (tsr_comm_rank(comm) == 0)
+        test_case("%s as %s", text, placements);
     TSR_TRY(layout_over(comm, mesh, text, placements, TSR_F32, &layout));
     TSR_TRY(tsr_safetensors_distribute_stacked(file, count, patterns, layout, &bytes_read, &x));
     for (int dim = 0; dim < 3; dim++)

@@ -76,13 +76,22 @@ static const quoted texts[] = {
     {TSR_SHARDING_HLO, "4", "8x8", "{maximal device=2}", "S(0;sizes=0,0,8,0)", NULL},
     {TSR_SHARDING_HLO, "2x2", "4", "sharding={devices=[2,2]<=[4] last_tile_dim_replicate metadata={op_name=\"x\"}}",
      "S(0),R", "{devices=[2,2]<=[4] last_tile_dim_replicate}"},
+    {TSR_SHARDING_HLO, "2x2", "4", "{devices=[4]<=[4] shard_as 7 metadata={{op_name=\"a}\\\"\"} {}}}", "S(0),S(0)",
+     "{devices=[4]<=[4]}"},
+    {TSR_SHARDING_HLO, "2x2", "4", "{replicated shard_like 0}", "R,R", "{replicated}"},
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'b'=4], [{'a'}, {}], unreduced={'b'}}", "S(0),P", NULL},
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'b'=4], [{'b':(1)2, 'b':(2)2}, {'a', ?}], replicated={}}",
      "S(1),S(0)", "{mesh['a'=2,'b'=4], [{'b'}, {'a'}]}"},
     {TSR_SHARDING_HLO3, "a=2,b=2@[0,2,1,3]", "8x8", "{mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)), [{'a'}, {}]}",
      "S(0),R", "{mesh['a'=2,'b'=2], device_ids=(0,2,1,3), [{'a'}, {}]}"},
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh[], replicated}", "R,R", "{mesh['a'=2,'b'=4], [{}, {}]}"},
+    {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'b'=4], unreduced, metadata={{op_name=\"f\"}}}", "P,P",
+     "{mesh['a'=2,'b'=4], [{}, {}], unreduced={'a', 'b'}}"},
+    {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'b'=4], [], replicated={'a'}, unreduced={'b'}}", "R,P",
+     "{mesh['a'=2,'b'=4], [{}, {}], unreduced={'b'}}"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{replicated, metadata={{op_name=\"f\"}}}", "R", "{mesh['a'=2], [{}]}"},
     {TSR_SHARDING_HLO3, "a=4", "8", "{maximal_mesh[device_id=3]}", "S(0;sizes=0,0,0,8)", NULL},
+    {TSR_SHARDING_HLO3, "a=4", "8", "{maximal device=3}", "S(0;sizes=0,0,0,8)", "{maximal_mesh[device_id=3]}"},
     {TSR_SHARDING_SDY, "x=2,y=4", "8x8", "#sdy.sharding<@mesh, [{\"x\"}, {\"y\", ?}]>", "S(0),S(1)",
      "#sdy.sharding<@mesh, [{\"x\"}, {\"y\"}]>"},
     {TSR_SHARDING_SDY, "x=2,y=4,z=2", "8x8",
@@ -90,7 +99,8 @@ static const quoted texts[] = {
      "#sdy.sharding<@mesh, [{\"x\"}, {}], unreduced={\"z\"}>"},
     {TSR_SHARDING_SDY, "a=2,b=2@[0,2,1,3]", "8",
      "#sdy.sharding<mesh<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>, [{\"b\", \"a\"}]>", "S(0)[1],S(0)[0]", NULL},
-    {TSR_SHARDING_SDY, "a=6", "8", "#sdy.sharding<mesh<[], device_ids=[5]>, [{}]>", "S(0;sizes=0,0,0,0,0,8)", NULL},
+    {TSR_SHARDING_SDY, "a=6", "8x8", "#sdy.sharding<mesh<[], device_ids=[5]>, []>", "S(0;sizes=0,0,0,0,0,8)", NULL},
+    {TSR_SHARDING_SDY, "a=6", "8x8", "#sdy.sharding<mesh<[]>, [{}, {}]>", "R", "#sdy.sharding<@mesh, [{}, {}]>"},
     {TSR_SHARDING_SDY, "a=2", "scalar", "#sdy.sharding<@mesh, []>", "R", NULL},
     {TSR_SHARDING_JAX, "x=2,y=4", "8x8x8", "PartitionSpec('x', None, 'y')", "S(0),S(2)", NULL},
     {TSR_SHARDING_JAX, "x=2,y=4", "8x8", "P(('y', 'x'), None)", "S(0)[1],S(0)[0]", "PartitionSpec(('y', 'x'))"},
@@ -101,8 +111,19 @@ static const quoted texts[] = {
     {TSR_SHARDING_TORCH, "2", "9x6", "(Shard(-1),)", "S(1)", "(Shard(dim=1),)"},
     {TSR_SHARDING_TORCH, "2x2", "9", "(Partial(reduce_op='max'), Partial(max))", "P(max),P(max)",
      "(Partial(max), Partial(max))"},
-    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=2), Shard(dim=0))", "S(0;interleave=2),S(0)", NULL},
-    {TSR_SHARDING_SBP, "2x2", "9x6", "(oneflow.sbp.broadcast, oneflow.sbp.split(dim=0))", "R,S(0;balanced)", NULL},
+    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=2), Shard(dim=0))", "S(0)[1],S(0)[0]", NULL},
+    {TSR_SHARDING_TORCH, "2x3x2", "24x2", "(_StridedShard(dim=0, sf=2), _StridedShard(dim=0, sf=2), Shard(dim=0))",
+     "S(0)[1],S(0)[2],S(0)[0]", NULL},
+    {TSR_SHARDING_TORCH, "2x3x2", "24x2", "(_StridedShard(dim=0, sf=6), _StridedShard(dim=0, sf=2), Shard(dim=0))",
+     "S(0)[2],S(0)[1],S(0)[0]", NULL},
+    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=4), Shard(dim=0))", "S(0;interleave=4),S(0)", NULL},
+    {TSR_SHARDING_TORCH, "2x2", "8", "(_StridedShard(dim=0, sf=2), Replicate())", "S(0;interleave=2),R", NULL},
+    {TSR_SHARDING_TORCH, "4x2", "9", "(_StridedShard(dim=0, sf=2), Shard(dim=0))", "S(0;interleave=2),S(0)", NULL},
+    {TSR_SHARDING_SBP, "2x4", "9x6", "(oneflow.sbp.broadcast, oneflow.sbp.split(dim=0))", "R,S(0;balanced)", NULL},
+    {TSR_SHARDING_SBP, "2x4", "7x6", "(oneflow.sbp.broadcast, oneflow.sbp.split(dim=0))", "R,S(0)", NULL},
+    {TSR_SHARDING_SBP, "2x2", "9", "(oneflow.sbp.split(dim=0), oneflow.sbp.split(dim=0))", "S(0),S(0)", NULL},
+    {TSR_SHARDING_SBP, "2x3", "8", "(oneflow.sbp.split(dim=0), oneflow.sbp.split(dim=0))",
+     "S(0;balanced),S(0;balanced)", NULL},
     {TSR_SHARDING_SBP, "2", "8", "flow.sbp.split(axis=0)", "S(0)", "(oneflow.sbp.split(dim=0),)"},
     {TSR_SHARDING_SBP, "2x2", "8", "P,B", "P,R", "(oneflow.sbp.partial_sum, oneflow.sbp.broadcast)"},
     {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x,unsharded, mesh:|x=2,y=2|*CPU", "S(0),R",
@@ -110,6 +131,10 @@ static const quoted texts[] = {
     {TSR_SHARDING_TF, "x=2,y=2", "4x4",
      "sharding_specs:unsharded,y, mesh:TPU|x=2,y=2|0,1,2,3|0,1,2,3|/job:localhost/task:0/device:TPU:0", "R,S(1)",
      "sharding_specs:unsharded,y, mesh:|x=2,y=2|*CPU"},
+    {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x,unsharded mesh:|x=2,y=2|*CPU", "S(0),R",
+     "sharding_specs:x,unsharded, mesh:|x=2,y=2|*CPU"},
+    {TSR_SHARDING_TF, "x=2,unsharded_y=2", "4x4", "sharding_specs:unsharded_y,x", "S(1),S(0)",
+     "sharding_specs:unsharded_y,x, mesh:|x=2,unsharded_y=2|*CPU"},
     {TSR_SHARDING_TF, "x=2", "scalar", "sharding_specs: mesh:|x=2|*CPU", "R", NULL},
     {TSR_SHARDING_MLIR, "2x4", "8x8", "shard.sharding @grid0 split_axes = [[0], [1]] : !shard.sharding", "S(0),S(1)",
      "shard.sharding @mesh split_axes = [[0], [1]] : !shard.sharding"},
@@ -117,6 +142,13 @@ static const quoted texts[] = {
      "%s = mesh.sharding @mesh_1d_4 split_axes = [[0]] sharded_dims_sizes = [1, 3, 3, 1] : !mesh.sharding",
      "S(0;sizes=1,3,3,1)",
      "shard.sharding @mesh split_axes = [[0], []] sharded_dims_offsets = [0, 1, 4, 7, 8] : !shard.sharding"},
+    {TSR_SHARDING_MLIR, "2x4", "9x6",
+     "shard.sharding @mesh split_axes = [[0], [1]] sharded_dims_offsets = [0, 5, 9, 0, 2, 4, 6, 6] : !shard.sharding",
+     "S(0),S(1)", NULL},
+    {TSR_SHARDING_MLIR, "1x2", "8x8",
+     "shard.sharding @g split_axes = [[0], [1]] sharded_dims_offsets = [0, 8, 0, 3, 8] : !shard.sharding",
+     "R,S(1;sizes=3,5)",
+     "shard.sharding @mesh split_axes = [[], [1]] sharded_dims_offsets = [0, 3, 8] : !shard.sharding"},
     {TSR_SHARDING_MLIR, "4", "8x16",
      "shard.sharding @grid_1d_4 split_axes = [[0]] sharded_dims_offsets = [0, 1, 4, 7, 8] : !shard.sharding",
      "S(0;sizes=1,3,3,1)",
@@ -193,6 +225,8 @@ typedef struct mistake {
 
 static const mistake mistakes[] = {
     {TSR_SHARDING_HLO, "2x2", "4x4", "{manual}", TSR_ERROR_UNSUPPORTED, "leaves open what the ranks hold"},
+    {TSR_SHARDING_HLO, "2x2", "4x4", "{unknown shard_as 0}", TSR_ERROR_UNSUPPORTED, "leaves open"},
+    {TSR_SHARDING_HLO, "2x2", "4x4", "{replicated metadata={a=\"}\"}", TSR_ERROR_ARGUMENT, "found the end"},
     {TSR_SHARDING_HLO, "2x2", "4x4", "{devices=[2,1,2]<=[4] last_tile_dims={manual}}", TSR_ERROR_UNSUPPORTED, "manual"},
     {TSR_SHARDING_HLO, "2x2", "4x4", "{{replicated}, {replicated}}", TSR_ERROR_UNSUPPORTED, "tuple"},
     {TSR_SHARDING_HLO, "2x2", "4x4", "{devices=[2,2]<=[4]", TSR_ERROR_ARGUMENT, "expected \"}\", found the end"},
@@ -201,6 +235,8 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_HLO, "2x2", "4x4", "{devices=[2,2]<=[2,2]T(0)}", TSR_ERROR_ARGUMENT, "not as long"},
     {TSR_SHARDING_HLO, "2x2", "4", "{devices=[2,2]<=[4]}", TSR_ERROR_ARGUMENT, "a tensor of 2 dims"},
     {TSR_SHARDING_HLO, "2x4", "4x4", "{devices=[2,2]<=[4]}", TSR_ERROR_ARGUMENT, "has 4 devices, but the mesh has 8"},
+    {TSR_SHARDING_HLO, "2x2", "4", "{devices=[2147483647]<=[2147483647]}", TSR_ERROR_ARGUMENT,
+     "has 2147483647 devices, but the mesh has 4"},
     {TSR_SHARDING_HLO1, "2x2", "4x4", "{devices=[2,2]0,1,2,2}", TSR_ERROR_ARGUMENT, "device 2 twice"},
     {TSR_SHARDING_HLO1, "2x2", "4x4", "{devices=[2,2]0,1,2,7}", TSR_ERROR_ARGUMENT, "do not have rank 3"},
     {TSR_SHARDING_HLO1, "4", "4", "{devices=[4]1,0,2,3}", TSR_ERROR_UNSUPPORTED, "in the text's order"},
@@ -218,6 +254,16 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_HLO3, "a=2,b=4", "8x8", "{mesh['a'=2,'c'=4], [{}, {}]}", TSR_ERROR_ARGUMENT, "has other axes"},
     {TSR_SHARDING_HLO3, "a=2,b=2", "8x8", "{mesh['a'=2,'b'=2], device_ids=(0,2,1,3), [{}, {}]}", TSR_ERROR_ARGUMENT,
      "in another order"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{mesh['a'=2], [{}], manual={'a'}}", TSR_ERROR_UNSUPPORTED, "leaves open"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{mesh['a'=2], unreduced, unreduced={'a'}}", TSR_ERROR_ARGUMENT, "there before"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{mesh['a'=2], manual}", TSR_ERROR_UNSUPPORTED, "leaves open"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{mesh['a'=2], [{}], replicated={'a'}, unreduced={'a'}}", TSR_ERROR_ARGUMENT,
+     "there before"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{mesh[], [{'a'}]}", TSR_ERROR_ARGUMENT, "has no axis of this name"},
+    {TSR_SHARDING_HLO3, "a=2", "8", "{[{'a'}]}", TSR_ERROR_ARGUMENT, "expected mesh[..], maximal"},
+    {TSR_SHARDING_SDY, "a=2", "8", "#sdy.sharding<mesh<[], device_ids=[1]>, [{\"a\"}]>", TSR_ERROR_ARGUMENT,
+     "has no axis of this name"},
+    {TSR_SHARDING_SDY, "a=2", "8", "#sdy.sharding<@mesh, []>", TSR_ERROR_ARGUMENT, "has more dims"},
     {TSR_SHARDING_SDY, "a=2,b=4", "8x8", "#sdy.sharding<@mesh, [{\"c\"}, {}]>", TSR_ERROR_ARGUMENT,
      "its dims are a, b"},
     {TSR_SHARDING_SDY, "2x4", "8x8", "#sdy.sharding<@mesh, [{\"c\"}, {}]>", TSR_ERROR_UNSUPPORTED, "have no names"},
@@ -226,17 +272,24 @@ static const mistake mistakes[] = {
     {TSR_SHARDING_SDY, "a=2", "8x8", "#sdy.sharding<@mesh, [{\"a\"}, {\"a\"}]>", TSR_ERROR_ARGUMENT, "there before"},
     {TSR_SHARDING_SDY, "a=2", "8", "#sdy.sharding<@mesh, [{\"a}]>", TSR_ERROR_ARGUMENT, "does not end"},
     {TSR_SHARDING_JAX, "a=2", "8", "PartitionSpec(PartitionSpec.UNCONSTRAINED)", TSR_ERROR_UNSUPPORTED, "leaves open"},
+    {TSR_SHARDING_JAX, "2", "8", "PartitionSpec('a')", TSR_ERROR_UNSUPPORTED, "have no names"},
+    {TSR_SHARDING_TF, "2", "8", "sharding_specs:a", TSR_ERROR_UNSUPPORTED, "have no names"},
     {TSR_SHARDING_JAX, "a=2", "8", "PartitionSpec('a', 'a')", TSR_ERROR_ARGUMENT, "as many dims"},
     {TSR_SHARDING_JAX, "a=2", "8", "Shard(0)", TSR_ERROR_ARGUMENT, "expected PartitionSpec("},
     {TSR_SHARDING_TORCH, "2x2", "8", "(Shard(0),)", TSR_ERROR_ARGUMENT, "has 1 words, but the mesh has 2 dims"},
     {TSR_SHARDING_TORCH, "2", "8", "(Shard(0), Shard(0))", TSR_ERROR_ARGUMENT, "more than 1 words"},
     {TSR_SHARDING_TORCH, "2", "8", "(Shard(1),)", TSR_ERROR_ARGUMENT, "the tensor has 1 dims"},
     {TSR_SHARDING_TORCH, "2", "8", "(_MaskPartial(),)", TSR_ERROR_UNSUPPORTED, "reduce them first"},
+    {TSR_SHARDING_TORCH, "2", "8", "(MaskP(sum, (8,), 0),)", TSR_ERROR_UNSUPPORTED, "masked terms"},
+    {TSR_SHARDING_TORCH, "2", "8", "(_NormPartial(2),)", TSR_ERROR_UNSUPPORTED, "terms of a norm"},
     {TSR_SHARDING_TORCH, "2", "8", "(Partial(median),)", TSR_ERROR_ARGUMENT, "expected sum, avg"},
     {TSR_SHARDING_SBP, "2", "8", "(Replicate(),)", TSR_ERROR_ARGUMENT, "expected split(dim), broadcast"},
     {TSR_SHARDING_TF, "x=2,y=2", "5x4", "sharding_specs:x,unsharded, mesh:|x=2,y=2|*CPU", TSR_ERROR_UNSUPPORTED,
      "length 5 for 2 parts"},
     {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x, mesh:|x=2,y=2|*CPU", TSR_ERROR_ARGUMENT, "has more dims"},
+    {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x", TSR_ERROR_ARGUMENT, "has more dims"},
+    {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x y", TSR_ERROR_ARGUMENT, "expected a comma, or mesh:"},
+    {TSR_SHARDING_TF, "x=2,y=2", "4", "sharding_specs:x, mesh:", TSR_ERROR_ARGUMENT, "found the end"},
     {TSR_SHARDING_TF, "x=2,y=2", "4x4", "sharding_specs:x,x, mesh:|x=2,y=2|*CPU", TSR_ERROR_ARGUMENT, "there before"},
     {TSR_SHARDING_TF, "x=2,y=2", "4", "sharding_specs:x, mesh:|y=2,x=2|*CPU", TSR_ERROR_ARGUMENT, "has other axes"},
     {TSR_SHARDING_TF, "x=2", "4", "sharding_specs:x, mesh:|x=2|1,0|1,0|", TSR_ERROR_ARGUMENT, "in another order"},
@@ -247,6 +300,15 @@ static const mistake mistakes[] = {
      "halos"},
     {TSR_SHARDING_MLIR, "2", "8", "shard.sharding @g split_axes = [[0]] sharded_dims_offsets = [0, 9, 8]",
      TSR_ERROR_ARGUMENT, "beyond 8"},
+    {TSR_SHARDING_MLIR, "5", "2305843009213693951",
+     "mesh.sharding @g split_axes = [[0]] sharded_dims_sizes = [2305843009213693951, 2305843009213693951, "
+     "2305843009213693951, 2305843009213693951, 2305843009213693951]",
+     TSR_ERROR_ARGUMENT, "do not sum"},
+    {TSR_SHARDING_MLIR, "2", "8",
+     "mesh.sharding @g split_axes = [[0]] sharded_dims_sizes = [3, 5] sharded_dims_offsets = [0, 3, 8]",
+     TSR_ERROR_ARGUMENT, "offsets or sizes before"},
+    {TSR_SHARDING_MLIR, "2", "8", "shard.sharding @g split_axes = [[0]] sharded_dims_offsets = [0, %c3, 8]",
+     TSR_ERROR_UNSUPPORTED, "at run time"},
     {TSR_SHARDING_MLIR, "2x2", "8", "shard.sharding @g split_axes = [[0, 1]] sharded_dims_offsets = [0, 1, 2, 3, 8]",
      TSR_ERROR_UNSUPPORTED, "several axes"},
     {TSR_SHARDING_END, "2", "8", "R", TSR_ERROR_ARGUMENT, "format 10 is none"},
@@ -275,6 +337,8 @@ static const unsaid unsaids[] = {
     {"a=2", "8", "P(avg)", TSR_SHARDING_SDY, "Shardy has no word for P(avg)"},
     {"a=2", "8", "P", TSR_SHARDING_TF, "TensorFlow has no word for P(sum)"},
     {"a=2", "8", "P", TSR_SHARDING_MLIR, "MLIR has no word for P(sum)"},
+    {"a=2", "8", "P(max)", TSR_SHARDING_TF, "TensorFlow has no word for P(max), which mesh dim 0 has"},
+    {"a=2", "8", "P(max)", TSR_SHARDING_MLIR, "MLIR has no word for P(max), which mesh dim 0 has"},
     {"a=2", "8", "S(0;interleave=2)", TSR_SHARDING_JAX, "how tensor dim 0 is cut"},
     {"a=2", "9x8", "S(1;sizes=3,5)", TSR_SHARDING_HLO1, "how tensor dim 1 is cut"},
     {"a=2,b=2", "9", "S(0),S(0)", TSR_SHARDING_SDY, "by all axes at once"},
@@ -283,6 +347,7 @@ static const unsaid unsaids[] = {
     {"a=2,b=2", "8", "S(0)[1],S(0)[0]", TSR_SHARDING_SBP, "no word for the order"},
     {"a=2,b=2", "8", "S(0),S(0)", TSR_SHARDING_TF, "by one axis"},
     {"a=2", "9", "S(0)", TSR_SHARDING_TF, "only evenly"},
+    {"unsharded=2", "8", "S(0)", TSR_SHARDING_TF, "give mesh dim 0 another name"},
     {"a=2", "8", "S(0;interleave=2)", TSR_SHARDING_MLIR, "MLIR has no word"},
     {"2", "8", "S(0)", TSR_SHARDING_JAX, "have no names"},
     {"2", "8", "S(0)", TSR_SHARDING_HLO3, "have no names"},
@@ -299,6 +364,8 @@ static void what_a_format_cannot_say_is_refused(void **state)
         tsr_layout *const layout = layout_of(u->mesh, u->shape, u->placements);
         test_case("%s on %s in %s", u->placements, u->mesh, tsr_sharding_format_name(u->format));
         expect_error(tsr_sharding_print(layout, u->format, text, sizeof text, &length), TSR_ERROR_UNSUPPORTED, u->part);
+        if (u->format == TSR_SHARDING_TF || u->format == TSR_SHARDING_MLIR)
+            assert_null(strstr(tsr_status_message(), "it knows sums"));
         assert_string_equal(text, "");
         assert_int_equal(length, 77);
         tsr_layout_destroy(layout);
@@ -393,6 +460,27 @@ static tsr_status convert(void *arg)
     return status;
 }
 
+/* The chunks of all axes together are longer than any number. */
+static void longest_dims_are_cut(void **state)
+{
+    static const struct {
+        int64_t length;
+        const char *placements;
+    } cases[] = {{INT64_MAX, "S(0),S(0)"},
+                 {INT64_MAX - 1, "S(0;unit=4611686018427387904),S(0;unit=2305843009213693952)"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tsr_layout *layout = NULL;
+        tsr_mesh *const mesh = mesh_of("2x2");
+        expect_ok(
+            tsr_sharding_parse(TSR_SHARDING_HLO, "{devices=[4]<=[4]}", mesh, 1, &cases[i].length, TSR_I8, &layout));
+        expect_text(layout, TSR_SHARDING_TESSERA, cases[i].placements);
+        expect_text(layout, TSR_SHARDING_HLO, "{devices=[4]<=[4]}");
+        tsr_layout_destroy(layout);
+        tsr_mesh_destroy(mesh);
+    }
+}
+
 static void no_memory_leaves_nothing(void **state)
 {
     static const conversion conversions[] = {
@@ -400,6 +488,7 @@ static void no_memory_leaves_nothing(void **state)
         {NULL, TSR_SHARDING_HLO, "{maximal device=3}"},
         {NULL, TSR_SHARDING_SDY, "#sdy.sharding<mesh<[\"a\"=2, \"b\"=2], device_ids=[0,2,1,3]>, [{\"b\"}, {}]>"},
         {NULL, TSR_SHARDING_TORCH, "(Shard(0), Shard(1))"},
+        {NULL, TSR_SHARDING_TORCH, "(_StridedShard(1, sf=2), Shard(1))"},
         {NULL, TSR_SHARDING_MLIR, "shard.sharding @g split_axes = [[], [0]] sharded_dims_offsets = [0, 3, 8]"},
     };
     (void)state;
@@ -436,6 +525,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_told),
         cmocka_unit_test(what_a_format_cannot_say_is_refused),
         cmocka_unit_test(seeded_layouts_come_back),
+        cmocka_unit_test(longest_dims_are_cut),
         cmocka_unit_test(no_memory_leaves_nothing),
         cmocka_unit_test(formats_have_names),
     };

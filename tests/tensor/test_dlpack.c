@@ -193,6 +193,14 @@ static void what_is_not_here_is_refused(void **state)
     expect_refused(&g, TSR_ERROR_UNSUPPORTED, "stride 1 is -1");
     give(&g), g.shape[1] = -2;
     expect_refused(&g, TSR_ERROR_ARGUMENT, "negative");
+    give(&g), g.tensor.data = NULL;
+    expect_refused(&g, TSR_ERROR_ARGUMENT, "data of a tensor of 6 elements is NULL");
+    give(&g), g.strides[0] = INT64_MAX / 4;
+    expect_refused(&g, TSR_ERROR_ARGUMENT, "with stride 0, 2305843009213693951, the tensor reaches beyond");
+    give(&g), g.shape[0] = INT64_MAX, g.shape[1] = INT64_MAX;
+    expect_refused(&g, TSR_ERROR_ARGUMENT, "more than 2^63-1 bytes");
+    give(&g), g.tensor.strides = NULL, g.tensor.ndim = 3, g.shape[1] = INT64_MAX / 2 + 2, g.shape[2] = 2;
+    expect_refused(&g, TSR_ERROR_ARGUMENT, "more than 2^63-1 bytes");
     give(&g), g.tensor.byte_offset = 2;
     expect_refused(&g, TSR_ERROR_UNSUPPORTED, "not aligned to 4 bytes");
     expect_error(tsr_tensor_from_dltensor(NULL, NULL, NULL), TSR_ERROR_ARGUMENT, "dl_tensor is NULL");

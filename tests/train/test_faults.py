@@ -57,13 +57,45 @@ def told(steps):
 def settings(directory):
     data, folder = [*trained.write_tiny(directory)[:3], *SQUARE], directory / "saved"
     options = ["--batch", 4, "--length", 7, "--order", "random", "--seed", 5, "--lr", "0.02", "--warm-up", 6, "--clip", "0.5", "--betas", "0.8,0.9",
-               "--epsilon", "1e-6", "--weight-decay", "0.2", "--dropout", "0.1", "--dtype", "f64"]
+               "--epsilon", "1e-6", "--weight-decay", "0.2", "--dropout", "0.1", "--dtype", "f64", "--micro-batches", 3]
     whole = told(trained.steps(*data, *options, "--steps", 8))
     trained.steps(*data, *options, "--steps", 4, "--save", folder)
     expect(told(trained.steps(*data, "--steps", 8, "--resume", folder)) == whole[4:], whole)
-    for given in (["--batch", 3], ["--order", "sequential"], ["--seed", 6]):
+    for given in (["--batch", 3], ["--order", "sequential"], ["--seed", 6], ["--micro-batches", 2]):
         other = told(trained.steps(*data, *given, "--steps", 8, "--resume", folder))
         expect(len(other) == 4 and other != whole[4:], given, "changes nothing", other)
+
+
+@case("the optimizer, the loss scale and the last step are the state's, too")
+def more_settings(directory):
+    data, folder = trained.write_tiny(directory), directory / "saved"
+    options = ["--dtype", "bf16", "--optimizer", "lion", "--betas", "0.8,0.9"]
+    for scale in ([], ["--loss-scale", 8], ["--loss-scale", 0]):
+        whole = trained.steps(*data, *options, *scale, "--steps", 4)
+        trained.steps(*data, *options, *scale, "--steps", 2, "--save", folder)
+        rest = trained.steps(*data, "--steps", 4, "--resume", folder)
+        expect(told(rest) == told(whole[2:]), whole, rest)
+        expect([step.get("loss_scale") for step in rest] == [step.get("loss_scale") for step in whole[2:]], whole, rest)
+    expect(trained.steps(*data, "--resume", folder) == [], "a run that is done goes on")
+    refused(1, *data, "--resume", folder, "--optimizer", "adamw", says="--optimizer lion, not adamw")
+    refused(1, *data, "--resume", folder, "--epsilon", "1e-6", says=["--epsilon", "not of lion"])
+
+
+@case("a state of f32 that goes on in bf16 has bf16's loss scale")
+def widths(directory):
+    data, folder = trained.write_tiny(directory), directory / "saved"
+    trained.steps(*data, "--steps", 1, "--save", folder)
+    expect(trained.steps(*data, "--dtype", "bf16", "--steps", 2, "--resume", folder)[0]["loss_scale"] == 65536, "another scale")
+
+
+@case("options contradict the settings of the state, and not the defaults")
+def contradictions(directory):
+    data, folder = [*trained.write_tiny(directory)[:3], "--length", 8], directory / "saved"
+    trained.steps(*data, "--batch", 20, "--schedule", "cosine", "--steps", 1, "--save", folder)
+    on = [*data, "--steps", 2, "--resume", folder]
+    expect(len(trained.steps(*on, "--micro-batches", 18, "--final-lr", "1e-4")) == 1, "other steps")
+    refused(1, *on, "--micro-batches", 21, says=["--micro-batches 21", "20 windows"])
+    refused(1, *on, "--schedule", "constant", "--final-lr", "1e-4", says="--schedule linear or cosine")
 
 
 @case("the rate goes on along its schedule")
@@ -147,5 +179,5 @@ def kills(directory):
 
 
 if launched:  # what has nothing to do with how ranks run
-    cases[:] = [entry for entry in cases if entry[1] not in (settings, schedule, other_settings, background)]
+    cases[:] = [entry for entry in cases if entry[1] not in (settings, more_settings, widths, contradictions, schedule, other_settings, background)]
 run_cases()

@@ -174,9 +174,11 @@ static bool is_of_state(const tsr_executable *x, int value, size_t index)
     return base && (base->place == TSR_PLACE_BOUND || base->place == TSR_PLACE_STATE) && base->index == index;
 }
 
+/* True if a step reads a state, or with `views` if it does by strides of a view. A store reads what
+ * follows the state into which it writes. */
 static bool reads_state(const tsr_executable *x, const tsr_step *step, size_t index, bool views)
 {
-    for (int i = 0; i < step->operand_count; i++)
+    for (int i = step->kind == TSR_DOES_STORE; i < step->operand_count; i++)
         if (is_of_state(x, step->operands[i], index) &&
             (!views || x->values[step->operands[i]].base != step->operands[i]))
             return true;
@@ -192,7 +194,7 @@ static bool is_free_from(const tsr_executable *x, size_t index, int maker, int a
     for (int i = 0; i < at; i++) {
         const tsr_step *const step = &x->steps[i];
         const bool meanwhile = i > maker || (step->kind == TSR_DOES_MOVE && step->last > maker);
-        if (meanwhile && step->kind != TSR_DOES_STORE && reads_state(x, step, index, false))
+        if (meanwhile && reads_state(x, step, index, false))
             return false;
         if (i > maker && step->kind == TSR_DOES_STORE && is_of_state(x, step->operands[0], index))
             return false;

@@ -27,6 +27,15 @@ static bool passes(const tsr_program_node *node)
     return is_move(node) || (node->op && node->op->passes);
 }
 
+/* True of a state, as it was, into which is stored before a node. */
+static bool is_overwritten(const tsr_program *program, int value, size_t node)
+{
+    for (size_t i = 0; program->values[value].kind == TSR_VALUE_STATE && i < node; i++)
+        if (program->nodes[i].stores && program->nodes[i].operands[0] == value)
+            return true;
+    return false;
+}
+
 tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *operand)
 {
     void *memory;
@@ -40,7 +49,8 @@ tsr_status tsr_compile_chains(const tsr_program *program, bool *needed, int *ope
             continue;
         int from = node->operands[0];
         while (uses[from] == 1 && program->values[from].kind == TSR_VALUE_RESULT &&
-               passes(&program->nodes[program->values[from].node])) {
+               passes(&program->nodes[program->values[from].node]) &&
+               !is_overwritten(program, program->nodes[program->values[from].node].operands[0], i - 1)) {
             needed[program->values[from].node] = false;
             from = program->nodes[program->values[from].node].operands[0];
         }

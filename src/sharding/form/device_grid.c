@@ -33,6 +33,14 @@ int64_t tsr_device_grid_count(const int64_t *shape, int count)
     return product;
 }
 
+tsr_status tsr_device_grid_check(const tsr_device_grid *grid, const tsr_mesh *mesh)
+{
+    if (grid->count == tsr_mesh_count(mesh))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the text has %lld devices, but the mesh has %lld ranks",
+                          (long long)grid->count, (long long)tsr_mesh_count(mesh));
+}
+
 void tsr_device_grid_list(int ndim, const int64_t *shape, const int *order, int64_t *device)
 {
     int64_t strides[TSR_GRID_MOST], at[TSR_GRID_MOST] = {0}, stride = 1;
@@ -181,9 +189,6 @@ tsr_status tsr_device_grid_match(const tsr_device_grid *grid, tsr_sharding_form 
 {
     tsr_context *const context = tsr_mesh_context(form->mesh);
     placed *at;
-    if (grid->count != tsr_mesh_count(form->mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the text has %lld devices, but the mesh has %lld ranks",
-                              (long long)grid->count, (long long)tsr_mesh_count(form->mesh));
     TSR_TRY(tsr_allocate(context, (size_t)grid->count * sizeof *at, (void **)&at));
     tsr_status status = find_places(grid, at);
     if (status == TSR_OK)

@@ -21,6 +21,9 @@ typedef struct tsr_device_grid {
 /** The product of `count` sizes; -1: more than ranks can be. */
 int64_t tsr_device_grid_count(const int64_t *shape, int count);
 
+/** TSR_ERROR_ARGUMENT unless the grid has one device for each rank of the mesh. */
+tsr_status tsr_device_grid_check(const tsr_device_grid *grid, const tsr_mesh *mesh);
+
 /**
  * Lists `0, 1, .., count - 1` as an array of `shape`, its dims in the order of `order` (NULL: as
  * they are): XLA's `<=[shape]T(order)`.
@@ -28,8 +31,9 @@ int64_t tsr_device_grid_count(const int64_t *shape, int count);
 void tsr_device_grid_list(int ndim, const int64_t *shape, const int *order, int64_t *device);
 
 /**
- * Finds the axes of `form`'s mesh that cut the tensor as the grid does. TSR_ERROR_ARGUMENT: the
- * grid's devices are not the mesh's ranks. TSR_ERROR_UNSUPPORTED: axes of this mesh do not cut so.
+ * Finds the axes of `form`'s mesh that cut the tensor as the grid does, which
+ * tsr_device_grid_check() accepted. TSR_ERROR_ARGUMENT: the grid's devices are not the mesh's
+ * ranks. TSR_ERROR_UNSUPPORTED: axes of this mesh do not cut so.
  */
 tsr_status tsr_device_grid_match(const tsr_device_grid *grid, tsr_sharding_form *form);
 

@@ -45,8 +45,20 @@ static bool falls_alike(const tsr_sharding_form *form, const tsr_axis_list *list
            falls_alike(form, list, first + 1, length % whole, chunk);
 }
 
+/* True if parts that differ by at most one, by the axes of `list` from number `first` on, are the
+ * chunks. */
+static bool is_balanced(const tsr_sharding_form *form, const tsr_axis_list *list, int first, int64_t length)
+{
+    if (length == 0 || first == list->count)
+        return true;
+    const int64_t parts = tsr_mesh_size(form->mesh, list->at[first]), each = length / parts, longer = length % parts;
+    if (each > 0 && longer > 0 && longer < parts - 1)
+        return false;
+    return (longer == 0 || is_balanced(form, list, first + 1, each + 1)) && is_balanced(form, list, first + 1, each);
+}
+
 /* Placements of the axes that cut `dim`. The order is given where it is not that of the mesh, and
- * units where chunks of all axes together fall elsewhere than cuts one after the other. */
+ * units, or that parts are balanced, where cuts into chunks one after the other fall elsewhere. */
 static void place_cuts(const tsr_sharding_form *form, int dim, tsr_cut_rule rule, tsr_placement *placements)
 {
     const tsr_axis_list *const list = &form->cuts[dim];
@@ -55,14 +67,16 @@ static void place_cuts(const tsr_sharding_form *form, int dim, tsr_cut_rule rule
     bool ordered = true;
     for (int i = 1; i < list->count; i++)
         ordered = ordered && list->at[i - 1] < list->at[i];
+    const bool balanced = rule == TSR_CUT_BALANCED && !is_balanced(form, list, 0, form->shape[dim]);
     const bool units = rule == TSR_CUT_AT_ONCE && unit > 0 && !falls_alike(form, list, 0, form->shape[dim], unit);
     for (int i = list->count - 1; i >= 0; i--) {
         tsr_placement *const p = &placements[list->at[i]];
         *p = tsr_shard(dim);
         p->order = ordered ? TSR_ORDER_DEFAULT : i;
-        p->balanced = rule == TSR_CUT_BALANCED && form->shape[dim] % parts != 0;
+        p->balanced = balanced;
         p->unit = units && unit > 1 ? unit : 0;
-        unit *= tsr_mesh_size(form->mesh, list->at[i]);
+        if (i > 0) /* behind the last, this may be more than 2^63 - 1 */
+            unit *= tsr_mesh_size(form->mesh, list->at[i]);
     }
 }
 
@@ -149,6 +163,15 @@ static tsr_status refuse_partial(const char *format, int mesh_dim, tsr_reduce_op
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                           "%s has no word for P(%s), which mesh dim %d has: it knows sums of terms alone", format,
                           tsr_reduce_op_name(op), mesh_dim);
+}
+
+tsr_status tsr_form_refuse_terms(const tsr_layout *layout, const char *format)
+{
+    for (int m = 0; m < layout->mesh_ndim; m++)
+        if (tsr_layout_kind(layout, m) == TSR_PARTIAL)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has no word for P(%s), which mesh dim %d has", format,
+                                  tsr_reduce_op_name(layout->placements[m].op), m);
+    return TSR_OK;
 }
 
 tsr_status tsr_form_of_axes(const tsr_layout *layout, const char *format, tsr_sharding_form *form)

@@ -47,6 +47,9 @@ tsr_status tsr_form_layout(const tsr_sharding_form *form, tsr_cut_rule rule, tsr
  */
 tsr_status tsr_form_of(const tsr_layout *layout, tsr_cut_rule rule, const char *format, tsr_sharding_form *form);
 
+/** TSR_ERROR_UNSUPPORTED if a mesh dim holds terms, for a format that has no word for any. */
+tsr_status tsr_form_refuse_terms(const tsr_layout *layout, const char *format);
+
 /** The form of a layout without looking where its cuts fall. Errors as for tsr_form_of(). */
 tsr_status tsr_form_of_axes(const tsr_layout *layout, const char *format, tsr_sharding_form *form);
 

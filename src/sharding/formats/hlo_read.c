@@ -143,6 +143,7 @@ static tsr_status match_grid(reader *r)
 {
     tsr_context *const context = tsr_mesh_context(r->given->mesh);
     const size_t end = r->scan->at;
+    TSR_TRY(tsr_device_grid_check(&r->grid, r->given->mesh));
     TSR_TRY(tsr_allocate(context, (size_t)r->grid.count * sizeof *r->grid.device, (void **)&r->grid.device));
     tsr_status status = r->iota ? read_iota(r, r->grid.device) : read_list(r, r->grid.device);
     if (status == TSR_OK)
@@ -161,6 +162,8 @@ static tsr_status read_body(reader *r)
         return tsr_token_unsupported(r->scan, at, "this is a tuple of shardings: give that of one tensor");
     if (tsr_token_accept(r->scan, "manual"))
         return tsr_token_unsupported(r->scan, at, "manual leaves open what the ranks hold");
+    if (tsr_token_accept(r->scan, "unknown"))
+        return tsr_token_unsupported(r->scan, at, "unknown leaves open what the ranks hold");
     if (tsr_token_accept(r->scan, "maximal")) {
         TSR_TRY(tsr_token_need(r->scan, "device="));
         return tsr_token_number(r->scan, INT_MAX, "a device", &r->form.owner);
@@ -175,15 +178,14 @@ static tsr_status read_body(reader *r)
     return read_grid(r);
 }
 
-/* `metadata={..}`, which says where a sharding came from. */
-static tsr_status skip_metadata(tsr_scan *scan)
+/* `shard_as 1`, which asks that other tensors are cut alike, and `metadata={..}`, which says where
+ * a sharding came from. */
+static tsr_status skip_marks(tsr_scan *scan)
 {
-    int depth = 1;
-    if (!tsr_token_accept(scan, "metadata={"))
-        return TSR_OK;
-    for (; depth > 0 && scan->text[scan->at]; scan->at++)
-        depth += (scan->text[scan->at] == '{') - (scan->text[scan->at] == '}');
-    return depth > 0 ? tsr_scan_expected(scan, scan->at, "\"}\"") : TSR_OK;
+    int64_t group;
+    if (tsr_token_accept(scan, "shard_as") || tsr_token_accept(scan, "shard_like"))
+        TSR_TRY(tsr_token_number(scan, INT64_MAX, "the number of a group", &group));
+    return tsr_token_accept(scan, "metadata={") ? tsr_token_skip_braces(scan) : TSR_OK;
 }
 
 tsr_status tsr_read_hlo(tsr_scan *scan, const tsr_sharding_case *given, tsr_layout **out)
@@ -193,7 +195,7 @@ tsr_status tsr_read_hlo(tsr_scan *scan, const tsr_sharding_case *given, tsr_layo
     tsr_token_accept(scan, "sharding=");
     TSR_TRY(tsr_token_need(scan, "{"));
     TSR_TRY(read_body(&r));
-    TSR_TRY(skip_metadata(scan));
+    TSR_TRY(skip_marks(scan));
     TSR_TRY(tsr_token_need(scan, "}"));
     TSR_TRY(tsr_token_end(scan));
     if (r.grid.ndim > 0)

@@ -1,5 +1,6 @@
 #include "sharding/formats/mlir.h"
 
+#include "base/checked.h"
 #include "base/memory/memory.h"
 #include "placement/layout.h"
 #include "sharding/form/same_cuts.h"
@@ -14,15 +15,18 @@ typedef struct reader {
     const tsr_sharding_case *given;
     tsr_sharding_form form;
     bool used[TSR_MAX_DIMS];
-    size_t offsets; /* where the list of offsets begins; 0: there is none */
-    bool sizes;     /* the list has sizes instead */
+    bool split[TSR_MAX_DIMS]; /* by tensor dim: it has axes, which may all be of size 1 */
+    size_t offsets;           /* where the list of offsets begins; 0: there is none */
+    bool sizes;               /* the list has sizes instead */
 } reader;
 
-static tsr_status read_axes(reader *r, tsr_axis_list *list)
+/* `[0, 1]`; sets `*some` to whether there are axes, which the list has but for those of size 1. */
+static tsr_status read_axes(reader *r, tsr_axis_list *list, bool *some)
 {
     int64_t axis;
     TSR_TRY(tsr_token_need(r->scan, "["));
-    if (tsr_token_accept(r->scan, "]"))
+    *some = !tsr_token_accept(r->scan, "]");
+    if (!*some)
         return TSR_OK;
     do {
         TSR_TRY(tsr_token_number(r->scan, TSR_MAX_DIMS, "an axis of the grid", &axis));
@@ -48,7 +52,8 @@ static tsr_status read_split_axes(reader *r)
     do {
         if (dim == r->given->ndim)
             return tsr_scan_refuse(r->scan, r->scan->at, "the tensor does not have as many dims");
-        TSR_TRY(read_axes(r, &r->form.cuts[dim++]));
+        TSR_TRY(read_axes(r, &r->form.cuts[dim], &r->split[dim]));
+        dim++;
     } while (tsr_token_accept(r->scan, ","));
     return tsr_token_need(r->scan, "]");
 }
@@ -57,11 +62,13 @@ static tsr_status read_split_axes(reader *r)
 static tsr_status skip_numbers(reader *r)
 {
     int64_t number;
+    if (r->offsets)
+        return tsr_scan_refuse(r->scan, r->scan->at, "there was a list of offsets or sizes before");
     TSR_TRY(tsr_token_need(r->scan, "="));
     TSR_TRY(tsr_token_need(r->scan, "["));
     r->offsets = r->scan->at;
     do {
-        if (tsr_token_accept(r->scan, "?"))
+        if (tsr_token_accept(r->scan, "%") || tsr_token_accept(r->scan, "?"))
             return tsr_token_unsupported(r->scan, r->scan->at - 1, "a size that is known at run time alone");
         TSR_TRY(tsr_token_number(r->scan, INT64_MAX, "a number", &number));
     } while (tsr_token_accept(r->scan, ","));
@@ -72,15 +79,16 @@ static tsr_status read_options(reader *r)
 {
     for (;;) {
         const size_t at = r->scan->at;
+        bool some;
         if (tsr_token_accept(r->scan, "partial")) {
             TSR_TRY(tsr_token_need(r->scan, "="));
             TSR_TRY(tsr_token_need(r->scan, "sum"));
-            TSR_TRY(read_axes(r, &r->form.summed));
+            TSR_TRY(read_axes(r, &r->form.summed, &some));
         } else if (tsr_token_accept(r->scan, "sharded_dims_offsets")) {
             TSR_TRY(skip_numbers(r));
         } else if (tsr_token_accept(r->scan, "sharded_dims_sizes")) {
-            r->sizes = true;
             TSR_TRY(skip_numbers(r));
+            r->sizes = true;
         } else if (tsr_token_accept(r->scan, "halo_sizes")) {
             return tsr_token_unsupported(r->scan, at, "halos, elements that several ranks hold, have no placement");
         } else {
@@ -92,22 +100,34 @@ static tsr_status read_options(reader *r)
 /* The sizes of the parts of `dim`, from its share of the list. */
 static tsr_status read_parts(reader *r, int dim, int64_t parts, int64_t *sizes)
 {
-    int64_t before = 0, sum = 0, number;
+    const int64_t length = r->given->shape[dim];
+    int64_t before = 0, left = length, number;
     const size_t at = r->scan->at;
     if (!r->sizes)
         TSR_TRY(tsr_token_number(r->scan, 0, "0, the first offset", &before));
     for (int64_t i = 0; i < parts; i++) {
         if (i > 0 || !r->sizes)
             TSR_TRY(tsr_token_need(r->scan, ","));
-        TSR_TRY(tsr_token_number(r->scan, r->given->shape[dim], "a number up to the dim's length", &number));
+        TSR_TRY(tsr_token_number(r->scan, length, "a number up to the dim's length", &number));
         if (!r->sizes && number < before)
             return tsr_scan_refuse(r->scan, at, "these offsets do not ascend");
         sizes[i] = r->sizes ? number : number - before;
         before = number;
-        sum += sizes[i];
+        left = sizes[i] <= left ? left - sizes[i] : -1; /* -1: they are too long together */
     }
-    return sum == r->given->shape[dim] ? TSR_OK
-                                       : tsr_scan_refuse(r->scan, at, "these parts do not sum to the dim's length");
+    return left == 0 ? TSR_OK : tsr_scan_refuse(r->scan, at, "these parts do not sum to the dim's length");
+}
+
+/* True if the parts are chunks of ceil(length / parts). */
+static bool are_chunks(const int64_t *sizes, int64_t parts, int64_t length)
+{
+    const int64_t chunk = tsr_ceil_div(length, parts);
+    for (int64_t i = 0; i < parts; i++) {
+        if (sizes[i] != tsr_min_i64(chunk, length))
+            return false;
+        length -= sizes[i];
+    }
+    return true;
 }
 
 /* The layout of dims cut at offsets: each by one axis. `room` is for the sizes of all axes. */
@@ -122,7 +142,7 @@ static tsr_status place_parts(reader *r, int64_t *room, tsr_layout **out)
     r->scan->at = r->offsets;
     for (int d = 0; d < r->given->ndim; d++) {
         const tsr_axis_list *const cuts = &r->form.cuts[d];
-        if (cuts->count == 0)
+        if (!r->split[d])
             continue;
         if (cuts->count > 1)
             return tsr_token_unsupported(r->scan, r->offsets, "offsets for a dim that several axes cut");
@@ -131,7 +151,11 @@ static tsr_status place_parts(reader *r, int64_t *room, tsr_layout **out)
         first = false;
         const int64_t parts = tsr_form_parts(&r->form, cuts);
         TSR_TRY(read_parts(r, d, parts, room));
+        if (cuts->count == 0)
+            continue;
         placements[cuts->at[0]] = tsr_shard(d);
+        if (are_chunks(room, parts, r->given->shape[d]))
+            continue;
         placements[cuts->at[0]].sizes = room;
         placements[cuts->at[0]].size_count = (size_t)parts;
         room += parts;
@@ -250,11 +274,9 @@ tsr_status tsr_write_mlir(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
     bool even;
+    TSR_TRY(tsr_form_refuse_terms(layout, "MLIR"));
     TSR_TRY(tsr_form_of_axes(layout, "MLIR", &form));
     TSR_TRY(find_even(layout, &even));
-    if (form.summed.count > 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "MLIR has no word for P(sum), which mesh dim %d has",
-                              form.summed.at[0]);
     tsr_text_append(out, "shard.sharding @mesh split_axes = [");
     for (int d = 0; d < form.ndim; d++) {
         tsr_text_append(out, d ? ", [" : "[");

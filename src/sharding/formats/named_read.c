@@ -9,11 +9,12 @@
 #include <limits.h>
 #include <string.h>
 
-/* The signs in which XLA's version 3 and Shardy differ. */
+/* In what XLA's version 3 and Shardy differ. */
 typedef struct dialect {
     char quote;
     const char *ids, *ids_end; /* around a list of devices */
     const char *mesh_end;
+    bool words; /* `replicated` and such may stand in place of dims; `[]`: no dim is cut */
 } dialect;
 
 typedef struct reader {
@@ -44,10 +45,8 @@ static tsr_status refuse_part(reader *r, size_t at)
 
 static tsr_status find_axis(reader *r, size_t start, size_t length, int *mesh_dim)
 {
-    if (!r->has_mesh) {
-        TSR_TRY(tsr_axis_need_names(r->given->mesh, "this text"));
+    if (!r->has_mesh)
         return tsr_axis_find(r->scan, r->given->mesh, start, length, mesh_dim);
-    }
     for (int m = 0; m < r->mesh_ndim; m++)
         if (r->name_length[m] == length && memcmp(r->scan->text + r->name_at[m], r->scan->text + start, length) == 0) {
             *mesh_dim = m;
@@ -122,13 +121,13 @@ static tsr_status read_replicated(reader *r)
         int64_t before, size;
         size_t at;
         TSR_TRY(read_axis(r, &mesh_dim, &before, &size, &at));
-        if (r->used.at[mesh_dim] && size == tsr_mesh_size(r->given->mesh, mesh_dim))
-            return tsr_scan_refuse(r->scan, at, "this axis was there before");
+        if (size == tsr_mesh_size(r->given->mesh, mesh_dim))
+            TSR_TRY(tsr_axis_use(r->scan, &r->used, mesh_dim, at));
     } while (tsr_token_accept(r->scan, ","));
     return tsr_token_need(r->scan, "}");
 }
 
-/* `[{"a"}, {}p1]` */
+/* `[{"a"}, {}p1]`. On one device no dims are listed, however many the tensor has. */
 static tsr_status read_dims(reader *r)
 {
     int64_t priority;
@@ -145,22 +144,58 @@ static tsr_status read_dims(reader *r)
         if (tsr_token_accept(r->scan, "p"))
             TSR_TRY(tsr_token_number(r->scan, INT_MAX, "a priority", &priority));
     }
-    return ndim == r->given->ndim ? TSR_OK : tsr_scan_refuse(r->scan, at, "the tensor has more dims than these");
+    const bool none = ndim == 0 && (r->dialect->words || r->form.owner >= 0);
+    return ndim == r->given->ndim || none ? TSR_OK
+                                          : tsr_scan_refuse(r->scan, at, "the tensor has more dims than these");
+}
+
+static tsr_status refuse_manual(reader *r)
+{
+    return tsr_token_unsupported(r->scan, r->scan->at, "manual leaves open what the ranks hold");
+}
+
+/* `, unreduced={"b"}` and such, and the end. */
+static tsr_status read_marks(reader *r, const char *end)
+{
+    while (tsr_token_accept(r->scan, ",")) {
+        if (tsr_token_accept(r->scan, "replicated={"))
+            TSR_TRY(read_replicated(r));
+        else if (tsr_token_accept(r->scan, "unreduced={"))
+            TSR_TRY(read_axes(r, &r->form.summed));
+        else if (r->dialect->words && tsr_token_accept(r->scan, "manual={"))
+            return refuse_manual(r);
+        else if (r->dialect->words && tsr_token_accept(r->scan, "metadata={"))
+            TSR_TRY(tsr_token_skip_braces(r->scan));
+        else
+            return tsr_scan_expected(r->scan, r->scan->at, "replicated={..} or unreduced={..}");
+    }
+    return tsr_token_need(r->scan, end);
+}
+
+/* What all axes do, in place of dims; `*read` is false if something else comes next. */
+static tsr_status read_word(reader *r, bool *read)
+{
+    *read = tsr_token_accept(r->scan, "replicated");
+    if (*read)
+        return TSR_OK;
+    if (tsr_token_accept(r->scan, "manual"))
+        return refuse_manual(r);
+    *read = tsr_token_accept(r->scan, "unreduced");
+    for (int m = 0; *read && m < tsr_mesh_ndim(r->given->mesh); m++) {
+        tsr_form_add(&r->form, &r->form.summed, m);
+        r->used.at[m] = true;
+    }
+    return TSR_OK;
 }
 
 static tsr_status read_rest(reader *r, const char *end)
 {
-    TSR_TRY(read_dims(r));
-    while (tsr_token_accept(r->scan, ",")) {
-        if (tsr_token_accept(r->scan, "replicated={")) {
-            TSR_TRY(read_replicated(r));
-            continue;
-        }
-        if (!tsr_token_accept(r->scan, "unreduced={"))
-            return tsr_scan_expected(r->scan, r->scan->at, "replicated={..} or unreduced={..}");
-        TSR_TRY(read_axes(r, &r->form.summed));
-    }
-    return tsr_token_need(r->scan, end);
+    bool word = false;
+    if (r->dialect->words)
+        TSR_TRY(read_word(r, &word));
+    if (!word)
+        TSR_TRY(read_dims(r));
+    return read_marks(r, end);
 }
 
 /* `"a"=2, "b"=4` */
@@ -262,7 +297,6 @@ static tsr_status read_ids(reader *r, size_t at)
 static tsr_status read_mesh(reader *r)
 {
     const size_t at = r->scan->at;
-    r->has_mesh = true;
     TSR_TRY(read_sizes(r));
     TSR_TRY(tsr_token_need(r->scan, "]"));
     TSR_TRY(compare_mesh(r, at));
@@ -283,34 +317,53 @@ static reader begin(tsr_scan *scan, const tsr_sharding_case *given, const dialec
     return r;
 }
 
-static tsr_status read_hlo3(reader *r)
+/* A sharding without a mesh: one device, or one word. */
+static tsr_status read_hlo3_word(reader *r)
 {
-    TSR_TRY(tsr_token_need(r->scan, "{"));
+    bool word;
     if (tsr_token_accept(r->scan, "maximal_mesh[device_id=")) {
         TSR_TRY(tsr_token_number(r->scan, INT_MAX, "a device", &r->form.owner));
-        return tsr_token_need(r->scan, "]}");
+        TSR_TRY(tsr_token_need(r->scan, "]"));
+    } else if (tsr_token_accept(r->scan, "maximal")) {
+        TSR_TRY(tsr_token_need(r->scan, "device="));
+        TSR_TRY(tsr_token_number(r->scan, INT_MAX, "a device", &r->form.owner));
+    } else {
+        TSR_TRY(read_word(r, &word));
+        if (!word)
+            return tsr_scan_expected(r->scan, r->scan->at, "mesh[..], maximal, replicated, unreduced or manual");
     }
-    TSR_TRY(tsr_token_need(r->scan, "mesh["));
+    return read_marks(r, "}");
+}
+
+static tsr_status read_hlo3(reader *r)
+{
+    r->has_mesh = true;
+    TSR_TRY(tsr_token_need(r->scan, "{"));
+    if (!tsr_token_accept(r->scan, "mesh["))
+        return read_hlo3_word(r);
     if (tsr_token_accept(r->scan, "]"))
         TSR_TRY(tsr_token_need(r->scan, ","));
     else
         TSR_TRY(read_mesh(r));
-    return tsr_token_accept(r->scan, "replicated}") ? TSR_OK : read_rest(r, "}");
+    return read_rest(r, "}");
 }
 
 tsr_status tsr_read_hlo3(tsr_scan *scan, const tsr_sharding_case *given, tsr_layout **out)
 {
-    static const dialect xla = {'\'', "device_ids=(", ")", ","};
+    static const dialect xla = {'\'', "device_ids=(", ")", ",", true};
     reader r = begin(scan, given, &xla);
     TSR_TRY(read_hlo3(&r));
     return finish(&r, out);
 }
 
-/* A mesh without axes and with one device holds the tensor there. */
+/* A mesh without axes holds the tensor on its one device, or, without a device, on all ranks. */
 static tsr_status read_sdy_mesh(reader *r)
 {
+    r->has_mesh = true;
     if (!tsr_token_accept(r->scan, "]"))
         return read_mesh(r);
+    if (tsr_token_accept(r->scan, ">"))
+        return tsr_token_need(r->scan, ",");
     TSR_TRY(tsr_token_need(r->scan, ","));
     TSR_TRY(tsr_token_need(r->scan, "device_ids=["));
     TSR_TRY(tsr_token_number(r->scan, INT_MAX, "a device", &r->form.owner));
@@ -334,7 +387,7 @@ static tsr_status read_sdy(reader *r)
 
 tsr_status tsr_read_sdy(tsr_scan *scan, const tsr_sharding_case *given, tsr_layout **out)
 {
-    static const dialect shardy = {'"', "device_ids=[", "]", ">,"};
+    static const dialect shardy = {'"', "device_ids=[", "]", ">,", false};
     reader r = begin(scan, given, &shardy);
     TSR_TRY(read_sdy(&r));
     return finish(&r, out);

@@ -66,9 +66,7 @@ tsr_status tsr_write_sdy(const tsr_layout *layout, tsr_text *out)
     bool plain;
     TSR_TRY(tsr_form_or_owner(layout, "Shardy", &form));
     if (form.owner >= 0) {
-        tsr_text_append(out, "#sdy.sharding<mesh<[], device_ids=[%lld]>, ", (long long)form.owner);
-        write_dims(&form, '"', out);
-        tsr_text_append(out, ">");
+        tsr_text_append(out, "#sdy.sharding<mesh<[], device_ids=[%lld]>, []>", (long long)form.owner);
         return TSR_OK;
     }
     TSR_TRY(tsr_axis_need_names(form.mesh, "Shardy"));

@@ -8,33 +8,41 @@
 #include <limits.h>
 #include <string.h>
 
+/* TensorFlow's word for a dim that nothing cuts. */
+static const char unsharded[] = "unsharded";
+
+/* What cuts one dim, where the scan is. */
 static tsr_status read_spec(tsr_scan *scan, tsr_sharding_form *form, tsr_axes_used *used, int dim)
 {
+    const size_t at = scan->at, length = strcspn(scan->text + at, ", \t\n");
     int mesh_dim;
-    if (tsr_token_accept(scan, "unsharded"))
-        return TSR_OK;
-    const size_t at = scan->at, length = strcspn(scan->text + at, ", \n");
     if (length == 0)
         return tsr_scan_expected(scan, at, "the name of an axis, or unsharded");
+    scan->at = at + length;
+    if (length == strlen(unsharded) && memcmp(scan->text + at, unsharded, length) == 0)
+        return TSR_OK;
     TSR_TRY(tsr_axis_find(scan, form->mesh, at, length, &mesh_dim));
     TSR_TRY(tsr_axis_use(scan, used, mesh_dim, at));
     tsr_form_add(form, &form->cuts[dim], mesh_dim);
-    scan->at = at + length;
     return TSR_OK;
 }
 
-/* `x,unsharded,`; the last comma may be left out. */
-static tsr_status read_specs(tsr_scan *scan, tsr_sharding_form *form)
+/* `x,unsharded, mesh:`; the last comma may be left out, and so may the mesh: then `*has_mesh` is
+ * false. */
+static tsr_status read_specs(tsr_scan *scan, tsr_sharding_form *form, bool *has_mesh)
 {
     tsr_axes_used used = {{false}};
     int dim = 0;
     TSR_TRY(tsr_token_need(scan, "sharding_specs:"));
-    while (!tsr_token_accept(scan, "mesh:") && scan->text[scan->at]) {
+    for (bool more = true;; more = tsr_token_accept(scan, ",")) {
+        *has_mesh = tsr_token_accept(scan, "mesh:");
+        if (*has_mesh || scan->text[scan->at] == '\0')
+            break;
+        if (!more)
+            return tsr_scan_expected(scan, scan->at, "a comma, or mesh:");
         if (dim == form->ndim)
             return tsr_scan_refuse(scan, scan->at, "the tensor does not have as many dims");
         TSR_TRY(read_spec(scan, form, &used, dim++));
-        if (!tsr_token_accept(scan, ",") && !tsr_token_accept(scan, "mesh:"))
-            return tsr_token_end(scan);
     }
     return dim == form->ndim ? TSR_OK : tsr_scan_refuse(scan, scan->at, "the tensor has more dims than this");
 }
@@ -112,25 +120,37 @@ static tsr_status check_even(const tsr_sharding_form *form)
 tsr_status tsr_read_tf(tsr_scan *scan, const tsr_sharding_case *given, tsr_layout **out)
 {
     tsr_sharding_form form;
+    bool has_mesh;
     tsr_form_init(&form, given->mesh, given->ndim, given->shape);
-    TSR_TRY(read_specs(scan, &form));
-    if (scan->text[scan->at])
+    TSR_TRY(read_specs(scan, &form, &has_mesh));
+    if (has_mesh)
         TSR_TRY(read_mesh(scan, given->mesh));
     TSR_TRY(check_even(&form));
     return tsr_form_layout(&form, TSR_CUT_AT_ONCE, given->dtype, out);
 }
 
+/* An axis that cuts cannot be named as what does not cut. */
+static tsr_status check_name(const tsr_sharding_form *form, int dim, int mesh_dim)
+{
+    if (strcmp(tsr_mesh_name(form->mesh, mesh_dim), unsharded) != 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "TensorFlow's %s means that nothing cuts a dim, but an axis of this name cuts tensor dim %d: "
+                          "give mesh dim %d another name",
+                          unsharded, dim, mesh_dim);
+}
+
 static tsr_status check_words(const tsr_sharding_form *form)
 {
     TSR_TRY(tsr_axis_need_names(form->mesh, "TensorFlow"));
-    if (form->summed.count > 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "TensorFlow has no word for P(sum), which mesh dim %d has",
-                              form->summed.at[0]);
-    for (int d = 0; d < form->ndim; d++)
+    for (int d = 0; d < form->ndim; d++) {
         if (form->cuts[d].count > 1)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                                   "TensorFlow cuts a tensor dim by one axis, and %d cut tensor dim %d",
                                   form->cuts[d].count, d);
+        if (form->cuts[d].count == 1)
+            TSR_TRY(check_name(form, d, form->cuts[d].at[0]));
+    }
     return check_even(form);
 }
 
@@ -157,6 +177,7 @@ tsr_status tsr_write_tf(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
     bool counts;
+    TSR_TRY(tsr_form_refuse_terms(layout, "TensorFlow"));
     TSR_TRY(tsr_form_of(layout, TSR_CUT_AT_ONCE, "TensorFlow", &form));
     TSR_TRY(check_words(&form));
     TSR_TRY(tsr_mesh_counts(form.mesh, &counts));

@@ -18,14 +18,15 @@ tsr_status tsr_axis_need_names(const tsr_mesh *mesh, const char *format)
 tsr_status tsr_axis_find(tsr_scan *scan, const tsr_mesh *mesh, size_t start, size_t length, int *mesh_dim)
 {
     char reason[256] = "the mesh has no dim of this name; its dims are";
+    TSR_TRY(tsr_axis_need_names(mesh, "this text"));
     for (int m = 0; m < tsr_mesh_ndim(mesh); m++) {
         const char *const name = tsr_mesh_name(mesh, m);
         const size_t at = strlen(reason);
-        if (name && strlen(name) == length && memcmp(name, scan->text + start, length) == 0) {
+        if (strlen(name) == length && memcmp(name, scan->text + start, length) == 0) {
             *mesh_dim = m;
             return TSR_OK;
         }
-        snprintf(reason + at, sizeof reason - at, "%s %s", m ? "," : "", name ? name : "not named");
+        snprintf(reason + at, sizeof reason - at, "%s %s", m ? "," : "", name);
     }
     return tsr_scan_refuse(scan, start, reason);
 }

@@ -7,7 +7,8 @@
 #include <tessera/mesh.h>
 
 /** Finds the mesh dim of that name, `length` characters from `start` of the text.
- * TSR_ERROR_ARGUMENT: there is none; the sentence lists the names. */
+ * TSR_ERROR_ARGUMENT: there is none; the sentence lists the names. TSR_ERROR_UNSUPPORTED: dims of
+ * this mesh have no names. */
 tsr_status tsr_axis_find(tsr_scan *scan, const tsr_mesh *mesh, size_t start, size_t length, int *mesh_dim);
 
 /** TSR_ERROR_UNSUPPORTED unless the mesh's dims have names; `format` names the format. */

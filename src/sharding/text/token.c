@@ -61,6 +61,22 @@ tsr_status tsr_token_numbers(tsr_scan *scan, int64_t most, int64_t *out, int cap
     return TSR_OK;
 }
 
+tsr_status tsr_token_skip_braces(tsr_scan *scan)
+{
+    int64_t depth = 1;
+    bool quoted = false;
+    for (; depth > 0 && scan->text[scan->at]; scan->at++) {
+        const char c = scan->text[scan->at];
+        if (c == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += (c == '{') - (c == '}');
+        else if (c == '\\' && scan->text[scan->at + 1])
+            scan->at++;
+    }
+    return depth > 0 ? tsr_scan_expected(scan, scan->at, "\"}\"") : TSR_OK;
+}
+
 tsr_status tsr_token_end(tsr_scan *scan)
 {
     skip_spaces(scan);

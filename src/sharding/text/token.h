@@ -21,6 +21,10 @@ tsr_status tsr_token_quoted(tsr_scan *scan, char quote, size_t *start, size_t *l
  * more. */
 tsr_status tsr_token_numbers(tsr_scan *scan, int64_t most, int64_t *out, int capacity, int *count);
 
+/** Steps over the rest of what is in braces, the first of which comes before. Braces in texts in ""
+ * do not count. TSR_ERROR_ARGUMENT: the last brace is missing. */
+tsr_status tsr_token_skip_braces(tsr_scan *scan);
+
 /** TSR_ERROR_ARGUMENT unless only spaces are left. */
 tsr_status tsr_token_end(tsr_scan *scan);
 

@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "tensor/dlpack/dtypes.h"
 
 #include <tessera/dlpack.h>
@@ -25,7 +26,7 @@ static tsr_status read_device(const tsr_dl_tensor *from, const tsr_device_driver
     return TSR_OK;
 }
 
-static tsr_status read_dims(const tsr_dl_tensor *from, tsr_tensor *out)
+static tsr_status read_dims(const tsr_dl_tensor *from, tsr_tensor *out, int64_t *count)
 {
     if (from->ndim < 0 || from->ndim > TSR_MAX_DIMS)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "DLPack: a tensor of %d dims: from 0 to %d are possible",
@@ -37,12 +38,24 @@ static tsr_status read_dims(const tsr_dl_tensor *from, tsr_tensor *out)
     for (int d = 0; d < from->ndim; d++) {
         out->shape[d] = from->shape[d];
         out->strides[d] = from->strides && from->shape[d] > 1 ? from->strides[d] : whole.strides[d];
-        if (out->strides[d] < 0 && from->shape[d] > 1)
+        if (from->strides && from->shape[d] > 1 && from->strides[d] < 0)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED, "DLPack: stride %d is %lld: negative strides are not known", d,
                                   (long long)out->strides[d]);
     }
-    int64_t count;
-    return tsr_tensor_count(out, &count);
+    return tsr_tensor_count(out, count);
+}
+
+/* Places of elements must be numbers of bytes. */
+static tsr_status check_reach(const tsr_tensor *tensor)
+{
+    int64_t last = (int64_t)tsr_dtype_bytes(tensor->dtype), far;
+    for (int d = 0; d < tensor->ndim; d++)
+        if (!tsr_multiply(tensor->shape[d] - 1, tensor->strides[d], &far) ||
+            !tsr_multiply(far, (int64_t)tsr_dtype_bytes(tensor->dtype), &far) || !tsr_add_sizes(last, far, &last))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "DLPack: with stride %d, %lld, the tensor reaches beyond 2^63 - 1 bytes", d,
+                                  (long long)tensor->strides[d]);
+    return TSR_OK;
 }
 
 /* Elements of a complex dtype are aligned to their parts. */
@@ -59,11 +72,17 @@ static tsr_status read_data(const tsr_dl_tensor *from, tsr_tensor *out)
 static tsr_status read_tensor(const tsr_dl_tensor *from, const tsr_device_driver *driver, tsr_tensor *out)
 {
     tsr_tensor read = {0};
+    int64_t count;
     if (!tsr_dl_dtype_read(from, &read.dtype))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "DLPack: no dtype is code %d of %d bits and %d lanes",
                               (int)from->code, (int)from->bits, (int)from->lanes);
     TSR_TRY(read_device(from, driver, &read.device));
-    TSR_TRY(read_dims(from, &read));
+    TSR_TRY(read_dims(from, &read, &count));
+    if (count > 0)
+        TSR_TRY(check_reach(&read));
+    if (count > 0 && !from->data)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "DLPack: the data of a tensor of %lld elements is NULL",
+                              (long long)count);
     TSR_TRY(read_data(from, &read));
     *out = read;
     return TSR_OK;

@@ -84,11 +84,11 @@ static tsr_status begin(const tsr_row_step *row_step, const tsr_row_shard *shard
     return TSR_OK;
 }
 
-/* Row `local` of state `i`; NULL: there is no such state of numbers. */
+/* Row `local` of state `i`; NULL: no such state has numbers, or its rows have no columns. */
 static void *state_row(const tsr_sparse_step *step, size_t table, int i, int64_t local)
 {
     const tsr_dtensor *const state = step->tables[table].states[i];
-    if (!state || state->layout->dtype == TSR_I64)
+    if (!state || state->layout->dtype == TSR_I64 || !state->local.data)
         return NULL;
     return (char *)state->local.data + (size_t)(local * tsr_sparse_width(state)) * state->layout->element_bytes;
 }

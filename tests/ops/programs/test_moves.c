@@ -136,6 +136,40 @@ static void record_read(tsr_program *p, const tsr_mesh *mesh)
     tsr_op_store(p, state, tsr_op_add(p, state, terms), TSR_NONE);
 }
 
+/* What reads a sum, which is made behind its terms, does not go before a kernel behind these. */
+static void record_late(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value terms = make_terms(p, mesh, 0, SMALL), w = input(p, mesh, "w", 0, SMALL, "R");
+    const tsr_value late = tsr_op_matmul(p, w, w), sum = tsr_op_all_reduce(p, terms, 0), state = keep(p, 0, sum);
+    tsr_op_store(p, state, tsr_op_add(p, state, tsr_op_mul(p, sum, late)), TSR_NONE);
+}
+
+/* What reads a state before a store is not made behind it. */
+static void record_changed(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value x = input(p, mesh, "x", 0, SMALL, "R"), state = keep(p, 0, x), early = tsr_op_add(p, state, x);
+    tsr_op_store(p, state, x, TSR_NONE);
+    tsr_op_store(p, state, tsr_op_add(p, state, early), TSR_NONE);
+}
+
+/* Moves do not become one where a store into what the first one reads lies between. */
+static void record_passed(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value terms = make_terms(p, mesh, 0, SMALL), state = keep(p, 0, terms);
+    const tsr_value whole = tsr_op_redistribute(p, state, "R");
+    tsr_op_store(p, state, terms, TSR_NONE);
+    give(p, 0, tsr_op_redistribute(p, whole, "S(0)"));
+}
+
+/* Terms of two kernels are added to one state behind both. */
+static void record_twice(tsr_program *p, const tsr_mesh *mesh)
+{
+    const tsr_value first = make_terms(p, mesh, 0, SMALL), second = make_terms(p, mesh, 1, SMALL);
+    const tsr_value state = keep(p, 0, first);
+    tsr_op_store(p, state, tsr_op_add(p, state, first), TSR_NONE);
+    tsr_op_store(p, state, tsr_op_add(p, state, second), TSR_NONE);
+}
+
 /* Sums of states and terms. */
 static void record_totals(tsr_program *p, const tsr_mesh *mesh)
 {
@@ -195,6 +229,10 @@ static void moves_have_their_places(void **state)
         {record_overwritten, "store matmul gather store matmul"},
         {record_accumulation, "matmul add store matmul add store matmul add store matmul add store"},
         {record_read, "matmul matmul add add store"},
+        {record_passed, "matmul sum store gather"},
+        {record_changed, "add store add store"},
+        {record_twice, "matmul add store matmul add store"},
+        {record_late, "matmul matmul sum mul add store"},
         {record_totals, "matmul add matmul add matmul sum add matmul sum add sum sum"},
     };
     (void)state;

@@ -285,11 +285,73 @@ static void states_keep_terms(void **state)
         layers_run(ranks, accumulate, NULL);
 }
 
+/* A state is kept in another one when its new value is made already. */
+enum { KEPT = 5 };
+
+static tsr_executable *compile_kept(const tsr_mesh *mesh, const tsr_layout *layout)
+{
+    tsr_program *p;
+    tsr_executable *x = NULL;
+    const int64_t size = KEPT;
+    if (tsr_program_create(tsr_mesh_context(mesh), &p) != TSR_OK)
+        return NULL;
+    const tsr_value w = tsr_state(p, "w", layout), old = tsr_state(p, "old", layout);
+    const tsr_value made = tsr_op_sub(p, w, tsr_input(p, "g", mesh, TSR_F32, 1, &size, "R"));
+    tsr_op_store(p, old, w, TSR_NONE);
+    tsr_op_store(p, w, made, TSR_NONE);
+    (void)tsr_compile(p, NULL, &x);
+    tsr_program_destroy(p);
+    return x;
+}
+
+static tsr_status keep_old(tsr_comm *comm, void *arg)
+{
+    tsr_mesh *mesh;
+    tsr_layout *layout;
+    tsr_dtensor *w, *old;
+    const int64_t size = KEPT;
+    float g[KEPT] = {1, 2, 3, 4, 5};
+    (void)arg;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
+    TSR_TRY(tsr_layout_parse(mesh, "R", 1, &size, TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &w));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &old));
+    TSR_TRY(tsr_dtensor_fill(w, 7, NULL));
+    TSR_TRY(tsr_dtensor_fill(old, 0, NULL));
+    tsr_executable *const x = compile_kept(mesh, layout);
+    EXPECT(x, "the program is not compiled");
+    TSR_TRY(tsr_executable_bind(x, "w", w));
+    TSR_TRY(tsr_executable_bind(x, "old", old));
+    TSR_TRY(tsr_executable_prepare(x, comm));
+    void *const workspace = aligned_alloc(64, 4096);
+    const tsr_tensor in = tsr_tensor_contiguous(g, TSR_F32, 1, &size);
+    TSR_TRY(tsr_executable_run(x, comm, &in, NULL, workspace, 4096, NULL));
+    const float *const now = tsr_dtensor_to_local(w).data, *const before = tsr_dtensor_to_local(old).data;
+    for (int i = 0; i < KEPT; i++) {
+        TSR_TRY(support_expect_held(before[i] == 7, "old", i, before[i], 7));
+        TSR_TRY(support_expect_held(now[i] == 7 - g[i], "w", i, now[i], 7 - g[i]));
+    }
+    free(workspace);
+    tsr_executable_destroy(x);
+    tsr_dtensor_destroy(old);
+    tsr_dtensor_destroy(w);
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void states_are_copied_before_they_change(void **state)
+{
+    (void)state;
+    layers_run(1, keep_old, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_program_serves_prompts_and_steps),
         cmocka_unit_test(states_keep_terms),
+        cmocka_unit_test(states_are_copied_before_they_change),
         cmocka_unit_test(copies_stay_inside_the_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ typedef struct tsr_update_operands {
     int finite; /**< a bool, which may be left out: where it is 0 the results are the operands */
 } tsr_update_operands;
 
-/** The operands of the row `code` (tsr_update_code); -1: it has none such. */
+/** The operands of the row `code` (tsr_update_code); -1: the row has no such operand. */
 const tsr_update_operands *tsr_update_operands_of(int code);
 
 /** Computes the update `call->code`. An element depends on its operands' alone: not on strides,

@@ -18,12 +18,13 @@ typedef struct seen {
     bool *follows;
     int *maker; /* of each value the step; -1: none */
     int *reads; /* of each value, by how many steps */
+    int *at;    /* of each step the one in whose place it is made: its own, or that of the one it follows */
 } seen;
 
 /* Steps that go together, the last one first. */
 typedef struct chain {
     int steps[MOST_STEPS], count;
-    int behind; /* the step that makes the last of what they read; -1: none */
+    int behind; /* the step that makes last what they read; -1: none */
 } chain;
 
 bool tsr_step_sums(const tsr_executable *x, const tsr_step *step)
@@ -66,14 +67,15 @@ static chain find_chain(const seen *s, int at)
             const int maker = step->operands[j] >= 0 ? s->maker[step->operands[j]] : -1;
             if (maker >= 0 && c.count < MOST_STEPS && serves(s, maker))
                 c.steps[c.count++] = maker;
-            else if (maker > c.behind)
+            else if (maker >= 0 && (c.behind < 0 || s->at[maker] > s->at[c.behind]))
                 c.behind = maker;
         }
     }
     return c;
 }
 
-/* Lets the steps of a chain follow, in the order in which they were recorded. */
+/* Lets the steps of a chain follow, in the order in which they were recorded. Those that are made
+ * before the step which they would follow stay: a store may lie between. */
 static void follow(const seen *s, chain *c)
 {
     int before = c->behind;
@@ -85,8 +87,11 @@ static void follow(const seen *s, chain *c)
             first = c->steps[i] < c->steps[first] ? i : first;
         const int at = c->steps[first];
         c->steps[first] = c->steps[left - 1];
+        if (at < s->at[c->behind])
+            continue;
         s->follower[before] = at;
         s->follows[at] = true;
+        s->at[at] = s->at[c->behind];
         before = at;
     }
 }
@@ -119,12 +124,15 @@ static void find_all(const seen *s)
 tsr_status tsr_compile_followers(const tsr_executable *x, int *follower, bool *follows)
 {
     void *memory;
-    TSR_TRY(tsr_program_array(x->context, 2 * x->value_count, sizeof(int), &memory));
-    const seen s = {x, follower, follows, memory, (int *)memory + x->value_count};
+    TSR_TRY(tsr_program_array(x->context, 2 * x->value_count + x->step_count, sizeof(int), &memory));
+    int *const maker = memory, *const reads = maker + x->value_count;
+    const seen s = {x, follower, follows, maker, reads, reads + x->value_count};
     for (size_t i = 0; i < x->value_count; i++)
         s.maker[i] = -1;
-    for (size_t i = 0; i < x->step_count; i++)
+    for (size_t i = 0; i < x->step_count; i++) {
         follower[i] = -1;
+        s.at[i] = (int)i;
+    }
     count_reads(&s);
     find_all(&s);
     tsr_release(x->context, memory);
