@@ -89,6 +89,15 @@ bool tsr_grid_next(const tsr_grid *grid, int64_t *coordinate)
     return false;
 }
 
+bool tsr_grid_is_numbered(const tsr_grid *grid)
+{
+    tsr_grid plain = *grid;
+    if (grid->list)
+        return false;
+    tsr_grid_number(&plain, grid->first);
+    return memcmp(plain.strides, grid->strides, (size_t)grid->ndim * sizeof *grid->strides) == 0;
+}
+
 static int64_t regular_rank(const tsr_grid *grid, const int64_t *coordinate)
 {
     int64_t rank = grid->first;

@@ -62,6 +62,9 @@ void tsr_grid_ends(const tsr_grid *grid, int64_t *lowest, int64_t *highest);
  * again. */
 bool tsr_grid_next(const tsr_grid *grid, int64_t *coordinate);
 
+/** True if the ranks are first, first + 1, .. in row-major order. */
+bool tsr_grid_is_numbered(const tsr_grid *grid);
+
 /** Compares as tsr_mesh_equal() does. */
 bool tsr_grid_equal(const tsr_grid *a, const tsr_grid *b);
 

@@ -193,16 +193,6 @@ tsr_status tsr_mesh_parse(tsr_comm *comm, tsr_context *context, const char *text
     return status;
 }
 
-/* True if the ranks are first, first + 1, .. */
-static bool numbered(const tsr_grid *grid)
-{
-    tsr_grid plain = *grid;
-    if (grid->list)
-        return false;
-    tsr_grid_number(&plain, grid->first);
-    return memcmp(plain.strides, grid->strides, (size_t)grid->ndim * sizeof *grid->strides) == 0;
-}
-
 static void print_list(const tsr_grid *grid, tsr_text *text)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0};
@@ -224,7 +214,7 @@ size_t tsr_mesh_print(const tsr_mesh *mesh, char *buffer, size_t capacity)
         else
             tsr_text_append(&text, "%s%lld", d ? "x" : "", (long long)grid->shape[d]);
     }
-    if (!numbered(grid))
+    if (!tsr_grid_is_numbered(grid))
         print_list(grid, &text);
     else if (grid->first != 0)
         tsr_text_append(&text, "@%lld", (long long)grid->first);

@@ -3,6 +3,7 @@
 #include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise_kernels.h"
 #include "ops/kernels/stream.h"
+#include "ops/kernels/walked.h"
 
 #include <tessera/sys/device.h>
 
@@ -23,20 +24,12 @@ const tsr_pointwise_kernels *tsr_pointwise_kernels_for(const char *name)
     return sets[tsr_kernel_set(name)];
 }
 
-/* One tensor of a walk over the output's elements: its strides are 0 where it is repeated. */
-typedef struct walked {
-    char *data;
-    tsr_dtype dtype, computed;
-    int64_t bytes;
-    int64_t strides[TSR_MAX_DIMS];
-} walked;
-
 typedef struct walk {
     const tsr_pointwise_kernels *kernels;
     tsr_pointwise_loop *loop, *lines; /* `lines`: for direct rows that are streamed, or NULL */
     double parameters[TSR_POINTWISE_PARAMETERS];
-    int count; /* the inputs, and the output behind them */
-    walked tensors[INPUTS + 1];
+    int count;                      /* the inputs, and the output behind them */
+    tsr_walked tensors[INPUTS + 1]; /* strides are 0 where a tensor is repeated */
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
     bool direct;  /* loops can read and write the tensors' own rows */
@@ -82,7 +75,7 @@ static bool list_dims(walk *w, const tsr_tensor *out, int *dims)
     return true;
 }
 
-static void walk_along(const walk *w, const int *dims, const tsr_tensor *tensor, int ndim, walked *out)
+static void walk_along(const walk *w, const int *dims, const tsr_tensor *tensor, int ndim, tsr_walked *out)
 {
     out->data = tensor->data;
     out->dtype = tensor->dtype;
@@ -125,7 +118,7 @@ static void join_dims(walk *w)
     }
 }
 
-static bool is_direct(const walked *w, int64_t stride)
+static bool is_direct(const tsr_walked *w, int64_t stride)
 {
     return w->dtype == w->computed && stride == 1;
 }
@@ -140,7 +133,7 @@ static int64_t row_stride(const walk *w, int tensor)
 static void write_chunk(const walk *w, void *array, char *to, int64_t n)
 {
     _Alignas(STREAM_LINE) char narrow[CHUNK * sizeof(float)];
-    const walked *const out = &w->tensors[w->count - 1];
+    const tsr_walked *const out = &w->tensors[w->count - 1];
     if (!w->streams) {
         w->kernels->scatter[out->dtype](array, to, n, row_stride(w, w->count - 1));
         return;
@@ -163,7 +156,7 @@ static void run_chunk(const walk *w, char *const *at, int64_t n)
     _Alignas(STREAM_LINE) char buffers[INPUTS + 1][CHUNK * sizeof(double)];
     const void *in[INPUTS] = {NULL};
     for (int i = 0; i < w->count - 1; i++) {
-        const walked *const t = &w->tensors[i];
+        const tsr_walked *const t = &w->tensors[i];
         in[i] = at[i];
         if (w->streams && row_stride(w, i) == 1)
             fetch_ahead(at[i], n * t->bytes);
@@ -262,20 +255,6 @@ static void run_row(const walk *w, char *const *begin)
     }
 }
 
-/* Goes on to the next row; false: that was the last. */
-static bool advance_row(const walk *w, int64_t *index, char **at)
-{
-    for (int dim = w->ndim - 2; dim >= 0; dim--) {
-        const bool more = ++index[dim] < w->shape[dim];
-        for (int i = 0; i < w->count; i++)
-            at[i] += (more ? 1 : 1 - w->shape[dim]) * w->tensors[i].strides[dim] * w->tensors[i].bytes;
-        if (more)
-            return true;
-        index[dim] = 0;
-    }
-    return false;
-}
-
 bool tsr_pointwise_is_streamed(const tsr_kernel_choices *choices, int64_t run, int64_t bytes)
 {
     if (bytes <= SMALL)
@@ -290,7 +269,7 @@ bool tsr_pointwise_is_streamed(const tsr_kernel_choices *choices, int64_t run, i
  * of as many bytes do, or with `is_part` at once. */
 static bool is_streamed(const walk *w, const tsr_kernel_call *call, bool is_part)
 {
-    const walked *const out = &w->tensors[w->count - 1];
+    const tsr_walked *const out = &w->tensors[w->count - 1];
     int64_t bytes = out->bytes;
     for (int dim = 0; dim < w->ndim; dim++)
         bytes *= w->shape[dim];
@@ -330,7 +309,7 @@ static void run_walk(walk *w, const tsr_kernel_call *call, bool is_part)
         at[i] = w->tensors[i].data;
     do
         run_row(w, at);
-    while (advance_row(w, index, at));
+    while (tsr_walked_next_row(w->tensors, w->count, w->ndim, w->shape, index, at));
     if (w->streams)
         w->kernels->finish();
 }

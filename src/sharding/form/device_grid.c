@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/memory/memory.h"
+#include "mesh/mesh.h"
 
 #include <tessera/sys/status.h>
 
@@ -76,8 +77,7 @@ static int by_device(const void *a, const void *b)
 
 static tsr_status place_of(const matching *m, const int64_t *coordinate, int64_t *place)
 {
-    placed wanted = {0, 0};
-    TSR_TRY(tsr_mesh_rank_at(m->form->mesh, coordinate, &wanted.device));
+    const placed wanted = {tsr_mesh_rank(m->form->mesh, coordinate), 0};
     const placed *const found = bsearch(&wanted, m->placed, (size_t)m->grid->count, sizeof wanted, by_device);
     if (!found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the text's devices do not have rank %lld, which the mesh has",
@@ -103,7 +103,7 @@ static tsr_status refuse_grid(const matching *m)
 /* What changes by one step along a mesh dim from coordinate 0. */
 static tsr_status look_along(matching *m, int mesh_dim)
 {
-    int64_t coordinate[TSR_MAX_DIMS] = {0}, place;
+    int64_t coordinate[TSR_MAX_DIMS] = {0}, place = 0;
     m->along[mesh_dim] = -1;
     if (tsr_mesh_size(m->form->mesh, mesh_dim) == 1)
         return TSR_OK;
@@ -126,8 +126,8 @@ static tsr_status check_all(const matching *m)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0};
     const int ndim = tsr_mesh_ndim(m->form->mesh);
-    for (int d = 0; d >= 0;) {
-        int64_t place, expected[TSR_GRID_MOST] = {0};
+    do {
+        int64_t place = 0, expected[TSR_GRID_MOST] = {0};
         TSR_TRY(place_of(m, coordinate, &place));
         for (int k = 0; k < ndim; k++)
             if (m->along[k] >= 0)
@@ -135,9 +135,7 @@ static tsr_status check_all(const matching *m)
         for (int k = 0; k < m->grid->ndim; k++)
             if (matters(m->grid, k) && index_along(m, place, k) != expected[k])
                 return refuse_grid(m);
-        for (d = ndim - 1; d >= 0 && ++coordinate[d] == tsr_mesh_size(m->form->mesh, d); d--)
-            coordinate[d] = 0;
-    }
+    } while (tsr_grid_next(tsr_mesh_grid(m->form->mesh), coordinate));
     return TSR_OK;
 }
 
@@ -159,7 +157,7 @@ static void add_axes(matching *m, int dim, tsr_axis_list *list)
 
 static tsr_status match(matching *m)
 {
-    int64_t stride = 1, place, coordinate[TSR_MAX_DIMS] = {0};
+    int64_t stride = 1, place = 0, coordinate[TSR_MAX_DIMS] = {0};
     for (int d = m->grid->ndim - 1; d >= 0; d--) {
         m->strides[d] = stride;
         stride *= m->grid->shape[d];

@@ -1,8 +1,8 @@
 #include "sharding/form/same_cuts.h"
 
 #include "base/memory/memory.h"
-#include "mesh/mesh.h"
 #include "placement/layout.h"
+#include "sharding/text/mesh_order.h"
 
 #include <tessera/sys/status.h>
 
@@ -22,19 +22,6 @@ static tsr_status read(const tsr_layout *layout, const int64_t *coordinate, int 
     return tsr_layout_intervals(layout, coordinate, dim, has->at, has->capacity, &has->count);
 }
 
-/* Advances the coordinates of the mesh dims that cut `dim`; false after the last. */
-static bool advance(const tsr_layout *layout, int dim, int64_t *coordinate)
-{
-    const tsr_dim_cuts *const cuts = &layout->dims[dim];
-    for (int i = cuts->count - 1; i >= 0; i--) {
-        const int m = cuts->mesh_dim[i];
-        if (++coordinate[m] < tsr_mesh_size(layout->mesh, m))
-            return true;
-        coordinate[m] = 0;
-    }
-    return false;
-}
-
 static tsr_status compare(const tsr_layout *a, const tsr_layout *b, int dim, owned has[2], bool *same)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0};
@@ -44,7 +31,7 @@ static tsr_status compare(const tsr_layout *a, const tsr_layout *b, int dim, own
         TSR_TRY(read(b, coordinate, dim, &has[1]));
         *same = has[0].count == has[1].count &&
                 (has[0].count == 0 || memcmp(has[0].at, has[1].at, has[0].count * sizeof *has[0].at) == 0);
-    } while (*same && advance(a, dim, coordinate));
+    } while (*same && tsr_mesh_next_along(a->mesh, a->dims[dim].count, a->dims[dim].mesh_dim, coordinate));
     return TSR_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/memory/memory.h"
 #include "sharding/form/device_grid.h"
+#include "sharding/form/device_list.h"
 
 #include <tessera/sys/status.h>
 
@@ -19,55 +20,12 @@ typedef struct reader {
     int tail; /* dims of the grid behind the tensor's */
 } reader;
 
-/* The devices of version 1; `device` is NULL in the first pass, which only checks the text. */
-static tsr_status read_list(reader *r, int64_t *device)
+/* The devices, in either form; `device` is NULL in the first pass, which only checks the text. */
+static tsr_status read_devices(reader *r, int64_t *device)
 {
     r->scan->at = r->list;
-    for (int64_t i = 0; i < r->grid.count; i++) {
-        int64_t value;
-        if (i > 0)
-            TSR_TRY(tsr_token_need(r->scan, ","));
-        TSR_TRY(tsr_token_number(r->scan, INT_MAX, "a device", &value));
-        if (device)
-            device[i] = value;
-    }
-    return TSR_OK;
-}
-
-static tsr_status read_order(reader *r, int ndim, int *order)
-{
-    int64_t numbers[TSR_GRID_MOST];
-    int count = 0;
-    bool seen[TSR_GRID_MOST] = {false};
-    const size_t at = r->scan->at;
-    TSR_TRY(tsr_token_numbers(r->scan, ndim - 1, numbers, ndim, &count));
-    for (int d = 0; d < count; d++) {
-        if (seen[numbers[d]])
-            return tsr_scan_refuse(r->scan, at, "this order of dims has one twice");
-        seen[numbers[d]] = true;
-        order[d] = (int)numbers[d];
-    }
-    if (count != ndim)
-        return tsr_scan_refuse(r->scan, at, "this order of dims is not as long as the list before it");
-    return tsr_token_need(r->scan, ")");
-}
-
-/* `[2,4]T(1,0)` behind `<=`. `device` is NULL in the first pass. */
-static tsr_status read_iota(reader *r, int64_t *device)
-{
-    int64_t shape[TSR_GRID_MOST];
-    int ndim = 0, order[TSR_GRID_MOST];
-    r->scan->at = r->list;
-    TSR_TRY(tsr_token_numbers(r->scan, INT_MAX, shape, TSR_GRID_MOST, &ndim));
-    if (tsr_device_grid_count(shape, ndim) != r->grid.count)
-        return tsr_scan_refuse(r->scan, r->list, "these dims have another number of devices than the grid");
-    TSR_TRY(tsr_token_need(r->scan, "]"));
-    const bool ordered = tsr_token_accept(r->scan, "T(");
-    if (ordered)
-        TSR_TRY(read_order(r, ndim, order));
-    if (device)
-        tsr_device_grid_list(ndim, shape, ordered ? order : NULL, device);
-    return TSR_OK;
+    return r->iota ? tsr_device_list_read_short(r->scan, r->grid.count, "grid", device)
+                   : tsr_device_list_read(r->scan, r->grid.count, device);
 }
 
 static tsr_status read_tail_kind(reader *r)
@@ -124,7 +82,7 @@ static tsr_status read_grid(reader *r)
     if (r->iota)
         TSR_TRY(tsr_token_need(r->scan, "["));
     r->list = r->scan->at;
-    TSR_TRY(r->iota ? read_iota(r, NULL) : read_list(r, NULL));
+    TSR_TRY(read_devices(r, NULL));
     if (tsr_token_accept(r->scan, "last_tile_dim_replicate"))
         r->tail = 1;
     else if (tsr_token_accept(r->scan, "last_tile_dims={"))
@@ -145,7 +103,7 @@ static tsr_status match_grid(reader *r)
     const size_t end = r->scan->at;
     TSR_TRY(tsr_device_grid_check(&r->grid, r->given->mesh));
     TSR_TRY(tsr_allocate(context, (size_t)r->grid.count * sizeof *r->grid.device, (void **)&r->grid.device));
-    tsr_status status = r->iota ? read_iota(r, r->grid.device) : read_list(r, r->grid.device);
+    tsr_status status = read_devices(r, r->grid.device);
     if (status == TSR_OK)
         status = tsr_device_grid_match(&r->grid, &r->form);
     tsr_release(context, r->grid.device);

@@ -1,5 +1,6 @@
 #include "sharding/formats/hlo_write.h"
 
+#include "mesh/mesh.h"
 #include "sharding/form/owner.h"
 #include "sharding/text/mesh_order.h"
 
@@ -28,18 +29,14 @@ static tsr_axis_list order_axes(const tsr_sharding_form *form, tsr_axis_list *sa
 }
 
 /* Every rank of the grid, apart by commas. */
-static tsr_status write_list(const tsr_sharding_form *form, const tsr_axis_list *axes, tsr_text *out)
+static void write_list(const tsr_sharding_form *form, const tsr_axis_list *axes, tsr_text *out)
 {
-    int64_t coordinate[TSR_MAX_DIMS] = {0}, rank;
+    int64_t coordinate[TSR_MAX_DIMS] = {0};
     const char *before = "";
-    for (int i = 0; i >= 0;) {
-        TSR_TRY(tsr_mesh_rank_at(form->mesh, coordinate, &rank));
-        tsr_text_append(out, "%s%lld", before, (long long)rank);
+    do {
+        tsr_text_append(out, "%s%lld", before, (long long)tsr_mesh_rank(form->mesh, coordinate));
         before = ",";
-        for (i = axes->count - 1; i >= 0 && ++coordinate[axes->at[i]] == tsr_mesh_size(form->mesh, axes->at[i]); i--)
-            coordinate[axes->at[i]] = 0;
-    }
-    return TSR_OK;
+    } while (tsr_mesh_next_along(form->mesh, axes->count, axes->at, coordinate));
 }
 
 /* `<=[4,2]T(1,0)`: neighbours in the mesh that stay neighbours are one dim of the list. */
@@ -72,7 +69,7 @@ static void write_iota(const tsr_sharding_form *form, const tsr_axis_list *axes,
     }
 }
 
-static tsr_status write_grid(const tsr_sharding_form *form, bool iota, tsr_text *out)
+static void write_grid(const tsr_sharding_form *form, bool iota, tsr_text *out)
 {
     tsr_axis_list same;
     const tsr_axis_list axes = order_axes(form, &same);
@@ -87,17 +84,14 @@ static tsr_status write_grid(const tsr_sharding_form *form, bool iota, tsr_text 
         }
     }
     tsr_text_append(out, "]");
-    if (iota)
-        TSR_TRY(tsr_mesh_counts(form->mesh, &iota));
-    if (iota)
+    if (iota && tsr_mesh_counts(form->mesh))
         write_iota(form, &axes, out);
     else
-        TSR_TRY(write_list(form, &axes, out));
+        write_list(form, &axes, out);
     tsr_text_append(out, "%s}",
                     form->summed.count == 0 ? (same.count > 0 ? " last_tile_dim_replicate" : "")
                     : same.count == 0       ? " last_tile_dims={unreduced}"
                                             : " last_tile_dims={unreduced, replicated}");
-    return TSR_OK;
 }
 
 static tsr_status write(const tsr_layout *layout, bool iota, tsr_text *out)
@@ -119,7 +113,8 @@ static tsr_status write(const tsr_layout *layout, bool iota, tsr_text *out)
         tsr_text_append(out, "{replicated}");
         return TSR_OK;
     }
-    return write_grid(&form, iota, out);
+    write_grid(&form, iota, out);
+    return TSR_OK;
 }
 
 tsr_status tsr_write_hlo1(const tsr_layout *layout, tsr_text *out)

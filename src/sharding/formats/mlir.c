@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "placement/layout.h"
-#include "sharding/form/same_cuts.h"
+#include "sharding/text/mesh_order.h"
 
 #include <tessera/sys/status.h>
 
@@ -236,7 +236,7 @@ static tsr_status write_parts(const tsr_layout *layout, int dim, tsr_text *out)
     const tsr_dim_cuts *const cuts = &layout->dims[dim];
     int64_t coordinate[TSR_MAX_DIMS] = {0}, end = 0;
     tsr_text_append(out, "0");
-    for (int i = 0; i >= 0;) {
+    do {
         tsr_interval part;
         size_t count;
         TSR_TRY(tsr_layout_intervals(layout, coordinate, dim, &part, 1, &count));
@@ -247,12 +247,7 @@ static tsr_status write_parts(const tsr_layout *layout, int dim, tsr_text *out)
                                   dim);
         end = count == 1 ? part.end : end;
         tsr_text_append(out, ", %lld", (long long)end);
-        for (i = cuts->count - 1; i >= 0; i--) {
-            if (++coordinate[cuts->mesh_dim[i]] < tsr_mesh_size(layout->mesh, cuts->mesh_dim[i]))
-                break;
-            coordinate[cuts->mesh_dim[i]] = 0;
-        }
-    }
+    } while (tsr_mesh_next_along(layout->mesh, cuts->count, cuts->mesh_dim, coordinate));
     return TSR_OK;
 }
 

@@ -1,7 +1,7 @@
 #include "sharding/formats/named_read.h"
 
 #include "base/memory/memory.h"
-#include "sharding/form/device_grid.h"
+#include "sharding/form/device_list.h"
 #include "sharding/text/axis_name.h"
 
 #include <tessera/sys/status.h>
@@ -227,44 +227,6 @@ static tsr_status compare_mesh(reader *r, size_t at)
     return same ? TSR_OK : tsr_scan_refuse(r->scan, at, "this mesh has other axes than the mesh that is given");
 }
 
-static tsr_status read_listed_ids(reader *r, int64_t *ids, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        if (i > 0)
-            TSR_TRY(tsr_token_need(r->scan, ","));
-        TSR_TRY(tsr_token_number(r->scan, INT_MAX, "a device", &ids[i]));
-    }
-    return TSR_OK;
-}
-
-/* `[2,4]T(1,0)`, XLA's short form of a list, behind its first bracket. */
-static tsr_status read_iota_ids(reader *r, int64_t *ids, int64_t count)
-{
-    int64_t shape[TSR_GRID_MOST], numbers[TSR_GRID_MOST];
-    int ndim, listed = 0, order[TSR_GRID_MOST];
-    const size_t at = r->scan->at;
-    TSR_TRY(tsr_token_numbers(r->scan, INT_MAX, shape, TSR_GRID_MOST, &ndim));
-    TSR_TRY(tsr_token_need(r->scan, "]"));
-    if (tsr_device_grid_count(shape, ndim) != count)
-        return tsr_scan_refuse(r->scan, at, "these dims have another number of devices than the mesh");
-    for (int d = 0; d < ndim; d++)
-        order[d] = d;
-    if (tsr_token_accept(r->scan, "T(")) {
-        TSR_TRY(tsr_token_numbers(r->scan, ndim - 1, numbers, ndim, &listed));
-        TSR_TRY(tsr_token_need(r->scan, ")"));
-        for (int d = 0; d < listed; d++)
-            order[d] = (int)numbers[d];
-        for (int d = 0, seen = 0; d < ndim; d++, seen = 0) {
-            for (int k = 0; k < listed; k++)
-                seen += order[k] == d;
-            if (seen != 1)
-                return tsr_scan_refuse(r->scan, at, "the order behind T does not have each of these dims once");
-        }
-    }
-    tsr_device_grid_list(ndim, shape, order, ids);
-    return TSR_OK;
-}
-
 static tsr_status compare_ids(reader *r, const int64_t *ids, size_t at)
 {
     tsr_mesh *told;
@@ -285,7 +247,8 @@ static tsr_status read_ids(reader *r, size_t at)
         return compare_ids(r, NULL, at);
     }
     TSR_TRY(tsr_allocate(context, (size_t)count * sizeof *ids, (void **)&ids));
-    tsr_status status = tsr_token_accept(r->scan, "[") ? read_iota_ids(r, ids, count) : read_listed_ids(r, ids, count);
+    tsr_status status = tsr_token_accept(r->scan, "[") ? tsr_device_list_read_short(r->scan, count, "mesh", ids)
+                                                       : tsr_device_list_read(r->scan, count, ids);
     if (status == TSR_OK)
         status = tsr_token_need(r->scan, r->dialect->ids_end);
     if (status == TSR_OK)

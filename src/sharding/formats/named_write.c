@@ -39,20 +39,18 @@ static void write_sizes(const tsr_mesh *mesh, char quote, const char *between, t
 tsr_status tsr_write_hlo3(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
-    bool plain;
     TSR_TRY(tsr_form_or_owner(layout, "HLO", &form));
     if (form.owner >= 0) {
         tsr_text_append(out, "{maximal_mesh[device_id=%lld]}", (long long)form.owner);
         return TSR_OK;
     }
     TSR_TRY(tsr_axis_need_names(form.mesh, "version 3 of HLO shardings"));
-    TSR_TRY(tsr_mesh_counts(form.mesh, &plain));
     tsr_text_append(out, "{mesh[");
     write_sizes(form.mesh, '\'', ",", out);
     tsr_text_append(out, "], ");
-    if (!plain) {
+    if (!tsr_mesh_counts(form.mesh)) {
         tsr_text_append(out, "device_ids=(");
-        TSR_TRY(tsr_mesh_write_ranks(form.mesh, ",", out));
+        tsr_mesh_write_ranks(form.mesh, ",", "", out);
         tsr_text_append(out, "), ");
     }
     write_dims(&form, '\'', out);
@@ -63,21 +61,19 @@ tsr_status tsr_write_hlo3(const tsr_layout *layout, tsr_text *out)
 tsr_status tsr_write_sdy(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
-    bool plain;
     TSR_TRY(tsr_form_or_owner(layout, "Shardy", &form));
     if (form.owner >= 0) {
         tsr_text_append(out, "#sdy.sharding<mesh<[], device_ids=[%lld]>, []>", (long long)form.owner);
         return TSR_OK;
     }
     TSR_TRY(tsr_axis_need_names(form.mesh, "Shardy"));
-    TSR_TRY(tsr_mesh_counts(form.mesh, &plain));
-    if (plain) {
+    if (tsr_mesh_counts(form.mesh)) {
         tsr_text_append(out, "#sdy.sharding<@mesh, ");
     } else {
         tsr_text_append(out, "#sdy.sharding<mesh<[");
         write_sizes(form.mesh, '"', ", ", out);
         tsr_text_append(out, "], device_ids=[");
-        TSR_TRY(tsr_mesh_write_ranks(form.mesh, ", ", out));
+        tsr_mesh_write_ranks(form.mesh, ", ", "", out);
         tsr_text_append(out, "]>, ");
     }
     write_dims(&form, '"', out);

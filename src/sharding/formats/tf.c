@@ -1,5 +1,6 @@
 #include "sharding/formats/tf.h"
 
+#include "mesh/mesh.h"
 #include "sharding/text/axis_name.h"
 #include "sharding/text/mesh_order.h"
 
@@ -68,19 +69,16 @@ static tsr_status read_axes(tsr_scan *scan, const tsr_mesh *mesh)
 
 static tsr_status compare_ranks(tsr_scan *scan, const tsr_mesh *mesh)
 {
-    int64_t coordinate[TSR_MAX_DIMS] = {0}, rank, told;
+    int64_t coordinate[TSR_MAX_DIMS] = {0}, told;
     const size_t begin = scan->at;
-    for (int m = 0; m >= 0;) {
-        TSR_TRY(tsr_mesh_rank_at(mesh, coordinate, &rank));
+    do {
         if (scan->at > begin)
             TSR_TRY(tsr_token_need(scan, ","));
         const size_t at = scan->at;
         TSR_TRY(tsr_token_number(scan, INT_MAX, "a device", &told));
-        if (told != rank)
+        if (told != tsr_mesh_rank(mesh, coordinate))
             return tsr_scan_refuse(scan, at, "the mesh that is given has its ranks in another order");
-        for (m = tsr_mesh_ndim(mesh) - 1; m >= 0 && ++coordinate[m] == tsr_mesh_size(mesh, m); m--)
-            coordinate[m] = 0;
-    }
+    } while (tsr_grid_next(tsr_mesh_grid(mesh), coordinate));
     return tsr_token_need(scan, "|");
 }
 
@@ -88,18 +86,14 @@ static tsr_status compare_ranks(tsr_scan *scan, const tsr_mesh *mesh)
  * nothing that a mesh has. */
 static tsr_status read_mesh(tsr_scan *scan, const tsr_mesh *mesh)
 {
-    bool counts;
     scan->at += strcspn(scan->text + scan->at, "|");
     TSR_TRY(tsr_token_need(scan, "|"));
     TSR_TRY(read_axes(scan, mesh));
     const size_t at = scan->at;
     if (!tsr_token_accept(scan, "*"))
         TSR_TRY(compare_ranks(scan, mesh));
-    else {
-        TSR_TRY(tsr_mesh_counts(mesh, &counts));
-        if (!counts)
-            return tsr_scan_refuse(scan, at, "the mesh that is given has its ranks in another order");
-    }
+    else if (!tsr_mesh_counts(mesh))
+        return tsr_scan_refuse(scan, at, "the mesh that is given has its ranks in another order");
     scan->at += strlen(scan->text + scan->at);
     return TSR_OK;
 }
@@ -155,32 +149,22 @@ static tsr_status check_words(const tsr_sharding_form *form)
 }
 
 /* Devices by number, since the mesh's ranks are in an order of their own. */
-static tsr_status write_devices(const tsr_mesh *mesh, tsr_text *out)
+static void write_devices(const tsr_mesh *mesh, tsr_text *out)
 {
-    int64_t coordinate[TSR_MAX_DIMS] = {0}, rank;
-    const char *before = "";
     for (int list = 0; list < 2; list++) {
-        TSR_TRY(tsr_mesh_write_ranks(mesh, ",", out));
+        tsr_mesh_write_ranks(mesh, ",", "", out);
         tsr_text_append(out, "|");
     }
-    for (int m = 0; m >= 0;) {
-        TSR_TRY(tsr_mesh_rank_at(mesh, coordinate, &rank));
-        tsr_text_append(out, "%s/job:localhost/replica:0/task:0/device:CPU:%lld", before, (long long)rank);
-        before = ",";
-        for (m = tsr_mesh_ndim(mesh) - 1; m >= 0 && ++coordinate[m] == tsr_mesh_size(mesh, m); m--)
-            coordinate[m] = 0;
-    }
-    return TSR_OK;
+    tsr_mesh_write_ranks(mesh, ",", "/job:localhost/replica:0/task:0/device:CPU:", out);
 }
 
 tsr_status tsr_write_tf(const tsr_layout *layout, tsr_text *out)
 {
     tsr_sharding_form form;
-    bool counts;
     TSR_TRY(tsr_form_refuse_terms(layout, "TensorFlow"));
     TSR_TRY(tsr_form_of(layout, TSR_CUT_AT_ONCE, "TensorFlow", &form));
     TSR_TRY(check_words(&form));
-    TSR_TRY(tsr_mesh_counts(form.mesh, &counts));
+    const bool counts = tsr_mesh_counts(form.mesh);
     tsr_text_append(out, "sharding_specs:");
     for (int d = 0; d < form.ndim; d++)
         tsr_text_append(out, "%s,", form.cuts[d].count ? tsr_mesh_name(form.mesh, form.cuts[d].at[0]) : "unsharded");
@@ -189,5 +173,7 @@ tsr_status tsr_write_tf(const tsr_layout *layout, tsr_text *out)
         tsr_text_append(out, "%s%s=%lld", m ? "," : "", tsr_mesh_name(form.mesh, m),
                         (long long)tsr_mesh_size(form.mesh, m));
     tsr_text_append(out, counts ? "|*CPU" : "|");
-    return counts ? TSR_OK : write_devices(form.mesh, out);
+    if (!counts)
+        write_devices(form.mesh, out);
+    return TSR_OK;
 }

@@ -8,10 +8,14 @@
 
 #include <stdbool.h>
 
-/** Whether the mesh's ranks count from 0 in row-major order. */
-tsr_status tsr_mesh_counts(const tsr_mesh *mesh, bool *counts);
+/** True if the mesh's ranks count from 0 in row-major order. */
+bool tsr_mesh_counts(const tsr_mesh *mesh);
 
-/** Appends the mesh's ranks in row-major order. */
-tsr_status tsr_mesh_write_ranks(const tsr_mesh *mesh, const char *between, tsr_text *out);
+/** Advances a coordinate along `count` mesh dims, the last of them fastest; false after the last
+ * coordinate, when it is 0 again along them. */
+bool tsr_mesh_next_along(const tsr_mesh *mesh, int count, const int *dims, int64_t *coordinate);
+
+/** Appends the mesh's ranks in row-major order, each behind `word`. */
+void tsr_mesh_write_ranks(const tsr_mesh *mesh, const char *between, const char *word, tsr_text *out);
 
 #endif

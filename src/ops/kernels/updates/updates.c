@@ -2,6 +2,7 @@
 
 #include "ops/kernel_sets.h"
 #include "ops/kernels/pointwise.h"
+#include "ops/kernels/walked.h"
 
 #include <string.h>
 
@@ -25,20 +26,13 @@ const tsr_update_operands *tsr_update_operands_of(int code)
     return &all_operands[code];
 }
 
-/* One tensor of a walk over all elements. */
-typedef struct walked {
-    char *data;
-    tsr_dtype dtype;
-    int64_t bytes, strides[TSR_MAX_DIMS];
-} walked;
-
 typedef struct walk {
     const tsr_pointwise_kernels *moves;
     tsr_update_loop *loop;
     tsr_update_numbers numbers;
     tsr_dtype computed;
     int in_count, count; /* operands, and with the results behind them */
-    walked tensors[TENSORS];
+    tsr_walked tensors[TENSORS];
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
 } walk;
@@ -92,20 +86,6 @@ static void run_row(const walk *w, char *const *begin)
         for (int i = 0; i < w->count; i++)
             at[i] += n * row_stride(w, i) * w->tensors[i].bytes;
     }
-}
-
-/* Goes on to the next row; false: that was the last. */
-static bool advance_row(const walk *w, int64_t *index, char **at)
-{
-    for (int dim = w->ndim - 2; dim >= 0; dim--) {
-        const bool more = ++index[dim] < w->shape[dim];
-        for (int i = 0; i < w->count; i++)
-            at[i] += (more ? 1 : 1 - w->shape[dim]) * w->tensors[i].strides[dim] * w->tensors[i].bytes;
-        if (more)
-            return true;
-        index[dim] = 0;
-    }
-    return false;
 }
 
 /* True if in all tensors a dim goes on where the walk's last one before it ended: they are one. */
@@ -193,7 +173,7 @@ tsr_status tsr_update_run(const tsr_kernel_call *call)
     for (int i = 0; i < w.count; i++) {
         const tsr_tensor *const t = i < w.in_count ? &call->inputs[i] : &call->outputs[i - w.in_count];
         tensors[i] = t;
-        w.tensors[i] = (walked){.data = t->data, .dtype = t->dtype, .bytes = (int64_t)tsr_dtype_bytes(t->dtype)};
+        w.tensors[i] = (tsr_walked){.data = t->data, .dtype = t->dtype, .bytes = (int64_t)tsr_dtype_bytes(t->dtype)};
         at[i] = t->data;
     }
     if (!list_dims(&w, tensors))
@@ -203,6 +183,6 @@ tsr_status tsr_update_run(const tsr_kernel_call *call)
     read_numbers(call, o, &w.numbers);
     do
         run_row(&w, at);
-    while (advance_row(&w, index, at));
+    while (tsr_walked_next_row(w.tensors, w.count, w.ndim, w.shape, index, at));
     return TSR_OK;
 }
