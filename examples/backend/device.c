@@ -273,8 +273,8 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
 {
     queue_machine *const machine = self;
     void *from = NULL;
-    TSR_TRY(machine->host->convert(machine->host_self, 0, NULL, dst_dtype, NULL, src_dtype, count < 0 ? count : 0,
-                                   NULL));
+    TSR_TRY(
+        machine->host->convert(machine->host_self, 0, NULL, dst_dtype, NULL, src_dtype, count < 0 ? count : 0, NULL));
     if (count == 0)
         return TSR_OK;
     TSR_TRY(enter(machine, dst, &dst));

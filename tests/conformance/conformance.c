@@ -57,9 +57,12 @@ static void read_seconds(const char *text, options *o)
 
 static void read_options(int count, char **arguments, options *o)
 {
-    const struct option known[] = {{"threads", no_argument, &o->threads, 1}, {"direct", no_argument, &o->direct, 1},
-                                   {"watches", no_argument, &o->watches, 1}, {"help", no_argument, NULL, 'h'},
-                                   {"version", no_argument, NULL, 'v'},      {"timeout", required_argument, NULL, 't'},
+    const struct option known[] = {{"threads", no_argument, &o->threads, 1},
+                                   {"direct", no_argument, &o->direct, 1},
+                                   {"watches", no_argument, &o->watches, 1},
+                                   {"help", no_argument, NULL, 'h'},
+                                   {"version", no_argument, NULL, 'v'},
+                                   {"timeout", required_argument, NULL, 't'},
                                    {NULL, 0, NULL, 0}};
     for (int found; (found = getopt_long(count, arguments, "", known, NULL)) >= 0;) {
         if (found == 'v')
@@ -103,7 +106,8 @@ static void use_device(const char *path, const options *o)
     if (table->count(self, &count, &reason) != TSR_OK)
         refuse_device();
     if (count < 1) {
-        fprintf(stderr, "tessera-conformance: %s has no device to test: %s\n", path, reason ? reason : "without a reason");
+        fprintf(stderr, "tessera-conformance: %s has no device to test: %s\n", path,
+                reason ? reason : "without a reason");
         exit(1);
     }
     devices_use(table->name, watched);

@@ -4,7 +4,7 @@
 #include "variants.h"
 
 const device_part devices_parts[] = {
-    {"memory", devices_memory},   {"copy", device_copy},       {"fill", device_fill},     {"reduce", device_reduce},
+    {"memory", devices_memory},  {"copy", device_copy},        {"fill", device_fill},    {"reduce", device_reduce},
     {"convert", device_convert}, {"streams", devices_streams}, {"moves", devices_moves}, {NULL, NULL},
 };
 

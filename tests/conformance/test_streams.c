@@ -74,12 +74,8 @@ static const bench *bench_of(void **state)
 
 static void fill(const bench *b, int i, void *memory, size_t bytes, unsigned char value)
 {
-    const tsr_box_fill box = {.dst = memory,
-                              .element_bytes = 1,
-                              .value = {value},
-                              .ndim = 1,
-                              .shape = {(int64_t)bytes},
-                              .dst_strides = {1}};
+    const tsr_box_fill box = {
+        .dst = memory, .element_bytes = 1, .value = {value}, .ndim = 1, .shape = {(int64_t)bytes}, .dst_strides = {1}};
     assert_int_equal(b->table->fill(b->self, b->at[i], &box, b->stream[i]), TSR_OK);
 }
 
@@ -128,9 +124,17 @@ static void add(const bench *b, int i, float *memory)
     const void *src[2] = {memory, memory + 1};
     void *dst[1] = {memory};
     int64_t strides[2][TSR_MAX_DIMS] = {{1}, {1}};
-    tsr_box_reduce box = {.dtype = TSR_F32, .op = TSR_SUM, .divisor = 1, .ndim = 1, .shape = {1}, .src_count = 2,
-                          .dst_count = 1, .src = src, .src_strides = (const int64_t(*)[TSR_MAX_DIMS])strides,
-                          .dst = dst, .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])strides};
+    tsr_box_reduce box = {.dtype = TSR_F32,
+                          .op = TSR_SUM,
+                          .divisor = 1,
+                          .ndim = 1,
+                          .shape = {1},
+                          .src_count = 2,
+                          .dst_count = 1,
+                          .src = src,
+                          .src_strides = (const int64_t(*)[TSR_MAX_DIMS])strides,
+                          .dst = dst,
+                          .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])strides};
     assert_int_equal(b->table->reduce(b->self, b->at[i], &box, b->stream[i]), TSR_OK);
     src[0] = src[1] = NULL;
     dst[0] = NULL;
@@ -164,8 +168,8 @@ static void arguments_are_read_during_the_call(void **state)
     const float wanted[4] = {COUNT - 1, 1, COUNT - 1, 1};
     for (int k = 0; k < 4; k++)
         if (got[k] != wanted[k])
-            fail_msg("value %d is %g, not %g: a command has not read its arguments during the call", k,
-                     (double)got[k], (double)wanted[k]);
+            fail_msg("value %d is %g, not %g: a command has not read its arguments during the call", k, (double)got[k],
+                     (double)wanted[k]);
 }
 
 /* A device that sums in the wrong order or leaves some out is for the part reduce. */

@@ -11,8 +11,7 @@
     X(count, (void *self, int *count, const char **reason), (watched.self, count, reason))                             \
     X(alloc, (void *self, int index, size_t bytes, tsr_stream stream, void **out),                                     \
       (watched.self, index, bytes, stream, out))                                                                       \
-    X(copy,                                                                                                            \
-      (void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream),        \
+    X(copy, (void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream),  \
       (watched.self, index, dst, src, bytes, kind, stream))                                                            \
     X(copy_boxes, (void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream),                 \
       (watched.self, index, boxes, count, stream))                                                                     \

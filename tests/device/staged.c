@@ -13,7 +13,7 @@
  * alignment of the host. */
 typedef struct extent {
     unsigned char *host;
-    size_t bytes, before; /* bytes of padding and guard before the copy */
+    size_t bytes, before;           /* bytes of padding and guard before the copy */
     unsigned char *device, *bounce; /* the copy, and memory of the host from which it was filled */
 } extent;
 

@@ -15,9 +15,9 @@ extern "C" {
 /**
  * dlopen() of `file`: a path (text with a '/'), or a soname without a folder. Of a soname it is
  * the file of this name in a folder of LD_LIBRARY_PATH, else the one beside libtessera-core, else
- * what the loader finds. `flags` are those of dlopen(). The caller closes `*out` with dlclose(), or leaves it open.
- * TSR_ERROR_UNAVAILABLE: it cannot be opened, with the loader's reason, which names the file;
- * TSR_ERROR_MEMORY: for lack of memory. Any thread.
+ * what the loader finds. `flags` are those of dlopen(). The caller closes `*out` with dlclose(), or
+ * leaves it open. TSR_ERROR_UNAVAILABLE: it cannot be opened, with the loader's reason, which names
+ * the file; TSR_ERROR_MEMORY: for lack of memory. Any thread.
  */
 TSR_API tsr_status tsr_library_load(const char *file, int flags, void **out);
 
