@@ -76,10 +76,10 @@ static void tell_fault(const session *s, const plans *file)
 static tsr_status run_rounds(session *s, const plans *file, const options *o, const memory *m)
 {
     const tsr_status first = fly(s, o, 0);
-    if (first != TSR_OK && o->fault == FAULT_NONE)
-        return first;
-    if (first != TSR_OK)
+    if (first != TSR_OK && o->fault != FAULT_NONE)
         tell_fault(s, file);
+    if (first != TSR_OK && o->fault != FAULT_TENSOR)
+        return first; /* an aborted communicator stays broken */
     const size_t calls = atomic_load(&m->calls), meetings = session_meetings(s);
     for (int round = 1; round < o->rounds; round++)
         TSR_TRY(fly(s, o, round));
@@ -89,15 +89,24 @@ static tsr_status run_rounds(session *s, const plans *file, const options *o, co
     printf("%zu executions of %d moves on %d ranks, %d at once\n", executions, file->count, file->ranks, o->flights);
     printf("a rank met the others %zu times in each\n",
            (session_meetings(s) - meetings) / executions / (size_t)file->ranks);
-    if (!o->device)
-        printf("calls of the allocator: %zu\n", atomic_load(&m->calls) - calls);
+    printf("Tessera called the allocator %zu times\n", atomic_load(&m->calls) - calls);
     for (int f = 0; f < o->flights; f++)
         TSR_TRY(session_check(s, f));
     printf("every element is right\n");
     return TSR_OK;
 }
 
-static tsr_status run_with(tsr_context *context, const options *o, const char *path, const memory *m)
+/* The device gets a context of its own, so that its commands are not counted as Tessera's. */
+static tsr_status open_device(const char *object, memory *m, tsr_device_driver **out)
+{
+    tsr_context *context;
+    TSR_TRY(memory_context(m, &context));
+    const tsr_status status = tsr_device_driver_load(context, object, out);
+    tsr_context_destroy(context);
+    return status;
+}
+
+static tsr_status run_with(tsr_context *context, const options *o, const char *path, memory m[2])
 {
     host h = {.context = context, .flights = o->flights, .timeout_ms = 60000};
     tsr_device_driver *driver = NULL;
@@ -107,12 +116,12 @@ static tsr_status run_with(tsr_context *context, const options *o, const char *p
     if (status == TSR_OK)
         status = pool_create(context, o->threads, &h.pool);
     if (status == TSR_OK && o->device)
-        status = tsr_device_driver_load(context, o->device, &driver);
+        status = open_device(o->device, &m[1], &driver);
     h.device = driver;
     if (status == TSR_OK)
         status = session_open(&h, &file, &s);
     if (status == TSR_OK)
-        status = run_rounds(s, &file, o, m);
+        status = run_rounds(s, &file, o, &m[0]);
     if (s)
         session_close(s);
     pool_destroy(h.pool);
@@ -123,14 +132,15 @@ static tsr_status run_with(tsr_context *context, const options *o, const char *p
 
 static int run_plans(const char *path, const options *o)
 {
-    memory m = {0};
+    memory m[2] = {{0}, {0}}; /* the library's, and the device's */
     tsr_context *context;
-    if (memory_context(&m, &context) != TSR_OK)
+    if (memory_context(&m[0], &context) != TSR_OK)
         return fail();
-    const int result = run_with(context, o, path, &m) == TSR_OK ? 0 : fail();
+    const int result = run_with(context, o, path, m) == TSR_OK ? 0 : fail();
     tsr_context_destroy(context);
-    if (atomic_load(&m.blocks) > 0)
-        printf("%zu blocks were not given back\n", atomic_load(&m.blocks));
+    const size_t left = atomic_load(&m[0].blocks) + atomic_load(&m[1].blocks);
+    if (left > 0)
+        printf("%zu blocks were not given back\n", left);
     return result;
 }
 
