@@ -1,4 +1,4 @@
-/** The memory of one move on one rank, in the host's memory or on a device, and what must be in it. */
+/** The memory of one move on one rank, on the host or on a device, and what must be in it. */
 #ifndef EXAMPLES_RUNTIME_BUFFERS_H
 #define EXAMPLES_RUNTIME_BUFFERS_H
 

@@ -34,6 +34,7 @@ typedef struct options {
 
 static int fail(void)
 {
+    fflush(stdout);
     fprintf(stderr, "runtime: %s\n", tsr_status_message());
     return 1;
 }
@@ -173,11 +174,13 @@ static void read_option(int found, options *o)
 
 int main(int count, char **arguments)
 {
-    static const struct option known[] = {
-        {"device", required_argument, NULL, 'd'}, {"threads", required_argument, NULL, 't'},
-        {"flights", required_argument, NULL, 'l'}, {"rounds", required_argument, NULL, 'r'},
-        {"fail", required_argument, NULL, 'f'},   {"abort", required_argument, NULL, 'a'},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"device", required_argument, NULL, 'd'},
+                                          {"threads", required_argument, NULL, 't'},
+                                          {"flights", required_argument, NULL, 'l'},
+                                          {"rounds", required_argument, NULL, 'r'},
+                                          {"fail", required_argument, NULL, 'f'},
+                                          {"abort", required_argument, NULL, 'a'},
+                                          {NULL, 0, NULL, 0}};
     options o = {.threads = 6, .flights = 2, .rounds = 8};
     for (int found; (found = getopt_long(count, arguments, "", known, NULL)) >= 0;) {
         if (found == '?') {

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 typedef struct memory {
-    atomic_size_t calls;        /**< of the allocator, so far */
+    atomic_size_t calls;         /**< of the allocator, so far */
     atomic_size_t blocks, bytes; /**< in use */
 } memory;
 

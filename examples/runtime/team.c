@@ -123,8 +123,8 @@ static void give_up(team *t)
         return;
     for (int r = 0; r < t->ranks && length < 100; r++)
         if (t->places[r].arrivals <= t->round)
-            length += (size_t)snprintf(t->broken + length, sizeof t->broken - length, "%srank %d",
-                                       length > 0 ? ", " : "", r);
+            length +=
+                (size_t)snprintf(t->broken + length, sizeof t->broken - length, "%srank %d", length > 0 ? ", " : "", r);
     snprintf(t->broken + length, sizeof t->broken - length, " did not come within %lld ms",
              (long long)t->world->timeout_ms);
     pthread_cond_broadcast(&t->world->changed);

@@ -23,18 +23,18 @@ typedef struct world {
 /** One member of a team. */
 typedef struct place {
     alignas(64) unsigned char slot[TSR_COMM_SLOT_BYTES];
-    uint64_t arrivals;  /**< how often it has come to a barrier */
-    int rank;           /**< in the world, by which sentences name it */
-    int color, key;     /**< of a split */
-    struct team *made;  /**< by the lowest rank of a color, for a split */
+    uint64_t arrivals; /**< how often it has come to a barrier */
+    int rank;          /**< in the world, by which sentences name it */
+    int color, key;    /**< of a split */
+    struct team *made; /**< by the lowest rank of a color, for a split */
 } place;
 
 typedef struct team {
     world *world;
-    int ranks, seats;   /**< members, and those that have not left */
-    int arrived;        /**< members that wait for `round` to end */
+    int ranks, seats; /**< members, and those that have not left */
+    int arrived;      /**< members that wait for `round` to end */
     uint64_t round;
-    char broken[160];   /**< why no barrier is passed any more; "": it is whole */
+    char broken[160]; /**< why no barrier is passed any more; "": it is whole */
     place places[];
 } team;
 

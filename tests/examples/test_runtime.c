@@ -7,17 +7,17 @@
 #include <tessera/sys/library.h>
 #include <tessera/sys/status.h>
 
+#include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 enum { RANKS = 4, MOVES = 3, ROUNDS = 20 };
 

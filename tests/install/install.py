@@ -78,6 +78,15 @@ def backend(user, destination, source, cc):
     return user.run(place / "backend", "2")
 
 
+def runtime(user, source, cc):
+    """examples/runtime, built as a stranger would, from libtessera-core alone: one process plans, another executes."""
+    example, program, plans = source / "examples" / "runtime", user.build / "runtime", user.build / "program.plans"
+    files = [example / f"{name}.c" for name in ("buffers", "main", "memory", "plans", "pool", "ranks", "session", "team")]
+    user.run(*cc.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", *files, "-o", program, *user.flags("tessera-core"))
+    user.run(program, "plan", plans)
+    return user.run(program, "run", plans)
+
+
 def custom_op(user, source, cc):
     """examples/custom_op, built as a stranger would."""
     example = source / "examples" / "custom_op"
@@ -310,6 +319,9 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a communicator and a device outside the library build with pkg-config, run, and pass the installed suite",
                      attempt("2 ranks, the last row: 32 122 212 302 392 482 572 662\n",
                              lambda: backend(user, destination, pathlib.Path(source_root), cc)))
+        report.check("a runtime that embeds the library builds with pkg-config and runs",
+                     attempt("14 executions of 3 moves on 4 ranks, 2 at once\na rank met the others 6 times in each\n"
+                             "Tessera called the allocator 0 times\nevery element is right\n", lambda: runtime(user, pathlib.Path(source_root), cc)))
         report.check("ops outside the library build with pkg-config and run",
                      attempt("relu_squared(x) is S(1)\nits gradient is S(1)\nunit(x) is S(1)\n" + " ".join(["0.141421 0.424264"] * 5) + "\n",
                              lambda: custom_op(user, pathlib.Path(source_root), cc)))
