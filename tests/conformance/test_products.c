@@ -102,7 +102,7 @@ static void draw_product(uint64_t *seed, tsr_gemm *g)
     g->trans_a = (int)(draw(seed) % 2);
     g->trans_b = (int)(draw(seed) % 2);
     g->alpha = (double)draw_between(seed, -2, 2);
-    g->beta = (double)draw_between(seed, 0, 2);
+    g->beta = (double)draw_between(seed, 0, 1);
 }
 
 static void run_product(uint64_t *seed, tsr_dtype dtype, bool with_bias, bool with_workspace)
