@@ -84,7 +84,7 @@ static tsr_status run_rounds(session *s, const plans *file, const options *o, co
     const size_t calls = atomic_load(&m->calls), meetings = session_meetings(s);
     for (int round = 1; round < o->rounds; round++)
         TSR_TRY(fly(s, o, round));
-    const size_t executions = (size_t)((o->rounds - 1) * o->flights);
+    const size_t executions = (size_t)(o->rounds - 1) * (size_t)o->flights;
     if (executions == 0)
         return TSR_OK;
     printf("%zu executions of %d moves on %d ranks, %d at once\n", executions, file->count, file->ranks, o->flights);
