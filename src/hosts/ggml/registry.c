@@ -28,7 +28,8 @@ static size_t get_device_count(ggml_backend_reg_t reg)
 
 static ggml_backend_dev_t get_device(ggml_backend_reg_t reg, size_t index)
 {
-    return &((registry *)reg->context)->devices[index].device;
+    registry *const self = reg->context;
+    return index < (size_t)self->count ? &self->devices[index].device : NULL;
 }
 
 static void *get_proc_address(ggml_backend_reg_t reg, const char *name)

@@ -52,6 +52,7 @@ static void devices_have_names_and_memory(void **state)
     assert_string_equal(ggml_backend_reg_name(reg), "Tessera");
     assert_ptr_equal(load_tessera(), reg);
     assert_int_equal(ggml_backend_reg_dev_count(reg), 16);
+    assert_null(ggml_backend_reg_dev_get(reg, 16));
     assert_null(ggml_backend_reg_get_proc_address(reg, "ggml_backend_something_else"));
     for (size_t d = 0; d < 16; d++) {
         struct ggml_backend_dev_props props;
