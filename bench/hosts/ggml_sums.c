@@ -1,7 +1,7 @@
 /*
- * Times the sums of ggml's meta device: over Tessera's communicator, and as ggml adds tensors itself
- * where a library has no such functions. Both in one process, in turns, on the same devices; what
- * the rest of the graph takes is measured without sums and left out.
+ * Times the sums of ggml's meta device: over Tessera's communicator, and as ggml adds tensors
+ * itself where a library has no such functions. Both run in one process, in turns, on the same
+ * devices. What the rest of the graph takes is measured without sums, and left out.
  *
  * usage: bench-ggml-sums [DEVICES..]    (2 and 4; at most 16)
  */
@@ -53,8 +53,7 @@ static void *find(ggml_backend_reg_t reg, const char *name)
 /* Tensors named "term" are terms of a sum, all others are on all devices. */
 static struct ggml_backend_meta_split_state split(const struct ggml_tensor *tensor, void *data)
 {
-    struct ggml_backend_meta_split_state state = {
-        .axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED, .nr = {1}, .n_segments = 1};
+    struct ggml_backend_meta_split_state state = {.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED, .nr = {1}, .n_segments = 1};
     (void)data;
     if (strcmp(tensor->name, "term") == 0)
         state.axis = GGML_BACKEND_SPLIT_AXIS_PARTIAL;
@@ -133,7 +132,8 @@ static void run_size(ggml_backend_dev_t device, int devices, int64_t elements)
         middle[w] = times[w][ROUNDS / 2];
         close_stage(&stages[w]);
     }
-    const double ours = middle[TESSERA] - middle[NOBODY], best = middle[GGML] < middle[GGML_IN_TURN] ? middle[GGML] : middle[GGML_IN_TURN];
+    const double ours = middle[TESSERA] - middle[NOBODY],
+                 best = middle[GGML] < middle[GGML_IN_TURN] ? middle[GGML] : middle[GGML_IN_TURN];
     printf("%7d %9lld %10.1f %10.1f %10.1f %10.1f %8.2f\n", devices, (long long)elements * 4 / 1024, ours * 1e6,
            (middle[GGML] - middle[NOBODY]) * 1e6, (middle[GGML_IN_TURN] - middle[NOBODY]) * 1e6, middle[NOBODY] * 1e6,
            (best - middle[NOBODY]) / ours);

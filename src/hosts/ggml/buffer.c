@@ -82,8 +82,7 @@ static const char *get_name(ggml_backend_buffer_type_t type)
 static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size)
 {
     const tsr_ggml_device *const device = type->context;
-    void *const pages =
-        mmap(NULL, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *const pages = mmap(NULL, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return NULL;
     if (device->place.node >= 0)

@@ -3,11 +3,12 @@
 #include "hosts/ggml/buffer.h"
 #include "hosts/ggml/stream.h"
 
+#include <tessera/comm.h>
+#include <tessera/status.h>
+
 #include <ggml-impl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/comm.h>
-#include <tessera/status.h>
 
 typedef struct tsr_ggml_comm {
     int count;
@@ -45,8 +46,8 @@ static int dtype_of(enum ggml_type type)
     }
 }
 
-/* All bits set are a NaN in each of these dtypes. Of a failed sum, nobody must take what is there for
- * a result. Every rank learns of a failure, so rank 0 speaks for all. */
+/* Nobody must take what a failed sum leaves for a result: all bits set are a NaN in each of these
+ * dtypes. Every rank learns of a failure, so rank 0 speaks for all. */
 static void fail(const sum_job *self)
 {
     memset(self->data, 0xff, self->bytes);
@@ -62,8 +63,8 @@ static void run_sum(tsr_ggml_job *job)
     sum_job *const self = (sum_job *)job;
     if (self->zeros)
         memset(self->data, 0, self->bytes);
-    if (tsr_comm_all_reduce(self->comm->ranks[self->rank], self->data, self->data, self->elements, self->dtype,
-                            TSR_SUM, tsr_device_host(), NULL) != TSR_OK)
+    if (tsr_comm_all_reduce(self->comm->ranks[self->rank], self->data, self->data, self->elements, self->dtype, TSR_SUM,
+                            tsr_device_host(), NULL) != TSR_OK)
         fail(self);
     free(self);
 }

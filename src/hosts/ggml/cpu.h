@@ -17,7 +17,7 @@ typedef struct tsr_ggml_cpu {
 /* The CPU device. NULL: ggml has not loaded it. */
 ggml_backend_dev_t tsr_ggml_cpu_device(void);
 
-/* Finds the functions. False: ggml has not loaded the CPU backend, or this ggml lacks one of them. */
+/* Finds the functions. False: ggml has not loaded its CPU backend, or that lacks one of them. */
 bool tsr_ggml_cpu_find(tsr_ggml_cpu *out);
 
 #endif

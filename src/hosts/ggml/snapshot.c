@@ -85,7 +85,7 @@ static struct ggml_tensor *copy_operand(copier *c, const struct ggml_tensor *ten
     return copy;
 }
 
-/* Enters a node's copy, and how many other nodes use it, which kernels ask before they fuse nodes. */
+/* Enters a node's copy, and how many nodes use it, which kernels ask before they fuse nodes. */
 static void enter_node(struct ggml_cgraph *out, const struct ggml_cgraph *graph, const struct ggml_tensor *node,
                        struct ggml_tensor *copy)
 {
@@ -94,8 +94,7 @@ static void enter_node(struct ggml_cgraph *out, const struct ggml_cgraph *graph,
     const size_t was = set->size > 0 ? ggml_hash_find(set, node) : GGML_HASHSET_FULL;
     if (at == GGML_HASHSET_ALREADY_EXISTS)
         return;
-    out->use_counts[at] =
-        was != GGML_HASHSET_FULL && ggml_bitset_get(set->used, was) ? graph->use_counts[was] : 0;
+    out->use_counts[at] = was != GGML_HASHSET_FULL && ggml_bitset_get(set->used, was) ? graph->use_counts[was] : 0;
 }
 
 struct ggml_cgraph *tsr_ggml_snapshot(const struct ggml_cgraph *graph)
@@ -109,8 +108,8 @@ struct ggml_cgraph *tsr_ggml_snapshot(const struct ggml_cgraph *graph)
     *out = (struct ggml_cgraph){.size = graph->n_nodes, .n_nodes = graph->n_nodes, .order = graph->order};
     out->nodes = (struct ggml_tensor **)(memory + p.nodes);
     out->use_counts = (int32_t *)(memory + p.counts);
-    out->visited_hash_set = (struct ggml_hash_set){
-        p.hashes, (ggml_bitset_t *)(memory + p.used), (struct ggml_tensor **)(memory + p.keys)};
+    out->visited_hash_set =
+        (struct ggml_hash_set){p.hashes, (ggml_bitset_t *)(memory + p.used), (struct ggml_tensor **)(memory + p.keys)};
     memset(memory + p.used, 0, ggml_bitset_size(p.hashes) * sizeof(ggml_bitset_t));
     memset(c.pairs, 0, p.slots * sizeof(pair));
     for (int i = 0; i < graph->n_nodes; i++)

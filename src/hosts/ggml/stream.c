@@ -151,8 +151,8 @@ static const struct ggml_backend_i backend_functions = {
 
 static ggml_guid_t guid(void)
 {
-    static ggml_guid id = {'t', 'e', 's', 's', 'e', 'r', 'a', '-', 'g', 'g', 'm', 'l', 0, 0, 0, 1};
-    return &id;
+    static const ggml_guid id = {'t', 'e', 's', 's', 'e', 'r', 'a', '-', 'g', 'g', 'm', 'l', 0, 0, 0, 1};
+    return (ggml_guid_t)&id;
 }
 
 ggml_backend_t tsr_ggml_stream_create(ggml_backend_dev_t device)

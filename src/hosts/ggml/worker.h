@@ -1,4 +1,4 @@
-/* A thread that stays on a device's processors and runs jobs in the order in which they are given. */
+/* A thread that stays on a device's processors, and runs jobs in the order of their arrival. */
 #ifndef TSR_HOSTS_GGML_WORKER_H
 #define TSR_HOSTS_GGML_WORKER_H
 
@@ -8,7 +8,7 @@ typedef struct tsr_ggml_worker tsr_ggml_worker;
 
 /* The head of a job's struct, which its maker allocates. */
 typedef struct tsr_ggml_job {
-    struct tsr_ggml_job *next;               /* the worker's */
+    struct tsr_ggml_job *next;             /* the worker's */
     void (*run)(struct tsr_ggml_job *job); /* frees the job, or leaves that to its maker */
 } tsr_ggml_job;
 

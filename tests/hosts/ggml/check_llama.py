@@ -36,37 +36,41 @@ def largest_difference(a, b):
     return max(abs(x - y) for row, other in zip(a, b, strict=True) for x, y in zip(row, other, strict=True))
 
 
-def check(number, said, good, remark=""):
-    print(("ok" if good else "not ok"), number, said, remark, flush=True)
+def check(said, good, remark=""):
+    print("ok" if good else "not ok", "-", said, remark, flush=True)
 
 
 def main(program, folder):
     gguf = pathlib.Path(folder) / "shakespeare.gguf"
     subprocess.run([sys.executable, ROOT / "tests/hosts/ggml/to_gguf.py", MODEL, gguf], check=True)
     expected = json.loads((MODEL / "expected.json").read_text())
+    layers = json.loads((MODEL / "config.json").read_text())["num_hidden_layers"]
+    case = next(case for case in expected["cases"] if case["prompt"] == expected["logits_of"])
     wanted = reference()
     bound = 1e-4 * max(abs(value) for row in wanted for value in row)
-    cases = {case["prompt"]: case for case in expected["cases"]}
-    main_case = cases[expected["logits_of"]]
-    one, tokens, _ = run(program, gguf, "cpu", 0, main_case["prompt_ids"])
-    difference = largest_difference(one, wanted)
-    check(1, "llama.cpp's CPU backend has PyTorch's logits within 1e-4 of the largest, and its tokens",
-          difference <= bound and tokens == main_case["ids"], f"# {difference:.2g} of {bound:.2g}")
-    number = 1
-    for way, devices in (("layer", 2), ("tensor", 1), ("tensor", 2), ("tensor", 3), ("tensor", 4), ("tensor", 7), ("tensor", 16)):
-        logits, tokens, sums = run(program, gguf, way, devices, main_case["prompt_ids"])
+
+    plain, tokens, _ = run(program, gguf, "plain", 0, case["prompt_ids"])
+    difference = largest_difference(plain, wanted)
+    check("llama.cpp's CPU backend has PyTorch's logits within 1e-4 of the largest, and its tokens",
+          difference <= bound and tokens == case["ids"], f"# {difference:.2g} of {bound:.2g}")
+
+    # Tensor splits need flash attention, which rounds keys and values to f16. Where sums in another order round to the other
+    # neighbour, logits change by less than this rounding itself does.
+    one, tokens, _ = run(program, gguf, "cpu", 0, case["prompt_ids"])
+    bound = largest_difference(one, plain)
+    check("with flash attention its tokens are the same", tokens == case["ids"], f"# logits differ by {bound:.2g}")
+    for way, devices in (("layer", 2), ("tensor", 1)):
+        logits, tokens, sums = run(program, gguf, way, devices, case["prompt_ids"])
+        check(f"{way} split over {devices} devices: the CPU backend's bits", logits == one and tokens == case["ids"] and sums == 0)
+    for devices in (2, 3, 4, 7, 16):
+        logits, tokens, sums = run(program, gguf, "tensor", devices, case["prompt_ids"])
         difference = largest_difference(logits, one)
-        same = logits == one
-        number += 1
-        # One device, or one after the other, computes what the CPU backend does; every layer has two sums for each batch.
-        layers = json.loads((MODEL / "config.json").read_text())["num_hidden_layers"]
-        added = sums == 0 if way == "layer" or devices == 1 else sums >= 2 * layers * (MORE + 1)
-        good = tokens == main_case["ids"] and added and (same if way == "layer" or devices == 1 else difference <= bound)
-        check(number, f"{way} split over {devices} devices: {'the same logits' if same else 'logits within 1e-4 of the largest'}, and the same tokens",
-              good, f"# {difference:.2g} of {bound:.2g}, {sums} sums")
-    for prompt, case in cases.items():
-        number += 1
-        check(number, f"{prompt!r} goes on as with PyTorch, split over 4 devices", run(program, gguf, "tensor", 4, case["prompt_ids"])[1] == case["ids"])
+        # Every layer has two sums for the prompt, and two for each token.
+        check(f"tensor split over {devices} devices: logits within the rounding of flash attention, the same tokens, sums by the library",
+              difference <= bound and tokens == case["ids"] and sums >= 2 * layers * (MORE + 1), f"# {difference:.2g} of {bound:.2g}, {sums} sums")
+    for case in expected["cases"]:
+        _, tokens, _ = run(program, gguf, "tensor", 4, case["prompt_ids"])
+        check(f"tensor split over 4 devices: {case['prompt']!r} goes on as with PyTorch", tokens == case["ids"])
 
 
 if __name__ == "__main__":

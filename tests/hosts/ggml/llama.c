@@ -1,8 +1,9 @@
 /*
- * llama.cpp with a model on its CPU backend, or split over the library's devices: prints the logits
- * of each token of a prompt, then the tokens that follow it.
+ * llama.cpp with a model on its CPU backend, with flash attention or without (plain), or split
+ * over the library's devices: prints the logits of each token of a prompt, then the tokens that
+ * follow it, and how often tensors were added.
  *
- * usage: test-ggml-llama MODEL.gguf cpu|tensor|layer DEVICES COUNT TOKEN..
+ * usage: test-ggml-llama MODEL.gguf plain|cpu|tensor|layer DEVICES COUNT TOKEN..
  */
 #include <ggml-backend-impl.h>
 #include <llama.h>
@@ -54,7 +55,7 @@ static struct llama_model *load_model(const char *path, const char *way, int cou
         return NULL;
     original = reg->iface.get_proc_address;
     reg->iface.get_proc_address = find;
-    const int split = strcmp(way, "cpu") != 0;
+    const int split = strcmp(way, "tensor") == 0 || strcmp(way, "layer") == 0;
     for (int d = 0; split && d < count; d++)
         devices[d] = ggml_backend_reg_dev_get(reg, (size_t)d);
     params.devices = devices;
@@ -122,7 +123,8 @@ int main(int argc, char **argv)
     struct llama_context_params params = llama_context_default_params();
     params.n_ctx = CONTEXT;
     params.n_threads = params.n_threads_batch = 1;
-    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    params.flash_attn_type =
+        strcmp(argv[2], "plain") == 0 ? LLAMA_FLASH_ATTN_TYPE_DISABLED : LLAMA_FLASH_ATTN_TYPE_ENABLED;
     params.type_k = params.type_v = GGML_TYPE_F32;
     struct llama_context *const context = model ? llama_init_from_model(model, params) : NULL;
     if (!context)

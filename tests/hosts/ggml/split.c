@@ -72,8 +72,7 @@ int64_t features_before(const layer *l, int devices, int rank)
 static struct ggml_backend_meta_split_state split_by_name(const struct ggml_tensor *tensor, void *data)
 {
     const cutting *const c = data;
-    struct ggml_backend_meta_split_state state = {
-        .axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED, .nr = {1}, .n_segments = 1};
+    struct ggml_backend_meta_split_state state = {.axis = GGML_BACKEND_SPLIT_AXIS_MIRRORED, .nr = {1}, .n_segments = 1};
     if (strcmp(tensor->name, "up") == 0)
         state.axis = GGML_BACKEND_SPLIT_AXIS_1;
     else if (strcmp(tensor->name, "down") == 0)

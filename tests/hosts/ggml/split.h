@@ -28,7 +28,8 @@ extern char last_error[1024];
  * set. NULL: ggml does not load it. */
 ggml_backend_reg_t load_tessera(void);
 
-/* The library's function of this name, into a pointer to a function; fails the test if it has none. */
+/* Stores the library's function of this name in the pointer at `function`. Fails the test if there
+ * is none. */
 void find_function(ggml_backend_reg_t reg, const char *name, void *function);
 
 /* ggml's own CPU backend. */

@@ -83,8 +83,8 @@ static void convert(enum ggml_type type, const float *values, void *out, int64_t
         ggml_quantize_chunk(type, values, out, 0, 1, count, NULL);
 }
 
-/* Sums of rank r's numbers, in rank order; ranks of `absent` count as zeros. f16 and bf16 are added
- * as floats and rounded once. Exactly what each rank must have afterwards, in the tensors' dtype. */
+/* Every rank gets the ranks' numbers added in rank order, exactly. Ranks of the mask `absent` count
+ * as zeros. f16 and bf16 are added as floats and rounded once. */
 static void check_sum(group *g, unsigned absent)
 {
     const enum ggml_type type = g->tensors[0]->type;

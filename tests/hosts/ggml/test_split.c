@@ -18,9 +18,9 @@ typedef struct numbers_of_layer {
 
 static numbers_of_layer fill(layer *l, int whole)
 {
-    const numbers_of_layer n = {
-        numbers(l->inner * l->in, 1, whole), numbers(l->out * l->inner, 2, whole), numbers(l->tokens * l->in, 3, whole),
-        numbers(l->out, 4, whole),           numbers(l->tokens * l->out, 5, 0),    numbers(l->tokens * l->out, 6, 0)};
+    const numbers_of_layer n = {numbers(l->inner * l->in, 1, whole),  numbers(l->out * l->inner, 2, whole),
+                                numbers(l->tokens * l->in, 3, whole), numbers(l->out, 4, whole),
+                                numbers(l->tokens * l->out, 5, 0),    numbers(l->tokens * l->out, 6, 0)};
     l->up = n.up;
     l->down = n.down;
     l->x = n.x;
@@ -42,7 +42,7 @@ static void run_split(const layer *l, int devices, float *y)
     ggml_backend_free(backend);
 }
 
-/* Weights of each dtype, sizes that do not divide by the devices, and fewer features than devices. */
+/* Weights of several dtypes, sizes that do not divide, and fewer features than devices. */
 static void splits_add_terms_in_rank_order(void **state)
 {
     static const layer layers[] = {
