@@ -128,7 +128,9 @@ TSR_API struct XLA_FFI_Error *tsr_xla_linear_row_backward(struct XLA_FFI_CallFra
 TSR_API struct XLA_FFI_Error *tsr_xla_register(struct XLA_FFI_CallFrame *frame);
 
 /** Communicators that a host lends to the calls of its launches: user data of an execution, under
- * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. */
+ * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. Every launch
+ * of a program whose calls have a `channel` lends them: XLA with an FFI before 0.3 reads through
+ * NULL where a launch has no user data at all. */
 typedef struct tsr_xla_lent {
     size_t size;            /**< sizeof(tsr_xla_lent) */
     int64_t ranks;          /**< ranks of each communicator: as many as the calls' mesh has */
