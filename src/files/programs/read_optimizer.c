@@ -140,7 +140,10 @@ static tsr_status record(const tsr_program_reader *r, const written *w, const js
     if (isfinite(w->clip))
         tsr_optimizer_clip(r->program, count, gradients, w->clip, NULL);
     tsr_optimizer_update(r->program, count, states, gradients, w->rate, w->step, TSR_NONE, &w->options);
-    return tsr_program_check(r, where);
+    TSR_TRY(tsr_program_check(r, where));
+    for (size_t i = 0; i < count; i++)
+        TSR_TRY(tsr_program_renew_state(r, where, json_string_value(json_array_get(to, i))));
+    return TSR_OK;
 }
 
 tsr_status tsr_program_read_optimizer(const tsr_program_reader *r, json_t *object, const json_t *gradients)
