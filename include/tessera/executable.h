@@ -218,7 +218,7 @@ typedef struct tsr_executable_figures {
  * step at which most of it is in use. */
 typedef struct tsr_executable_memory {
     size_t parameters;       /**< and other states, and constants */
-    size_t optimizer_states; /**< states on which no loss of tsr_gradients() depends */
+    size_t optimizer_states; /**< of a program with tsr_gradients(): states on which no loss depends */
     size_t inputs, outputs;
     size_t gathered;    /**< workspace: made of parameters alone, such as weights that are gathered,
                              or cast */
