@@ -1,11 +1,9 @@
-/* Tensors to DLPack and back: the structs byte by byte, what is refused, and who frees what. The
- * structs are written here from DLPack's documentation, apart from the library's. */
+/* Tensors to DLPack and back: the structs byte by byte, what is refused, and who frees what. */
 #include "counted_memory.h"
+#include "dl_structs.h"
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
-
-#include <tessera/dlpack.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,37 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-typedef struct dl_tensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape;
-    int64_t *strides;
-    uint64_t byte_offset;
-} dl_tensor;
-
-struct DLManagedTensor {
-    dl_tensor tensor;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensor *self);
-};
-
-struct DLManagedTensorVersioned {
-    struct {
-        uint32_t major, minor;
-    } version;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensorVersioned *self);
-    uint64_t flags;
-    dl_tensor tensor;
-};
 
 /* Code and bits of each dtype, by DLPack's table. */
 static const struct {
