@@ -84,10 +84,17 @@ tsr_status tsr_tvm_text(tsr_tvm_call *call, int32_t index, const char *what, con
     TVMFFIByteArray bytes;
     const TVMFFIAny *const value = &call->arguments[index];
     switch (type_of(call, index)) {
-    case kTVMFFIRawStr: *out = value->v_c_str; return TSR_OK;
-    case kTVMFFISmallStr: bytes = small_bytes(value); break;
-    case kTVMFFIStr: bytes = *(const TVMFFIByteArray *)cell_of(value); break;
-    default: return tsr_tvm_refuse_type(call, index, what, "a str");
+    case kTVMFFIRawStr:
+        *out = value->v_c_str;
+        return TSR_OK;
+    case kTVMFFISmallStr:
+        bytes = small_bytes(value);
+        break;
+    case kTVMFFIStr:
+        bytes = *(const TVMFFIByteArray *)cell_of(value);
+        break;
+    default:
+        return tsr_tvm_refuse_type(call, index, what, "a str");
     }
     if (strnlen(bytes.data, bytes.size) != bytes.size)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: argument %d, %s, has a NUL at character %zu", call->name,
@@ -100,10 +107,17 @@ tsr_status tsr_tvm_bytes(tsr_tvm_call *call, int32_t index, const char *what, TV
 {
     const TVMFFIAny *const value = &call->arguments[index];
     switch (type_of(call, index)) {
-    case kTVMFFISmallBytes: *out = small_bytes(value); return TSR_OK;
-    case kTVMFFIBytes: *out = *(const TVMFFIByteArray *)cell_of(value); return TSR_OK;
-    case kTVMFFIByteArrayPtr: *out = *(const TVMFFIByteArray *)value->v_ptr; return TSR_OK;
-    default: return tsr_tvm_refuse_type(call, index, what, "bytes");
+    case kTVMFFISmallBytes:
+        *out = small_bytes(value);
+        return TSR_OK;
+    case kTVMFFIBytes:
+        *out = *(const TVMFFIByteArray *)cell_of(value);
+        return TSR_OK;
+    case kTVMFFIByteArrayPtr:
+        *out = *(const TVMFFIByteArray *)value->v_ptr;
+        return TSR_OK;
+    default:
+        return tsr_tvm_refuse_type(call, index, what, "bytes");
     }
 }
 

@@ -7,7 +7,6 @@
 #include <tessera/dtype.h>
 
 #include <stdbool.h>
-
 #include <tvm/ffi/c_api.h>
 
 typedef struct tsr_tvm_call {

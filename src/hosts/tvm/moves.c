@@ -84,9 +84,9 @@ static tsr_status check_mesh(const tsr_tvm_call *call, const tsr_plan *plan, int
             inside += found;
         }
         if (inside != tsr_mesh_count(mesh))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the %s's mesh has %lld ranks, of which %lld are among the %d",
-                                  call->name, i == 0 ? "source" : "destination", (long long)tsr_mesh_count(mesh),
-                                  (long long)inside, ranks);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT, "%s: the %s's mesh has %lld ranks, of which %lld are among the %d", call->name,
+                i == 0 ? "source" : "destination", (long long)tsr_mesh_count(mesh), (long long)inside, ranks);
     }
     return TSR_OK;
 }
@@ -218,6 +218,23 @@ static tsr_status refuse_run(const part *p, tsr_comm *comm, tsr_status status)
     return tsr_status_restore(&kept, status);
 }
 
+static tsr_status read_rank(tsr_tvm_call *call, int32_t index, int64_t *out)
+{
+    const int32_t type = index < call->count ? call->arguments[index].type_index : kTVMFFINone;
+    tsr_tensor tensor;
+    bool given;
+    int64_t count;
+    if (type != kTVMFFITensor && type != kTVMFFIDLTensorPtr)
+        return tsr_tvm_integer(call, index, "rank", out);
+    TSR_TRY(tsr_tvm_tensor(call, index, "rank", &given, &tensor));
+    TSR_TRY(tsr_tensor_count(&tensor, &count));
+    if (count != 1 || (tensor.dtype != TSR_I32 && tensor.dtype != TSR_I64))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank has %lld elements of %s: it must have one i32 or i64",
+                              call->name, (long long)count, tsr_dtype_name(tensor.dtype));
+    *out = tensor.dtype == TSR_I32 ? *(const int32_t *)tensor.data : *(const int64_t *)tensor.data;
+    return TSR_OK;
+}
+
 tsr_status tsr_tvm_run_rank(tsr_tvm_call *call)
 {
     void *content;
@@ -225,7 +242,7 @@ tsr_status tsr_tvm_run_rank(tsr_tvm_call *call)
     side source, destination;
     TSR_TRY(tsr_tvm_object(call, 0, "move", TSR_TVM_MOVE, &content));
     const move *const m = content;
-    TSR_TRY(tsr_tvm_integer(call, 1, "rank", &rank));
+    TSR_TRY(read_rank(call, 1, &rank));
     if (rank < 0 || rank >= m->count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld: the move's are from 0 to %d", call->name,
                               (long long)rank, m->count - 1);
@@ -236,6 +253,39 @@ tsr_status tsr_tvm_run_rank(tsr_tvm_call *call)
     if (status != TSR_OK)
         return refuse_run(&m->parts[rank], comm, status);
     return execute_part(&m->parts[rank], comm, &source, &destination);
+}
+
+static int run_bound(void *self, const TVMFFIAny *arguments, int32_t count, TVMFFIAny *result)
+{
+    enum { MOST = 4 };
+    tsr_tvm_function function = {"run_rank", MOST, MOST, tsr_tvm_run_rank};
+    TVMFFIObject *const m = self;
+    TVMFFIAny all[MOST] = {{.type_index = m->type_index}};
+    all[0].v_obj = m;
+    for (int32_t i = 0; i < count && i + 1 < MOST; i++)
+        all[i + 1] = arguments[i];
+    return tsr_tvm_enter(&function, all, count + 1, result);
+}
+
+static void unbind(void *self)
+{
+    (void)TVMFFIObjectDecRef(self);
+}
+
+tsr_status tsr_tvm_bind(tsr_tvm_call *call)
+{
+    void *m;
+    TVMFFIObjectHandle function;
+    TSR_TRY(tsr_tvm_object(call, 0, "move", TSR_TVM_MOVE, &m));
+    TVMFFIObject *const object = call->arguments[0].v_obj;
+    (void)TVMFFIObjectIncRef(object);
+    if (TVMFFIFunctionCreate(object, run_bound, unbind, &function) != 0) {
+        unbind(object);
+        return tsr_tvm_raised(call);
+    }
+    *call->result = (TVMFFIAny){.type_index = kTVMFFIFunction};
+    call->result->v_obj = function;
+    return TSR_OK;
 }
 
 tsr_status tsr_tvm_redistribute(tsr_tvm_call *call)

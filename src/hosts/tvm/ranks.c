@@ -80,8 +80,7 @@ static tsr_status sum_up(const tsr_tvm_ranks *ranks)
     const member *found = NULL;
     for (int r = 0; r < ranks->count; r++) {
         const member *const m = &ranks->members[r];
-        if (m->status != TSR_OK &&
-            (!found || (found->status == TSR_ERROR_PEER && m->status != TSR_ERROR_PEER)))
+        if (m->status != TSR_OK && (!found || (found->status == TSR_ERROR_PEER && m->status != TSR_ERROR_PEER)))
             found = m;
     }
     if (!found)

@@ -11,15 +11,19 @@ static tsr_status refuse(const tsr_tvm_call *call, const char *what, tsr_status 
     return tsr_status_set(status, "%s: %s: %s", call->name, what, kept.text);
 }
 
-tsr_status tsr_tvm_tensor_of(tsr_tvm_call *call, const TVMFFIAny *value, const char *what, bool *given,
-                             tsr_tensor *out)
+tsr_status tsr_tvm_tensor_of(tsr_tvm_call *call, const TVMFFIAny *value, const char *what, bool *given, tsr_tensor *out)
 {
     const void *tensor;
     *given = value->type_index != kTVMFFINone;
     switch (value->type_index) {
-    case kTVMFFINone: return TSR_OK;
-    case kTVMFFIDLTensorPtr: tensor = value->v_ptr; break;
-    case kTVMFFITensor: tensor = (const char *)value->v_obj + sizeof(TVMFFIObject); break;
+    case kTVMFFINone:
+        return TSR_OK;
+    case kTVMFFIDLTensorPtr:
+        tensor = value->v_ptr;
+        break;
+    case kTVMFFITensor:
+        tensor = (const char *)value->v_obj + sizeof(TVMFFIObject);
+        break;
     default:
         call->wrong_type = true;
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s: it must be a tensor or None", call->name, what,

@@ -52,8 +52,9 @@ static tsr_status check_pair(const tsr_tvm_call *call, const pair *p, int64_t se
                               tsr_dtype_name(p->send.dtype), tsr_dtype_name(p->receive.dtype));
     if (p->sent * sent == p->received * received)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: send has %lld elements and receive %lld: %s must have %lld times as many",
-                          call->name, (long long)p->sent, (long long)p->received, sent >= received ? "receive" : "send",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: send has %lld elements and receive %lld: %s must have %lld times as many", call->name,
+                          (long long)p->sent, (long long)p->received, sent >= received ? "receive" : "send",
                           (long long)(sent >= received ? sent : received));
 }
 

@@ -59,8 +59,8 @@ tsr_status tsr_disco_init_worker(tsr_tvm_call *call)
     tsr_disco_seat *seat;
     TSR_TRY(tsr_tvm_integer(call, 0, "address", &address));
     TSR_TRY(tsr_disco_worker_here(call, &worker));
-    TSR_TRY(tsr_disco_seat_take((tsr_disco_world *)(intptr_t)address, worker->id, worker->workers / worker->groups,
-                                &seat));
+    TSR_TRY(
+        tsr_disco_seat_take((tsr_disco_world *)(intptr_t)address, worker->id, worker->workers / worker->groups, &seat));
     TSR_TRY(tsr_disco_sit(seat));
     tsr_disco_worker_choose(worker);
     return TSR_OK;
