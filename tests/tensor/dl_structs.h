@@ -37,4 +37,18 @@ struct DLManagedTensorVersioned {
     dl_tensor tensor;
 };
 
+/** The table of the C exchange functions. */
+struct DLPackExchangeAPI {
+    struct {
+        uint32_t major, minor;
+    } version;
+    const struct DLPackExchangeAPI *prev_api;
+    int (*managed_tensor_allocator)(dl_tensor *prototype, struct DLManagedTensorVersioned **out, void *error_ctx,
+                                    void (*set_error)(void *error_ctx, const char *kind, const char *message));
+    int (*managed_tensor_from_py_object_no_sync)(void *py_object, struct DLManagedTensorVersioned **out);
+    int (*managed_tensor_to_py_object_no_sync)(struct DLManagedTensorVersioned *tensor, void **out_py_object);
+    int (*dltensor_from_py_object_no_sync)(void *py_object, dl_tensor *out);
+    int (*current_work_stream)(int32_t device_type, int32_t device_id, void **out);
+};
+
 #endif

@@ -179,15 +179,6 @@ static void what_is_not_here_is_refused(void **state)
     expect_error(tsr_dtensor_to_dlpack_versioned(NULL, 0, NULL), TSR_ERROR_ARGUMENT, "x is NULL");
 }
 
-/* The table of the C exchange functions, by DLPack 1.3. */
-typedef struct exchange {
-    uint32_t major, minor;
-    const struct exchange *previous;
-    void (*functions[3])(void);
-    int (*tensor_from_object)(void *object, dl_tensor *out);
-    void (*stream)(void);
-} exchange;
-
 static int give_tensor(void *object, dl_tensor *out)
 {
     if (((given *)object)->tensor.ndim == 7)
@@ -198,8 +189,9 @@ static int give_tensor(void *object, dl_tensor *out)
 
 static void objects_are_read_through_the_exchange_table(void **state)
 {
-    const exchange first = {.major = 1, .minor = 3, .tensor_from_object = give_tensor};
-    const exchange newer = {.major = 2, .previous = &first}, alone = {.major = 2}, empty = {.major = 1};
+    const struct DLPackExchangeAPI first = {.version = {1, 3}, .dltensor_from_py_object_no_sync = give_tensor};
+    const struct DLPackExchangeAPI newer = {.version = {2, 0}, .prev_api = &first};
+    const struct DLPackExchangeAPI alone = {.version = {2, 0}}, empty = {.version = {1, 0}};
     given g;
     tsr_tensor view;
     (void)state;

@@ -14,7 +14,7 @@
  * failure. */
 tsr_status tsr_tvm_return_object(tsr_tvm_call *call, const char *key, void *content, void (*destroy)(void *content));
 
-/** The content of argument `index`, borrowed by the call; a TypeError unless it is of type `key`. */
+/** The content of argument `index`, borrowed by the call; a TypeError unless its type is `key`. */
 tsr_status tsr_tvm_object(tsr_tvm_call *call, int32_t index, const char *what, const char *key, void **content);
 
 #endif

@@ -3,7 +3,6 @@
 #define TESTS_HOSTS_TVM_HOST_H
 
 #include <stdbool.h>
-
 #include <tvm/ffi/c_api.h>
 
 /** A loaded module, which the host drops. */

@@ -267,7 +267,8 @@ static void bad_arguments_are_errors_with_a_kind(void **state)
 {
     const int64_t sizes[] = {4, 4, 4, 4, 4, 4, 4, 4, 4};
     (void)state;
-    const TVMFFIAny shape = host_shape(sizes, 2), long_shape = host_shape(sizes, 9), layout = make_layout("4", "R", NULL);
+    const TVMFFIAny shape = host_shape(sizes, 2), long_shape = host_shape(sizes, 9),
+                    layout = make_layout("4", "R", NULL);
     const TVMFFIAny mesh = host_text("4"), dtype = host_text("f32"), one = host_int(1);
     host_fails(&module, "layout", (const TVMFFIAny[]){mesh}, 1, "TypeError", "layout: 1 arguments: it takes 4 to 5");
     host_fails(&module, "layout", (const TVMFFIAny[]){one, shape, dtype, mesh}, 4, "TypeError",
@@ -280,7 +281,8 @@ static void bad_arguments_are_errors_with_a_kind(void **state)
                "f31");
     host_fails(&module, "layout", (const TVMFFIAny[]){mesh, shape, dtype, host_text("S(2)")}, 4, "ValueError",
                "shard dim 2");
-    host_fails(&module, "layout", (const TVMFFIAny[]){mesh, shape, dtype, mesh, host_text("xml")}, 5, "ValueError", "xml");
+    host_fails(&module, "layout", (const TVMFFIAny[]){mesh, shape, dtype, mesh, host_text("xml")}, 5, "ValueError",
+               "xml");
     host_fails(&module, "local_shape", (const TVMFFIAny[]){layout, host_int(4)}, 2, "ValueError", "rank 4 is not in");
     host_fails(&module, "local_shape", (const TVMFFIAny[]){mesh, one}, 2, "TypeError", "it must be tessera.Layout");
     host_fails(&module, "plan", (const TVMFFIAny[]){layout, layout, host_int(-1)}, 3, "ValueError", "rank -1");
@@ -288,7 +290,8 @@ static void bad_arguments_are_errors_with_a_kind(void **state)
     host_fails(&module, "ranks", (const TVMFFIAny[]){host_int(0)}, 1, "ValueError", "0 ranks");
     host_fails(&module, "ranks", (const TVMFFIAny[]){one, host_int(-1)}, 2, "ValueError", "-1 ms");
     const TVMFFIAny partial = make_layout("4", "P(max)", NULL);
-    host_fails(&module, "print_layout", (const TVMFFIAny[]){partial, host_text("hlo")}, 2, "NotImplementedError", "P(max)");
+    host_fails(&module, "print_layout", (const TVMFFIAny[]){partial, host_text("hlo")}, 2, "NotImplementedError",
+               "P(max)");
     host_drop(partial);
     host_drop(layout);
     host_drop(shape);
@@ -302,7 +305,8 @@ static void bad_tensors_are_refused_by_name(void **state)
     set_scene(&s);
     const TVMFFIAny sources = list_parts(s.sources), destinations = list_parts(s.destinations);
     const TVMFFIAny move = host_call(&module, "move", (const TVMFFIAny[]){s.ranks, s.from, s.to}, 3);
-    const TVMFFIAny run[] = {move, sources, destinations}, two = host_int(2), pair = host_call(&module, "ranks", &two, 1);
+    const TVMFFIAny run[] = {move, sources, destinations}, two = host_int(2),
+                    pair = host_call(&module, "ranks", &two, 1);
     host_fails(&module, "move", (const TVMFFIAny[]){pair, s.from, s.to}, 3, "ValueError",
                "the source's mesh has 4 ranks, of which 2 are among the 2");
     host_fails(&module, "run", (const TVMFFIAny[]){move, move, destinations}, 3, "TypeError", "it must be a list");
@@ -351,9 +355,12 @@ static void the_ccl_needs_a_worker_of_disco(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts_are_parsed_and_printed),     cmocka_unit_test(plans_have_figures_and_are_saved),
-        cmocka_unit_test(all_ranks_move_in_one_call),         cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
-        cmocka_unit_test(bad_arguments_are_errors_with_a_kind), cmocka_unit_test(bad_tensors_are_refused_by_name),
+        cmocka_unit_test(layouts_are_parsed_and_printed),
+        cmocka_unit_test(plans_have_figures_and_are_saved),
+        cmocka_unit_test(all_ranks_move_in_one_call),
+        cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
+        cmocka_unit_test(bad_arguments_are_errors_with_a_kind),
+        cmocka_unit_test(bad_tensors_are_refused_by_name),
         cmocka_unit_test(the_ccl_needs_a_worker_of_disco),
     };
     if (argc != 2)

@@ -38,13 +38,13 @@ static tsr_status take_dense(tsr_tvm_call *call, int32_t index, const char *what
     return tsr_tensor_count(out, count);
 }
 
-/* A pair of tensors, of which `receive` has `parts` times the elements of `send`, or the other way round where
- * parts are negative. */
+/* What a worker sends and receives, and how many elements these have. */
 typedef struct pair {
     tsr_tensor send, receive;
     int64_t sent, received;
 } pair;
 
+/* `sent` times the elements of one tensor must be `received` times those of the other. */
 static tsr_status check_pair(const tsr_tvm_call *call, const pair *p, int64_t sent, int64_t received)
 {
     if (p->send.dtype != p->receive.dtype)
