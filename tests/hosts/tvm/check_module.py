@@ -3,6 +3,7 @@
 
 usage: check_module.py LIBTESSERA_TVM.so
 """
+import ctypes
 import os
 import random
 import sys
@@ -116,6 +117,66 @@ def texts_and_plans():
             raise ValueError(module.describe_plan(one))
 
 
+pointer, python = ctypes.c_void_p, ctypes.pythonapi
+core = ctypes.CDLL("libtessera-core.so.0")  # which the module has loaded
+core.tsr_dlpack_exchange_api.restype = pointer
+core.tsr_dlpack_object_create.argtypes, core.tsr_dlpack_object_destroy.argtypes = [pointer, pointer, pointer], [pointer]
+core.tsr_status_message.restype = ctypes.c_char_p
+python.PyCapsule_New.restype, python.PyCapsule_New.argtypes = ctypes.py_object, [pointer, ctypes.c_char_p, pointer]
+python.PyCapsule_GetPointer.restype, python.PyCapsule_GetPointer.argtypes = pointer, [ctypes.py_object, ctypes.c_char_p]
+python.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+EXCHANGE, USED = ctypes.c_char_p(b"dlpack_exchange_api"), ctypes.c_char_p(b"used_dltensor_versioned")
+
+
+class Table(ctypes.Structure):
+    """DLPackExchangeAPI; the two functions of an object are wrapped below."""
+    of_object = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, pointer)
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("previous", pointer), ("allocate", pointer), ("managed_from_object", of_object),
+                ("managed_to_object", pointer), ("tensor_from_object", of_object), ("current_stream", pointer)]
+
+
+def wrapped(name):
+    """The library's function, of a Held instead of its tsr_dlpack_object."""
+    address = ctypes.cast(getattr(Table.from_address(core.tsr_dlpack_exchange_api()), name), pointer).value
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, pointer, pointer)(address)
+    return Table.of_object(lambda held, out: calls.append(name) or function(held.handle, out))
+
+
+calls = []
+own_table = Table.from_buffer_copy(ctypes.string_at(core.tsr_dlpack_exchange_api(), ctypes.sizeof(Table)))
+own_table.managed_from_object, own_table.tensor_from_object = wrapped("managed_from_object"), wrapped("tensor_from_object")
+
+
+class Held:
+    """A binding's tensor, which holds a tsr_dlpack_object; consumers find the table on the type."""
+    __dlpack_c_exchange_api__ = python.PyCapsule_New(ctypes.addressof(own_table), EXCHANGE, None)
+
+    def __init__(self, array):
+        capsule = array.__dlpack__(max_version=(1, 0))
+        self.handle = pointer()
+        if core.tsr_dlpack_object_create(None, python.PyCapsule_GetPointer(capsule, b"dltensor_versioned"), ctypes.byref(self.handle)):
+            raise ValueError(core.tsr_status_message().decode())
+        python.PyCapsule_SetName(capsule, USED)
+
+    def __del__(self):
+        core.tsr_dlpack_object_destroy(self.handle)
+
+
+def objects_are_read_through_our_table():
+    ranks = module.ranks(RANKS)
+    source, destination = layouts("4", (8, 8), "f32", "S(0)", "S(1)")
+    whole = numbers((8, 8))
+    given, room = parts(source, whole), [numpy.zeros((8, 2), "float32") for _ in range(RANKS)]
+    move = module.move(ranks, source, destination)
+    held = [Held(part) for part in given], [Held(part) for part in room]
+    module.run(move, *held)
+    same(room, parts(destination, whole))
+    on_threads(move, [Held(part * 2) for part in given], held[1])
+    same(room, [part * 2 for part in parts(destination, whole)])
+    if "managed_from_object" not in calls and "tensor_from_object" not in calls:
+        raise ValueError("TVM-FFI has not used the table")
+
+
 def errors_have_pythons_kinds():
     ranks = module.ranks(RANKS)
     source, destination = layouts("4", (8, 8), "f32", "S(0)", "R")
@@ -130,4 +191,4 @@ def errors_have_pythons_kinds():
     module.run(move, given, room)
 
 
-sys.exit(tap.run(texts_and_plans, moves_of_numpy, moves_of_pytorch, moves_inside_jax, errors_have_pythons_kinds))
+sys.exit(tap.run(texts_and_plans, moves_of_numpy, moves_of_pytorch, moves_inside_jax, objects_are_read_through_our_table, errors_have_pythons_kinds))
