@@ -10,8 +10,8 @@
 
 enum { DEVICES = 4, TOKENS = 2, HIDDEN = 4, INNER = 8, PART = INNER / DEVICES };
 
-#define TRY(call)              \
-    if ((why = (call)) != NULL) \
+#define TRY(call)                                                                                                      \
+    if ((why = (call)) != NULL)                                                                                        \
     goto done
 
 /* The text of a file, which the caller frees; NULL if it cannot be read. */

@@ -24,8 +24,7 @@ tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(tsr_xla_work), &memory));
     tsr_xla_work *const work = memory;
-    *work = (tsr_xla_work){
-        .context = context, .comm = comm, .operands = frame->args.size, .results = frame->rets.size};
+    *work = (tsr_xla_work){.context = context, .comm = comm, .operands = frame->args.size, .results = frame->rets.size};
     tsr_status status = allocate_parts(work);
     if (status == TSR_OK && mesh)
         status = tsr_mesh_parse(comm, NULL, mesh, &work->mesh);

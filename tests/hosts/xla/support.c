@@ -229,10 +229,9 @@ void support_buffers_create(const support_call *calls, size_t count, size_t part
         for (size_t c = 0; c < count; c++)
             for (size_t i = 0; i < calls[c].operands; i++, index++) {
                 const support_array *const array = &calls[c].arrays[i];
-                support_check(xla_buffer_create(support_host(), devices ? (size_t)devices[p] : p,
-                                                types[find_type(array)].type, (size_t)array->ndim, array->dims,
-                                                (const char *)array->data + p * support_bytes(array),
-                                                &out->in[p][index]));
+                support_check(xla_buffer_create(
+                    support_host(), devices ? (size_t)devices[p] : p, types[find_type(array)].type, (size_t)array->ndim,
+                    array->dims, (const char *)array->data + p * support_bytes(array), &out->in[p][index]));
             }
     }
 }

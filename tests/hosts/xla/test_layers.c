@@ -82,14 +82,12 @@ static void column_parallel_needs_nothing_of_others(void **state)
     copy(d.x, TOKENS * IN, x);
     cut(d.w, OUT, IN, PART, IN, true, w);
     cut(d.b, 1, OUT, 1, PART, false, b);
-    const support_call call = {"tsr_xla_linear_column",
-                               "mesh = \"tp=4\"",
-                               3,
-                               1,
-                               {{"f32", 2, {TOKENS, IN}, x},
-                                {"f32", 2, {PART, IN}, w},
-                                {"f32", 1, {PART}, b},
-                                {"f32", 2, {TOKENS, PART}, y}}};
+    const support_call call = {
+        "tsr_xla_linear_column",
+        "mesh = \"tp=4\"",
+        3,
+        1,
+        {{"f32", 2, {TOKENS, IN}, x}, {"f32", 2, {PART, IN}, w}, {"f32", 1, {PART}, b}, {"f32", 2, {TOKENS, PART}, y}}};
     support_check(support_run(&call, 1, RANKS, NULL, NULL));
     cut(d.y, TOKENS, OUT, TOKENS, PART, false, want);
     same("y", y, want, RANKS * TOKENS * PART);
@@ -158,12 +156,11 @@ static void row_parallel_scatters_y_if_asked(void **state)
     compute(&d, IN);
     cut(d.x, TOKENS, IN, TOKENS, PART, false, x);
     cut(d.w, OUT, IN, OUT, PART, false, w);
-    const support_call call = {
-        "tsr_xla_linear_row",
-        "mesh = \"tp=4\", y = \"S(0)\"",
-        2,
-        1,
-        {{"f32", 2, {TOKENS, PART}, x}, {"f32", 2, {OUT, PART}, w}, {"f32", 2, {LONG, OUT}, y}}};
+    const support_call call = {"tsr_xla_linear_row",
+                               "mesh = \"tp=4\", y = \"S(0)\"",
+                               2,
+                               1,
+                               {{"f32", 2, {TOKENS, PART}, x}, {"f32", 2, {OUT, PART}, w}, {"f32", 2, {LONG, OUT}, y}}};
     support_check(support_run(&call, 1, RANKS, NULL, NULL));
     for (int i = 0; i < TOKENS * OUT; i++)
         bare[i] = d.y[i] - d.b[i % OUT];
@@ -242,11 +239,12 @@ static void layers_refuse_what_does_not_fit(void **state)
 {
     static float any[ROOM];
     (void)state;
-    const support_array x = {"f32", 2, {TOKENS, IN}, any}, w = {"f32", 2, {3, IN}, any}, y = {"f32", 2, {TOKENS, 3}, any};
+    const support_array x = {"f32", 2, {TOKENS, IN}, any}, w = {"f32", 2, {3, IN}, any},
+                        y = {"f32", 2, {TOKENS, 3}, any};
     const support_call few = {"tsr_xla_linear_column", "mesh = \"4\"", 1, 1, {x, y}};
-    support_refused(support_run(&few, 1, RANKS, NULL, NULL), "1 operands and 1 results; operands are x, w and perhaps b");
-    const support_call features = {
-        "tsr_xla_linear_column", "mesh = \"4\"", 2, 1, {x, {"f32", 2, {3, IN - 1}, any}, y}};
+    support_refused(support_run(&few, 1, RANKS, NULL, NULL),
+                    "1 operands and 1 results; operands are x, w and perhaps b");
+    const support_call features = {"tsr_xla_linear_column", "mesh = \"4\"", 2, 1, {x, {"f32", 2, {3, IN - 1}, any}, y}};
     support_refused(support_run(&features, 1, RANKS, NULL, NULL), "7");
     const support_call shape = {"tsr_xla_linear_column", "mesh = \"4\"", 2, 1, {x, w, {"f32", 2, {TOKENS, 4}, any}}};
     support_refused(support_run(&shape, 1, RANKS, NULL, NULL),

@@ -14,7 +14,7 @@
 
 enum { RANKS = 4 };
 
-#define TO_AT(r, i) ((float)((r) * 100 + (i)))
+#define TO_AT(r, i) ((float)((r)*100 + (i)))
 
 /* Element i of rank r's operand is 100 r + i. */
 static void fill(float *data, int64_t count)
@@ -69,7 +69,10 @@ static void all_reduce_along_one_dim_has_other_ops(void **state)
             for (int r = 0; r < RANKS; r++)
                 for (int i = 0; i < 2; i++) {
                     const int32_t a = in[r * 2 + i], b = in[(r ^ (dim ? 1 : 2)) * 2 + i];
-                    const int32_t wanted = op == 0 ? a + b : op == 1 ? (a < b ? a : b) : op == 2 ? (a > b ? a : b) : a * b;
+                    const int32_t wanted = op == 0   ? a + b
+                                           : op == 1 ? (a < b ? a : b)
+                                           : op == 2 ? (a > b ? a : b)
+                                                     : a * b;
                     assert_int_equal(out[r * 2 + i], wanted);
                 }
         }
@@ -224,14 +227,12 @@ static void redistribute_by_a_saved_plan_of_two_moves(void **state)
     char *const plan = save_plan();
     char *const attributes = malloc(strlen(plan) + 64);
     sprintf(attributes, "plan = array<i8: %s>", plan);
-    const support_call call = {"tsr_xla_redistribute",
-                               attributes,
-                               2,
-                               2,
-                               {{"f32", 2, {2, 2}, rows},
-                                {"f32", 2, {8, 2}, terms},
-                                {"f32", 2, {8, 2}, whole},
-                                {"f32", 2, {2, 2}, sums}}};
+    const support_call call = {
+        "tsr_xla_redistribute",
+        attributes,
+        2,
+        2,
+        {{"f32", 2, {2, 2}, rows}, {"f32", 2, {8, 2}, terms}, {"f32", 2, {8, 2}, whole}, {"f32", 2, {2, 2}, sums}}};
     support_check(support_run(&call, 1, RANKS, NULL, NULL));
     for (int r = 0; r < RANKS; r++) {
         assert_memory_equal(whole + r * 16, rows, sizeof rows);
@@ -254,7 +255,8 @@ static void mistakes_are_told_in_a_sentence(void **state)
     const support_array a = {"f32", 1, {8}, in}, b = {"f32", 1, {8}, out}, c = {"f32", 1, {3}, in};
     (void)state;
     refuse("tsr_xla_all_reduce", "op = \"sum\"", a, b, "there is no attribute `mesh`");
-    refuse("tsr_xla_all_reduce", "mesh = \"4\", axis = 0 : i64", a, b, "there is no attribute `axis`; there are channel");
+    refuse("tsr_xla_all_reduce", "mesh = \"4\", axis = 0 : i64", a, b,
+           "there is no attribute `axis`; there are channel");
     refuse("tsr_xla_all_reduce", "mesh = \"4\", op = \"mean\"", a, b, "`op` is \"mean\"; there are sum, avg");
     refuse("tsr_xla_all_reduce", "mesh = \"tp=4\", dims = \"dp\"", a, b, "dp");
     refuse("tsr_xla_all_reduce", "mesh = \"4\", timeout_ms = -1 : i64", a, b, "`timeout_ms` is -1");

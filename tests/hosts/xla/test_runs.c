@@ -4,8 +4,6 @@
 
 #include <tessera/xla.h>
 
-#include <xla/ffi/api/c_api.h>
-
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xla/ffi/api/c_api.h>
 
 #include <cmocka.h>
 
@@ -55,8 +54,7 @@ static void end(session *s)
 
 static support_call all_reduce(const char *attributes, float *in, float *out)
 {
-    return (support_call){
-        "tsr_xla_all_reduce", attributes, 1, 1, {{"f32", 1, {COUNT}, in}, {"f32", 1, {COUNT}, out}}};
+    return (support_call){"tsr_xla_all_reduce", attributes, 1, 1, {{"f32", 1, {COUNT}, in}, {"f32", 1, {COUNT}, out}}};
 }
 
 static void check_sums(const float *out, float first)
@@ -78,12 +76,9 @@ static void a_thousand_launches_of_two_independent_calls(void **state)
     float in[RANKS * COUNT], out[RANKS * COUNT], all[RANKS * RANKS * COUNT];
     (void)state;
     fill(in);
-    const support_call calls[] = {all_reduce("mesh = \"tp=4\"", in, out),
-                                  {"tsr_xla_all_gather",
-                                   "mesh = \"tp=4\"",
-                                   1,
-                                   1,
-                                   {{"f32", 1, {COUNT}, in}, {"f32", 1, {RANKS * COUNT}, all}}}};
+    const support_call calls[] = {
+        all_reduce("mesh = \"tp=4\"", in, out),
+        {"tsr_xla_all_gather", "mesh = \"tp=4\"", 1, 1, {{"f32", 1, {COUNT}, in}, {"f32", 1, {RANKS * COUNT}, all}}}};
     session s;
     begin(&s, calls, 2, NULL);
     for (int launch = 0; launch < 1000; launch++) {
@@ -208,7 +203,8 @@ static atomic_int bad_device = -1;
 
 static int64_t device_of(XLA_FFI_CallFrame *frame)
 {
-    XLA_FFI_DeviceOrdinal_Get_Args args = {.struct_size = XLA_FFI_DeviceOrdinal_Get_Args_STRUCT_SIZE, .ctx = frame->ctx};
+    XLA_FFI_DeviceOrdinal_Get_Args args = {.struct_size = XLA_FFI_DeviceOrdinal_Get_Args_STRUCT_SIZE,
+                                           .ctx = frame->ctx};
     frame->api->XLA_FFI_DeviceOrdinal_Get(&args);
     return args.device_ordinal;
 }
@@ -239,7 +235,8 @@ static const char failing_text[] =
     "    %y = sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"r\"}]>] out_shardings=[<@mesh, [{\"r\"}]>] "
     "manual_axes={\"r\"} (%a: tensor<3xf32>) {\n"
     "      %b = stablehlo.custom_call @copy_or_fail(%a) {api_version = 4 : i32} : (tensor<3xf32>) -> tensor<3xf32>\n"
-    "      %c = stablehlo.custom_call @tsr_xla_all_reduce(%b) {api_version = 4 : i32, backend_config = {mesh = \"tp=4\", "
+    "      %c = stablehlo.custom_call @tsr_xla_all_reduce(%b) {api_version = 4 : i32, backend_config = {mesh = "
+    "\"tp=4\", "
     "timeout_ms = 200 : i64}} : (tensor<3xf32>) -> tensor<3xf32>\n"
     "      sdy.return %c : tensor<3xf32>\n"
     "    } : (tensor<12xf32>) -> tensor<12xf32>\n"
@@ -373,7 +370,8 @@ static const char plain_text[] =
     "  sdy.mesh @mesh = <[\"r\"=4]>\n"
     "  func.func public @main(%x: tensor<12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) -> (tensor<12xf32> "
     "{sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) {\n"
-    "    %y = stablehlo.custom_call @tsr_xla_all_reduce(%x) {api_version = 4 : i32, backend_config = {mesh = \"tp=4\"}} : "
+    "    %y = stablehlo.custom_call @tsr_xla_all_reduce(%x) {api_version = 4 : i32, backend_config = {mesh = "
+    "\"tp=4\"}} : "
     "(tensor<12xf32>) -> tensor<12xf32>\n"
     "    return %y : tensor<12xf32>\n"
     "  }\n"
