@@ -1,7 +1,7 @@
 /* Times collectives of four XLA CPU devices: this library's custom calls beside XLA's own in-process
  * collectives, and what a call costs beside an empty custom call.
  *
- * usage: xla-bench PLUGIN.so [MIB [REPETITIONS [NAME]]]
+ * usage: bench-xla PLUGIN.so [MIB [REPETITIONS [NAME]]]
  *
  * A launch is one operation on each device, whose result gets new memory from XLA, or a chain of them,
  * whose results in between share memory.
@@ -25,7 +25,7 @@ static void check(char *why)
 {
     if (!why)
         return;
-    fprintf(stderr, "xla-bench: %s\n", why);
+    fprintf(stderr, "bench-xla: %s\n", why);
     exit(1);
 }
 
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     const char *const only = argc > 4 ? argv[4] : "";
     const int64_t many = mib << 18, few = 256;
     if (argc < 2) {
-        fprintf(stderr, "usage: xla-bench PLUGIN.so [MIB [REPETITIONS [NAME]]]\n");
+        fprintf(stderr, "usage: bench-xla PLUGIN.so [MIB [REPETITIONS [NAME]]]\n");
         return 2;
     }
     check(xla_host_open(argv[1], DEVICES, &host));

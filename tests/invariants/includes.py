@@ -8,9 +8,9 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "sharding", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
+ORDER = ["base", "mesh", "placement", "sharding", "device", "comm", "redistribute", "tensor", "ops", "bench", "files", "hosts"]
 # Libraries on top, which include only what an embedder can: headers of include/, and their own.
-ON_TOP = ("ops", "bench", "files")
+ON_TOP = ("ops", "bench", "files", "hosts")
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
 # outside of rooms.
 ROOMS = {
