@@ -114,6 +114,9 @@ static tsr_status run_with(tsr_context *context, const options *o, const char *p
     plans file = {.bytes = NULL};
     session *s = NULL;
     tsr_status status = plans_open(context, path, &file);
+    if (status == TSR_OK && o->fault != FAULT_NONE && o->rank >= file.ranks)
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "rank %d cannot fail: the plans have ranks 0 to %d", o->rank,
+                                file.ranks - 1);
     if (status == TSR_OK)
         status = pool_create(context, o->threads, &h.pool);
     if (status == TSR_OK && o->device)
