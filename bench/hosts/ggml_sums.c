@@ -101,19 +101,13 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Prints the time of one sum, by each way. */
+/* Prints the time of one sum by each way: the least of several rounds, in which nobody disturbed it. */
 static void run_size(ggml_backend_dev_t device, int devices, int64_t elements)
 {
     enum { ROUNDS = 15 };
     stage stages[WAYS];
-    double times[WAYS][ROUNDS], middle[WAYS];
-    const int repeats = elements < 100000 ? 20 : 1;
+    double least[WAYS];
+    const int repeats = elements < 100000 ? 10 : 1;
     for (int w = 0; w < WAYS; w++) {
         chosen = (way)w;
         stages[w] = open_stage(device, elements);
@@ -124,19 +118,16 @@ static void run_size(ggml_backend_dev_t device, int devices, int64_t elements)
             for (int i = 0; i < repeats; i++)
                 if (ggml_backend_graph_compute(stages[w].backend, stages[w].graph) != GGML_STATUS_SUCCESS)
                     exit(1);
-            if (round >= 0)
-                times[w][round] = (seconds() - begin) / (SUMS * repeats);
+            const double took = (seconds() - begin) / (SUMS * repeats);
+            if (round <= 0 || took < least[w])
+                least[w] = took;
         }
-    for (int w = 0; w < WAYS; w++) {
-        qsort(times[w], ROUNDS, sizeof times[w][0], compare);
-        middle[w] = times[w][ROUNDS / 2];
+    for (int w = 0; w < WAYS; w++)
         close_stage(&stages[w]);
-    }
-    const double ours = middle[TESSERA] - middle[NOBODY],
-                 best = middle[GGML] < middle[GGML_IN_TURN] ? middle[GGML] : middle[GGML_IN_TURN];
+    const double rest = least[NOBODY], ours = least[TESSERA] - rest;
+    const double ggml = least[GGML] - rest, in_turn = least[GGML_IN_TURN] - rest;
     printf("%7d %9lld %10.1f %10.1f %10.1f %10.1f %8.2f\n", devices, (long long)elements * 4 / 1024, ours * 1e6,
-           (middle[GGML] - middle[NOBODY]) * 1e6, (middle[GGML_IN_TURN] - middle[NOBODY]) * 1e6, middle[NOBODY] * 1e6,
-           (best - middle[NOBODY]) / ours);
+           ggml * 1e6, in_turn * 1e6, rest * 1e6, (ggml < in_turn ? ggml : in_turn) / ours);
     (void)fflush(stdout);
 }
 
