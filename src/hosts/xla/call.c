@@ -1,0 +1,252 @@
+#include "call.h"
+
+#include "layers.h"
+#include "moves.h"
+#include "teams.h"
+
+#include <tessera/saved.h>
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tsr_xla_call {
+    tsr_xla_kind kind;
+    tsr_context *context;
+    tsr_xla_attributes attributes;
+    int64_t ranks;
+    bool has_teams;
+    tsr_xla_teams teams;
+    tsr_xla_seat *lent; /* with lent communicators: each rank's */
+};
+
+/* ---- The stage INSTANTIATE ---- */
+
+static tsr_status count_ranks(const tsr_mesh *mesh, int64_t *ranks)
+{
+    for (int64_t position = 0; position < tsr_mesh_count(mesh); position++) {
+        int64_t coordinate[TSR_MAX_DIMS], rest = position, rank;
+        for (int d = tsr_mesh_ndim(mesh) - 1; d >= 0; d--) {
+            coordinate[d] = rest % tsr_mesh_size(mesh, d);
+            rest /= tsr_mesh_size(mesh, d);
+        }
+        TSR_TRY(tsr_mesh_rank_at(mesh, coordinate, &rank));
+        *ranks = rank >= *ranks ? rank + 1 : *ranks;
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_plan(tsr_xla_call *call)
+{
+    const tsr_xla_attributes *const a = &call->attributes;
+    if (a->mesh || a->from || a->to || a->shape.values)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "`plan` stands in place of `mesh`, `from`, `to` and `shape`: give it or these");
+    tsr_plan *plan = NULL;
+    TSR_TRY(tsr_plan_load(call->context, a->plan.data, a->plan.count, TSR_RANK_NONE, &plan));
+    tsr_status status = TSR_OK;
+    for (size_t i = 0; status == TSR_OK && i < tsr_plan_count(plan); i++) {
+        const tsr_layout *src, *dst;
+        status = tsr_plan_layouts(plan, i, &src, &dst);
+        if (status == TSR_OK)
+            status = count_ranks(tsr_layout_mesh(src), &call->ranks);
+        if (status == TSR_OK)
+            status = count_ranks(tsr_layout_mesh(dst), &call->ranks);
+    }
+    tsr_plan_destroy(plan);
+    return status;
+}
+
+/* Parses the texts, so that a mistake shows when the program is compiled. */
+static tsr_status check_texts(tsr_xla_call *call, const tsr_mesh *mesh)
+{
+    const tsr_xla_attributes *const a = &call->attributes;
+    const char *const texts[] = {a->from, a->to, a->x, a->y, a->dx, a->dw, a->db};
+    static const char *const names[] = {"from", "to", "x", "y", "dx", "dw", "db"};
+    bool along[TSR_MAX_DIMS];
+    TSR_TRY(tsr_xla_dims(mesh, a->dims, along));
+    if (call->kind == TSR_XLA_REDISTRIBUTE && (!a->from || !a->to))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "there is no attribute `%s`: the placements of the %s",
+                              a->from ? "to" : "from", a->from ? "result" : "operand");
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        tsr_placement placements[TSR_MAX_DIMS];
+        void *numbers = NULL;
+        if (!texts[i])
+            continue;
+        TSR_TRY(tsr_xla_placements(call->context, mesh, names[i], texts[i], placements, &numbers));
+        tsr_release(call->context, numbers);
+    }
+    return count_ranks(mesh, &call->ranks);
+}
+
+static tsr_status check_devices(const tsr_xla_call *call)
+{
+    const tsr_xla_numbers *const devices = &call->attributes.devices;
+    if (devices->values && devices->count != call->ranks)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "`devices` has %lld entries, but the mesh has ranks 0 to %lld",
+                              (long long)devices->count, (long long)call->ranks - 1);
+    for (int64_t r = 0; r < devices->count; r++)
+        for (int64_t s = 0; s < r; s++)
+            if (devices->values[r] == devices->values[s])
+                return tsr_status_set(TSR_ERROR_ARGUMENT, "`devices` has device %lld for ranks %lld and %lld",
+                                      (long long)devices->values[r], (long long)s, (long long)r);
+    return TSR_OK;
+}
+
+static tsr_status check_mesh(tsr_xla_call *call)
+{
+    tsr_mesh *mesh = NULL;
+    if (!call->attributes.mesh)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "there is no attribute `mesh`, such as \"tp=4\"");
+    TSR_TRY(tsr_mesh_parse(NULL, call->context, call->attributes.mesh, &mesh));
+    const tsr_status status = check_texts(call, mesh);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static void end_work(void *work)
+{
+    tsr_xla_work_end(work);
+}
+
+static tsr_status fill_call(tsr_xla_call *call, const XLA_FFI_Attrs *attrs)
+{
+    TSR_TRY(tsr_context_create(NULL, &call->context));
+    TSR_TRY(tsr_xla_attributes_read(attrs, call->kind, call->context, &call->attributes));
+    TSR_TRY(call->attributes.plan.data ? check_plan(call) : check_mesh(call));
+    TSR_TRY(check_devices(call));
+    void *seats;
+    const size_t bytes = (size_t)call->ranks * sizeof(tsr_xla_seat);
+    TSR_TRY(tsr_allocate(call->context, bytes, &seats));
+    call->lent = memset(seats, 0, bytes);
+    TSR_TRY(tsr_xla_teams_begin(call->context, (int)call->ranks, call->attributes.timeout_ms, end_work, &call->teams));
+    call->has_teams = true;
+    return TSR_OK;
+}
+
+tsr_status tsr_xla_call_create(tsr_xla_kind kind, const XLA_FFI_Attrs *attrs, tsr_xla_call **out)
+{
+    tsr_xla_call *const call = calloc(1, sizeof *call);
+    if (!call)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a call");
+    call->kind = kind;
+    const tsr_status status = fill_call(call, attrs);
+    if (status == TSR_OK)
+        *out = call;
+    else
+        tsr_xla_call_destroy(call);
+    return status;
+}
+
+void tsr_xla_call_destroy(void *state)
+{
+    tsr_xla_call *const call = state;
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
+    if (call->has_teams)
+        tsr_xla_teams_end(&call->teams);
+    for (int64_t r = 0; call->lent && r < call->ranks; r++)
+        if (call->lent[r].work)
+            tsr_xla_work_end(call->lent[r].work);
+    if (call->context) {
+        tsr_release(call->context, call->lent);
+        tsr_xla_attributes_free(&call->attributes);
+        tsr_context_destroy(call->context);
+    }
+    free(call);
+    tsr_status_restore(&kept, kept.status);
+}
+
+/* ---- The stage EXECUTE ---- */
+
+int64_t tsr_xla_call_channel(const tsr_xla_call *call)
+{
+    return call->attributes.channel;
+}
+
+int64_t tsr_xla_call_ranks(const tsr_xla_call *call)
+{
+    return call->ranks;
+}
+
+tsr_status tsr_xla_call_find_rank(const tsr_xla_call *call, tsr_xla_place *place)
+{
+    const tsr_xla_numbers *const devices = &call->attributes.devices;
+    if (!devices->values && place->device < call->ranks) {
+        place->rank = place->device;
+        return TSR_OK;
+    }
+    for (int64_t r = 0; r < devices->count; r++)
+        if (devices->values[r] == place->device) {
+            place->rank = r;
+            return TSR_OK;
+        }
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the device is not one of the %lld of the mesh%s", (long long)call->ranks,
+                          devices->values ? ", which `devices` lists" : ": list them in `devices`");
+}
+
+static bool is_layer(tsr_xla_kind kind)
+{
+    return kind >= TSR_XLA_COLUMN;
+}
+
+/* Makes what the seat keeps. */
+static tsr_status prepare_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const XLA_FFI_CallFrame *frame)
+{
+    tsr_xla_work *work = NULL;
+    const tsr_xla_attributes *const a = &call->attributes;
+    TSR_TRY(tsr_xla_work_begin(call->context, seat->comm, a->mesh, frame, &work));
+    const tsr_status status = is_layer(call->kind) ? tsr_xla_layer_prepare(work, call->kind, a, frame)
+                                                   : tsr_xla_move_prepare(work, call->kind, a, frame);
+    if (status == TSR_OK)
+        seat->work = work;
+    else
+        tsr_xla_work_end(work);
+    return status;
+}
+
+/* Runs the call of a seat. `*alone`: it failed before its peers could be told. */
+static tsr_status run_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const XLA_FFI_CallFrame *frame, bool *alone)
+{
+    *alone = true;
+    if (!seat->work)
+        TSR_TRY(prepare_seat(call, seat, frame));
+    TSR_TRY(tsr_xla_work_point(seat->work, frame));
+    *alone = false;
+    return is_layer(call->kind) ? tsr_xla_layer_execute(seat->work) : tsr_xla_move_execute(seat->work);
+}
+
+static tsr_status run_lent(tsr_xla_call *call, int64_t rank, tsr_comm *comm, const XLA_FFI_CallFrame *frame)
+{
+    tsr_xla_seat *const seat = &call->lent[rank];
+    bool alone;
+    if (seat->work && seat->comm != comm) {
+        tsr_xla_work_end(seat->work);
+        seat->work = NULL;
+    }
+    seat->comm = comm;
+    const tsr_status status = run_seat(call, seat, frame, &alone);
+    if (status != TSR_OK && alone) {
+        tsr_kept_sentence kept;
+        tsr_status_keep(&kept);
+        tsr_comm_abort(comm);
+        tsr_status_restore(&kept, status);
+    }
+    return status;
+}
+
+tsr_status tsr_xla_call_run(tsr_xla_call *call, const tsr_xla_place *place, tsr_comm *lent,
+                            const XLA_FFI_CallFrame *frame)
+{
+    if (lent)
+        return run_lent(call, place->rank, lent, frame);
+    tsr_xla_team *team;
+    bool alone;
+    const int rank = (int)place->rank;
+    TSR_TRY(tsr_xla_teams_join(&call->teams, place->run, rank, &team));
+    const tsr_status status = run_seat(call, tsr_xla_team_seat(team, rank), frame, &alone);
+    if (status != TSR_OK && alone)
+        tsr_xla_team_abort(&call->teams, team, rank);
+    return tsr_xla_teams_leave(&call->teams, team, rank, status);
+}

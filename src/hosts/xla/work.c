@@ -1,0 +1,200 @@
+#include "work.h"
+
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static tsr_status allocate_parts(tsr_xla_work *work)
+{
+    const size_t count = (size_t)(work->operands + work->results);
+    void *parts, *tensors;
+    TSR_TRY(tsr_allocate(work->context, count * sizeof(tsr_xla_part), &parts));
+    work->parts = memset(parts, 0, count * sizeof(tsr_xla_part));
+    TSR_TRY(tsr_allocate(work->context, count * sizeof(tsr_tensor), &tensors));
+    work->tensors = memset(tensors, 0, count * sizeof(tsr_tensor));
+    return TSR_OK;
+}
+
+tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *mesh, const XLA_FFI_CallFrame *frame,
+                              tsr_xla_work **out)
+{
+    void *memory;
+    TSR_TRY(tsr_allocate(context, sizeof(tsr_xla_work), &memory));
+    tsr_xla_work *const work = memory;
+    *work = (tsr_xla_work){.context = context, .comm = comm, .operands = frame->args.size, .results = frame->rets.size};
+    tsr_status status = allocate_parts(work);
+    if (status == TSR_OK && mesh)
+        status = tsr_mesh_parse(comm, NULL, mesh, &work->mesh);
+    if (status == TSR_OK)
+        *out = work;
+    else
+        tsr_xla_work_end(work);
+    return status;
+}
+
+void tsr_xla_work_end(tsr_xla_work *work)
+{
+    tsr_plan_destroy(work->plan);
+    tsr_linear_plan_destroy(work->forward);
+    tsr_linear_backward_plan_destroy(work->backward);
+    tsr_mesh_destroy(work->mesh);
+    tsr_release(work->context, work->workspace);
+    tsr_release(work->context, work->parts);
+    tsr_release(work->context, work->tensors);
+    tsr_release(work->context, work);
+}
+
+const XLA_FFI_Buffer *tsr_xla_work_buffer(const tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at)
+{
+    return at < work->operands ? frame->args.args[at] : frame->rets.rets[at - work->operands];
+}
+
+static int64_t count_of(const XLA_FFI_Buffer *buffer)
+{
+    int64_t count = 1;
+    for (int64_t d = 0; d < buffer->rank; d++)
+        count *= buffer->dims[d];
+    return count;
+}
+
+/* "2x3", or "scalar". */
+static const char *print_dims(const int64_t *dims, int64_t count, char *text, size_t capacity)
+{
+    size_t at = (size_t)snprintf(text, capacity, "%s", count ? "" : "scalar");
+    for (int64_t d = 0; d < count && at < capacity; d++)
+        at += (size_t)snprintf(text + at, capacity - at, "%s%lld", d ? "x" : "", (long long)dims[d]);
+    return text;
+}
+
+/* The longest part in each dim. */
+static tsr_status find_longest(const tsr_layout *layout, int64_t *longest)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(layout);
+    const int ndim = tsr_layout_ndim(layout);
+    memset(longest, 0, TSR_MAX_DIMS * sizeof *longest);
+    for (int64_t position = 0; position < tsr_mesh_count(mesh); position++) {
+        int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS], rest = position;
+        for (int d = tsr_mesh_ndim(mesh) - 1; d >= 0; d--) {
+            coordinate[d] = rest % tsr_mesh_size(mesh, d);
+            rest /= tsr_mesh_size(mesh, d);
+        }
+        TSR_TRY(tsr_layout_local(layout, coordinate, shape, NULL));
+        for (int d = 0; d < ndim; d++)
+            longest[d] = shape[d] > longest[d] ? shape[d] : longest[d];
+    }
+    return TSR_OK;
+}
+
+/* The rank's part by the layout; of a plan that was loaded the mesh is abstract. */
+static tsr_status find_local(const tsr_xla_work *work, const tsr_layout *layout, int64_t *shape)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    TSR_TRY(tsr_mesh_coordinate_of(tsr_layout_mesh(layout), tsr_comm_rank(work->comm), coordinate, &inside));
+    if (inside)
+        return tsr_layout_local(layout, coordinate, shape, NULL);
+    memset(shape, 0, (size_t)tsr_layout_ndim(layout) * sizeof *shape);
+    return TSR_OK;
+}
+
+static tsr_status check_dtype(const XLA_FFI_Buffer *buffer, const tsr_layout *layout, const char *name)
+{
+    if (tsr_xla_dtype(buffer->dtype) == tsr_layout_dtype(layout))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is %s, but its layout is %s", name,
+                          tsr_dtype_name(tsr_xla_dtype(buffer->dtype)), tsr_dtype_name(tsr_layout_dtype(layout)));
+}
+
+static void set_part(tsr_xla_work *work, int64_t at, const XLA_FFI_Buffer *buffer, const tsr_tensor *tensor,
+                     bool padded)
+{
+    const tsr_dtype dtype = tsr_xla_dtype(buffer->dtype);
+    work->parts[at] = (tsr_xla_part){*tensor, (size_t)count_of(buffer) * tsr_dtype_bytes(dtype), padded};
+    work->tensors[at] = *tensor;
+}
+
+tsr_status tsr_xla_work_box(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at, const tsr_layout *layout,
+                            const char *name)
+{
+    const XLA_FFI_Buffer *const buffer = tsr_xla_work_buffer(work, frame, at);
+    const int ndim = tsr_layout_ndim(layout);
+    int64_t longest[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
+    char has[128], wants[128], placements[256];
+    TSR_TRY(check_dtype(buffer, layout, name));
+    TSR_TRY(find_longest(layout, longest));
+    if (buffer->rank != ndim || memcmp(buffer->dims, longest, (size_t)ndim * sizeof *longest) != 0) {
+        tsr_layout_print(layout, placements, sizeof placements);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is %s on a device, but the longest part of its layout %s is %s",
+                              name, print_dims(buffer->dims, buffer->rank, has, sizeof has), placements,
+                              print_dims(longest, ndim, wants, sizeof wants));
+    }
+    TSR_TRY(find_local(work, layout, shape));
+    tsr_tensor tensor = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), ndim, longest);
+    bool padded = false;
+    for (int d = 0; d < ndim; d++) {
+        padded = padded || shape[d] != longest[d];
+        tensor.shape[d] = shape[d];
+    }
+    set_part(work, at, buffer, &tensor, padded);
+    return TSR_OK;
+}
+
+tsr_status tsr_xla_work_view(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at, const tsr_layout *layout)
+{
+    const XLA_FFI_Buffer *const buffer = tsr_xla_work_buffer(work, frame, at);
+    const char *const name = at < work->operands ? "the operand" : "the result";
+    int64_t shape[TSR_MAX_DIMS], count;
+    TSR_TRY(check_dtype(buffer, layout, name));
+    TSR_TRY(find_local(work, layout, shape));
+    const tsr_tensor tensor = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), tsr_layout_ndim(layout), shape);
+    TSR_TRY(tsr_tensor_count(&tensor, &count));
+    if (count != count_of(buffer))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has %lld elements on a device; the call makes it %lld", name,
+                              (long long)count_of(buffer), (long long)count);
+    set_part(work, at, buffer, &tensor, false);
+    return TSR_OK;
+}
+
+tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes)
+{
+    work->bytes = bytes;
+    return bytes ? tsr_allocate_data(work->context, bytes, &work->workspace) : TSR_OK;
+}
+
+/* XLA gives large results memory that it has just got from the system, of which every page is a fault
+ * and is cleared when it is first written: with small pages this takes longer than most moves. Asks
+ * for large pages; where there are none nothing changes. */
+static void widen_pages(void *data, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)2 << 20, begin = ((uintptr_t)data + page - 1) & ~(page - 1),
+                    end = ((uintptr_t)data + bytes) & ~(page - 1);
+    if (bytes >= 2 * page && begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)data;
+    (void)bytes;
+#endif
+}
+
+tsr_status tsr_xla_work_point(tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
+{
+    if (frame->args.size != work->operands || frame->rets.size != work->results)
+        return tsr_status_set(TSR_ERROR_STATE, "the call has another number of operands or results than before");
+    for (int64_t at = 0; at < work->operands + work->results; at++) {
+        const XLA_FFI_Buffer *const buffer = tsr_xla_work_buffer(work, frame, at);
+        const tsr_xla_part *const part = &work->parts[at];
+        const tsr_dtype dtype = tsr_xla_dtype(buffer->dtype);
+        if (dtype != part->tensor.dtype || (size_t)count_of(buffer) * tsr_dtype_bytes(dtype) != part->bytes)
+            return tsr_status_set(TSR_ERROR_STATE, "a buffer of the call has another shape or dtype than before");
+        work->tensors[at].data = buffer->data;
+        if (at >= work->operands)
+            widen_pages(buffer->data, part->bytes);
+        if (part->padded && at >= work->operands)
+            memset(buffer->data, 0, part->bytes);
+    }
+    return TSR_OK;
+}
