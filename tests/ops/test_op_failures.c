@@ -211,8 +211,8 @@ static tsr_status fail_nth(const drill *d, tsr_comm *comm, const scene *old, int
     return again;
 }
 
-/* Every allocation of the first ones fails, then one in more and more: one in 1 + n / 8, or in 1 + n / 2
- * if TSR_TEST_THIN is set. */
+/* The first allocations fail each in turn, then one in 1 + n / 8, or in 1 + n / 2 if TSR_TEST_THIN
+ * is set. */
 static int next(int n)
 {
     return n + 1 + n / (getenv("TSR_TEST_THIN") ? 2 : 8);
