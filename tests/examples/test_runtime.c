@@ -131,9 +131,8 @@ static void executions_take_no_memory_and_start_no_threads(void **state)
 {
     stage s;
     (void)state;
-    const size_t before = count_threads();
     raise_stage(&s, RANKS, 1);
-    assert_int_equal(count_threads(), before + RANKS);
+    const size_t threads = count_threads(); /* the pool's, this one, and perhaps a sanitizer's */
     open_stage(&s);
     fly(&s);
     const size_t calls = s.memory.allocations, all = atomic_load(&mallocs), met = session_meetings(s.session);
@@ -141,7 +140,7 @@ static void executions_take_no_memory_and_start_no_threads(void **state)
         fly(&s);
     assert_int_equal(s.memory.allocations, calls);
     assert_int_equal(atomic_load(&mallocs), all);
-    assert_int_equal(count_threads(), before + RANKS);
+    assert_int_equal(count_threads(), threads);
     /* Once before ranks read each other's tensors, and once after it. */
     assert_int_equal(session_meetings(s.session) - met, 2 * RANKS * MOVES * ROUNDS);
     check(&s);
