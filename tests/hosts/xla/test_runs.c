@@ -401,6 +401,50 @@ static void operands_are_not_gathered(void **state)
     assert_true(gathers(plain_text));
 }
 
+/* A call whose result is its operand's memory, which the program donates. */
+static const char donated_text[] =
+    "module @donated {\n"
+    "  sdy.mesh @mesh = <[\"r\"=4]>\n"
+    "  func.func public @main(%%x: tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>, tf.aliasing_output "
+    "= "
+    "0 : i32}) -> (tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) {\n"
+    "    %%y = sdy.manual_computation(%%x) in_shardings=[<@mesh, [{\"r\"}]>] out_shardings=[<@mesh, [{\"r\"}]>] "
+    "manual_axes={\"r\"} (%%a: tensor<4xf32>) {\n"
+    "      %%b = stablehlo.custom_call @%s(%%a) {api_version = 4 : i32, backend_config = {mesh = \"tp=4\"}, "
+    "output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, "
+    "operand_tuple_indices = []>]} : (tensor<4xf32>) -> tensor<4xf32>\n"
+    "      sdy.return %%b : tensor<4xf32>\n"
+    "    } : (tensor<16xf32>) -> tensor<16xf32>\n"
+    "    return %%y : tensor<16xf32>\n"
+    "  }\n"
+    "}\n";
+
+static char *run_donated(const char *target, float *in, float *out)
+{
+    char text[2048];
+    const support_call call = {target, "", 1, 1, {{"f32", 1, {4}, in}, {"f32", 1, {4}, out}}};
+    session s = {.calls = &call, .count = 1};
+    assert_true(snprintf(text, sizeof text, donated_text, target) < (int)sizeof text);
+    support_check(xla_program_compile(support_host(), text, RANKS, NULL, &s.program));
+    support_buffers_create(&call, 1, RANKS, NULL, &s.buffers);
+    char *const why = run(&s, NULL, NULL);
+    end(&s);
+    return why;
+}
+
+static void an_operand_may_be_donated_to_a_reduction(void **state)
+{
+    float in[RANKS * 4], out[RANKS * 4];
+    (void)state;
+    for (int i = 0; i < RANKS * 4; i++)
+        in[i] = (float)i;
+    support_check(run_donated("tsr_xla_all_reduce", in, out));
+    for (int i = 0; i < RANKS * 4; i++)
+        assert_true(out[i] == (float)(24 + 4 * (i % 4)));
+    /* Elements that change places cannot stay where they are. */
+    support_refused(run_donated("tsr_xla_all_to_all", in, out), "overlap");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_host_lends_its_communicators),
         cmocka_unit_test(what_a_host_lends_is_checked),
         cmocka_unit_test(operands_are_not_gathered),
+        cmocka_unit_test(an_operand_may_be_donated_to_a_reduction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
