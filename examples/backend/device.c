@@ -15,11 +15,6 @@ static tsr_status count_devices(void *self, int *count, const char **reason)
     return TSR_OK;
 }
 
-static tsr_status say_full(void)
-{
-    return tsr_status_set(TSR_ERROR_MEMORY, "queue: there is no memory for a command");
-}
-
 /* Frees in stream order may still have memory to give back, so a device that is full waits once. */
 static tsr_status allocate(void *self, int index, size_t bytes, tsr_stream stream, void **out)
 {
@@ -61,15 +56,6 @@ static void release(void *self, int index, void *memory, size_t bytes, tsr_strea
     run_release(machine, &memory);
 }
 
-/* Replaces an address of the space by where its bytes are. */
-static tsr_status enter(const queue_machine *machine, const void *given, void **out)
-{
-    if (!space_has(&machine->memory, given))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "queue: %p is no memory of the device", (const void *)given);
-    *out = space_find(&machine->memory, given);
-    return TSR_OK;
-}
-
 typedef struct copied {
     void *dst;
     const void *src;
@@ -92,12 +78,12 @@ static tsr_status copy(void *self, int index, void *dst, const void *src, size_t
     if (bytes == 0)
         return TSR_OK;
     if (kind != TSR_COPY_TO_HOST)
-        TSR_TRY(enter(machine, dst, &dst));
+        TSR_TRY(queue_enter(machine, dst, &dst));
     if (kind != TSR_COPY_FROM_HOST)
-        TSR_TRY(enter(machine, src, &from));
+        TSR_TRY(queue_enter(machine, src, &from));
     queue_command *const command = queue_prepare(machine, sizeof(copied), run_copy);
     if (!command)
-        return say_full();
+        return queue_say_full();
     *(copied *)queue_arguments(command) = (copied){dst, from, bytes};
     queue_enqueue(machine, queue_find(machine, index, stream), command);
     return TSR_OK;
@@ -139,9 +125,9 @@ static tsr_status enter_box(const queue_machine *machine, tsr_box_copy *box)
     TSR_TRY(machine->host->copy_boxes(machine->host_self, 0, &probe, 1, NULL));
     if (is_empty(box->ndim, box->shape))
         return TSR_OK;
-    TSR_TRY(enter(machine, box->src, &from));
+    TSR_TRY(queue_enter(machine, box->src, &from));
     box->src = from;
-    return enter(machine, box->dst, &box->dst);
+    return queue_enter(machine, box->dst, &box->dst);
 }
 
 static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *given, size_t count, tsr_stream stream)
@@ -149,7 +135,7 @@ static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *given, s
     queue_machine *const machine = self;
     queue_command *const command = queue_prepare(machine, sizeof(boxes) + count * sizeof *given, run_boxes);
     if (!command)
-        return say_full();
+        return queue_say_full();
     boxes *const b = queue_arguments(command);
     tsr_status status = TSR_OK;
     b->count = count;
@@ -177,10 +163,10 @@ static tsr_status fill(void *self, int index, const tsr_box_fill *given, tsr_str
     TSR_TRY(machine->host->fill(machine->host_self, 0, &probe, NULL));
     if (is_empty(box.ndim, box.shape))
         return TSR_OK;
-    TSR_TRY(enter(machine, given->dst, &box.dst));
+    TSR_TRY(queue_enter(machine, given->dst, &box.dst));
     queue_command *const command = queue_prepare(machine, sizeof box, run_fill);
     if (!command)
-        return say_full();
+        return queue_say_full();
     *(tsr_box_fill *)queue_arguments(command) = box;
     queue_enqueue(machine, queue_find(machine, index, stream), command);
     return TSR_OK;
@@ -223,11 +209,11 @@ static tsr_status run_reduce(queue_machine *machine, void *arguments)
 static tsr_status enter_operands(const queue_machine *machine, const tsr_box_reduce *given, operand *out)
 {
     for (int s = 0; s < given->src_count; s++, out++) {
-        TSR_TRY(enter(machine, given->src[s], &out->at));
+        TSR_TRY(queue_enter(machine, given->src[s], &out->at));
         memcpy(out->strides, given->src_strides[s], sizeof out->strides);
     }
     for (int d = 0; d < given->dst_count; d++, out++) {
-        TSR_TRY(enter(machine, given->dst[d], &out->at));
+        TSR_TRY(queue_enter(machine, given->dst[d], &out->at));
         memcpy(out->strides, given->dst_strides[d], sizeof out->strides);
     }
     return TSR_OK;
@@ -244,7 +230,7 @@ static tsr_status reduce(void *self, int index, const tsr_box_reduce *given, tsr
     queue_command *const command =
         queue_prepare(machine, bytes_of_reduction((size_t)given->src_count + (size_t)given->dst_count), run_reduce);
     if (!command)
-        return say_full();
+        return queue_say_full();
     reduction *const r = queue_arguments(command);
     r->box = *given;
     const tsr_status status = enter_operands(machine, given, r->operands);
@@ -277,11 +263,11 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
         machine->host->convert(machine->host_self, 0, NULL, dst_dtype, NULL, src_dtype, count < 0 ? count : 0, NULL));
     if (count == 0)
         return TSR_OK;
-    TSR_TRY(enter(machine, dst, &dst));
-    TSR_TRY(enter(machine, src, &from));
+    TSR_TRY(queue_enter(machine, dst, &dst));
+    TSR_TRY(queue_enter(machine, src, &from));
     queue_command *const command = queue_prepare(machine, sizeof(converted), run_convert);
     if (!command)
-        return say_full();
+        return queue_say_full();
     *(converted *)queue_arguments(command) = (converted){dst, from, dst_dtype, src_dtype, count};
     queue_enqueue(machine, queue_find(machine, index, stream), command);
     return TSR_OK;
@@ -345,6 +331,7 @@ static const tsr_device_table queue_table = {
     .fill = fill,
     .reduce = reduce,
     .convert = convert,
+    .gemm = queue_gemm,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_synchronize = stream_synchronize,

@@ -32,6 +32,19 @@ void queue_discard(queue_machine *machine, queue_command *command)
     tsr_release(machine->context, command);
 }
 
+tsr_status queue_say_full(void)
+{
+    return tsr_status_set(TSR_ERROR_MEMORY, "queue: there is no memory for a command");
+}
+
+tsr_status queue_enter(const queue_machine *machine, const void *given, void **out)
+{
+    if (!space_has(&machine->memory, given))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "queue: %p is no memory of the device", (const void *)given);
+    *out = space_find(&machine->memory, given);
+    return TSR_OK;
+}
+
 void queue_enqueue(queue_machine *machine, queue_stream *stream, queue_command *command)
 {
     pthread_mutex_lock(&machine->lock);
@@ -280,7 +293,7 @@ tsr_status queue_await(queue_machine *machine, const queue_event *event, queue_s
         return TSR_OK;
     queue_command *const command = queue_prepare(machine, 0, NULL);
     if (!command)
-        return tsr_status_set(TSR_ERROR_MEMORY, "queue: there is no memory for a wait");
+        return queue_say_full();
     command->awaited = recorded.stream;
     command->until = recorded.at;
     queue_enqueue(machine, stream, command);

@@ -75,6 +75,13 @@ void *queue_arguments(queue_command *command);
 
 void queue_discard(queue_machine *machine, queue_command *command); /**< in place of queue_enqueue() */
 
+/** The error where there is no memory for a command. */
+tsr_status queue_say_full(void);
+
+/** Where the bytes of an address are that a caller gave. TSR_ERROR_ARGUMENT: it is no memory of the
+ * devices. */
+tsr_status queue_enter(const queue_machine *machine, const void *given, void **out);
+
 /** Gives a command to a stream. */
 void queue_enqueue(queue_machine *machine, queue_stream *stream, queue_command *command);
 
@@ -89,5 +96,8 @@ tsr_status queue_event_create(queue_machine *machine, void **out);
 void queue_event_destroy(queue_machine *machine, void *event);
 void queue_record(queue_machine *machine, queue_event *event, queue_stream *stream);
 tsr_status queue_await(queue_machine *machine, const queue_event *event, queue_stream *stream);
+
+/** The table's product (product.c). */
+tsr_status queue_gemm(void *self, int index, const tsr_gemm *gemm, tsr_stream stream);
 
 #endif

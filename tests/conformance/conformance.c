@@ -26,12 +26,13 @@ static const char usage[] =
     "(tessera/sys/comm.h), or tessera_device() (tessera/sys/library.h), or both; or \"threads\" for Tessera's own rank "
     "threads.\n"
     "PART is one of these, of an engine: along, collectives, departure, disagreement, halves, meshes, rows, split;\n"
-    "of a device: memory, copy, fill, reduce, convert, streams, moves. All of them are the default.\n"
+    "of a device: memory, copy, fill, reduce, convert, streams, products, moves. All of them are the default.\n"
     "\n"
     "  --threads          the engine's ranks are threads of this process; by default they are processes\n"
     "  --direct           the engine's table has `direct`\n"
     "  --watches          the engine names ranks that return, abort or are late to their peers, and sizes of messages "
     "that do not fit\n"
+    "  --tests PATTERN    only tests whose names match: 'an_event*'\n"
     "  --timeout SECONDS  how long a call of a device may take (default 60)\n"
     "  --help, --version\n";
 
@@ -57,21 +58,20 @@ static void read_seconds(const char *text, options *o)
 
 static void read_options(int count, char **arguments, options *o)
 {
-    const struct option known[] = {{"threads", no_argument, &o->threads, 1},
-                                   {"direct", no_argument, &o->direct, 1},
-                                   {"watches", no_argument, &o->watches, 1},
-                                   {"help", no_argument, NULL, 'h'},
-                                   {"version", no_argument, NULL, 'v'},
-                                   {"timeout", required_argument, NULL, 't'},
-                                   {NULL, 0, NULL, 0}};
+    const struct option known[] = {{"threads", no_argument, &o->threads, 1}, {"direct", no_argument, &o->direct, 1},
+                                   {"watches", no_argument, &o->watches, 1}, {"help", no_argument, NULL, 'h'},
+                                   {"version", no_argument, NULL, 'v'},      {"timeout", required_argument, NULL, 't'},
+                                   {"tests", required_argument, NULL, 'n'},  {NULL, 0, NULL, 0}};
     for (int found; (found = getopt_long(count, arguments, "", known, NULL)) >= 0;) {
         if (found == 'v')
             printf("tessera-conformance %s\n", tsr_version());
         else if (found == 't')
             read_seconds(optarg, o);
+        else if (found == 'n')
+            cmocka_set_test_filter(optarg);
         else if (found != 0)
             fputs(usage, found == 'h' ? stdout : stderr);
-        if (found != 0 && found != 't')
+        if (found != 0 && found != 't' && found != 'n')
             exit(found == '?' ? 2 : 0);
     }
 }

@@ -4,8 +4,9 @@
 #include "variants.h"
 
 const device_part devices_parts[] = {
-    {"memory", devices_memory},  {"copy", device_copy},        {"fill", device_fill},    {"reduce", device_reduce},
-    {"convert", device_convert}, {"streams", devices_streams}, {"moves", devices_moves}, {NULL, NULL},
+    {"memory", devices_memory},     {"copy", device_copy},       {"fill", device_fill},
+    {"reduce", device_reduce},      {"convert", device_convert}, {"streams", devices_streams},
+    {"products", devices_products}, {"moves", devices_moves},    {NULL, NULL},
 };
 
 static const tsr_device_driver *under_test;

@@ -25,5 +25,6 @@ int devices_count(void);
 int devices_memory(void);
 int devices_streams(void);
 int devices_moves(void);
+int devices_products(void);
 
 #endif

@@ -121,6 +121,13 @@ static tsr_status reduce_backwards(void *self, int index, const tsr_box_reduce *
     return sound->reduce(self, index, &turned, stream);
 }
 
+static tsr_status multiply_without_bias(void *self, int index, const tsr_gemm *gemm, tsr_stream stream)
+{
+    tsr_gemm bare = *gemm;
+    bare.bias = NULL;
+    return sound->gemm(self, index, &bare, stream);
+}
+
 enum { OFF = 32 };
 
 static tsr_status allocate_off(void *self, int index, size_t bytes, tsr_stream stream, void **out)
@@ -159,6 +166,8 @@ static void spoil(tsr_device_table *table, const char *fault)
         table->copy = copy_read;
     } else if (strcmp(fault, "sums backwards") == 0)
         table->reduce = reduce_backwards;
+    else if (strcmp(fault, "no bias") == 0)
+        table->gemm = multiply_without_bias;
     else if (strcmp(fault, "unaligned") == 0) {
         table->alloc = allocate_off;
         table->free = release_off;

@@ -7,13 +7,13 @@
 
 enum { COUNT = 64, PILE = 24, PILE_BYTES = 1 << 20 };
 
-/* Two streams, on two devices where there are as many, with an event and memory. */
+/* Two streams, on two devices where there are as many, with an event each, and memory. */
 typedef struct bench {
     const tsr_device_table *table;
     void *self;
     int at[2]; /* the devices of the streams */
     tsr_stream stream[2];
-    void *event;
+    void *event[2];
     unsigned char *memory, *pile;
 } bench;
 
@@ -38,9 +38,10 @@ static int open_bench(void **state)
     b.table = devices_table(&b.self);
     if (!b.table->stream_create)
         return 0;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         assert_int_equal(b.table->stream_create(b.self, b.at[i], &b.stream[i]), TSR_OK);
-    assert_int_equal(b.table->event_create(b.self, 0, &b.event), TSR_OK);
+        assert_int_equal(b.table->event_create(b.self, b.at[i], &b.event[i]), TSR_OK);
+    }
     b.memory = take(&b, memory_bytes);
     b.pile = take(&b, PILE_BYTES);
     *state = &b;
@@ -54,12 +55,13 @@ static int close_bench(void **state)
         return 0;
     wait_for(b, 0);
     wait_for(b, 1);
-    if (b->event)
-        b->table->event_destroy(b->self, 0, b->event);
     b->table->free(b->self, 0, b->memory, memory_bytes, NULL);
     b->table->free(b->self, 0, b->pile, PILE_BYTES, NULL);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        if (b->event[i])
+            b->table->event_destroy(b->self, b->at[i], b->event[i]);
         b->table->stream_destroy(b->self, b->at[i], b->stream[i]);
+    }
     return 0;
 }
 
@@ -90,14 +92,16 @@ static void copy(const bench *b, int i, void *dst, const void *src, size_t bytes
     assert_int_equal(b->table->copy(b->self, b->at[i], dst, src, bytes, kind, b->stream[i]), TSR_OK);
 }
 
-static void record(const bench *b, void *event, int i)
+/* Records the event of stream `i`. */
+static void record(const bench *b, int i)
 {
-    assert_int_equal(b->table->event_record(b->self, b->at[i], event, b->stream[i]), TSR_OK);
+    assert_int_equal(b->table->event_record(b->self, b->at[i], b->event[i], b->stream[i]), TSR_OK);
 }
 
-static void await(const bench *b, void *event, int i)
+/* Lets stream `i` wait for the event of the other one. */
+static void await_other(const bench *b, int i)
 {
-    assert_int_equal(b->table->event_wait(b->self, b->at[i], event, b->stream[i]), TSR_OK);
+    assert_int_equal(b->table->event_wait(b->self, b->at[i], b->event[1 - i], b->stream[i]), TSR_OK);
 }
 
 static void commands_of_a_stream_are_done_in_their_order(void **state)
@@ -181,8 +185,8 @@ static void an_event_orders_two_streams(void **state)
         const int from = k % 2, to = 1 - from;
         pile_up(b, from);
         fill(b, from, b->memory, COUNT, (unsigned char)(k + 1));
-        record(b, b->event, from);
-        await(b, b->event, to);
+        record(b, from);
+        await_other(b, to);
         copy(b, to, got, b->memory, COUNT, TSR_COPY_TO_HOST);
         wait_for(b, to);
         for (int i = 0; i < COUNT; i++)
@@ -197,25 +201,22 @@ static void a_wait_is_for_the_latest_record_before_it(void **state)
 {
     const bench *const b = bench_of(state);
     unsigned char got = 0;
-    void *answer = NULL;
-    assert_int_equal(b->table->event_create(b->self, 0, &answer), TSR_OK);
     pile_up(b, 0);
-    record(b, b->event, 0);
-    await(b, b->event, 1);
+    record(b, 0);
+    await_other(b, 1);
     fill(b, 1, b->memory, 1, 9);
-    record(b, answer, 1);
-    await(b, answer, 0);
-    record(b, b->event, 0);
+    record(b, 1);
+    await_other(b, 0);
+    record(b, 0);
     copy(b, 0, &got, b->memory, 1, TSR_COPY_TO_HOST);
     wait_for(b, 0);
     assert_int_equal(got, 9);
-    b->table->event_destroy(b->self, 0, answer);
 }
 
 static void a_wait_without_a_record_does_nothing(void **state)
 {
     const bench *const b = bench_of(state);
-    await(b, b->event, 1);
+    await_other(b, 1);
     wait_for(b, 1);
 }
 
@@ -225,10 +226,10 @@ static void an_event_may_be_destroyed_while_a_stream_waits_for_it(void **state)
     unsigned char got = 0;
     pile_up(b, 0);
     fill(b, 0, b->memory, 1, 5);
-    record(b, b->event, 0);
-    await(b, b->event, 1);
-    b->table->event_destroy(b->self, 0, b->event);
-    b->event = NULL;
+    record(b, 0);
+    await_other(b, 1);
+    b->table->event_destroy(b->self, 0, b->event[0]);
+    b->event[0] = NULL;
     copy(b, 1, &got, b->memory, 1, TSR_COPY_TO_HOST);
     wait_for(b, 1);
     assert_int_equal(got, 5);

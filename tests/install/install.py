@@ -69,7 +69,7 @@ def backend(user, destination, source, cc):
     build = [*cc.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
     user.run(*build, "-fPIC", "-shared", *engine, "-o", place / "libengine.so", *user.flags("tessera-core"))
     user.run(*build, example / "main.c", *engine, "-o", place / "backend", *user.flags("tessera"))
-    device = [example / name for name in ("device.c", "queue.c", "space.c")]
+    device = [example / name for name in ("device.c", "product.c", "queue.c", "space.c")]
     user.run(*build, "-fPIC", "-shared", "-pthread", *device, "-o", place / "libqueue.so", *user.flags("tessera-core"))
     suite = find(destination, "tessera-conformance")
     if suite:

@@ -15,9 +15,13 @@ SYSTEM = re.compile(r"^(libc|libm|libpthread|libgcc_s)\.so|^ld-linux")
 # Mutable state that the design allows: the thread's last error, and a guard of OpenBLAS' thread
 # count; XLA's ids of types; ggml's registry.
 STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-bench": {}, "libtessera-files": {}, "libtessera-programs": {}, "libtessera-cuda": {}, "libtessera-mpi": {},
-         "libggml-tessera": {".bss": 2}, "libtessera-xla": {".bss": 1}}
-# Functions by which hosts that load a library begin. It exports nothing else. ggml keeps pointers to what the library lists.
-ENTRIES = {"libggml-tessera": {"ggml_backend_init"}}
+         "libggml-tessera": {".bss": 2}, "libtessera-xla": {".bss": 1}, "libtessera-tvm": {".bss": 3}}
+# Functions by which hosts that load a library begin. It exports nothing else. ggml keeps pointers to what the library lists; Disco's
+# workers are known by their threads.
+ENTRIES = {"libggml-tessera": {"ggml_backend_init"},
+           "libtessera-tvm": {"__tvm_ffi_" + name for name in (
+               "version", "layout", "print_layout", "local_shape", "local_offset", "plan", "save_plan", "load_plan", "plan_bytes", "plan_messages",
+               "plan_workspace", "describe_plan", "ranks", "move", "load_move", "run", "run_rank", "bind", "redistribute", "register_ccl")}}
 
 # Headers of libraries that a build may lack.
 ENGINES = {"new_file.h": "libtessera-files", "npy.h": "libtessera-files", "safetensors.h": "libtessera-files", "program_json.h": "libtessera-programs", "cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda", "mpi.h": "libtessera-mpi", "xla.h": "libtessera-xla"}
@@ -28,6 +32,7 @@ NEEDED = {"libtessera-core": "", "libtessera": r"|^libtessera-core\.so|^libopenb
           "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so",
           "libtessera-mpi": r"|^libtessera-core\.so|^libmpi\.so|^libmpich\.so",
           "libggml-tessera": r"|^libtessera-core\.so|^libggml(-base)?\.so",
+          "libtessera-tvm": r"|^libtessera-core\.so|^libtvm_ffi\.so",
           "libtessera-xla": r"|^libtessera\.so|^libtessera-core\.so"}
 
 
