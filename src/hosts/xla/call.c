@@ -23,8 +23,14 @@ struct tsr_xla_call {
 
 /* ---- The stage INSTANTIATE ---- */
 
+/* More devices than a process has; a text may say any number. */
+enum { MOST_RANKS = 4096 };
+
 static tsr_status count_ranks(const tsr_mesh *mesh, int64_t *ranks)
 {
+    if (tsr_mesh_count(mesh) > MOST_RANKS)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the mesh has %lld ranks; calls take at most %d",
+                              (long long)tsr_mesh_count(mesh), MOST_RANKS);
     for (int64_t position = 0; position < tsr_mesh_count(mesh); position++) {
         int64_t coordinate[TSR_MAX_DIMS], rest = position, rank;
         for (int d = tsr_mesh_ndim(mesh) - 1; d >= 0; d--) {
@@ -34,6 +40,9 @@ static tsr_status count_ranks(const tsr_mesh *mesh, int64_t *ranks)
         TSR_TRY(tsr_mesh_rank_at(mesh, coordinate, &rank));
         *ranks = rank >= *ranks ? rank + 1 : *ranks;
     }
+    if (*ranks > MOST_RANKS)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the mesh has rank %lld; calls take ranks below %d",
+                              (long long)*ranks - 1, MOST_RANKS);
     return TSR_OK;
 }
 
