@@ -114,8 +114,8 @@ static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
     return layer_check(comm, &l);
 }
 
-/* On several mesh dims one combination in five if TSR_TEST_THIN is set: each pairing still meets each
- * dim, bias and dtype. */
+/* On several mesh dims one combination in five if TSR_TEST_THIN is set: each pairing still meets
+ * each dim, bias and dtype. */
 static tsr_status check_sweep(tsr_comm *comm, void *arg)
 {
     const sweep *s = arg;

@@ -1,8 +1,8 @@
 /* A training on meshes of 1 to 8 ranks, in f64: the loss and all gradients of step 0 against a
  * dense model of plain loops, whose bounds follow from the lengths of sums (number.h), and the
  * losses of 50 steps, or of 8 if TSR_TEST_THIN is set, against those of one rank. The argument
- * "all" takes 8 steps on every mesh, with dropout on each for one of the models; on one mesh in 4 if
- * TSR_TEST_THIN is set, and 3 steps on one in 16 if it is 2. */
+ * "all" takes 8 steps on every mesh, with dropout on each for one of the models; on one mesh in 4
+ * if TSR_TEST_THIN is set, and 3 steps on one in 16 if it is 2. */
 #include "reference.h"
 #include "trainer.h"
 #include "weights.h"

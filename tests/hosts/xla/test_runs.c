@@ -272,14 +272,14 @@ static void a_device_outside_of_the_mesh_is_told_so(void **state)
     (void)state;
     fill(in);
     const support_call call =
-        all_reduce("mesh = \"tp=4\", devices = array<i64: 0, 1, 2, 7>, timeout_ms = 100 : i64", in, out);
+        all_reduce("mesh = \"tp=4\", devices = array<i64: 0, 1, 2, 7>, timeout_ms = 1500 : i64", in, out);
     session s;
     char *errors[RANKS] = {0};
     begin(&s, &call, 1, NULL);
     free(run(&s, NULL, errors));
     for (int r = 0; r < RANKS; r++)
         support_refused(errors[r], r == 3 ? "on device 3 (rank -1): the device is not one of the 4 of the mesh"
-                                          : "rank 3 did not come within 100 ms");
+                                          : "rank 3 did not come within 1500 ms");
     end(&s);
 }
 
