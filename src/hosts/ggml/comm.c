@@ -137,8 +137,10 @@ void *tsr_ggml_comm_init(ggml_backend_t *backends, size_t count)
     if (count < 1 || count > TSR_GGML_MAX_DEVICES)
         return NULL;
     tsr_ggml_comm *const comm = calloc(1, sizeof *comm);
-    if (!comm)
+    if (!comm) {
+        GGML_LOG_ERROR("tessera: there is no memory for a communicator of %zu devices\n", count);
         return NULL;
+    }
     comm->count = (int)count;
     if (!find_streams(comm, backends)) {
         free(comm);

@@ -166,15 +166,16 @@ ggml_backend_t tsr_ggml_stream_create(ggml_backend_dev_t device)
         return NULL;
     }
     tsr_ggml_stream *const stream = calloc(1, sizeof *stream);
-    if (!stream)
-        return NULL;
-    stream->backend = (struct ggml_backend){guid(), backend_functions, device, stream};
-    stream->functions = functions;
-    stream->worker = tsr_ggml_worker_create(&place->processors);
-    stream->cpu = stream->worker ? ggml_backend_dev_init(tsr_ggml_cpu_device(), NULL) : NULL;
-    if (!stream->cpu) {
+    if (stream) {
+        stream->backend = (struct ggml_backend){guid(), backend_functions, device, stream};
+        stream->functions = functions;
+        stream->worker = tsr_ggml_worker_create(&place->processors);
+        stream->cpu = stream->worker ? ggml_backend_dev_init(tsr_ggml_cpu_device(), NULL) : NULL;
+    }
+    if (!stream || !stream->cpu) {
         GGML_LOG_ERROR("tessera: there are not enough threads or memory for %s\n", ggml_backend_dev_name(device));
-        free_stream(&stream->backend);
+        if (stream)
+            free_stream(&stream->backend);
         return NULL;
     }
     tsr_ggml_stream_set_threads(&stream->backend, place->processor_count);
