@@ -45,7 +45,7 @@ static tsr_status read_dims(const tsr_dl_tensor *from, tsr_tensor *out, int64_t 
     return tsr_tensor_count(out, count);
 }
 
-/* Places of elements must be numbers of bytes. `*end` is where the last one ends, from the first. */
+/* Places of elements must be numbers of bytes. `*end` is where the last element ends. */
 static tsr_status measure_reach(const tsr_tensor *tensor, int64_t *end)
 {
     int64_t last = (int64_t)tsr_dtype_bytes(tensor->dtype), far;

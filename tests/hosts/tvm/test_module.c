@@ -277,7 +277,7 @@ static void each_rank_may_have_a_thread_of_the_hosts(void **state)
     end_scene(&s);
 }
 
-/* Whoever has an object needs the module's code, also after the module was dropped. */
+/* An object needs code of the module, also after the module was dropped. */
 static void objects_outlive_their_module(void **state)
 {
     static scene s;
@@ -402,10 +402,14 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objects_outlive_their_module),
-        cmocka_unit_test(layouts_are_parsed_and_printed),  cmocka_unit_test(plans_have_figures_and_are_saved),
-        cmocka_unit_test(all_ranks_move_in_one_call),      cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
-        cmocka_unit_test(a_late_rank_is_given_up),         cmocka_unit_test(bad_arguments_are_errors_with_a_kind),
-        cmocka_unit_test(bad_tensors_are_refused_by_name), cmocka_unit_test(the_ccl_needs_a_worker_of_disco),
+        cmocka_unit_test(layouts_are_parsed_and_printed),
+        cmocka_unit_test(plans_have_figures_and_are_saved),
+        cmocka_unit_test(all_ranks_move_in_one_call),
+        cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
+        cmocka_unit_test(a_late_rank_is_given_up),
+        cmocka_unit_test(bad_arguments_are_errors_with_a_kind),
+        cmocka_unit_test(bad_tensors_are_refused_by_name),
+        cmocka_unit_test(the_ccl_needs_a_worker_of_disco),
     };
     if (argc != 2)
         return 2;
