@@ -90,6 +90,41 @@ tsr_status tsr_xla_whereabouts(XLA_FFI_CallFrame *frame, int64_t *run, int64_t *
     return TSR_OK;
 }
 
+/* XLA_FFI_State_Set_Args and XLA_FFI_State_Get_Args before API 0.3, which has states of all stages. */
+typedef struct old_state_args {
+    size_t struct_size;
+    XLA_FFI_Extension_Base *extension_start;
+    XLA_FFI_ExecutionContext *ctx;
+    XLA_FFI_TypeId *type_id;
+    void *state;
+} old_state_args;
+
+tsr_status tsr_xla_state_set(const XLA_FFI_CallFrame *frame, XLA_FFI_TypeId type, void *state)
+{
+    old_state_args old = {sizeof old, NULL, frame->ctx, &type, state};
+    XLA_FFI_State_Set_Args args = {.struct_size = XLA_FFI_State_Set_Args_STRUCT_SIZE,
+                                   .ctx = frame->ctx,
+                                   .stage = XLA_FFI_ExecutionStage_INSTANTIATE,
+                                   .type_id = &type,
+                                   .state = state};
+    void *const given = frame->api->api_version.minor_version < 3 ? (void *)&old : &args;
+    return tsr_xla_pass_on(frame->api, "the call's state", frame->api->XLA_FFI_State_Set(given));
+}
+
+tsr_status tsr_xla_state_get(const XLA_FFI_CallFrame *frame, XLA_FFI_TypeId type, void **state)
+{
+    old_state_args old = {sizeof old, NULL, frame->ctx, &type, NULL};
+    XLA_FFI_State_Get_Args args = {.struct_size = XLA_FFI_State_Get_Args_STRUCT_SIZE,
+                                   .ctx = frame->ctx,
+                                   .stage = XLA_FFI_ExecutionStage_INSTANTIATE,
+                                   .type_id = &type};
+    const bool is_old = frame->api->api_version.minor_version < 3;
+    TSR_TRY(tsr_xla_pass_on(frame->api, "the handler is not registered for the stage INSTANTIATE as well",
+                            frame->api->XLA_FFI_State_Get(is_old ? (void *)&old : &args)));
+    *state = is_old ? old.state : args.state;
+    return TSR_OK;
+}
+
 tsr_dtype tsr_xla_dtype(XLA_FFI_DataType type)
 {
     switch (type) {

@@ -34,6 +34,10 @@ bool tsr_xla_tells_metadata(XLA_FFI_CallFrame *frame, XLA_FFI_TypeId state);
 /* Which run this is, and the ordinal of the device that calls. */
 tsr_status tsr_xla_whereabouts(XLA_FFI_CallFrame *frame, int64_t *run, int64_t *device);
 
+/* Gives the call site a state of type `type`, at the stage INSTANTIATE; and finds it at EXECUTE. */
+tsr_status tsr_xla_state_set(const XLA_FFI_CallFrame *frame, XLA_FFI_TypeId type, void *state);
+tsr_status tsr_xla_state_get(const XLA_FFI_CallFrame *frame, XLA_FFI_TypeId type, void **state);
+
 /* TSR_DTYPE_NONE for a type that Tessera does not have. */
 tsr_dtype tsr_xla_dtype(XLA_FFI_DataType type);
 

@@ -15,33 +15,11 @@ typedef struct handler {
 static tsr_status instantiate(XLA_FFI_CallFrame *frame, tsr_xla_kind kind, const tsr_xla_types *types)
 {
     tsr_xla_call *call = NULL;
-    XLA_FFI_TypeId type = types->state;
     TSR_TRY(tsr_xla_call_create(kind, &frame->attrs, &call));
-    XLA_FFI_State_Set_Args args = {XLA_FFI_State_Set_Args_STRUCT_SIZE,
-                                   NULL,
-                                   frame->ctx,
-                                   XLA_FFI_ExecutionStage_INSTANTIATE,
-                                   &type,
-                                   call};
-    const tsr_status status = tsr_xla_pass_on(frame->api, "the state", frame->api->XLA_FFI_State_Set(&args));
+    const tsr_status status = tsr_xla_state_set(frame, types->state, call);
     if (status != TSR_OK)
         tsr_xla_call_destroy(call);
     return status;
-}
-
-static tsr_status find_call(XLA_FFI_CallFrame *frame, const tsr_xla_types *types, tsr_xla_call **call)
-{
-    XLA_FFI_TypeId type = types->state;
-    XLA_FFI_State_Get_Args args = {XLA_FFI_State_Get_Args_STRUCT_SIZE,
-                                   NULL,
-                                   frame->ctx,
-                                   XLA_FFI_ExecutionStage_INSTANTIATE,
-                                   &type,
-                                   NULL};
-    TSR_TRY(tsr_xla_pass_on(frame->api, "the handler is not registered for the stage INSTANTIATE too",
-                            frame->api->XLA_FFI_State_Get(&args)));
-    *call = args.state;
-    return TSR_OK;
 }
 
 /* The communicator that the host lends to the rank's call; NULL: the call has its own. */
@@ -74,10 +52,11 @@ static tsr_status find_lent(XLA_FFI_CallFrame *frame, const tsr_xla_types *types
 
 static tsr_status execute(XLA_FFI_CallFrame *frame, const tsr_xla_types *types, tsr_xla_place *place)
 {
-    tsr_xla_call *call = NULL;
+    void *state = NULL;
     tsr_comm *lent;
     TSR_TRY(tsr_xla_whereabouts(frame, &place->run, &place->device));
-    TSR_TRY(find_call(frame, types, &call));
+    TSR_TRY(tsr_xla_state_get(frame, types->state, &state));
+    tsr_xla_call *const call = state;
     TSR_TRY(tsr_xla_call_find_rank(call, place));
     TSR_TRY(find_lent(frame, types, call, place->rank, &lent));
     return tsr_xla_call_run(call, place, lent, frame);
