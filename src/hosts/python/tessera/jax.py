@@ -109,7 +109,8 @@ def _batch(operands, dims, *, handler, results, attributes, **options):
     call = functools.partial(_call_p.bind, handler=handler, **options)
     if handler in MOVES or (not handler.endswith("backward") and dims[0] is not None and set(dims[1:]) <= {None}):
         types = tuple(kind.update(shape=(len(operands[0]), *kind.shape)) for kind in results)
-        made = call(*operands, results=types, attributes=tuple((name, _behind(name, value)) for name, value in attributes))
+        shifted = tuple((name, _behind(name, value)) for name, value in attributes)
+        made = call(*operands, results=types, attributes=shifted)
     else:
         mapped = [dim is not None for dim in dims]
         made = _one_by_one(lambda *member: call(*member, results=results, attributes=attributes), mapped, operands)
@@ -183,6 +184,7 @@ def all_reduce(x, axis_name, op="sum", in_place=False):
     takes the memory of x, which XLA copies first if x is needed later or is an argument that is not
     donated.
     """
+    _check_op(op)
     axes = _axes(axis_name)
     return _all_reduce(_vary(x, axes), axes, op, in_place, _is_checked(axes))
 
@@ -199,6 +201,11 @@ def _all_reduce_backward(axes, op, in_place, checked, _, dy):
 
 
 _all_reduce.defvjp(lambda x, *static: (_all_reduce(x, *static), None), _all_reduce_backward)
+
+
+def _check_op(op):
+    if op not in ("sum", "avg", "min", "max", "prod"):
+        raise ValueError(f'op: "{op}" is not sum, avg, min, max or prod')
 
 
 def _gradient_of(op, dx, axes):
@@ -228,6 +235,7 @@ _all_gather.defvjp(lambda x, *static: (_all_gather(x, *static), None),
 def reduce_scatter(x, axis_name, axis=0, op="sum"):
     """Part i in dim `axis` of all_reduce(x), on device i along `axis_name`, as
     jax.lax.psum_scatter(tiled=True)."""
+    _check_op(op)
     return _reduce_scatter(_vary(x, _axes(axis_name)), _axes(axis_name), axis % x.ndim, op)
 
 
@@ -294,8 +302,8 @@ def _spec(x, mesh, spec, name):
     for dim, axes in enumerate(full):
         parts = _parts(mesh, _axes(axes))
         if shape[dim] % parts:
-            raise ValueError(f"{name}: {spec} cuts dim {dim} of {shape} into {parts} parts, but {shape[dim]} is not "
-                             f"divisible by {parts}, and XLA's parts are equal: pad it to {-(-shape[dim] // parts) * parts}")
+            raise ValueError(f"{name}: {spec} cuts dim {dim} of {shape} into {parts} parts, but {shape[dim]} is not divisible "
+                             f"by {parts}, and XLA's parts are equal: pad it to {-(-shape[dim] // parts) * parts}")
     return full
 
 
@@ -327,7 +335,7 @@ def _move_from_anywhere(mesh, dst):
     """The move of an array that the compiler has laid out; the gradient moves to where the array is."""
     def there(here, operands):
         src = operands[0].sharding.spec
-        if here != mesh: 
+        if dict(here.shape) != dict(mesh.shape):
             raise ValueError(f"mesh: {mesh} is not the mesh of x, {here}")
         parts = _move_parts(here, src, dst, operands[0].shape)
         return lambda x: [parts(x)], [src], [dst]
@@ -349,26 +357,28 @@ def _move_from_anywhere(mesh, dst):
     return move
 
 
-def _partitioned(plain, divide, rule, fold=False, **options):
+def _partitioned(plain, divide, rule, members=None, **options):
     """A function of whole arrays with a list of results: `plain` on one device; on several,
     divide(mesh, operands) has the function of their parts, and the specs of operands and results.
 
-    `fold`: under jax.vmap, members of the first operand are one more batch dim of it.
+    Under jax.vmap, `members` = (which, function): the function takes all members at once, in dim 0,
+    where which(mapped) says so.
     """
     def partition(mesh, operands, results):
         if mesh.empty:
             raise ValueError("no mesh is known: give arrays that lie by a jax.sharding.NamedSharding")
         function, given, made = divide(mesh, operands)
-        return mesh, function, [NamedSharding(mesh, spec) for spec in made], tuple(NamedSharding(mesh, s) for s in given)
+        given, made = ([NamedSharding(mesh, spec) for spec in specs] for specs in (given, made))
+        return mesh, function, made, tuple(given)
 
     whole = custom_partitioning(plain)
     whole.def_partition(partition, sharding_rule=rule, **options)
     whole = jax.custom_batching.custom_vmap(whole)
 
     @whole.def_vmap
-    def _(members, mapped, *operands):
-        alone = fold and mapped[0] and not any(mapped[1:])
-        made = whole(*operands) if alone else _one_by_one(whole, mapped, operands)
+    def _(_, mapped, *operands):
+        at_once = members and members[0](mapped)
+        made = members[1](*operands) if at_once else _one_by_one(whole, mapped, operands)
         return made, [True] * len(made)
 
     return jax.jit(whole)
@@ -423,7 +433,7 @@ def _backward(form, attributes, operands, dy):
 def _layer_of_parts(form, axes, operands):
     x, w, *b = operands
     if _is_checked(axes):
-        # x varies wherever an operand does, and JAX sums its gradient there; those of w and b are summed by the handler.
+        # x varies wherever an operand does: JAX sums its gradient there, and the handler those of w and b.
         others = [axis for axis in frozenset().union(*map(_varying, operands)) if axis not in axes]
         x, w = _vary(x, others if form == "column" else [*others, *axes]), _vary(w, axes)
         b = [_vary(part, axes) if form == "column" else part for part in b]
@@ -433,7 +443,9 @@ def _layer_of_parts(form, axes, operands):
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
 def _linear(form, axes, checked, operands):
     varying = _varying(operands[0]) | _varying(operands[1])
-    return _forward(form, _attributes(form, axes, operands[0]), operands, varying - set(axes if form == "row" else ()))[0]
+    if form == "row":
+        varying -= set(axes)
+    return _forward(form, _attributes(form, axes, operands[0]), operands, varying)[0]
 
 
 def _linear_backward(form, axes, checked, operands, dy):
@@ -499,12 +511,24 @@ def _layer_of_arrays(form):
     def gradients(*given):
         return list(jax.vjp(product, *given[:-1])[1]([given[-1]]))
 
-    whole = {"need_replication_factors": ("k",) if form == "column" else ("o",)}
-    summed = {"reduction_factors": ("k",)} if form == "row" else {}
+    def gradients_of_members(x, w, *rest):
+        # x's are a layer of the other form; each member has a gradient of w, which the compiler computes.
+        *b, dy = rest
+        dx = _layer_of_arrays("row" if form == "column" else "column")([dy, w.T])
+        dw = jax.numpy.einsum("n...o,n...k->nok", dy, x)
+        return [dx, dw, *(dy.sum(axis=range(1, dy.ndim - 1)) for _ in b)]
+
+    replicated = {"need_replication_factors": ("k",) if form == "column" else ("o",)}
+    reduced = {"reduction_factors": ("k",)} if form == "row" else {}
     calls = {}
     for count, b in ((2, ""), (3, ", o")):
-        calls[count] = (_partitioned(product, forward, f"... k, o k{b} -> ... o", fold=True, **whole, **summed),
-                        _partitioned(gradients, backward, f"... k, o k{b}, ... o -> ... k, o k{b}", **whole))
+        calls[count] = (
+            _partitioned(product, forward, f"... k, o k{b} -> ... o", **replicated, **reduced,
+                         members=(lambda mapped: mapped[0] and not any(mapped[1:]),
+                                  lambda *given: calls[len(given)][0](*given))),
+            _partitioned(gradients, backward, f"... k, o k{b}, ... o -> ... k, o k{b}", **replicated,
+                         members=(lambda mapped: mapped[0] and mapped[-1] and not any(mapped[1:-1]),
+                                  gradients_of_members)))
 
     def call(operands):
         return calls[len(operands)][0](*operands)[0]
