@@ -62,10 +62,23 @@ configure() (
     printf '%s\n' "$*" > "$directory/options.txt"
 )
 
+# prepare_hosts: fetches and builds the other runtimes that the release build is tested in, into build-hosts.
+prepare_hosts() {
+    scripts/packages hosts && tests/hosts/xla/prepare && tests/hosts/ggml/prepare && tests/hosts/tvm/prepare
+}
+
+# host_options: prints the options that build Tessera for the runtimes that are there.
+host_options() {
+    [ ! -f build-hosts/xla/include/xla_cpu_pjrt.so ] || echo -Dxla=build-hosts/xla/include
+    [ ! -f build-hosts/ggml/built ] || echo -Dggml=build-hosts/ggml
+    [ ! -f build-hosts/tvm/ffi/version ] || echo -Dtvm=build-hosts/tvm/ffi
+}
+
 # configure_for SUITE: configures the directory build-SUITE for tests: release, asan (address and undefined), tsan (thread) or fuzz.
 configure_for() {
     case $1 in
-    release) configure build-release -Dbuildtype=release -Dtests=enabled -Dwerror="$(werror)" ;;
+    # shellcheck disable=SC2046
+    release) configure build-release -Dbuildtype=release -Dtests=enabled -Dwerror="$(werror)" $(host_options) ;;
     # CUDA is built only without sanitizers, which do not see code on a device.
     asan) sanitized build-asan -Db_sanitize=address,undefined ;;
     # No MPI with ThreadSanitizer: it reports the MPI's own threads, and cannot suppress libraries opened at run time.

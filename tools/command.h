@@ -132,7 +132,7 @@ extern const tool_command info_command, layout_command, convert_command, redistr
     bench_redistribute_command, bench_linear_command, bench_product_command, bench_dispatch_command,
     bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command, bench_simulate_command,
     bench_suite_command, bench_kernels_command, ops_command, bench_ops_command, program_command, bench_program_command,
-    rows_gather_command, rows_update_command, bench_rows_command, bench_checkpoint_command;
+    rows_gather_command, rows_update_command, bench_rows_command, bench_checkpoint_command, bench_dlpack_command;
 
 /** Reads a subcommand's arguments, argv[1] to argv[argc - 1]. `*help`: --help is among them.
  * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`,

@@ -41,6 +41,7 @@ static const tool_command *const commands[] = {
     &bench_kernels_command,
     &bench_rows_command,
     &bench_checkpoint_command,
+    &bench_dlpack_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

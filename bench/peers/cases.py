@@ -1,5 +1,5 @@
 """The cases: moves of a square f32 tensor over sizes, an MLP of two layers, decoding by a small
-Llama, single ops, a block of a Llama, and rows by id."""
+Llama, single ops, a block of a Llama, rows by id, and steps of a training."""
 import json
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
@@ -22,6 +22,10 @@ QUICK_BLOCKS = [(64, 256, 4, 2, 1024), (1, 256, 4, 2, 1024)]
 TABLE, QUICK_TABLE = (1000000, 64), (100000, 64)
 IDS, FEW_IDS = 10000, 8
 ROWS_OPS, SKEWS = ("gather", "add", "assign"), ("uniform", "zipf")
+# Models that are trained: the name, windows of a batch, and tokens of a window.
+TRAININGS = [("shakespeare", 16, 256), ("125m", 2, 256)]
+QUICK_TRAININGS = [("shakespeare", 4, 32)]
+WARM_STEPS = 2  # before those that are measured: the first has new pages to fill
 QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
 
 
@@ -87,6 +91,17 @@ def rows(quick, ranks):
     chosen = [(op, skew, IDS, count) for op in ROWS_OPS for skew in SKEWS for count in (ranks, 2 * ranks)]
     for op, skew, ids, count in [*chosen, ("gather", "uniform", FEW_IDS, ranks)]:
         yield {"kind": "rows", "op": op, "rows": rows_, "columns": columns, "ids": ids, "skew": skew, "dtype": "f32", "ranks": count}
+
+
+def trainings(quick, models, ranks):
+    """Steps of a training on one rank and on `ranks`, which have equal parts of a batch. `models`:
+    the config.json and the tokens of each name."""
+    for name, batch, length in QUICK_TRAININGS if quick else TRAININGS:
+        for count in sorted({1, ranks}):
+            model, data = models[name]
+            if batch % count == 0:
+                yield {"kind": "train", "name": name, "model": str(model), "data": str(data), "batch": batch, "length": length, "dtype": "f32",
+                       "ranks": count}
 
 
 def rounds(case, quick):

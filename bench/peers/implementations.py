@@ -78,7 +78,8 @@ class Tessera:
     Moves write into one result again and again, or with `new_results` make one at each call."""
 
     def __init__(self, build, ranks, name="tessera", launcher=(), new_results=False):
-        self.tool, self.llama, self.ranks = build / "tools" / "tessera", build / "examples" / "llama" / "tessera-llama", ranks
+        self.tool, self.ranks = build / "tools" / "tessera", ranks
+        self.llama, self.trainer = build / "examples" / "llama" / "tessera-llama", build / "examples" / "train" / "tessera-train"
         self.name, self.launcher, self.new_results = name, launcher, new_results
 
     def ways(self, case):
@@ -86,7 +87,7 @@ class Tessera:
             return ["direct"] if case["ranks"] == self.ranks else []
         if case["kind"] == "rows":
             return [] if self.new_results or case["ranks"] != self.ranks else ["processes" if self.launcher else "threads"]
-        if case["kind"] in ("ops", "program"):
+        if case["kind"] in ("ops", "program", "train"):
             return [] if self.launcher or self.new_results else ["threads"]
         elsewhere = self.launcher or self.new_results or case["ranks"] != self.ranks
         return [] if elsewhere else ["threads"]
@@ -132,6 +133,15 @@ class Tessera:
         loops = ["--warm-up", WARM_LOOPS, "--iterations", samples, "--calls", FEW_CALLS if case["ids"] == cases.FEW_IDS else CALLS]
         command = [*self.launcher, self.tool, "bench", "rows", *engine, *what, *loops, "--json"]
         return {**run(command, MPI if self.launcher else None)[0], "samples": samples}
+
+    def train(self, case, samples):
+        """"wrong" is 1 if the loss of tokens that are drawn anew for each step is not near that of
+        a uniform guess, as it has to be."""
+        batch = ["--batch", case["batch"], "--length", case["length"], "--steps", cases.WARM_STEPS + samples]
+        steps = run([self.trainer, case["model"], "--data", case["data"], "--mesh", f"dp={case['ranks']}", *batch, "--json"])
+        if "refused" in steps[0]:
+            return steps[0]
+        return {"seconds": [step["seconds"] for step in steps[cases.WARM_STEPS:]], "wrong": int(not 0 < steps[-1]["loss"] < 2 * steps[0]["loss"])}
 
     def decode(self, case, samples):
         prompt = ",".join(map(str, case["prompt_ids"]))
@@ -309,6 +319,18 @@ def rows_ways(ranks):
     return ways
 
 
+def training_ways(ranks, way):
+    """PyTorch's ways to train on `ranks`: its threads in one process, and DistributedDataParallel."""
+    return lambda case: [way] if case["kind"] == "train" and case["ranks"] == ranks else []
+
+
+def trainings(peer, ranks):
+    for count in sorted({1, ranks}):
+        yield peer("pytorch-plain", training_ways(count, "one process"), "torch_train_peer.py", 1, {}, str(count))
+    if ranks > 1:
+        yield peer("pytorch", training_ways(ranks, "DistributedDataParallel"), "torch_train_peer.py", ranks, {}, "1")
+
+
 def served(directory, ranks):
     """The peers in Python, run in the virtual environment in `directory`."""
     def peer(name, ways, script, processes, environment, *arguments):
@@ -322,7 +344,8 @@ def served(directory, ranks):
     blocks = [peer("pytorch", parallel_ways(ranks), "torch_block_peer.py", ranks, {}, "parallel")] if ranks > 1 else []
     blocks.append(peer("pytorch-plain", one_process_ways, "torch_block_peer.py", 1, {}, "plain"))
     rows = peer("pytorch-gloo", rows_ways(ranks), "torch_rows_peer.py", ranks, {})
-    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops, *blocks, rows]
+    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers, *ops, *blocks, rows,
+            *trainings(peer, ranks)]
 
 
 def free_port():

@@ -62,7 +62,7 @@ def circumstances(answers):
 def lines(case, name, way, answers):
     """The lines of an implementation for a case: one, or one for each pass of the layers. "wrong"
     is null for results that were not checked."""
-    left_out = ("passes", "model", "prompt_ids", *(["ids"] if case["kind"] == "decode" else []))
+    left_out = ("passes", "model", "data", "prompt_ids", *(["ids"] if case["kind"] == "decode" else []))
     named = {key: value for key, value in case.items() if key not in left_out}
     head = {**named, "implementation": name, "way": way}
     refused = [answer["refused"] for answer in answers if "refused" in answer]

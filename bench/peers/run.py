@@ -23,9 +23,12 @@ SAMPLES = 3  # samples in a round
 
 def all_cases(options):
     doubled = options.directory / "shakespeare-doubled"
+    models = {"shakespeare": (ROOT / "examples" / "llama" / "shakespeare" / "config.json", options.directory / "tokens.txt"),
+              "125m": (ROOT / "bench" / "peers" / "llama-125m.json", options.directory / "tokens.npy")}
     chosen = [*cases.moves(options.quick, options.sides), *cases.linears(options.quick),
               *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled, options.ranks), *cases.ops(options.quick, options.ranks),
-              *cases.programs(options.quick, options.ranks), *cases.rows(options.quick, options.ranks)]
+              *cases.programs(options.quick, options.ranks), *cases.rows(options.quick, options.ranks),
+              *cases.trainings(options.quick, models, options.ranks)]
     for case in chosen:
         if options.only in (None, case["kind"]):
             case.setdefault("ranks", options.ranks)
@@ -58,7 +61,8 @@ def implementations(options):
 
 def tell(line):
     figure = line.get("refused") or f"{1e6 * line['seconds']['median']:12.2f} us"
-    what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "hidden", "op", "sizes", "pass", "kv_heads", "skew", "ids") if key in line)
+    told = ("from", "to", "bytes", "tokens", "hidden", "op", "sizes", "pass", "kv_heads", "skew", "ids", "name", "batch")
+    what = " ".join(str(line[key]) for key in told if key in line)
     print(f"{line['kind']:>7} {what:<24} {line['implementation']:>13} {line['way']:<22} {figure}", file=sys.stderr, flush=True)
 
 
@@ -122,7 +126,7 @@ def parse(arguments):
     parser.add_argument("--mpi", type=named_launcher, action="append", default=[], metavar="NAME=MPIRUN",
                         help="an MPI, whose peer is NAME_moves; may be repeated")
     parser.add_argument("--ranks", type=count, default=2)
-    parser.add_argument("--only", choices=["move", "linear", "decode", "ops", "program", "rows"])
+    parser.add_argument("--only", choices=["move", "linear", "decode", "ops", "program", "rows", "train"])
     parser.add_argument("--sides", type=counts, help="of the tensors that are moved: 32,8192")
     parser.add_argument("--patience", type=float, default=0, help="seconds to spend, all together, on asking again when others are busy")
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")

@@ -58,12 +58,13 @@ tsr_status train_plan_compile(const train_plan *plan, const train_layouts *layou
     if (plan->shards_states && layouts->dims[TRAIN_DP] >= 0)
         update.optimizer.shard_over = 1U << layouts->dims[TRAIN_DP];
     TSR_TRY(tsr_program_create(context, &p));
-    /* An error of the statement is the program's, which compiling tells. */
+    tsr_status status;
     if (kind == TRAIN_VALIDATION)
-        (void)train_state_validation(&model, p);
+        status = train_state_validation(&model, p);
     else
-        (void)(kind == TRAIN_STEP ? train_state_step : train_state_part)(&model, &update, p);
-    const tsr_status status = tsr_compile(p, options, out);
+        status = (kind == TRAIN_STEP ? train_state_step : train_state_part)(&model, &update, p);
+    if (status == TSR_OK)
+        status = tsr_compile(p, options, out);
     tsr_program_destroy(p);
     return status;
 }

@@ -32,9 +32,9 @@ static tsr_status compile(train_sampler *s)
     const train_model model = {
         .config = plan->config, .layouts = &s->trainer->layouts, .batch = 1, .length = s->length, .dtype = plan->dtype};
     TSR_TRY(tsr_program_create(tsr_comm_context(s->trainer->comm), &p));
-    /* An error of the statement is the program's, which compiling tells. */
-    (void)train_state_logits(&model, p);
-    const tsr_status status = tsr_compile(p, NULL, &s->executable);
+    tsr_status status = train_state_logits(&model, p);
+    if (status == TSR_OK)
+        status = tsr_compile(p, NULL, &s->executable);
     tsr_program_destroy(p);
     return status;
 }

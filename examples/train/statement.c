@@ -60,6 +60,24 @@ void train_weights_finish(train_weights *weights)
     *weights = (train_weights){0};
 }
 
+tsr_status train_weights_check(const train_weights *weights, const tsr_program *program)
+{
+    const char *sentence;
+    const tsr_status status = tsr_program_status(program, &sentence);
+    if (weights->failure.status != TSR_OK)
+        return tsr_status_restore(&weights->failure, weights->failure.status);
+    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s", sentence);
+}
+
+/* Notes the first weight that cannot be kept, for what is made of TSR_NONE has an error of its own,
+ * and a layer without a bias has none. */
+static tsr_value lack(const statement *s, tsr_status status)
+{
+    if (s->weights->failure.status == TSR_OK)
+        tsr_status_keep_returned(&s->weights->failure, status);
+    return TSR_NONE;
+}
+
 tsr_dtype train_kept_dtype(const train_model *model)
 {
     return model->dtype == TSR_F64 ? TSR_F64 : TSR_F32;
@@ -121,13 +139,14 @@ static tsr_value keep(statement *s, const char *name, const form *f)
     if (s->layer >= 0)
         snprintf(prefix, sizeof prefix, "model.layers.%lld.", (long long)s->layer);
     snprintf(text, sizeof text, "%s%s", prefix, name);
-    if (lay_kept(s, f, &layout) != TSR_OK)
-        return TSR_NONE;
+    const tsr_status status = lay_kept(s, f, &layout);
+    if (status != TSR_OK)
+        return lack(s, status);
     const tsr_value w = s->trains ? tsr_state(s->p, text, layout) : tsr_parameter(s->p, text, layout);
     tsr_layout_destroy(layout);
     list(s, w, f);
     if (is_flat(s, f) && s->model->shapes && !train_shapes_add(s->model->shapes, text, f->shape))
-        return TSR_NONE;
+        return lack(s, tsr_status_set(TSR_ERROR_MEMORY, "no memory for the shape of %s", text));
     return s->model->dtype == TSR_BF16 && f->ndim > 1 && s->layer >= 0 ? follow(s, w, tsr_op_cast(s->p, w, TSR_BF16))
                                                                        : w;
 }
@@ -456,8 +475,11 @@ static statement begin(const train_model *model, bool trains, tsr_program *p, tr
     weights->values = calloc(s.room, sizeof *weights->values);
     weights->used = calloc(s.room, sizeof *weights->used);
     weights->views = calloc(s.room, sizeof *weights->views);
-    s.room = weights->values && weights->used && weights->views ? s.room : 0;
     s.weights = weights;
+    if (!weights->values || !weights->used || !weights->views) {
+        (void)lack(&s, tsr_status_set(TSR_ERROR_MEMORY, "no memory for a list of %zu weights", s.room));
+        s.room = 0;
+    }
     if (trains && model->dropout > 0)
         s.key = tsr_run_key(p, TRAIN_DROPOUT_KEY, TSR_RANDOM_PHILOX);
     return s;
@@ -513,9 +535,10 @@ tsr_status train_state_validation(const train_model *model, tsr_program *p)
 {
     train_weights weights = {0};
     const tsr_value loss = tsr_op_all_reduce(p, train_state_loss(model, false, p, &weights, NULL), 0);
-    train_weights_finish(&weights);
     tsr_output(p, "loss", tsr_op_cast(p, loss, TSR_F64), NULL);
-    return tsr_program_status(p, NULL);
+    const tsr_status status = train_weights_check(&weights, p);
+    train_weights_finish(&weights);
+    return status;
 }
 
 tsr_status train_state_logits(const train_model *model, tsr_program *p)
@@ -531,6 +554,7 @@ tsr_status train_state_logits(const train_model *model, tsr_program *p)
     x = norm_last(&s, tsr_op_index_select(p, x, wanted, 1));
     const tsr_value output = model->config->tied_embeddings ? embedding : keep_table(&s, "lm_head.weight");
     tsr_output(p, "logits", lay(&s, tsr_op_linear(p, x, output, TSR_NONE), -1, -1, "R"), NULL);
+    const tsr_status status = train_weights_check(&weights, p);
     train_weights_finish(&weights);
-    return tsr_program_status(p, NULL);
+    return status;
 }

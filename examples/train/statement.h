@@ -6,6 +6,7 @@
 #include "shapes.h"
 
 #include <tessera/optimizer.h>
+#include <tessera/sys/status.h>
 
 /** What is stated. */
 typedef struct train_model {
@@ -34,9 +35,13 @@ typedef struct train_weights {
     tsr_value *used;   /**< owned: as layers use them, whose gradients are terms; of those that are kept with one dim
                             before they are matrices again */
     tsr_optimizer_view *views; /**< owned: of those that are kept with one dim, what they hold */
+    tsr_kept_sentence failure; /**< its status is not TSR_OK where a weight lacks its layout or its place in the list */
 } train_weights;
 
 void train_weights_finish(train_weights *weights);
+
+/** The error of a statement that was recorded: of its weights, else of the program. */
+tsr_status train_weights_check(const train_weights *weights, const tsr_program *program);
 
 /**
  * Records the model: inputs "tokens" and "targets" (batch, length), "positions" (length). Returns
@@ -44,7 +49,7 @@ void train_weights_finish(train_weights *weights);
  * `*router`, where not NULL, the loss that balances experts, whole on every rank and times the
  * part's share of the step's windows, or TSR_NONE where the model asks for none. Weights are states
  * where `trains` is set, else parameters, with the names of checkpoints; the caller frees the list.
- * Does not communicate. An error is the program's.
+ * Does not communicate. train_weights_check() tells an error.
  */
 tsr_value train_state_loss(const train_model *model, bool trains, tsr_program *program, train_weights *weights,
                            tsr_value *router);

@@ -22,6 +22,7 @@ static tsr_value add_part(tsr_program *p, const char *name, tsr_value terms, tsr
 {
     char text[144];
     tsr_layout *layout;
+    *state = TSR_NONE;
     if (tsr_program_status(p, NULL) != TSR_OK)
         return TSR_NONE;
     const tsr_layout *const own = tsr_value_layout(p, terms);
@@ -39,6 +40,7 @@ static tsr_value add_part(tsr_program *p, const char *name, tsr_value terms, tsr
 /* add_part() of the gradient of a weight, under its name and in its dtype. */
 static tsr_value add_gradient(tsr_program *p, tsr_value weight, tsr_value terms, tsr_value *state)
 {
+    *state = TSR_NONE;
     if (tsr_program_status(p, NULL) != TSR_OK)
         return TSR_NONE;
     return add_part(p, tsr_value_name(p, weight), terms, tsr_layout_dtype(tsr_value_layout(p, weight)), state);
@@ -179,15 +181,16 @@ static tsr_status state(const train_model *model, const train_update *u, record_
     tsr_value router = TSR_NONE;
     const tsr_value terms = train_state_loss(model, true, p, &weights, &router);
     tsr_value *const gradients = calloc(weights.count + 1, sizeof *gradients);
-    if (!weights.values || !weights.used || !weights.views || !gradients) {
-        free(gradients);
-        train_weights_finish(&weights);
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the gradients of %zu weights", weights.count);
+    tsr_status status = train_weights_check(&weights, p);
+    if (status == TSR_OK && !gradients)
+        status = tsr_status_set(TSR_ERROR_MEMORY, "no memory for the gradients of %zu weights", weights.count);
+    if (status == TSR_OK) {
+        behind(&weights, terms, router, model, u, p, gradients);
+        status = train_weights_check(&weights, p);
     }
-    behind(&weights, terms, router, model, u, p, gradients);
     free(gradients);
     train_weights_finish(&weights);
-    return tsr_program_status(p, NULL);
+    return status;
 }
 
 tsr_status train_state_step(const train_model *model, const train_update *u, tsr_program *p)

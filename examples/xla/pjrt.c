@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRY(call)                  \
-    do {                           \
-        char *const why_ = (call); \
-        if (why_)                  \
-            return why_;           \
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        char *const why_ = (call);                                                                                     \
+        if (why_)                                                                                                      \
+            return why_;                                                                                               \
     } while (0)
 
 /* The FFI extension, which pjrt_c_api.h leaves to a header that wheels do not have. */
@@ -188,15 +188,15 @@ static void put_options(message *m, size_t partitions, const int64_t *devices)
     for (size_t p = 0; p < partitions; p++) {
         message computation = {.size = 0};
         put_field(&computation, 1, devices ? (uint64_t)devices[p] : p); /* replica_device_ids */
-        put_message(&assignment, 3, &computation);                     /* computation_devices */
+        put_message(&assignment, 3, &computation);                      /* computation_devices */
     }
-    put_field(&build, 1, (uint64_t)-1);   /* device_ordinal */
-    put_field(&build, 4, 1);              /* num_replicas */
-    put_field(&build, 5, partitions);     /* num_partitions */
-    put_field(&build, 6, 1);              /* use_spmd_partitioning */
-    put_message(&build, 9, &assignment);  /* device_assignment */
-    put_field(&build, 19, 1);             /* use_shardy_partitioner */
-    put_message(m, 3, &build);            /* executable_build_options */
+    put_field(&build, 1, (uint64_t)-1);  /* device_ordinal */
+    put_field(&build, 4, 1);             /* num_replicas */
+    put_field(&build, 5, partitions);    /* num_partitions */
+    put_field(&build, 6, 1);             /* use_spmd_partitioning */
+    put_message(&build, 9, &assignment); /* device_assignment */
+    put_field(&build, 19, 1);            /* use_shardy_partitioner */
+    put_message(m, 3, &build);           /* executable_build_options */
 }
 
 char *xla_program_compile(const xla_host *host, const char *text, size_t partitions, const int64_t *devices,
@@ -266,15 +266,15 @@ char *xla_program_optimized(const xla_program *program, char **out, size_t *size
 char *xla_buffer_create(const xla_host *host, size_t device, PJRT_Buffer_Type type, size_t ndim, const int64_t *dims,
                         const void *data, PJRT_Buffer **out)
 {
-    PJRT_Client_BufferFromHostBuffer_Args args = {
-        .struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
-        .client = host->client,
-        .data = data,
-        .type = type,
-        .dims = dims,
-        .num_dims = ndim,
-        .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
-        .device = host->devices[device]};
+    PJRT_Client_BufferFromHostBuffer_Args args = {.struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
+                                                  .client = host->client,
+                                                  .data = data,
+                                                  .type = type,
+                                                  .dims = dims,
+                                                  .num_dims = ndim,
+                                                  .host_buffer_semantics =
+                                                      PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
+                                                  .device = host->devices[device]};
     TRY(tell(host->api, host->api->PJRT_Client_BufferFromHostBuffer(&args)));
     *out = args.buffer;
     return await(host->api, args.done_with_host_buffer);
@@ -303,10 +303,8 @@ static char *make_context(const PJRT_Api *api, const xla_launch *launch, PJRT_Ex
     PJRT_ExecuteContext_Create_Args create = {.struct_size = PJRT_ExecuteContext_Create_Args_STRUCT_SIZE};
     TRY(tell(api, api->PJRT_ExecuteContext_Create(&create)));
     *out = create.context;
-    ffi_data_args args = {.struct_size = sizeof args,
-                          .context = create.context,
-                          .type_id = launch->type,
-                          .data = launch->data};
+    ffi_data_args args = {
+        .struct_size = sizeof args, .context = create.context, .type_id = launch->type, .data = launch->data};
     return tell(api, find_ffi(api)->user_data_add(&args));
 }
 

@@ -6,7 +6,6 @@
 #define TSR_EXAMPLES_XLA_PJRT_H
 
 #include <pjrt_c_api.h>
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * copy.
  *
  * DLPack's own header is not needed here: its structs are declared, not defined. Versions 1.0 to
- * 1.3 are read and 1.0 is written; the older form without a version is read and written too. None
- * of these calls communicates; any thread.
+ * 1.3 are read and 1.0 is written; the older form without a version is read and written too. The C
+ * exchange functions of 1.3 are called and offered. None of these calls communicates; any thread.
  */
 #ifndef TESSERA_DLPACK_H
 #define TESSERA_DLPACK_H
@@ -18,6 +18,7 @@ extern "C" {
 
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
+struct DLPackExchangeAPI;
 
 /** What a tensor of another framework is here. */
 typedef struct tsr_dlpack_view {
@@ -69,12 +70,12 @@ TSR_API tsr_status tsr_tensor_from_exchange(const void *exchange_api, void *obje
                                             const tsr_device_driver *driver, tsr_tensor *out);
 
 /**
- * Lends a tensor's memory: `*out` becomes a managed tensor, in memory of `context` (NULL: of a new
- * one with the defaults, which takes longer), which it holds. Its consumer calls its deleter once,
- * from any thread. `release` (NULL: nothing) is then called with `user`; until then the memory must
- * stay. Devices are the host and one whose driver is called "cuda". TSR_ERROR_UNSUPPORTED: another
- * device. TSR_ERROR_ARGUMENT: a shape or dtype that tsr_tensor_count() refuses. TSR_ERROR_MEMORY.
- * On an error `release` is not called.
+ * Lends a tensor's memory: `*out` becomes a managed tensor, in memory of `context` (NULL: of the C
+ * library), which it holds. Its consumer calls its deleter once, from any thread. `release` (NULL:
+ * nothing) is then called with `user`; until then the memory must stay. Devices are the host and
+ * one whose driver is called "cuda". TSR_ERROR_UNSUPPORTED: another device. TSR_ERROR_ARGUMENT: a
+ * shape or dtype that tsr_tensor_count() refuses. TSR_ERROR_MEMORY. On an error `release` is not
+ * called.
  */
 TSR_API tsr_status tsr_tensor_to_dlpack(tsr_context *context, const tsr_tensor *tensor,
                                         void (*release)(void *user), void *user,
@@ -94,6 +95,54 @@ TSR_API tsr_status tsr_dtensor_to_dlpack(tsr_dtensor *x, struct DLManagedTensor 
 /** tsr_dtensor_to_dlpack() in the form with a version. */
 TSR_API tsr_status tsr_dtensor_to_dlpack_versioned(tsr_dtensor *x, int read_only,
                                                    struct DLManagedTensorVersioned **out);
+
+/** A tensor of any framework with a share of its memory: what the functions of
+ * tsr_dlpack_exchange_api() call an object. Reference-counted and immutable; any thread. */
+typedef struct tsr_dlpack_object tsr_dlpack_object;
+
+/**
+ * Takes over a managed tensor, whose deleter is called with the object's last reference. Tensors of
+ * any dtype, and of devices without a driver here, can be held. Memory is of `context` (NULL: of
+ * the C library), which the object holds. TSR_ERROR_UNSUPPORTED: another major version than 1, or
+ * more dims than TSR_MAX_DIMS. TSR_ERROR_ARGUMENT: no shape. TSR_ERROR_MEMORY. On an error the
+ * managed tensor stays the caller's.
+ */
+TSR_API tsr_status tsr_dlpack_object_create(tsr_context *context,
+                                            struct DLManagedTensorVersioned *managed,
+                                            tsr_dlpack_object **out);
+
+/** An object of this rank's local tensor, which holds a reference to `x`. Errors as for
+ * tsr_tensor_to_dlpack(). */
+TSR_API tsr_status tsr_dlpack_object_from_dtensor(tsr_dtensor *x, tsr_dlpack_object **out);
+
+/** Adds a reference and returns `object`. */
+TSR_API tsr_dlpack_object *tsr_dlpack_object_retain(tsr_dlpack_object *object);
+
+/** Gives one reference back; NULL is fine. */
+TSR_API void tsr_dlpack_object_destroy(tsr_dlpack_object *object);
+
+/** A view of the object's tensor, valid as long as the object. Errors as for
+ * tsr_tensor_from_dltensor(). */
+TSR_API tsr_status tsr_dlpack_object_view(const tsr_dlpack_object *object,
+                                          const tsr_device_driver *driver, tsr_dlpack_view *out);
+
+/**
+ * The table of DLPack 1.3's C exchange functions over tsr_dlpack_object: where the functions say
+ * `py_object`, pass one. A binding whose objects hold a tsr_dlpack_object wraps these functions in
+ * its own, which find it and set the language's error by tsr_status_message(), and puts a table of
+ * those on its type (docs/dlpack.md). Static, and never NULL.
+ *
+ * - managed_tensor_allocator: contiguous memory of the host, not initialized. Other devices are
+ *   refused. Errors have Python's kinds: MemoryError, ValueError, BufferError.
+ * - managed_tensor_from_py_object_no_sync: the managed tensor holds a reference to the object.
+ * - managed_tensor_to_py_object_no_sync: tsr_dlpack_object_create() with context NULL.
+ * - dltensor_from_py_object_no_sync: shape and strides are the object's.
+ * - current_work_stream: NULL for the host and for CUDA, whose default stream calls without a
+ *   stream work on. Other devices are refused.
+ *
+ * A failure is -1, with a sentence as for other calls; outputs are left alone.
+ */
+TSR_API const struct DLPackExchangeAPI *tsr_dlpack_exchange_api(void);
 
 #ifdef __cplusplus
 }

@@ -218,7 +218,8 @@ typedef struct tsr_executable_figures {
  * step at which most of it is in use. */
 typedef struct tsr_executable_memory {
     size_t parameters;       /**< and other states, and constants */
-    size_t optimizer_states; /**< states on which no loss of tsr_gradients() depends */
+    size_t optimizer_states; /**< of a program with tsr_gradients(): states on which no loss
+                                  depends */
     size_t inputs, outputs;
     size_t gathered;    /**< workspace: made of parameters alone, such as weights that are gathered,
                              or cast */
@@ -230,7 +231,8 @@ typedef struct tsr_executable_memory {
     size_t kept;        /**< beside: of the executable itself, on the host, but for its plans */
 } tsr_executable_memory;
 
-/** Tells what the memory of a run is for. Any thread. */
+/** Tells what the memory of a run is for. Does not communicate. Any thread. TSR_ERROR_MEMORY: there
+ * is none for a list of the steps. */
 TSR_API tsr_status tsr_executable_memory_of(const tsr_executable *executable,
                                             tsr_executable_memory *out);
 

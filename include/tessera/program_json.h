@@ -16,7 +16,8 @@
  * lion, adafactor, muon), "rate", "step"}, with names of values that runs give; "shard_over", a
  * list of mesh dims; "clip"; and the fields of tsr_optimizer_options: "weight_decay", "betas",
  * "epsilon", "momentum", "dampening", "nesterov", "masters", "beta2_decay", "least_scale",
- * "threshold". Gradients are then outputs only if they are among `outputs`.
+ * "threshold". Gradients are then outputs only if they are among `outputs`; a state there is what
+ * the update leaves.
  */
 #ifndef TESSERA_PROGRAM_JSON_H
 #define TESSERA_PROGRAM_JSON_H

@@ -82,8 +82,8 @@ TSR_API struct XLA_FFI_Error *tsr_xla_all_gather(struct XLA_FFI_CallFrame *frame
 TSR_API struct XLA_FFI_Error *tsr_xla_reduce_scatter(struct XLA_FFI_CallFrame *frame);
 
 /** Cuts the operand in dim `split_axis` into one part for each rank along `dims`, and puts the
- * parts that come in one after the other in dim `concat_axis`, as jax.lax.all_to_all() with tiled=True.
- * Both are i64; none: 0. The number of ranks divides the length of `split_axis`. */
+ * parts that come in one after the other in dim `concat_axis`, as jax.lax.all_to_all() with
+ * tiled=True. Both are i64; none: 0. The number of ranks divides the length of `split_axis`. */
 TSR_API struct XLA_FFI_Error *tsr_xla_all_to_all(struct XLA_FFI_CallFrame *frame);
 
 /**
@@ -122,13 +122,15 @@ TSR_API struct XLA_FFI_Error *tsr_xla_linear_row_backward(struct XLA_FFI_CallFra
 /**
  * Registers all handlers above, each under its own name, for hosts that reach XLA's registry only
  * through PJRT: a handler that is registered by PJRT's FFI extension under any name. While it is
- * registered, XLA asks for its metadata, and it registers the others for the platform "Host". Called in a program
- * it returns an error. JAX registers the handlers themselves.
+ * registered, XLA asks for its metadata, and it registers the others for the platform "Host".
+ * Called in a program it returns an error. JAX registers the handlers themselves.
  */
 TSR_API struct XLA_FFI_Error *tsr_xla_register(struct XLA_FFI_CallFrame *frame);
 
 /** Communicators that a host lends to the calls of its launches: user data of an execution, under
- * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. */
+ * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. Every
+ * launch of a program whose calls have a `channel` lends them: XLA with an FFI before 0.3 reads
+ * through NULL where a launch has no user data at all. */
 typedef struct tsr_xla_lent {
     size_t size;            /**< sizeof(tsr_xla_lent) */
     int64_t ranks;          /**< ranks of each communicator: as many as the calls' mesh has */

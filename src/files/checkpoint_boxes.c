@@ -501,11 +501,19 @@ static tsr_status flatten(collection *c)
     return status;
 }
 
-/* Words the core's sentence for the tensor. */
+/* Checks that the boxes make up the dtensor, or the tensor that it is a view of, in its dims. Words
+ * the core's sentence for the tensor. */
 static tsr_status check_boxes(const collection *c)
 {
     char sentence[900];
-    const tsr_status status = tsr_file_boxes_check(c->count, c->boxes, c->layout);
+    tsr_placement whole[TSR_MAX_DIMS];
+    tsr_layout *layout;
+    const tsr_mesh *const mesh = tsr_layout_mesh(c->layout);
+    for (int k = 0; k < tsr_mesh_ndim(mesh); k++)
+        whole[k] = tsr_replicate();
+    TSR_TRY(tsr_layout_create(mesh, whole, c->shape.ndim, c->shape.sizes, tsr_layout_dtype(c->layout), &layout));
+    const tsr_status status = tsr_file_boxes_check(c->count, c->boxes, layout);
+    tsr_layout_destroy(layout);
     if (status == TSR_OK)
         return TSR_OK;
     const char *const message = tsr_status_message(), *const colon = strstr(message, ": ");
@@ -520,10 +528,10 @@ tsr_status tsr_catalog_find(const tsr_catalog *catalog, const tsr_safetensors_ta
 {
     collection c = {.catalog = catalog, .target = target, .layout = tsr_dtensor_layout(target->x), .shape = *shape};
     tsr_status status = map ? collect(&c, map) : collect_own(&c);
-    if (status == TSR_OK && shape->ndim != tsr_layout_ndim(c.layout))
-        status = flatten(&c);
     if (status == TSR_OK)
         status = check_boxes(&c);
+    if (status == TSR_OK && shape->ndim != tsr_layout_ndim(c.layout))
+        status = flatten(&c);
     if (status != TSR_OK) {
         free(c.boxes);
         return status;

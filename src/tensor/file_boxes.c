@@ -12,6 +12,7 @@
 
 #include <tessera/sys/status.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Bytes of a file's elements that are converted, or read together, at a time. */
@@ -112,16 +113,48 @@ static tsr_status check_box(const reader *r, size_t index)
     return TSR_OK;
 }
 
-static tsr_status take_boxes(const reader *r, tsr_cover *cover)
+/* Where a box begins. */
+typedef struct beginning {
+    const tsr_file_box *box;
+    int ndim;
+} beginning;
+
+static int by_beginning(const void *a, const void *b)
+{
+    const beginning *const x = a, *const y = b;
+    for (int i = 0; i < x->ndim; i++)
+        if (x->box->begin[i] != y->box->begin[i])
+            return x->box->begin[i] < y->box->begin[i] ? -1 : 1;
+    return x->box < y->box ? -1 : x->box > y->box;
+}
+
+/* Takes the boxes in the order in which they begin, so that the rest is in few pieces, however many
+ * boxes there are. `order` has room for all. */
+static tsr_status take_in_order(const reader *r, beginning *order, tsr_cover *cover)
 {
     const int ndim = r->layout->ndim;
+    for (size_t i = 0; i < r->count; i++)
+        order[i] = (beginning){&r->boxes[i], ndim};
+    if (r->count > 1)
+        qsort(order, r->count, sizeof *order, by_beginning);
     for (size_t i = 0; i < r->count; i++) {
-        const tsr_cover_box box = cover_of(&r->boxes[i], ndim);
+        const tsr_cover_box box = cover_of(order[i].box, ndim);
         bool whole;
         TSR_TRY(tsr_cover_take(cover, &box, &whole));
         if (!whole)
-            return refuse_box(r, i, "has elements that a box before it has too");
+            return refuse_box(r, (size_t)(order[i].box - r->boxes), "has elements that another box has too");
     }
+    return TSR_OK;
+}
+
+static tsr_status take_boxes(const reader *r, tsr_cover *cover)
+{
+    const int ndim = r->layout->ndim;
+    void *order;
+    TSR_TRY(tsr_allocate_array(r->layout->context, r->count, sizeof(beginning), &order));
+    const tsr_status status = take_in_order(r, order, cover);
+    tsr_release(r->layout->context, order);
+    TSR_TRY(status);
     const tsr_cover_box *const missing = tsr_cover_first(cover);
     if (!missing)
         return TSR_OK;

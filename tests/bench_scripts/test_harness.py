@@ -115,7 +115,8 @@ def check_implementations(report):
     report.check("who makes new results comes after who does not, and who does by hand after its MPI", unless(
         names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "mpi-by-hand", "tessera-mpi", "mpi-by-hand", "pytorch", "jax",
                   "transformers", "transformers",
-                  "pytorch", "pytorch", "pytorch-plain", "pytorch", "pytorch-plain", "pytorch-gloo"],
+                  "pytorch", "pytorch", "pytorch-plain", "pytorch", "pytorch-plain", "pytorch-gloo",
+                  "pytorch-plain", "pytorch-plain", "pytorch"],
         names))
 
     def asked_for(case):
@@ -136,10 +137,11 @@ def check_implementations(report):
     report.check("transformers decode in one process too, with 3 heads and with 6", unless(
         found == [(1, 3, alone), (1, 6, alone), (2, 3, together), (2, 6, together)], found))
     processes = [one.count for one in every if isinstance(one, implementations.Served)]
-    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1, 2, 1, 2], processes))
+    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2, 1, 2, 1, 2, 1, 2, 1, 1, 2], processes))
     check_asked_ops(report, every)
     check_asked_blocks(report, every)
     check_asked_rows(report, every)
+    check_asked_trainings(report, every)
 
 
 def check_asked_ops(report, every):
@@ -185,6 +187,18 @@ def check_asked_rows(report, every):
     skews = {case["skew"] for case in measured.rows(True, 2)}
     report.check("ids are uniform and zipf, and few of them are measured in 9 rounds", unless(
         skews == {"uniform", "zipf"} and all(measured.rounds(case, False) == (9 if case["ids"] == 8 else 3) for case in measured.rows(False, 2)), skews))
+
+
+def check_asked_trainings(report, every):
+    models = {name: (f"{name}.json", "tokens") for name in ("shakespeare", "125m")}
+    found = {(case["name"], case["ranks"]): [(one.name, getattr(one, "command", [None])[-1], way) for one in every for way in one.ways(case)]
+             for case in measured.trainings(False, models, 2)}
+    wanted = {1: [("tessera", None, "threads"), ("pytorch-plain", "1", "one process")],
+              2: [("tessera", None, "threads"), ("pytorch-plain", "2", "one process"), ("pytorch", "1", "DistributedDataParallel")]}
+    report.check("trainings are asked of threads in one process, and of DistributedDataParallel on several ranks", unless(
+        found == {(name, ranks): wanted[ranks] for name in models for ranks in (1, 2)}, found))
+    ranks = [case["ranks"] for case in measured.trainings(False, models, 3)]
+    report.check("a batch that the ranks do not divide is left out", unless(ranks == [1, 1], ranks))
 
 
 def check_commands(report, folder):

@@ -304,6 +304,40 @@ static tsr_status parse_placements(void)
     return warm_then_count(parse, text, 1);
 }
 
+/* Three tensors go to DLPack and back, as the operands and the result of an op. */
+typedef struct lending {
+    tsr_context *context;
+    tsr_tensor tensors[3];
+} lending;
+
+static tsr_status lend(void *arg, int run)
+{
+    const lending *const l = arg;
+    (void)run;
+    for (int i = 0; i < 3; i++) {
+        struct DLManagedTensorVersioned *managed;
+        tsr_dlpack_view view;
+        TSR_TRY(tsr_tensor_to_dlpack_versioned(l->context, &l->tensors[i], 0, NULL, NULL, &managed));
+        const tsr_status status = tsr_tensor_from_dlpack_versioned(managed, NULL, &view);
+        tsr_dlpack_release_versioned(managed);
+        TSR_TRY(status);
+    }
+    return TSR_OK;
+}
+
+static tsr_status lend_three_tensors(void)
+{
+    static float numbers[64];
+    const int64_t shape[] = {8, 8};
+    lending l;
+    TSR_TRY(tsr_context_create(NULL, &l.context));
+    for (int i = 0; i < 3; i++)
+        l.tensors[i] = tsr_tensor_contiguous(numbers, TSR_F32, 2, shape);
+    const tsr_status status = warm_then_count(lend, &l, 1);
+    tsr_context_destroy(l.context);
+    return status;
+}
+
 static const struct {
     const char *name;
     tsr_status (*run)(void);
@@ -318,6 +352,7 @@ static const struct {
     {"plan-on-a-million-ranks", plan_on_a_million_ranks},
     {"compile-for-a-million-ranks", compile_for_a_million_ranks},
     {"parse-placements", parse_placements},
+    {"lend-three-tensors", lend_three_tensors},
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* Conversions between floating types: every code of the narrow types, every value at which rounding
  * changes direction, and random bits. */
+#include "device_parts.h"
 #include "reference.h"
 #include "variants.h"
 
@@ -183,7 +184,7 @@ static void other_types_and_negative_counts_are_refused(void **state)
     }
 }
 
-int main(void)
+int device_convert(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_of_a_narrow_type_converts_to_every_other),
@@ -193,5 +194,5 @@ int main(void)
         cmocka_unit_test(equal_types_keep_every_bit),
         cmocka_unit_test(other_types_and_negative_counts_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("convert", tests, NULL, NULL);
 }

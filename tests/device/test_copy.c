@@ -1,5 +1,6 @@
 /* Copies of boxes, compared with a loop over elements: every byte of the destination, gaps
  * included. */
+#include "device_parts.h"
 #include "variants.h"
 
 typedef struct case_memory {
@@ -178,7 +179,7 @@ static void boxes_that_are_none_are_refused(void **state)
     }
 }
 
-int main(void)
+int device_copy(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_boxes_are_copied_byte_for_byte),
@@ -188,5 +189,5 @@ int main(void)
         cmocka_unit_test(plain_copies_take_any_size_and_alignment),
         cmocka_unit_test(boxes_that_are_none_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("copy", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Reductions, compared byte for byte with a loop over elements: every dtype and op, any layout of
  * every operand. */
+#include "device_parts.h"
 #include "reference.h"
 #include "variants.h"
 
@@ -334,7 +335,7 @@ static void reductions_that_are_none_are_refused(void **state)
             assert_int_equal(all[v].table->reduce(NULL, 0, &bad[i], NULL), TSR_ERROR_ARGUMENT);
 }
 
-int main(void)
+int device_reduce(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_op_and_number_of_sources_gives_the_reference_bits),
@@ -345,5 +346,5 @@ int main(void)
         cmocka_unit_test(ops_that_a_dtype_does_not_have_are_refused),
         cmocka_unit_test(reductions_that_are_none_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("reduce", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of README.md and docs/ do what they say. TAP.
+"""The examples of README.md, docs/ and examples/runtime do what they say. TAP.
 
 usage: examples.py SOURCE_ROOT BUILD_ROOT CC [CXX]
 
@@ -36,9 +36,10 @@ class Place:
 
     def __init__(self, source, build, compilers, directory):
         self.source, self.build, self.compilers, self.directory = source, build, compilers, directory
-        folders = [build / "tools", *(build / "examples" / name for name in ("llama", "train", "backend", "custom_op"))]
+        folders = [build / "tools", *(build / "examples" / name for name in ("llama", "train", "backend", "custom_op", "runtime"))]
         path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
-        self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
+        self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"),
+                                QUEUE=str(build / "examples/backend/libtessera-example-queue.so"))
 
     def run(self, command, **options):
         return subprocess.run(command, cwd=self.directory, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -123,7 +124,7 @@ def main(source, build, cc, cxx=None):
     compilers = {"c": cc, "cpp": cxx} if cxx else {"c": cc}
     source, build = pathlib.Path(source), pathlib.Path(build)
     report = tap.Report()
-    for path in [source / "README.md", *sorted((source / "docs").rglob("*.md"))]:
+    for path in [source / "README.md", *sorted((source / "docs").rglob("*.md")), source / "examples" / "runtime" / "README.md"]:
         with tempfile.TemporaryDirectory() as directory:
             place = Place(source, build, compilers, directory)
             for line, kind, body, output in examples(path):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/add-an-op.md quotes sources as they are, and its own lines use what the named files have. TAP.
+"""Pages quote sources as they are, and docs/add-an-op.md's own lines use what the named files have. TAP.
 
 usage: quotes.py SOURCE_ROOT
 
-A block fenced as text is in the file of the last link before it. An indented block is for the last `src/..`, `include/..` or `tests/..` file
+A block fenced as text, or as C in examples, is in the file of the last link to a source before it. An indented block is for the last `src/..`, `include/..` or `tests/..` file
 named before it: each word in capitals, and each word before a parenthesis, is in that file already, but for those of the example, cube.
 """
 import pathlib
@@ -14,13 +14,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "invaria
 import tap  # noqa: E402
 
 PAGE = "docs/add-an-op.md"
+EXAMPLE = "examples/runtime/README.md"
 
 
-def quotes(root, text):
+def quotes(folder, text, fence, link):
     """Blocks that their file lacks."""
-    for match in re.finditer(r"^```text\n(.*?)^```$", text, re.M | re.S):
-        target = re.findall(r"\]\(([^)]+)\)", text[:match.start()])[-1]
-        if match.group(1) not in (root / "docs" / target).read_text():
+    for match in re.finditer(rf"^```{fence}\n(.*?)^```$", text, re.M | re.S):
+        target = re.findall(rf"\]\(({link})\)", text[:match.start()])[-1]
+        if match.group(1) not in (folder / target).read_text():
             yield f"{target} lacks\n{match.group(1)}"
 
 
@@ -40,7 +41,9 @@ def main(root):
     root = pathlib.Path(root)
     report = tap.Report()
     text = (root / PAGE).read_text()
-    report.check(f"{PAGE} quotes files as they are", quotes(root, text))
+    report.check(f"{PAGE} quotes files as they are", quotes(root / "docs", text, "text", r"[^)]+"))
+    example = root / EXAMPLE
+    report.check(f"{EXAMPLE} quotes files as they are", quotes(example.parent, example.read_text(), "C", r"\w+\.c"))
     report.check(f"{PAGE} adds lines of words that the files have", strangers(root, text))
     report.finish()
 

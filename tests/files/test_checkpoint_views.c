@@ -154,6 +154,73 @@ static void boxes_of_pytorch_are_read_into_views(void **state)
     suite_run(1, remove_folder, columns);
 }
 
+/* Boxes of one row, of which the view has five. */
+static tsr_status load_other_boxes(tsr_comm *comm, void *arg)
+{
+    static const int64_t in_one_row[] = {1, ELEMENTS};
+    char folder[FOLDER_BYTES];
+    tsr_mesh *mesh;
+    tsr_dtensor *x;
+    name_folder(arg, folder);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "3", &mesh));
+    TSR_TRY(make(mesh, "S(1)", 2, in_one_row, 3, &x));
+    TSR_TRY(save(comm, folder, x, 0, NULL, 1));
+    tsr_dtensor_destroy(x);
+    TSR_TRY(make(mesh, "S(0;balanced)", 1, flat_shape, -1, &x));
+    CHECK_ERROR(load(comm, folder, x, 1, &as_rows, NULL, NULL), TSR_ERROR_ARGUMENT,
+                "tensor rows: boxes[0], [0:1, 0:10]");
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void boxes_of_another_shape_are_refused(void **state)
+{
+    (void)state;
+    char kind[] = "view-other";
+    suite_run(3, load_other_boxes, kind);
+    suite_run(1, remove_folder, kind);
+}
+
+/* A stored column of many rows is as many runs of a view: what loads them takes no time by their
+ * square, which would be minutes. */
+static tsr_status load_columns(tsr_comm *comm, void *arg)
+{
+    static const int64_t shape[] = {40000, 3}, flat[] = {120000};
+    static const tsr_checkpoint_view view = {"rows", 2, shape};
+    char folder[FOLDER_BYTES];
+    tsr_mesh *mesh;
+    tsr_layout *layout;
+    tsr_dtensor *x;
+    name_folder(arg, folder);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "3", &mesh));
+    TSR_TRY(tsr_layout_parse(mesh, "S(1)", 2, shape, TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &x));
+    tsr_layout_destroy(layout);
+    for (int i = 0; i < 40000; i++)
+        ((float *)tsr_dtensor_to_local(x).data)[i] = 1.0F + (float)tsr_comm_rank(comm);
+    TSR_TRY(save(comm, folder, x, 0, NULL, 1));
+    tsr_dtensor_destroy(x);
+    TSR_TRY(tsr_layout_parse(mesh, "S(0)", 1, flat, TSR_F32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &x));
+    tsr_layout_destroy(layout);
+    TSR_TRY(load(comm, folder, x, 1, &view, NULL, NULL));
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    for (int64_t i = 0; i < local.shape[0]; i++)
+        CHECK(((const float *)local.data)[i] == (float)((tsr_comm_rank(comm) * local.shape[0] + i) % 3 + 1));
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void columns_of_many_rows_are_read_into_views(void **state)
+{
+    (void)state;
+    char kind[] = "view-many";
+    suite_run(3, load_columns, kind);
+    suite_run(1, remove_folder, kind);
+}
+
 /* A map is of the tensor, not of its view: its columns are those of two stored tensors. */
 static tsr_status join(tsr_comm *comm, void *arg)
 {
@@ -232,6 +299,8 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_are_stored_as_the_tensors_that_they_hold),
         cmocka_unit_test(boxes_of_pytorch_are_read_into_views),
+        cmocka_unit_test(boxes_of_another_shape_are_refused),
+        cmocka_unit_test(columns_of_many_rows_are_read_into_views),
         cmocka_unit_test(maps_are_of_the_tensors_that_views_hold),
         cmocka_unit_test(views_that_do_not_fit_are_refused_on_all_ranks),
     };

@@ -63,16 +63,28 @@ def archives_only(destination, copy):
 
 
 def backend(user, destination, source, cc):
-    """examples/backend, built as a stranger would, as a program and as an engine that the installed suite tests."""
+    """examples/backend, built as a stranger would, as a program and as an engine and a device that the installed suite tests."""
     place, example = user.build, source / "examples" / "backend"
     engine = [example / name for name in ("connect.c", "sockets.c", "wire.c")]
     build = [*cc.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
     user.run(*build, "-fPIC", "-shared", *engine, "-o", place / "libengine.so", *user.flags("tessera-core"))
     user.run(*build, example / "main.c", *engine, "-o", place / "backend", *user.flags("tessera"))
+    device = [example / name for name in ("device.c", "product.c", "queue.c", "space.c")]
+    user.run(*build, "-fPIC", "-shared", "-pthread", *device, "-o", place / "libqueue.so", *user.flags("tessera-core"))
     suite = find(destination, "tessera-conformance")
     if suite:
         user.run(suite, place / "libengine.so", "split")
+        user.run("env", "TSR_TEST_THIN=1", suite, place / "libqueue.so")
     return user.run(place / "backend", "2")
+
+
+def runtime(user, source, cc):
+    """examples/runtime, built as a stranger would, from libtessera-core alone: one process plans, another executes."""
+    example, program, plans = source / "examples" / "runtime", user.build / "runtime", user.build / "program.plans"
+    files = [example / f"{name}.c" for name in ("buffers", "main", "memory", "plans", "pool", "ranks", "session", "team")]
+    user.run(*cc.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", *files, "-o", program, *user.flags("tessera-core"))
+    user.run(program, "plan", plans)
+    return user.run(program, "run", plans)
 
 
 def custom_op(user, source, cc):
@@ -283,7 +295,7 @@ def installed_files(report, destination, source, build):
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
-    if (build / "tests" / "comm" / "tessera-conformance").exists():
+    if (build / "tests" / "conformance" / "tessera-conformance").exists():
         wanted += ["bin/tessera-conformance"]
     there = [str(path.relative_to(destination)) for path in destination.rglob("*") if path.is_file() or path.is_symlink()]
     for name in wanted:
@@ -304,9 +316,12 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a C program builds with pkg-config and runs", attempt(expected, lambda: user.output(cc, "-std=c99", HERE / "user.c", "tessera")))
         report.check("a program needs libtessera-core alone for all but layers",
                      attempt(expected, lambda: user.output(cc, "-std=c99", HERE / "user.c", "tessera-core")))
-        report.check("a communicator outside the library builds with pkg-config, runs, and passes the installed suite",
+        report.check("a communicator and a device outside the library build with pkg-config, run, and pass the installed suite",
                      attempt("2 ranks, the last row: 32 122 212 302 392 482 572 662\n",
                              lambda: backend(user, destination, pathlib.Path(source_root), cc)))
+        report.check("a runtime that embeds the library builds with pkg-config and runs",
+                     attempt("14 executions of 3 moves on 4 ranks, 2 at once\na rank met the others 6 times in each\n"
+                             "Tessera called the allocator 0 times\nevery element is right\n", lambda: runtime(user, pathlib.Path(source_root), cc)))
         report.check("ops outside the library build with pkg-config and run",
                      attempt("relu_squared(x) is S(1)\nits gradient is S(1)\nunit(x) is S(1)\n" + " ".join(["0.141421 0.424264"] * 5) + "\n",
                              lambda: custom_op(user, pathlib.Path(source_root), cc)))

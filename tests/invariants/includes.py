@@ -8,9 +8,9 @@ import tap
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
-ORDER = ["base", "mesh", "placement", "sharding", "device", "comm", "redistribute", "tensor", "ops", "bench", "files"]
+ORDER = ["base", "mesh", "placement", "sharding", "device", "comm", "redistribute", "tensor", "ops", "bench", "files", "hosts"]
 # Libraries on top, which include only what an embedder can: headers of include/, and their own.
-ON_TOP = ("ops", "bench", "files")
+ON_TOP = ("ops", "bench", "files", "hosts")
 # Rooms (subfolders) of a folder: each may include itself and the rooms listed after it; ".": files
 # outside of rooms.
 ROOMS = {
@@ -31,7 +31,7 @@ ROOMS = {
 }
 # Rooms of the tool: each may include itself, headers at the top, and the rooms before it.
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "convert", "redistribute", "rows", "info", "bench/run", "bench/check", "bench/moves",
-              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/rows", "bench/checkpoint", "bench/suite", "simulate", "ops", "program"]
+              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/ops", "bench/program", "bench/rows", "bench/checkpoint", "bench/dlpack", "bench/suite", "simulate", "ops", "program"]
 # Headers that the model in oracle/, with which the engine is compared, may include.
 PLAIN = ("tessera/placement.h", "tessera/dtype.h")
 MOST_FILES = 34

@@ -1,11 +1,9 @@
-/* Tensors to DLPack and back: the structs byte by byte, what is refused, and who frees what. The
- * structs are written here from DLPack's documentation, apart from the library's. */
+/* Tensors to DLPack and back: the structs byte by byte, what is refused, and who frees what. */
 #include "counted_memory.h"
+#include "dl_structs.h"
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
-
-#include <tessera/dlpack.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,37 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-typedef struct dl_tensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape;
-    int64_t *strides;
-    uint64_t byte_offset;
-} dl_tensor;
-
-struct DLManagedTensor {
-    dl_tensor tensor;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensor *self);
-};
-
-struct DLManagedTensorVersioned {
-    struct {
-        uint32_t major, minor;
-    } version;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensorVersioned *self);
-    uint64_t flags;
-    dl_tensor tensor;
-};
 
 /* Code and bits of each dtype, by DLPack's table. */
 static const struct {
@@ -212,15 +179,6 @@ static void what_is_not_here_is_refused(void **state)
     expect_error(tsr_dtensor_to_dlpack_versioned(NULL, 0, NULL), TSR_ERROR_ARGUMENT, "x is NULL");
 }
 
-/* The table of the C exchange functions, by DLPack 1.3. */
-typedef struct exchange {
-    uint32_t major, minor;
-    const struct exchange *previous;
-    void (*functions[3])(void);
-    int (*tensor_from_object)(void *object, dl_tensor *out);
-    void (*stream)(void);
-} exchange;
-
 static int give_tensor(void *object, dl_tensor *out)
 {
     if (((given *)object)->tensor.ndim == 7)
@@ -231,8 +189,9 @@ static int give_tensor(void *object, dl_tensor *out)
 
 static void objects_are_read_through_the_exchange_table(void **state)
 {
-    const exchange first = {.major = 1, .minor = 3, .tensor_from_object = give_tensor};
-    const exchange newer = {.major = 2, .previous = &first}, alone = {.major = 2}, empty = {.major = 1};
+    const struct DLPackExchangeAPI first = {.version = {1, 3}, .dltensor_from_py_object_no_sync = give_tensor};
+    const struct DLPackExchangeAPI newer = {.version = {2, 0}, .prev_api = &first};
+    const struct DLPackExchangeAPI alone = {.version = {2, 0}}, empty = {.version = {1, 0}};
     given g;
     tsr_tensor view;
     (void)state;

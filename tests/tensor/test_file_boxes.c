@@ -210,7 +210,7 @@ static void boxes_that_do_not_make_up_the_tensor_are_refused(void **state)
                  "boxes[1], [0:5, 3:6] in x, is not within");
     boxes[1] = right;
     boxes[1].begin[1] = 2;
-    expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "a box before it has too");
+    expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_ARGUMENT, "another box has too");
     boxes[1] = right;
     boxes[1].dtype = TSR_I32;
     expect_error(tsr_file_boxes_check(2, boxes, layout), TSR_ERROR_UNSUPPORTED, "from i32 to f32");

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """scripts/gpu-check without a GPU: it says why it cannot run, or runs the whole flow over the emulated machine. usage: test_gpu_check.py
 SCRIPT BUILD_DIRECTORY"""
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -55,6 +57,24 @@ def whole_flow():
     wrong += harness.different("moves are right", [(line["wrong"], line["device"]) for line in moves], [(0, "cuda")] * 7)
     lines = [row["lines"][0] for row in rows if row["command"].startswith("gemm-peer")]
     return wrong + harness.different("both products agree", [line["same_bits"] for line in lines], [True] * 6)
+
+
+def lost_sanitizer():
+    """Runs of a sanitizer that could not follow a launch, alone or beside an error of the program."""
+    sys.path.insert(0, str(script.parent.parent / "bench" / "gpu"))
+    import gpu_programs
+    lost = ("========= COMPUTE-SANITIZER\n[ RUN      ] one\n========= Internal Sanitizer Error: Detected a failure to track a kernel launch. "
+            "Future records might be incomplete\n========= \n[       OK ] one\n[  PASSED  ] 1 test(s).\n"
+            "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n")
+    race = lost + "========= Error: Race reported between Write access at kernel+0x10 and Read access at kernel+0x20\n"
+    place = gpu_programs.Place(script.parent.parent, build, True)
+    wrong = []
+    for out, status, wanted in ((lost, 99, (1, 0, 1)), (race, 99, (1, 1, 0)), (lost, 1, (1, 1, 0)), (lost.replace("Internal", "Other"), 99, (1, 1, 0))):
+        place.run = lambda *_, out=out, status=status: (status, out, "")
+        with contextlib.redirect_stdout(io.StringIO()):
+            row = gpu_programs.run_program(place, "a program", [], 1, {})
+        wrong += harness.different("cases", (row["passed"], row["failed"], row["skipped"], "said" in row), (*wanted, True))
+    return wrong
 
 
 def broken_build():
@@ -128,6 +148,7 @@ refusal("a section that is not known is refused", dry("--only", "tests,speed"), 
 refusal("a folder that is no build is refused", dry(where=folder / "none"), 3, "none")
 for fact, check in (("the whole flow runs over the emulated machine", whole_flow), ("tests of a build that was carried here run", carried_build),
                     ("a figure that cannot be had is a failure with its reason", failing_figure),
+                    ("a sanitizer that could not follow a launch tells nothing", lost_sanitizer),
                     ("sections of two machines are not put together", another_machine),
                     ("sections are put into reports alone", no_report)):
     try:

@@ -141,6 +141,10 @@ def optimized():
     moved = [abs(new - old) for new, old in zip(found[0]["w"][2], numbers(2, 72))]
     if not all(size < 1e-6 or abs(size - 0.25) < 1e-6 for size in moved) or max(moved) < 0.2:
         wrong.append(f"w moved by {moved}")
+    # An output that is a state has what the update leaves there, as ops below a store see it.
+    output = tool.folder / "trained-output"
+    tool.json("program", save({**training(), "outputs": [{"name": "w"}]}), "--mesh", "dp=4", "--inputs", inputs, "--output", output)
+    wrong += harness.different("w as an output", harness.read_npy(output / "w.npy"), found[0]["w"])
     text = tool.run("program", save(training(shard_over=["dp"])), "--mesh", "dp=4").stdout
     return wrong + ([] if re.search(r"at most: parameters .*, optimizer's states 144 B, .*gradients", text) else [text])
 
@@ -366,7 +370,11 @@ refuses(2, training(optimizer={"name": "adamw"}), ["optimizer", "rate is missing
 refuses(1, training(optimizer={"name": "adamw", "rate": "rate"}), ["optimizer", "step is TSR_NONE"])
 refuses(2, training(betas=[0.9]), ["optimizer", "betas must be two numbers"])
 refuses(2, training(masters=1), ["optimizer", "masters must be true or false"])
-refuses(2, training(shard_over=["tp"]), ["optimizer", "shard_over[0]"])
+refuses(2, training(shard_over=["tp"]), ["optimizer", 'shard_over[0] is "tp", but must be'])
+refuses(2, training(shard_over=[0, 3]), ["optimizer", "shard_over[1] is 3, but must be"])
+refuses(2, training(shard_over=[None]), ["optimizer", "shard_over[0] must be"])
+refuses(2, training(momentum=0.9), ["optimizer", "adamw has no momentum"])
+refuses(2, training(name="sgd", betas=[0.9, 0.99]), ["optimizer", "sgd has no betas"])
 refuses(2, training(lr=1), ["optimizer", "\"lr\" is not one of its fields"])
 refuses(2, training(clip="1"), ["optimizer", "clip must be a number"])
 refuses(2, {**training(), "gradients": None}, ["optimizer", "there are no gradients"])

@@ -1,5 +1,6 @@
 /* Memory that a training takes: what the library's allocator gives a rank at a time, against what
  * was told before. */
+#include "counted_memory.h"
 #include "told.h"
 #include "trainer.h"
 
@@ -218,12 +219,50 @@ static void each_stage_cuts_what_it_says(void **state)
     }
 }
 
+/* Compiles a step while the n-th allocation fails; a bias must not be left out, nor a weight. */
+static tsr_status compile_in_want(const train_plan *plan, tsr_context *context, counted_memory *memory, size_t n)
+{
+    train_layouts layouts;
+    train_shapes shapes = {0};
+    tsr_executable *x = NULL;
+    tsr_compile_options options = TSR_COMPILE_OPTIONS_INIT;
+    options.rank = 0;
+    assert_int_equal(train_plan_lay(plan, NULL, context, &layouts), TSR_OK);
+    memory->fail_at = n ? memory->allocations + n : 0;
+    const tsr_status status = train_plan_compile(plan, &layouts, &shapes, context, TRAIN_STEP, &options, &x);
+    memory->fail_at = 0;
+    tsr_executable_destroy(x);
+    train_shapes_finish(&shapes);
+    train_layouts_finish(&layouts);
+    return status;
+}
+
+static void a_lack_of_memory_is_called_one(void **state)
+{
+    static const cutting fsdp = {"fsdp=2", 2, false, true, false, 1};
+    static llama_config config;
+    counted_memory memory = {0};
+    tsr_context *const context = counted_context(&memory);
+    (void)state;
+    read_model(1, 128, &config);
+    config.attention_bias = true;
+    const train_plan plan = plan_of(&config, &fsdp);
+    size_t count = memory.allocations;
+    assert_int_equal(compile_in_want(&plan, context, &memory, 0), TSR_OK);
+    count = memory.allocations - count;
+    for (size_t n = 1; n < count; n += n < 400 ? 1 : count / 50)
+        assert_int_equal(compile_in_want(&plan, context, &memory, n), TSR_ERROR_MEMORY);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_are_within_5_percent_of_what_was_told),
         cmocka_unit_test(gathered_weights_are_dropped),
         cmocka_unit_test(each_stage_cuts_what_it_says),
+        cmocka_unit_test(a_lack_of_memory_is_called_one),
     };
     memset(text, 'a', sizeof text);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@
 
 static const engine *const engines[] = {&threads_engine, &mpi_engine, &nccl_engine};
 
-static const device_kind devices[] = {{"host", false}, {"cuda", true}};
+static const device_kind devices[] = {{"host", false, false}, {"cuda", true, false}};
+static const device_kind plugged = {"a shared object", false, true};
 
 #define LENGTH(list) (sizeof list / sizeof *(list))
 
@@ -37,7 +38,7 @@ const device_kind *device_find(const char *name)
     for (size_t i = 0; i < LENGTH(devices); i++)
         if (strcmp(devices[i].name, name) == 0)
             return &devices[i];
-    return NULL;
+    return strchr(name, '/') ? &plugged : NULL;
 }
 
 static int complain_about(const char *option, const guess *g)

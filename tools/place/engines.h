@@ -47,8 +47,11 @@ extern const engine threads_engine, mpi_engine, nccl_engine;
 typedef struct device_kind {
     const char *name;
     bool of_gpus;
+    bool plugged; /**< in a shared object, whose path is the value of --device */
 } device_kind;
 
+/** The device of a value of --device: of a name, or of a path (text with a '/'); NULL: there is no
+ * such name. */
 const device_kind *device_find(const char *name);
 
 /** Complains of an engine, or a device, that is not known, and returns EXIT_USAGE. */

@@ -4,13 +4,17 @@
 #include "place/engines.h"
 #include "place/launch_advice.h"
 
+#include <tessera/sys/library.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 struct place {
     const engine *engine;
     const device_kind *device;
-    cuda_facts cuda; /* gathered if the engine or the device needs GPUs */
+    cuda_facts cuda;            /* gathered if the engine or the device needs GPUs */
+    tsr_device_driver *plugged; /* of a shared object; NULL: another device */
+    int plugged_count;
     int rank, launched;
     tsr_stream *streams; /* of the current run, one for each rank; NULL on the host */
 };
@@ -40,8 +44,23 @@ static int look_for_engine(const place *p)
     return EXIT_DONE;
 }
 
-static int look_for_device(const place *p)
+static int plug_in(const char *path, place *p)
 {
+    const char *reason = NULL;
+    void *self;
+    if (tsr_device_driver_load(NULL, path, &p->plugged) != TSR_OK)
+        return complain(EXIT_REFUSED, "--device %s", tsr_status_message());
+    if (tsr_device_driver_table(p->plugged, &self)->count(self, &p->plugged_count, &reason) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    if (p->plugged_count < 1)
+        return complain(EXIT_REFUSED, "--device %s cannot be used: %s", path, reason ? reason : "there is none");
+    return EXIT_DONE;
+}
+
+static int look_for_device(const tool_arguments *given, place *p)
+{
+    if (p->device->plugged)
+        return plug_in(given->value[OPT_DEVICE], p);
     if (p->device->of_gpus && p->cuda.count == 0)
         return complain(EXIT_REFUSED, "--device %s cannot be used: %s", p->device->name, p->cuda.reason);
     return EXIT_DONE;
@@ -65,7 +84,7 @@ static int open_place(const tool_arguments *given, place *p)
     status = look_for_engine(p);
     if (status == EXIT_DONE)
         status = join(p);
-    return status == EXIT_DONE ? look_for_device(p) : status;
+    return status == EXIT_DONE ? look_for_device(given, p) : status;
 }
 
 int place_open(const tool_arguments *given, place **out)
@@ -86,6 +105,7 @@ void place_close(place *p)
     if (!p)
         return;
     cuda_release(&p->cuda);
+    tsr_device_driver_destroy(p->plugged);
     free(p);
 }
 
@@ -96,7 +116,7 @@ const char *place_engine(const place *p)
 
 const char *place_device_name(const place *p)
 {
-    return p->device->name;
+    return p->plugged ? tsr_device_driver_table(p->plugged, NULL)->name : p->device->name;
 }
 
 int place_parse_mode(const place *p, const char *text, tsr_mode *out)
@@ -142,6 +162,8 @@ int place_count_ranks(const place *p, const tsr_mesh *mesh, const tsr_mesh *to_m
 
 tsr_device place_device(const place *p, int rank)
 {
+    if (p->plugged)
+        return (tsr_device){p->plugged, rank % p->plugged_count};
     if (!p->device->of_gpus)
         return tsr_device_host();
     return (tsr_device){p->cuda.driver, rank % p->cuda.count};
@@ -154,7 +176,7 @@ tsr_stream place_stream(const place *p, int rank)
 
 bool place_enqueues(const place *p)
 {
-    return p->device->of_gpus;
+    return p->plugged || p->device->of_gpus;
 }
 
 const tsr_device_table *place_table(const place *p, int rank, void **self)
@@ -177,11 +199,13 @@ static tsr_status run_on_stream(tsr_comm *comm, void *arg)
     void *self;
     const tsr_device_table *const table = place_table(r->place, rank, &self);
     tsr_stream *const stream = &r->place->streams[rank];
-    TSR_TRY(table->stream_create(self, index, stream));
+    if (table->stream_create)
+        TSR_TRY(table->stream_create(self, index, stream));
     tsr_status status = r->body(comm, r->arg);
     if (status == TSR_OK)
         status = place_settle(r->place, rank);
-    table->stream_destroy(self, index, *stream);
+    if (table->stream_create)
+        table->stream_destroy(self, index, *stream);
     *stream = NULL;
     return status;
 }
@@ -221,6 +245,8 @@ tsr_status place_settle(const place *p, int rank)
     if (!place_enqueues(p))
         return TSR_OK;
     const tsr_device_table *const table = place_table(p, rank, &self);
+    if (!table->stream_synchronize)
+        return TSR_OK;
     return table->stream_synchronize(self, place_device(p, rank).index, place_stream(p, rank));
 }
 

@@ -50,17 +50,18 @@ tsr_status place_run(place *p, int ranks, place_body *body, void *arg);
  * that did. Without a launcher, or for NULL, returns `status`. */
 int place_agree(const place *p, int status);
 
-/** The device of the tensors of `rank`. Ranks may share a GPU. */
+/** The device of the tensors of `rank`. Ranks may share a device. */
 tsr_device place_device(const place *p, int rank);
 
-/** The stream of `rank`, its own, while its body runs; NULL on the host. */
+/** The stream of `rank`, its own, while its body runs; NULL on a device without streams, such as
+ * the host. */
 tsr_stream place_stream(const place *p, int rank);
 
 /** The operations of the rank's device, and their argument `self`. Borrowed. */
 const tsr_device_table *place_table(const place *p, int rank, void **self);
 
-/** True if work on the device is enqueued on a stream (GPUs); false if it is done on return (the
- * host). */
+/** True if the device has memory of its own, and work that may only be enqueued; false on the
+ * host. */
 bool place_enqueues(const place *p);
 
 /** Waits until this rank's stream is idle; returns at once on the host. */

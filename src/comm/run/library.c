@@ -68,7 +68,7 @@ tsr_status tsr_library_load(const char *file, int flags, void **out)
     char path[PATH_MAX];
     if (!file || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_library_load: %s is NULL", file ? "out" : "file");
-    const char *const name = !user_names(file) && find_beside(file, path) ? path : file;
+    const char *const name = !strchr(file, '/') && !user_names(file) && find_beside(file, path) ? path : file;
     void *const library = open_twice(name, flags);
     if (!library)
         return refuse(name, flags);
@@ -82,4 +82,34 @@ bool tsr_library_find(void *library, const char *name, void *function)
     if (found)
         memcpy(function, &found, sizeof found);
     return found != NULL;
+}
+
+/* Code of others may fail without a sentence, or forget its result. */
+static tsr_status make_driver(tsr_device_plugin *make, tsr_context *context, const char *file, tsr_device_driver **out)
+{
+    tsr_device_driver *made = NULL;
+    tsr_kept_sentence kept;
+    tsr_status_forget();
+    const tsr_status status = make(context, &made);
+    if (status != TSR_OK) {
+        tsr_status_keep_returned(&kept, status);
+        return tsr_status_set(status, "%s: tessera_device: %.900s", file, kept.text);
+    }
+    if (!made)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%s: tessera_device returned ok without a driver", file);
+    *out = made;
+    return TSR_OK;
+}
+
+tsr_status tsr_device_driver_load(tsr_context *context, const char *file, tsr_device_driver **out)
+{
+    void *library;
+    tsr_device_plugin *make;
+    if (!file || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_driver_load: %s is NULL", file ? "out" : "file");
+    TSR_TRY(tsr_library_load(file, RTLD_NOW | RTLD_LOCAL, &library));
+    if (tsr_library_find(library, "tessera_device", &make))
+        return make_driver(make, context, file, out);
+    dlclose(library);
+    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: it has no devices: it exports no function tessera_device", file);
 }

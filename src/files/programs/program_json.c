@@ -21,11 +21,11 @@ static tsr_status read_members(const tsr_program_reader *r, json_t *object)
     TSR_TRY(tsr_program_read_values(r, values));
     TSR_TRY(tsr_program_read_ops(r, ops));
     TSR_TRY(tsr_program_read_gradients(r, gradients));
-    /* What an optimizer takes is an output only if it is among them. */
+    /* What an optimizer takes is an output only if it is among them; a state is what it leaves. */
     json_t *const optimizer = json_object_get(object, "optimizer");
     const bool trains = optimizer && !json_is_null(optimizer);
-    TSR_TRY(tsr_program_read_outputs(r, outputs, trains ? NULL : gradients));
-    return tsr_program_read_optimizer(r, optimizer, gradients);
+    TSR_TRY(tsr_program_read_optimizer(r, optimizer, gradients));
+    return tsr_program_read_outputs(r, outputs, trains ? NULL : gradients);
 }
 
 static tsr_status load(const char *name, const void *text, size_t bytes, json_t **out)

@@ -63,14 +63,20 @@ static tsr_status read_shard_over(const tsr_program_reader *r, const json_t *obj
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const item = json_array_get(list, i);
         const char *const name = json_string_value(item);
+        char text[48] = "";
         int dim = 0;
         for (; dim < tsr_mesh_ndim(r->mesh); dim++) {
             const char *const own = tsr_mesh_name(r->mesh, dim);
             if (name ? own && strcmp(own, name) == 0 : json_is_integer(item) && json_integer_value(item) == dim)
                 break;
         }
+        if (name)
+            snprintf(text, sizeof text, " is \"%.32s\", but", name);
+        else if (json_is_integer(item))
+            snprintf(text, sizeof text, " is %lld, but", (long long)json_integer_value(item));
         if (dim == tsr_mesh_ndim(r->mesh))
-            return tsr_program_refuse(r, where, "shard_over[%zu] must be the name or the number of a mesh dim", i);
+            return tsr_program_refuse(r, where, "shard_over[%zu]%s must be the name or the number of a mesh dim", i,
+                                      text);
         *out |= 1U << dim;
     }
     return TSR_OK;
@@ -92,6 +98,36 @@ static tsr_status read_kind(const tsr_program_reader *r, const json_t *object, t
     return tsr_program_refuse(r, where, "name is \"%.40s\", but must be sgd, adamw, lion, adafactor or muon", name);
 }
 
+/* Refuses what other optimizers have, which would change nothing. */
+static tsr_status check_kind(const tsr_program_reader *r, const json_t *object, const tsr_optimizer_options *o)
+{
+    enum {
+        SGD = 1 << TSR_SGD,
+        ADAMW = 1 << TSR_ADAMW,
+        LION = 1 << TSR_LION,
+        ADAFACTOR = 1 << TSR_ADAFACTOR,
+        MUON = 1 << TSR_MUON
+    };
+    static const struct {
+        const char *key;
+        int kinds;
+    } keys[] = {{"momentum", SGD | MUON},
+                {"dampening", SGD},
+                {"nesterov", SGD | MUON},
+                {"betas", ADAMW | LION},
+                {"epsilon", ADAMW | ADAFACTOR | MUON},
+                {"beta2_decay", ADAFACTOR},
+                {"least_scale", ADAFACTOR},
+                {"threshold", ADAFACTOR}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *const given = json_object_get(object, keys[i].key);
+        if (given && !json_is_null(given) && !(keys[i].kinds & 1 << o->kind))
+            return tsr_program_refuse(r, where, "%s has no %s", json_string_value(json_object_get(object, "name")),
+                                      keys[i].key);
+    }
+    return TSR_OK;
+}
+
 static tsr_status read_options(const tsr_program_reader *r, const json_t *object, written *w)
 {
     tsr_optimizer_options *const o = &w->options;
@@ -103,6 +139,7 @@ static tsr_status read_options(const tsr_program_reader *r, const json_t *object
                    {"beta2_decay", &o->beta2_decay},   {"least_scale", &o->least_scale},
                    {"threshold", &o->threshold},       {"clip", &w->clip}};
     TSR_TRY(read_kind(r, object, o));
+    TSR_TRY(check_kind(r, object, o));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         TSR_TRY(read_number(r, object, numbers[i].key, numbers[i].number));
     TSR_TRY(read_betas(r, object, o));
@@ -140,7 +177,10 @@ static tsr_status record(const tsr_program_reader *r, const written *w, const js
     if (isfinite(w->clip))
         tsr_optimizer_clip(r->program, count, gradients, w->clip, NULL);
     tsr_optimizer_update(r->program, count, states, gradients, w->rate, w->step, TSR_NONE, &w->options);
-    return tsr_program_check(r, where);
+    TSR_TRY(tsr_program_check(r, where));
+    for (size_t i = 0; i < count; i++)
+        TSR_TRY(tsr_program_renew_state(r, where, json_string_value(json_array_get(to, i))));
+    return TSR_OK;
 }
 
 tsr_status tsr_program_read_optimizer(const tsr_program_reader *r, json_t *object, const json_t *gradients)

@@ -18,9 +18,9 @@ typedef struct row {
 
 #define AT(field) offsetof(tsr_xla_attributes, field)
 #define BIT(kind) (1u << TSR_XLA_##kind)
-#define EVERY (~0u)
-#define BACKWARD (BIT(COLUMN_BACKWARD) | BIT(ROW_BACKWARD))
-#define LAYERS (BIT(COLUMN) | BIT(ROW) | BACKWARD)
+#define EVERY     (~0u)
+#define BACKWARD  (BIT(COLUMN_BACKWARD) | BIT(ROW_BACKWARD))
+#define LAYERS    (BIT(COLUMN) | BIT(ROW) | BACKWARD)
 
 static const row rows[] = {
     {"axis", NUMBER, AT(axis), BIT(ALL_GATHER) | BIT(REDUCE_SCATTER)},
@@ -49,9 +49,10 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static tsr_status refuse_form(const row *r)
 {
-    static const char *const wanted[] = {
-        [TEXT] = "a string", [NUMBER] = "a number of i32 or i64", [NUMBERS] = "an array of i32 or i64",
-        [BYTES] = "a string or an array of u8 or i8"};
+    static const char *const wanted[] = {[TEXT] = "a string",
+                                         [NUMBER] = "a number of i32 or i64",
+                                         [NUMBERS] = "an array of i32 or i64",
+                                         [BYTES] = "a string or an array of u8 or i8"};
     return tsr_status_set(TSR_ERROR_ARGUMENT, "the attribute `%s` is not %s", r->name, wanted[r->form]);
 }
 
@@ -149,10 +150,14 @@ static tsr_status read_one(const row *r, XLA_FFI_AttrType type, const void *valu
 {
     void *const at = (char *)out + r->offset;
     switch (r->form) {
-    case TEXT: return read_text(out->context, r, type, value, at);
-    case NUMBER: return read_number(r, type, value, at);
-    case NUMBERS: return read_numbers(out->context, r, type, value, at);
-    default: return read_bytes(out->context, r, type, value, at);
+    case TEXT:
+        return read_text(out->context, r, type, value, at);
+    case NUMBER:
+        return read_number(r, type, value, at);
+    case NUMBERS:
+        return read_numbers(out->context, r, type, value, at);
+    default:
+        return read_bytes(out->context, r, type, value, at);
     }
 }
 

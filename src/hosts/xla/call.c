@@ -182,8 +182,7 @@ tsr_status tsr_xla_call_find_rank(const tsr_xla_call *call, tsr_xla_place *place
             place->rank = r;
             return TSR_OK;
         }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "the device is not one of the %lld of the mesh%s",
-                          (long long)call->ranks,
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the device is not one of the %lld of the mesh%s", (long long)call->ranks,
                           devices->values ? ", which `devices` lists" : ": list them in `devices`");
 }
 

@@ -7,14 +7,22 @@
 static XLA_FFI_Error_Code code_of(tsr_status status)
 {
     switch (status) {
-    case TSR_OK: return XLA_FFI_Error_Code_OK;
-    case TSR_ERROR_ARGUMENT: return XLA_FFI_Error_Code_INVALID_ARGUMENT;
-    case TSR_ERROR_UNSUPPORTED: return XLA_FFI_Error_Code_UNIMPLEMENTED;
-    case TSR_ERROR_UNAVAILABLE: return XLA_FFI_Error_Code_UNAVAILABLE;
-    case TSR_ERROR_MEMORY: return XLA_FFI_Error_Code_RESOURCE_EXHAUSTED;
-    case TSR_ERROR_PEER: return XLA_FFI_Error_Code_ABORTED;
-    case TSR_ERROR_STATE: return XLA_FFI_Error_Code_FAILED_PRECONDITION;
-    default: return XLA_FFI_Error_Code_INTERNAL;
+    case TSR_OK:
+        return XLA_FFI_Error_Code_OK;
+    case TSR_ERROR_ARGUMENT:
+        return XLA_FFI_Error_Code_INVALID_ARGUMENT;
+    case TSR_ERROR_UNSUPPORTED:
+        return XLA_FFI_Error_Code_UNIMPLEMENTED;
+    case TSR_ERROR_UNAVAILABLE:
+        return XLA_FFI_Error_Code_UNAVAILABLE;
+    case TSR_ERROR_MEMORY:
+        return XLA_FFI_Error_Code_RESOURCE_EXHAUSTED;
+    case TSR_ERROR_PEER:
+        return XLA_FFI_Error_Code_ABORTED;
+    case TSR_ERROR_STATE:
+        return XLA_FFI_Error_Code_FAILED_PRECONDITION;
+    default:
+        return XLA_FFI_Error_Code_INTERNAL;
     }
 }
 
@@ -128,23 +136,41 @@ tsr_status tsr_xla_state_get(const XLA_FFI_CallFrame *frame, XLA_FFI_TypeId type
 tsr_dtype tsr_xla_dtype(XLA_FFI_DataType type)
 {
     switch (type) {
-    case XLA_FFI_DataType_PRED: return TSR_BOOL;
-    case XLA_FFI_DataType_S8: return TSR_I8;
-    case XLA_FFI_DataType_S16: return TSR_I16;
-    case XLA_FFI_DataType_S32: return TSR_I32;
-    case XLA_FFI_DataType_S64: return TSR_I64;
-    case XLA_FFI_DataType_U8: return TSR_U8;
-    case XLA_FFI_DataType_U16: return TSR_U16;
-    case XLA_FFI_DataType_U32: return TSR_U32;
-    case XLA_FFI_DataType_U64: return TSR_U64;
-    case XLA_FFI_DataType_F16: return TSR_F16;
-    case XLA_FFI_DataType_F32: return TSR_F32;
-    case XLA_FFI_DataType_F64: return TSR_F64;
-    case XLA_FFI_DataType_BF16: return TSR_BF16;
-    case XLA_FFI_DataType_C64: return TSR_C64;
-    case XLA_FFI_DataType_C128: return TSR_C128;
-    case XLA_FFI_DataType_F8E4M3FN: return TSR_F8E4M3;
-    case XLA_FFI_DataType_F8E5M2: return TSR_F8E5M2;
-    default: return TSR_DTYPE_NONE;
+    case XLA_FFI_DataType_PRED:
+        return TSR_BOOL;
+    case XLA_FFI_DataType_S8:
+        return TSR_I8;
+    case XLA_FFI_DataType_S16:
+        return TSR_I16;
+    case XLA_FFI_DataType_S32:
+        return TSR_I32;
+    case XLA_FFI_DataType_S64:
+        return TSR_I64;
+    case XLA_FFI_DataType_U8:
+        return TSR_U8;
+    case XLA_FFI_DataType_U16:
+        return TSR_U16;
+    case XLA_FFI_DataType_U32:
+        return TSR_U32;
+    case XLA_FFI_DataType_U64:
+        return TSR_U64;
+    case XLA_FFI_DataType_F16:
+        return TSR_F16;
+    case XLA_FFI_DataType_F32:
+        return TSR_F32;
+    case XLA_FFI_DataType_F64:
+        return TSR_F64;
+    case XLA_FFI_DataType_BF16:
+        return TSR_BF16;
+    case XLA_FFI_DataType_C64:
+        return TSR_C64;
+    case XLA_FFI_DataType_C128:
+        return TSR_C128;
+    case XLA_FFI_DataType_F8E4M3FN:
+        return TSR_F8E4M3;
+    case XLA_FFI_DataType_F8E5M2:
+        return TSR_F8E5M2;
+    default:
+        return TSR_DTYPE_NONE;
     }
 }

@@ -7,22 +7,20 @@
 
 #include <tessera/dtype.h>
 
-#include <xla/ffi/api/c_api.h>
-
 #include <stdbool.h>
 #include <stdint.h>
+#include <xla/ffi/api/c_api.h>
 
 #if XLA_FFI_API_MINOR >= 5
-#define XLA_FFI_Extension_Base XLA_FFI_InternalExtension
-#define XLA_FFI_ExecutionContext_Get_Args XLA_FFI_InvokeContext_Get_Args
+#define XLA_FFI_Extension_Base                        XLA_FFI_InternalExtension
+#define XLA_FFI_ExecutionContext_Get_Args             XLA_FFI_InvokeContext_Get_Args
 #define XLA_FFI_ExecutionContext_Get_Args_STRUCT_SIZE XLA_FFI_InvokeContext_Get_Args_STRUCT_SIZE
-#define XLA_FFI_ExecutionContext_Get XLA_FFI_InvokeContext_Get
+#define XLA_FFI_ExecutionContext_Get                  XLA_FFI_InvokeContext_Get
 #endif
 
 /* The error for `status` with this thread's sentence behind "NAME on device D (rank R): " or, with
  * `device` -1, "NAME: ". NULL for TSR_OK. */
-XLA_FFI_Error *tsr_xla_error(const XLA_FFI_Api *api, const char *name, int64_t device, int64_t rank,
-                             tsr_status status);
+XLA_FFI_Error *tsr_xla_error(const XLA_FFI_Api *api, const char *name, int64_t device, int64_t rank, tsr_status status);
 
 /* Makes the sentence of an error of XLA's this thread's last one, and destroys the error. */
 tsr_status tsr_xla_pass_on(const XLA_FFI_Api *api, const char *what, XLA_FFI_Error *error);

@@ -40,9 +40,10 @@ static tsr_status find_lent(XLA_FFI_CallFrame *frame, const tsr_xla_types *types
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the host's tsr_xla_lent has size %zu; it is %zu", lent->size,
                               sizeof *lent);
     if (lent->ranks != ranks || channel >= lent->channels)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "the call wants channel %lld with %lld ranks; the host lends %lld channels with %lld ranks",
-                              (long long)channel, (long long)ranks, (long long)lent->channels, (long long)lent->ranks);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "the call wants channel %lld with %lld ranks; the host lends %lld channels with %lld ranks",
+            (long long)channel, (long long)ranks, (long long)lent->channels, (long long)lent->ranks);
     *comm = lent->comms[channel * ranks + rank];
     if (!*comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the host lends rank %lld no communicator for channel %lld",
@@ -78,7 +79,8 @@ static XLA_FFI_Error *serve(XLA_FFI_CallFrame *frame, tsr_xla_kind kind, const c
         const tsr_status status = execute(frame, &types, &place);
         return tsr_xla_error(frame->api, name, place.device, place.rank, status);
     }
-    default: return NULL;
+    default:
+        return NULL;
     }
 }
 

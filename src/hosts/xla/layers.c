@@ -190,7 +190,8 @@ tsr_status tsr_xla_layer_prepare(tsr_xla_work *work, tsr_xla_kind kind, const ts
     TSR_TRY(check_counts(work, backward));
     tsr_status status = lay_out_operands(work, attributes, kind, frame, &l);
     if (status == TSR_OK)
-        status = backward ? prepare_backward(work, attributes, frame, &l) : prepare_forward(work, attributes, frame, &l);
+        status =
+            backward ? prepare_backward(work, attributes, frame, &l) : prepare_forward(work, attributes, frame, &l);
     destroy_layouts(&l);
     return status;
 }

@@ -73,8 +73,8 @@ tsr_status tsr_xla_layout(const tsr_mesh *mesh, const XLA_FFI_Buffer *buffer, co
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has XLA's type %d, which Tessera does not have", name,
                               (int)buffer->dtype);
     if (buffer->rank > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has %lld dims; at most %d work", name,
-                              (long long)buffer->rank, TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has %lld dims; at most %d work", name, (long long)buffer->rank,
+                              TSR_MAX_DIMS);
     if (shape->values && shape->count != buffer->rank)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the global shape of %s has %lld dims, but %s has %lld", name,
                               (long long)shape->count, name, (long long)buffer->rank);
@@ -138,8 +138,8 @@ static tsr_status plan_redistribution(tsr_xla_work *work, const tsr_xla_attribut
     ends e = {NULL, NULL};
     tsr_status status;
     if (attributes->plan.data) {
-        status = tsr_plan_load(work->context, attributes->plan.data, attributes->plan.count,
-                               tsr_comm_rank(work->comm), &work->plan);
+        status = tsr_plan_load(work->context, attributes->plan.data, attributes->plan.count, tsr_comm_rank(work->comm),
+                               &work->plan);
     } else {
         status = read_ends(work, attributes, frame, &e);
         if (status == TSR_OK)
@@ -291,18 +291,19 @@ static tsr_status check_result(tsr_xla_kind kind, const tsr_xla_attributes *attr
         same = out->dims[d] * (d == shrinks ? parts : 1) == in->dims[d] * (d == grows ? parts : 1);
     if (same)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "the result's shape does not follow from the operand's: among %lld ranks an all-gather makes "
-                          "`axis` %lld times as long, a reduce-scatter as short, an all-to-all does so to `concat_axis` "
-                          "and `split_axis`, and all other lengths stay",
-                          (long long)parts, (long long)parts);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "the result's shape does not follow from the operand's: among %lld ranks an all-gather makes "
+        "`axis` %lld times as long, a reduce-scatter as short, an all-to-all does so to `concat_axis` "
+        "and `split_axis`, and all other lengths stay",
+        (long long)parts, (long long)parts);
 }
 
 static tsr_status plan_collective(tsr_xla_work *work, tsr_xla_kind kind, const tsr_xla_attributes *attributes,
                                   const XLA_FFI_CallFrame *frame)
 {
     const XLA_FFI_Buffer *const in = tsr_xla_work_buffer(work, frame, 0), *const out =
-                                                                             tsr_xla_work_buffer(work, frame, 1);
+                                                                              tsr_xla_work_buffer(work, frame, 1);
     bool along[TSR_MAX_DIMS];
     int64_t parts = 1, others = 1;
     bool all = true;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static tsr_status allocate_parts(tsr_xla_work *work)
 {
@@ -23,8 +24,7 @@ tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(tsr_xla_work), &memory));
     tsr_xla_work *const work = memory;
-    *work = (tsr_xla_work){
-        .context = context, .comm = comm, .operands = frame->args.size, .results = frame->rets.size};
+    *work = (tsr_xla_work){.context = context, .comm = comm, .operands = frame->args.size, .results = frame->rets.size};
     tsr_status status = allocate_parts(work);
     if (status == TSR_OK && mesh)
         status = tsr_mesh_parse(comm, NULL, mesh, &work->mesh);
@@ -164,6 +164,22 @@ tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes)
     return bytes ? tsr_allocate_data(work->context, bytes, &work->workspace) : TSR_OK;
 }
 
+/* XLA gives large results memory that it has just got from the system, of which every page is a fault
+ * and is cleared when it is first written: with small pages this takes longer than most moves. Asks
+ * for large pages; where there are none nothing changes. */
+static void widen_pages(void *data, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)2 << 20, begin = ((uintptr_t)data + page - 1) & ~(page - 1),
+                    end = ((uintptr_t)data + bytes) & ~(page - 1);
+    if (bytes >= 2 * page && begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)data;
+    (void)bytes;
+#endif
+}
+
 tsr_status tsr_xla_work_point(tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
 {
     if (frame->args.size != work->operands || frame->rets.size != work->results)
@@ -175,6 +191,8 @@ tsr_status tsr_xla_work_point(tsr_xla_work *work, const XLA_FFI_CallFrame *frame
         if (dtype != part->tensor.dtype || (size_t)count_of(buffer) * tsr_dtype_bytes(dtype) != part->bytes)
             return tsr_status_set(TSR_ERROR_STATE, "a buffer of the call has another shape or dtype than before");
         work->tensors[at].data = buffer->data;
+        if (at >= work->operands)
+            widen_pages(buffer->data, part->bytes);
         if (part->padded && at >= work->operands)
             memset(buffer->data, 0, part->bytes);
     }

@@ -6,6 +6,7 @@
 #include <tessera/sys/status.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A number of the options, and from where to where it may be; the ends may be open. */
@@ -19,6 +20,9 @@ static tsr_status check_range(const char *call, const range *r)
 {
     if (r->value >= r->least && (r->below ? r->value < r->most : r->value <= r->most) && isfinite(r->value))
         return TSR_OK;
+    if (isinf(r->least))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %g, but must be finite and at most %g", call, r->name,
+                              r->value, r->most);
     if (isinf(r->most))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %g, but must be finite and at least %g", call, r->name,
                               r->value, r->least);
@@ -38,7 +42,7 @@ static tsr_status check_options(const char *call, const tsr_optimizer_options *o
         {"beta1", o->beta1, 0, 1, true},
         {"beta2", o->beta2, 0, 1, true},
         {"epsilon", o->epsilon, 0, INFINITY, false},
-        {"beta2_decay", -o->beta2_decay, 0, INFINITY, false},
+        {"beta2_decay", o->beta2_decay, -INFINITY, 0, false},
         {"least_scale", o->least_scale, 0, INFINITY, false},
         {"threshold", o->threshold, 1, INFINITY, false},
         {"iterations", o->iterations, 1, 99, false},
@@ -55,23 +59,39 @@ static tsr_status check_options(const char *call, const tsr_optimizer_options *o
     return TSR_OK;
 }
 
+/* Prints a shape as "6x5". */
+static void print_shape(int ndim, const int64_t *shape, char *text, size_t room)
+{
+    size_t length = 0;
+    for (int dim = 0; dim < ndim && length < room; dim++)
+        length += (size_t)snprintf(text + length, room - length, "%s%lld", dim ? "x" : "", (long long)shape[dim]);
+}
+
 /* Checks the tensor of which a parameter is a view. */
 static tsr_status check_view(const char *call, const tsr_optimizer_options *o, size_t at,
                              const tsr_program_value *value)
 {
     const tsr_optimizer_view *const view = o->views ? &o->views[at] : NULL;
+    const int ndim = tsr_layout_ndim(value->layout);
     int64_t count = 1;
+    bool fits = true;
+    char text[TSR_MAX_DIMS * 21 + 1];
     if (!view || view->ndim == 0)
         return TSR_OK;
-    bool fits = view->ndim > 0 && view->ndim <= TSR_MAX_DIMS && tsr_layout_ndim(value->layout) == 1;
+    if (view->ndim < 0 || view->ndim > TSR_MAX_DIMS)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: views[%zu].ndim is %d, but must be from 0 to %d", call, at,
+                              view->ndim, TSR_MAX_DIMS);
+    if (ndim != 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: views[%zu] is of \"%s\", which has %d dims, but a view is of a parameter of one dim",
+                              call, at, value->name, ndim);
     for (int dim = 0; fits && dim < view->ndim; dim++)
         fits = view->shape[dim] >= 0 && !__builtin_mul_overflow(count, view->shape[dim], &count);
     if (fits && count == tsr_layout_shape(value->layout)[0])
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: views[%zu] is not of \"%s\": a view is for a parameter of one dim, and has as many "
-                          "elements, in at most %d dims",
-                          call, at, value->name, TSR_MAX_DIMS);
+    print_shape(view->ndim, view->shape, text, sizeof text);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: views[%zu].shape is %s, but must have the %lld elements of \"%s\"",
+                          call, at, text, (long long)tsr_layout_shape(value->layout)[0], value->name);
 }
 
 /* Checks one parameter, and its gradient. */

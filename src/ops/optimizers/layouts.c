@@ -56,15 +56,24 @@ static int64_t multiply(const tsr_optimizer_view *view, int first, int last)
 }
 
 /* The dim of the tensor that cuts of its view divide: the one whose blocks a cut interleaves, or
- * the first. All divide one dim, so that parts are alike in the view and in the tensor. */
+ * the first, but for dims of size 1, which no cut divides; -1: there are no two elements. All cuts
+ * divide one dim, so that parts are alike in the view and in the tensor. */
 static int find_cut_dim(const tsr_optimizer_view *view, const tsr_placement *placements, int mesh_ndim)
 {
-    for (int dim = view->ndim - 1; dim > 0; dim--)
+    int first = -1;
+    for (int dim = 0; dim < view->ndim; dim++)
+        if (view->shape[dim] == 0)
+            return -1;
+    for (int dim = view->ndim - 1; dim >= 0; dim--) {
+        if (view->shape[dim] == 1)
+            continue;
         for (int k = 0; k < mesh_ndim; k++)
             if (placements[k].kind == TSR_SHARD && placements[k].interleave > 1 &&
                 placements[k].interleave == multiply(view, 0, dim))
                 return dim;
-    return 0;
+        first = dim;
+    }
+    return first;
 }
 
 /* Changes a cut of a view to the nearest one that leaves the indices of `dim` whole, and sets
@@ -96,6 +105,8 @@ static tsr_status place_tensor(const tsr_optimizer_view *view, const tsr_layout 
     memcpy(of_view, tsr_layout_placements(own), (size_t)mesh_ndim * sizeof *of_view);
     const int dim = find_cut_dim(view, of_view, mesh_ndim);
     for (int k = 0; k < mesh_ndim; k++) {
+        if (of_view[k].kind == TSR_SHARD && dim < 0)
+            of_view[k] = tsr_replicate();
         of_tensor[k] = of_view[k];
         if (of_view[k].kind == TSR_SHARD)
             cut_whole(view, dim, &of_view[k], &of_tensor[k]);

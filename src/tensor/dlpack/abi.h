@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-enum { DL_MAJOR = 1 };
+enum { DL_MAJOR = 1, DL_MINOR = 3 };
 
 /** Kinds of devices. */
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
@@ -55,13 +55,17 @@ struct DLManagedTensorVersioned {
     tsr_dl_tensor tensor;
 };
 
-/** The table of the C exchange functions; those that are not called here have no type. */
-typedef struct tsr_dl_exchange {
+/** The table of the C exchange functions. Objects are the framework's own, in Python PyObjects. All
+ * return 0, or -1 for a failure; only the allocator tells its sentence itself. */
+struct DLPackExchangeAPI {
     tsr_dl_version version;
-    const struct tsr_dl_exchange *previous;
-    void (*allocate)(void), (*managed_from_object)(void), (*managed_to_object)(void);
-    int (*tensor_from_object)(void *object, tsr_dl_tensor *out);
-    void (*current_stream)(void);
-} tsr_dl_exchange;
+    const struct DLPackExchangeAPI *previous; /**< of an older major version; NULL: there is none */
+    int (*allocate)(tsr_dl_tensor *prototype, struct DLManagedTensorVersioned **out, void *error_user,
+                    void (*set_error)(void *error_user, const char *kind, const char *message));
+    int (*managed_from_object)(void *object, struct DLManagedTensorVersioned **out);
+    int (*managed_to_object)(struct DLManagedTensorVersioned *managed, void **out); /**< takes it over */
+    int (*tensor_from_object)(void *object, tsr_dl_tensor *out); /**< lent until the caller returns */
+    int (*current_stream)(int32_t device_type, int32_t device_id, void **out);
+};
 
 #endif

@@ -1,6 +1,5 @@
-#include "base/context.h"
-#include "base/memory/memory.h"
 #include "tensor/dlpack/dtypes.h"
+#include "tensor/dlpack/memory.h"
 
 #include <tessera/dlpack.h>
 #include <tessera/sys/device.h>
@@ -15,16 +14,14 @@ typedef struct lent {
         struct DLManagedTensorVersioned versioned;
     } managed;
     int64_t shape[TSR_MAX_DIMS], strides[TSR_MAX_DIMS];
-    tsr_context *context; /* whose memory this is */
+    tsr_context *context; /* whose memory this is; NULL: the C library's */
     void (*release)(void *user);
     void *user;
 } lent;
 
 static void drop(lent *l)
 {
-    tsr_context *const context = l->context;
-    tsr_release(context, l);
-    tsr_context_destroy(context);
+    tsr_dl_release(l->context, l);
 }
 
 static void end(lent *l)
@@ -76,21 +73,16 @@ static tsr_status write_tensor(const tsr_tensor *tensor, lent *l, tsr_dl_tensor 
     return TSR_OK;
 }
 
-/* A managed tensor in memory of the context, which it holds. */
+/* A managed tensor in memory of the context, which it holds. Its fields are not written yet. */
 static tsr_status make(const char *call, tsr_context *context, const tsr_tensor *tensor, const void *out, lent **made)
 {
     int64_t count;
-    tsr_context *resolved;
     if (!tensor || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, tensor ? "out" : "tensor");
     TSR_TRY(tsr_tensor_count(tensor, &count));
-    TSR_TRY(tsr_context_resolve(context, &resolved));
-    const tsr_status status = tsr_allocate_zeroed(resolved, sizeof **made, (void **)made);
-    if (status == TSR_OK)
-        (*made)->context = resolved;
-    else
-        tsr_context_destroy(resolved);
-    return status;
+    TSR_TRY(tsr_dl_allocate(context, sizeof **made, (void **)made));
+    (*made)->context = context;
+    return TSR_OK;
 }
 
 /* What the deleter will do. */

@@ -144,7 +144,7 @@ tsr_status tsr_tensor_from_exchange(const void *exchange_api, void *object, cons
                                     tsr_tensor *out)
 {
     const char *const call = "tsr_tensor_from_exchange";
-    const tsr_dl_exchange *api = exchange_api;
+    const struct DLPackExchangeAPI *api = exchange_api;
     tsr_dl_tensor tensor;
     if (!api || !object || !out)
         return refuse(call, !api ? "exchange_api" : !object ? "object" : "out");

@@ -260,10 +260,53 @@ static void muon_is_that_of_torch(void **state)
     expect_formula(&o, step_muon, 3 * of_sums * grown * rate * STEPS, "momentum_buffer", NULL);
 }
 
+/* Cuts of views along dims of size 1 and 0, and of one element, give what one rank does. */
+static void views_have_dims_of_any_size(void **state)
+{
+    static trial_result got, first;
+    static const struct {
+        const char *mesh, *placements[TRIAL_PARAMETERS];
+    } cases[] = {{"1", {"R", "R", "R", "R"}},
+                 {"3", {"S(0;balanced)", "S(0)", "S(0;balanced)", "S(0)"}},
+                 {"2", {"S(0;unit=6)", "S(0;interleave=6)", "S(0;interleave=3)", "S(0)"}},
+                 {"2x2", {"R,S(0;balanced)", "S(0),S(0;balanced)", "S(0;interleave=3),S(0;balanced)", "S(0),R"}}};
+    static const trial_parameter shapes[][TRIAL_PARAMETERS] = {
+        {{2, {1, 6}, .is_view = true},
+         {2, {6, 1}, .is_view = true},
+         {3, {3, 1, 2}, .is_view = true},
+         {2, {1, 1}, .is_view = true}},
+        {{3, {1, 1, 6}, .is_view = true},
+         {3, {1, 6, 1}, .is_view = true},
+         {3, {3, 2, 1}, .is_view = true},
+         {2, {0, 3}, .is_view = true}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (size_t l = 0; l < sizeof cases / sizeof *cases; l++) {
+            trial t = {
+                .mesh = cases[l].mesh, .dtype = TSR_F64, .options = TSR_ADAFACTOR_INIT, .count = 4, .steps = STEPS};
+            t.rate = rate;
+            t.options.shard_over = 1;
+            for (int p = 0; p < t.count; p++) {
+                t.parameters[p] = shapes[i][p];
+                t.parameters[p].placements = cases[l].placements[p];
+                t.parameters[p].gradient = strcmp(t.mesh, "2x2") == 0 ? "P,P" : "P";
+            }
+            trial_run_threads(&t, l == 0 ? &first : &got);
+            /* Means over no rows are no numbers. */
+            for (int k = 0; k < got.count && l > 0; k++)
+                for (int j = 0; j < got.sizes[k] && !isnan(first.room[first.first[k] + j]); j++)
+                    expect_close(got.names[k], j, got.room[got.first[k] + j], first.room[first.first[k] + j],
+                                 of_sums * STEPS * 4);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adafactor_is_that_of_torch),
+        cmocka_unit_test(views_have_dims_of_any_size),
         cmocka_unit_test(muon_is_that_of_torch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

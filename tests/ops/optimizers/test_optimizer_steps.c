@@ -228,6 +228,8 @@ static void options_are_checked(void **state)
         {{sizeof(tsr_optimizer_options), TSR_MUON, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, {0, 0, 0}, 100},
          "iterations is 100, but must be from 1 to 99"},
         {{sizeof(tsr_optimizer_options), TSR_ADAFACTOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.5}, "threshold is 0.5"},
+        {{sizeof(tsr_optimizer_options), TSR_ADAFACTOR, 0, 0, 0, 0, 0, 0, 0, 0.8, 0, 1},
+         "beta2_decay is 0.8, but must be finite and at most 0"},
         {{0}, "size"},
     };
     static const int64_t shape[] = {4, 4};
@@ -240,6 +242,38 @@ static void options_are_checked(void **state)
             tsr_optimizer_reduce(r.p, r.count, r.w, r.g, &cases[i].options);
         else
             update(&r, &cases[i].options);
+        expect_refusal(&r, cases[i].words);
+        close_recording(&r);
+    }
+}
+
+static void views_are_checked(void **state)
+{
+    static const struct {
+        int ndim;
+        int64_t shape[2];
+        tsr_optimizer_view view;
+        const char *words;
+    } cases[] = {
+        {1, {16}, {2, {4, 5}}, "views[0].shape is 4x5, but must have the 16 elements of \"w0\""},
+        {1, {16}, {2, {-4, -4}}, "views[0].shape is -4x-4, but"},
+        {1, {16}, {2, {INT64_MAX, 3}}, "views[0].shape is 9223372036854775807x3, but"},
+        {1, {16}, {-1, {16}}, "views[0].ndim is -1, but must be from 0 to 8"},
+        {1, {16}, {9, {16}}, "views[0].ndim is 9, but"},
+        {2, {4, 4}, {2, {4, 4}}, "views[0] is of \"w0\", which has 2 dims, but a view is of a parameter of one dim"},
+        {1, {16}, {1, {16}}, "\"w0\" has 1 dims, but Muon is for matrices"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tsr_optimizer_options muon = TSR_MUON_INIT;
+        recording r;
+        muon.views = &cases[i].view;
+        open_recording(&r, "2");
+        add(&r, cases[i].ndim, cases[i].shape, "R", "P");
+        if (i % 2)
+            tsr_optimizer_reduce(r.p, r.count, r.w, r.g, &muon);
+        else
+            update(&r, &muon);
         expect_refusal(&r, cases[i].words);
         close_recording(&r);
     }
@@ -350,9 +384,13 @@ static void meshes_may_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_update_is_one_group),       cmocka_unit_test(muon_gives_each_rank_as_much),
-        cmocka_unit_test(states_are_cut_over_replicas), cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(values_are_checked),           cmocka_unit_test(meshes_may_differ),
+        cmocka_unit_test(an_update_is_one_group),
+        cmocka_unit_test(muon_gives_each_rank_as_much),
+        cmocka_unit_test(states_are_cut_over_replicas),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(views_are_checked),
+        cmocka_unit_test(values_are_checked),
+        cmocka_unit_test(meshes_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
