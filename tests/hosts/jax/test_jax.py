@@ -391,6 +391,17 @@ def a_trained_step_is_that_of_plain_jax():
 
 
 @test
+def weights_may_be_whole():
+    """Layers whose weight no axis cuts, on several devices and on one."""
+    operands = [integers(8, 8), integers(6, 8, seed=1), integers(6, seed=2)]
+    for layer, *_ in FORMS.values():
+        mine, other = (lambda *o, f=f: (f(*o) ** 2).sum() for f in (layer, plain))
+        for lent in ([put(operands[0], GRID, "dp"), *(put(o, GRID) for o in operands[1:])], operands):
+            same("y", jax.jit(layer)(*lent), plain(*operands))
+            same("gradients", jax.jit(jax.grad(mine, argnums=(0, 1, 2)))(*lent), jax.grad(other, argnums=(0, 1, 2))(*operands))
+
+
+@test
 def products_of_floats_are_within_the_bound():
     """|y - exact| <= gamma(n + 1) |x| |w|^T + |b|, n the length of the sums, in any order: Higham's bound."""
     random = numpy.random.default_rng(7)
@@ -502,6 +513,7 @@ def what_is_refused():
             lambda: move(x, LINE, P(), P("x")))
     refused("uneven src", ValueError, r"src: .*pad it to 8", lambda: move(x, LINE, P(None, "x"), P()))
     refused("too many dims", ValueError, r"does not cut an array of shape \(9, 6\)", lambda: move(x, LINE, P(None, None, "x"), P()))
+    refused("an axis", ValueError, r"src: .* names 'y', but the mesh has the axes x", lambda: move(x, LINE, P("y"), P()))
     refused("terms of a sum", ValueError, "all_reduce", lambda: move(x, LINE, P(unreduced={"x"}), P()))
     refused("uneven parts", ValueError, r"x: dim 1 of \(2, 6\) has length 6, which is not divisible by the 4 devices along x: pad it to 8",
             lambda: inside(lambda x: tessera.jax.reduce_scatter(x, "x", 1), True)(x[:8]))

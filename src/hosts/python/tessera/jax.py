@@ -298,12 +298,14 @@ def _spec(x, mesh, spec, name):
     if len(spec) > len(shape) or getattr(spec, "unreduced", None):
         raise ValueError(f"{name}: {spec} does not cut an array of shape {shape}; terms of a sum are reduced by "
                          "all_reduce() or reduce_scatter() inside jax.shard_map")
+    if unknown := [axis for axes in spec for axis in _axes(axes) if axis not in mesh.shape]:
+        raise ValueError(f"{name}: {spec} names {unknown[0]!r}, but the mesh has the axes {', '.join(mesh.axis_names)}")
     full = P(*spec, *[None] * (len(shape) - len(spec)))
     for dim, axes in enumerate(full):
         parts = _parts(mesh, _axes(axes))
         if shape[dim] % parts:
-            raise ValueError(f"{name}: {spec} cuts dim {dim} of {shape} into {parts} parts, but {shape[dim]} is not divisible "
-                             f"by {parts}, and XLA's parts are equal: pad it to {-(-shape[dim] // parts) * parts}")
+            raise ValueError(f"{name}: {spec} cuts dim {dim} of {shape} into {parts} parts, but {shape[dim]} is not "
+                             f"divisible by {parts}, and XLA's parts are equal: pad it to {-(-shape[dim] // parts) * parts}")
     return full
 
 
@@ -499,11 +501,19 @@ def _layer_of_arrays(form):
 
     def forward(mesh, operands):
         attributes, given, y = divide(mesh, operands, len(operands) == 3)
-        return lambda *parts: _forward(form, attributes, parts), given, [y]
+        parts = (lambda *parts: _forward(form, attributes, parts)) if attributes["dims"] else product
+        return parts, given, [y]
 
     def backward(mesh, operands):
         attributes, given, y = divide(mesh, operands, len(operands) == 4)
-        return lambda *parts: _backward(form, attributes, parts[:-1], parts[-1]), [*given, y], given
+        batch = tuple(axis for axis in mesh.axis_names if any(axis in _axes(axes) for axes in given[0]))
+
+        def parts(*parts):
+            if attributes["dims"]:
+                return _backward(form, attributes, parts[:-1], parts[-1])
+            dx, *others = gradients(*parts)  # the weight is whole on each device
+            return [dx, *(_all_reduce(part, batch) if batch else part for part in others)]
+        return parts, [*given, y], given
 
     def product(*operands):
         return [operands[0] @ operands[1].T + (operands[2] if len(operands) == 3 else 0)]
