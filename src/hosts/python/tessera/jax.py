@@ -93,6 +93,8 @@ def _call(handler, operands, results, in_place=False, **attributes):
 
 def _lower(context, *operands, handler, results, in_place, attributes):
     mesh = context.module_context.axis_context.mesh
+    if any(device.process_index != jax.process_index() for device in mesh.devices.flat):
+        raise NotImplementedError(f"mesh: {mesh} has devices of other processes; tessera.jax moves between those of one")
     text = ",".join(f"{name}={size}" for name, size in mesh.shape.items())
     devices = numpy.array([device.id for device in mesh.devices.flat])
     rule = jax.ffi.ffi_lowering("tsr_xla_" + handler, operand_output_aliases={0: 0} if in_place else None)
