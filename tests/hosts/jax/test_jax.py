@@ -519,6 +519,13 @@ def what_is_refused():
             lambda: inside(lambda x: tessera.jax.reduce_scatter(x, "x", 1), True)(x[:8]))
     refused("an op", ValueError, 'op: "mean" is not sum, avg, min, max or prod', lambda: inside(lambda x: tessera.jax.all_reduce(x, "x", "mean"), True)(x[:8]))
     refused("features", ValueError, r"x \(9, 6\), w \(6, 9\): a layer takes x", lambda: tessera.jax.column_parallel(x, w))
+    lent = put(integers(4, 8), GRID, None, "tp"), put(integers(6, 8), GRID, None, "tp")
+    for call in (tessera.jax.row_parallel, lambda x, w: move(x, GRID, None, P("tp"))):
+        refused("parts of a layer without an axis", ValueError, "takes whole arrays, not the parts",
+                lambda f=call: jax.shard_map(f, mesh=GRID, in_specs=(P(None, "tp"),) * 2, out_specs=P(), check_vma=False)(*lent))
+    refused("a batch that XLA pads", jax.errors.JaxRuntimeError, r"an operand: .* cuts dim 0 of \(3, 8\) into 2 parts, but 3 is not divisible by 2",
+            lambda: jax.jit(lambda x, w: tessera.jax.row_parallel(lax.with_sharding_constraint(x, NamedSharding(GRID, P("dp", "tp"))), w))(
+                integers(3, 8), lent[1]))
     refused("a bias", ValueError, r"b \(9,\): a layer takes", lambda: tessera.jax.row_parallel(w, w, integers(9)))
 
 

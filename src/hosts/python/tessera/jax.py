@@ -94,7 +94,7 @@ def _call(handler, operands, results, in_place=False, **attributes):
 def _lower(context, *operands, handler, results, in_place, attributes):
     mesh = context.module_context.axis_context.mesh
     if any(device.process_index != jax.process_index() for device in mesh.devices.flat):
-        raise NotImplementedError(f"mesh: {mesh} has devices of other processes; tessera.jax moves between those of one")
+        raise NotImplementedError(f"{mesh} has devices of other processes; tessera.jax moves between those of one")
     text = ",".join(f"{name}={size}" for name, size in mesh.shape.items())
     devices = numpy.array([device.id for device in mesh.devices.flat])
     rule = jax.ffi.ffi_lowering("tsr_xla_" + handler, operand_output_aliases={0: 0} if in_place else None)
@@ -286,6 +286,7 @@ def redistribute(x, mesh, src, dst):
 
     The gradient moves back. ValueError: an axis does not cut a dim evenly, as XLA's arrays must be.
     """
+    _check_outside("redistribute()", "all_reduce(), all_gather(), reduce_scatter() and all_to_all() take parts")
     dst = _spec(x, mesh, dst, "dst")
     if src is None and _is_explicit(x):
         src = jax.typeof(x).sharding.spec
@@ -303,12 +304,21 @@ def _spec(x, mesh, spec, name):
     if unknown := [axis for axes in spec for axis in _axes(axes) if axis not in mesh.shape]:
         raise ValueError(f"{name}: {spec} names {unknown[0]!r}, but the mesh has the axes {', '.join(mesh.axis_names)}")
     full = P(*spec, *[None] * (len(shape) - len(spec)))
-    for dim, axes in enumerate(full):
-        parts = _parts(mesh, _axes(axes))
-        if shape[dim] % parts:
-            raise ValueError(f"{name}: {spec} cuts dim {dim} of {shape} into {parts} parts, but {shape[dim]} is not "
-                             f"divisible by {parts}, and XLA's parts are equal: pad it to {-(-shape[dim] // parts) * parts}")
+    _check_even(mesh, full, shape, name)
     return full
+
+
+def _check_even(mesh, spec, shape, name):
+    for dim, axes in enumerate(spec):
+        parts, length = _parts(mesh, _axes(axes)), shape[dim]
+        if length % parts:
+            raise ValueError(f"{name}: {spec} cuts dim {dim} of {tuple(shape)} into {parts} parts, but {length} is not "
+                             f"divisible by {parts}, and XLA's parts are equal: pad it to {-(-length // parts) * parts}")
+
+
+def _check_outside(name, advice):
+    if jax.sharding.get_abstract_mesh().manual_axes:
+        raise ValueError(f"{name} takes whole arrays, not the parts that jax.shard_map gives: {advice}")
 
 
 def _is_explicit(x):
@@ -371,6 +381,8 @@ def _partitioned(plain, divide, rule, members=None, **options):
     def partition(mesh, operands, results):
         if mesh.empty:
             raise ValueError("no mesh is known: give arrays that lie by a jax.sharding.NamedSharding")
+        for operand in operands:
+            _check_even(mesh, operand.sharding.spec, operand.shape, "an operand")
         function, given, made = divide(mesh, operands)
         given, made = ([NamedSharding(mesh, spec) for spec in specs] for specs in (given, made))
         return mesh, function, made, tuple(given)
@@ -416,6 +428,7 @@ def _layer(form, x, w, b, axis_name):
         return _layer(form, x[None], w, *(b or [None]), axis_name)[0]
     if axis_name is not None:
         return _layer_of_parts(form, _axes(axis_name), operands)
+    _check_outside(f"{form}_parallel()", "name the axis that cuts w by axis_name")
     layer = _layer_of_arrays(form)
     if _is_explicit(w):
         _, (*_, y) = _layer_specs(form, *(jax.typeof(operand).sharding.spec for operand in operands[:2]))
