@@ -138,13 +138,16 @@ def gradients_move_back():
 
 @test
 def members_of_vmap_move_at_once():
-    members = integers(3, 8, 12)
+    members, weight = integers(3, 8, 12), integers(3, 8, 12, seed=1)
     for src in (P("dp"), None):
-        move = jax.jit(jax.vmap(lambda x, src=src: tessera.jax.redistribute(x, GRID, src, P("tp", "dp"))))
-        same("y", move(put(members, GRID, None, "dp")), members)
-    text = jax.jit(jax.vmap(lambda x: tessera.jax.redistribute(x, GRID, P("dp"), P("tp", "dp")))).lower(members).compile().as_text()
-    if text.count("custom_call_target=\"tsr_xla") != 1 or "while" in text:
-        raise ValueError("members are moved one after the other")
+        move = jax.vmap(lambda x, src=src: tessera.jax.redistribute(x, GRID, src, P("tp", "dp")))
+        back = jax.grad(lambda x, move=move: (move(x) * weight).sum())
+        x = put(members, GRID, None, "dp")
+        for function, wanted in ((move, members), (back, weight)):
+            same("y or dx", jax.jit(function)(x), wanted)
+            text = jax.jit(function).lower(x).compile().as_text()
+            if "while" in text or not text.count('custom_call_target="tsr_xla') in (1, 2):
+                raise ValueError(f"members are moved one after the other, from {src}")
 
 
 # ---- Collectives ----

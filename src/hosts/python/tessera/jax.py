@@ -354,21 +354,34 @@ def _move_from_anywhere(mesh, dst):
         parts = _move_parts(here, src, dst, operands[0].shape)
         return lambda x: [parts(x)], [src], [dst]
 
-    def back(here, operands):
-        src, home = (operand.sharding.spec for operand in operands)
-        parts = _move_parts(here, src, home, operands[0].shape)
-        return lambda dy, x: [parts(dy)], [src, home], [home]
-
-    outer, inner = (" ".join(f"{letter}{dim}" for dim in range(len(dst))) for letter in "ab")
-    forward = _partitioned(lambda x: [x], there, f"{outer} -> {inner}")
-    backward = _partitioned(lambda dy, x: [dy], back, f"{inner}, {outer} -> {outer}")
+    before, after = _factors("a", len(dst)), _factors("b", len(dst))
+    move = _partitioned(lambda x: [x], there, f"{before} -> {after}",
+                        members=(all, lambda x: [_move_from_anywhere(mesh, P(None, *dst))(x)]))
 
     def call(x):
-        return lax.with_sharding_constraint(forward(x)[0], NamedSharding(mesh, dst))
+        return lax.with_sharding_constraint(move(x)[0], NamedSharding(mesh, dst))
 
-    move = jax.custom_vjp(call)
-    move.defvjp(lambda x: (call(x), x), lambda x, dy: tuple(backward(dy, x)))
-    return move
+    moved = jax.custom_vjp(call)
+    moved.defvjp(lambda x: (call(x), x), lambda x, dy: tuple(_move_home(len(dst))(dy, x)))
+    return moved
+
+
+@functools.cache
+def _move_home(ndim):
+    """The move of dy to where x is."""
+    def back(mesh, operands):
+        src, home = (operand.sharding.spec for operand in operands)
+        parts = _move_parts(mesh, src, home, operands[0].shape)
+        return lambda dy, x: [parts(dy)], [src, home], [home]
+
+    before, after = _factors("b", ndim), _factors("a", ndim)
+    return _partitioned(lambda dy, x: [dy], back, f"{before}, {after} -> {after}",
+                        members=(all, lambda dy, x: _move_home(ndim + 1)(dy, x)))
+
+
+def _factors(letter, ndim):
+    """The dims of an array in a sharding rule; those with another letter may be cut in another way."""
+    return " ".join(f"{letter}{dim}" for dim in range(ndim))
 
 
 def _partitioned(plain, divide, rule, members=None, **options):
