@@ -164,9 +164,9 @@ tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes)
     return bytes ? tsr_allocate_data(work->context, bytes, &work->workspace) : TSR_OK;
 }
 
-/* XLA gives large results memory that it has just got from the system, of which every page is a fault
- * and is cleared when it is first written: with small pages this takes longer than most moves. Asks
- * for large pages; where there are none nothing changes. */
+/* XLA gives large results memory that it has just got from the system, of which every page is a
+ * fault and is cleared when it is first written: with small pages this takes longer than most
+ * moves. Asks for large pages; where there are none nothing changes. */
 static void widen_pages(void *data, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE

@@ -2,12 +2,11 @@
  * that there is. */
 #include <tessera/xla.h>
 
-#include <xla/ffi/api/c_api.h>
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <xla/ffi/api/c_api.h>
 
 #include <cmocka.h>
 
@@ -60,12 +59,13 @@ static void handlers_have_the_lesser_version(void **state)
     same = api_of(XLA_FFI_API_MINOR);
     newer = api_of(XLA_FFI_API_MINOR + 4);
     XLA_FFI_Handler *const handlers[] = {
-        tsr_xla_redistribute,   tsr_xla_all_reduce,    tsr_xla_all_gather,
-        tsr_xla_reduce_scatter, tsr_xla_all_to_all,    tsr_xla_linear_column,
-        tsr_xla_linear_row,     tsr_xla_linear_column_backward, tsr_xla_linear_row_backward};
+        tsr_xla_redistribute,       tsr_xla_all_reduce,    tsr_xla_all_gather, tsr_xla_reduce_scatter,
+        tsr_xla_all_to_all,         tsr_xla_linear_column, tsr_xla_linear_row, tsr_xla_linear_column_backward,
+        tsr_xla_linear_row_backward};
     for (size_t h = 0; h < sizeof handlers / sizeof handlers[0]; h++) {
         assert_int_equal(ask(handlers[h], &old, sizeof(XLA_FFI_Metadata)).api_version.minor_version, 2);
-        assert_int_equal(ask(handlers[h], &same, sizeof(XLA_FFI_Metadata)).api_version.minor_version, XLA_FFI_API_MINOR);
+        assert_int_equal(ask(handlers[h], &same, sizeof(XLA_FFI_Metadata)).api_version.minor_version,
+                         XLA_FFI_API_MINOR);
         const XLA_FFI_Metadata metadata = ask(handlers[h], &newer, sizeof metadata);
         assert_int_equal(metadata.api_version.minor_version, XLA_FFI_API_MINOR);
         assert_int_equal(metadata.api_version.major_version, XLA_FFI_API_MAJOR);

@@ -1,4 +1,5 @@
-/* Where devices meet: rounds of runs that overlap, of calls in another order, and of ranks that fail. */
+/* Where devices meet: rounds of runs that overlap, of calls in another order, and of ranks that
+ * fail. */
 #include "teams.h"
 
 #include <tessera/sys/status.h>
@@ -158,12 +159,13 @@ static void *call_both(void *arg)
             const int which = (i + c->rank) % 2;
             c->status = tsr_xla_teams_join(&c->calls[which], run / 2, c->rank, &teams[which]);
         }
-        /* Devices of XLA are in both calls at once, on two threads; what counts here is who meets. */
+        /* Devices of XLA are in both calls at once, on two threads; what counts here is who meets.
+         * */
         for (int i = 0; i < 2 && c->status == TSR_OK; i++) {
             int64_t sum = c->rank + 10 * i + 100 * run, total = 0;
             const tsr_device host = tsr_device_host();
-            c->status = tsr_comm_all_reduce(tsr_xla_team_seat(teams[i], c->rank)->comm, &sum, &total, 1, TSR_I64, TSR_SUM,
-                                            host, NULL);
+            c->status = tsr_comm_all_reduce(tsr_xla_team_seat(teams[i], c->rank)->comm, &sum, &total, 1, TSR_I64,
+                                            TSR_SUM, host, NULL);
             if (c->status == TSR_OK && total != 3 + RANKS * (10 * i + 100 * run))
                 c->status = TSR_ERROR_INTERNAL;
             c->status = tsr_xla_teams_leave(&c->calls[i], teams[i], c->rank, c->status);
