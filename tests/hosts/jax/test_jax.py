@@ -11,8 +11,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 
 os.environ["JAX_NUM_CPU_DEVICES"] = "4"
+os.environ["PJRT_NPROC"] = "4"  # as few threads as XLA has where there are few processors
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "src/hosts/python"))
 import jax  # noqa: E402
@@ -452,8 +454,18 @@ print(numpy.unique(x))
 """
     done = subprocess.run([sys.executable, "-c", program, os.path.abspath(sys.argv[1]), str(ROOT / "src/hosts/python")], capture_output=True, text=True,
                           env=dict(os.environ, PJRT_NPROC="8"), timeout=300)
-    if done.stdout != "[1000.]\n":
+    if done.stdout != "[1000.]\n" or "PJRT_NPROC" in done.stderr:
         raise ValueError(done.stdout + done.stderr[-2000:])
+
+
+@test
+def few_threads_are_warned_of():
+    tessera.jax._warn_of_threads.cache_clear()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        jax.jit(inside(lambda x: tessera.jax.all_reduce(x, "x", "prod"), False))(integers(8, 2))
+    if [str(warning.message) for warning in told if "PJRT_NPROC=8" in str(warning.message)][1:] or not told:
+        raise ValueError(f"{len(told)} warnings: {told}")
 
 
 @test
@@ -576,6 +588,7 @@ def the_page_does_what_it_says():
 
 
 def main():
+    warnings.filterwarnings("ignore", message="XLA has 4 threads for 4 devices")
     tessera.jax.load(sys.argv[1])
     print(f"1..{len(TESTS)}")
     failed = 0

@@ -18,6 +18,7 @@ import os
 import pathlib
 import re
 import sysconfig
+import warnings
 
 import jax
 import numpy
@@ -95,6 +96,7 @@ def _lower(context, *operands, handler, results, in_place, attributes):
     mesh = context.module_context.axis_context.mesh
     if any(device.process_index != jax.process_index() for device in mesh.devices.flat):
         raise NotImplementedError(f"{mesh} has devices of other processes; tessera.jax moves between those of one")
+    _warn_of_threads(jax.local_device_count())
     text = ",".join(f"{name}={size}" for name, size in mesh.shape.items())
     devices = numpy.array([device.id for device in mesh.devices.flat])
     rule = jax.ffi.ffi_lowering("tsr_xla_" + handler, operand_output_aliases={0: 0} if in_place else None)
@@ -102,6 +104,18 @@ def _lower(context, *operands, handler, results, in_place, attributes):
 
 
 mlir.register_lowering(_call_p, _lower, platform="cpu")
+
+
+@functools.cache
+def _warn_of_threads(devices):
+    """Launches that wait, one for each device, may hold threads of XLA that the launch before them needs."""
+    told = os.environ.get("PJRT_NPROC") or os.environ.get("NPROC") or ""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    threads = max(int(told) if told.isdigit() else processors, devices)
+    if 1 < devices and threads < 2 * devices:
+        warnings.warn(f"XLA has {threads} threads for {devices} devices, and stalls where 32 launches wait: set "
+                      f"PJRT_NPROC={2 * devices} before JAX makes its client, or await a result at least every 16 "
+                      "launches", stacklevel=2)
 
 
 def _batch(operands, dims, *, handler, results, attributes, **options):
@@ -311,9 +325,10 @@ def _spec(x, mesh, spec, name):
 def _check_even(mesh, spec, shape, name):
     for dim, axes in enumerate(spec):
         parts, length = _parts(mesh, _axes(axes)), shape[dim]
-        if length % parts:
+        even = -(-length // parts) * parts
+        if length != even:
             raise ValueError(f"{name}: {spec} cuts dim {dim} of {tuple(shape)} into {parts} parts, but {length} is not "
-                             f"divisible by {parts}, and XLA's parts are equal: pad it to {-(-length // parts) * parts}")
+                             f"divisible by {parts}, and XLA's parts are equal: pad it to {even}")
 
 
 def _check_outside(name, advice):
