@@ -23,8 +23,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy  # noqa: E402
 from jax import lax  # noqa: E402
 from jax.experimental.custom_partitioning import custom_partitioning  # noqa: E402
-from jax.sharding import AxisType, Mesh, NamedSharding  # noqa: E402
-from jax.sharding import PartitionSpec as P  # noqa: E402
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
 
 import tessera.jax  # noqa: E402
 
