@@ -20,14 +20,21 @@ typedef struct tsr_ggml_comm {
 /* A rank's part of a sum. */
 typedef struct sum_job {
     tsr_ggml_job job;
-    tsr_ggml_comm *comm;
+    struct sum *sum;
     int rank;
     int zeros; /* the rank's term was not computed */
     void *data;
+} sum_job;
+
+/* A sum in flight. */
+typedef struct sum {
+    tsr_ggml_comm *comm;
+    _Atomic int left; /* ranks that still work on it; the last one frees it */
     int64_t elements;
     size_t bytes;
     tsr_dtype dtype;
-} sum_job;
+    sum_job jobs[TSR_GGML_MAX_DEVICES];
+} sum;
 
 /* The dtype of elements that can be added; -1: of these they cannot. */
 static int dtype_of(enum ggml_type type)
@@ -48,25 +55,28 @@ static int dtype_of(enum ggml_type type)
 
 /* Nobody must take what a failed sum leaves for a result: all bits set are a NaN in each of these
  * dtypes. Every rank learns of a failure, so rank 0 speaks for all. */
-static void fail(const sum_job *self)
+static void fail(const sum_job *job)
 {
-    memset(self->data, 0xff, self->bytes);
-    atomic_store(&self->comm->broken, 1);
-    if (self->rank != 0)
+    tsr_ggml_comm *const comm = job->sum->comm;
+    memset(job->data, 0xff, job->sum->bytes);
+    atomic_store(&comm->broken, 1);
+    if (job->rank != 0)
         return;
-    GGML_LOG_ERROR("tessera: a sum over %d devices failed: %s\n", self->comm->count, tsr_status_message());
-    atomic_store(&self->comm->streams[0]->failed, GGML_STATUS_FAILED);
+    GGML_LOG_ERROR("tessera: a sum over %d devices failed: %s\n", comm->count, tsr_status_message());
+    atomic_store(&comm->streams[0]->failed, GGML_STATUS_FAILED);
 }
 
 static void run_sum(tsr_ggml_job *job)
 {
-    sum_job *const self = (sum_job *)job;
+    const sum_job *const self = (const sum_job *)job;
+    sum *const all = self->sum;
     if (self->zeros)
-        memset(self->data, 0, self->bytes);
-    if (tsr_comm_all_reduce(self->comm->ranks[self->rank], self->data, self->data, self->elements, self->dtype, TSR_SUM,
+        memset(self->data, 0, all->bytes);
+    if (tsr_comm_all_reduce(all->comm->ranks[self->rank], self->data, self->data, all->elements, all->dtype, TSR_SUM,
                             tsr_device_host(), NULL) != TSR_OK)
         fail(self);
-    free(self);
+    if (atomic_fetch_sub(&all->left, 1) == 1)
+        free(all);
 }
 
 static bool can_add(const tsr_ggml_comm *comm, struct ggml_tensor *const *tensors)
@@ -87,30 +97,22 @@ static bool can_add(const tsr_ggml_comm *comm, struct ggml_tensor *const *tensor
 bool tsr_ggml_comm_allreduce_tensor(void *context, struct ggml_tensor **tensors)
 {
     tsr_ggml_comm *const comm = context;
-    sum_job *jobs[TSR_GGML_MAX_DEVICES];
-    int made = 0;
+    const struct ggml_tensor *const first = tensors[0];
     if (!can_add(comm, tensors))
         return false;
-    if (ggml_nelements(tensors[0]) == 0)
+    if (ggml_nelements(first) == 0)
         return true;
-    for (; made < comm->count && (jobs[made] = malloc(sizeof *jobs[made])) != NULL; made++)
-        *jobs[made] = (sum_job){
-            .job = {NULL, run_sum},
-            .comm = comm,
-            .rank = made,
-            .zeros = !(tensors[made]->flags & GGML_TENSOR_FLAG_COMPUTE),
-            .data = tensors[made]->data,
-            .elements = ggml_nelements(tensors[made]),
-            .bytes = ggml_nbytes(tensors[made]),
-            .dtype = (tsr_dtype)dtype_of(tensors[made]->type),
-        };
-    if (made < comm->count) {
-        while (made > 0)
-            free(jobs[--made]);
+    sum *const all = malloc(sizeof *all);
+    if (!all)
         return false;
-    }
-    for (int r = 0; r < comm->count; r++)
-        tsr_ggml_worker_give(comm->streams[r]->worker, &jobs[r]->job);
+    *all =
+        (sum){comm, comm->count, ggml_nelements(first), ggml_nbytes(first), (tsr_dtype)dtype_of(first->type), {{{0}}}};
+    int r = 0;
+    do {
+        const int zeros = !(tensors[r]->flags & GGML_TENSOR_FLAG_COMPUTE);
+        all->jobs[r] = (sum_job){{NULL, run_sum}, all, r, zeros, tensors[r]->data};
+        tsr_ggml_worker_give(comm->streams[r]->worker, &all->jobs[r].job);
+    } while (++r < comm->count);
     return true;
 }
 

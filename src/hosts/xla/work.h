@@ -15,8 +15,8 @@ typedef struct tsr_xla_part {
 } tsr_xla_part;
 
 typedef struct tsr_xla_work {
-    tsr_context *context; /* borrowed, as `comm` */
-    tsr_comm *comm;
+    tsr_context *context; /* borrowed */
+    tsr_comm *comm;       /* retained: a host may end it, and lend another one in its place */
     tsr_mesh *mesh;
     tsr_plan *plan;                     /* of moves; */
     tsr_linear_plan *forward;           /* or of a layer, */

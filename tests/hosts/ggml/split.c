@@ -26,6 +26,13 @@ static void keep_errors(enum ggml_log_level level, const char *text, void *data)
         (void)snprintf(last_error, sizeof last_error, "%s", text);
 }
 
+/* ggml keeps what its meta devices are made of to the end of the process. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:ggml_backend_meta_device";
+}
+
 ggml_backend_reg_t load_tessera(void)
 {
     (void)setenv("TSR_GGML_DEVICES", "16", 0);

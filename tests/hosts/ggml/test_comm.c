@@ -303,6 +303,38 @@ static void a_failed_sum_is_noticed(void **state)
     close_group(&g);
 }
 
+static bool give_up(void *data)
+{
+    (void)data;
+    return true;
+}
+
+/* A member of a communicator returns before its graph is computed, so the next one tells. */
+static void a_failed_graph_is_reported_by_the_next(void **state)
+{
+    group g = open_group(2);
+    ggml_backend_set_abort_callback_t set_abort;
+    const struct ggml_init_params params = {8 * ggml_tensor_overhead() + ggml_graph_overhead(), NULL, true};
+    struct ggml_context *const nodes = ggml_init(params);
+    struct ggml_cgraph *const graph = ggml_new_graph(nodes);
+    (void)state;
+    find_function(load_tessera(), "ggml_backend_set_abort_callback", &set_abort);
+    make_tensors(&g, GGML_TYPE_F32, 10, 1);
+    struct ggml_tensor *const twice = ggml_scale_inplace(nodes, ggml_scale_inplace(nodes, g.tensors[1], 2), 2);
+    assert_int_equal(ggml_backend_view_init(twice->src[0]), GGML_STATUS_SUCCESS);
+    assert_int_equal(ggml_backend_view_init(twice), GGML_STATUS_SUCCESS);
+    ggml_build_forward_expand(graph, twice);
+    set_abort(g.backends[1], give_up, NULL);
+    assert_int_equal(ggml_backend_graph_compute(g.backends[1], graph), GGML_STATUS_SUCCESS);
+    set_abort(g.backends[1], NULL, NULL);
+    assert_int_equal(ggml_backend_graph_compute(g.backends[1], graph), GGML_STATUS_ABORTED);
+    assert_int_equal(ggml_backend_graph_compute(g.backends[1], graph), GGML_STATUS_SUCCESS);
+    check_sum(&g, 0);
+    free_tensors(&g);
+    ggml_free(nodes);
+    close_group(&g);
+}
+
 static int setup(void **state)
 {
     const ggml_backend_reg_t reg = load_tessera();
@@ -325,6 +357,7 @@ int main(void)
         cmocka_unit_test(only_backends_of_the_library_are_a_communicator),
         cmocka_unit_test(graphs_may_be_changed_at_once),
         cmocka_unit_test(a_failed_sum_is_noticed),
+        cmocka_unit_test(a_failed_graph_is_reported_by_the_next),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -104,11 +104,11 @@ static tsr_status measure_form(job *j, round_trip *go)
 static json_t *form_to_json(const job *j, const char *name)
 {
     const tsr_tensor *const tensor = &j->tensors[0];
-    json_t *const row = json_pack("{ss ss si so ss so sI sI sI}", "bench", "dlpack", "form", name, "tensors", TENSORS,
-                                  "shape", sizes_to_json(tensor->shape, tensor->ndim), "dtype",
-                                  tsr_dtype_name(tensor->dtype), "seconds", spread_to_json(j->spread), "iterations",
-                                  (json_int_t)j->settings.iterations, "warm_ups", (json_int_t)j->settings.warm_ups,
-                                  "calls", (json_int_t)j->calls);
+    json_t *const row =
+        json_pack("{ss ss si so ss so sI sI sI}", "bench", "dlpack", "form", name, "tensors", TENSORS, "shape",
+                  sizes_to_json(tensor->shape, tensor->ndim), "dtype", tsr_dtype_name(tensor->dtype), "seconds",
+                  spread_to_json(j->spread), "iterations", (json_int_t)j->settings.iterations, "warm_ups",
+                  (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls);
     return json_with_field(row, "wrong", j->settings.checks ? json_integer(j->wrong) : json_null());
 }
 
