@@ -57,7 +57,8 @@ configure() (
     else
         had=$(cat "$directory/options.txt" 2> /dev/null || true)
         reconfigure "$directory" "$@" || return 1
-        [ "$had" = "$*" ] || meson configure "$directory" "$@" || return 1
+        # Unlike `meson configure`, this knows options that came after the directory was made.
+        [ "$had" = "$*" ] || meson setup --reconfigure "$directory" "$@" || return 1
     fi
     printf '%s\n' "$*" > "$directory/options.txt"
 )

@@ -1,12 +1,12 @@
-/* Times collectives of four XLA CPU devices: this library's custom calls beside XLA's own in-process
- * collectives, and what a call costs beside an empty custom call.
+/* Times collectives of four XLA CPU devices: this library's custom calls beside XLA's own
+ * in-process collectives, and what a call costs beside an empty custom call.
  *
  * usage: bench-xla PLUGIN.so [MIB [REPETITIONS [NAME]]]
  *
- * A launch is one operation on each device, whose result gets new memory from XLA, or a chain of them,
- * whose results in between share memory.
- * The two sides take turns. Prints the median and the least time of each, and the median of the
- * processor time of all threads, which other programs on the machine disturb less. */
+ * A launch is one operation on each device, whose result gets new memory from XLA, or a chain of
+ * them, whose results in between share memory. The two sides take turns. Prints the median and the
+ * least time of each, and the median of the processor time of all threads, which other programs on
+ * the machine disturb less. */
 #include "pjrt.h"
 
 #include <tessera/xla.h>

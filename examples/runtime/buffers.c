@@ -83,9 +83,9 @@ static tsr_status find_part(const tsr_layout *layout, int rank, part *out)
     *out = (part){.columns = tsr_layout_shape(layout)[1], .factor = 1, .whole = 1};
     for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
         if (tsr_layout_placements(layout)[d].kind == TSR_PARTIAL) {
-            const int64_t terms = tsr_mesh_size(mesh, d);
+            const float terms = (float)tsr_mesh_size(mesh, d);
             out->factor *= (float)(coordinate[d] + 1);
-            out->whole *= (float)(terms * (terms + 1) / 2);
+            out->whole *= terms * (terms + 1) / 2;
         }
     return tsr_layout_local(layout, coordinate, out->shape, out->offset);
 }

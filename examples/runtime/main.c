@@ -84,7 +84,7 @@ static tsr_status run_rounds(session *s, const plans *file, const options *o, co
     const size_t calls = atomic_load(&m->calls), meetings = session_meetings(s);
     for (int round = 1; round < o->rounds; round++)
         TSR_TRY(fly(s, o, round));
-    const size_t executions = (size_t)((o->rounds - 1) * o->flights);
+    const size_t executions = (size_t)(o->rounds - 1) * (size_t)o->flights;
     if (executions == 0)
         return TSR_OK;
     printf("%zu executions of %d moves on %d ranks, %d at once\n", executions, file->count, file->ranks, o->flights);
@@ -114,6 +114,9 @@ static tsr_status run_with(tsr_context *context, const options *o, const char *p
     plans file = {.bytes = NULL};
     session *s = NULL;
     tsr_status status = plans_open(context, path, &file);
+    if (status == TSR_OK && o->fault != FAULT_NONE && o->rank >= file.ranks)
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "rank %d cannot fail: the plans have ranks 0 to %d", o->rank,
+                                file.ranks - 1);
     if (status == TSR_OK)
         status = pool_create(context, o->threads, &h.pool);
     if (status == TSR_OK && o->device)

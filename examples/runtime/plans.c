@@ -126,18 +126,28 @@ static tsr_status read_file(tsr_context *context, const char *path, plans *p)
     return status;
 }
 
-/* The number of ranks of the move's mesh; the plan is checked for the first time. */
-static tsr_status count_ranks(tsr_context *context, plans *p, int m)
+/* The runtime knows matrices of f32 on as many ranks as the first move has. */
+static tsr_status check_plan(plans *p, int m, const tsr_plan *plan)
 {
-    tsr_plan *plan;
-    TSR_TRY(tsr_plan_load(context, p->moves[m].plan, p->moves[m].size, TSR_RANK_NONE, &plan));
-    const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(tsr_plan_source(plan)));
-    tsr_plan_destroy(plan);
+    const tsr_layout *const from = tsr_plan_source(plan);
+    const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(from));
+    if (tsr_plan_count(plan) != 1 || tsr_layout_ndim(from) != 2 || tsr_layout_dtype(from) != TSR_F32)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "move \"%s\" is not of one matrix of f32", p->moves[m].name);
     if (m > 0 && ranks != p->ranks)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "move \"%s\" has %d ranks, but \"%s\" has %d", p->moves[m].name,
                               (int)ranks, p->moves[0].name, p->ranks);
     p->ranks = (int)ranks;
     return TSR_OK;
+}
+
+/* The library checks the bytes of the plan; on no rank it plans nothing yet. */
+static tsr_status try_plan(tsr_context *context, plans *p, int m)
+{
+    tsr_plan *plan;
+    TSR_TRY(tsr_plan_load(context, p->moves[m].plan, p->moves[m].size, TSR_RANK_NONE, &plan));
+    const tsr_status status = check_plan(p, m, plan);
+    tsr_plan_destroy(plan);
+    return status;
 }
 
 /* What is in the frame is whole, but perhaps not ours, so numbers are still checked. */
@@ -153,7 +163,7 @@ static tsr_status read_moves(tsr_context *context, tsr_reader *reader, plans *p)
         p->moves[p->count].plan = tsr_read_bytes(reader, p->moves[p->count].size);
         if (reader->ended)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "the file ends within move %d", p->count);
-        TSR_TRY(count_ranks(context, p, p->count));
+        TSR_TRY(try_plan(context, p, p->count));
     }
     return TSR_OK;
 }

@@ -48,11 +48,16 @@ static tsr_plan *plan_of(const session *s, int rank, int m)
     return s->plans[rank * s->file->count + m];
 }
 
+static void keep(rank_task *r, tsr_status status)
+{
+    r->status = status;
+    snprintf(r->sentence, sizeof r->sentence, "%s", status == TSR_OK ? "" : tsr_status_message());
+}
+
 static void end_rank(rank_task *r, tsr_status status)
 {
     session *const s = r->flight->session;
-    r->status = status;
-    snprintf(r->sentence, sizeof r->sentence, "%s", status == TSR_OK ? "" : tsr_status_message());
+    keep(r, status);
     pthread_mutex_lock(&s->lock);
     if (--r->flight->running == 0)
         pthread_cond_broadcast(&s->changed);
@@ -134,8 +139,12 @@ tsr_status session_wait(session *s, int flight_index)
 {
     flight *const f = &s->flights[flight_index];
     wait_for_ranks(f);
-    for (int r = 0; r < s->file->ranks; r++)
-        TSR_TRY(buffers_settle(s->host.device, r, f->ranks[r].stream));
+    for (int r = 0; r < s->file->ranks; r++) {
+        rank_task *const task = &f->ranks[r];
+        const tsr_status settled = buffers_settle(s->host.device, r, task->stream);
+        if (settled != TSR_OK && task->status == TSR_OK)
+            keep(task, settled);
+    }
     return conclude(f);
 }
 

@@ -57,8 +57,8 @@ typedef struct xla_launch {
 } xla_launch;
 
 /* Runs the program: `arguments[p]` are those of partition p, of which there are `count`, and its
- * results go to `results[p]`. Waits for all partitions. Of several that failed, `errors[p]` has each
- * one's text, which the caller frees, if `errors` is not NULL; the first is returned. */
+ * results go to `results[p]`. Waits for all partitions. Of several that failed, `errors[p]` has
+ * each one's text, which the caller frees, if `errors` is not NULL; the first is returned. */
 char *xla_program_run(const xla_program *program, const xla_launch *launch, PJRT_Buffer *const *const *arguments,
                       size_t count, PJRT_Buffer **const *results, char **errors);
 

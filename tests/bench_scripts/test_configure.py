@@ -91,7 +91,7 @@ def check_configure(report, machine):
     machine.program("mpirun.openmpi", "#!/bin/sh\n")
     (machine.bin / "ompi-c.pc.version").unlink()
     asked("a program that came and a package that went are named", again, "now: ompi-c mpirun.openmpi\n")
-    asked("other options are told to Meson", ["configure build -Dc=d"], command="configure build -Dc=d")
+    asked("other options are told to Meson", ["setup --reconfigure build -Dc=d"], command="configure build -Dc=d")
     machine.version("cc", "cc 13")
     asked("for another compiler a directory is made anew", ["setup --wipe build -Dc=d"], "now: cc\n", command="configure build -Dc=d")
     asked("which is then known", [], command="configure build -Dc=d")

@@ -285,6 +285,19 @@ static void libraries_are_found_by_the_loader_or_refused_in_its_words(void **sta
     assert_null(library);
     assert_int_equal(tsr_library_load(NULL, RTLD_LAZY, &library), TSR_ERROR_ARGUMENT);
     assert_int_equal(tsr_library_load("libm.so.6", RTLD_LAZY, NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_library_load("./libm.so.6", RTLD_LAZY, &library), TSR_ERROR_UNAVAILABLE);
+}
+
+static void objects_without_devices_are_refused(void **state)
+{
+    tsr_device_driver *driver = NULL;
+    (void)state;
+    assert_int_equal(tsr_device_driver_load(NULL, "libm.so.6", &driver), TSR_ERROR_UNAVAILABLE);
+    assert_non_null(strstr(tsr_status_message(), "libm.so.6: it has no devices"));
+    assert_int_equal(tsr_device_driver_load(NULL, "libtessera-nothing.so", &driver), TSR_ERROR_UNAVAILABLE);
+    assert_int_equal(tsr_device_driver_load(NULL, NULL, &driver), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_device_driver_load(NULL, "libm.so.6", NULL), TSR_ERROR_ARGUMENT);
+    assert_null(driver);
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, clear_environment)
@@ -303,6 +316,7 @@ int main(void)
         CASE(a_batch_script_of_slurm_is_no_launch),
         CASE(tasks_of_plain_srun_are_not_run_as_many_jobs),
         CASE(libraries_are_found_by_the_loader_or_refused_in_its_words),
+        CASE(objects_without_devices_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,9 @@ def main(root):
     report.check(f"{PAGE} quotes files as they are", quotes(root / "docs", text, "text", r"[^)]+"))
     example = root / EXAMPLE
     report.check(f"{EXAMPLE} quotes files as they are", quotes(example.parent, example.read_text(), "C", r"\w+\.c"))
+    xla = (root / "docs/xla.md").read_text()
+    for fence in ("mlir", "C"):
+        report.check(f"docs/xla.md quotes files as they are: {fence}", quotes(root / "docs", xla, fence, r"[^)]+\.(?:mlir|c)"))
     report.check(f"{PAGE} adds lines of words that the files have", strangers(root, text))
     report.finish()
 

@@ -368,6 +368,22 @@ static void files_of_another_version_or_kind_are_refused(void **state)
     write_content(&good);
 }
 
+static void moves_that_the_runtime_does_not_know_are_refused(void **state)
+{
+    static const move_text narrow[] = {{"one", "2", "S(0)", "S(1)", {4, 4}}, {"two", "3", "S(0)", "R", {4, 4}}, {0}};
+    counted_memory memory = {.fail_at = 0};
+    tsr_context *const context = counted_context(&memory);
+    const content good = read_content();
+    plans file;
+    (void)state;
+    assert_int_equal(plans_write(context, narrow, path), TSR_OK);
+    assert_int_equal(plans_open(context, path, &file), TSR_ERROR_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(), "move \"two\" has 3 ranks, but \"one\" has 2"));
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+    write_content(&good);
+}
+
 static void plans_have_the_same_bytes_each_time(void **state)
 {
     counted_memory memory = {.fail_at = 0};
@@ -414,6 +430,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_session_that_lacks_memory_leaves_nothing),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(files_of_another_version_or_kind_are_refused),
+        cmocka_unit_test(moves_that_the_runtime_does_not_know_are_refused),
         cmocka_unit_test(plans_have_the_same_bytes_each_time),
     };
     object = count > 1 ? arguments[1] : "";

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,13 +114,16 @@ static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
     return layer_check(comm, &l);
 }
 
+/* On several mesh dims one combination in five if TSR_TEST_THIN is set: each pairing still meets
+ * each dim, bias and dtype. */
 static tsr_status check_sweep(tsr_comm *comm, void *arg)
 {
     const sweep *s = arg;
+    const int by = s->mesh_ndim > 1 && getenv("TSR_TEST_THIN") ? 5 : 1;
     int combinations = 1;
     for (int dim = 0; dim < s->mesh_ndim; dim++)
         combinations *= s->pairing_count;
-    for (int number = 0; number < combinations; number++)
+    for (int number = 0; number < combinations; number += by)
         TSR_TRY(check_combination(comm, s, number));
     return TSR_OK;
 }

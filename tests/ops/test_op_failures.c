@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -210,6 +211,13 @@ static tsr_status fail_nth(const drill *d, tsr_comm *comm, const scene *old, int
     return again;
 }
 
+/* The first allocations fail each in turn, then one in 1 + n / 8, or in 1 + n / 2 if TSR_TEST_THIN
+ * is set. */
+static int next(int n)
+{
+    return n + 1 + n / (getenv("TSR_TEST_THIN") ? 2 : 8);
+}
+
 static tsr_status drill_over(tsr_comm *comm, void *arg)
 {
     const drill *const d = arg;
@@ -218,7 +226,7 @@ static tsr_status drill_over(tsr_comm *comm, void *arg)
     bool through = false;
     TSR_TRY(tsr_mesh_parse(comm, NULL, d->mesh, &old.mesh));
     tsr_status status = fill_scene(d, &old);
-    for (; n < MOST && status == TSR_OK && !through; n += 1 + n / 8) {
+    for (; n < MOST && status == TSR_OK && !through; n = next(n)) {
         int noticed = 0;
         status = fail_nth(d, comm, &old, n, &through, &noticed);
         most = noticed > most ? noticed : most;

@@ -143,6 +143,41 @@ static void what_is_written_to_borrowed_memory_is_seen(void **state)
     on_gpus(write_borrowed);
 }
 
+/* An object keeps a GPU's memory, and lends it through the table of the C exchange functions. */
+static tsr_status hold_and_lend(tsr_comm *comm, void *arg)
+{
+    const struct DLPackExchangeAPI *const api = tsr_dlpack_exchange_api();
+    tsr_layout *layout;
+    tsr_dtensor *x;
+    tsr_dlpack_object *object;
+    struct DLManagedTensorVersioned *managed;
+    tsr_dlpack_view view;
+    void *stream = &stream;
+    (void)arg;
+    TSR_TRY(make_numbers(comm, &layout, &x));
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    TSR_TRY(tsr_dlpack_object_from_dtensor(x, &object));
+    tsr_dtensor_destroy(x);
+    CHECK_ERROR(tsr_dlpack_object_view(object, NULL, &view), TSR_ERROR_UNSUPPORTED, "but no driver is given");
+    TSR_TRY(tsr_dlpack_object_view(object, machine.driver, &view));
+    CHECK(memcmp(&view.tensor, &local, sizeof local) == 0);
+    CHECK(api->managed_tensor_from_py_object_no_sync(object, &managed) == 0);
+    tsr_dlpack_object_destroy(object);
+    TSR_TRY(check_struct(&managed->tensor, &local));
+    CHECK(api->current_work_stream(managed->tensor.device.type, managed->tensor.device.id, &stream) == 0 && !stream);
+    TSR_TRY(tsr_tensor_from_dlpack_versioned(managed, machine.driver, &view));
+    TSR_TRY(gather_borrowed(&view.tensor, layout));
+    tsr_dlpack_release_versioned(managed);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static void objects_lend_memory_of_gpus(void **state)
+{
+    (void)state;
+    on_gpus(hold_and_lend);
+}
+
 /* Memory that CUDA manages is a GPU's, pinned memory the host's. */
 static tsr_status read_kinds(tsr_comm *comm, void *arg)
 {
@@ -173,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_gpus_is_lent_and_borrowed),
         cmocka_unit_test(what_is_written_to_borrowed_memory_is_seen),
+        cmocka_unit_test(objects_lend_memory_of_gpus),
         cmocka_unit_test(kinds_of_memory_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,7 +250,7 @@ static void a_lack_of_memory_is_called_one(void **state)
     size_t count = memory.allocations;
     assert_int_equal(compile_in_want(&plan, context, &memory, 0), TSR_OK);
     count = memory.allocations - count;
-    for (size_t n = 1; n < count; n += n < 400 ? 1 : count / 50)
+    for (size_t n = 1; n < count; n += n < 150 ? 1 : count / 8)
         assert_int_equal(compile_in_want(&plan, context, &memory, n), TSR_ERROR_MEMORY);
     tsr_context_destroy(context);
     assert_nothing_leaked(&memory);

@@ -23,8 +23,14 @@ struct tsr_xla_call {
 
 /* ---- The stage INSTANTIATE ---- */
 
+/* More devices than a process has; a text may say any number. */
+enum { MOST_RANKS = 4096 };
+
 static tsr_status count_ranks(const tsr_mesh *mesh, int64_t *ranks)
 {
+    if (tsr_mesh_count(mesh) > MOST_RANKS)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the mesh has %lld ranks; calls take at most %d",
+                              (long long)tsr_mesh_count(mesh), MOST_RANKS);
     for (int64_t position = 0; position < tsr_mesh_count(mesh); position++) {
         int64_t coordinate[TSR_MAX_DIMS], rest = position, rank;
         for (int d = tsr_mesh_ndim(mesh) - 1; d >= 0; d--) {
@@ -34,6 +40,9 @@ static tsr_status count_ranks(const tsr_mesh *mesh, int64_t *ranks)
         TSR_TRY(tsr_mesh_rank_at(mesh, coordinate, &rank));
         *ranks = rank >= *ranks ? rank + 1 : *ranks;
     }
+    if (*ranks > MOST_RANKS)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the mesh has rank %lld; calls take ranks below %d",
+                              (long long)*ranks - 1, MOST_RANKS);
     return TSR_OK;
 }
 
@@ -206,14 +215,14 @@ static tsr_status prepare_seat(const tsr_xla_call *call, tsr_xla_seat *seat, con
     return status;
 }
 
-/* Runs the call of a seat. `*alone`: it failed before its peers could be told. */
+/* Runs the call of a seat. `*alone`: it failed by itself, and perhaps before it met its peers. */
 static tsr_status run_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const XLA_FFI_CallFrame *frame, bool *alone)
 {
-    *alone = true;
-    if (!seat->work)
-        TSR_TRY(prepare_seat(call, seat, frame));
-    TSR_TRY(tsr_xla_work_point(seat->work, frame));
-    *alone = false;
+    tsr_status status = seat->work ? TSR_OK : prepare_seat(call, seat, frame);
+    if (status == TSR_OK)
+        status = tsr_xla_work_point(seat->work, frame);
+    *alone = status != TSR_OK && status != TSR_ERROR_PEER;
+    TSR_TRY(status);
     return is_layer(call->kind) ? tsr_xla_layer_execute(seat->work) : tsr_xla_move_execute(seat->work);
 }
 
@@ -227,7 +236,7 @@ static tsr_status run_lent(tsr_xla_call *call, int64_t rank, tsr_comm *comm, con
     }
     seat->comm = comm;
     const tsr_status status = run_seat(call, seat, frame, &alone);
-    if (status != TSR_OK && alone) {
+    if (alone) {
         tsr_kept_sentence kept;
         tsr_status_keep(&kept);
         tsr_comm_abort(comm);
@@ -246,7 +255,7 @@ tsr_status tsr_xla_call_run(tsr_xla_call *call, const tsr_xla_place *place, tsr_
     const int rank = (int)place->rank;
     TSR_TRY(tsr_xla_teams_join(&call->teams, place->run, rank, &team));
     const tsr_status status = run_seat(call, tsr_xla_team_seat(team, rank), frame, &alone);
-    if (status != TSR_OK && alone)
+    if (alone)
         tsr_xla_team_abort(&call->teams, team, rank);
     return tsr_xla_teams_leave(&call->teams, team, rank, status);
 }

@@ -98,7 +98,7 @@ tsr_status tsr_xla_whereabouts(XLA_FFI_CallFrame *frame, int64_t *run, int64_t *
     return TSR_OK;
 }
 
-/* XLA_FFI_State_Set_Args and XLA_FFI_State_Get_Args before API 0.3, which has states of all stages. */
+/* XLA_FFI_State_Set_Args and XLA_FFI_State_Get_Args before API 0.3, where states have no stage. */
 typedef struct old_state_args {
     size_t struct_size;
     XLA_FFI_Extension_Base *extension_start;

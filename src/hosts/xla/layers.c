@@ -21,7 +21,7 @@ static void destroy_layouts(layer *l)
         tsr_layout_destroy(all[i]);
 }
 
-/* `text` if it is given, else `in` along the dims that cut the weight and `out` along the others. */
+/* `text` if it is given, else `in` along the dims that cut the weight, and `out` elsewhere. */
 static tsr_status choose_placements(const tsr_xla_work *work, const layer *l, const char *name, const char *text,
                                     tsr_placement in, tsr_placement out, tsr_placement *placements, void **numbers)
 {

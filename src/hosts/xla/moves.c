@@ -153,8 +153,8 @@ static tsr_status plan_redistribution(tsr_xla_work *work, const tsr_xla_attribut
 
 /* ---- Collectives ---- */
 
-/* A collective as a move: the tensor has a dim for the ranks that are not along `dims`, if there are
- * any, which cut it; then `shape`, of which `from` and `to` are cut along `dims`, or -1. */
+/* A collective as a move: the tensor has a dim for the ranks that are not along `dims`, if there
+ * are any, which cut it; then `shape`, of which `from` and `to` are cut along `dims`, or -1. */
 typedef struct collective {
     int ndim;
     int64_t shape[TSR_MAX_DIMS];
@@ -194,7 +194,8 @@ static void add_dim(collective *c, int64_t length)
     c->shape[c->ndim++] = length;
 }
 
-/* The parts change places in the dim that is cut: a dim for the source, and one for the destination. */
+/* The parts change places in the dim that is cut: a dim for the source, and one for the
+ * destination. */
 static void make_exchange(const XLA_FFI_Buffer *in, int64_t axis, int64_t parts, collective *c)
 {
     add_dim(c, product_of(in->dims, 0, axis));

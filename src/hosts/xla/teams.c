@@ -104,8 +104,8 @@ static bool is_over(const tsr_xla_teams *teams, const tsr_xla_team *team)
     return team->inside == 0 && (team->been == 0 || team->been == teams->ranks);
 }
 
-/* A failed round that nobody is in, and for which no rank will come any more: the rank that asks has
- * been in it and begins another one, or the time is over. */
+/* A failed round that nobody is in, and for which no rank will come any more: the rank that asks
+ * has been in it and begins another one, or the time is over. */
 static bool is_stale(const tsr_xla_team *team, int64_t run, int rank)
 {
     return team->inside == 0 && team->failed &&

@@ -13,7 +13,7 @@ typedef struct tsr_xla_types {
     XLA_FFI_TypeId lent;  /* of a tsr_xla_lent */
 } tsr_xla_types;
 
-/* The ids in the XLA of `api`, where the first call registers the types; `deleter` frees a state. */
+/* The ids in the XLA of `api`. The first call registers the types; `deleter` frees a state. */
 tsr_status tsr_xla_types_find(const XLA_FFI_Api *api, void (*deleter)(void *state), tsr_xla_types *out);
 
 #endif

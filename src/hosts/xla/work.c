@@ -1,5 +1,6 @@
 #include "work.h"
 
+#include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
@@ -24,7 +25,8 @@ tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(tsr_xla_work), &memory));
     tsr_xla_work *const work = memory;
-    *work = (tsr_xla_work){.context = context, .comm = comm, .operands = frame->args.size, .results = frame->rets.size};
+    *work = (tsr_xla_work){
+        .context = context, .comm = tsr_comm_retain(comm), .operands = frame->args.size, .results = frame->rets.size};
     tsr_status status = allocate_parts(work);
     if (status == TSR_OK && mesh)
         status = tsr_mesh_parse(comm, NULL, mesh, &work->mesh);
@@ -41,6 +43,7 @@ void tsr_xla_work_end(tsr_xla_work *work)
     tsr_linear_plan_destroy(work->forward);
     tsr_linear_backward_plan_destroy(work->backward);
     tsr_mesh_destroy(work->mesh);
+    tsr_comm_release(work->comm);
     tsr_release(work->context, work->workspace);
     tsr_release(work->context, work->parts);
     tsr_release(work->context, work->tensors);
@@ -164,9 +167,9 @@ tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes)
     return bytes ? tsr_allocate_data(work->context, bytes, &work->workspace) : TSR_OK;
 }
 
-/* XLA gives large results memory that it has just got from the system, of which every page is a fault
- * and is cleared when it is first written: with small pages this takes longer than most moves. Asks
- * for large pages; where there are none nothing changes. */
+/* XLA gives large results memory that it has just got from the system, of which every page is a
+ * fault and is cleared when it is first written: with small pages this takes longer than most
+ * moves. Asks for large pages; where there are none nothing changes. */
 static void widen_pages(void *data, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE

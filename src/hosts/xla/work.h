@@ -7,9 +7,6 @@
 
 #include <tessera/linear.h>
 
-/* At most this many operands, and this many results, of a call that is not a plan of several moves. */
-enum { TSR_XLA_OPERANDS = 3 };
-
 /* A rank's part in a buffer: its leading box, or all of it in another shape. */
 typedef struct tsr_xla_part {
     tsr_tensor tensor; /* without data */
@@ -18,8 +15,8 @@ typedef struct tsr_xla_part {
 } tsr_xla_part;
 
 typedef struct tsr_xla_work {
-    tsr_context *context; /* borrowed, as `comm` */
-    tsr_comm *comm;
+    tsr_context *context; /* borrowed */
+    tsr_comm *comm;       /* retained: a host may end it, and lend another one in its place */
     tsr_mesh *mesh;
     tsr_plan *plan;                     /* of moves; */
     tsr_linear_plan *forward;           /* or of a layer, */
@@ -40,8 +37,8 @@ void tsr_xla_work_end(tsr_xla_work *work);
 /* The buffer of an operand, or with `at` >= work->operands of a result. */
 const XLA_FFI_Buffer *tsr_xla_work_buffer(const tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at);
 
-/* Makes the part of `layout` the leading box of the buffer `at`, which has the longest part's length
- * in each dim. `name` is for the sentence: "operand 0", "dy". */
+/* Makes the part of `layout` the leading box of the buffer `at`, which has the longest part's
+ * length in each dim. `name` is for the sentence: "operand 0", "dy". */
 tsr_status tsr_xla_work_box(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at, const tsr_layout *layout,
                             const char *name);
 

@@ -12,7 +12,7 @@ import sys
 import tap
 
 page = pathlib.Path(__file__).resolve().parents[3] / "docs" / "tvm.md"
-programs = re.findall(r"^```python\n(.*?)^```\n```output\n(.*?)^```$", page.read_text(), re.M | re.S)
+programs = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", page.read_text(), re.M | re.S)
 folder = str(pathlib.Path(sys.argv[1]).resolve().parent)
 surroundings = dict(os.environ, LD_LIBRARY_PATH=os.pathsep.join(filter(None, (folder, os.environ.get("LD_LIBRARY_PATH")))))
 

@@ -263,6 +263,23 @@ static void each_rank_may_have_a_thread_of_the_hosts(void **state)
     end_scene(&s);
 }
 
+static void a_late_rank_is_given_up(void **state)
+{
+    static scene s;
+    (void)state;
+    set_scene(&s);
+    const TVMFFIAny ranks = host_call(&module, "ranks", (const TVMFFIAny[]){host_int(RANKS), host_int(50)}, 2);
+    const TVMFFIAny move = host_call(&module, "move", (const TVMFFIAny[]){ranks, s.from, s.to}, 3);
+    const TVMFFIAny alone[] = {move, host_int(1), host_tensor(&s.sources[1].tensor),
+                               host_tensor(&s.destinations[1].tensor)};
+    host_fails(&module, "run_rank", alone, 4, "RuntimeError", "50 ms");
+    const TVMFFIAny outside[] = {move, host_int(RANKS), alone[2], alone[3]};
+    host_fails(&module, "run_rank", outside, 4, "ValueError", "rank 4: the move's are from 0 to 3");
+    host_drop(move);
+    host_drop(ranks);
+    end_scene(&s);
+}
+
 static void bad_arguments_are_errors_with_a_kind(void **state)
 {
     const int64_t sizes[] = {4, 4, 4, 4, 4, 4, 4, 4, 4};
@@ -355,13 +372,10 @@ static void the_ccl_needs_a_worker_of_disco(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts_are_parsed_and_printed),
-        cmocka_unit_test(plans_have_figures_and_are_saved),
-        cmocka_unit_test(all_ranks_move_in_one_call),
-        cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
-        cmocka_unit_test(bad_arguments_are_errors_with_a_kind),
-        cmocka_unit_test(bad_tensors_are_refused_by_name),
-        cmocka_unit_test(the_ccl_needs_a_worker_of_disco),
+        cmocka_unit_test(layouts_are_parsed_and_printed),  cmocka_unit_test(plans_have_figures_and_are_saved),
+        cmocka_unit_test(all_ranks_move_in_one_call),      cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
+        cmocka_unit_test(a_late_rank_is_given_up),         cmocka_unit_test(bad_arguments_are_errors_with_a_kind),
+        cmocka_unit_test(bad_tensors_are_refused_by_name), cmocka_unit_test(the_ccl_needs_a_worker_of_disco),
     };
     if (argc != 2)
         return 2;

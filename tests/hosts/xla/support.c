@@ -29,9 +29,7 @@ const xla_host *support_host(void)
 {
     static xla_host host;
     if (!host.client) {
-        const char *const plugin = getenv("TESSERA_TEST_XLA");
-        assert_non_null(plugin);
-        support_check(xla_host_open(plugin, 4, &host));
+        support_check(xla_host_open(XLA_PLUGIN, 4, &host));
         void *handler;
         *(struct XLA_FFI_Error * (**)(struct XLA_FFI_CallFrame *)) & handler = tsr_xla_register;
         support_check(xla_host_register(&host, "tsr_xla_register", handler));

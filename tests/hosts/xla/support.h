@@ -43,7 +43,7 @@ void support_results_read(const support_call *calls, size_t count, const support
 void support_results_destroy(support_buffers *buffers);
 void support_buffers_destroy(support_buffers *buffers);
 
-/* Compiles, runs once and reads the results, or returns what failed, as text that the caller frees. */
+/* Compiles, runs once and reads the results. Returns what failed, as text that the caller frees. */
 char *support_run(const support_call *calls, size_t count, size_t partitions, const int64_t *devices,
                   const xla_launch *launch);
 

@@ -271,6 +271,8 @@ static void mistakes_are_told_in_a_sentence(void **state)
     refuse("tsr_xla_redistribute", "mesh = \"4\", from = \"S(0)\", to = \"R,R\"", a, b, "`to` is \"R,R\"");
     refuse("tsr_xla_redistribute", "mesh = \"4\", from = \"S(0)\", to = \"R\"", a, b,
            "a result is 8 on a device, but the longest part of its layout R is 32");
+    refuse("tsr_xla_all_reduce", "mesh = \"1000000x1000\"", a, b, "1000000000 ranks; calls take at most 4096");
+    refuse("tsr_xla_all_reduce", "mesh = \"4@10000\"", a, b, "the mesh has rank 10003; calls take ranks below 4096");
     refuse("tsr_xla_redistribute", "plan = \"no plan\"", a, b, "plan");
 }
 

@@ -1,4 +1,5 @@
-/* Where devices meet: rounds of runs that overlap, of calls in another order, and of ranks that fail. */
+/* Where devices meet: rounds of runs that overlap, of calls in another order, and of ranks that
+ * fail. */
 #include "teams.h"
 
 #include <tessera/sys/status.h>
@@ -158,7 +159,7 @@ static void *call_both(void *arg)
             const int which = (i + c->rank) % 2;
             c->status = tsr_xla_teams_join(&c->calls[which], run / 2, c->rank, &teams[which]);
         }
-        /* Devices of XLA are in both calls at once, on two threads; what counts here is who meets. */
+        /* Devices of XLA may be in both calls at once; here it counts which ranks meet. */
         for (int i = 0; i < 2 && c->status == TSR_OK; i++) {
             int64_t sum = c->rank + 10 * i + 100 * run, total = 0;
             const tsr_device host = tsr_device_host();

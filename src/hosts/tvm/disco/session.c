@@ -23,32 +23,30 @@ static void drop(const TVMFFIAny *value)
         (void)TVMFFIObjectDecRef(value->v_obj);
 }
 
-/* Has every worker call init_ccl_per_worker with the world's address. */
-static tsr_status seat_workers(tsr_tvm_call *call, const TVMFFIAny *session, const tsr_disco_world *world)
+/* Makes a world, and has every worker call `function` with its address. From then on it is theirs,
+ * also if the call fails: some may have been told. */
+static tsr_status seat_workers(tsr_tvm_call *call, const TVMFFIAny *session, const TVMFFIAny *function)
 {
-    const TVMFFIAny name[] = {*session, text("runtime.disco.tessera.init_ccl_per_worker")};
-    TVMFFIAny function, nothing;
-    TSR_TRY(tsr_tvm_call_global(call, "runtime.disco.SessionGetGlobalFunc", name, 2, &function));
-    const TVMFFIAny arguments[] = {*session, integer(0), integer(0), function, integer((int64_t)(intptr_t)world)};
-    const tsr_status status = tsr_tvm_call_global(call, "runtime.disco.SessionCallPacked", arguments, 5, &nothing);
-    drop(&function);
-    if (status == TSR_OK)
-        drop(&nothing);
-    return status;
+    TVMFFIAny workers, nothing;
+    tsr_disco_world *world;
+    TSR_TRY(tsr_tvm_call_global(call, "runtime.disco.SessionGetNumWorkers", session, 1, &workers));
+    TSR_TRY(tsr_disco_world_create((int)workers.v_int64, &world));
+    const TVMFFIAny arguments[] = {*session, integer(0), integer(0), *function, integer((int64_t)(intptr_t)world)};
+    TSR_TRY(tsr_tvm_call_global(call, "runtime.disco.SessionCallPacked", arguments, 5, &nothing));
+    drop(&nothing);
+    return TSR_OK;
 }
 
 tsr_status tsr_disco_init_ccl(tsr_tvm_call *call)
 {
     const TVMFFIAny *const session = call->arguments;
-    TVMFFIAny workers;
-    tsr_disco_world *world;
+    TVMFFIAny function;
     if (strcmp(tsr_tvm_type_name(session), "runtime.disco.ThreadedSession") != 0)
         return tsr_tvm_refuse_type(call, 0, "session", "runtime.disco.ThreadedSession, whose workers are threads");
-    TSR_TRY(tsr_tvm_call_global(call, "runtime.disco.SessionGetNumWorkers", session, 1, &workers));
-    TSR_TRY(tsr_disco_world_create((int)workers.v_int64, &world));
-    const tsr_status status = seat_workers(call, session, world);
-    if (status != TSR_OK)
-        tsr_disco_world_destroy(world);
+    const TVMFFIAny name[] = {*session, text("runtime.disco.tessera.init_ccl_per_worker")};
+    TSR_TRY(tsr_tvm_call_global(call, "runtime.disco.SessionGetGlobalFunc", name, 2, &function));
+    const tsr_status status = seat_workers(call, session, &function);
+    drop(&function);
     return status;
 }
 

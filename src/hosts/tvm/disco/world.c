@@ -42,11 +42,6 @@ tsr_status tsr_disco_world_create(int workers, tsr_disco_world **out)
     return status;
 }
 
-void tsr_disco_world_destroy(tsr_disco_world *world)
-{
-    free_world(world);
-}
-
 /* The last worker to leave frees the world. */
 static void leave_world(tsr_disco_world *world)
 {

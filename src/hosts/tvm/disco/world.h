@@ -17,9 +17,6 @@ typedef struct tsr_disco_seat {
 /** Makes the communicators of `workers` workers, each of which takes its seat. */
 tsr_status tsr_disco_world_create(int workers, tsr_disco_world **out);
 
-/** Destroys a world of which no worker took a seat. */
-void tsr_disco_world_destroy(tsr_disco_world *world);
-
 /** Takes the seat of worker `id`. Collective over the workers if there are several groups; worker
  * `id` is in group `id / group_size`. The last seat's end destroys the world. */
 tsr_status tsr_disco_seat_take(tsr_disco_world *world, int id, int group_size, tsr_disco_seat **out);
