@@ -16,6 +16,7 @@ typedef struct member {
 struct tsr_xla_team {
     tsr_xla_team *next;
     int64_t run;
+    int64_t opened;   /* how many rounds the teams had opened before this one */
     int been, inside; /* ranks that have joined the round, and that have not left it */
     bool failed;      /* a rank has failed in the round; the team is not used again */
     int culprit;      /* the rank that aborted it; -1: none */
@@ -89,9 +90,10 @@ static tsr_status make_team(tsr_xla_teams *teams, tsr_xla_team **out)
     return status;
 }
 
-static void open_round(const tsr_xla_teams *teams, tsr_xla_team *team, int64_t run)
+static void open_round(tsr_xla_teams *teams, tsr_xla_team *team, int64_t run)
 {
     team->run = run;
+    team->opened = teams->opened++;
     team->been = 0;
     team->failed = false;
     team->culprit = -1;
@@ -127,18 +129,20 @@ static void take_stale(tsr_xla_teams *teams, int64_t run, int rank, tsr_xla_team
     }
 }
 
-static tsr_xla_team *find_team(const tsr_xla_teams *teams, int64_t run, int rank)
+/* The rank's next round: of those of its run the first one opened, so that all ranks take them in
+ * one order, also a rank that is turns of a loop behind. */
+static tsr_xla_team *find_team(tsr_xla_teams *teams, int64_t run, int rank)
 {
-    tsr_xla_team *over = NULL;
+    tsr_xla_team *over = NULL, *next = NULL;
     for (tsr_xla_team *team = teams->first; team; team = team->next) {
         if (is_over(teams, team))
             over = team;
-        else if (team->run == run && team->been < teams->ranks && !team->members[rank].been)
-            return team;
+        else if (team->run == run && !team->members[rank].been && (!next || team->opened < next->opened))
+            next = team;
     }
-    if (over)
+    if (!next && over)
         open_round(teams, over, run);
-    return over;
+    return next ? next : over;
 }
 
 tsr_status tsr_xla_teams_join(tsr_xla_teams *teams, int64_t run, int rank, tsr_xla_team **team)
