@@ -32,6 +32,13 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
+/* When `timeout_ms` has passed, or a minute with 0. */
+static int64_t end_of(int64_t timeout_ms)
+{
+    const int64_t now = now_ns(), ms = timeout_ms ? timeout_ms : 60000;
+    return ms < (INT64_MAX - now) / 1000000 ? now + ms * 1000000 : INT64_MAX;
+}
+
 tsr_status tsr_xla_teams_begin(tsr_context *context, int ranks, int64_t timeout_ms, void (*end)(void *work),
                                tsr_xla_teams *out)
 {
@@ -198,8 +205,8 @@ tsr_status tsr_xla_teams_leave(tsr_xla_teams *teams, tsr_xla_team *team, int ran
     team->inside--;
     if (status != TSR_OK) {
         team->failed = true;
-        team->forgets = now_ns() + (teams->timeout_ms ? teams->timeout_ms : 60000) * 1000000;
-        if (team->culprit >= 0 && team->culprit != rank)
+        team->forgets = end_of(teams->timeout_ms);
+        if (status == TSR_ERROR_PEER && team->culprit >= 0 && team->culprit != rank)
             status = tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", team->culprit, team->why.text);
     }
     /* Ranks that are late by now would wait in vain for those that gave up; they open a round of

@@ -46,8 +46,8 @@ tsr_xla_seat *tsr_xla_team_seat(tsr_xla_team *team, int rank);
  * peers by the communicator. */
 void tsr_xla_team_abort(tsr_xla_teams *teams, tsr_xla_team *team, int rank);
 
-/* Leaves the round. Returns `status`; of a round that was aborted by another rank, with that rank's
- * sentence. */
+/* Leaves the round. Returns `status`; where it is TSR_ERROR_PEER since another rank aborted the
+ * round, with that rank's sentence. */
 tsr_status tsr_xla_teams_leave(tsr_xla_teams *teams, tsr_xla_team *team, int rank, tsr_status status);
 
 #endif
