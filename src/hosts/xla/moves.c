@@ -31,10 +31,12 @@ tsr_status tsr_xla_dims(const tsr_mesh *mesh, const char *text, bool *in)
     for (int d = 0; d < ndim; d++)
         in[d] = !text || !*text;
     for (const char *at = text; at && *at;) {
-        char word[64];
+        char word[256];
         const size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof word)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "`dims` is \"%s\", not names of mesh dims with commas", text);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "`dims` is \"%s\"; it has names of mesh dims, of at most %zu characters, with commas",
+                                  text, sizeof word - 1);
         memcpy(word, at, length);
         word[length] = 0;
         int dim = 0;

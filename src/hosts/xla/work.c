@@ -53,8 +53,8 @@ static tsr_status check_dtypes(const tsr_xla_work *work, const XLA_FFI_CallFrame
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                                   "%s %lld is %s; calls take bool, integers of 8 to 64 bits, f16, f32, f64, bf16, "
                                   "f8e4m3fn, f8e5m2, c64 and c128",
-                                  is_result ? "result" : "operand",
-                                  (long long)(is_result ? at - work->operands : at), foreign_name(buffer->dtype));
+                                  is_result ? "result" : "operand", (long long)(is_result ? at - work->operands : at),
+                                  foreign_name(buffer->dtype));
     }
     return TSR_OK;
 }
