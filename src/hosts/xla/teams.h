@@ -3,8 +3,8 @@
  * A team is a communicator of threads with a seat for each rank. It serves one round at a time: one
  * call of every rank in one run. A rank joins the first open round of its run in which it has not
  * been, or opens a round with a free team, or with a new one; so rounds of several runs, and of
- * turns of a loop that ranks reach at different times, never mix. A round that failed is closed once all
- * ranks have been there, and its team ends. */
+ * turns of a loop that ranks reach at different times, never mix. A round that failed is closed
+ * once all ranks have been there, and its team ends. */
 #ifndef TSR_HOSTS_XLA_TEAMS_H
 #define TSR_HOSTS_XLA_TEAMS_H
 

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "src/hosts/python"))
 import jax  # noqa: E402
 import numpy  # noqa: E402
-from jax.sharding import Mesh, PartitionSpec as P  # noqa: E402
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
 
 import tessera.jax  # noqa: E402
 
@@ -76,13 +76,25 @@ def axes_are_those_of_the_mesh():
         refused("jax.vmap's own axis names", lambda: call(X))
 
 
+def weights_may_be_cut_by_axes_in_any_order():
+    x, w, weights = X % 5, X % 7, X % 3
+    for form, spec in ((tessera.jax.column_parallel, P(("tp", "dp"))), (tessera.jax.row_parallel, P(None, ("tp", "dp")))):
+        def loss(x, w, form=form):
+            return (form(x, w) * weights).sum()
+        lies = jax.device_put(w, NamedSharding(GRID, spec))
+        assert numpy.array_equal(form(x, lies), x @ w.T)
+        for mine, plain in zip(jax.jit(jax.grad(loss, (0, 1)))(x, lies), (weights @ w, weights.T @ x)):
+            assert numpy.array_equal(mine, plain)
+
+
 def specs_and_timeouts_are_checked():
     refused("src: .* leaves a dim open", lambda: tessera.jax.redistribute(X, LINE, P(P.UNCONSTRAINED), P()))
     for timeout in (-1, float("inf"), float("nan")):
         refused("timeout: .* seconds, 0 or more", lambda: tessera.jax.load(timeout=timeout))
 
 
-TESTS = [names_of_axes_may_have_any_characters, dims_are_those_of_the_operand, axes_are_those_of_the_mesh, specs_and_timeouts_are_checked]
+TESTS = [names_of_axes_may_have_any_characters, dims_are_those_of_the_operand, axes_are_those_of_the_mesh, weights_may_be_cut_by_axes_in_any_order,
+         specs_and_timeouts_are_checked]
 
 
 def main():

@@ -195,10 +195,10 @@ def _mesh_axes(axis_name):
     axes = _axes(axis_name)
     for axis in axes:
         lax.axis_index(axis)  # a NameError for an axis that is not bound
-    known = jax.sharding.get_abstract_mesh().axis_names  # none inside custom_partitioning
-    if not axes or known and axes != tuple(axis for axis in known if axis in axes):
+    mesh = jax.sharding.get_abstract_mesh()  # an empty one inside custom_partitioning
+    if not axes or mesh.axis_names and axes != _in_order(mesh, axes):
         raise ValueError(f"axis_name: {axis_name!r} is refused; a name, or a tuple of names, names axes of the mesh in "
-                         f"its order: {', '.join(known)}")
+                         f"its order: {', '.join(mesh.axis_names)}")
     return axes
 
 
@@ -212,6 +212,11 @@ def _dim(name, dim, x):
     if not -x.ndim <= operator.index(dim) < x.ndim:
         raise ValueError(f"{name}: {dim} is not a dim of x, which has {x.ndim}")
     return operator.index(dim) % x.ndim
+
+
+def _in_order(mesh, axes):
+    """Axes in the order of the mesh."""
+    return tuple(axis for axis in mesh.axis_names if axis in axes)
 
 
 def _parts(mesh, axes):
@@ -578,7 +583,9 @@ def _layer_of_arrays(form):
     def divide(mesh, operands, has_bias):
         x, w = (operand.sharding.spec for operand in operands[:2])
         cut, specs = _layer_specs(form, x, w)
-        attributes = {"dims": _names(cut), "x": _placements(mesh, specs[0]), "y": _placements(mesh, specs[3])}
+        # In which order axes cut a dim says which part is where, and not what becomes of it.
+        x, y = (P(*(_in_order(mesh, _axes(axes)) for axes in specs[i])) for i in (0, 3))
+        attributes = {"dims": _names(_in_order(mesh, cut)), "x": _placements(mesh, x), "y": _placements(mesh, y)}
         return attributes, specs[:2 + has_bias], specs[3]
 
     def forward(mesh, operands):
