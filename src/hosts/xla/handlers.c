@@ -15,7 +15,7 @@ typedef struct handler {
 static tsr_status instantiate(XLA_FFI_CallFrame *frame, tsr_xla_kind kind, const tsr_xla_types *types)
 {
     tsr_xla_call *call = NULL;
-    TSR_TRY(tsr_xla_call_create(kind, &frame->attrs, &call));
+    TSR_TRY(tsr_xla_call_create(kind, &frame->attrs, false, &call));
     const tsr_status status = tsr_xla_state_set(frame, types->state, call);
     if (status != TSR_OK)
         tsr_xla_call_destroy(call);
