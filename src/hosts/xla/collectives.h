@@ -1,6 +1,7 @@
 /* What XLA lends to calls on GPUs: communicators, by its extension for collectives, and streams.
  *
- * The extension's header came with API 0.5. A library that is built without it refuses the calls. */
+ * The extension's header came with API 0.5. A library that is built without it refuses the
+ * calls. */
 #ifndef TSR_HOSTS_XLA_COLLECTIVES_H
 #define TSR_HOSTS_XLA_COLLECTIVES_H
 
