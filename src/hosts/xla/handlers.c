@@ -141,6 +141,7 @@ static const handler handlers[] = {
     {"tsr_xla_linear_row_backward", tsr_xla_linear_row_backward},
 };
 
+/* Before API 0.5 a bundle has no `record`: `traits` have its place, and both are 0. */
 static tsr_status register_handlers(const XLA_FFI_Api *api)
 {
     for (size_t h = 0; h < sizeof handlers / sizeof handlers[0]; h++) {
