@@ -22,6 +22,7 @@ typedef struct gpu_clique {
 
 typedef struct gpu_host {
     gpu_faults faults;
+    const XLA_FFI_Api *api;
     int devices, launch;
     const int64_t *assignment;
     tsr_device_driver *driver;

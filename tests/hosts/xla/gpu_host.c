@@ -81,10 +81,8 @@ static void set_attribute(frame *f, size_t at, const gpu_attribute *from)
 static XLA_FFI_Error *serve(device *d, XLA_FFI_ExecutionStage stage)
 {
     const gpu_call *const call = d->call;
-    frame f = {.xla = {.struct_size = XLA_FFI_CallFrame_STRUCT_SIZE,
-                       .api = gpu_ffi_table(&d->ctx.host->faults),
-                       .ctx = &d->ctx,
-                       .stage = stage}};
+    frame f = {
+        .xla = {.struct_size = XLA_FFI_CallFrame_STRUCT_SIZE, .api = d->ctx.host->api, .ctx = &d->ctx, .stage = stage}};
     size_t count = 0;
     while (count < GPU_ATTRIBUTES && call->attributes[count].name) {
         set_attribute(&f, count, &call->attributes[count]);
@@ -302,6 +300,7 @@ char *gpu_host_run(const gpu_call *call, int devices, const int64_t *assignment,
     gpu_host host = {.devices = devices, .assignment = assignment};
     if (faults)
         host.faults = *faults;
+    host.api = gpu_ffi_table(&host.faults);
     standin_begin(devices, 7);
     assert_int_equal(standin_driver_create(&host.driver), TSR_OK);
     host.table = tsr_device_driver_table(host.driver, &host.self);
