@@ -1,10 +1,12 @@
 /* Times collectives of four XLA CPU devices: this library's custom calls beside XLA's own
- * in-process collectives, and what a call costs beside an empty custom call.
+ * in-process collectives and beside plain copies, and what a call costs beside an empty custom
+ * call. Plain copies are the limit: a call in which each device fills its result by memcpy() from
+ * its operand, so that it reads and writes as many bytes as a collective at least does.
  *
  * usage: bench-xla PLUGIN.so [MIB [REPETITIONS [NAME]]]
  *
  * A launch is one operation on each device, whose result gets new memory from XLA, or a chain of
- * them, whose results in between share memory. The two sides take turns. Prints the median and the
+ * them, whose results in between share memory. The sides take turns. Prints the median and the
  * least time of each, and the median of the processor time of all threads, which other programs on
  * the machine disturb less. */
 #include "pjrt.h"
@@ -50,6 +52,26 @@ static XLA_FFI_Error *do_nothing(XLA_FFI_CallFrame *frame)
 {
     if (frame->extension_start && frame->extension_start->type == XLA_FFI_Extension_Metadata)
         ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata->api_version = frame->api->api_version;
+    return NULL;
+}
+
+static size_t bytes_of(const XLA_FFI_Buffer *buffer)
+{
+    size_t bytes = sizeof(float);
+    for (int64_t d = 0; d < buffer->rank; d++)
+        bytes *= (size_t)buffer->dims[d];
+    return bytes;
+}
+
+/* The plain copies. */
+static XLA_FFI_Error *fill_by_copies(XLA_FFI_CallFrame *frame)
+{
+    if (frame->extension_start && frame->extension_start->type == XLA_FFI_Extension_Metadata)
+        return do_nothing(frame);
+    const XLA_FFI_Buffer *const in = frame->args.args[0], *const out = frame->rets.rets[0];
+    const size_t step = bytes_of(in), bytes = bytes_of(out);
+    for (size_t at = 0; at < bytes; at += step)
+        memcpy((char *)out->data + at, in->data, step < bytes - at ? step : bytes - at);
     return NULL;
 }
 
@@ -189,22 +211,25 @@ static void measure(const xla_host *host, side *sides, int count, int repetition
     }
 }
 
-static void compare_two(const xla_host *host, const char *name, const char *theirs, const char *ours, int64_t in,
-                        int64_t out, int operations, int repetitions)
+static void compare_sides(const xla_host *host, const char *name, const char *theirs, const char *ours, int64_t in,
+                          int64_t out, int operations, int repetitions)
 {
-    static side sides[2];
-    char names[2][64];
-    snprintf(names[0], sizeof names[0], "%s, XLA", name);
-    snprintf(names[1], sizeof names[1], "%s, Tessera", name);
-    sides[0] = (side){.name = names[0], .operation = theirs, .in = in, .out = out, .operations = operations};
-    sides[1] = (side){.name = names[1], .operation = ours, .in = in, .out = out, .operations = operations};
-    measure(host, sides, 2, repetitions);
+    enum { SIDES = 3 };
+    static side sides[SIDES];
+    const char *const whose[SIDES] = {"XLA", "Tessera", "copies"}, *const what[SIDES] = {theirs, ours,
+                                                                                         CALL("copies", "")};
+    char names[SIDES][64];
+    for (int s = 0; s < SIDES; s++) {
+        snprintf(names[s], sizeof names[s], "%s, %s", name, whose[s]);
+        sides[s] = (side){.name = names[s], .operation = what[s], .in = in, .out = out, .operations = operations};
+    }
+    measure(host, sides, SIDES, repetitions);
 }
 
 int main(int argc, char **argv)
 {
     xla_host host;
-    XLA_FFI_Handler *const empty = do_nothing, *const registers = tsr_xla_register;
+    XLA_FFI_Handler *const empty = do_nothing, *const copies = fill_by_copies, *const registers = tsr_xla_register;
     const int64_t mib = argc > 2 ? atoll(argv[2]) : 64;
     const int repetitions = argc > 3 && atoi(argv[3]) <= MOST ? atoi(argv[3]) : 7;
     const char *const only = argc > 4 ? argv[4] : "";
@@ -216,6 +241,7 @@ int main(int argc, char **argv)
     check(xla_host_open(argv[1], DEVICES, &host));
     check(xla_host_register(&host, "tsr_xla_register", *(void **)&registers));
     check(xla_host_register(&host, "empty", *(void **)&empty));
+    check(xla_host_register(&host, "copies", *(void **)&copies));
     const struct row {
         const char *name, *theirs, *ours;
         int64_t in, out;
@@ -237,8 +263,8 @@ int main(int argc, char **argv)
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
         if (strstr(rows[r].name, only))
-            compare_two(&host, rows[r].name, rows[r].theirs, rows[r].ours, rows[r].in, rows[r].out, rows[r].operations,
-                        rows[r].repetitions);
+            compare_sides(&host, rows[r].name, rows[r].theirs, rows[r].ours, rows[r].in, rows[r].out,
+                          rows[r].operations, rows[r].repetitions);
     xla_host_close(&host);
     return 0;
 }
