@@ -128,6 +128,54 @@ TSR_API struct XLA_FFI_Error *tsr_xla_linear_row_backward(struct XLA_FFI_CallFra
  */
 TSR_API struct XLA_FFI_Error *tsr_xla_register(struct XLA_FFI_CallFrame *frame);
 
+/**
+ * The handlers for GPUs: those of the same names without `gpu`, under whose names they are
+ * registered for the platform "CUDA". Operands, results and attributes are the same, and:
+ *
+ * - `devices`: the ids of devices as XLA's collectives number them, replica * partitions +
+ *   partition, in rank order; none: rank r is id r. Where the program has more devices than the
+ * mesh has ranks, the ids of all its meshes one after another.
+ * - `channel`: XLA's communication id; none: 0. Calls with the same one share a communicator with
+ *   each other, and with XLA's own collectives of the same id.
+ *
+ * XLA (jaxlib 0.12 and newer) lends the communicator, which is NCCL's and is not split, by its
+ * FFI's extension for collectives. The handlers serve the stages INSTANTIATE, PREPARE, INITIALIZE
+ * and EXECUTE, and are registered for all of them. libtessera-cuda is opened at PREPARE. A call
+ * only enqueues on XLA's stream, but for its first launch, which plans. A device that does not come
+ * is waited for by the GPU: `timeout_ms` holds for the first launch alone, and errors name no rank.
+ */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_redistribute(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_all_reduce(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_all_gather(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_reduce_scatter(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_all_to_all(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_linear_column(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_linear_column_backward(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_linear_row(struct XLA_FFI_CallFrame *frame);
+
+/** See tsr_xla_gpu_redistribute(). */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_linear_row_backward(struct XLA_FFI_CallFrame *frame);
+
+/**
+ * Registers the handlers for GPUs, as tsr_xla_register() does those for CPUs. JAX registers the
+ * handlers themselves.
+ */
+TSR_API struct XLA_FFI_Error *tsr_xla_gpu_register(struct XLA_FFI_CallFrame *frame);
+
 /** Communicators that a host lends to the calls of its launches: user data of an execution, under
  * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. Launches of
  * one program that lend do not overlap on a device, which XLA's CPU client sees to. Every launch of

@@ -7,6 +7,10 @@
 
 enum { ALIGNMENT = 64, PREFERRED = 1 /* MPOL_PREFERRED of numaif.h, which needs libnuma */ };
 
+/* Weights are read from end to end for each token: with small pages, finding them takes as long as
+ * reading them. */
+#define HUGE_PAGE ((size_t)2 << 20)
+
 /* Asks for pages on a NUMA node. Where the system does not know how, it chooses. */
 static void prefer_node(void *pages, size_t bytes, int node)
 {
@@ -14,8 +18,32 @@ static void prefer_node(void *pages, size_t bytes, int node)
     (void)syscall(SYS_mbind, pages, bytes, PREFERRED, &mask, 8 * sizeof mask + 1, 0);
 }
 
+static char *map(size_t bytes)
+{
+    void *const pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+/* A huge page more is mapped than is wanted, and what lies outside is unmapped again. */
+static char *map_huge(size_t bytes)
+{
+    char *const wide = bytes <= SIZE_MAX - HUGE_PAGE ? map(bytes + HUGE_PAGE) : NULL;
+    if (!wide)
+        return NULL;
+    const size_t before = -(uintptr_t)wide % HUGE_PAGE;
+    if (before > 0)
+        (void)munmap(wide, before);
+    (void)munmap(wide + before + bytes, HUGE_PAGE - before);
+    /* Fails where huge pages are switched off. */
+    (void)madvise(wide + before, bytes, MADV_HUGEPAGE);
+    return wide + before;
+}
+
+/* The bytes that are mapped for a buffer: whole huge pages, or at least a byte. */
 static size_t mapped_bytes(size_t size)
 {
+    if (size >= HUGE_PAGE && size <= SIZE_MAX - HUGE_PAGE)
+        return (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     return size > 0 ? size : 1;
 }
 
@@ -82,11 +110,12 @@ static const char *get_name(ggml_backend_buffer_type_t type)
 static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t size)
 {
     const tsr_ggml_device *const device = type->context;
-    void *const pages = mmap(NULL, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED)
+    const size_t bytes = mapped_bytes(size);
+    char *const pages = bytes < HUGE_PAGE ? map(bytes) : map_huge(bytes);
+    if (!pages)
         return NULL;
     if (device->place.node >= 0)
-        prefer_node(pages, mapped_bytes(size), device->place.node);
+        prefer_node(pages, bytes, device->place.node);
     return ggml_backend_buffer_init(type, functions, pages, size);
 }
 

@@ -1,10 +1,13 @@
 #include "call.h"
 
+#include "cuda.h"
 #include "layers.h"
 #include "moves.h"
+#include "scratch.h"
 #include "teams.h"
 
 #include <tessera/saved.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
@@ -19,6 +22,8 @@ struct tsr_xla_call {
     bool has_teams;
     tsr_xla_teams teams;
     tsr_xla_seat *lent; /* with lent communicators: each rank's */
+    bool on_gpus, has_gpu_seats;
+    tsr_xla_gpu_seats gpu_seats;
 };
 
 /* ---- The stage INSTANTIATE ---- */
@@ -94,14 +99,19 @@ static tsr_status check_texts(tsr_xla_call *call, const tsr_mesh *mesh)
 static tsr_status check_devices(const tsr_xla_call *call)
 {
     const tsr_xla_numbers *const devices = &call->attributes.devices;
-    if (devices->values && devices->count != call->ranks)
+    if (call->on_gpus && devices->count % call->ranks != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "`devices` has %lld entries, but each mesh has ranks 0 to %lld: give as many for each",
+                              (long long)devices->count, (long long)call->ranks - 1);
+    if (!call->on_gpus && devices->values && devices->count != call->ranks)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "`devices` has %lld entries, but the mesh has ranks 0 to %lld",
                               (long long)devices->count, (long long)call->ranks - 1);
     for (int64_t r = 0; r < devices->count; r++)
         for (int64_t s = 0; s < r; s++)
             if (devices->values[r] == devices->values[s])
                 return tsr_status_set(TSR_ERROR_ARGUMENT, "`devices` has device %lld for ranks %lld and %lld",
-                                      (long long)devices->values[r], (long long)s, (long long)r);
+                                      (long long)devices->values[r], (long long)(s % call->ranks),
+                                      (long long)(r % call->ranks));
     return TSR_OK;
 }
 
@@ -116,6 +126,20 @@ static tsr_status check_mesh(tsr_xla_call *call)
     return status;
 }
 
+/* Without `devices` GPUs are those of the ranks' numbers. */
+static tsr_status number_devices(tsr_xla_call *call)
+{
+    void *memory;
+    tsr_xla_numbers *const devices = &call->attributes.devices;
+    if (devices->values)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(call->context, (size_t)call->ranks * sizeof *devices->values, &memory));
+    *devices = (tsr_xla_numbers){.count = call->ranks, .values = memory};
+    for (int64_t r = 0; r < call->ranks; r++)
+        devices->values[r] = r;
+    return TSR_OK;
+}
+
 static void end_work(void *work)
 {
     tsr_xla_work_end(work);
@@ -126,6 +150,8 @@ static tsr_status fill_call(tsr_xla_call *call, const XLA_FFI_Attrs *attrs)
     TSR_TRY(tsr_context_create(NULL, &call->context));
     TSR_TRY(tsr_xla_attributes_read(attrs, call->kind, call->context, &call->attributes));
     TSR_TRY(call->attributes.plan.data ? check_plan(call) : check_mesh(call));
+    if (call->on_gpus)
+        TSR_TRY(number_devices(call));
     TSR_TRY(check_devices(call));
     void *seats;
     const size_t bytes = (size_t)call->ranks * sizeof(tsr_xla_seat);
@@ -133,15 +159,18 @@ static tsr_status fill_call(tsr_xla_call *call, const XLA_FFI_Attrs *attrs)
     call->lent = memset(seats, 0, bytes);
     TSR_TRY(tsr_xla_teams_begin(call->context, (int)call->ranks, call->attributes.timeout_ms, end_work, &call->teams));
     call->has_teams = true;
+    TSR_TRY(tsr_xla_gpu_seats_begin(call->context, end_work, &call->gpu_seats));
+    call->has_gpu_seats = true;
     return TSR_OK;
 }
 
-tsr_status tsr_xla_call_create(tsr_xla_kind kind, const XLA_FFI_Attrs *attrs, tsr_xla_call **out)
+tsr_status tsr_xla_call_create(tsr_xla_kind kind, const XLA_FFI_Attrs *attrs, bool on_gpus, tsr_xla_call **out)
 {
     tsr_xla_call *const call = calloc(1, sizeof *call);
     if (!call)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a call");
     call->kind = kind;
+    call->on_gpus = on_gpus;
     const tsr_status status = fill_call(call, attrs);
     if (status == TSR_OK)
         *out = call;
@@ -157,6 +186,8 @@ void tsr_xla_call_destroy(void *state)
     tsr_status_keep(&kept);
     if (call->has_teams)
         tsr_xla_teams_end(&call->teams);
+    if (call->has_gpu_seats)
+        tsr_xla_gpu_seats_end(&call->gpu_seats);
     for (int64_t r = 0; call->lent && r < call->ranks; r++)
         if (call->lent[r].work)
             tsr_xla_work_end(call->lent[r].work);
@@ -203,11 +234,12 @@ static bool is_layer(tsr_xla_kind kind)
 }
 
 /* Makes what the seat keeps. */
-static tsr_status prepare_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const XLA_FFI_CallFrame *frame)
+static tsr_status prepare_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const tsr_xla_lane *lane,
+                               const XLA_FFI_CallFrame *frame)
 {
     tsr_xla_work *work = NULL;
     const tsr_xla_attributes *const a = &call->attributes;
-    TSR_TRY(tsr_xla_work_begin(call->context, seat->comm, a->mesh, frame, &work));
+    TSR_TRY(tsr_xla_work_begin(call->context, seat->comm, a->mesh, lane, frame, &work));
     const tsr_status status = is_layer(call->kind) ? tsr_xla_layer_prepare(work, call->kind, a, frame)
                                                    : tsr_xla_move_prepare(work, call->kind, a, frame);
     if (status == TSR_OK)
@@ -220,9 +252,10 @@ static tsr_status prepare_seat(const tsr_xla_call *call, tsr_xla_seat *seat, con
 /* Runs the call of a seat. `*alone`: it failed by itself, and perhaps before it met its peers. */
 static tsr_status run_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const XLA_FFI_CallFrame *frame, bool *alone)
 {
-    tsr_status status = seat->work ? TSR_OK : prepare_seat(call, seat, frame);
+    static const tsr_xla_lane host = {{NULL, 0}, NULL};
+    tsr_status status = seat->work ? TSR_OK : prepare_seat(call, seat, &host, frame);
     if (status == TSR_OK)
-        status = tsr_xla_work_point(seat->work, frame);
+        status = tsr_xla_work_point(seat->work, &host, frame);
     *alone = status != TSR_OK && status != TSR_ERROR_PEER;
     TSR_TRY(status);
     return is_layer(call->kind) ? tsr_xla_layer_execute(seat->work) : tsr_xla_move_execute(seat->work);
@@ -260,4 +293,69 @@ tsr_status tsr_xla_call_run(tsr_xla_call *call, const tsr_xla_place *place, tsr_
     if (alone)
         tsr_xla_team_abort(&call->teams, team, rank);
     return tsr_xla_teams_leave(&call->teams, team, rank, status);
+}
+
+/* ---- Calls on GPUs ---- */
+
+static tsr_xla_group group_of(const tsr_xla_call *call)
+{
+    const tsr_xla_attributes *const a = &call->attributes;
+    return (tsr_xla_group){a->devices.values, a->devices.count, call->ranks, a->channel < 0 ? 0 : a->channel};
+}
+
+tsr_status tsr_xla_call_request(tsr_xla_call *call, const XLA_FFI_CallFrame *frame)
+{
+    const tsr_xla_group group = group_of(call);
+    TSR_TRY(tsr_xla_collectives_request(frame, &group, call->context));
+    return tsr_xla_gpu_seats_open(&call->gpu_seats);
+}
+
+tsr_status tsr_xla_call_sit_down(tsr_xla_call *call, tsr_xla_place *place, const XLA_FFI_CallFrame *frame,
+                                 tsr_xla_gpu_seat **seat)
+{
+    const tsr_xla_group group = group_of(call);
+    struct ncclComm *lent = NULL;
+    TSR_TRY(tsr_xla_collectives_get(frame, &group, call->context, &lent));
+    TSR_TRY(tsr_xla_gpu_seats_open(&call->gpu_seats));
+    TSR_TRY(tsr_xla_gpu_seats_find(&call->gpu_seats, place->device, lent, call->attributes.timeout_ms, seat));
+    tsr_comm *const comm = (*seat)->seat.comm;
+    place->rank = tsr_comm_rank(comm);
+    if (tsr_comm_size(comm) != call->ranks)
+        return tsr_status_set(TSR_ERROR_STATE, "XLA lends a communicator with %d ranks, but the mesh has %lld",
+                              tsr_comm_size(comm), (long long)call->ranks);
+    return TSR_OK;
+}
+
+/* Plans are compared by messages of the library's own stream, so XLA's kernels end before. */
+static tsr_status prepare_gpu_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const tsr_xla_lane *lane,
+                                   const XLA_FFI_CallFrame *frame)
+{
+    void *self;
+    const tsr_device_table *const table = tsr_device_driver_table(lane->device.driver, &self);
+    if (table->stream_synchronize)
+        TSR_TRY(table->stream_synchronize(self, lane->device.index, lane->stream));
+    return prepare_seat(call, seat, lane, frame);
+}
+
+static tsr_status execute_on_gpu(const tsr_xla_call *call, tsr_xla_seat *seat, const tsr_xla_lane *lane,
+                                 const XLA_FFI_CallFrame *frame)
+{
+    if (!seat->work)
+        TSR_TRY(prepare_gpu_seat(call, seat, lane, frame));
+    tsr_xla_work *const work = seat->work;
+    TSR_TRY(tsr_xla_work_point(work, lane, frame));
+    tsr_status status = tsr_xla_scratch_take(work, frame);
+    if (status == TSR_OK)
+        status = is_layer(call->kind) ? tsr_xla_layer_execute(work) : tsr_xla_move_execute(work);
+    return tsr_xla_scratch_return(work, frame, status);
+}
+
+tsr_status tsr_xla_call_run_on_gpu(tsr_xla_call *call, tsr_xla_gpu_seat *seat, const tsr_xla_place *place,
+                                   const XLA_FFI_CallFrame *frame)
+{
+    tsr_xla_lane lane = {{tsr_xla_cuda_driver(), (int)place->device}, NULL};
+    TSR_TRY(tsr_xla_collectives_stream(frame, &lane.stream));
+    const tsr_status status = execute_on_gpu(call, &seat->seat, &lane, frame);
+    seat->failed = status != TSR_OK;
+    return status;
 }

@@ -4,14 +4,17 @@
 #define TSR_HOSTS_XLA_CALL_H
 
 #include "attributes.h"
+#include "collectives.h"
+#include "gpu_seats.h"
 
 #include <tessera/comm.h>
 
 /* A call site. */
 typedef struct tsr_xla_call tsr_xla_call;
 
-/* Checks and keeps a frame's attributes: what the stage INSTANTIATE does. */
-tsr_status tsr_xla_call_create(tsr_xla_kind kind, const XLA_FFI_Attrs *attrs, tsr_xla_call **out);
+/* Checks and keeps a frame's attributes: what the stage INSTANTIATE does. `on_gpus`: devices are
+ * GPUs, of one mesh or of several. */
+tsr_status tsr_xla_call_create(tsr_xla_kind kind, const XLA_FFI_Attrs *attrs, bool on_gpus, tsr_xla_call **out);
 
 /* For XLA, which destroys states: `call` is a tsr_xla_call. */
 void tsr_xla_call_destroy(void *call);
@@ -34,5 +37,19 @@ tsr_status tsr_xla_call_run(tsr_xla_call *call, const tsr_xla_place *place, tsr_
 
 /* The number of ranks. */
 int64_t tsr_xla_call_ranks(const tsr_xla_call *call);
+
+/* ---- Calls on GPUs ---- */
+
+/* Asks XLA for a communicator, and opens libtessera-cuda: what the stage PREPARE does. */
+tsr_status tsr_xla_call_request(tsr_xla_call *call, const XLA_FFI_CallFrame *frame);
+
+/* Finds the seat of GPU place->device over the communicator that XLA lends, and the rank: what the
+ * stage INITIALIZE does. */
+tsr_status tsr_xla_call_sit_down(tsr_xla_call *call, tsr_xla_place *place, const XLA_FFI_CallFrame *frame,
+                                 tsr_xla_gpu_seat **seat);
+
+/* Collective over the ranks of the mesh: enqueues the call on XLA's stream. */
+tsr_status tsr_xla_call_run_on_gpu(tsr_xla_call *call, tsr_xla_gpu_seat *seat, const tsr_xla_place *place,
+                                   const XLA_FFI_CallFrame *frame);
 
 #endif

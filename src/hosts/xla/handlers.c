@@ -15,7 +15,7 @@ typedef struct handler {
 static tsr_status instantiate(XLA_FFI_CallFrame *frame, tsr_xla_kind kind, const tsr_xla_types *types)
 {
     tsr_xla_call *call = NULL;
-    TSR_TRY(tsr_xla_call_create(kind, &frame->attrs, &call));
+    TSR_TRY(tsr_xla_call_create(kind, &frame->attrs, false, &call));
     const tsr_status status = tsr_xla_state_set(frame, types->state, call);
     if (status != TSR_OK)
         tsr_xla_call_destroy(call);
@@ -141,6 +141,7 @@ static const handler handlers[] = {
     {"tsr_xla_linear_row_backward", tsr_xla_linear_row_backward},
 };
 
+/* Before API 0.5 a bundle has no `record`: `traits` have its place, and both are 0. */
 static tsr_status register_handlers(const XLA_FFI_Api *api)
 {
     for (size_t h = 0; h < sizeof handlers / sizeof handlers[0]; h++) {

@@ -109,7 +109,7 @@ static tsr_status prepare_forward(tsr_xla_work *work, const tsr_xla_attributes *
     if (bias)
         TSR_TRY(tsr_xla_work_box(work, frame, 2, l->b, "b"));
     TSR_TRY(tsr_xla_work_box(work, frame, work->operands, l->y, "y"));
-    TSR_TRY(tsr_linear_plan_create(l->x, l->w, l->b, l->y, &work->forward));
+    TSR_TRY(tsr_linear_plan_create_on(l->x, l->w, l->b, l->y, work->lane.device, &work->forward));
     return tsr_xla_work_allocate(work, tsr_linear_plan_workspace_bytes(work->forward));
 }
 
@@ -117,7 +117,7 @@ static tsr_status execute_forward(const tsr_xla_work *work)
 {
     const tsr_tensor *const t = work->tensors;
     return tsr_linear_plan_execute(work->forward, &t[0], &t[1], work->operands == 3 ? &t[2] : NULL, &t[work->operands],
-                                   work->workspace, work->bytes, NULL);
+                                   work->workspace, work->bytes, work->lane.stream);
 }
 
 /* ---- Backward ---- */
@@ -157,7 +157,7 @@ static tsr_status prepare_backward(tsr_xla_work *work, const tsr_xla_attributes 
     static const char *const names[] = {"x", "w", "dy", "dx", "dw", "db"};
     for (int at = 0; at < (bias ? 6 : 5); at++)
         TSR_TRY(tsr_xla_work_box(work, frame, at, layouts[at], names[at]));
-    TSR_TRY(tsr_linear_backward_plan_create(l->x, l->w, l->b, l->dy, l->dx, l->dw, l->db, tsr_device_host(),
+    TSR_TRY(tsr_linear_backward_plan_create(l->x, l->w, l->b, l->dy, l->dx, l->dw, l->db, work->lane.device,
                                             &work->backward));
     return tsr_xla_work_allocate(work, tsr_linear_backward_plan_workspace_bytes(work->backward));
 }
@@ -166,7 +166,8 @@ static tsr_status execute_backward(const tsr_xla_work *work)
 {
     const tsr_tensor *const t = work->tensors;
     return tsr_linear_backward_plan_execute(work->backward, &t[0], &t[1], &t[2], &t[3], &t[4],
-                                            work->results == 3 ? &t[5] : NULL, work->workspace, work->bytes, NULL);
+                                            work->results == 3 ? &t[5] : NULL, work->workspace, work->bytes,
+                                            work->lane.stream);
 }
 
 /* ---- Both ---- */

@@ -354,5 +354,5 @@ tsr_status tsr_xla_move_prepare(tsr_xla_work *work, tsr_xla_kind kind, const tsr
 tsr_status tsr_xla_move_execute(const tsr_xla_work *work)
 {
     return tsr_plan_execute(work->plan, work->comm, work->tensors, work->tensors + work->operands, work->workspace,
-                            work->bytes, NULL);
+                            work->bytes, work->lane.stream);
 }

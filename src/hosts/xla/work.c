@@ -1,6 +1,7 @@
 #include "work.h"
 
 #include <tessera/sys/comm.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
@@ -59,14 +60,17 @@ static tsr_status check_dtypes(const tsr_xla_work *work, const XLA_FFI_CallFrame
     return TSR_OK;
 }
 
-tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *mesh, const XLA_FFI_CallFrame *frame,
-                              tsr_xla_work **out)
+tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *mesh, const tsr_xla_lane *lane,
+                              const XLA_FFI_CallFrame *frame, tsr_xla_work **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(tsr_xla_work), &memory));
     tsr_xla_work *const work = memory;
-    *work = (tsr_xla_work){
-        .context = context, .comm = tsr_comm_retain(comm), .operands = frame->args.size, .results = frame->rets.size};
+    *work = (tsr_xla_work){.context = context,
+                           .lane = *lane,
+                           .comm = tsr_comm_retain(comm),
+                           .operands = frame->args.size,
+                           .results = frame->rets.size};
     tsr_status status = check_dtypes(work, frame);
     if (status == TSR_OK)
         status = allocate_parts(work);
@@ -86,10 +90,16 @@ void tsr_xla_work_end(tsr_xla_work *work)
     tsr_linear_backward_plan_destroy(work->backward);
     tsr_mesh_destroy(work->mesh);
     tsr_comm_release(work->comm);
-    tsr_release(work->context, work->workspace);
+    if (!tsr_xla_work_on_gpu(work))
+        tsr_release(work->context, work->workspace);
     tsr_release(work->context, work->parts);
     tsr_release(work->context, work->tensors);
     tsr_release(work->context, work);
+}
+
+bool tsr_xla_work_on_gpu(const tsr_xla_work *work)
+{
+    return work->lane.device.driver != NULL;
 }
 
 const XLA_FFI_Buffer *tsr_xla_work_buffer(const tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at)
@@ -158,7 +168,8 @@ static void set_part(tsr_xla_work *work, int64_t at, const XLA_FFI_Buffer *buffe
 {
     const tsr_dtype dtype = tsr_xla_dtype(buffer->dtype);
     work->parts[at] = (tsr_xla_part){*tensor, (size_t)count_of(buffer) * tsr_dtype_bytes(dtype), padded};
-    work->tensors[at] = *tensor;
+    work->parts[at].tensor.device = work->lane.device;
+    work->tensors[at] = work->parts[at].tensor;
 }
 
 tsr_status tsr_xla_work_box(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at, const tsr_layout *layout,
@@ -213,7 +224,7 @@ tsr_status tsr_xla_work_view(tsr_xla_work *work, const XLA_FFI_CallFrame *frame,
 tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes)
 {
     work->bytes = bytes;
-    return bytes ? tsr_allocate_data(work->context, bytes, &work->workspace) : TSR_OK;
+    return bytes && !tsr_xla_work_on_gpu(work) ? tsr_allocate_data(work->context, bytes, &work->workspace) : TSR_OK;
 }
 
 /* XLA gives large results memory that it has just got from the system, of which every page is a
@@ -232,8 +243,26 @@ static void widen_pages(void *data, size_t bytes)
 #endif
 }
 
-tsr_status tsr_xla_work_point(tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
+/* Clears the result's buffer if the part is not all of it. */
+static tsr_status ready_result(const tsr_xla_work *work, const tsr_xla_part *part, void *data)
 {
+    if (tsr_xla_work_on_gpu(work)) {
+        void *self;
+        const tsr_device *const device = &work->lane.device;
+        const tsr_device_table *const table = tsr_device_driver_table(device->driver, &self);
+        const tsr_box_fill box = {
+            .dst = data, .element_bytes = 1, .ndim = 1, .shape = {(int64_t)part->bytes}, .dst_strides = {1}};
+        return part->padded && part->bytes ? table->fill(self, device->index, &box, work->lane.stream) : TSR_OK;
+    }
+    widen_pages(data, part->bytes);
+    if (part->padded)
+        memset(data, 0, part->bytes);
+    return TSR_OK;
+}
+
+tsr_status tsr_xla_work_point(tsr_xla_work *work, const tsr_xla_lane *lane, const XLA_FFI_CallFrame *frame)
+{
+    work->lane = *lane;
     if (frame->args.size != work->operands || frame->rets.size != work->results)
         return tsr_status_set(TSR_ERROR_STATE, "the call has another number of operands or results than before");
     for (int64_t at = 0; at < work->operands + work->results; at++) {
@@ -242,11 +271,10 @@ tsr_status tsr_xla_work_point(tsr_xla_work *work, const XLA_FFI_CallFrame *frame
         const tsr_dtype dtype = tsr_xla_dtype(buffer->dtype);
         if (dtype != part->tensor.dtype || (size_t)count_of(buffer) * tsr_dtype_bytes(dtype) != part->bytes)
             return tsr_status_set(TSR_ERROR_STATE, "a buffer of the call has another shape or dtype than before");
+        work->tensors[at] = part->tensor;
         work->tensors[at].data = buffer->data;
         if (at >= work->operands)
-            widen_pages(buffer->data, part->bytes);
-        if (part->padded && at >= work->operands)
-            memset(buffer->data, 0, part->bytes);
+            TSR_TRY(ready_result(work, part, buffer->data));
     }
     return TSR_OK;
 }

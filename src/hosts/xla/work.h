@@ -7,6 +7,12 @@
 
 #include <tessera/linear.h>
 
+/* Where a rank computes. */
+typedef struct tsr_xla_lane {
+    tsr_device device; /* the host, or a GPU of libtessera-cuda */
+    tsr_stream stream; /* XLA's; NULL on the host */
+} tsr_xla_lane;
+
 /* A rank's part in a buffer: its leading box, or all of it in another shape. */
 typedef struct tsr_xla_part {
     tsr_tensor tensor; /* without data */
@@ -16,6 +22,7 @@ typedef struct tsr_xla_part {
 
 typedef struct tsr_xla_work {
     tsr_context *context; /* borrowed */
+    tsr_xla_lane lane;    /* of this call */
     tsr_comm *comm;       /* retained: a host may end it, and lend another one in its place */
     tsr_mesh *mesh;
     tsr_plan *plan;                     /* of moves; */
@@ -24,13 +31,14 @@ typedef struct tsr_xla_work {
     int64_t operands, results;
     tsr_xla_part *parts; /* of the operands, then of the results */
     tsr_tensor *tensors; /* those of the parts, with this call's data */
-    void *workspace;
+    void *workspace;     /* of the lane's device: the work's own on the host, on a GPU this call's */
     size_t bytes;
 } tsr_xla_work;
 
-/* A work for a frame's operands and results, with a mesh over `comm` unless `mesh` is NULL. */
-tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *mesh, const XLA_FFI_CallFrame *frame,
-                              tsr_xla_work **out);
+/* A work for a frame's operands and results on the lane's device, with a mesh over `comm` unless
+ * `mesh` is NULL. */
+tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *mesh, const tsr_xla_lane *lane,
+                              const XLA_FFI_CallFrame *frame, tsr_xla_work **out);
 
 void tsr_xla_work_end(tsr_xla_work *work);
 
@@ -45,10 +53,14 @@ tsr_status tsr_xla_work_box(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, 
 /* Makes the part of `layout` all of the buffer `at`, which has as many elements. */
 tsr_status tsr_xla_work_view(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, int64_t at, const tsr_layout *layout);
 
+/* The workspace of all calls; on a GPU its size alone, for scratch.h borrows it for each call. */
 tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes);
 
-/* Points the tensors to this call's buffers, and clears results that have padding. Refuses buffers
- * of other shapes or dtypes than those the work began with. */
-tsr_status tsr_xla_work_point(tsr_xla_work *work, const XLA_FFI_CallFrame *frame);
+/* True if the work's tensors lie on a GPU. */
+bool tsr_xla_work_on_gpu(const tsr_xla_work *work);
+
+/* Points the tensors to this call's buffers, and clears results that have padding, in the order of
+ * the lane's stream. Refuses buffers of other shapes or dtypes than those the work began with. */
+tsr_status tsr_xla_work_point(tsr_xla_work *work, const tsr_xla_lane *lane, const XLA_FFI_CallFrame *frame);
 
 #endif

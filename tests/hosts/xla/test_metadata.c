@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xla/ffi/api/c_api.h>
 
@@ -18,13 +19,15 @@ static XLA_FFI_Error *take_type(XLA_FFI_Type_Register_Args *args)
 }
 
 static int registered;
+static const char *platform = "Host";
 
 static XLA_FFI_Error *take_handler(XLA_FFI_Handler_Register_Args *args)
 {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)args->name.len, args->name.ptr);
     assert_ptr_equal(strstr(name, "tsr_xla_"), name);
-    assert_memory_equal(args->platform.ptr, "Host", args->platform.len);
+    assert_int_equal(args->platform.len, strlen(platform));
+    assert_memory_equal(args->platform.ptr, platform, args->platform.len);
     assert_non_null(args->bundle.instantiate);
     assert_non_null(args->bundle.execute);
     registered++;
@@ -95,6 +98,33 @@ static void all_handlers_are_registered_by_one(void **state)
     api = api_of(XLA_FFI_API_MINOR);
     ask(tsr_xla_register, &api, sizeof(XLA_FFI_Metadata));
     assert_int_equal(registered, 9);
+    platform = "CUDA";
+    ask(tsr_xla_gpu_register, &api, sizeof(XLA_FFI_Metadata));
+    assert_int_equal(registered, 18);
+}
+
+static XLA_FFI_Error *take_error(XLA_FFI_Error_Create_Args *args)
+{
+    return (XLA_FFI_Error *)strdup(args->message);
+}
+
+static void without_the_extension_header_gpus_are_refused(void **state)
+{
+    static XLA_FFI_Api api;
+    (void)state;
+    api = api_of(XLA_FFI_API_MINOR);
+    api.XLA_FFI_Error_Create = take_error;
+    XLA_FFI_CallFrame frame = {.api = &api, .stage = XLA_FFI_ExecutionStage_INSTANTIATE};
+    char *const why = (char *)tsr_xla_gpu_all_reduce(&frame);
+    assert_non_null(why);
+#if XLA_FFI_API_MINOR >= 5
+    assert_string_equal(why, "tsr_xla_all_reduce: there is no attribute `mesh`, such as \"tp=4\"");
+#else
+    assert_string_equal(why,
+                        "tsr_xla_all_reduce: this libtessera-xla has no calls on GPUs: it was built with XLA's "
+                        "headers 0.3, of which xla/ffi/api has no collectives_c_api.h; those of jaxlib 0.12 have it");
+#endif
+    free(why);
 }
 
 int main(void)
@@ -103,6 +133,7 @@ int main(void)
         cmocka_unit_test(handlers_have_the_lesser_version),
         cmocka_unit_test(the_state_is_told_where_there_is_room),
         cmocka_unit_test(all_handlers_are_registered_by_one),
+        cmocka_unit_test(without_the_extension_header_gpus_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
