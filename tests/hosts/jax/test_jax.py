@@ -25,6 +25,7 @@ from jax import lax  # noqa: E402
 from jax.experimental.custom_partitioning import custom_partitioning  # noqa: E402
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
 
+import tap  # noqa: E402
 import tessera.jax  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
@@ -582,19 +583,6 @@ def the_page_does_what_it_says():
         raise ValueError(f"it prints\n{done.stdout}{done.stderr[-2000:]}")
 
 
-def main():
-    warnings.filterwarnings("ignore", message="XLA has 4 threads for 4 devices")
-    tessera.jax.load(sys.argv[1])
-    print(f"1..{len(TESTS)}")
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception as error:  # noqa: BLE001: every kind of failure is told, and the others are still run
-            failed += 1
-            print(f"# {type(error).__name__}: {str(error)[:2000]}\nnot ok {number} - {test.__name__}", flush=True)
-    return 1 if failed else 0
-
-
-sys.exit(main())
+warnings.filterwarnings("ignore", message="XLA has 4 threads for 4 devices")
+tessera.jax.load(sys.argv[1])
+sys.exit(tap.run(TESTS))

@@ -16,6 +16,7 @@ import jax  # noqa: E402
 import numpy  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
 
+import tap  # noqa: E402
 import tessera.jax  # noqa: E402
 
 X = numpy.arange(64, dtype="float32").reshape(8, 8)
@@ -97,18 +98,5 @@ TESTS = [names_of_axes_may_have_any_characters, dims_are_those_of_the_operand, a
          specs_and_timeouts_are_checked]
 
 
-def main():
-    tessera.jax.load(sys.argv[1])
-    print(f"1..{len(TESTS)}")
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception as error:  # noqa: BLE001: every kind of failure is told, and the others are still run
-            failed += 1
-            print(f"# {type(error).__name__}: {str(error)[:2000]}\nnot ok {number} - {test.__name__}", flush=True)
-    return 1 if failed else 0
-
-
-sys.exit(main())
+tessera.jax.load(sys.argv[1])
+sys.exit(tap.run(TESTS))
