@@ -22,7 +22,7 @@ static const char usage[] = "usage: runtime plan FILE\n"
                             "  --device OBJECT   tensors lie on the devices of a shared object\n"
                             "  --threads N       threads of the pool (default 6)\n"
                             "  --flights N       executions under way at once (default 2)\n"
-                            "  --rounds N        executions of each flight (default 8)\n"
+                            "  --rounds N        executions of each flight, 2 or more (default 8)\n"
                             "  --fail RANK       the rank brings a wrong tensor in the first round\n"
                             "  --abort RANK      the rank aborts in the first round\n";
 
@@ -85,8 +85,6 @@ static tsr_status run_rounds(session *s, const plans *file, const options *o, co
     for (int round = 1; round < o->rounds; round++)
         TSR_TRY(fly(s, o, round));
     const size_t executions = (size_t)(o->rounds - 1) * (size_t)o->flights;
-    if (executions == 0)
-        return TSR_OK;
     printf("%zu executions of %d moves on %d ranks, %d at once\n", executions, file->count, file->ranks, o->flights);
     printf("a rank met the others %zu times in each\n",
            (session_meetings(s) - meetings) / executions / (size_t)file->ranks);
@@ -168,7 +166,7 @@ static void read_option(int found, options *o)
     else if (found == 'l')
         o->flights = read_number(optarg, 1);
     else if (found == 'r')
-        o->rounds = read_number(optarg, 1);
+        o->rounds = read_number(optarg, 2); /* the first is not counted */
     else {
         o->rank = read_number(optarg, 0);
         o->fault = found == 'f' ? FAULT_TENSOR : FAULT_ABORT;

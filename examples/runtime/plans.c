@@ -126,17 +126,56 @@ static tsr_status read_file(tsr_context *context, const char *path, plans *p)
     return status;
 }
 
-/* The runtime knows matrices of f32 on as many ranks as the first move has. */
+static tsr_status refuse(const char *name, const char *why)
+{
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "move \"%s\" %s", name, why);
+}
+
+/* A rank's part must be one run of each dim, and a term only of a sum that the move adds up. */
+static tsr_status check_placement(const char *name, const tsr_placement *p, bool last)
+{
+    char why[80] = "has ";
+    if (p->kind == TSR_PARTIAL && last)
+        return refuse(name, "leaves terms of a sum");
+    if (p->kind == TSR_PARTIAL ? p->op == TSR_SUM : p->interleave <= 1 && !p->blocks)
+        return TSR_OK;
+    tsr_placements_print(p, 1, why + strlen(why), sizeof why - strlen(why));
+    return refuse(name, why);
+}
+
+/* The runtime knows matrices of f32 on ranks 0, 1, .. */
+static tsr_status check_layout(const char *name, const tsr_layout *layout, bool last)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(layout);
+    if (tsr_layout_ndim(layout) != 2 || tsr_layout_dtype(layout) != TSR_F32)
+        return refuse(name, "is not of one matrix of f32");
+    for (int64_t r = 0; r < tsr_mesh_count(mesh); r++) {
+        int64_t coordinate[TSR_MAX_DIMS];
+        int inside;
+        TSR_TRY(tsr_mesh_coordinate_of(mesh, r, coordinate, &inside));
+        if (!inside)
+            return refuse(name, "is of other ranks than 0, 1, ..");
+    }
+    for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
+        TSR_TRY(check_placement(name, &tsr_layout_placements(layout)[d], last));
+    return TSR_OK;
+}
+
+/* All moves have as many ranks as the first one, before and after. */
 static tsr_status check_plan(plans *p, int m, const tsr_plan *plan)
 {
-    const tsr_layout *const from = tsr_plan_source(plan);
-    const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(from));
-    if (tsr_plan_count(plan) != 1 || tsr_layout_ndim(from) != 2 || tsr_layout_dtype(from) != TSR_F32)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "move \"%s\" is not of one matrix of f32", p->moves[m].name);
-    if (m > 0 && ranks != p->ranks)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "move \"%s\" has %d ranks, but \"%s\" has %d", p->moves[m].name,
-                              (int)ranks, p->moves[0].name, p->ranks);
-    p->ranks = (int)ranks;
+    const char *const name = p->moves[m].name;
+    const tsr_layout *const layouts[] = {tsr_plan_source(plan), tsr_plan_destination(plan)};
+    if (tsr_plan_count(plan) != 1)
+        return refuse(name, "is not of one matrix of f32");
+    for (int i = 0; i < 2; i++) {
+        const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(layouts[i]));
+        TSR_TRY(check_layout(name, layouts[i], i == 1));
+        if (m + i > 0 && ranks != p->ranks)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "move \"%s\" has %d ranks, but \"%s\" has %d", name, (int)ranks,
+                                  p->moves[0].name, p->ranks);
+        p->ranks = (int)ranks;
+    }
     return TSR_OK;
 }
 

@@ -96,10 +96,11 @@ static tsr_status make_team(team *t, int mine, team **out)
     return status;
 }
 
-static tsr_status enter(team *made, int at, int first, void **out)
+static tsr_status enter(const place *first, int at, void **out)
 {
+    team *const made = first->made;
     if (!made)
-        return tsr_status_set(TSR_ERROR_PEER, "rank %d could not make the communicator of this color", first);
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d could not make the communicator of this color", first->rank);
     const tsr_status status = take_seat(made, at, out);
     if (status != TSR_OK)
         team_leave(made, at);
@@ -129,7 +130,7 @@ static tsr_status split(void *self, int color, int key, void **out)
         team_leave(made, 0);
     TSR_TRY(met);
     *out = NULL;
-    return color >= 0 ? enter(t->places[first].made, at, first, out) : TSR_OK;
+    return color >= 0 ? enter(&t->places[first], at, out) : TSR_OK;
 }
 
 static const tsr_comm_direct ranks_direct = {

@@ -38,7 +38,8 @@ typedef struct tsr_dlpack_view {
  *
  * TSR_ERROR_UNSUPPORTED: a dtype or device that is not here, more dims than TSR_MAX_DIMS, negative
  * strides, elements that are not aligned to their size. TSR_ERROR_ARGUMENT: a negative size, more
- * than 2^63 - 1 bytes, elements without memory, a pointer that is NULL. The sentence says which.
+ * than 2^63 - 1 bytes, elements without memory or beyond the last address, a pointer that is NULL.
+ * The sentence says which.
  */
 TSR_API tsr_status tsr_tensor_from_dltensor(const void *dl_tensor, const tsr_device_driver *driver,
                                             tsr_tensor *out);
@@ -134,7 +135,8 @@ TSR_API tsr_status tsr_dlpack_object_view(const tsr_dlpack_object *object,
  *
  * - managed_tensor_allocator: contiguous memory of the host, not initialized. Other devices are
  *   refused. Errors have Python's kinds: MemoryError, ValueError, BufferError.
- * - managed_tensor_from_py_object_no_sync: the managed tensor holds a reference to the object.
+ * - managed_tensor_from_py_object_no_sync: the managed tensor holds a reference to the object. It
+ *   is of version 1.3, and not marked as a copy, since others may be lent the same memory.
  * - managed_tensor_to_py_object_no_sync: tsr_dlpack_object_create() with context NULL.
  * - dltensor_from_py_object_no_sync: shape and strides are the object's.
  * - current_work_stream: NULL for the host and for CUDA, whose default stream calls without a

@@ -26,9 +26,10 @@
  * refused.
  *
  * @par Operands
- * Dense and row-major, as XLA gives them. XLA has one shape for all devices: where a layout gives a
- * rank less than others, its part is the leading box of the operand or result, and the rest of the
- * result is set to zero. Dtypes are all that Tessera has (dtype.h); PRED is bool.
+ * Dense and row-major, as XLA gives them; the FFI does not tell of other `operand_layouts` that a
+ * call asks for. XLA has one shape for all devices: where a layout gives a rank less than others,
+ * its part is the leading box of the operand or result, and the rest of the result is set to zero.
+ * Dtypes are all that Tessera has (dtype.h); PRED is bool.
  *
  * @par Errors
  * A device that fails returns its sentence, and the others return one that names it. A device that
@@ -177,9 +178,10 @@ TSR_API struct XLA_FFI_Error *tsr_xla_gpu_linear_row_backward(struct XLA_FFI_Cal
 TSR_API struct XLA_FFI_Error *tsr_xla_gpu_register(struct XLA_FFI_CallFrame *frame);
 
 /** Communicators that a host lends to the calls of its launches: user data of an execution, under
- * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. Every
- * launch of a program whose calls have a `channel` lends them: XLA with an FFI before 0.3 reads
- * through NULL where a launch has no user data at all. */
+ * the type id of tsr_xla_lent_type(). All of it is borrowed until the launch has ended. Launches of
+ * one program that lend do not overlap on a device, which XLA's CPU client sees to. Every launch of
+ * a program whose calls have a `channel` lends them: XLA with an FFI before 0.3 reads through NULL
+ * where a launch has no user data at all. */
 typedef struct tsr_xla_lent {
     size_t size;            /**< sizeof(tsr_xla_lent) */
     int64_t ranks;          /**< ranks of each communicator: as many as the calls' mesh has */

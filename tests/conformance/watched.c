@@ -60,9 +60,22 @@ static void say(const char *text)
         _exit(1);
 }
 
+static int any_inside(void)
+{
+    int calls = 0;
+    for (int e = 0; e < ENTRIES; e++)
+        calls += atomic_load(&watched.inside[e]);
+    return calls > 0;
+}
+
+/* Between calls it is the suite that takes its time. */
 static void end_program(int number)
 {
     (void)number;
+    if (!any_inside()) {
+        alarm(watched.seconds);
+        return;
+    }
     say("\ntessera-conformance: device \"");
     say(watched.under->name);
     say("\" hangs; calls that have not returned:");

@@ -170,6 +170,10 @@ static void what_is_not_here_is_refused(void **state)
     expect_refused(&g, TSR_ERROR_ARGUMENT, "more than 2^63-1 bytes");
     give(&g), g.tensor.byte_offset = 2;
     expect_refused(&g, TSR_ERROR_UNSUPPORTED, "not aligned to 4 bytes");
+    give(&g), g.tensor.byte_offset = UINT64_MAX - 3;
+    expect_refused(&g, TSR_ERROR_ARGUMENT, "at byte 18446744073709551612 of address");
+    g.shape[0] = 0;
+    expect_refused(&g, TSR_ERROR_ARGUMENT, "reaches beyond the last address");
     expect_error(tsr_tensor_from_dltensor(NULL, NULL, NULL), TSR_ERROR_ARGUMENT, "dl_tensor is NULL");
     expect_error(tsr_tensor_from_dlpack(NULL, NULL, NULL), TSR_ERROR_ARGUMENT, "managed is NULL");
     expect_error(tsr_tensor_from_dlpack_versioned(NULL, NULL, NULL), TSR_ERROR_ARGUMENT, "managed is NULL");

@@ -71,6 +71,25 @@ static void objects_are_lent_as_often_as_wanted(void **state)
     tsr_dlpack_object_destroy(NULL);
 }
 
+/* A copy is its consumer's alone, who may write to it; what many consumers are lent is not. */
+static void loans_of_a_copy_are_no_copies(void **state)
+{
+    int released = 0;
+    struct DLManagedTensorVersioned *const managed = lend_numbers(1, &released), *loan;
+    tsr_dlpack_object *object;
+    tsr_dlpack_view view;
+    (void)state;
+    managed->flags |= 2 | 4; /* IS_COPIED; another flag stays */
+    expect_ok(tsr_dlpack_object_create(NULL, managed, &object));
+    expect_ok(tsr_dlpack_object_view(object, NULL, &view));
+    assert_int_equal(view.copied, 1);
+    assert_int_equal(api()->managed_tensor_from_py_object_no_sync(object, &loan), 0);
+    assert_int_equal(loan->flags, 1 | 4);
+    tsr_dlpack_release_versioned(loan);
+    tsr_dlpack_object_destroy(object);
+    assert_int_equal(released, 1);
+}
+
 static void missing_strides_are_written_out(void **state)
 {
     int64_t shape[] = {2, 3};
@@ -248,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objects_are_lent_as_often_as_wanted),
+        cmocka_unit_test(loans_of_a_copy_are_no_copies),
         cmocka_unit_test(missing_strides_are_written_out),
         cmocka_unit_test(tensors_are_allocated_like_a_prototype),
         cmocka_unit_test(streams_are_the_default_ones),

@@ -33,6 +33,8 @@ def bench():
 def refusals():
     for path, said in (("./nothing.so", "nothing.so"), (other, "it exports no function tessera_device")):
         tool.refuses(1, ["bench", "redistribute", *MOVE, "--shape", "8x8", "--device", path], ["--device", said])
+    tool.refuses(2, ["bench", "redistribute", *MOVE, "--shape", "8x8", "--device", "libqueue.so"],
+                 ["--device 'libqueue.so' is not known; a shared object is given by a path, such as ./libqueue.so"])
     return []
 
 

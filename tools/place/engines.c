@@ -59,6 +59,9 @@ int complain_about_engine(const char *name)
 int complain_about_device(const char *name)
 {
     guess g = {.word = name};
+    if (strstr(name, ".so"))
+        return complain(EXIT_USAGE, "--device '%s' is not known; a shared object is given by a path, such as ./%s", name,
+                        name);
     for (size_t i = 0; i < LENGTH(devices); i++)
         guess_try(&g, devices[i].name);
     return complain_about("--device", &g);

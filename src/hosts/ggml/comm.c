@@ -116,6 +116,22 @@ bool tsr_ggml_comm_allreduce_tensor(void *context, struct ggml_tensor **tensors)
     return true;
 }
 
+/* The ranks of a sum wait for each other, so each needs a worker of its own. */
+static bool find_streams(tsr_ggml_comm *comm, ggml_backend_t *backends)
+{
+    for (int r = 0; r < comm->count; r++) {
+        if (!(comm->streams[r] = tsr_ggml_stream_of(backends[r])))
+            return false;
+        for (int other = 0; other < r; other++)
+            if (comm->streams[other] == comm->streams[r]) {
+                GGML_LOG_ERROR("tessera: no communicator of %d devices: backend %d is backend %d\n", comm->count, r,
+                               other);
+                return false;
+            }
+    }
+    return true;
+}
+
 void *tsr_ggml_comm_init(ggml_backend_t *backends, size_t count)
 {
     if (count < 1 || count > TSR_GGML_MAX_DEVICES)
@@ -124,11 +140,10 @@ void *tsr_ggml_comm_init(ggml_backend_t *backends, size_t count)
     if (!comm)
         return NULL;
     comm->count = (int)count;
-    for (int r = 0; r < comm->count; r++)
-        if (!(comm->streams[r] = tsr_ggml_stream_of(backends[r]))) {
-            free(comm);
-            return NULL;
-        }
+    if (!find_streams(comm, backends)) {
+        free(comm);
+        return NULL;
+    }
     if (tsr_comm_create_threads(comm->count, NULL, comm->ranks) != TSR_OK) {
         GGML_LOG_ERROR("tessera: no communicator of %d devices: %s\n", comm->count, tsr_status_message());
         free(comm);

@@ -6,8 +6,9 @@
 
 #include <ggml-backend-impl.h>
 
-/* A communicator of the backends, in the order of ranks. NULL: they are not all this library's, or
- * there is not enough memory, which the log says; ggml then sums in its own way. */
+/* A communicator of the backends, in the order of ranks. NULL: they are not all this library's, one
+ * is there twice, or there is not enough memory; the log says the latter two. ggml then sums in its
+ * own way. */
 void *tsr_ggml_comm_init(ggml_backend_t *backends, size_t count);
 
 /* Waits for the work of the backends, which are still there, and ends the communicator. NULL is

@@ -257,14 +257,17 @@ tsr_status tsr_tvm_run_rank(tsr_tvm_call *call)
 
 static int run_bound(void *self, const TVMFFIAny *arguments, int32_t count, TVMFFIAny *result)
 {
-    enum { MOST = 4 };
-    tsr_tvm_function function = {"run_rank", MOST, MOST, tsr_tvm_run_rank};
+    enum { BOUND = 3 };
+    tsr_tvm_function refused = {"a bound move", BOUND, BOUND, NULL};
+    tsr_tvm_function function = {"run_rank", BOUND + 1, BOUND + 1, tsr_tvm_run_rank};
     TVMFFIObject *const m = self;
-    TVMFFIAny all[MOST] = {{.type_index = m->type_index}};
+    TVMFFIAny all[BOUND + 1] = {{.type_index = m->type_index}};
+    if (count != BOUND)
+        return tsr_tvm_enter(&refused, arguments, count, result);
     all[0].v_obj = m;
-    for (int32_t i = 0; i < count && i + 1 < MOST; i++)
+    for (int32_t i = 0; i < BOUND; i++)
         all[i + 1] = arguments[i];
-    return tsr_tvm_enter(&function, all, count + 1, result);
+    return tsr_tvm_enter(&function, all, BOUND + 1, result);
 }
 
 static void unbind(void *self)

@@ -79,7 +79,9 @@ static tsr_status check_texts(tsr_xla_call *call, const tsr_mesh *mesh)
     const char *const texts[] = {a->from, a->to, a->x, a->y, a->dx, a->dw, a->db};
     static const char *const names[] = {"from", "to", "x", "y", "dx", "dw", "db"};
     bool along[TSR_MAX_DIMS];
+    tsr_reduce_op op;
     TSR_TRY(tsr_xla_dims(mesh, a->dims, along));
+    TSR_TRY(tsr_xla_op(a->op, &op));
     if (call->kind == TSR_XLA_REDISTRIBUTE && (!a->from || !a->to))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "there is no attribute `%s`: the placements of the %s",
                               a->from ? "to" : "from", a->from ? "result" : "operand");

@@ -5,6 +5,7 @@
 #include <tessera/sys/status.h>
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,10 +31,12 @@ tsr_status tsr_xla_dims(const tsr_mesh *mesh, const char *text, bool *in)
     for (int d = 0; d < ndim; d++)
         in[d] = !text || !*text;
     for (const char *at = text; at && *at;) {
-        char word[64];
+        char word[256];
         const size_t length = strcspn(at, ",");
         if (length == 0 || length >= sizeof word)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "`dims` is \"%s\", not names of mesh dims with commas", text);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "`dims` is \"%s\"; it has names of mesh dims, of at most %zu characters, with commas",
+                                  text, sizeof word - 1);
         memcpy(word, at, length);
         word[length] = 0;
         int dim = 0;
@@ -45,6 +48,19 @@ tsr_status tsr_xla_dims(const tsr_mesh *mesh, const char *text, bool *in)
         at += length + (at[length] == ',');
     }
     return TSR_OK;
+}
+
+tsr_status tsr_xla_op(const char *name, tsr_reduce_op *op)
+{
+    *op = TSR_SUM;
+    for (int o = 0; name && o < TSR_REDUCE_OP_END; o++)
+        if (strcmp(name, tsr_reduce_op_name((tsr_reduce_op)o)) == 0) {
+            *op = (tsr_reduce_op)o;
+            return TSR_OK;
+        }
+    if (!name)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "`op` is \"%s\"; there are sum, avg, min, max and prod", name);
 }
 
 tsr_status tsr_xla_placements(tsr_context *context, const tsr_mesh *mesh, const char *name, const char *text,
@@ -69,9 +85,6 @@ tsr_status tsr_xla_layout(const tsr_mesh *mesh, const XLA_FFI_Buffer *buffer, co
 {
     int64_t global[TSR_MAX_DIMS];
     const tsr_dtype dtype = tsr_xla_dtype(buffer->dtype);
-    if (dtype == TSR_DTYPE_NONE)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has XLA's type %d, which Tessera does not have", name,
-                              (int)buffer->dtype);
     if (buffer->rank > TSR_MAX_DIMS)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s has %lld dims; at most %d work", name, (long long)buffer->rank,
                               TSR_MAX_DIMS);
@@ -126,8 +139,11 @@ static tsr_status box_moves(tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
     for (int64_t i = 0; i < count; i++) {
         const tsr_layout *src, *dst;
         TSR_TRY(tsr_plan_layouts(work->plan, (size_t)i, &src, &dst));
-        TSR_TRY(tsr_xla_work_box(work, frame, i, src, "an operand"));
-        TSR_TRY(tsr_xla_work_box(work, frame, count + i, dst, "a result"));
+        char operand[32], result[32];
+        snprintf(operand, sizeof operand, "operand %lld", (long long)i);
+        snprintf(result, sizeof result, "result %lld", (long long)i);
+        TSR_TRY(tsr_xla_work_box(work, frame, i, src, operand));
+        TSR_TRY(tsr_xla_work_box(work, frame, count + i, dst, result));
     }
     return TSR_OK;
 }
@@ -250,19 +266,6 @@ static tsr_status make_collective(tsr_xla_kind kind, const tsr_xla_attributes *a
     return TSR_OK;
 }
 
-static tsr_status find_op(const char *name, tsr_reduce_op *op)
-{
-    *op = TSR_SUM;
-    for (int o = 0; name && o < TSR_REDUCE_OP_END; o++)
-        if (strcmp(name, tsr_reduce_op_name((tsr_reduce_op)o)) == 0) {
-            *op = (tsr_reduce_op)o;
-            return TSR_OK;
-        }
-    if (!name)
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "`op` is \"%s\"; there are sum, avg, min, max and prod", name);
-}
-
 static tsr_status lay_out(const tsr_mesh *mesh, const bool *in, const collective *c, tsr_dtype dtype, ends *e)
 {
     tsr_placement from[TSR_MAX_DIMS], to[TSR_MAX_DIMS];
@@ -316,7 +319,7 @@ static tsr_status plan_collective(tsr_xla_work *work, tsr_xla_kind kind, const t
     collective c = {0};
     if (!all)
         add_dim(&c, others);
-    TSR_TRY(find_op(attributes->op, &c.op));
+    TSR_TRY(tsr_xla_op(attributes->op, &c.op));
     TSR_TRY(make_collective(kind, attributes, in, parts, &c));
     TSR_TRY(check_result(kind, attributes, in, out, parts));
     ends e = {NULL, NULL};

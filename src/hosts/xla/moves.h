@@ -8,6 +8,9 @@
 /* Which mesh dims the text names ("" or NULL: all): true in `in` for each. */
 tsr_status tsr_xla_dims(const tsr_mesh *mesh, const char *text, bool *in);
 
+/* The reduction with a name; NULL: sum. */
+tsr_status tsr_xla_op(const char *name, tsr_reduce_op *op);
+
 /* The placements that a text gives, one for each dim of `mesh`. Sizes and blocks go to memory of
  * `context` at `*numbers`, which the caller releases. */
 tsr_status tsr_xla_placements(tsr_context *context, const tsr_mesh *mesh, const char *name, const char *text,

@@ -16,6 +16,7 @@ typedef struct member {
 struct tsr_xla_team {
     tsr_xla_team *next;
     int64_t run;
+    int64_t opened;   /* how many rounds the teams had opened before this one */
     int been, inside; /* ranks that have joined the round, and that have not left it */
     bool failed;      /* a rank has failed in the round; the team is not used again */
     int culprit;      /* the rank that aborted it; -1: none */
@@ -29,6 +30,13 @@ static int64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* When `timeout_ms` has passed, or a minute with 0. */
+static int64_t end_of(int64_t timeout_ms)
+{
+    const int64_t now = now_ns(), ms = timeout_ms ? timeout_ms : 60000;
+    return ms < (INT64_MAX - now) / 1000000 ? now + ms * 1000000 : INT64_MAX;
 }
 
 tsr_status tsr_xla_teams_begin(tsr_context *context, int ranks, int64_t timeout_ms, void (*end)(void *work),
@@ -89,9 +97,10 @@ static tsr_status make_team(tsr_xla_teams *teams, tsr_xla_team **out)
     return status;
 }
 
-static void open_round(const tsr_xla_teams *teams, tsr_xla_team *team, int64_t run)
+static void open_round(tsr_xla_teams *teams, tsr_xla_team *team, int64_t run)
 {
     team->run = run;
+    team->opened = teams->opened++;
     team->been = 0;
     team->failed = false;
     team->culprit = -1;
@@ -127,18 +136,20 @@ static void take_stale(tsr_xla_teams *teams, int64_t run, int rank, tsr_xla_team
     }
 }
 
-static tsr_xla_team *find_team(const tsr_xla_teams *teams, int64_t run, int rank)
+/* The rank's next round: of those of its run the first one opened, so that all ranks take them in
+ * one order, also a rank that is turns of a loop behind. */
+static tsr_xla_team *find_team(tsr_xla_teams *teams, int64_t run, int rank)
 {
-    tsr_xla_team *over = NULL;
+    tsr_xla_team *over = NULL, *next = NULL;
     for (tsr_xla_team *team = teams->first; team; team = team->next) {
         if (is_over(teams, team))
             over = team;
-        else if (team->run == run && team->been < teams->ranks && !team->members[rank].been)
-            return team;
+        else if (team->run == run && !team->members[rank].been && (!next || team->opened < next->opened))
+            next = team;
     }
-    if (over)
+    if (!next && over)
         open_round(teams, over, run);
-    return over;
+    return next ? next : over;
 }
 
 tsr_status tsr_xla_teams_join(tsr_xla_teams *teams, int64_t run, int rank, tsr_xla_team **team)
@@ -194,8 +205,8 @@ tsr_status tsr_xla_teams_leave(tsr_xla_teams *teams, tsr_xla_team *team, int ran
     team->inside--;
     if (status != TSR_OK) {
         team->failed = true;
-        team->forgets = now_ns() + (teams->timeout_ms ? teams->timeout_ms : 60000) * 1000000;
-        if (team->culprit >= 0 && team->culprit != rank)
+        team->forgets = end_of(teams->timeout_ms);
+        if (status == TSR_ERROR_PEER && team->culprit >= 0 && team->culprit != rank)
             status = tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", team->culprit, team->why.text);
     }
     /* Ranks that are late by now would wait in vain for those that gave up; they open a round of

@@ -20,6 +20,46 @@ static tsr_status allocate_parts(tsr_xla_work *work)
     return TSR_OK;
 }
 
+/* XLA's names of the dtypes that Tessera does not have. */
+static const char *const foreign_names[] = {
+    [XLA_FFI_DataType_TOKEN] = "a token",
+    [XLA_FFI_DataType_S1] = "s1",
+    [XLA_FFI_DataType_S2] = "s2",
+    [XLA_FFI_DataType_S4] = "s4",
+    [XLA_FFI_DataType_U1] = "u1",
+    [XLA_FFI_DataType_U2] = "u2",
+    [XLA_FFI_DataType_U4] = "u4",
+    [XLA_FFI_DataType_F4E2M1FN] = "f4e2m1fn",
+    [XLA_FFI_DataType_F8E3M4] = "f8e3m4",
+    [XLA_FFI_DataType_F8E4M3] = "f8e4m3",
+    [XLA_FFI_DataType_F8E4M3B11FNUZ] = "f8e4m3b11fnuz",
+    [XLA_FFI_DataType_F8E4M3FNUZ] = "f8e4m3fnuz",
+    [XLA_FFI_DataType_F8E5M2FNUZ] = "f8e5m2fnuz",
+    [XLA_FFI_DataType_F8E8M0FNU] = "f8e8m0fnu",
+};
+
+static const char *foreign_name(XLA_FFI_DataType type)
+{
+    const size_t names = sizeof foreign_names / sizeof foreign_names[0];
+    return (size_t)type < names && foreign_names[type] ? foreign_names[type] : "of a dtype newer than this library";
+}
+
+/* Refuses dtypes that Tessera does not have. */
+static tsr_status check_dtypes(const tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
+{
+    for (int64_t at = 0; at < work->operands + work->results; at++) {
+        const XLA_FFI_Buffer *const buffer = tsr_xla_work_buffer(work, frame, at);
+        const bool is_result = at >= work->operands;
+        if (tsr_xla_dtype(buffer->dtype) == TSR_DTYPE_NONE)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                                  "%s %lld is %s; calls take bool, integers of 8 to 64 bits, f16, f32, f64, bf16, "
+                                  "f8e4m3fn, f8e5m2, c64 and c128",
+                                  is_result ? "result" : "operand", (long long)(is_result ? at - work->operands : at),
+                                  foreign_name(buffer->dtype));
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *mesh, const tsr_xla_lane *lane,
                               const XLA_FFI_CallFrame *frame, tsr_xla_work **out)
 {
@@ -31,7 +71,9 @@ tsr_status tsr_xla_work_begin(tsr_context *context, tsr_comm *comm, const char *
                            .comm = tsr_comm_retain(comm),
                            .operands = frame->args.size,
                            .results = frame->rets.size};
-    tsr_status status = allocate_parts(work);
+    tsr_status status = check_dtypes(work, frame);
+    if (status == TSR_OK)
+        status = allocate_parts(work);
     if (status == TSR_OK && mesh)
         status = tsr_mesh_parse(comm, NULL, mesh, &work->mesh);
     if (status == TSR_OK)
@@ -101,13 +143,13 @@ static tsr_status find_longest(const tsr_layout *layout, int64_t *longest)
     return TSR_OK;
 }
 
-/* The rank's part by the layout; of a plan that was loaded the mesh is abstract. */
-static tsr_status find_local(const tsr_xla_work *work, const tsr_layout *layout, int64_t *shape)
+/* The rank's part by the layout, which is empty outside of the mesh; of a plan that was loaded the
+ * mesh is abstract. */
+static tsr_status find_local(const tsr_xla_work *work, const tsr_layout *layout, int64_t *shape, int *inside)
 {
     int64_t coordinate[TSR_MAX_DIMS];
-    int inside;
-    TSR_TRY(tsr_mesh_coordinate_of(tsr_layout_mesh(layout), tsr_comm_rank(work->comm), coordinate, &inside));
-    if (inside)
+    TSR_TRY(tsr_mesh_coordinate_of(tsr_layout_mesh(layout), tsr_comm_rank(work->comm), coordinate, inside));
+    if (*inside)
         return tsr_layout_local(layout, coordinate, shape, NULL);
     memset(shape, 0, (size_t)tsr_layout_ndim(layout) * sizeof *shape);
     return TSR_OK;
@@ -137,6 +179,7 @@ tsr_status tsr_xla_work_box(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, 
     const int ndim = tsr_layout_ndim(layout);
     int64_t longest[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
     char has[128], wants[128], placements[256];
+    int inside;
     TSR_TRY(check_dtype(buffer, layout, name));
     TSR_TRY(find_longest(layout, longest));
     if (buffer->rank != ndim || memcmp(buffer->dims, longest, (size_t)ndim * sizeof *longest) != 0) {
@@ -145,7 +188,7 @@ tsr_status tsr_xla_work_box(tsr_xla_work *work, const XLA_FFI_CallFrame *frame, 
                               name, print_dims(buffer->dims, buffer->rank, has, sizeof has), placements,
                               print_dims(longest, ndim, wants, sizeof wants));
     }
-    TSR_TRY(find_local(work, layout, shape));
+    TSR_TRY(find_local(work, layout, shape, &inside));
     tsr_tensor tensor = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), ndim, longest);
     bool padded = false;
     for (int d = 0; d < ndim; d++) {
@@ -161,8 +204,14 @@ tsr_status tsr_xla_work_view(tsr_xla_work *work, const XLA_FFI_CallFrame *frame,
     const XLA_FFI_Buffer *const buffer = tsr_xla_work_buffer(work, frame, at);
     const char *const name = at < work->operands ? "the operand" : "the result";
     int64_t shape[TSR_MAX_DIMS], count;
+    int inside;
     TSR_TRY(check_dtype(buffer, layout, name));
-    TSR_TRY(find_local(work, layout, shape));
+    TSR_TRY(find_local(work, layout, shape, &inside));
+    if (!inside)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "the mesh does not have rank %d: a collective takes meshes whose ranks are 0, 1, .. "
+                              "without a gap, on the devices that `devices` lists",
+                              tsr_comm_rank(work->comm));
     const tsr_tensor tensor = tsr_tensor_contiguous(NULL, tsr_layout_dtype(layout), tsr_layout_ndim(layout), shape);
     TSR_TRY(tsr_tensor_count(&tensor, &count));
     if (count != count_of(buffer))

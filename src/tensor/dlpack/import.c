@@ -45,8 +45,8 @@ static tsr_status read_dims(const tsr_dl_tensor *from, tsr_tensor *out, int64_t 
     return tsr_tensor_count(out, count);
 }
 
-/* Places of elements must be numbers of bytes. */
-static tsr_status check_reach(const tsr_tensor *tensor)
+/* Places of elements must be numbers of bytes. `*end` is where the last one ends, from the first. */
+static tsr_status measure_reach(const tsr_tensor *tensor, int64_t *end)
 {
     int64_t last = (int64_t)tsr_dtype_bytes(tensor->dtype), far;
     for (int d = 0; d < tensor->ndim; d++)
@@ -55,13 +55,19 @@ static tsr_status check_reach(const tsr_tensor *tensor)
             return tsr_status_set(TSR_ERROR_ARGUMENT,
                                   "DLPack: with stride %d, %lld, the tensor reaches beyond 2^63 - 1 bytes", d,
                                   (long long)tensor->strides[d]);
+    *end = last;
     return TSR_OK;
 }
 
 /* Elements of a complex dtype are aligned to their parts. */
-static tsr_status read_data(const tsr_dl_tensor *from, tsr_tensor *out)
+static tsr_status read_data(const tsr_dl_tensor *from, int64_t reach, tsr_tensor *out)
 {
     const size_t bytes = tsr_dtype_bytes(out->dtype), unit = from->code == DL_COMPLEX ? bytes / 2 : bytes;
+    const uintptr_t room = UINTPTR_MAX - (uintptr_t)from->data;
+    if (from->data && ((uint64_t)reach > room || from->byte_offset > room - (uint64_t)reach))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "DLPack: a tensor at byte %llu of address %p reaches beyond the last address",
+                              (unsigned long long)from->byte_offset, from->data);
     out->data = from->data ? (char *)from->data + from->byte_offset : NULL;
     if ((uintptr_t)out->data % unit == 0)
         return TSR_OK;
@@ -72,18 +78,18 @@ static tsr_status read_data(const tsr_dl_tensor *from, tsr_tensor *out)
 static tsr_status read_tensor(const tsr_dl_tensor *from, const tsr_device_driver *driver, tsr_tensor *out)
 {
     tsr_tensor read = {0};
-    int64_t count;
+    int64_t count, reach = 0;
     if (!tsr_dl_dtype_read(from, &read.dtype))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "DLPack: no dtype is code %d of %d bits and %d lanes",
                               (int)from->code, (int)from->bits, (int)from->lanes);
     TSR_TRY(read_device(from, driver, &read.device));
     TSR_TRY(read_dims(from, &read, &count));
     if (count > 0)
-        TSR_TRY(check_reach(&read));
+        TSR_TRY(measure_reach(&read, &reach));
     if (count > 0 && !from->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "DLPack: the data of a tensor of %lld elements is NULL",
                               (long long)count);
-    TSR_TRY(read_data(from, &read));
+    TSR_TRY(read_data(from, reach, &read));
     *out = read;
     return TSR_OK;
 }

@@ -123,7 +123,8 @@ tsr_status tsr_dl_object_lend(tsr_dlpack_object *object, struct DLManagedTensorV
     l->object = tsr_dlpack_object_retain(object);
     l->managed = (struct DLManagedTensorVersioned){.version = {DL_MAJOR, DL_MINOR}, .deleter = end_loan};
     l->managed.manager_ctx = l;
-    l->managed.flags = object->managed->flags;
+    /* Memory that is lent to many is no consumer's alone, though the object may hold a copy. */
+    l->managed.flags = object->managed->flags & ~(uint64_t)DL_IS_COPIED;
     l->managed.tensor = object->tensor;
     *out = &l->managed;
     return TSR_OK;

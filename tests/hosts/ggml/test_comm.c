@@ -231,6 +231,18 @@ static void only_backends_of_the_library_are_a_communicator(void **state)
     ggml_backend_free(backends[0]);
 }
 
+/* One thread cannot be two ranks, which wait for each other. */
+static void a_backend_is_one_rank(void **state)
+{
+    ggml_backend_t backends[] = {open_backend(0), open_backend(1), NULL};
+    (void)state;
+    backends[2] = backends[0];
+    assert_null(comm_init(backends, 3));
+    assert_non_null(strstr(last_error, "backend 2 is backend 0"));
+    for (int r = 0; r < 2; r++)
+        ggml_backend_free(backends[r]);
+}
+
 /* A graph is computed as it was when it was given, whatever becomes of it afterwards. */
 static void graphs_may_be_changed_at_once(void **state)
 {
@@ -355,6 +367,7 @@ int main(void)
         cmocka_unit_test(f64_is_added_in_f64),
         cmocka_unit_test(what_cannot_be_added_is_left_to_ggml),
         cmocka_unit_test(only_backends_of_the_library_are_a_communicator),
+        cmocka_unit_test(a_backend_is_one_rank),
         cmocka_unit_test(graphs_may_be_changed_at_once),
         cmocka_unit_test(a_failed_sum_is_noticed),
         cmocka_unit_test(a_failed_graph_is_reported_by_the_next),

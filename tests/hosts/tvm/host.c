@@ -34,8 +34,7 @@ void host_drop(TVMFFIAny value)
         assert_int_equal(TVMFFIObjectDecRef(value.v_obj), 0);
 }
 
-/* Takes the raised error's kind and message. */
-static void take_error(char *kind, char *message, size_t size)
+void host_take_error(char *kind, char *message, size_t size)
 {
     TVMFFIObjectHandle error = NULL;
     TVMFFIErrorMoveFromRaised(&error);
@@ -62,7 +61,7 @@ static TVMFFIAny must_call_global(const char *name, const TVMFFIAny *arguments, 
     char kind[1200], message[1200];
     TVMFFIAny result;
     if (!call_global(name, arguments, count, &result)) {
-        take_error(kind, message, sizeof message);
+        host_take_error(kind, message, sizeof message);
         fail_msg("%s: %s: %s", name, kind, message);
     }
     return result;
@@ -106,7 +105,7 @@ bool host_try(const host *h, const char *name, const TVMFFIAny *arguments, int32
     char kind[1200];
     if (call(h, name, arguments, count, result))
         return true;
-    take_error(kind, message, size < sizeof kind ? size : sizeof kind);
+    host_take_error(kind, message, size < sizeof kind ? size : sizeof kind);
     return false;
 }
 
@@ -126,7 +125,7 @@ void host_fails(const host *h, const char *name, const TVMFFIAny *arguments, int
     TVMFFIAny result;
     if (call(h, name, arguments, count, &result))
         fail_msg("%s: no error, but \"%s\" was expected", name, part);
-    take_error(found, message, sizeof message);
+    host_take_error(found, message, sizeof message);
     assert_string_equal(found, kind);
     if (!strstr(message, part))
         fail_msg("%s: \"%s\" does not say \"%s\"", name, message, part);

@@ -37,6 +37,9 @@ void host_fails(const host *h, const char *name, const TVMFFIAny *arguments, int
 bool host_try(const host *h, const char *name, const TVMFFIAny *arguments, int32_t count, TVMFFIAny *result,
               char *message, size_t size);
 
+/** Takes the raised error: its kind and its message, each of at most `size` bytes. */
+void host_take_error(char *kind, char *message, size_t size);
+
 /** The text of a str. It belongs to the value, which stays in place as long as it is read. */
 const char *host_text_of(const TVMFFIAny *value);
 

@@ -12,6 +12,7 @@
 enum { RANKS = 4, ROWS = 6, COLUMNS = 7, COUNT = ROWS * COLUMNS };
 
 static host module;
+static const char *module_path;
 
 static TVMFFIAny make_layout(const char *mesh, const char *text, const char *format)
 {
@@ -218,6 +219,18 @@ static void *act_bound(void *arg)
     return NULL;
 }
 
+/* A bound function counts its own arguments. */
+static void expect_bound_takes_three(TVMFFIAny function)
+{
+    const TVMFFIAny one = host_none();
+    TVMFFIAny nothing = host_none();
+    char kind[200], message[200];
+    assert_int_not_equal(TVMFFIFunctionCall(function.v_obj, (TVMFFIAny *)(uintptr_t)&one, 1, &nothing), 0);
+    host_take_error(kind, message, sizeof kind);
+    assert_string_equal(kind, "TypeError");
+    assert_string_equal(message, "a bound move: 1 arguments: it takes 3");
+}
+
 static void play_bound(scene *s, TVMFFIAny function)
 {
     actor actors[RANKS];
@@ -256,11 +269,28 @@ static void each_rank_may_have_a_thread_of_the_hosts(void **state)
         memset(s.destinations[r].memory, 0, sizeof s.destinations[r].memory);
     const TVMFFIAny bound = host_call(&module, "bind", &move, 1);
     host_drop(move); /* a bound function keeps the move */
+    expect_bound_takes_three(bound);
     play_bound(&s, bound);
     host_drop(bound);
     host_drop(plan);
     host_drop(saved);
     end_scene(&s);
+}
+
+/* Whoever has an object needs the module's code, also after the module was dropped. */
+static void objects_outlive_their_module(void **state)
+{
+    static scene s;
+    (void)state;
+    set_scene(&s);
+    const TVMFFIAny move = host_call(&module, "move", (const TVMFFIAny[]){s.ranks, s.from, s.to}, 3);
+    const TVMFFIAny bound = host_call(&module, "bind", &move, 1);
+    host_drop(module.module);
+    play_bound(&s, bound);
+    host_drop(bound);
+    host_drop(move);
+    end_scene(&s);
+    module = host_load(module_path);
 }
 
 static void a_late_rank_is_given_up(void **state)
@@ -355,23 +385,23 @@ static void the_ccl_needs_a_worker_of_disco(void **state)
     const char *const name = "runtime.disco.tessera.sync_worker", *const other = "runtime.disco.tessera.allgather";
     const TVMFFIByteArray bytes = {name, strlen(name)}, reduce = {other, strlen(other)};
     const TVMFFIAny arguments[] = {host_none(), host_int(0), host_none()};
-    TVMFFIObjectHandle function = NULL, error = NULL;
+    TVMFFIObjectHandle function = NULL;
     TVMFFIAny nothing = host_none();
+    char kind[200], message[200];
     assert_int_equal(TVMFFIFunctionGetGlobal(&bytes, &function), 0);
     assert_int_equal(TVMFFIFunctionCall(function, NULL, 0, &nothing), 0);
     assert_int_equal(TVMFFIObjectDecRef(function), 0);
     assert_int_equal(TVMFFIFunctionGetGlobal(&reduce, &function), 0);
     assert_int_not_equal(TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)arguments, 3, &nothing), 0);
     assert_int_equal(TVMFFIObjectDecRef(function), 0);
-    TVMFFIErrorMoveFromRaised(&error);
-    const TVMFFIErrorCell *const cell = (const void *)((const char *)error + sizeof(TVMFFIObject));
-    assert_non_null(strstr(cell->message.data, "this thread is not a worker"));
-    assert_int_equal(TVMFFIObjectDecRef(error), 0);
+    host_take_error(kind, message, sizeof kind);
+    assert_non_null(strstr(message, "this thread is not a worker"));
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(objects_outlive_their_module),
         cmocka_unit_test(layouts_are_parsed_and_printed),  cmocka_unit_test(plans_have_figures_and_are_saved),
         cmocka_unit_test(all_ranks_move_in_one_call),      cmocka_unit_test(each_rank_may_have_a_thread_of_the_hosts),
         cmocka_unit_test(a_late_rank_is_given_up),         cmocka_unit_test(bad_arguments_are_errors_with_a_kind),
@@ -379,7 +409,8 @@ int main(int argc, char **argv)
     };
     if (argc != 2)
         return 2;
-    module = host_load(argv[1]);
+    module_path = argv[1];
+    module = host_load(module_path);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     host_drop(module.module);
     return failed;

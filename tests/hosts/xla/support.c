@@ -44,8 +44,13 @@ static const struct {
     PJRT_Buffer_Type type;
     size_t bytes;
 } types[] = {
-    {"f32", PJRT_Buffer_Type_F32, 4}, {"f64", PJRT_Buffer_Type_F64, 8}, {"bf16", PJRT_Buffer_Type_BF16, 2},
-    {"i32", PJRT_Buffer_Type_S32, 4}, {"ui8", PJRT_Buffer_Type_U8, 1},  {"i1", PJRT_Buffer_Type_PRED, 1},
+    {"f32", PJRT_Buffer_Type_F32, 4},
+    {"f64", PJRT_Buffer_Type_F64, 8},
+    {"bf16", PJRT_Buffer_Type_BF16, 2},
+    {"i32", PJRT_Buffer_Type_S32, 4},
+    {"ui8", PJRT_Buffer_Type_U8, 1},
+    {"i1", PJRT_Buffer_Type_PRED, 1},
+    {"f8E4M3FNUZ", PJRT_Buffer_Type_F8E4M3FNUZ, 1},
 };
 
 static size_t find_type(const support_array *array)

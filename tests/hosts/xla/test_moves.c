@@ -249,6 +249,22 @@ static void refuse(const char *target, const char *attributes, support_array in,
     support_refused(support_run(&call, 1, RANKS, NULL, NULL), words);
 }
 
+static void mistakes_in_texts_are_told_before_a_launch(void **state)
+{
+    static const char *const attributes[] = {"mesh = \"4\", op = \"mean\"", "mesh = \"4\", dims = \"dp\"",
+                                             "mesh = \"4@\""};
+    float in[RANKS * 8] = {0}, out[RANKS * 8];
+    (void)state;
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        const support_call call = {
+            "tsr_xla_all_reduce", attributes[i], 1, 1, {{"f32", 1, {8}, in}, {"f32", 1, {8}, out}}};
+        char *const text = support_text(&call, 1, RANKS);
+        xla_program program;
+        support_refused(xla_program_compile(support_host(), text, RANKS, NULL, &program), "tsr_xla_all_reduce: ");
+        free(text);
+    }
+}
+
 static void mistakes_are_told_in_a_sentence(void **state)
 {
     float in[RANKS * 8] = {0}, out[RANKS * 8];
@@ -270,10 +286,14 @@ static void mistakes_are_told_in_a_sentence(void **state)
     refuse("tsr_xla_redistribute", "mesh = \"4\", from = \"S(0)\"", a, b, "there is no attribute `to`");
     refuse("tsr_xla_redistribute", "mesh = \"4\", from = \"S(0)\", to = \"R,R\"", a, b, "`to` is \"R,R\"");
     refuse("tsr_xla_redistribute", "mesh = \"4\", from = \"S(0)\", to = \"R\"", a, b,
-           "a result is 8 on a device, but the longest part of its layout R is 32");
+           "result 0 is 8 on a device, but the longest part of its layout R is 32");
     refuse("tsr_xla_all_reduce", "mesh = \"1000000x1000\"", a, b, "1000000000 ranks; calls take at most 4096");
     refuse("tsr_xla_all_reduce", "mesh = \"4@10000\"", a, b, "the mesh has rank 10003; calls take ranks below 4096");
     refuse("tsr_xla_redistribute", "plan = \"no plan\"", a, b, "plan");
+    refuse("tsr_xla_all_reduce", "mesh = \"2@2\"", a, b, "the mesh does not have rank 0: a collective takes");
+    const support_array d = {"f8E4M3FNUZ", 1, {8}, in}, e = {"f8E4M3FNUZ", 1, {8}, out};
+    refuse("tsr_xla_all_reduce", "mesh = \"4\"", d, e, "operand 0 is f8e4m3fnuz; calls take bool, integers");
+    refuse("tsr_xla_redistribute", "mesh = \"4\", from = \"R\", to = \"R\"", a, e, "result 0 is f8e4m3fnuz");
 }
 
 int main(void)
@@ -290,6 +310,7 @@ int main(void)
         cmocka_unit_test(redistribute_uneven_parts_with_padding),
         cmocka_unit_test(redistribute_all_dtypes_it_is_given),
         cmocka_unit_test(redistribute_by_a_saved_plan_of_two_moves),
+        cmocka_unit_test(mistakes_in_texts_are_told_before_a_launch),
         cmocka_unit_test(mistakes_are_told_in_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,45 +133,55 @@ static void launches_of_several_threads_do_not_mix(void **state)
 static const char loop_text[] =
     "module @loop {\n"
     "  sdy.mesh @mesh = <[\"r\"=4]>\n"
-    "  func.func public @main(%x: tensor<12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) -> (tensor<12xf32> "
+    "  func.func public @main(%%x: tensor<12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) -> (tensor<12xf32> "
     "{sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) {\n"
-    "    %y = sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"r\"}]>] out_shardings=[<@mesh, [{\"r\"}]>] "
-    "manual_axes={\"r\"} (%a: tensor<3xf32>) {\n"
-    "      %zero = stablehlo.constant dense<0> : tensor<i32>\n"
-    "      %last:2 = stablehlo.while(%i = %zero, %v = %a) : tensor<i32>, tensor<3xf32>\n"
+    "    %%y = sdy.manual_computation(%%x) in_shardings=[<@mesh, [{\"r\"}]>] out_shardings=[<@mesh, [{\"r\"}]>] "
+    "manual_axes={\"r\"} (%%a: tensor<3xf32>) {\n"
+    "      %%zero = stablehlo.constant dense<0> : tensor<i32>\n"
+    "      %%last:2 = stablehlo.while(%%i = %%zero, %%v = %%a) : tensor<i32>, tensor<3xf32>\n"
     "        cond {\n"
-    "          %ten = stablehlo.constant dense<10> : tensor<i32>\n"
-    "          %more = stablehlo.compare LT, %i, %ten : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-    "          stablehlo.return %more : tensor<i1>\n"
+    "          %%ten = stablehlo.constant dense<10> : tensor<i32>\n"
+    "          %%more = stablehlo.compare LT, %%i, %%ten : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+    "          stablehlo.return %%more : tensor<i1>\n"
     "        } do {\n"
-    "          %one = stablehlo.constant dense<1> : tensor<i32>\n"
-    "          %quarter = stablehlo.constant dense<0.25> : tensor<3xf32>\n"
-    "          %next = stablehlo.add %i, %one : tensor<i32>\n"
-    "          %sum = stablehlo.custom_call @tsr_xla_all_reduce(%v) {api_version = 4 : i32, backend_config = {mesh = "
-    "\"tp=4\"}} : (tensor<3xf32>) -> tensor<3xf32>\n"
-    "          %mean = stablehlo.multiply %sum, %quarter : tensor<3xf32>\n"
-    "          stablehlo.return %next, %mean : tensor<i32>, tensor<3xf32>\n"
+    "          %%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "          %%quarter = stablehlo.constant dense<0.25> : tensor<3xf32>\n"
+    "          %%next = stablehlo.add %%i, %%one : tensor<i32>\n"
+    "          %%w = %s\n"
+    "          %%sum = stablehlo.custom_call @tsr_xla_all_reduce(%%w) {api_version = 4 : i32, backend_config = {%s}} : "
+    "(tensor<3xf32>) -> tensor<3xf32>\n"
+    "          %%mean = stablehlo.multiply %%sum, %%quarter : tensor<3xf32>\n"
+    "          stablehlo.return %%next, %%mean : tensor<i32>, tensor<3xf32>\n"
     "        }\n"
-    "      sdy.return %last#1 : tensor<3xf32>\n"
+    "      sdy.return %%last#1 : tensor<3xf32>\n"
     "    } : (tensor<12xf32>) -> tensor<12xf32>\n"
-    "    return %y : tensor<12xf32>\n"
+    "    return %%y : tensor<12xf32>\n"
     "  }\n"
     "}\n";
+
+/* Ten turns of the loop, with `before` on the operand in each. */
+static char *run_loop(const char *before, const char *attributes, float *in, float *out)
+{
+    char text[4096];
+    const support_call call = all_reduce("", in, out);
+    session s = {.calls = &call, .count = 1};
+    assert_true(snprintf(text, sizeof text, loop_text, before, attributes) < (int)sizeof text);
+    support_check(xla_program_compile(support_host(), text, RANKS, NULL, &s.program));
+    support_buffers_create(&call, 1, RANKS, NULL, &s.buffers);
+    char *const why = run(&s, NULL, NULL);
+    end(&s);
+    return why;
+}
 
 static void a_call_in_a_loop_meets_in_each_turn(void **state)
 {
     float in[RANKS * COUNT], out[RANKS * COUNT];
     (void)state;
     fill(in);
-    const support_call call = all_reduce("", in, out);
-    session s = {.calls = &call, .count = 1};
-    support_check(xla_program_compile(support_host(), loop_text, RANKS, NULL, &s.program));
-    support_buffers_create(&call, 1, RANKS, NULL, &s.buffers);
-    support_check(run(&s, NULL, NULL));
+    support_check(run_loop("stablehlo.add %v, %v : tensor<3xf32>", "mesh = \"tp=4\"", in, out));
     for (int r = 0; r < RANKS; r++)
         for (int i = 0; i < COUNT; i++)
-            assert_true(out[r * COUNT + i] == (float)(15 + i));
-    end(&s);
+            assert_true(out[r * COUNT + i] == (float)(1024 * (15 + i)));
 }
 
 /* Partition p is on device devices[p], and the mesh's rank p is that device. */
@@ -209,22 +219,33 @@ static int64_t device_of(XLA_FFI_CallFrame *frame)
     return args.device_ordinal;
 }
 
+/* Answers XLA's question for metadata. */
+static bool tells_metadata(XLA_FFI_CallFrame *frame)
+{
+    if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata)
+        return false;
+    ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata->api_version = frame->api->api_version;
+    return true;
+}
+
+static XLA_FFI_Error *copy_operand(const XLA_FFI_CallFrame *frame)
+{
+    const XLA_FFI_Buffer *const in = frame->args.args[0], *const out = frame->rets.rets[0];
+    memcpy(out->data, in->data, COUNT * sizeof(float));
+    return NULL;
+}
+
 /* A handler that copies its operand, or fails on the bad device. */
 static XLA_FFI_Error *copy_or_fail(XLA_FFI_CallFrame *frame)
 {
-    if (frame->extension_start && frame->extension_start->type == XLA_FFI_Extension_Metadata) {
-        XLA_FFI_Metadata *const metadata = ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata;
-        metadata->api_version = frame->api->api_version;
+    if (tells_metadata(frame))
         return NULL;
-    }
     if (device_of(frame) == bad_device) {
         XLA_FFI_Error_Create_Args args = {XLA_FFI_Error_Create_Args_STRUCT_SIZE, NULL, "broken on purpose",
                                           XLA_FFI_Error_Code_INTERNAL};
         return frame->api->XLA_FFI_Error_Create(&args);
     }
-    const XLA_FFI_Buffer *const in = frame->args.args[0], *const out = frame->rets.rets[0];
-    memcpy(out->data, in->data, COUNT * sizeof(float));
-    return NULL;
+    return copy_operand(frame);
 }
 
 static const char failing_text[] =
@@ -281,6 +302,33 @@ static void a_device_outside_of_the_mesh_is_told_so(void **state)
         support_refused(errors[r], r == 3 ? "on device 3 (rank -1): the device is not one of the 4 of the mesh"
                                           : "rank 3 did not come within 1500 ms");
     end(&s);
+}
+
+/* ---- Groups ---- */
+
+/* A handler that copies its operand; device 3 takes its time. */
+static XLA_FFI_Error *copy_late(XLA_FFI_CallFrame *frame)
+{
+    if (tells_metadata(frame))
+        return NULL;
+    if (device_of(frame) == 3)
+        usleep(10000);
+    return copy_operand(frame);
+}
+
+/* Ranks 0 and 1 are turns ahead, and rank 2 has to wait for rank 3 in its own. */
+static void groups_of_ranks_go_through_a_loop_at_their_own_pace(void **state)
+{
+    float in[RANKS * COUNT], out[RANKS * COUNT];
+    (void)state;
+    fill(in);
+    support_check(xla_host_register(support_host(), "copy_late", (void *)(uintptr_t)copy_late));
+    support_check(run_loop("stablehlo.custom_call @copy_late(%v) {api_version = 4 : i32} : (tensor<3xf32>) -> "
+                           "tensor<3xf32>",
+                           "mesh = \"dp=2,tp=2\", dims = \"tp\", timeout_ms = 2000 : i64", in, out));
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < COUNT; i++)
+            assert_true(out[r * COUNT + i] == (float)((r < 2 ? 10 : 50) + 2 * i) / 2048);
 }
 
 /* ---- Lent communicators ---- */
@@ -454,6 +502,7 @@ int main(void)
         cmocka_unit_test(a_mesh_may_have_devices_in_another_order),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_by_the_others),
         cmocka_unit_test(a_device_outside_of_the_mesh_is_told_so),
+        cmocka_unit_test(groups_of_ranks_go_through_a_loop_at_their_own_pace),
         cmocka_unit_test(a_host_lends_its_communicators),
         cmocka_unit_test(what_a_host_lends_is_checked),
         cmocka_unit_test(operands_are_not_gathered),

@@ -14,6 +14,8 @@ The calls are custom calls of libtessera-xla (tessera/xla.h), which the first ca
 """
 import ctypes
 import functools
+import math
+import operator
 import os
 import pathlib
 import re
@@ -47,6 +49,8 @@ def load(path=None, timeout=None):
     that are traced from now on; 0 is for ever, and the default 60.
     """
     if timeout is not None:
+        if not 0 <= timeout < math.inf:
+            raise ValueError(f"timeout: {timeout} is not a number of seconds, 0 or more; 0 is for ever")
         _options["timeout_ms"] = round(1000 * timeout)
     if path:
         _load_file(os.fspath(path))
@@ -85,6 +89,12 @@ _call_p.multiple_results = True
 _call_p.def_abstract_eval(lambda *operands, results, **_: list(results))
 
 
+@_call_p.def_impl
+def _refuse_axes(*operands, **_):
+    raise ValueError("axis_name: the axis is not one of a mesh. Parts are those of jax.shard_map; jax.vmap's own axis "
+                     "names are for jax.lax")
+
+
 def _call(handler, operands, results, in_place=False, **attributes):
     """The results of a handler, which have the types `results`."""
     load()
@@ -93,11 +103,11 @@ def _call(handler, operands, results, in_place=False, **attributes):
 
 
 def _lower(context, *operands, handler, results, in_place, attributes):
-    mesh = context.module_context.axis_context.mesh
+    mesh = getattr(context.module_context.axis_context, "mesh", None) or _refuse_axes()
     if any(device.process_index != jax.process_index() for device in mesh.devices.flat):
         raise NotImplementedError(f"{mesh} has devices of other processes; tessera.jax moves between those of one")
     _warn_of_threads(jax.local_device_count())
-    text = ",".join(f"{name}={size}" for name, size in mesh.shape.items())
+    text = ",".join(f"{_names([name])}={size}" for name, size in mesh.shape.items())
     devices = numpy.array([device.id for device in mesh.devices.flat])
     rule = jax.ffi.ffi_lowering("tsr_xla_" + handler, operand_output_aliases={0: 0} if in_place else None)
     return rule(context, *operands, mesh=text, devices=devices, **dict(attributes))
@@ -180,6 +190,35 @@ def _axes(entry):
     return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
 
 
+def _mesh_axes(axis_name):
+    """The axes that a user names, which are those of a mesh."""
+    axes = _axes(axis_name)
+    for axis in axes:
+        lax.axis_index(axis)  # a NameError for an axis that is not bound
+    mesh = jax.sharding.get_abstract_mesh()  # an empty one inside custom_partitioning
+    if not axes or mesh.axis_names and axes != _in_order(mesh, axes):
+        raise ValueError(f"axis_name: {axis_name!r} is refused; a name, or a tuple of names, names axes of the mesh in "
+                         f"its order: {', '.join(mesh.axis_names)}")
+    return axes
+
+
+def _names(axes):
+    """Axes as dims of Tessera's meshes, which have letters, digits and _ in their names."""
+    return ",".join(re.sub(r"^(?=\d)|\W", "_", axis, flags=re.ASCII) for axis in axes)
+
+
+def _dim(name, dim, x):
+    """A dim of x by its number, which counts from the end if it is negative."""
+    if not -x.ndim <= operator.index(dim) < x.ndim:
+        raise ValueError(f"{name}: {dim} is not a dim of x, which has {x.ndim}")
+    return operator.index(dim) % x.ndim
+
+
+def _in_order(mesh, axes):
+    """Axes in the order of the mesh."""
+    return tuple(axis for axis in mesh.axis_names if axis in axes)
+
+
 def _parts(mesh, axes):
     """How many parts `axes` cut a dim into."""
     return int(numpy.prod([mesh.shape[axis] for axis in axes], dtype=int))
@@ -201,14 +240,14 @@ def all_reduce(x, axis_name, op="sum", in_place=False):
     donated.
     """
     _check_op(op)
-    axes = _axes(axis_name)
+    axes = _mesh_axes(axis_name)
     return _all_reduce(_vary(x, axes), axes, op, in_place, _is_checked(axes))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2, 3, 4))
 def _all_reduce(x, axes, op="sum", in_place=False, checked=False):
     kind = _type(x, x.shape, varying=_varying(x) - set(axes))
-    return _call("all_reduce", [x], [kind], in_place, dims=",".join(axes), op=op)[0]
+    return _call("all_reduce", [x], [kind], in_place, dims=_names(axes), op=op)[0]
 
 
 def _all_reduce_backward(axes, op, in_place, checked, _, dy):
@@ -234,14 +273,15 @@ def _gradient_of(op, dx, axes):
 def all_gather(x, axis_name, axis=0):
     """The x of the devices along `axis_name` one after the other in dim `axis`, as
     jax.lax.all_gather(tiled=True)."""
-    return _all_gather(_vary(x, _axes(axis_name)), _axes(axis_name), axis % x.ndim)
+    axes = _mesh_axes(axis_name)
+    return _all_gather(_vary(x, axes), axes, _dim("axis", axis, x))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2))
 def _all_gather(x, axes, axis):
     shape = list(x.shape)
     shape[axis] *= lax.axis_size(axes)
-    return _call("all_gather", [x], [_type(x, shape)], dims=",".join(axes), axis=axis)[0]
+    return _call("all_gather", [x], [_type(x, shape)], dims=_names(axes), axis=axis)[0]
 
 
 _all_gather.defvjp(lambda x, *static: (_all_gather(x, *static), None),
@@ -252,13 +292,14 @@ def reduce_scatter(x, axis_name, axis=0, op="sum"):
     """Part i in dim `axis` of all_reduce(x), on device i along `axis_name`, as
     jax.lax.psum_scatter(tiled=True)."""
     _check_op(op)
-    return _reduce_scatter(_vary(x, _axes(axis_name)), _axes(axis_name), axis % x.ndim, op)
+    axes = _mesh_axes(axis_name)
+    return _reduce_scatter(_vary(x, axes), axes, _dim("axis", axis, x), op)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2, 3))
 def _reduce_scatter(x, axes, axis, op):
     kind = _type(x, _cut(x, axis, axes))
-    return _call("reduce_scatter", [x], [kind], dims=",".join(axes), axis=axis, op=op)[0]
+    return _call("reduce_scatter", [x], [kind], dims=_names(axes), axis=axis, op=op)[0]
 
 
 _reduce_scatter.defvjp(lambda x, *static: (_reduce_scatter(x, *static), None),
@@ -268,14 +309,15 @@ _reduce_scatter.defvjp(lambda x, *static: (_reduce_scatter(x, *static), None),
 def all_to_all(x, axis_name, split_axis, concat_axis):
     """Cuts x in dim `split_axis` into a part for each device along `axis_name`, and puts the parts
     that come in one after the other in dim `concat_axis`, as jax.lax.all_to_all(tiled=True)."""
-    return _all_to_all(_vary(x, _axes(axis_name)), _axes(axis_name), split_axis % x.ndim, concat_axis % x.ndim)
+    axes = _mesh_axes(axis_name)
+    return _all_to_all(_vary(x, axes), axes, _dim("split_axis", split_axis, x), _dim("concat_axis", concat_axis, x))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2, 3))
 def _all_to_all(x, axes, split, concat):
     shape = _cut(x, split, axes)
     shape[concat] *= lax.axis_size(axes)
-    return _call("all_to_all", [x], [_type(x, shape)], dims=",".join(axes), split_axis=split, concat_axis=concat)[0]
+    return _call("all_to_all", [x], [_type(x, shape)], dims=_names(axes), split_axis=split, concat_axis=concat)[0]
 
 
 _all_to_all.defvjp(lambda x, *static: (_all_to_all(x, *static), None),
@@ -315,6 +357,8 @@ def _spec(x, mesh, spec, name):
     if len(spec) > len(shape) or getattr(spec, "unreduced", None):
         raise ValueError(f"{name}: {spec} does not cut an array of shape {shape}; terms of a sum are reduced by "
                          "all_reduce() or reduce_scatter() inside jax.shard_map")
+    if P.UNCONSTRAINED in tuple(spec):
+        raise ValueError(f"{name}: {spec} leaves a dim open; each has its axes, or None")
     if unknown := [axis for axes in spec for axis in _axes(axes) if axis not in mesh.shape]:
         raise ValueError(f"{name}: {spec} names {unknown[0]!r}, but the mesh has the axes {', '.join(mesh.axis_names)}")
     full = P(*spec, *[None] * (len(shape) - len(spec)))
@@ -455,7 +499,7 @@ def _layer(form, x, w, b, axis_name):
     if x.ndim == 1:
         return _layer(form, x[None], w, *(b or [None]), axis_name)[0]
     if axis_name is not None:
-        return _layer_of_parts(form, _axes(axis_name), operands)
+        return _layer_of_parts(form, _mesh_axes(axis_name), operands)
     _check_outside(f"{form}_parallel()", "name the axis that cuts w by axis_name")
     layer = _layer_of_arrays(form)
     if _is_explicit(w):
@@ -514,7 +558,7 @@ _linear.defvjp(lambda *given: (_linear(*given), given[-1]), _linear_backward)
 def _attributes(form, axes, x):
     """The attributes of a layer's call, where `axes` cut the weight and all other axes the batch."""
     last = f"S({x.ndim - 1})"
-    return {"dims": ",".join(axes), "x": _by_axis(axes, "R" if form == "column" else last, "S(0)"),
+    return {"dims": _names(axes), "x": _by_axis(axes, "R" if form == "column" else last, "S(0)"),
             "y": _by_axis(axes, last if form == "column" else "R", "S(0)")}
 
 
@@ -539,7 +583,9 @@ def _layer_of_arrays(form):
     def divide(mesh, operands, has_bias):
         x, w = (operand.sharding.spec for operand in operands[:2])
         cut, specs = _layer_specs(form, x, w)
-        attributes = {"dims": ",".join(cut), "x": _placements(mesh, specs[0]), "y": _placements(mesh, specs[3])}
+        # In which order axes cut a dim says which part is where, and not what becomes of it.
+        x, y = (P(*(_in_order(mesh, _axes(axes)) for axes in specs[i])) for i in (0, 3))
+        attributes = {"dims": _names(_in_order(mesh, cut)), "x": _placements(mesh, x), "y": _placements(mesh, y)}
         return attributes, specs[:2 + has_bias], specs[3]
 
     def forward(mesh, operands):

@@ -5,7 +5,6 @@
 
 #include <tessera/sys/status.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,15 +24,6 @@ static const tsr_tvm_function functions[] = {
     {"sync_worker", 0, 0, tsr_disco_sync},
 };
 
-/* Functions that the host has for ever must not be unloaded with the module. */
-static tsr_status stay_loaded(const tsr_tvm_call *call)
-{
-    Dl_info info;
-    if (dladdr(functions, &info) != 0 && dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE))
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: this library cannot be kept loaded: %s", call->name, dlerror());
-}
-
 static tsr_status register_function(tsr_tvm_call *call, const tsr_tvm_function *function)
 {
     char name[80];
@@ -49,7 +39,6 @@ static tsr_status register_function(tsr_tvm_call *call, const tsr_tvm_function *
 
 tsr_status tsr_tvm_register_ccl(tsr_tvm_call *call)
 {
-    TSR_TRY(stay_loaded(call));
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         TSR_TRY(register_function(call, &functions[i]));
     return TSR_OK;

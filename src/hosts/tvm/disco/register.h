@@ -4,8 +4,8 @@
 
 #include "hosts/tvm/call.h"
 
-/** register_ccl(): registers the functions `runtime.disco.tessera.*`, and keeps this library
- * loaded until the process ends, as the host keeps the functions. A second call does no harm. */
+/** register_ccl(): registers the functions `runtime.disco.tessera.*`, which the host keeps until the
+ * process ends. A second call does no harm. */
 tsr_status tsr_tvm_register_ccl(tsr_tvm_call *call);
 
 #endif

@@ -3,6 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct tsr_disco_world {
@@ -10,6 +11,7 @@ struct tsr_disco_world {
     int workers, left; /* workers that have not given their seats back */
     tsr_comm **all;    /* by worker, until it takes its seat */
     tsr_comm **pairs;  /* [worker * workers + peer]: the worker's handle, made when first used */
+    bool *gone;        /* by worker: it has given its seat back */
 };
 
 static void free_world(tsr_disco_world *world)
@@ -19,6 +21,7 @@ static void free_world(tsr_disco_world *world)
     pthread_mutex_destroy(&world->lock);
     free(world->all);
     free(world->pairs);
+    free(world->gone);
     free(world);
 }
 
@@ -32,7 +35,8 @@ tsr_status tsr_disco_world_create(int workers, tsr_disco_world **out)
     world->workers = world->left = workers;
     world->all = calloc(count, sizeof *world->all);
     world->pairs = calloc(count * count, sizeof *world->pairs);
-    const tsr_status status = world->all && world->pairs
+    world->gone = calloc(count, sizeof *world->gone);
+    const tsr_status status = world->all && world->pairs && world->gone
                                   ? tsr_comm_create_threads(workers, NULL, world->all)
                                   : tsr_status_set(TSR_ERROR_MEMORY, "Disco: no memory for %d workers", workers);
     if (status == TSR_OK)
@@ -43,9 +47,13 @@ tsr_status tsr_disco_world_create(int workers, tsr_disco_world **out)
 }
 
 /* The last worker to leave frees the world. */
-static void leave_world(tsr_disco_world *world)
+static void leave_world(const tsr_disco_seat *seat)
 {
+    tsr_disco_world *const world = seat->world;
     pthread_mutex_lock(&world->lock);
+    world->gone[seat->id] = true;
+    for (int peer = 0; peer < seat->workers; peer++)
+        tsr_comm_destroy(world->pairs[seat->id * seat->workers + peer]);
     const int left = --world->left;
     pthread_mutex_unlock(&world->lock);
     if (left == 0)
@@ -59,9 +67,7 @@ void tsr_disco_seat_leave(tsr_disco_seat *seat)
     if (seat->group != seat->all)
         tsr_comm_destroy(seat->group);
     tsr_comm_destroy(seat->all);
-    for (int peer = 0; peer < seat->workers; peer++)
-        tsr_comm_destroy(seat->world->pairs[seat->id * seat->workers + peer]);
-    leave_world(seat->world);
+    leave_world(seat);
     free(seat);
 }
 
@@ -93,7 +99,9 @@ tsr_status tsr_disco_seat_pair(const tsr_disco_seat *seat, int peer, tsr_comm **
     tsr_comm **const mine = &world->pairs[seat->id * seat->workers + peer];
     tsr_status status = TSR_OK;
     pthread_mutex_lock(&world->lock);
-    if (!*mine) {
+    if (!*mine && world->gone[peer]) {
+        status = tsr_status_set(TSR_ERROR_PEER, "Disco: worker %d has left", peer);
+    } else if (!*mine) {
         tsr_comm *handles[2];
         status = tsr_comm_create_threads(2, NULL, handles);
         if (status == TSR_OK) {
@@ -101,7 +109,8 @@ tsr_status tsr_disco_seat_pair(const tsr_disco_seat *seat, int peer, tsr_comm **
             world->pairs[second * seat->workers + first] = handles[1];
         }
     }
-    *out = *mine;
+    if (status == TSR_OK)
+        *out = *mine;
     pthread_mutex_unlock(&world->lock);
     return status;
 }

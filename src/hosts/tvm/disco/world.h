@@ -25,7 +25,7 @@ tsr_status tsr_disco_seat_take(tsr_disco_world *world, int id, int group_size, t
 void tsr_disco_seat_leave(tsr_disco_seat *seat);
 
 /** The communicator of this worker and `peer` alone, in which the worker with the lower number is
- * rank 0. Does not wait for the peer. */
+ * rank 0. Does not wait for the peer. TSR_ERROR_PEER: the peer has given its seat back. */
 tsr_status tsr_disco_seat_pair(const tsr_disco_seat *seat, int peer, tsr_comm **out);
 
 #endif
