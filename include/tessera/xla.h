@@ -137,6 +137,7 @@ TSR_API struct XLA_FFI_Error *tsr_xla_register(struct XLA_FFI_CallFrame *frame);
  * mesh has ranks, the ids of all its meshes one after another.
  * - `channel`: XLA's communication id; none: 0. Calls with the same one share a communicator with
  *   each other, and with XLA's own collectives of the same id.
+ * - `plan`: of a plan with `options.mode` TSR_MODE_MESSAGE (plan.h).
  *
  * XLA (jaxlib 0.12 and newer) lends the communicator, which is NCCL's and is not split, by its
  * FFI's extension for collectives. The handlers serve the stages INSTANTIATE, PREPARE, INITIALIZE

@@ -64,12 +64,22 @@ static void end_gpus(void)
     gpus.context = NULL;
 }
 
+static tsr_status open_library(void **library)
+{
+    const tsr_status status = tsr_library_load(TSR_XLA_CUDA, RTLD_NOW | RTLD_LOCAL, library);
+    if (status == TSR_OK)
+        return TSR_OK;
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
+    return tsr_status_set(status, "calls on GPUs need libtessera-cuda, which cannot be opened: %s", kept.text);
+}
+
 /* The library stays open for good: drivers and communicators may outlive their call sites. */
 static tsr_status begin_gpus(void)
 {
     void *library;
     create_driver *create = NULL;
-    TSR_TRY(tsr_library_load(TSR_XLA_CUDA, RTLD_NOW | RTLD_LOCAL, &library));
+    TSR_TRY(open_library(&library));
     TSR_TRY(find_function(library, "tsr_cuda_driver_create", &create));
     TSR_TRY(find_function(library, "tsr_comm_from_nccl", &gpus.from_nccl));
     TSR_TRY(tsr_context_create(NULL, &gpus.context));

@@ -45,9 +45,9 @@ static XLA_FFI_Error *register_type(XLA_FFI_Type_Register_Args *args)
 static XLA_FFI_Error *set_state(XLA_FFI_State_Set_Args *args)
 {
     gpu_host *const host = args->ctx->host;
-    if (args->stage != XLA_FFI_ExecutionStage_INSTANTIATE || host->state)
+    if (args->stage != XLA_FFI_ExecutionStage_INSTANTIATE || host->states[args->ctx->site])
         return fail("a state is set twice, or at another stage");
-    host->state = args->state;
+    host->states[args->ctx->site] = args->state;
     host->state_type = args->type_id->type_id;
     return NULL;
 }
@@ -55,16 +55,18 @@ static XLA_FFI_Error *set_state(XLA_FFI_State_Set_Args *args)
 static XLA_FFI_Error *get_state(XLA_FFI_State_Get_Args *args)
 {
     const gpu_host *const host = args->ctx->host;
-    if (args->stage != XLA_FFI_ExecutionStage_INSTANTIATE || !host->state || host->state_type != args->type_id->type_id)
+    if (args->stage != XLA_FFI_ExecutionStage_INSTANTIATE || !host->states[args->ctx->site] ||
+        host->state_type != args->type_id->type_id)
         return fail("there is no such state");
-    args->state = host->state;
+    args->state = host->states[args->ctx->site];
     return NULL;
 }
 
-void gpu_ffi_delete_state(const gpu_host *host)
+void gpu_ffi_delete_states(const gpu_host *host)
 {
-    if (host->state)
-        types[host->state_type].deleter(host->state);
+    for (int s = 0; s < GPU_SITES; s++)
+        if (host->states[s])
+            types[host->state_type].deleter(host->states[s]);
 }
 
 /* ---- Devices ---- */

@@ -31,14 +31,14 @@ typedef struct gpu_host {
     pthread_mutex_t gate; /* of the cliques and counts */
     gpu_clique cliques[GPU_CLIQUES];
     int clique_count, blocks;
-    void *state; /* of the call site */
+    void *states[GPU_SITES]; /* of the call sites */
     int64_t state_type;
 } gpu_host;
 
 /* What a call is given: one for each device. */
 struct XLA_FFI_InvokeContext {
     gpu_host *host;
-    int partition, ordinal;
+    int partition, ordinal, site;
     XLA_FFI_ExecutionStage stage;
     cudaStream_t stream;
 };
@@ -50,8 +50,8 @@ struct XLA_FFI_Error {
 /* The table, the same for all runs, for the host's faults. */
 const XLA_FFI_Api *gpu_ffi_table(const gpu_faults *faults);
 
-/* Frees a state as its type says. */
-void gpu_ffi_delete_state(const gpu_host *host);
+/* Frees the states as their type says. */
+void gpu_ffi_delete_states(const gpu_host *host);
 
 /* The clique of a group: a new one, or NULL if `makes` is false and there is none. */
 gpu_clique *gpu_ffi_clique(gpu_host *host, const int64_t *ids, size_t size, int64_t channel, bool makes);

@@ -64,7 +64,7 @@ static void set_attribute(frame *f, size_t at, const gpu_attribute *from)
     f->name_list[at] = &f->names[at];
     if (from->text) {
         f->types[at] = XLA_FFI_AttrType_STRING;
-        f->texts[at] = (XLA_FFI_ByteSpan){from->text, strlen(from->text)};
+        f->texts[at] = (XLA_FFI_ByteSpan){from->text, from->count ? from->count : strlen(from->text)};
         f->values[at] = &f->texts[at];
     } else if (from->count) {
         f->types[at] = XLA_FFI_AttrType_ARRAY;
@@ -97,6 +97,15 @@ static XLA_FFI_Error *serve(device *d, XLA_FFI_ExecutionStage stage)
     }
     d->ctx.stage = stage;
     return call->handler(&f.xla);
+}
+
+/* Serves a stage of all call sites in turn, until one fails. */
+static XLA_FFI_Error *serve_all(device *d, XLA_FFI_ExecutionStage stage)
+{
+    XLA_FFI_Error *error = NULL;
+    for (d->ctx.site = 0; d->ctx.site <= d->ctx.host->faults.more_sites && !error; d->ctx.site++)
+        error = serve(d, stage);
+    return error;
 }
 
 /* ---- Devices ---- */
@@ -214,17 +223,17 @@ static void pass_stages(device *d)
     const bool whole = !d->ctx.host->faults.skips_prepare;
     gpu_ffi_clique(d->ctx.host, everyone, (size_t)d->ctx.host->devices, 0, true);
     if (whole)
-        d->error = serve(d, XLA_FFI_ExecutionStage_PREPARE);
+        d->error = serve_all(d, XLA_FFI_ExecutionStage_PREPARE);
     if (!meet(d))
         return;
     acquire(d);
     pthread_barrier_wait(d->all);
     if (whole)
-        d->error = serve(d, XLA_FFI_ExecutionStage_INITIALIZE);
+        d->error = serve_all(d, XLA_FFI_ExecutionStage_INITIALIZE);
     if (!meet(d))
         return;
     count_devices(d);
-    d->error = serve(d, XLA_FFI_ExecutionStage_EXECUTE);
+    d->error = serve_all(d, XLA_FFI_ExecutionStage_EXECUTE);
     meet(d);
 }
 
@@ -283,10 +292,10 @@ static char *run_host(gpu_host *host, const gpu_call *call, int launches)
     char *why = NULL;
     for (int p = 0; p < host->devices; p++)
         begin_device(host, call, p, &devices[p]);
-    take_error(serve(&devices[0], XLA_FFI_ExecutionStage_INSTANTIATE), &why);
-    for (host->launch = 1; host->launch <= launches && host->state; host->launch++)
+    take_error(serve_all(&devices[0], XLA_FFI_ExecutionStage_INSTANTIATE), &why);
+    for (host->launch = 1; host->launch <= launches && host->states[0]; host->launch++)
         launch(host, devices, &why);
-    gpu_ffi_delete_state(host);
+    gpu_ffi_delete_states(host);
     last_cliques = host->clique_count;
     last_blocks = host->blocks;
     abort_all(host);

@@ -9,9 +9,10 @@
 #include <stdint.h>
 #include <xla/ffi/api/c_api.h>
 
-enum { GPU_DEVICES = 4, GPU_ARRAYS = 6, GPU_ATTRIBUTES = 8, GPU_DIMS = 3 };
+enum { GPU_DEVICES = 4, GPU_ARRAYS = 6, GPU_ATTRIBUTES = 8, GPU_DIMS = 3, GPU_SITES = 2 };
 
-/* An attribute: a string, an array of i64 (`count` > 0), or a number of i64. */
+/* An attribute: a string, of `count` bytes or if that is 0 of C, an array of i64 (`count` > 0), or a
+ * number of i64. */
 typedef struct gpu_attribute {
     const char *name, *text;
     const int64_t *numbers;
@@ -37,6 +38,7 @@ typedef struct gpu_call {
 
 /* What differs from jaxlib 0.12. */
 typedef struct gpu_faults {
+    int more_sites;        /* the program has so many more calls like this one, below GPU_SITES */
     bool no_extension;     /* there is no extension for collectives */
     bool no_lookup;        /* the table ends before the look-up of extensions */
     bool no_communicator;  /* the communicator is NULL */

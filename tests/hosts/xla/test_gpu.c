@@ -2,6 +2,7 @@
  * hosts that lend none. */
 #include "gpu_host.h"
 
+#include <tessera/saved.h>
 #include <tessera/xla.h>
 
 #include <setjmp.h>
@@ -271,6 +272,80 @@ static void rows_of_layers_are_exact(void **state)
     assert_true(gpu_host_blocks() > 0);
 }
 
+/* Along one of two mesh dims ranks exchange in pairs, for the communicator is not split. */
+static void sums_may_be_along_one_mesh_dim(void **state)
+{
+    gpu_call call = all_reduce();
+    (void)state;
+    call.attributes[0].text = "dp=2,tp=2";
+    for (int dim = 0; dim < 2; dim++) {
+        call.attributes[1] = (gpu_attribute){.name = "dims", .text = dim ? "tp" : "dp"};
+        check(gpu_host_run(&call, MESH, NULL, LAUNCHES, NULL));
+        for (int p = 0; p < MESH; p++)
+            for (int i = 0; i < 12; i++)
+                assert_true(out[p * 12 + i] == in[p * 12 + i] + in[(p ^ (dim ? 1 : 2)) * 12 + i]);
+    }
+    assert_int_equal(gpu_host_cliques(), 1);
+}
+
+/* A plan of two moves of 8x2: S(0) to R, and P to S(0). Returns the number of its bytes. */
+static size_t save_plan(tsr_mode mode, char *bytes, size_t room)
+{
+    const int64_t shape[] = {8, 2}, sizes[] = {MESH};
+    tsr_mesh *mesh;
+    tsr_layout *rows, *whole, *terms;
+    tsr_plan *plan;
+    size_t count;
+    assert_int_equal(tsr_mesh_create_abstract(NULL, 1, sizes, NULL, NULL, &mesh), TSR_OK);
+    assert_int_equal(tsr_layout_parse(mesh, "S(0)", 2, shape, TSR_F32, &rows), TSR_OK);
+    assert_int_equal(tsr_layout_parse(mesh, "R", 2, shape, TSR_F32, &whole), TSR_OK);
+    assert_int_equal(tsr_layout_parse(mesh, "P", 2, shape, TSR_F32, &terms), TSR_OK);
+    const tsr_layout *const from[] = {rows, terms}, *const to[] = {whole, rows};
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.rank = TSR_RANK_NONE;
+    options.mode = mode;
+    assert_int_equal(tsr_plan_create_batch(2, from, to, &options, &plan), TSR_OK);
+    assert_int_equal(tsr_plan_save(plan, bytes, room, &count), TSR_OK);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(rows);
+    tsr_layout_destroy(whole);
+    tsr_layout_destroy(terms);
+    tsr_mesh_destroy(mesh);
+    return count;
+}
+
+static void saved_plans_run(void **state)
+{
+    char plan[4096];
+    size_t count = save_plan(TSR_MODE_MESSAGE, plan, sizeof plan);
+    gpu_call call = {tsr_xla_gpu_redistribute,
+                     {{.name = "plan", .text = plan, .count = count}},
+                     2,
+                     2,
+                     {floats(in, 2, 2), floats(more[0], 8, 2), floats(out, 8, 2), floats(more[1], 2, 2)}};
+    (void)state;
+    count_up(in, 16);
+    count_up(more[0], MESH * 16);
+    check(gpu_host_run(&call, MESH, NULL, LAUNCHES, NULL));
+    for (int i = 0; i < MESH * 16; i++)
+        assert_true(out[i] == in[i % 16]);
+    for (int i = 0; i < 16; i++)
+        assert_true(more[1][i] == more[0][i] + more[0][16 + i] + more[0][32 + i] + more[0][48 + i]);
+    count = save_plan(TSR_MODE_DIRECT, plan, sizeof plan);
+    call.attributes[0].count = count;
+    refused(gpu_host_run(&call, MESH, NULL, 1, NULL), "plan with options.mode TSR_MODE_MESSAGE");
+}
+
+static void calls_of_a_program_share_a_communicator(void **state)
+{
+    const gpu_call call = all_reduce();
+    const gpu_faults two = {.more_sites = 1};
+    (void)state;
+    check(gpu_host_run(&call, MESH, NULL, LAUNCHES, &two));
+    check_reduced(out, MESH);
+    assert_int_equal(gpu_host_cliques(), 1);
+}
+
 /* ---- Devices ---- */
 
 static void devices_lists_partitions_in_rank_order(void **state)
@@ -333,14 +408,17 @@ static void a_program_runs_again_after_a_failure(void **state)
         1,
         1,
         {floats(in, 2, 8), floats(out, 8, 2)}};
-    const gpu_faults once = {.no_memory_at = 2};
+    gpu_faults once = {.no_memory_at = 2};
     (void)state;
     count_up(in, 64);
-    refused(gpu_host_run(&call, MESH, NULL, LAUNCHES, &once),
+    for (once.more_sites = 0; once.more_sites < GPU_SITES; once.more_sites++) {
+        refused(
+            gpu_host_run(&call, MESH, NULL, LAUNCHES, &once),
             "tsr_xla_redistribute on device 0 (rank 0): XLA has no memory on the GPU for the call's workspace: out of "
             "memory");
-    for (int i = 0; i < 64; i++)
-        assert_true(out[i] == in[i % 16 / 2 * 8 + i / 16 * 2 + i % 2]);
+        for (int i = 0; i < 64; i++)
+            assert_true(out[i] == in[i % 16 / 2 * 8 + i / 16 * 2 + i % 2]);
+    }
 }
 
 /* ---- Hosts that lend nothing ---- */
@@ -421,6 +499,9 @@ int main(void)
         cmocka_unit_test(gathers_scatters_and_exchanges_are_exact),
         cmocka_unit_test(columns_of_layers_are_exact),
         cmocka_unit_test(rows_of_layers_are_exact),
+        cmocka_unit_test(sums_may_be_along_one_mesh_dim),
+        cmocka_unit_test(saved_plans_run),
+        cmocka_unit_test(calls_of_a_program_share_a_communicator),
         cmocka_unit_test(devices_lists_partitions_in_rank_order),
         cmocka_unit_test(devices_may_list_several_meshes),
         cmocka_unit_test(a_channel_is_a_communicator_of_its_own),
