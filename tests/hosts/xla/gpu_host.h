@@ -11,8 +11,8 @@
 
 enum { GPU_DEVICES = 4, GPU_ARRAYS = 6, GPU_ATTRIBUTES = 8, GPU_DIMS = 3, GPU_SITES = 2 };
 
-/* An attribute: a string, of `count` bytes or if that is 0 of C, an array of i64 (`count` > 0), or a
- * number of i64. */
+/* An attribute: `text`, of `count` bytes unless that is 0; else `numbers`, an array of `count`;
+ * else `number`. */
 typedef struct gpu_attribute {
     const char *name, *text;
     const int64_t *numbers;

@@ -36,6 +36,8 @@ __all__ = ["load", "redistribute", "all_reduce", "all_gather", "reduce_scatter",
 
 LIBRARY = "libtessera-xla.so.0"
 MOVES = ("redistribute", "all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+PLATFORMS = (("tsr_xla_", "cpu", ("instantiate", "execute")),
+             ("tsr_xla_gpu_", "CUDA", ("instantiate", "prepare", "initialize", "execute")))
 LAYERS = ("linear_column", "linear_column_backward", "linear_row", "linear_row_backward")
 
 
@@ -75,9 +77,10 @@ def _load_file(path):
     except OSError as error:
         raise OSError(f"{error}: name libtessera-xla by tessera.jax.load(path), or in the environment variable "
                       "TSR_XLA; builds with -Dxla=.. have it") from None
-    for name in MOVES + LAYERS:
-        handler = jax.ffi.pycapsule(ctypes.cast(library["tsr_xla_" + name], ctypes.c_void_p).value)
-        jax.ffi.register_ffi_target("tsr_xla_" + name, {"instantiate": handler, "execute": handler}, platform="cpu")
+    for prefix, platform, stages in PLATFORMS:
+        for name in MOVES + LAYERS:
+            handler = jax.ffi.pycapsule(ctypes.cast(library[prefix + name], ctypes.c_void_p).value)
+            jax.ffi.register_ffi_target("tsr_xla_" + name, dict.fromkeys(stages, handler), platform=platform)
     return library
 
 
@@ -102,18 +105,32 @@ def _call(handler, operands, results, in_place=False, **attributes):
                         attributes=tuple({**_options, **attributes}.items()))
 
 
+def _mesh_of(context):
+    return getattr(context.module_context.axis_context, "mesh", None) or _refuse_axes()
+
+
 def _lower(context, *operands, handler, results, in_place, attributes):
-    mesh = getattr(context.module_context.axis_context, "mesh", None) or _refuse_axes()
+    mesh = _mesh_of(context)
     if any(device.process_index != jax.process_index() for device in mesh.devices.flat):
         raise NotImplementedError(f"{mesh} has devices of other processes; tessera.jax moves between those of one")
     _warn_of_threads(jax.local_device_count())
-    text = ",".join(f"{_names([name])}={size}" for name, size in mesh.shape.items())
     devices = numpy.array([device.id for device in mesh.devices.flat])
+    return _lower_over(mesh, context, operands, handler, in_place, {"devices": devices, **dict(attributes)})
+
+
+def _lower_on_gpus(context, *operands, handler, results, in_place, attributes):
+    """On GPUs rank r is partition r, which JAX puts on device r of the mesh, of whichever process."""
+    return _lower_over(_mesh_of(context), context, operands, handler, in_place, dict(attributes))
+
+
+def _lower_over(mesh, context, operands, handler, in_place, attributes):
+    text = ",".join(f"{_names([name])}={size}" for name, size in mesh.shape.items())
     rule = jax.ffi.ffi_lowering("tsr_xla_" + handler, operand_output_aliases={0: 0} if in_place else None)
-    return rule(context, *operands, mesh=text, devices=devices, **dict(attributes))
+    return rule(context, *operands, mesh=text, **attributes)
 
 
 mlir.register_lowering(_call_p, _lower, platform="cpu")
+mlir.register_lowering(_call_p, _lower_on_gpus, platform="cuda")
 
 
 @functools.cache
