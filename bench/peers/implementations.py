@@ -87,13 +87,15 @@ class Tessera:
             return ["direct"] if case["ranks"] == self.ranks else []
         if case["kind"] == "rows":
             return [] if self.new_results or case["ranks"] != self.ranks else ["processes" if self.launcher else "threads"]
-        if case["kind"] in ("ops", "program", "train"):
+        if case["kind"] == "train":
+            return [] if self.launcher or self.new_results else [f"dp={case['ranks']}", *([f"tp={case['ranks']}"] if case["ranks"] > 1 else [])]
+        if case["kind"] in ("ops", "program"):
             return [] if self.launcher or self.new_results else ["threads"]
         elsewhere = self.launcher or self.new_results or case["ranks"] != self.ranks
         return [] if elsewhere else ["threads"]
 
     def ask(self, case, way, samples):
-        return getattr(self, case["kind"])(case, samples)
+        return self.train(case, way, samples) if case["kind"] == "train" else getattr(self, case["kind"])(case, samples)
 
     def bench(self, what, case, *options):
         engine = ["--engine", "mpi"] if self.launcher else []
@@ -134,11 +136,11 @@ class Tessera:
         command = [*self.launcher, self.tool, "bench", "rows", *engine, *what, *loops, "--json"]
         return {**run(command, MPI if self.launcher else None)[0], "samples": samples}
 
-    def train(self, case, samples):
+    def train(self, case, mesh, samples):
         """"wrong" is 1 if the loss of tokens that are drawn anew for each step is not near that of
         a uniform guess, as it has to be."""
         batch = ["--batch", case["batch"], "--length", case["length"], "--steps", cases.WARM_STEPS + samples]
-        steps = run([self.trainer, case["model"], "--data", case["data"], "--mesh", f"dp={case['ranks']}", *batch, "--json"])
+        steps = run([self.trainer, case["model"], "--data", case["data"], "--mesh", mesh, *batch, "--json"])
         if "refused" in steps[0]:
             return steps[0]
         return {"seconds": [step["seconds"] for step in steps[cases.WARM_STEPS:]], "wrong": int(not 0 < steps[-1]["loss"] < 2 * steps[0]["loss"])}

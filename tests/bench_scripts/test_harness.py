@@ -193,9 +193,9 @@ def check_asked_trainings(report, every):
     models = {name: (f"{name}.json", "tokens") for name in ("shakespeare", "125m")}
     found = {(case["name"], case["ranks"]): [(one.name, getattr(one, "command", [None])[-1], way) for one in every for way in one.ways(case)]
              for case in measured.trainings(False, models, 2)}
-    wanted = {1: [("tessera", None, "threads"), ("pytorch-plain", "1", "one process")],
-              2: [("tessera", None, "threads"), ("pytorch-plain", "2", "one process"), ("pytorch", "1", "DistributedDataParallel")]}
-    report.check("trainings are asked of threads in one process, and of DistributedDataParallel on several ranks", unless(
+    wanted = {1: [("tessera", None, "dp=1"), ("pytorch-plain", "1", "one process")],
+              2: [("tessera", None, "dp=2"), ("tessera", None, "tp=2"), ("pytorch-plain", "2", "one process"), ("pytorch", "1", "DistributedDataParallel")]}
+    report.check("trainings are asked of data and tensor parallel ranks, of threads in one process, and of DistributedDataParallel on several ranks", unless(
         found == {(name, ranks): wanted[ranks] for name in models for ranks in (1, 2)}, found))
     ranks = [case["ranks"] for case in measured.trainings(False, models, 3)]
     report.check("a batch that the ranks do not divide is left out", unless(ranks == [1, 1], ranks))
